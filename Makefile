@@ -1,0 +1,60 @@
+# Every target that needs the environment makes it first; it is made again only when the pins change.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.set-up
+CAPTURE ?= docs/examples/kafka-4.3.1
+OUT ?= out
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: $(STAMP) ## make .venv with everything that the project needs, a Java runtime included if there is none
+
+$(STAMP): requirements.txt requirements-java.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed, none was found on the PATH" >&2; exit 2; }
+	@echo "setting up $(VENV) (some minutes, once)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@$(BIN)/python -c 'from rebalance_sim.engine.java_runtime import java_home; java_home()' 2>/dev/null \
+		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-java.txt
+	@touch $@
+
+.PHONY: run
+run: $(STAMP) ## elect and assign every group of a real Kafka capture
+	$(BIN)/rebalance-sim fleet --kafka-tools $(CAPTURE) --out $(OUT)/fleet
+	$(BIN)/rebalance-sim assign --topics $(OUT)/fleet/topics --members $(OUT)/fleet/members --out $(OUT)/assign
+
+.PHONY: test
+test: $(STAMP) ## run the tests (at most 10 minutes on two cores)
+	$(BIN)/python -m pytest -m "not oracle and not cluster and not setup"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kafka
+
+.PHONY: test-real
+test-real: $(STAMP) ## run the tests that need Kafka's released jars, a broker or a fresh clone
+	$(BIN)/python -m pytest -m "oracle or cluster or setup"
+
+.PHONY: lint
+lint: $(STAMP) ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.PHONY: format
+format: $(STAMP) ## put the code into the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: bench
+bench: $(STAMP) ## measure, as ratios against the floor and against Kafka's own classes
+	$(BIN)/python -m tests.benchmarks
+
+.PHONY: clean
+clean: ## remove what was made, the environment too
+	rm -rf $(VENV) $(OUT) build *.egg-info
