@@ -1,0 +1,1 @@
+"""Kafka's rules on plain arrays: no Spark, no input or output."""

@@ -1,0 +1,82 @@
+"""The ``roundrobin`` assignor (``RoundRobinAssignor``).
+
+All partitions, sorted by topic and number, go to the sorted members in turn; a member that does not subscribe to a
+topic is passed over.
+"""
+
+import numpy as np
+
+from rebalance_sim.kafka.groups import (
+    Assignments,
+    Groups,
+    Subscribers,
+    Topics,
+    map_order,
+    sorted_order,
+    subscribers,
+)
+from rebalance_sim.kafka.kernel import kernel
+from rebalance_sim.kafka.strings import Ints32
+from rebalance_sim.versions import KafkaVersion
+
+
+def assign(groups: Groups, topics: Topics, version: KafkaVersion) -> Assignments:
+    """Assign the partitions of every group of a batch."""
+    in_map_order = map_order(groups)
+    in_turn = sorted_order(groups, in_map_order, version.static_members_first)
+    by_topic = subscribers(groups, in_map_order, in_turn, len(topics.partitions), count_repeats=False)
+    return _assign(groups.members, in_turn, topics, by_topic)
+
+
+@kernel
+def _assign(groups: Ints32, in_turn: Ints32, topics: Topics, by_topic: Subscribers) -> Assignments:
+    n_members = len(in_turn)
+    turn = np.empty(n_members, np.int32)
+    for g in range(len(groups) - 1):
+        for i in range(groups[g], groups[g + 1]):
+            turn[in_turn[i]] = i
+    order = np.empty(len(by_topic.topics), np.int32)
+    first_subscriber = np.empty(len(by_topic.topics), np.int32)
+    offsets = np.zeros(n_members + 1, np.int32)
+    for g in range(len(groups) - 1):
+        first, end = by_topic.group_topics[g], by_topic.group_topics[g + 1]
+        order[first:end] = np.argsort(topics.ranks[by_topic.topics[first:end]]) + first
+        following = groups[g]
+        for entry in order[first:end]:
+            partitions = topics.partitions[by_topic.topics[entry]]
+            if partitions > 0:
+                low, high = by_topic.offsets[entry], by_topic.offsets[entry + 1]
+                nth = _first_from(following, turn, by_topic.members[low:high])
+                first_subscriber[entry] = nth
+                share, extra = partitions // (high - low), partitions % (high - low)
+                for k in range(high - low):
+                    member = by_topic.members[low + k]
+                    offsets[member + 1] += share + (1 if (k - nth) % (high - low) < extra else 0)
+                last = by_topic.members[low + (nth + partitions - 1) % (high - low)]
+                following = turn[last] + 1
+    for m in range(n_members):
+        offsets[m + 1] += offsets[m]
+    cursor = offsets[:-1].copy()
+    assigned_topics = np.empty(offsets[n_members], np.int32)
+    assigned_partitions = np.empty(offsets[n_members], np.int32)
+    for entry in order:
+        low, high = by_topic.offsets[entry], by_topic.offsets[entry + 1]
+        for partition in range(topics.partitions[by_topic.topics[entry]]):
+            m = by_topic.members[low + (first_subscriber[entry] + partition) % (high - low)]
+            assigned_topics[cursor[m]] = by_topic.topics[entry]
+            assigned_partitions[cursor[m]] = partition
+            cursor[m] += 1
+    return Assignments(offsets, assigned_topics, assigned_partitions)
+
+
+@kernel
+def _first_from(following: int, turn: Ints32, members: Ints32) -> int:
+    """Place of the first of ``members`` whose turn is ``following`` or later; 0, the next round, if there is none."""
+    low, high = 0, len(members)
+    while low < high:
+        middle = (low + high) // 2
+        if turn[members[middle]] < following:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(members) else 0

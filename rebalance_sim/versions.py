@@ -1,0 +1,73 @@
+"""Which Kafka version follows which rules."""
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+
+from rebalance_sim.errors import UserError
+
+
+class MapRule(IntEnum):
+    """The hash map in which a version of the group coordinator keeps members and votes.
+
+    Its iteration order decides ties (see ``rebalance_sim.kafka.hash_order``).
+    """
+
+    JAVA = 0
+    SCALA_2_11 = 1
+    SCALA_2_13 = 2
+
+
+class RangeWalk(IntEnum):
+    """The hash map whose order ``RangeAssignor`` walks the topics in."""
+
+    NAMED_BY_PUT = 0
+    """Topics that members name, added by ``put`` (1.0)."""
+    NAMED_BY_COMPUTE_IF_ABSENT = 1
+    """The same, added by ``computeIfAbsent`` (2.3)."""
+    KNOWN = 2
+    """Topics that the metadata knows."""
+
+
+@dataclass(frozen=True)
+class KafkaVersion:
+    """The rules of one line of Kafka releases."""
+
+    name: str
+    coordinator_map: MapRule
+    """Map of the group coordinator."""
+    static_members_first: bool
+    """range and roundrobin sort static members first, by instance id (KIP-345, since 2.4)."""
+    range_walk: RangeWalk
+    rack_aware_range: bool
+    """range matches the racks of members and replicas (KIP-881, since 3.5)."""
+
+
+# Each line is proven against the released classes of that line (tests/oracle). Kafka 3.9 is the last line with
+# the Scala coordinator, then built with Scala 2.13; 4.0 brought the Java coordinator (KIP-848).
+_LINES = (
+    KafkaVersion("1.0", MapRule.SCALA_2_11, False, RangeWalk.NAMED_BY_PUT, False),
+    KafkaVersion("2.3", MapRule.SCALA_2_11, False, RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT, False),
+    KafkaVersion("3.9", MapRule.SCALA_2_13, True, RangeWalk.KNOWN, True),
+    KafkaVersion("4", MapRule.JAVA, True, RangeWalk.KNOWN, True),
+)
+NEWEST = "4.3"
+_ALLOWED = "1.0, 2.3, 3.9 and 4.x, with or without a patch level"
+
+
+def kafka_version(name: str) -> KafkaVersion:
+    """Find the rules of a Kafka version, given as ``4.3`` or ``4.3.1``.
+
+    >>> kafka_version("2.3.1").coordinator_map.name
+    'SCALA_2_11'
+    >>> kafka_version("0.8")
+    Traceback (most recent call last):
+    ...
+    rebalance_sim.errors.UserError: kafka version '0.8' is not known; allowed: 1.0, 2.3, 3.9 and 4.x, with or \
+without a patch level
+    """
+    if re.fullmatch(r"\d+(\.\d+){1,2}", name):
+        for line in _LINES:
+            if f"{name}.".startswith(f"{line.name}."):
+                return line
+    raise UserError(f"kafka version {name!r} is not known; allowed: {_ALLOWED}")
