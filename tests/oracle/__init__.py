@@ -1,0 +1,5 @@
+"""Kafka's own classes as an oracle for the rules of this project; see README.md."""
+
+from tests.oracle.oracle import VERSIONS, JsonObject, OracleUnavailable, answers, bench, build, measure
+
+__all__ = ["VERSIONS", "JsonObject", "OracleUnavailable", "answers", "bench", "build", "measure"]

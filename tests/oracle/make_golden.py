@@ -1,0 +1,44 @@
+"""
+Writes tests/golden: random cases from fixed seeds and what Kafka's released classes answer to them.
+
+Run as `python -m tests.oracle.make_golden`. The same sources and releases write the same files.
+"""
+
+import gzip
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.oracle.oracle import VERSIONS, JsonObject, answers
+from tests.oracle.random_cases import assignor_cases, election_cases
+
+GOLDEN = Path(__file__).resolve().parent.parent / "golden"
+
+ELECTION_SEED, ELECTION_COUNT = 20, 2000
+ASSIGNOR_SEED, ASSIGNOR_COUNT = 21, 1500
+ASSIGNORS = ("range", "roundrobin")
+
+
+def main() -> None:
+    GOLDEN.mkdir(exist_ok=True)
+    elections = list(election_cases(ELECTION_SEED, ELECTION_COUNT))
+    assignments = list(assignor_cases(ASSIGNOR_SEED, ASSIGNOR_COUNT))
+    _write("cases-election", elections)
+    _write("cases-assignors", assignments)
+    for version in VERSIONS:
+        _write(f"election-{version}", answers(version, elections))
+        for rule in ASSIGNORS:
+            _write(f"{rule}-{version}", answers(version, ({**case, "rule": rule} for case in assignments)))
+
+
+def _write(name: str, rows: Iterable[JsonObject]) -> None:
+    text = "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
+    path = GOLDEN / f"{name}.jsonl.gz"
+    # No name and no time in the header: only the content decides the bytes.
+    with path.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:
+        packed.write(text.encode())
+    print(f"{path.name}: {path.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()

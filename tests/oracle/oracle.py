@@ -1,0 +1,190 @@
+"""Builds the Maven project beside this file and asks it what Kafka's released classes answer."""
+
+import fcntl
+import functools
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+VERSIONS = ("1.0", "2.3", "3.9", "4.3")
+
+JsonObject = dict[str, Any]
+
+_HERE = Path(__file__).resolve().parent
+_TARGET = _HERE / "target"
+_STAMP = _TARGET / "built-from.sha256"
+_MAIN_CLASS = "rebalancesim.oracle.Main"
+_OLDEST_JAVA = 17
+
+# What Maven says when it is the network or the JDK, and not this project, that stands in the way.
+_UNREACHABLE = re.compile(
+    r"Could not transfer|Unknown host|Connection (?:refused|reset|timed out)|Connect timed out"
+    r"|Cannot access \S+ \(.*\) in offline mode|previous attempt|Network is unreachable"
+)
+_NO_COMPILER = re.compile(r"No compiler is provided|release version \d+ not supported")
+
+
+class OracleUnavailable(Exception):  # noqa: N818 - a state of the machine, which tests skip on
+    """Raised where this machine cannot run the oracle; the message says what is missing."""
+
+
+def build() -> None:
+    """Compiles the oracle; returns at once when it is up to date. Safe to call from several processes."""
+    _require_java()
+    with _lock():
+        fingerprint = _fingerprint()
+        if not _is_built_from(fingerprint):
+            _STAMP.unlink(missing_ok=True)
+            _run_maven()
+            _STAMP.write_text(fingerprint)
+
+
+def answers(version: str, cases: Iterable[JsonObject]) -> list[JsonObject]:
+    """What Kafka `version` answers to each case, in order. A case names its rule in "rule"."""
+    fed = _Feed(cases)
+    lines = _converse(version, [], fed)
+    if len(lines) != fed.count:
+        raise RuntimeError(f"the oracle gave {len(lines)} answers to {fed.count} cases")
+    return lines
+
+
+def bench(version: str, rule: str, cases: Iterable[JsonObject], seconds: float) -> float:
+    """
+    Cases a second (of the clock) of Kafka `version` on one warm thread, without I/O.
+
+    `rule` is an assignor's name, "election" (the vote alone) or "election_with_join" (a new group, its
+    members added one by one, the vote). Cases to which Kafka answers with an exception are left out.
+    """
+    return float(measure(version, rule, cases, seconds)["cases_per_second"])
+
+
+def measure(version: str, rule: str, cases: Iterable[JsonObject], seconds: float) -> JsonObject:
+    """
+    All that a benchmark run tells, see `bench`.
+
+    On a busy machine only "cases_per_cpu_second" is the speed of Kafka's code; "cases_per_second" is lower.
+    """
+    (result,) = _converse(version, ["--bench", rule, str(seconds)], _Feed(cases))
+    return result
+
+
+class _Feed:
+    """Writes cases to a process; meant for a thread of its own, so that neither side waits on a full pipe."""
+
+    def __init__(self, cases: Iterable[JsonObject]) -> None:
+        self._cases = cases
+        self.count = 0
+        self.failure: Exception | None = None
+
+    def write_to(self, stream: IO[bytes]) -> None:
+        try:
+            with stream:
+                for case in self._cases:
+                    stream.write(json.dumps(case, ensure_ascii=False).encode() + b"\n")
+                    self.count += 1
+        except BrokenPipeError:
+            pass  # The process ended early; its exit status tells why.
+        except Exception as failure:
+            self.failure = failure
+
+
+def _converse(version: str, arguments: Sequence[str], feed: _Feed) -> list[JsonObject]:
+    build()
+    # One thread does the work; a garbage collector with threads of its own would only take cores from others.
+    command = ["java", "-XX:+UseSerialGC", "-cp", _classpath(version), _MAIN_CLASS, *arguments]
+    with (
+        tempfile.TemporaryFile() as complaints,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints) as process,
+    ):
+        assert process.stdin is not None
+        assert process.stdout is not None
+        writer = threading.Thread(target=feed.write_to, args=(process.stdin,), daemon=True)
+        writer.start()
+        lines: list[JsonObject] = [json.loads(line) for line in process.stdout]
+        writer.join()
+        status = process.wait()
+        complaints.seek(0)
+        complaint = complaints.read().decode(errors="replace").strip()
+    if feed.failure is not None:
+        raise feed.failure
+    if status != 0:
+        raise RuntimeError(f"the oracle of Kafka {version} ended with {status}: {complaint[-2000:]}")
+    return lines
+
+
+def _module(version: str) -> Path:
+    if version not in VERSIONS:
+        raise ValueError(f"no oracle for Kafka {version}; there are {', '.join(VERSIONS)}")
+    return _HERE / f"kafka-{version}"
+
+
+def _jars(version: str) -> list[str]:
+    listed = _module(version) / "target" / "classpath.txt"
+    return listed.read_text().strip().split(":") if listed.exists() else []
+
+
+def _classpath(version: str) -> str:
+    return ":".join([str(_module(version) / "target" / "classes"), *_jars(version)])
+
+
+def _is_built_from(fingerprint: str) -> bool:
+    if not _STAMP.exists() or _STAMP.read_text() != fingerprint:
+        return False
+    # The jars lie in Maven's own repository, which may have been emptied since.
+    return all(_jars(v) and all(Path(jar).exists() for jar in _jars(v)) for v in VERSIONS)
+
+
+def _fingerprint() -> str:
+    """A hash of every source that goes into the build."""
+    digest = hashlib.sha256()
+    sources = [*_HERE.rglob("*.java"), *_HERE.rglob("pom.xml")]
+    for path in sorted(p for p in sources if "target" not in p.relative_to(_HERE).parts):
+        digest.update(f"{path.relative_to(_HERE)}\n{path.read_text()}\n".encode())
+    return digest.hexdigest()
+
+
+@contextmanager
+def _lock() -> Iterator[None]:
+    _TARGET.mkdir(exist_ok=True)
+    with (_TARGET / "build.lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _run_maven() -> None:
+    if shutil.which("mvn") is None:
+        raise OracleUnavailable("mvn is not on the PATH, and the oracle is not built yet")
+    result = subprocess.run(
+        ["mvn", "-q", "-B", "package"],
+        cwd=_HERE,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode == 0:
+        return
+    said = (result.stdout + result.stderr)[-4000:]
+    if _UNREACHABLE.search(said):
+        raise OracleUnavailable(f"Maven cannot reach its repository:\n{said}")
+    if _NO_COMPILER.search(said):
+        raise OracleUnavailable(f"Maven needs a JDK {_OLDEST_JAVA} or newer:\n{said}")
+    raise RuntimeError(f"the oracle does not build:\n{said}")
+
+
+@functools.cache
+def _require_java() -> None:
+    if shutil.which("java") is None:
+        raise OracleUnavailable("java is not on the PATH")
+    said = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)', said)
+    if found is None or int(found.group(1)) < _OLDEST_JAVA:
+        raise OracleUnavailable(f"the oracle needs Java {_OLDEST_JAVA} or newer, not {said.strip()}")

@@ -1,0 +1,157 @@
+package rebalancesim.oracle;
+
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Cases a second on one warm thread; everything but Kafka's own call is prepared before the clock starts. */
+final class Bench {
+    /** Read by nobody: keeps the compiler from dropping calls whose result is not used. */
+    private static volatile Object sink;
+
+    private static final int FEWEST_WARM_UPS = 3;
+    private static final int MOST_WARM_UPS = 30;
+    private static final long SETTLED_COMPILATION_MS = 20;
+
+    private Bench() {
+    }
+
+    /** One call of Kafka's class that can be made again and again. */
+    private interface Prepared {
+        Object run();
+
+        /** Undoes what a call leaves behind; not timed. */
+        default void rewind() {
+        }
+    }
+
+    static Map<String, Object> measure(String rule, double seconds, List<Case> cases) {
+        List<Prepared> calls = new ArrayList<>();
+        for (Case question : cases) {
+            Prepared call = prepare(rule, question);
+            if (answers(call)) {
+                calls.add(call);
+            }
+        }
+        warmUp(calls);
+        Timing timing = rounds(calls, seconds);
+        double answered = timing.count * (double) calls.size();
+        Map<String, Object> result = new LinkedHashMap<>();
+        result.put("rule", rule);
+        result.put("kafka", Release.VERSION);
+        result.put("cases_per_second", answered / timing.wallSeconds);
+        result.put("cases_per_cpu_second", answered / timing.cpuSeconds);
+        result.put("rounds", timing.count);
+        return result;
+    }
+
+    /** Cases that end in an exception measure how slow exceptions are, not the rule. */
+    private static boolean answers(Prepared call) {
+        try {
+            call.run();
+            call.rewind();
+            return true;
+        } catch (Exception | AssertionError e) {
+            return false;
+        }
+    }
+
+    /** Runs until the compiler has nothing left to do; a fixed time is too short where others load the machine. */
+    private static void warmUp(List<Prepared> calls) {
+        for (int i = 0; i < MOST_WARM_UPS; i++) {
+            long before = compilationMillis();
+            rounds(calls, 1);
+            boolean settled = compilationMillis() - before < SETTLED_COMPILATION_MS;
+            if (settled && i + 1 >= FEWEST_WARM_UPS) {
+                return;
+            }
+        }
+    }
+
+    private static long compilationMillis() {
+        return ManagementFactory.getCompilationMXBean().getTotalCompilationTime();
+    }
+
+    /** Processor time tells the speed of the code even where the thread has to wait for its core. */
+    private static long cpuNanos() {
+        return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
+    }
+
+    private record Timing(long count, double wallSeconds, double cpuSeconds) {
+    }
+
+    private static Timing rounds(List<Prepared> calls, double seconds) {
+        if (calls.isEmpty()) {
+            throw new IllegalArgumentException("no case has an answer");
+        }
+        long wanted = (long) (seconds * 1e9);
+        long wall = 0;
+        long cpu = 0;
+        long count = 0;
+        while (wall < wanted || cpu < wanted) {
+            long cpuStart = cpuNanos();
+            long start = System.nanoTime();
+            for (Prepared call : calls) {
+                sink = call.run();
+            }
+            wall += System.nanoTime() - start;
+            cpu += cpuNanos() - cpuStart;
+            count++;
+            calls.forEach(Prepared::rewind);
+        }
+        return new Timing(count, wall / 1e9, cpu / 1e9);
+    }
+
+    private static Prepared prepare(String rule, Case question) {
+        return switch (rule) {
+            case "election" -> election(question);
+            case "election_with_join" -> electionWithJoin(question);
+            default -> assignor(rule, question);
+        };
+    }
+
+    private static Prepared election(Case question) {
+        CoordinatorGroup group = new CoordinatorGroup();
+        admitted(question).forEach(member -> group.add(CoordinatorGroup.member(member)));
+        return group::selectProtocol;
+    }
+
+    private static Prepared electionWithJoin(Case question) {
+        var members = admitted(question).stream().map(CoordinatorGroup::member).toList();
+        return () -> {
+            CoordinatorGroup group = new CoordinatorGroup();
+            members.forEach(group::add);
+            return group.selectProtocol();
+        };
+    }
+
+    private static List<Case.Member> admitted(Case question) {
+        CoordinatorGroup group = new CoordinatorGroup();
+        List<Case.Member> admitted = new ArrayList<>();
+        for (Case.Member member : question.members()) {
+            var joiner = CoordinatorGroup.member(member);
+            if (group.admits(joiner)) {
+                group.add(joiner);
+                admitted.add(member);
+            }
+        }
+        return admitted;
+    }
+
+    private static Prepared assignor(String rule, Case question) {
+        AssignorCall call = AssignorCall.prepare(rule, question);
+        return new Prepared() {
+            @Override
+            public Object run() {
+                return call.run();
+            }
+
+            @Override
+            public void rewind() {
+                call.rewind();
+            }
+        };
+    }
+}

@@ -1,0 +1,54 @@
+package rebalancesim.oracle;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.TopicPartition;
+
+/**
+ * The bytes in which a sticky consumer tells its last assignment: [topic, [partition]], then the generation.
+ *
+ * <p>Topics are grouped as consumers since 2.1 group them, for every version: in a HashMap filled by computeIfAbsent,
+ * which puts a newcomer at the head of its bucket. Consumers before used put, which puts it at the end; so the bytes of
+ * the two differ where topic names share a bucket.
+ */
+final class StickyUserData {
+    private StickyUserData() {
+    }
+
+    /** Null where the member has nothing to tell, as in a consumer's first join. */
+    static ByteBuffer of(Case.Member member) {
+        List<TopicPartition> owned = member.ownedOrNone();
+        int generation = member.generationOrNone();
+        if (owned.isEmpty() && generation < 0) {
+            return null;
+        }
+        Map<String, List<Integer>> byTopic = new HashMap<>();
+        for (TopicPartition partition : owned) {
+            byTopic.computeIfAbsent(partition.topic(), topic -> new ArrayList<>()).add(partition.partition());
+        }
+        return encode(byTopic, Release.STICKY_TELLS_GENERATION && generation >= 0 ? generation : null);
+    }
+
+    private static ByteBuffer encode(Map<String, List<Integer>> byTopic, Integer generation) {
+        int size = 2 * Integer.BYTES;
+        for (Map.Entry<String, List<Integer>> entry : byTopic.entrySet()) {
+            int nameBytes = entry.getKey().getBytes(StandardCharsets.UTF_8).length;
+            size += Short.BYTES + nameBytes + Integer.BYTES * (1 + entry.getValue().size());
+        }
+        ByteBuffer buffer = ByteBuffer.allocate(size);
+        buffer.putInt(byTopic.size());
+        byTopic.forEach((topic, partitions) -> {
+            byte[] name = topic.getBytes(StandardCharsets.UTF_8);
+            buffer.putShort((short) name.length).put(name).putInt(partitions.size());
+            partitions.forEach(buffer::putInt);
+        });
+        if (generation != null) {
+            buffer.putInt(generation);
+        }
+        return buffer.flip();
+    }
+}
