@@ -1,0 +1,8 @@
+"""spark-submit jobs/elect.py OPTIONS: the job ``elect`` of rebalance-sim (``--help`` lists the options)."""
+
+import sys
+
+from rebalance_sim.cli import main
+
+if __name__ == "__main__":
+    raise SystemExit(main(["elect", *sys.argv[1:]]))

@@ -1,0 +1,58 @@
+"""The console command ``rebalance-sim``: every job under its name."""
+
+import os
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+
+from pyspark.errors import PySparkException
+
+from rebalance_sim.commands import assign, elect, fleet
+from rebalance_sim.engine.session import session
+from rebalance_sim.errors import UserError
+
+USER_ERROR = 2
+"""Exit code where an option or an input is at fault."""
+_JOBS = {"fleet": fleet, "elect": elect, "assign": assign}
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(prog="rebalance-sim", description="Predict what Kafka will do with a fleet of groups.")
+    jobs = parser.add_subparsers(dest="job", required=True, metavar="JOB")
+    for name, module in _JOBS.items():
+        told = (module.__doc__ or "").partition(": ")[2].strip()
+        module.add_options(jobs.add_parser(name, help=told, description=told))
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a job; return the exit code: 0 done, 2 a mistake of the user's, told in one line."""
+    options = _parser().parse_args(arguments)
+    try:
+        spark = session(f"rebalance-sim {options.job}")
+        _JOBS[options.job].run(spark, options)
+    except UserError as mistake:
+        print(f"rebalance-sim {options.job}: {mistake}", file=sys.stderr)
+        return USER_ERROR
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except PySparkException as failure:
+        cause = _user_error_in(failure)
+        if cause is None:
+            raise
+        print(f"rebalance-sim {options.job}: {cause}", file=sys.stderr)
+        return USER_ERROR
+    return 0
+
+
+def _user_error_in(failure: PySparkException) -> str | None:
+    """Return the line that tells of an unreadable input that Spark met only while reading."""
+    text = str(failure)
+    for mark in ("FAILED_READ_FILE", "CANNOT_READ_FILE", "Unable to infer schema", "MALFORMED_RECORD"):
+        if mark in text:
+            return text.strip().partition("\n")[0]
+    return None
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

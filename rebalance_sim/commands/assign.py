@@ -1,0 +1,98 @@
+"""``assign``: who gets which partitions, and how even that is."""
+
+from argparse import ArgumentParser, Namespace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from rebalance_sim.commands.options import (
+    add_election_options,
+    add_input_options,
+    add_output_options,
+    begin_run,
+    check_choice,
+)
+from rebalance_sim.commands.rejects import count_rows, write_rejects
+from rebalance_sim.commands.summary import (
+    print_summary,
+    summarise_assignments,
+    summarise_balance,
+    summarise_elections,
+    summarise_run,
+)
+from rebalance_sim.engine.inputs import fit, fit_topics, read, rejected, union, usable
+from rebalance_sim.engine.prediction import ELECTED, Prediction, outcome
+from rebalance_sim.engine.runs import earlier_assumptions
+from rebalance_sim.engine.topic_metadata import TopicMetadata
+from rebalance_sim.kafka.assignors import ASSIGNORS
+from rebalance_sim.tables import ASSIGNMENTS, BALANCE, ELECTIONS, MEMBERS, REJECTS, TOPICS
+from rebalance_sim.versions import kafka_version
+
+ALL = "all"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Options of the job."""
+    parser.add_argument("--topics", required=True, metavar="PATH", help="topics table")
+    add_input_options(parser)
+    parser.add_argument(
+        "--strategy",
+        default=ELECTED,
+        metavar="NAME,...",
+        help=f"{ELECTED} (each group's own, the default), {ALL}, or some of: {', '.join(ASSIGNORS)}",
+    )
+    add_election_options(parser)
+    add_output_options(parser)
+
+
+def strategies(asked: str) -> tuple[str, ...]:
+    """Read the option.
+
+    >>> strategies("roundrobin,range")
+    ('roundrobin', 'range')
+    """
+    if asked == ALL:
+        return tuple(ASSIGNORS)
+    if asked == ELECTED:
+        return (ELECTED,)
+    names = tuple(dict.fromkeys(name.strip() for name in asked.split(",")))
+    for name in names:
+        check_choice("--strategy", name, [*ASSIGNORS, ELECTED, ALL] if len(names) == 1 else list(ASSIGNORS))
+    return names
+
+
+def run(spark: SparkSession, options: Namespace) -> None:
+    """Read topics and members, elect where asked, assign, write assignments, balance and rejects."""
+    version = kafka_version(options.kafka_version)
+    wanted = strategies(options.strategy)
+    run = begin_run(spark, "assign", options)
+    given_topics = read(spark, TOPICS, options.topics, options.format)
+    given_members = read(spark, MEMBERS, options.members, options.format)
+    topics, members = fit_topics(given_topics), fit(given_members, MEMBERS)
+
+    run.tell("reading topics")
+    metadata = TopicMetadata.of(usable(topics))
+    outputs = (ASSIGNMENTS.name, BALANCE.name, REJECTS.name) + ((ELECTIONS.name,) if ELECTED in wanted else ())
+    run.tell(f"assigning by {', '.join(wanted)}")
+    predict = Prediction(outputs, version, wanted, metadata, options.offsets_partitions)
+    predicted = run.stage(usable(members).transform(predict))
+    tables: dict[str, DataFrame] = {}
+    for name in outputs:
+        if name != REJECTS.name:
+            run.tell(f"writing {name}")
+            tables[name] = run.write(name, predicted.transform(outcome(name)))
+    rejects = [
+        rejected(topics, TOPICS),
+        rejected(members, MEMBERS),
+        predicted.transform(outcome(REJECTS.name)),
+    ]
+    bad = write_rejects(run, union(rejects), options.on_bad_input)
+
+    count_rows(run, TOPICS.name, given_topics.count(), metadata.topics.num_rows, bad[TOPICS.name])
+    used = tables[BALANCE.name].agg({"members": "sum"}).first()
+    # Every strategy has a row for every group.
+    count_rows(run, MEMBERS.name, given_members.count(), ((used and used[0]) or 0) // len(wanted), bad[MEMBERS.name])
+    run.assumptions = earlier_assumptions(spark, options.members)
+    run.finish()
+    lines = summarise_elections(tables[ELECTIONS.name]) if ELECTIONS.name in tables else []
+    lines += summarise_assignments(tables[ASSIGNMENTS.name]) + summarise_balance(tables[BALANCE.name])
+    print_summary(lines + summarise_run(run))

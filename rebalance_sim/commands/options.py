@@ -1,0 +1,65 @@
+"""Options that the jobs share."""
+
+from argparse import ArgumentParser, Namespace
+from difflib import get_close_matches
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from rebalance_sim.engine.runs import Run
+from rebalance_sim.errors import UserError
+from rebalance_sim.versions import NEWEST
+
+
+def add_output_options(parser: ArgumentParser) -> None:
+    """Options of every job."""
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder for the outputs; replaced if it is there")
+    parser.add_argument(
+        "--output-format", default="parquet", metavar="FORMAT", help="any Spark sink (default: parquet)"
+    )
+    parser.add_argument(
+        "--on-bad-input",
+        choices=["quarantine", "fail"],
+        default="quarantine",
+        help="rows that cannot be used: put them into rejects and go on, or stop (default: quarantine)",
+    )
+
+
+def add_input_options(parser: ArgumentParser) -> None:
+    """Options of the jobs that read tables."""
+    parser.add_argument("--members", required=True, metavar="PATH", help="members table")
+    parser.add_argument("--format", default="parquet", metavar="FORMAT", help="of the inputs: parquet, json, csv, ...")
+    parser.add_argument(
+        "--kafka-version",
+        default=NEWEST,
+        metavar="VERSION",
+        help=f"whose rules to follow (default: {NEWEST})",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of random draws; elections and assignors make none")
+
+
+def add_election_options(parser: ArgumentParser) -> None:
+    """Options of the jobs that elect."""
+    parser.add_argument(
+        "--offsets-partitions",
+        type=int,
+        default=50,
+        metavar="N",
+        help="the brokers' offsets.topic.num.partitions (default: 50)",
+    )
+
+
+def begin_run(spark: SparkSession, job: str, options: Namespace) -> Run:
+    """Start a run with what was asked for on record."""
+    asked: dict[str, Any] = {name: value for name, value in vars(options).items() if name != "job"}
+    run = Run(spark, job, options.out, asked, options.output_format)
+    run.begin()
+    return run
+
+
+def check_choice(option: str, value: str, allowed: list[str]) -> None:
+    """Raise UserError, with the nearest allowed value, for one that is not allowed."""
+    if value not in allowed:
+        nearest = get_close_matches(value, allowed, n=1)
+        hint = f" (did you mean {nearest[0]!r}?)" if nearest else ""
+        raise UserError(f"{option}: {value!r} is not known{hint}; allowed: {', '.join(allowed)}")

@@ -1,0 +1,161 @@
+"""The short readable end of a job on the console."""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from rebalance_sim.commands.rejects import rejects_summary
+from rebalance_sim.engine.runs import Run
+from rebalance_sim.tables import REJECTS
+
+SHOWN_GROUPS = 25
+"""A fleet of so many groups is shown group by group."""
+SHOWN_MEMBERS = 120
+
+
+def print_summary(lines: Iterable[str]) -> None:
+    """Print to standard output."""
+    print("\n".join(lines))
+
+
+def one_line(text: object, width: int = 60) -> str:
+    r"""Show any name in one line of limited width, control characters escaped.
+
+    >>> one_line("a\nb")
+    'a\\nb'
+    """
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+    return shown if len(shown) <= width else shown[: width - 1] + "…"
+
+
+def columns(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """Lay out a small table in columns."""
+    cells = [[one_line(cell) for cell in row] for row in [header, *rows]]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+    return [
+        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells
+    ]
+
+
+def partition_ranges(partitions: Iterable[Row]) -> str:
+    """Write partitions briefly, in their order.
+
+    >>> partition_ranges([Row(topic="a", partition=0), Row(topic="a", partition=1), Row(topic="b", partition=4)])
+    'a:0-1 b:4'
+    """
+    shown = []
+    for topic, run in groupby(partitions, key=lambda row: row["topic"]):
+        ranges: list[list[int]] = []
+        for row in run:
+            if ranges and row["partition"] == ranges[-1][1] + 1:
+                ranges[-1][1] += 1
+            else:
+                ranges.append([row["partition"], row["partition"]])
+        shown.append(f"{topic}:" + ",".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges))
+    return " ".join(shown)
+
+
+def summarise_elections(elections: DataFrame) -> list[str]:
+    """Groups, protocols elected, ties; and every group of a small fleet."""
+    by_protocol = elections.groupBy("protocol").agg(
+        F.count("*").alias("groups"), F.sum(F.col("tie").cast("int")).alias("ties")
+    )
+    rows = by_protocol.orderBy(F.desc("groups"), "protocol").collect()
+    groups, ties = sum(row["groups"] for row in rows), sum(row["ties"] or 0 for row in rows)
+    lines = [f"{groups:,} groups elected; {ties:,} by a tie that hash order decided"]
+    if 0 < groups <= SHOWN_GROUPS:
+        shown = elections.orderBy("cluster", "group_id").collect()
+        cells = [
+            (
+                row["group_id"],
+                row["members"],
+                row["protocol"],
+                ", ".join(f"{name} {votes}" for name, votes in row["votes"].items()),
+                "tie" if row["tie"] else "",
+                row["leader_id"],
+            )
+            for row in shown
+        ]
+        return [*lines, *columns(("group", "members", "protocol", "votes", "", "leader"), cells)]
+    return [
+        *lines,
+        *columns(
+            ("protocol", "groups", "ties"),
+            [(r["protocol"], f"{r['groups']:,}", f"{r['ties'] or 0:,}") for r in rows[:12]],
+        ),
+    ]
+
+
+def summarise_assignments(assignments: DataFrame) -> list[str]:
+    """Every member of a small fleet, with its partitions."""
+    rows = assignments.orderBy("cluster", "group_id", "strategy", "member_id").limit(SHOWN_MEMBERS + 1).collect()
+    if not 0 < len(rows) <= SHOWN_MEMBERS:
+        return []
+    cells = [(r["group_id"], r["strategy"], r["member_id"], partition_ranges(r["partitions"]) or "-") for r in rows]
+    return ["", *columns(("group", "strategy", "member", "partitions"), cells)]
+
+
+def summarise_balance(balance: DataFrame) -> list[str]:
+    """Imbalance and idle members by strategy, the worst group, and what could not be assigned."""
+    spread = F.col("max") - F.col("min")
+    by_strategy = (
+        balance.where("error IS NULL")
+        .groupBy("strategy")
+        .agg(
+            F.count("*").alias("groups"),
+            F.max_by(F.struct("group_id", "min", "max"), F.struct(spread, F.col("cluster"), F.col("group_id"))).alias(
+                "worst"
+            ),
+            F.avg(spread).alias("spread"),
+            F.sum("idle_members").alias("idle"),
+            F.sum("moved").alias("moved"),
+            F.sum("kept").alias("kept"),
+            F.sum("unassigned").alias("unassigned"),
+        )
+        .orderBy("strategy")
+        .collect()
+    )
+    cells = [
+        (
+            row["strategy"],
+            f"{row['groups']:,}",
+            f"{row['worst']['min']} to {row['worst']['max']} in {one_line(row['worst']['group_id'], 40)}",
+            f"{row['spread']:.2f}",
+            *(f"{row[name]:,}" for name in ("idle", "moved", "kept", "unassigned")),
+        )
+        for row in by_strategy
+    ]
+    header = (
+        "strategy",
+        "groups",
+        "worst imbalance (partitions a member)",
+        "mean max-min",
+        "idle",
+        "moved",
+        "kept",
+        "unassigned",
+    )
+    errors = (
+        balance.where("error IS NOT NULL").groupBy("error").count().orderBy(F.desc("count"), "error").limit(5).collect()
+    )
+    return [
+        "",
+        *columns(header, cells),
+        *(f"  {row['count']:,} groups without assignment: {one_line(row['error'], 90)}" for row in errors),
+    ]
+
+
+def summarise_run(run: Run) -> list[str]:
+    """Rejects, what was assumed, and where the output is."""
+    lines = [""]
+    rejected = run.counts["out"].get(REJECTS.name, 0)
+    rows = ", ".join(
+        f"{run.counts['used'][name]:,} of {given:,} {name}" for name, given in run.counts.get("in", {}).items()
+    )
+    lines.append(f"rows used: {rows or 'none given'}; rejected: {rejected:,}")
+    if rejected:
+        lines += rejects_summary(run.spark.read.format(run.output_format).load(f"{run.out}/{REJECTS.name}"))
+    lines += [f"assumed: {assumption}" for assumption in run.assumptions]
+    return [*lines, f"output: {run.out}"]

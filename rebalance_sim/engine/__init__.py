@@ -1,0 +1,1 @@
+"""Spark: applies the rules of ``rebalance_sim.kafka`` to tables."""

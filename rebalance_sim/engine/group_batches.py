@@ -1,0 +1,169 @@
+"""Batches of groups, a row a group with its members nested, as the workers get them."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from rebalance_sim.engine.arrow import codes, list_offsets, numbers, strings
+from rebalance_sim.kafka.groups import groups_with_repeated_members
+from rebalance_sim.kafka.strings import Flags, Ints32, java_hashes, sort_sections
+
+_LAST = np.iinfo(np.int64).max
+
+
+def collect_members(members: DataFrame, columns: Iterable[str]) -> DataFrame:
+    """Nest the members of each group: ``cluster, group_id, members array<struct<...>>``.
+
+    Only the given columns of ``members`` go into the structs: what is not shuffled costs nothing.
+    """
+    return members.groupBy("cluster", "group_id").agg(F.collect_list(F.struct(*columns)).alias("members"))
+
+
+@dataclass(frozen=True)
+class RejectedMember:
+    """A row of the members table that could not be used."""
+
+    group: int
+    """Index of its group in the batch."""
+    row: str
+    """The row as JSON."""
+    reason: str
+
+
+@dataclass(frozen=True)
+class GroupBatch:
+    """Some groups; the members of group g, in join order, are ``members[offsets[g]:offsets[g + 1]]``."""
+
+    clusters: pa.StringArray
+    group_ids: pa.StringArray
+    offsets: Ints32
+    members: pa.StructArray
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch) -> "GroupBatch":
+        """Take what ``collect_members`` made and put each group's members in join order.
+
+        Spark collects in any order. Members without a join order come last; equal ones are ordered by member id.
+        """
+        nested = batch.column("members")
+        members = nested.flatten()
+        offsets = list_offsets(nested)
+        order = np.arange(len(members), dtype=np.int32)
+        join_order = numbers(members.field("join_order").fill_null(_LAST)).astype(np.int64)
+        sort_sections(order, offsets, join_order, strings(members.field("member_id")))
+        return cls(batch.column("cluster"), batch.column("group_id"), offsets, members.take(pa.array(order)))
+
+    def column(self, name: str) -> pa.Array:
+        """Return a column of the members."""
+        return self.members.field(name)
+
+    def has(self, name: str) -> bool:
+        """Tell whether the members carry a column."""
+        return self.members.type.get_field_index(name) >= 0
+
+    def group_of_member(self) -> Ints32:
+        """Index of the group of each member."""
+        return np.repeat(np.arange(len(self.group_ids), dtype=np.int32), np.diff(self.offsets))
+
+    def keep(self, kept: Flags) -> "GroupBatch":
+        """Leave out members."""
+        if kept.all():
+            return self
+        before = np.concatenate([[0], np.cumsum(kept)]).astype(np.int32)
+        return GroupBatch(self.clusters, self.group_ids, before[self.offsets], self.members.filter(pa.array(kept)))
+
+    def reject(self, reasons: dict[int, str]) -> tuple["GroupBatch", list[RejectedMember]]:
+        """Leave out members, by index, and say why."""
+        if not reasons:
+            return self, []
+        kept = np.ones(len(self.members), np.bool_)
+        group_of_member = self.group_of_member()
+        rejected = []
+        for member, reason in sorted(reasons.items()):
+            kept[member] = False
+            group = int(group_of_member[member])
+            rejected.append(RejectedMember(group, self._as_json(group, member), reason))
+        return self.keep(kept), rejected
+
+    def _as_json(self, group: int, member: int) -> str:
+        row = {"cluster": self.clusters[group].as_py(), "group_id": self.group_ids[group].as_py()}
+        row |= {name: value for name, value in self.members[member].as_py().items() if value is not None}
+        return json.dumps(row, ensure_ascii=False)
+
+    def without_unusable_members(self) -> tuple["GroupBatch", list[RejectedMember]]:
+        """Leave out the members whose columns hold what Kafka cannot have, and repeated ones."""
+        usable, unusable = self.reject(self._unusable())
+        distinct, repeated = usable.reject(usable._repeated())
+        return distinct, unusable + repeated
+
+    def _unusable(self) -> dict[int, str]:
+        reasons: dict[int, str] = {}
+        if self.has("owned"):
+            reasons |= self._bad_owned()
+        if self.has("subscription"):
+            reasons |= self._bad_names("subscription")
+        if self.has("protocols"):
+            reasons |= self._bad_names("protocols") | self._bad_protocols()
+        return reasons
+
+    def _members_with(self, lists: pa.ListArray, bad: pa.Array) -> list[int]:
+        """Members with a bad entry in their list."""
+        if not pc.any(bad).as_py():
+            return []
+        entries = np.flatnonzero(numbers(bad))
+        found: list[int] = np.unique(np.searchsorted(list_offsets(lists), entries, side="right") - 1).tolist()
+        return found
+
+    def _bad_names(self, column: str) -> dict[int, str]:
+        lists = self.column(column)
+        names = lists.flatten()
+        bad = pc.or_kleene(names.is_null(), pc.equal(pc.binary_length(names), 0)).fill_null(True)
+        return dict.fromkeys(self._members_with(lists, bad), f"{column} holds a name that is null or empty")
+
+    def _bad_protocols(self) -> dict[int, str]:
+        lists = self.column("protocols")
+        offsets = list_offsets(lists)
+        reasons = {int(member): "protocols is empty" for member in np.flatnonzero(np.diff(offsets) == 0)}
+        names, _ = codes(lists.flatten())
+        if len(names) and len(names) < 2**31:
+            # Two equal names of one list, seen in the order of (member, name).
+            pairs = (
+                np.repeat(np.arange(len(lists), dtype=np.int64), np.diff(offsets)) << 32
+                | names.astype(np.int64) & 0xFFFFFFFF
+            )
+            pairs.sort()
+            repeats = np.unique(pairs[1:][pairs[1:] == pairs[:-1]] >> 32)
+            reasons |= {int(member): "protocols names an assignor twice" for member in repeats}
+        return reasons
+
+    def _bad_owned(self) -> dict[int, str]:
+        lists = self.column("owned")
+        entries = lists.flatten()
+        topics, partitions = entries.field("topic"), entries.field("partition")
+        bad = pc.or_kleene(
+            pc.or_(topics.is_null(), pc.equal(pc.binary_length(topics), 0).fill_null(True)),
+            pc.less(partitions, 0).fill_null(True),
+        )
+        reason = "owned holds a partition without a topic or a number from 0"
+        return dict.fromkeys(self._members_with(lists, bad), reason)
+
+    def _repeated(self) -> dict[int, str]:
+        """Find members given more than once: the first in join order stays, of equals the first by content."""
+        ids = strings(self.column("member_id"))
+        reasons: dict[int, str] = {}
+        for group in np.flatnonzero(groups_with_repeated_members(self.offsets, ids, java_hashes(ids))):
+            by_id: dict[str, list[tuple[int, str, int]]] = {}
+            for member in range(self.offsets[group], self.offsets[group + 1]):
+                join_order = self.column("join_order")[member].as_py()
+                key = (_LAST if join_order is None else join_order, self._as_json(int(group), member), member)
+                by_id.setdefault(self.column("member_id")[member].as_py(), []).append(key)
+            for member_id, rows in by_id.items():
+                for _, _, member in sorted(rows)[1:]:
+                    reasons[member] = f"member_id {member_id!r} is given {len(rows)} times in its group; one is used"
+        return reasons

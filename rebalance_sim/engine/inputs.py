@@ -1,0 +1,165 @@
+"""Reads input tables, fits them to their schemas, and tells the rows that cannot be used."""
+
+from functools import reduce
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, DecimalType, FractionalType, IntegralType, StringType
+
+from rebalance_sim.errors import UserError
+from rebalance_sim.tables import MAX_PARTITIONS, MEMBERS, REJECTS, TOPICS, Table
+from rebalance_sim.tables import Column as TableColumn
+
+LIST_SEPARATOR = ";"
+"""Between the items of a list in a text column, as in CSV."""
+_REASON = "_reason"
+
+
+def read(spark: SparkSession, table: Table, path: str, source: str) -> DataFrame:
+    """Read a table from a path in any format that Spark knows.
+
+    Raises UserError, naming the table, where the path cannot be read.
+    """
+    reader = spark.read.format(source)
+    if source == "csv":
+        reader = reader.option("header", True)
+    try:
+        return reader.load(path)
+    except (PySparkException, Py4JJavaError) as problem:
+        raise UserError(f"{table.name}: cannot read {path!r} as {source}: {first_line(problem)}") from problem
+
+
+def first_line(problem: Exception) -> str:
+    """Return the one line of an error that tells a user what is wrong."""
+    told = problem.java_exception.getMessage() if isinstance(problem, Py4JJavaError) else problem
+    return str(told).strip().partition("\n")[0]
+
+
+def fit(rows: DataFrame, table: Table) -> DataFrame:
+    """Cast to the table's columns, add those that are missing, and a reason where a row cannot be used.
+
+    The reason is in the extra column ``_reason``, and the row as it was given, as JSON, in ``_row``. ``usable`` and
+    ``rejected`` part the two kinds. Raises UserError for a column that is missing or of a type that cannot be cast.
+    """
+    types = dict(rows.dtypes)
+    missing = [column.name for column in table.columns if column.required and column.name not in types]
+    if missing:
+        raise UserError(f"{table.name}: column {missing[0]!r} is missing; there are: {', '.join(rows.columns)}")
+    values = {column.name: _cast(rows, column, table) for column in table.columns}
+    reasons = [_cast_reason(rows, column, values[column.name]) for column in table.columns if column.name in types]
+    reasons += [_null_reason(column, values[column.name]) for column in table.columns if column.required]
+    reasons += _CHECKS.get(table.name, lambda _: [])(values)
+    return rows.select(
+        *[value.alias(name) for name, value in values.items()],
+        F.coalesce(*reasons).alias(_REASON),
+        F.to_json(F.struct(*[F.col(f"`{name}`") for name in rows.columns])).alias("_row"),
+    )
+
+
+def usable(fitted: DataFrame) -> DataFrame:
+    """Rows that can be used."""
+    return fitted.where(F.col(_REASON).isNull()).drop(_REASON, "_row")
+
+
+def rejected(fitted: DataFrame, table: Table) -> DataFrame:
+    """Rows that cannot be used, as rejects."""
+    group = F.col("group_id") if "group_id" in table.names else F.lit(None).cast("string")
+    return fitted.where(F.col(_REASON).isNotNull()).select(
+        F.lit(table.name).alias("table"),
+        "cluster",
+        group.alias("group_id"),
+        F.col("_row").alias("row"),
+        F.col(_REASON).alias("reason"),
+    )
+
+
+def fit_topics(rows: DataFrame) -> DataFrame:
+    """Fit a topics table; a topic given more than once is used once, the first by content."""
+    fitted = fit(rows, TOPICS)
+    same = Window.partitionBy("cluster", "topic", F.col(_REASON).isNull()).orderBy("_row")
+    again = F.concat(F.lit("topic '"), F.col("topic"), F.lit("' is given more than once; one row is used"))
+    return (
+        fitted.withColumn("_nth", F.row_number().over(same))
+        .withColumn(_REASON, F.coalesce(_REASON, F.when(F.col("_nth") > 1, again)))
+        .drop("_nth")
+    )
+
+
+def no_rejects(spark: SparkSession) -> DataFrame:
+    """Make an empty rejects table."""
+    return spark.createDataFrame([], REJECTS.schema)
+
+
+def _cast(rows: DataFrame, column: TableColumn, table: Table) -> Column:
+    """Return the column in its declared type, null where a value does not fit."""
+    if column.name not in rows.columns:
+        return F.lit(column.default).cast(column.type)
+    given = rows.schema[column.name].dataType
+    value = F.col(f"`{column.name}`")
+    if given != column.type:
+        value = _converted(value, given, column.type)
+        try:
+            rows.select(value)
+        except AnalysisException as problem:
+            raise UserError(
+                f"{table.name}: column {column.name!r} is {given.simpleString()}, expected {column.type.simpleString()}"
+            ) from problem
+    return value if column.default is None else F.coalesce(value, F.lit(column.default))
+
+
+def _converted(value: Column, given: DataType, wanted: DataType) -> Column:
+    if isinstance(given, StringType) and isinstance(wanted, ArrayType) and isinstance(wanted.elementType, StringType):
+        items = F.split(F.trim(value), rf"\s*{LIST_SEPARATOR}\s*")
+        return F.when(F.trim(value) == "", F.array().cast(wanted)).otherwise(items)
+    if isinstance(given, FractionalType | DecimalType) and isinstance(wanted, IntegralType):
+        return F.when(value == F.floor(value), value.try_cast(wanted))
+    return value.try_cast(wanted)
+
+
+def _cast_reason(rows: DataFrame, column: TableColumn, value: Column) -> Column:
+    given = rows.schema[column.name].dataType
+    if given == column.type:
+        return F.lit(None).cast("string")
+    original = F.col(f"`{column.name}`")
+    reason = F.concat(
+        F.lit(f"{column.name}: "), original.cast("string"), F.lit(f" is not {column.type.simpleString()}")
+    )
+    return F.when(original.isNotNull() & value.isNull(), reason)
+
+
+def _null_reason(column: TableColumn, value: Column) -> Column:
+    if isinstance(column.type, StringType):
+        return F.when(F.coalesce(value, F.lit("")) == "", F.lit(f"{column.name} is null or empty"))
+    return F.when(value.isNull(), F.lit(f"{column.name} is null"))
+
+
+def _topic_reasons(values: dict[str, Column]) -> list[Column]:
+    partitions, racks = values["partitions"], values["racks"]
+    out_of_range = F.concat(
+        F.lit("partitions is "), partitions.cast("string"), F.lit(f"; allowed: 0 to {MAX_PARTITIONS}")
+    )
+    uneven = F.concat(
+        F.lit("racks has "),
+        F.size(racks).cast("string"),
+        F.lit(" lists for "),
+        partitions.cast("string"),
+        F.lit(" partitions"),
+    )
+    return [
+        F.when((partitions < 0) | (partitions > MAX_PARTITIONS), out_of_range),
+        F.when(racks.isNotNull() & (F.size(racks) != partitions), uneven),
+    ]
+
+
+def _member_reasons(values: dict[str, Column]) -> list[Column]:
+    return [F.when(values["protocol_type"] == "", F.lit("protocol_type is empty"))]
+
+
+_CHECKS = {TOPICS.name: _topic_reasons, MEMBERS.name: _member_reasons}
+
+
+def union(tables: list[DataFrame]) -> DataFrame:
+    """Put tables of the same columns together."""
+    return reduce(DataFrame.unionByName, tables)

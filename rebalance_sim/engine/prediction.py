@@ -1,0 +1,341 @@
+"""Runs elections and assignors over batches of groups, in Spark's workers."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import StructField, StructType
+
+from rebalance_sim.engine.arrow import codes, list_offsets, lists, numbers, strings
+from rebalance_sim.engine.group_batches import GroupBatch, RejectedMember, collect_members
+from rebalance_sim.engine.topic_metadata import BatchTopics, TopicIndex, TopicMetadata
+from rebalance_sim.kafka.assignors import ASSIGNORS
+from rebalance_sim.kafka.balance import Balance, balance
+from rebalance_sim.kafka.election import (
+    INCONSISTENT_GROUP_PROTOCOL,
+    Elections,
+    PreferenceLists,
+    elect,
+    offsets_partition,
+)
+from rebalance_sim.kafka.groups import Assignments, Groups, map_order, subscribers
+from rebalance_sim.kafka.strings import java_hashes
+from rebalance_sim.tables import (
+    ASSIGNMENTS,
+    BALANCE,
+    DEFAULT_PROTOCOL_TYPE,
+    ELECTIONS,
+    MEMBERS,
+    OUTPUTS,
+    REJECTS,
+)
+from rebalance_sim.versions import KafkaVersion
+
+ELECTED = "elected"
+"""The strategy that lets every group use the protocol it elects."""
+OFFSETS_PARTITIONS = 50
+"""Kafka's default of offsets.topic.num.partitions."""
+
+_ELECTION_COLUMNS = ("join_order", "member_id", "protocol_type", "protocols")
+_ASSIGNMENT_COLUMNS = ("join_order", "member_id", "instance_id", "rack", "subscription")
+_BALANCE_COLUMNS = ("owned", "generation")
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What to predict of every group, and by which rules."""
+
+    outputs: tuple[str, ...]
+    """Names of the output tables to fill."""
+    version: KafkaVersion
+    strategies: tuple[str, ...] = ()
+    """Assignors, or ELECTED."""
+    metadata: TopicMetadata | None = None
+    offsets_partitions: int = OFFSETS_PARTITIONS
+
+    @property
+    def schema(self) -> StructType:
+        """The table that is asked for; of several, a struct column each, and in every row just one of them is set."""
+        if len(self.outputs) == 1:
+            return OUTPUTS[self.outputs[0]].schema
+        return StructType([StructField(name, OUTPUTS[name].schema) for name in self.outputs])
+
+    @property
+    def elects(self) -> bool:
+        """Whether elections are needed."""
+        return ELECTIONS.name in self.outputs or ELECTED in self.strategies
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns of the members table that are needed."""
+        wanted = list(_ELECTION_COLUMNS) if self.elects else []
+        wanted += _ASSIGNMENT_COLUMNS if self.strategies else ()
+        wanted += _BALANCE_COLUMNS if BALANCE.name in self.outputs else ()
+        return list(dict.fromkeys(wanted))
+
+    def __call__(self, members: DataFrame) -> DataFrame:
+        """Predict for all groups of a members table: rows of ``schema``."""
+        return collect_members(members, self.columns).mapInArrow(self.predict_batches, self.schema)
+
+    def predict_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Do a worker's part: batches as ``collect_members`` makes them in, batches of ``schema`` out."""
+        index = self.metadata.index() if self.metadata else None
+        for batch in batches:
+            for name, rows in self._outcomes(GroupBatch.of(batch), index):
+                if name in self.outputs and len(rows):
+                    yield self._as_outcome(name, rows)
+
+    def _as_outcome(self, name: str, rows: pa.StructArray) -> pa.RecordBatch:
+        if len(self.outputs) == 1:
+            return pa.RecordBatch.from_struct_array(rows)
+        columns = [
+            rows if output == name else pa.nulls(len(rows), arrow_type(OUTPUTS[output].schema))
+            for output in self.outputs
+        ]
+        return pa.RecordBatch.from_arrays(columns, names=list(self.outputs))
+
+    def _outcomes(self, given: GroupBatch, index: TopicIndex | None) -> Iterator[tuple[str, pa.StructArray]]:
+        batch, rejected = given.without_unusable_members()
+        protocols: pa.Array | None = None
+        if self.elects:
+            preferences, names = _preferences(batch)
+            elections = _elect(batch, preferences, self.version)
+            yield ELECTIONS.name, _election_rows(batch, elections, names, self.offsets_partitions)
+            protocols = names.take(pa.array(elections.winner, mask=elections.winner < 0))
+            batch, refused = batch.reject(_refusals(elections))
+            rejected += refused
+        if rejected:
+            yield REJECTS.name, _reject_rows(batch, rejected)
+        for strategy in self.strategies:
+            assert index is not None
+            yield from self._assign(batch, strategy, protocols, index)
+
+    def _assign(
+        self, batch: GroupBatch, strategy: str, protocols: pa.Array | None, index: TopicIndex
+    ) -> Iterator[tuple[str, pa.StructArray]]:
+        if strategy != ELECTED:
+            yield from self._assign_by(batch, strategy, index)
+            return
+        assert protocols is not None
+        protocol_codes, names = codes(protocols)
+        for code, name in enumerate(names.to_pylist()):
+            yield from self._assign_by(_groups_where(batch, protocol_codes == code), name, index)
+
+    def _assign_by(self, batch: GroupBatch, strategy: str, index: TopicIndex) -> Iterator[tuple[str, pa.StructArray]]:
+        if strategy not in ASSIGNORS:
+            error = f"no assignor for protocol {strategy!r}"
+            yield BALANCE.name, _failed_balance_rows(batch, strategy, error)
+            return
+        topics = _find_topics(batch, index)
+        groups = _as_groups(batch, topics, index)
+        assignments = ASSIGNORS[strategy](groups, topics.topics, self.version)
+        yield ASSIGNMENTS.name, _assignment_rows(batch, strategy, assignments, topics)
+        if BALANCE.name in self.outputs:
+            figures = _balance(batch, groups, assignments, topics)
+            yield BALANCE.name, _balance_rows(batch, strategy, figures)
+
+
+def arrow_type(schema: StructType) -> pa.DataType:
+    """Arrow's type of a table's rows."""
+    return to_arrow_type(schema)
+
+
+def outcome(name: str) -> Callable[[DataFrame], DataFrame]:
+    """Pick an output table from what a Prediction of several returned."""
+    return lambda predicted: predicted.where(f"{name} IS NOT NULL").select(f"{name}.*")
+
+
+def _preferences(batch: GroupBatch) -> tuple[PreferenceLists, pa.Array]:
+    column = batch.column("protocols")
+    protocol_codes, names = codes(column.flatten())
+    return PreferenceLists(list_offsets(column), protocol_codes, java_hashes(strings(names))), names
+
+
+def _elect(batch: GroupBatch, preferences: PreferenceLists, version: KafkaVersion) -> Elections:
+    types, _ = codes(batch.column("protocol_type").fill_null(DEFAULT_PROTOCOL_TYPE))
+    ids = strings(batch.column("member_id"))
+    return elect(batch.offsets, ids, types, preferences, int(version.coordinator_map))
+
+
+def _refusals(elections: Elections) -> dict[int, str]:
+    reason = f"{INCONSISTENT_GROUP_PROTOCOL}: other protocol type than the group, or no protocol that all members have"
+    return {int(member): reason for member in np.flatnonzero(~elections.admitted)}
+
+
+def _groups_where(batch: GroupBatch, chosen: np.ndarray) -> GroupBatch:
+    """Take some of the groups."""
+    if chosen.all():
+        return batch
+    kept = batch.keep(np.repeat(chosen, np.diff(batch.offsets)))
+    mask = pa.array(chosen)
+    sizes = np.diff(batch.offsets)[chosen]
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    return GroupBatch(batch.clusters.filter(mask), batch.group_ids.filter(mask), offsets, kept.members)
+
+
+def _find_topics(batch: GroupBatch, index: TopicIndex) -> BatchTopics:
+    """Number the topics of all subscriptions and, where they are there, of all owned partitions."""
+    named = [batch.column("subscription")]
+    names = [named[0].flatten()]
+    if batch.has("owned"):
+        named.append(batch.column("owned"))
+        names.append(named[1].flatten().field("topic"))
+    group_of_member = batch.group_of_member()
+    group_of_name = [np.repeat(group_of_member, np.diff(list_offsets(lists_))) for lists_ in named]
+    if len(names) == 1:
+        return index.find(batch.clusters, group_of_name[0], names[0])
+    return index.find(batch.clusters, np.concatenate(group_of_name), pa.concat_arrays(names))
+
+
+def _as_groups(batch: GroupBatch, topics: BatchTopics, index: TopicIndex) -> Groups:
+    member_ids = strings(batch.column("member_id"))
+    instance_ids = batch.column("instance_id")
+    sort_ids = member_ids
+    if instance_ids.null_count < len(instance_ids):
+        sort_ids = strings(instance_ids.fill_null(batch.column("member_id")))
+    subscriptions = list_offsets(batch.column("subscription"))
+    return Groups(
+        batch.offsets,
+        member_ids,
+        java_hashes(member_ids),
+        numbers(instance_ids.is_null()).astype(np.int64),
+        sort_ids,
+        index.racks(batch.column("rack")),
+        subscriptions,
+        topics.numbers[: subscriptions[-1]],
+    )
+
+
+def _balance(batch: GroupBatch, groups: Groups, assignments: Assignments, topics: BatchTopics) -> Balance:
+    owned = batch.column("owned")
+    in_owned = Assignments(
+        list_offsets(owned),
+        topics.numbers[groups.subscriptions[-1] :],
+        numbers(owned.flatten().field("partition")).astype(np.int32),
+    )
+    in_map_order = map_order(groups)
+    by_topic = subscribers(groups, in_map_order, in_map_order, len(topics.names), count_repeats=False)
+    generations = numbers(batch.column("generation").fill_null(-1)).astype(np.int64)
+    return balance(batch.offsets, topics.topics, by_topic, assignments, in_owned, generations)
+
+
+def _rows(schema: StructType, columns: dict[str, pa.Array]) -> pa.StructArray:
+    fields = list(arrow_type(schema))
+    length = len(next(iter(columns.values())))
+    arrays = [columns.get(field.name, pa.nulls(length, field.type)) for field in fields]
+    return pa.StructArray.from_arrays(
+        [array.cast(field.type) for array, field in zip(arrays, fields, strict=True)], fields=fields
+    )
+
+
+def _election_rows(batch: GroupBatch, elections: Elections, names: pa.Array, offsets_partitions: int) -> pa.StructArray:
+    winner, offsets = elections.winner, elections.candidate_offsets
+    candidates = names.take(pa.array(elections.candidates))
+    voted = elections.votes > 0
+    votes_offsets = np.concatenate([[0], np.cumsum(voted)]).astype(np.int32)[offsets]
+    admitted_before = np.concatenate([[0], np.cumsum(elections.admitted)]).astype(np.int32)
+    with_members = np.diff(batch.offsets) > 0
+    first = np.minimum(batch.offsets[:-1], max(len(batch.members) - 1, 0))
+    refused = np.flatnonzero(~elections.admitted)
+    refused_before = np.concatenate([[0], np.cumsum(~elections.admitted)]).astype(np.int32)
+    rows = _rows(
+        ELECTIONS.schema,
+        {
+            "cluster": batch.clusters,
+            "group_id": batch.group_ids,
+            "members": pa.array(np.diff(admitted_before[batch.offsets])),
+            "protocol": names.take(pa.array(winner, mask=winner < 0)),
+            "candidates": lists(offsets, candidates),
+            "votes": pa.MapArray.from_arrays(
+                pa.array(votes_offsets), candidates.filter(pa.array(voted)), pa.array(elections.votes[voted])
+            ),
+            "tie": pa.array(elections.tie),
+            "leader_id": batch.column("member_id").take(pa.array(first, mask=~with_members)),
+            "coordinator_partition": pa.array(
+                offsets_partition(java_hashes(strings(batch.group_ids)), offsets_partitions)
+            ),
+            "inadmissible": lists(
+                refused_before[batch.offsets],
+                pa.StructArray.from_arrays(
+                    [
+                        batch.column("member_id").take(pa.array(refused)),
+                        pa.array([INCONSISTENT_GROUP_PROTOCOL] * len(refused), pa.string()),
+                    ],
+                    names=["member_id", "error"],
+                ),
+            ),
+        },
+    )
+    return rows if with_members.all() else rows.filter(pa.array(with_members))
+
+
+def _reject_rows(batch: GroupBatch, rejected: list[RejectedMember]) -> pa.StructArray:
+    groups = pa.array([reject.group for reject in rejected], pa.int32())
+    return _rows(
+        REJECTS.schema,
+        {
+            "table": pa.array([MEMBERS.name] * len(rejected)),
+            "cluster": batch.clusters.take(groups),
+            "group_id": batch.group_ids.take(groups),
+            "row": pa.array([reject.row for reject in rejected]),
+            "reason": pa.array([reject.reason for reject in rejected]),
+        },
+    )
+
+
+def _assignment_rows(batch: GroupBatch, strategy: str, assignments: Assignments, topics: BatchTopics) -> pa.StructArray:
+    group_of_member = pa.array(batch.group_of_member())
+    partitions = pa.StructArray.from_arrays(
+        [topics.names.take(pa.array(assignments.topics)), pa.array(assignments.partitions)],
+        names=["topic", "partition"],
+    )
+    return _rows(
+        ASSIGNMENTS.schema,
+        {
+            "cluster": batch.clusters.take(group_of_member),
+            "group_id": batch.group_ids.take(group_of_member),
+            "strategy": pa.repeat(strategy, len(batch.members)),
+            "member_id": batch.column("member_id"),
+            "partitions": lists(assignments.offsets, partitions),
+        },
+    )
+
+
+def _balance_rows(batch: GroupBatch, strategy: str, figures: Balance) -> pa.StructArray:
+    sizes = np.diff(batch.offsets)
+    rows = _rows(
+        BALANCE.schema,
+        {
+            "cluster": batch.clusters,
+            "group_id": batch.group_ids,
+            "strategy": pa.repeat(strategy, len(sizes)),
+            "members": pa.array(sizes),
+            "partitions": pa.array(figures.partitions),
+            "min": pa.array(figures.min),
+            "max": pa.array(figures.max),
+            "stddev": pa.array(figures.stddev),
+            "topic_spread": pa.array(figures.topic_spread),
+            "idle_members": pa.array(figures.idle),
+            "moved": pa.array(figures.moved),
+            "kept": pa.array(figures.kept),
+            "unassigned": pa.array(figures.unassigned),
+        },
+    )
+    return rows if sizes.all() else rows.filter(pa.array(sizes > 0))
+
+
+def _failed_balance_rows(batch: GroupBatch, strategy: str, error: str) -> pa.StructArray:
+    sizes = np.diff(batch.offsets)
+    return _rows(
+        BALANCE.schema,
+        {
+            "cluster": batch.clusters,
+            "group_id": batch.group_ids,
+            "strategy": pa.repeat(strategy, len(sizes)),
+            "members": pa.array(sizes),
+            "error": pa.repeat(error, len(sizes)),
+        },
+    )

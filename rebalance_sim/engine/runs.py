@@ -1,0 +1,132 @@
+"""Output folders: written so that what looks finished is finished."""
+
+import json
+import platform
+import sys
+import time
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import pyspark
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from rebalance_sim.engine.inputs import first_line
+from rebalance_sim.errors import UserError
+
+RECORD = "_run.json"
+_STAGING = "_staging"
+
+
+@dataclass
+class Run:
+    """One run of a job into a folder.
+
+    The record ``_run.json`` goes first and comes last: while it is missing, the output is not finished.
+    """
+
+    spark: SparkSession
+    job: str
+    out: str
+    options: dict[str, Any]
+    output_format: str = "parquet"
+    counts: dict[str, Any] = field(default_factory=dict)
+    assumptions: list[str] = field(default_factory=list)
+    started: float = field(default_factory=time.monotonic)
+
+    def begin(self) -> None:
+        """Take away the record of an earlier run and what a killed one left."""
+        try:
+            self._delete(RECORD)
+            self._delete(_STAGING)
+        except Exception as problem:
+            raise UserError(f"--out: cannot write to {self.out!r}: {first_line(problem)}") from problem
+
+    def tell(self, message: str) -> None:
+        """Say on the console what goes on, with the seconds since the start."""
+        print(f"[{time.monotonic() - self.started:6.1f} s] {message}", file=sys.stderr, flush=True)
+
+    def stage(self, rows: DataFrame) -> DataFrame:
+        """Compute rows once that several outputs are taken from."""
+        rows.write.mode("overwrite").parquet(self._path(_STAGING))
+        return self.spark.read.schema(rows.schema).parquet(self._path(_STAGING))
+
+    def write(self, name: str, rows: DataFrame) -> DataFrame:
+        """Write an output table, and return it as written."""
+        path = self._path(name)
+        try:
+            rows.write.mode("overwrite").format(self.output_format).save(path)
+        except PySparkException as problem:
+            if _is_user_error(problem):
+                raise UserError(
+                    f"--output-format: cannot write {name} as {self.output_format}: {first_line(problem)}"
+                ) from problem
+            raise
+        written = self.spark.read.schema(rows.schema).format(self.output_format).load(path)
+        self.counts.setdefault("out", {})[name] = written.count()
+        return written
+
+    def finish(self) -> None:
+        """Write the record."""
+        self._delete(_STAGING)
+        record = {
+            "job": self.job,
+            "options": self.options,
+            "versions": {
+                "rebalance-sim": version("rebalance-sim"),
+                "pyspark": pyspark.__version__,
+                "python": platform.python_version(),
+            },
+            "rows": self.counts,
+            "assumptions": self.assumptions,
+            "seconds": round(time.monotonic() - self.started, 3),
+        }
+        self._create(RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+
+    def _path(self, name: str) -> str:
+        return f"{self.out.rstrip('/')}/{name}"
+
+    # Spark's own view of paths, so that a folder without a scheme means the same here as in a write.
+
+    def _delete(self, name: str) -> None:
+        file_system, path = hadoop_path(self.spark, self._path(name))
+        file_system.delete(path, True)
+
+    def _create(self, name: str, text: str) -> None:
+        file_system, path = hadoop_path(self.spark, self._path(name))
+        unfinished = path.getParent().suffix(f"/{name}.unfinished")
+        stream = file_system.create(unfinished, True)
+        try:
+            stream.write(text.encode())
+        finally:
+            stream.close()
+        file_system.delete(path, False)
+        file_system.rename(unfinished, path)
+
+
+def hadoop_path(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """Return Hadoop's file system and path object for a path."""
+    jvm: Any = spark.sparkContext._jvm
+    hadoop = jvm.org.apache.hadoop.fs.Path(path)
+    return hadoop.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()), hadoop
+
+
+def earlier_assumptions(spark: SparkSession, table_path: str) -> list[str]:
+    """Return what the run that made an input table assumed, if its record lies beside the table."""
+    file_system, table = hadoop_path(spark, table_path.rstrip("/"))
+    parent = table.getParent()
+    if parent is None:
+        return []
+    record = parent.suffix(f"/{RECORD}")
+    try:
+        if not file_system.exists(record):
+            return []
+        text = "\n".join(row.value for row in spark.read.text(record.toString(), wholetext=True).collect())
+        return list(json.loads(text).get("assumptions", []))
+    except (PySparkException, ValueError, AttributeError):
+        return []
+
+
+def _is_user_error(problem: PySparkException) -> bool:
+    return (problem.getCondition() or "").startswith(("DATA_SOURCE", "UNSUPPORTED", "PATH"))

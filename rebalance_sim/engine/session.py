@@ -1,0 +1,44 @@
+"""The Spark session of a job."""
+
+import os
+import sys
+
+from pyspark.sql import SparkSession
+
+from rebalance_sim.engine.java_runtime import java_home
+
+DEFAULTS = {
+    # A row is a whole group: batches by bytes keep a giant group from filling a worker's memory.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    "spark.sql.session.timeZone": "UTC",
+}
+_LOCAL_DEFAULTS = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
+_SHARE_OF_MEMORY = 3
+"""Locally the JVM takes a third of the machine's memory at most: the Python workers and the system need some too."""
+
+
+def _driver_memory() -> str:
+    megabytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20
+    return f"{max(megabytes // _SHARE_OF_MEMORY, 1024)}m"
+
+
+def session(app_name: str) -> SparkSession:
+    """Return the running session, or start one.
+
+    Under spark-submit the submitted configuration counts. Started from Python it runs on all cores of this machine.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(app_name)
+    settings = DEFAULTS
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        os.environ["JAVA_HOME"] = str(java_home())
+        on_terminal = str(sys.stderr.isatty()).lower()
+        settings = DEFAULTS | _LOCAL_DEFAULTS
+        settings |= {"spark.driver.memory": _driver_memory(), "spark.ui.showConsoleProgress": on_terminal}
+        builder = builder.master(os.environ.get("MASTER", "local[*]"))
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()

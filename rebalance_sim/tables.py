@@ -1,0 +1,187 @@
+"""The vocabulary: every table of the program, with a line for each column."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+STRING, INT, LONG, DOUBLE, BOOLEAN = StringType(), IntegerType(), LongType(), DoubleType(), BooleanType()
+STRINGS = ArrayType(STRING)
+TOPIC_PARTITIONS = ArrayType(StructType([StructField("topic", STRING), StructField("partition", INT)]))
+DEFAULT_CLUSTER = "default"
+DEFAULT_PROTOCOL_TYPE = "consumer"
+MAX_PARTITIONS = 1_000_000
+"""Partitions of one topic that are believed; Kafka clusters hold fewer in all their topics together."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    type: DataType
+    meaning: str
+    required: bool = False
+    """Must be present. A column that is not required and not there is read as null, or as its default."""
+    default: Any = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: its name, what a row is, and its columns."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+    @property
+    def schema(self) -> StructType:
+        """The Spark schema."""
+        return StructType([StructField(column.name, column.type) for column in self.columns])
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [column.name for column in self.columns]
+
+
+_CLUSTER = Column("cluster", STRING, "namespace of topics and groups", default=DEFAULT_CLUSTER)
+_GROUP = Column("group_id", STRING, "consumer group", required=True)
+
+TOPICS = Table(
+    "topics",
+    "a topic of a cluster",
+    (
+        _CLUSTER,
+        Column("topic", STRING, "name", required=True),
+        Column("partitions", INT, f"number of partitions, 0 to {MAX_PARTITIONS:,}", required=True),
+        Column("topic_id", STRING, "Uuid, as Kafka prints it (base64url)"),
+        Column("unavailable", ArrayType(INT), "partitions without a leader"),
+        Column("racks", ArrayType(STRINGS), "racks of the replicas, a list for each partition"),
+    ),
+)
+
+MEMBERS = Table(
+    "members",
+    "a member of a consumer group",
+    (
+        _CLUSTER,
+        _GROUP,
+        Column("member_id", STRING, "id that the coordinator knows the member by", required=True),
+        Column("instance_id", STRING, "group.instance.id of a static member"),
+        Column("client_id", STRING, "client.id"),
+        Column("host", STRING, "where the client connects from"),
+        Column("rack", STRING, "client.rack"),
+        Column("protocol_type", STRING, "only members of one type share a group", default=DEFAULT_PROTOCOL_TYPE),
+        Column("protocols", STRINGS, "assignors the member offers, the preferred one first", required=True),
+        Column("subscription", STRINGS, "topics the member wants", required=True),
+        Column("owned", TOPIC_PARTITIONS, "partitions the member has now, or had last"),
+        Column("generation", INT, "generation that `owned` comes from; null if not known"),
+        Column("join_order", LONG, "place in the order of joining: the lowest leads; equal or null: by member_id"),
+        Column("session_timeout_ms", INT, "session.timeout.ms"),
+        Column("rebalance_timeout_ms", INT, "max.poll.interval.ms"),
+    ),
+)
+
+OFFSETS = Table(
+    "offsets",
+    "the committed offset of a group in a partition",
+    (
+        _CLUSTER,
+        _GROUP,
+        Column("topic", STRING, "name", required=True),
+        Column("partition", INT, "number", required=True),
+        Column("committed", LONG, "committed offset; null if none"),
+        Column("end", LONG, "log end offset"),
+        Column("metadata", STRING, "what the client stored with the offset"),
+        Column("committed_at_ms", LONG, "time of the commit"),
+        Column("expires_at_ms", LONG, "time after which the offset goes"),
+    ),
+)
+
+INADMISSIBLE = ArrayType(StructType([StructField("member_id", STRING), StructField("error", STRING)]))
+
+ELECTIONS = Table(
+    "elections",
+    "the protocol that a group elects",
+    (
+        _CLUSTER,
+        _GROUP,
+        Column("members", INT, "members that the coordinator admits"),
+        Column("protocol", STRING, "the elected protocol"),
+        Column("candidates", STRINGS, "protocols that every member supports, in the leader's order"),
+        Column("votes", MapType(STRING, INT), "votes for each candidate"),
+        Column(
+            "tie",
+            BOOLEAN,
+            "others had as many votes: hash order decided, and another Kafka may decide otherwise",
+        ),
+        Column("leader_id", STRING, "member that computes the assignment: the first to join"),
+        Column("coordinator_partition", INT, "partition of __consumer_offsets whose leader coordinates the group"),
+        Column(
+            "inadmissible",
+            INADMISSIBLE,
+            "members that the coordinator refuses, in join order, with its answer",
+        ),
+        Column("error", STRING, "why nothing was elected"),
+    ),
+)
+
+ASSIGNMENTS = Table(
+    "assignments",
+    "what a member gets",
+    (
+        _CLUSTER,
+        _GROUP,
+        Column("strategy", STRING, "assignor"),
+        Column("member_id", STRING, "member"),
+        Column("partitions", TOPIC_PARTITIONS, "partitions, in the order in which Kafka returns them"),
+    ),
+)
+
+BALANCE = Table(
+    "balance",
+    "how even a group's assignment is, and what it moves",
+    (
+        _CLUSTER,
+        _GROUP,
+        Column("strategy", STRING, "assignor"),
+        Column("members", INT, "members"),
+        Column("partitions", INT, "partitions of the topics that the group subscribes to"),
+        Column("min", INT, "fewest partitions that a member has"),
+        Column("max", INT, "most partitions that a member has"),
+        Column("stddev", DOUBLE, "standard deviation of the partitions a member"),
+        Column("topic_spread", INT, "largest difference of two subscribers' partitions of one topic"),
+        Column("idle_members", INT, "members without a partition"),
+        Column("moved", INT, "partitions that another member owned before"),
+        Column("kept", INT, "partitions that stay with their owner"),
+        Column("unassigned", INT, "partitions that nobody gets"),
+        Column("error", STRING, "why the group has no assignment"),
+    ),
+)
+
+REJECTS = Table(
+    "rejects",
+    "an input row that could not be used",
+    (
+        Column("table", STRING, "table that the row was given in"),
+        _CLUSTER,
+        _GROUP,
+        Column("row", STRING, "the row as JSON; of a member, the columns that the job reads"),
+        Column("reason", STRING, "what is wrong with it"),
+    ),
+)
+
+INPUTS = {table.name: table for table in (TOPICS, MEMBERS, OFFSETS)}
+OUTPUTS = {table.name: table for table in (ELECTIONS, ASSIGNMENTS, BALANCE, REJECTS)}

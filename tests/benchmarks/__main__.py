@@ -1,0 +1,246 @@
+"""``make bench``: elections and assignors at fleet scale, as ratios, in one run.
+
+The floor is what any grouping costs in Spark: ``groupBy`` and ``collect_list`` of the same columns into the noop sink.
+Every round measures floor and rule in turn, so that a machine that slows down slows both. Kafka's own classes run on
+one warm JVM thread; their results are compared with ours in the tests (``tests/oracle``).
+"""
+
+import argparse
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from rebalance_sim.engine.group_batches import collect_members
+from rebalance_sim.engine.prediction import Prediction
+from rebalance_sim.engine.session import session
+from rebalance_sim.engine.topic_metadata import TopicMetadata
+from rebalance_sim.sources.fleet_spec import load
+from rebalance_sim.sources.synthetic import synthetic_fleet
+from rebalance_sim.tables import ASSIGNMENTS, ELECTIONS
+from rebalance_sim.versions import NEWEST, kafka_version
+from tests.oracle import OracleUnavailable, measure
+
+VERSION = kafka_version(NEWEST)
+FLEETS = Path(__file__).parents[2] / "conf" / "fleets"
+STRATEGIES = ("range", "roundrobin")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A session and a place for fleets."""
+
+    spark: SparkSession
+    folder: Path
+    rounds: int
+
+    def fleet(self, name: str, groups: int) -> tuple[DataFrame, DataFrame]:
+        """Return topics and members of a benchmark fleet, made on first use."""
+        made = self.folder / f"{name}-{groups}"
+        if not (made / "members" / "_SUCCESS").exists():
+            fleet = synthetic_fleet(self.spark, load(str(FLEETS / f"{name}.yaml")), groups, seed=1)
+            fleet.topics.write.mode("overwrite").parquet(str(made / "topics"))
+            fleet.members.write.mode("overwrite").parquet(str(made / "members"))
+        return self.spark.read.parquet(str(made / "topics")), self.spark.read.parquet(str(made / "members"))
+
+    def seconds(self, actions: Mapping[str, Callable[[], DataFrame]]) -> dict[str, list[float]]:
+        """Time each action in turn, several rounds after one to warm up."""
+        times: dict[str, list[float]] = {name: [] for name in actions}
+        for nth in range(self.rounds + 1):
+            for name, action in actions.items():
+                started = time.perf_counter()
+                action().write.format("noop").mode("overwrite").save()
+                if nth > 0:
+                    times[name].append(time.perf_counter() - started)
+        return times
+
+
+def floor(members: DataFrame, prediction: Prediction) -> DataFrame:
+    """Group the columns that a prediction reads, and do nothing with them."""
+    return collect_members(members, prediction.columns)
+
+
+def election() -> Prediction:
+    """Elections alone."""
+    return Prediction((ELECTIONS.name,), VERSION)
+
+
+def assignment(strategy: str, topics: DataFrame) -> Prediction:
+    """Assignments alone."""
+    return Prediction((ASSIGNMENTS.name,), VERSION, (strategy,), TopicMetadata.of(topics))
+
+
+def report_ratio(title: str, groups: int, times: dict[str, list[float]], base: str, limits: dict[str, float]) -> None:
+    """Print each action as a multiple of the base: the median of the rounds' ratios."""
+    print(f"\n{title}")
+    print(f"  {base:12} {statistics.median(times[base]):8.2f} s")
+    for name, limit in limits.items():
+        ratios = [mine / theirs for mine, theirs in zip(times[name], times[base], strict=True)]
+        median = statistics.median(times[name])
+        print(
+            f"  {name:12} {median:8.2f} s  {statistics.median(ratios):5.2f} x the floor "
+            f"({min(ratios):.2f} to {max(ratios):.2f}; limit {limit})  {groups / median:12,.0f} groups/s"
+        )
+
+
+def bench_floor_ratios(bench: Bench, groups: int) -> None:
+    """Elections and assignments of many small groups against the floor."""
+    _, members = bench.fleet("benchmark-election", groups)
+    elect = election()
+    times = bench.seconds({"floor": lambda: floor(members, elect), "election": lambda: elect(members)})
+    report_ratio(f"{groups:,} groups x 10 members x 3 protocols", groups, times, "floor", {"election": 1.4})
+
+    topics, members = bench.fleet("benchmark-assignment", groups)
+    rules = {strategy: assignment(strategy, topics) for strategy in STRATEGIES}
+    actions: dict[str, Callable[[], DataFrame]] = {"floor": lambda: floor(members, rules["range"])}
+    for strategy, rule in rules.items():
+        actions[strategy] = partial(rule, members)
+    limits = dict.fromkeys(STRATEGIES, 1.8)
+    report_ratio(f"{groups:,} groups x 5 members x 24 partitions", groups, bench.seconds(actions), "floor", limits)
+
+
+def bench_growth(bench: Bench, groups: int) -> None:
+    """Ten times the groups."""
+    times: dict[str, list[float]] = {}
+    for size in (groups // 10, groups):
+        _, voters = bench.fleet("benchmark-election", size)
+        topics, members = bench.fleet("benchmark-assignment", size)
+        actions: dict[str, Callable[[], DataFrame]] = {f"election {size:,}": partial(election(), voters)}
+        for strategy in STRATEGIES:
+            rule = assignment(strategy, topics)
+            actions[f"{strategy} {size:,}"] = partial(rule, members)
+        times |= bench.seconds(actions)
+    print(f"\n{groups // 10:,} groups against {groups:,}")
+    for name in ("election", *STRATEGIES):
+        few = statistics.median(times[f"{name} {groups // 10:,}"])
+        many = statistics.median(times[f"{name} {groups:,}"])
+        print(f"  {name:12} {few:8.2f} s  {many:8.2f} s  {many / few:5.2f} x the time (limit 11)")
+
+
+def bench_giant(bench: Bench) -> None:
+    """One giant group among small ones: peak memory of a Python worker."""
+    topics, members = bench.fleet("giant", 100_000)
+    print("\n100,000 small groups and one of 10,000 members x 100,000 partitions")
+    for strategy in STRATEGIES:
+        rule = assignment(strategy, topics)
+        with peak_worker_memory() as peak:
+            started = time.perf_counter()
+            rule(members).write.format("noop").mode("overwrite").save()
+            seconds = time.perf_counter() - started
+        print(f"  {strategy:12} {seconds:8.2f} s  {peak[0] / 2**30:5.2f} GiB in the largest worker (limit 3)")
+
+
+@contextmanager
+def peak_worker_memory() -> Iterator[list[int]]:
+    """Watch the Python workers' resident memory (Linux)."""
+    peak, done = [0], threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.05):
+            for status in Path("/proc").glob("[0-9]*/status"):
+                try:
+                    if b"pyspark" in (status.parent / "cmdline").read_bytes():
+                        fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
+                        peak[0] = max(peak[0], int(fields.get("VmRSS", "0 kB").split()[0]) * 1024)
+                except (OSError, ValueError):
+                    continue
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        done.set()
+        watcher.join()
+
+
+def bench_kafka(bench: Bench, groups: int) -> None:
+    """The same groups through our rules, without Spark, and through Kafka's classes, one thread each."""
+    print(f"\none thread, {groups:,} groups in memory: groups a second")
+    topics, members = bench.fleet("benchmark-assignment", groups)
+    _, voters = bench.fleet("benchmark-election", groups)
+    rules = [("election", "election_with_join", election(), voters)]
+    rules += [(strategy, strategy, assignment(strategy, topics), members) for strategy in STRATEGIES]
+    for name, oracle_rule, rule, rows in rules:
+        nested = floor(rows, rule).toArrow()
+        batches = nested.combine_chunks().to_batches(max_chunksize=10_000)
+        ours = rate(partial(run, rule, batches), groups)
+        try:
+            measured = measure("4.3", oracle_rule, cases(name, batches), seconds=3)
+        except OracleUnavailable as reason:
+            print(f"  {name:12} {ours:12,.0f} ours; Kafka's classes cannot run here: {reason}")
+            continue
+        kafka = float(measured["cases_per_cpu_second"])
+        print(f"  {name:12} {ours:12,.0f} ours  {kafka:12,.0f} Kafka {measured['kafka']}  {ours / kafka:6.2f} x")
+
+
+def run(rule: Prediction, batches: list[pa.RecordBatch]) -> None:
+    """Do what a worker does, Arrow batches in and out."""
+    for _ in rule.predict_batches(batches):
+        pass
+
+
+def rate(action: Callable[[], None], groups: int) -> float:
+    """Groups a processor second, the best of some warm rounds."""
+    action()
+    best = float("inf")
+    for _ in range(5):
+        started = time.process_time()
+        action()
+        best = min(best, time.process_time() - started)
+    return groups / best
+
+
+def cases(name: str, batches: list[pa.RecordBatch]) -> Iterator[dict[str, object]]:
+    """Write the first groups as the oracle's cases."""
+    for nth, row in enumerate(batches[0].slice(0, 1000).to_pylist()):
+        members = sorted(row["members"], key=lambda member: member["join_order"])
+        if name == "election":
+            voters = [{"member_id": m["member_id"], "protocols": m["protocols"]} for m in members]
+            yield {"rule": "election", "id": str(nth), "members": voters}
+            continue
+        subscribers = [
+            {
+                "member_id": m["member_id"],
+                "instance_id": m["instance_id"],
+                "topics": m["subscription"],
+                "owned": [],
+                "generation": -1,
+                "rack": m["rack"],
+            }
+            for m in members
+        ]
+        topics = {topic: 24 for m in members for topic in m["subscription"]}
+        yield {"rule": name, "id": str(nth), "topics": topics, "members": subscribers}
+
+
+def main() -> None:
+    """Run all of it."""
+    parser = argparse.ArgumentParser(prog="make bench")
+    parser.add_argument("--groups", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "rebalance-sim-bench")
+    parser.add_argument("--only", choices=["floor", "growth", "giant", "kafka"])
+    options = parser.parse_args()
+    bench = Bench(session("rebalance-sim bench"), options.folder, options.rounds)
+    parts: dict[str, Callable[[], None]] = {
+        "floor": lambda: bench_floor_ratios(bench, options.groups),
+        "growth": lambda: bench_growth(bench, options.groups),
+        "giant": lambda: bench_giant(bench),
+        "kafka": lambda: bench_kafka(bench, min(options.groups, 20_000)),
+    }
+    for name, part in parts.items():
+        if options.only in (None, name):
+            part()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""The one Spark session of the tests."""
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from rebalance_sim.engine.java_runtime import java_home
+from rebalance_sim.engine.session import DEFAULTS
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A local session on two cores with few shuffle partitions."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PYSPARK_PYTHON", sys.executable)
+        environment.setenv("JAVA_HOME", str(java_home()))
+        builder = SparkSession.builder.master("local[2]").appName("tests")
+        settings = DEFAULTS | {
+            "spark.sql.shuffle.partitions": "4",
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.memory": "2g",
+            "spark.log.level": "ERROR",
+        }
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        yield session
+        session.stop()

@@ -1,0 +1,34 @@
+"""Small tables for the tests."""
+
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from rebalance_sim.tables import MEMBERS, TOPICS, Table
+
+
+def table(spark: SparkSession, of: Table, rows: list[dict[str, Any]]) -> DataFrame:
+    """Make a table; columns that a row does not name are null, but for the cluster."""
+    full = [tuple(({"cluster": "default"} | row).get(name) for name in of.names) for row in rows]
+    return spark.createDataFrame(full, of.schema)
+
+
+def topics(spark: SparkSession, **partitions: int) -> DataFrame:
+    """Make a topics table from names and numbers of partitions."""
+    return table(spark, TOPICS, [{"topic": name, "partitions": n} for name, n in partitions.items()])
+
+
+def member(member_id: str, protocols: list[str], subscription: list[str], **more: Any) -> dict[str, Any]:
+    """Make a row of the members table, of group ``g`` unless told otherwise."""
+    given = {"member_id": member_id, "protocols": protocols, "subscription": subscription}
+    return {"group_id": "g", "protocol_type": "consumer"} | given | more
+
+
+def members(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
+    """Make a members table; members join in the order given."""
+    return table(spark, MEMBERS, [{"join_order": i} | row for i, row in enumerate(rows)])
+
+
+def contents(rows: DataFrame) -> list[str]:
+    """Return the rows in an order of their own, to compare tables."""
+    return sorted(str(row.asDict(recursive=True)) for row in rows.collect())

@@ -1,0 +1,261 @@
+"""Elections and assignments of whole tables."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rebalance_sim.engine.inputs import fit, fit_topics, usable
+from rebalance_sim.engine.prediction import ELECTED, Prediction, outcome
+from rebalance_sim.engine.topic_metadata import TopicMetadata
+from rebalance_sim.sources.fleet_spec import load
+from rebalance_sim.sources.synthetic import synthetic_fleet
+from rebalance_sim.tables import ASSIGNMENTS, BALANCE, ELECTIONS, MEMBERS, REJECTS
+from rebalance_sim.versions import kafka_version
+from tests.engine.rows import contents, member, members, topics
+
+SMALL_FLEET = Path(__file__).parents[2] / "conf" / "fleets" / "small.yaml"
+
+
+def elections(given: DataFrame, version: str = "4.3") -> dict[str, dict[str, object]]:
+    predicted = Prediction((ELECTIONS.name,), kafka_version(version))(usable(fit(given, MEMBERS)))
+    return {row["group_id"]: row.asDict(recursive=True) for row in predicted.collect()}
+
+
+def assignments(given: DataFrame, metadata: DataFrame, strategy: str) -> dict[str, list[tuple[str, int]]]:
+    known = TopicMetadata.of(usable(fit_topics(metadata)))
+    rule = Prediction((ASSIGNMENTS.name,), kafka_version("4.3"), (strategy,), known)
+    rows = rule(usable(fit(given, MEMBERS))).collect()
+    return {row["member_id"]: [(p["topic"], p["partition"]) for p in row["partitions"]] for row in rows}
+
+
+def test_worked_example_of_an_election(spark: SparkSession) -> None:
+    given = members(
+        spark,
+        member("c1", ["range", "roundrobin", "custom"], ["t"]),
+        member("c2", ["range", "roundrobin", "sticky"], ["t"]),
+        member("c3", ["roundrobin", "range", "sticky"], ["t"]),
+    )
+    assert elections(given)["g"] == {
+        "cluster": "default",
+        "group_id": "g",
+        "members": 3,
+        "protocol": "range",
+        "candidates": ["range", "roundrobin"],
+        "votes": {"range": 2, "roundrobin": 1},
+        "tie": False,
+        "leader_id": "c1",
+        "coordinator_partition": ord("g") % 50,
+        "inadmissible": [],
+        "error": None,
+    }
+
+
+@pytest.mark.parametrize(("version", "winner"), [("1.0", "range"), ("2.3", "range"), ("4.3", "sticky")])
+def test_a_tie_is_decided_by_the_version(spark: SparkSession, version: str, winner: str) -> None:
+    given = members(spark, member("a", ["range", "sticky"], ["t"]), member("b", ["sticky", "range"], ["t"]))
+    election = elections(given, version)["g"]
+    assert (election["protocol"], election["tie"]) == (winner, True)
+
+
+def test_members_that_the_coordinator_refuses(spark: SparkSession) -> None:
+    given = members(
+        spark,
+        member("a", ["range", "sticky"], ["t"]),
+        member("b", ["roundrobin"], ["t"]),
+        member("c", ["sticky"], ["t"], protocol_type="connect"),
+        member("d", ["sticky"], ["t"]),
+        member("e", ["range"], ["t"]),
+    )
+    predict = Prediction((ELECTIONS.name, REJECTS.name), kafka_version("4.3"))
+    predicted = predict(usable(fit(given, MEMBERS))).cache()
+    election = predicted.transform(outcome(ELECTIONS.name)).collect()[0]
+    refused = [row["member_id"] for row in election["inadmissible"]]
+    assert (refused, election["members"], election["protocol"]) == (["b", "c", "e"], 2, "sticky")
+    rejects = predicted.transform(outcome(REJECTS.name)).collect()
+    assert sorted(json.loads(row["row"])["member_id"] for row in rejects) == ["b", "c", "e"]
+    assert all(row["reason"].startswith("INCONSISTENT_GROUP_PROTOCOL: ") for row in rejects)
+
+
+def test_join_order_decides_the_leader(spark: SparkSession) -> None:
+    given = members(
+        spark,
+        member("a", ["range"], ["t"], join_order=None),
+        member("b", ["range"], ["t"], join_order=7),
+        member("c", ["range"], ["t"], join_order=7),
+    )
+    assert elections(given)["g"]["leader_id"] == "b"
+    assert elections(given.drop("join_order"))["g"]["leader_id"] == "a"
+
+
+def test_optional_columns_may_be_missing(spark: SparkSession) -> None:
+    given = members(spark, member("a", ["range"], ["t"])).select("group_id", "member_id", "protocols", "subscription")
+    assert elections(given)["g"]["cluster"] == "default"
+    assert assignments(given, topics(spark, t=2).select("topic", "partitions"), "range") == {"a": [("t", 0), ("t", 1)]}
+
+
+def test_range_and_roundrobin_differ(spark: SparkSession) -> None:
+    given = members(spark, member("a", ["range"], ["t", "u"]), member("b", ["range"], ["u", "t"]))
+    metadata = topics(spark, t=3, u=3, unread=9)
+    assert {m: sorted(p) for m, p in assignments(given, metadata, "range").items()} == {
+        "a": [("t", 0), ("t", 1), ("u", 0), ("u", 1)],
+        "b": [("t", 2), ("u", 2)],
+    }
+    assert assignments(given, metadata, "roundrobin") == {
+        "a": [("t", 0), ("t", 2), ("u", 1)],
+        "b": [("t", 1), ("u", 0), ("u", 2)],
+    }
+
+
+@pytest.mark.parametrize("strategy", ["range", "roundrobin"])
+def test_nothing_to_assign(spark: SparkSession, strategy: str) -> None:
+    given = members(spark, member("a", ["range"], []), member("b", ["range"], ["missing", "empty"]))
+    assert assignments(given, topics(spark, empty=0, unread=3), strategy) == {"a": [], "b": []}
+
+
+def test_topics_belong_to_a_cluster(spark: SparkSession) -> None:
+    given = members(
+        spark, member("a", ["range"], ["t"], cluster="east"), member("b", ["range"], ["t"], cluster="nowhere")
+    )
+    metadata = topics(spark, t=1).withColumn("cluster", F.lit("east"))
+    assert assignments(given, metadata, "range") == {"a": [("t", 0)], "b": []}
+
+
+def test_balance_counts_what_moves(spark: SparkSession) -> None:
+    owned = [{"topic": "t", "partition": p} for p in range(4)]
+    given = members(
+        spark,
+        member("a", ["range"], ["t"], owned=owned, generation=3),
+        member("b", ["range"], ["t"]),
+        member("c", ["range"], ["u"]),
+    )
+    rule = Prediction(
+        (BALANCE.name,),
+        kafka_version("4.3"),
+        (ELECTED,),
+        TopicMetadata.of(usable(fit_topics(topics(spark, t=5, u=0)))),
+    )
+    row = rule(usable(fit(given, MEMBERS))).collect()[0].asDict()
+    assert row["stddev"] == pytest.approx((14 / 9) ** 0.5)
+    assert {name: row[name] for name in row if name not in ("cluster", "group_id", "stddev", "error")} == {
+        "strategy": "range",
+        "members": 3,
+        "partitions": 5,
+        "min": 0,
+        "max": 3,
+        "topic_spread": 1,
+        "idle_members": 1,
+        "moved": 1,
+        "kept": 3,
+        "unassigned": 0,
+    }
+
+
+def test_an_unknown_protocol_is_the_error_of_its_group_only(spark: SparkSession) -> None:
+    given = members(spark, member("a", ["mine"], ["t"]), member("b", ["range"], ["t"], group_id="h"))
+    rule = Prediction(
+        (BALANCE.name,), kafka_version("4.3"), (ELECTED,), TopicMetadata.of(usable(fit_topics(topics(spark, t=1))))
+    )
+    errors = {row["group_id"]: row["error"] for row in rule(usable(fit(given, MEMBERS))).collect()}
+    assert errors == {"g": "no assignor for protocol 'mine'", "h": None}
+
+
+BAD_MEMBERS = [
+    (member("a", [], ["t"]), "protocols is empty"),
+    (member("a", ["range", "range"], ["t"]), "protocols names an assignor twice"),
+    (member("a", ["range", ""], ["t"]), "protocols holds a name that is null or empty"),
+    (member("a", ["range", None], ["t"]), "protocols holds a name that is null or empty"),  # type: ignore[list-item]
+    (member("a", ["range"], ["t", ""]), "subscription holds a name that is null or empty"),
+    (
+        member("a", ["range"], ["t"], owned=[{"topic": "t", "partition": -1}]),
+        "owned holds a partition without a topic or a number from 0",
+    ),
+    (
+        member("a", ["range"], ["t"], owned=[{"topic": None, "partition": 1}]),
+        "owned holds a partition without a topic or a number from 0",
+    ),
+]
+
+
+@pytest.mark.parametrize(("row", "reason"), BAD_MEMBERS)
+def test_members_with_impossible_lists(spark: SparkSession, row: dict[str, object], reason: str) -> None:
+    given = members(spark, member("z", ["range"], ["t"]), row, member("y", ["range"], ["t"]))
+    rule = Prediction(
+        (ASSIGNMENTS.name, BALANCE.name, REJECTS.name),
+        kafka_version("4.3"),
+        (ELECTED,),
+        TopicMetadata.of(usable(fit_topics(topics(spark, t=2)))),
+    )
+    predicted = rule(usable(fit(given, MEMBERS))).cache()
+    rejects = predicted.transform(outcome(REJECTS.name)).collect()
+    assert [(json.loads(r["row"])["member_id"], r["reason"]) for r in rejects] == [("a", reason)]
+    assigned = predicted.transform(outcome(ASSIGNMENTS.name)).collect()
+    assert sorted(r["member_id"] for r in assigned) == ["y", "z"]
+
+
+def test_a_group_of_bad_rows_only_is_no_group(spark: SparkSession) -> None:
+    assert elections(members(spark, member("a", [], ["t"]))) == {}
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_repeated_member_is_used_once(spark: SparkSession, reverse: bool) -> None:
+    rows = [
+        member("a", ["range"], ["t"], join_order=5),
+        member("a", ["sticky"], ["t"], join_order=5),
+        member("a", ["range"], ["t"], join_order=5),
+        member("b", ["range"], ["t"], join_order=1),
+    ]
+    given = members(spark, *(reversed(rows) if reverse else rows))
+    predicted = Prediction((ELECTIONS.name, REJECTS.name), kafka_version("4.3"))(usable(fit(given, MEMBERS))).cache()
+    election = predicted.transform(outcome(ELECTIONS.name)).collect()[0]
+    assert (election["members"], election["protocol"], election["leader_id"]) == (2, "range", "b")
+    rejects = predicted.transform(outcome(REJECTS.name)).collect()
+    assert sorted(json.loads(row["row"])["protocols"][0] for row in rejects) == ["range", "sticky"]
+    assert {row["reason"] for row in rejects} == {"member_id 'a' is given 3 times in its group; one is used"}
+
+
+@pytest.fixture(scope="module")
+def small_fleet(spark: SparkSession) -> tuple[DataFrame, DataFrame]:
+    """Make a fleet with all the variety of the synthetic source."""
+    fleet = synthetic_fleet(spark, load(str(SMALL_FLEET)), 300, seed=5)
+    return fleet.topics.cache(), fleet.members.cache()
+
+
+@pytest.fixture(scope="module")
+def expected(spark: SparkSession, small_fleet: tuple[DataFrame, DataFrame]) -> list[str]:
+    return contents(predict_all(*small_fleet))
+
+
+def predict_all(metadata: DataFrame, given: DataFrame) -> DataFrame:
+    known = TopicMetadata.of(usable(fit_topics(metadata)))
+    outputs = (ELECTIONS.name, ASSIGNMENTS.name, BALANCE.name, REJECTS.name)
+    return Prediction(outputs, kafka_version("4.3"), (ELECTED, "range", "roundrobin"), known)(
+        usable(fit(given, MEMBERS))
+    )
+
+
+@pytest.mark.parametrize("shuffle_partitions", [1, 7, 200])
+def test_partitioning_and_row_order_change_nothing(
+    spark: SparkSession,
+    small_fleet: tuple[DataFrame, DataFrame],
+    expected: list[str],
+    shuffle_partitions: int,
+) -> None:
+    metadata, given = small_fleet
+    settings = {
+        "spark.sql.shuffle.partitions": str(shuffle_partitions),
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "37",
+    }
+    before = {name: spark.conf.get(name) for name in settings}
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        shuffled = given.orderBy(F.rand(shuffle_partitions)).repartition(3)
+        assert contents(predict_all(metadata.orderBy(F.rand(1)), shuffled)) == expected
+    finally:
+        for name, old in before.items():
+            assert old is not None
+            spark.conf.set(name, old)
