@@ -1,0 +1,212 @@
+"""One real Kafka broker on 127.0.0.1, from the released jars, for as long as a `with` lasts."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from tests.cluster.jars import ClusterUnavailable, java_command, java_environment
+
+__all__ = ["TOOLS", "Broker", "BrokerError", "ClusterUnavailable"]
+
+HOST = "127.0.0.1"
+# Any 16 bytes in URL-safe base64 will do: the cluster lives alone and not for long.
+CLUSTER_ID = "cmViYWxhbmNlLXNpbS0wMQ"
+START_SECONDS = 90
+STOP_SECONDS = 30
+TOOL_SECONDS = 120
+
+# The classes behind Kafka's bin/*.sh scripts, under the names of those scripts.
+TOOLS = {
+    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+    "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+}
+
+
+class BrokerError(Exception):
+    """The broker or a tool ran and failed; the message ends with what it said."""
+
+
+class Broker:
+    """
+    A combined broker and controller with all replication factors at 1.
+
+    `directory` receives the broker's data, which is deleted at the end, and `broker.log`,
+    which stays. `settings` are further lines of server.properties.
+    """
+
+    def __init__(
+        self,
+        version: str,
+        directory: Path,
+        *,
+        initial_rebalance_delay_ms: int = 100,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self.version = version
+        self.bootstrap_servers = ""
+        self._delay_ms = initial_rebalance_delay_ms
+        self._settings = dict(settings or {})
+        self._data = directory / "data"
+        self._properties = directory / "server.properties"
+        self._log = directory / "broker.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Broker:
+        self._write_properties()
+        try:
+            self._format()
+            self._start()
+            self._wait_until_it_answers()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def tools(self, tool: str, *args: str, merge_stderr: bool = False) -> str:
+        """
+        Run one of TOOLS against this broker and return what it printed.
+
+        `merge_stderr` adds the warnings in their place, as `> file 2>&1` does in a shell.
+        """
+        command = java_command(self.version, "-Xmx256m", log_level="off")
+        command += [TOOLS[tool], "--bootstrap-server", self.bootstrap_servers, *args]
+        done = subprocess.run(
+            command,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if merge_stderr else subprocess.PIPE,
+            env=java_environment(),
+            timeout=TOOL_SECONDS,
+            encoding="utf-8",
+        )
+        if done.returncode != 0:
+            raise BrokerError(f"{tool} {' '.join(args)}:\n{done.stdout}\n{done.stderr or ''}")
+        return done.stdout
+
+    def stop(self) -> None:
+        """End the process and delete its data; a second call does nothing."""
+        if self._process is not None:
+            _end(self._process)
+            self._process = None
+        shutil.rmtree(self._data, ignore_errors=True)
+        self._properties.unlink(missing_ok=True)
+
+    def _write_properties(self) -> None:
+        broker_port, controller_port = _free_ports(2)
+        self.bootstrap_servers = f"{HOST}:{broker_port}"
+        settings = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"PLAINTEXT://{HOST}:{broker_port},CONTROLLER://{HOST}:{controller_port}",
+            "advertised.listeners": f"PLAINTEXT://{HOST}:{broker_port}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "log.dirs": str(self._data),
+            "auto.create.topics.enable": "false",
+            "group.initial.rebalance.delay.ms": str(self._delay_ms),
+            "offsets.topic.num.partitions": "50",
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            # The default takes 128 MB from a small heap.
+            "log.cleaner.dedupe.buffer.size": "4194304",
+            **self._settings,
+        }
+        self._properties.parent.mkdir(parents=True, exist_ok=True)
+        self._properties.write_text("".join(f"{k}={v}\n" for k, v in settings.items()))
+
+    def _format(self) -> None:
+        command = java_command(self.version, "-Xmx256m")
+        command += ["kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID]
+        command += ["--config", str(self._properties)]
+        done = subprocess.run(
+            command,
+            check=False,
+            capture_output=True,
+            env=java_environment(),
+            timeout=TOOL_SECONDS,
+            encoding="utf-8",
+        )
+        if done.returncode != 0:
+            raise BrokerError(f"the storage could not be formatted:\n{done.stdout}{done.stderr}")
+
+    def _start(self) -> None:
+        command = java_command(self.version, "-Xmx512m")
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [*command, "kafka.Kafka", str(self._properties)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=java_environment(),
+            )
+
+    def _wait_until_it_answers(self) -> None:
+        assert self._process is not None
+        deadline = time.monotonic() + START_SECONDS
+        # log_level 0: refused connections are expected until the broker listens.
+        client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+        while time.monotonic() < deadline:
+            if _knows_its_broker(client):
+                return
+            if _ended_within(self._process, seconds=0.1):
+                raise BrokerError(f"the broker ended while starting:\n{self._log_tail()}")
+        raise BrokerError(f"no answer within {START_SECONDS} s:\n{self._log_tail()}")
+
+    def _log_tail(self) -> str:
+        return "\n".join(self._log.read_text(errors="replace").splitlines()[-20:])
+
+
+def _knows_its_broker(client: AdminClient) -> bool:
+    """Metadata names the broker only once the controller has let it serve."""
+    try:
+        return len(client.list_topics(timeout=1).brokers) == 1
+    except KafkaException:
+        return False
+
+
+def _ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    if not _ended_within(process, STOP_SECONDS):
+        process.kill()
+        process.wait()
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that were free a moment ago; held together so that they differ."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind((HOST, 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()

@@ -1,0 +1,219 @@
+"""Run the clients of a fleet: Java consumers in one JVM, librdkafka consumers in threads."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from confluent_kafka import Consumer
+
+from tests.cluster.fleet import COOPERATIVE, RANGE, ROBIN, STICKY, Client
+from tests.cluster.jars import java_command, java_environment
+
+_JAVA_ASSIGNORS = {
+    RANGE: "org.apache.kafka.clients.consumer.RangeAssignor",
+    ROBIN: "org.apache.kafka.clients.consumer.RoundRobinAssignor",
+    STICKY: "org.apache.kafka.clients.consumer.StickyAssignor",
+    COOPERATIVE: "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+}
+# Long enough for a stalled member to hold its group in a rebalance during the whole capture.
+_POLL_INTERVAL_MS = 600_000
+_END_SECONDS = 60
+
+Partitions = set[tuple[str, int]]
+
+
+class Runner(Protocol):
+    """What JavaConsumers and RdkafkaConsumers have in common; NAME is unique, client.id is not."""
+
+    def start(self, name: str, client: Client) -> None: ...
+
+    def close(self, name: str) -> None: ...
+
+
+class JavaConsumers:
+    """The class rebalancesim.cluster.Consumers and what it has reported so far."""
+
+    def __init__(self, version: str, bootstrap_servers: str, log: Path) -> None:
+        self._version = version
+        self._bootstrap_servers = bootstrap_servers
+        self._log = log
+        self._changed = threading.Condition()
+        self._assigned: dict[str, tuple[str, Partitions]] = {}
+        self._last_event: dict[str, str] = {}
+        self._failures: list[str] = []
+
+    def __enter__(self) -> JavaConsumers:
+        command = java_command(self._version, "-Xmx512m", log_level="error")
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [*command, "rebalancesim.cluster.Consumers"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=java_environment(),
+                encoding="utf-8",
+            )
+        self._reader = threading.Thread(target=self._read_reports, daemon=True)
+        self._reader.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._process.stdin is not None
+        # The end of its input tells it to close every consumer and end.
+        self._process.stdin.close()
+        try:
+            self._process.wait(timeout=_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join()
+
+    def start(self, name: str, client: Client) -> None:
+        settings = _java_settings(client, self._bootstrap_servers)
+        self._order("start", name, *(f"{key}={value}" for key, value in settings.items()))
+
+    def stall(self, name: str) -> None:
+        """Returns when the consumer has stopped: a last poll could still answer a rebalance."""
+        self._order("stall", name)
+        self._wait_for("stalled", name)
+
+    def close(self, name: str) -> None:
+        self._order("close", name)
+        self._wait_for("closed", name)
+
+    def assignments(self) -> dict[str, Partitions]:
+        """The partitions of each member id, as its own consumer last reported them."""
+        with self._changed:
+            if self._failures:
+                raise RuntimeError("; ".join(self._failures))
+            return dict(self._assigned.values())
+
+    def _order(self, *fields: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write("\t".join(fields) + "\n")
+        self._process.stdin.flush()
+
+    def _wait_for(self, event: str, name: str) -> None:
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._last_event.get(name) == event, timeout=_END_SECONDS):
+                raise TimeoutError(f"{name} is not {event}: {self._last_event.get(name)}")
+
+    def _read_reports(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            event, name, *rest = line.rstrip("\n").split("\t")
+            with self._changed:
+                self._last_event[name] = event
+                if event == "assigned":
+                    self._assigned[name] = (rest[0], _partitions(rest[2]))
+                elif event == "failed":
+                    self._failures.append(f"{name}: {rest[0]}")
+                self._changed.notify_all()
+
+
+def _partitions(listing: str) -> Partitions:
+    pairs = (each.rpartition("-") for each in listing.split(",") if each)
+    return {(topic, int(partition)) for topic, _, partition in pairs}
+
+
+def _java_settings(client: Client, bootstrap_servers: str) -> dict[str, str]:
+    settings = _common_settings(client, bootstrap_servers)
+    settings["max.poll.records"] = "20"
+    settings["topics"] = ",".join(client.topics)
+    settings["commit"] = client.commit
+    if not client.next_generation:
+        settings["partition.assignment.strategy"] = ",".join(_JAVA_ASSIGNORS[protocol] for protocol in client.protocols)
+    return settings
+
+
+def _common_settings(client: Client, bootstrap_servers: str) -> dict[str, str]:
+    settings = {
+        "bootstrap.servers": bootstrap_servers,
+        "group.id": client.group,
+        "client.id": client.client_id,
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": "false",
+        "max.poll.interval.ms": str(_POLL_INTERVAL_MS),
+    }
+    if client.next_generation:
+        settings["group.protocol"] = "consumer"
+    if client.rack:
+        settings["client.rack"] = client.rack
+    if client.instance_id:
+        settings["group.instance.id"] = client.instance_id
+    return settings
+
+
+class RdkafkaConsumers:
+    """confluent-kafka consumers, each polled by its own thread."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        self._bootstrap_servers = bootstrap_servers
+        self._running: dict[str, _Polling] = {}
+
+    def __enter__(self) -> RdkafkaConsumers:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for each in self._running.values():
+            each.ending.set()
+        for each in self._running.values():
+            each.join()
+
+    def start(self, name: str, client: Client) -> None:
+        polling = _Polling(client, self._bootstrap_servers)
+        self._running[name] = polling
+        polling.start()
+
+    def close(self, name: str) -> None:
+        polling = self._running.pop(name)
+        polling.ending.set()
+        polling.join()
+
+    def assignments(self) -> dict[str, Partitions]:
+        """The partitions of each member id, as its own consumer knows them."""
+        return dict(each.assigned for each in self._running.values())
+
+
+class _Polling(threading.Thread):
+    def __init__(self, client: Client, bootstrap_servers: str) -> None:
+        super().__init__(name=client.client_id, daemon=True)
+        self.ending = threading.Event()
+        # Asked for by this thread alone: from another one the question can block for ever.
+        self.assigned: tuple[str, Partitions] = ("", set())
+        self._consumer = Consumer(_rdkafka_settings(client, bootstrap_servers))
+        self._client = client
+
+    def run(self) -> None:
+        self._consumer.subscribe(list(self._client.topics))
+        commit = self._client.commit
+        while not self.ending.is_set():
+            messages = self._consumer.consume(num_messages=20, timeout=0.2)
+            if messages and commit != "never":
+                self._consumer.commit(asynchronous=False)
+                commit = "never" if commit == "once" else commit
+            partitions = {(p.topic, p.partition) for p in self._consumer.assignment()}
+            self.assigned = (self._consumer.memberid(), partitions)
+        self._consumer.close()
+
+
+def _rdkafka_settings(client: Client, bootstrap_servers: str) -> dict[str, Any]:
+    settings: dict[str, Any] = _common_settings(client, bootstrap_servers)
+    settings["log_level"] = 0
+    if not client.next_generation:
+        settings["partition.assignment.strategy"] = ",".join(client.protocols)
+    return settings

@@ -1,0 +1,125 @@
+package rebalancesim.cluster;
+
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
+import java.util.Properties;
+import java.util.stream.Collectors;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.WakeupException;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/**
+ * One consumer on one thread. It reports, in tab-separated fields:
+ *
+ * <pre>
+ *   assigned  NAME  MEMBER_ID  GENERATION  topic-0,topic-1   all that it has now
+ *   revoked   NAME  MEMBER_ID  GENERATION  topic-0,topic-1   what it gives up
+ *   stalled   NAME                                           no longer polls
+ *   closed    NAME
+ *   failed    NAME  REASON
+ * </pre>
+ */
+final class PollingConsumer extends Thread implements ConsumerRebalanceListener {
+    private static final Duration POLL = Duration.ofMillis(200);
+    private static final PrintStream REPORTS =
+        new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
+
+    private final String label;
+    private final List<String> topics;
+    private final KafkaConsumer<byte[], byte[]> consumer;
+    private String commit;
+    private boolean stalled;
+    private boolean closing;
+
+    PollingConsumer(String label, Properties settings) {
+        super("consumer-" + label);
+        this.label = label;
+        this.topics = List.of(settings.remove("topics").toString().split(","));
+        this.commit = settings.remove("commit").toString();
+        this.consumer = new KafkaConsumer<>(
+            settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+    }
+
+    @Override
+    public void run() {
+        try (consumer) {
+            consumer.subscribe(topics, this);
+            while (waitForTurn()) {
+                pollOnce();
+            }
+        } catch (WakeupException e) {
+            // close() interrupts a poll this way; there is nothing left to do.
+        } catch (RuntimeException e) {
+            report("failed", label, e.toString());
+            return;
+        }
+        report("closed", label);
+    }
+
+    private void pollOnce() {
+        boolean empty = consumer.poll(POLL).isEmpty();
+        if (empty || commit.equals("never")) {
+            return;
+        }
+        consumer.commitSync();
+        // Committing only the first batch leaves a lag to look at.
+        if (commit.equals("once")) {
+            commit = "never";
+        }
+    }
+
+    /** Blocks while stalled; false when it is time to end. */
+    private synchronized boolean waitForTurn() {
+        if (stalled && !closing) {
+            report("stalled", label);
+        }
+        while (stalled && !closing) {
+            try {
+                wait();
+            } catch (InterruptedException e) {
+                return false;
+            }
+        }
+        return !closing;
+    }
+
+    synchronized void setStalled(boolean value) {
+        stalled = value;
+        notifyAll();
+    }
+
+    synchronized void close() {
+        closing = true;
+        consumer.wakeup();
+        notifyAll();
+    }
+
+    @Override
+    public void onPartitionsAssigned(Collection<TopicPartition> added) {
+        // The cooperative protocol passes only what is new, so ask for the whole.
+        report("assigned", consumer.assignment());
+    }
+
+    @Override
+    public void onPartitionsRevoked(Collection<TopicPartition> revoked) {
+        report("revoked", revoked);
+    }
+
+    private void report(String event, Collection<TopicPartition> partitions) {
+        ConsumerGroupMetadata self = consumer.groupMetadata();
+        report(event, label, self.memberId(), Integer.toString(self.generationId()),
+            partitions.stream().map(TopicPartition::toString).collect(Collectors.joining(",")));
+    }
+
+    private static void report(String... fields) {
+        REPORTS.println(String.join("\t", fields));
+    }
+}
