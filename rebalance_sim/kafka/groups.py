@@ -64,7 +64,7 @@ class Subscribers(NamedTuple):
     """The topics of each group and who subscribes to them."""
 
     group_topics: Ints32
-    """Topics of group g, in the order in which members name them: from ``group_topics[g]`` to ``group_topics[g + 1]``."""
+    """Topics of group g, in the order in which members name them: ``group_topics[g]`` to ``group_topics[g + 1]``."""
     topics: Ints32
     offsets: Ints32
     """Subscribers of entry k of ``topics``: ``offsets[k]`` to ``offsets[k + 1]`` of ``members``."""

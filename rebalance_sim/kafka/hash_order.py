@@ -154,8 +154,8 @@ def coordinator_order(hashes: Ints, keys: Ints32, map_rule: int) -> Ints32:
 
 
 @kernel
-def _trie_key_2_11(h: int) -> int:
-    """``immutable.HashMap.improve`` of Scala 2.11."""
+def _trie_key(h: int) -> int:
+    """``improve`` of Scala's immutable hash maps (``scala.collection.Hashing`` in 2.13)."""
     h = (h + (~(h << 9))) & 0xFFFFFFFF
     h ^= h >> 14
     h = (h + (h << 4)) & 0xFFFFFFFF
@@ -182,9 +182,9 @@ def scala_2_11_group_by_order(hashes: Ints, keys: Ints32) -> Ints32:
     if len(order) > 4:
         for k in range(1, len(order)):
             moving = order[k]
-            improved = _trie_key_2_11(hashes[moving])
+            improved = _trie_key(hashes[moving])
             place = k
-            while place > 0 and _trie_before(improved, _trie_key_2_11(hashes[order[place - 1]])):
+            while place > 0 and _trie_before(improved, _trie_key(hashes[order[place - 1]])):
                 order[place] = order[place - 1]
                 place -= 1
             order[place] = moving
@@ -202,8 +202,7 @@ def scala_2_13_group_by_order(hashes: Ints, keys: Ints32) -> Ints32:
     improved = np.empty(len(order), np.int64)
     depth = np.zeros(len(order), np.int64)
     for k in range(len(order)):
-        h = hashes[order[k]]
-        improved[k] = h ^ h >> 16
+        improved[k] = _trie_key(hashes[order[k]])
     for a in range(len(order)):
         for b in range(len(order)):
             if improved[a] != improved[b]:

@@ -1,18 +1,41 @@
 """How the rules are compiled."""
 
+import hashlib
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import numba
+from numba.core import config
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_PACKAGE = Path(__file__).parents[1]
+
+
+@cache
+def _cache_folder() -> str:
+    """Where compiled code is kept: a folder for this very source of the rules.
+
+    numba notices a change in the file of a kernel, but not in another file that the kernel calls into.
+    """
+    digest = hashlib.sha256()
+    for source in (_PACKAGE / "versions.py", *sorted((_PACKAGE / "kafka").rglob("*.py"))):
+        digest.update(source.read_bytes())
+    base = Path(config.CACHE_DIR) if config.CACHE_DIR else _PACKAGE / "__pycache__"
+    return str(base / f"kernels-{digest.hexdigest()[:16]}")
 
 
 def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Compile a function over arrays, once a machine: the code is kept in ``__pycache__``.
+    """Compile a function over arrays, once a machine.
 
     ``NUMBA_DISABLE_JIT=1`` runs the same function as plain Python; the tests do both.
     """
-    compiled: Callable[_P, _R] = numba.njit(cache=True, nogil=True)(function)
+    folder, usual = _cache_folder(), config.CACHE_DIR
+    config.CACHE_DIR = folder
+    try:
+        compiled: Callable[_P, _R] = numba.njit(cache=True, nogil=True)(function)
+    finally:
+        config.CACHE_DIR = usual
     return compiled

@@ -1,0 +1,82 @@
+"""The committed captures of real clusters: what is predicted from them is what the brokers did."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rebalance_sim.engine.inputs import fit, fit_topics, usable
+from rebalance_sim.engine.prediction import ELECTED, Prediction, outcome
+from rebalance_sim.engine.topic_metadata import TopicMetadata
+from rebalance_sim.kafka.assignors import ASSIGNORS
+from rebalance_sim.sources.kafka_tools import read_capture
+from rebalance_sim.tables import ASSIGNMENTS, BALANCE, ELECTIONS, MEMBERS
+from rebalance_sim.versions import kafka_version
+
+EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
+
+# librdkafka's own assignors are another implementation: its range walks the topics in another order, so that only
+# the sets of partitions are the same where its client leads the group.
+LED_BY_LIBRDKAFKA = {"rdkafka-eager", "rdkafka-cooperative", "mixed-rdkafka-leads"}
+
+Capture = tuple[dict[str, Any], DataFrame]
+
+
+@pytest.fixture(scope="module", params=["4.3.1", "3.9.2"])
+def capture(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[Capture]:
+    """Return what a cluster did, by group, and what is predicted for it."""
+    folder = EXAMPLES / f"kafka-{request.param}"
+    truth: dict[str, Any] = json.loads((folder / "truth.json").read_text())["groups"]
+    captured = read_capture(spark, str(folder))
+    # The tools do not show in which order members joined; the broker's own log does.
+    joined = [(g, m, i) for g, group in truth.items() for i, m in enumerate(group.get("join_order", []))]
+    order = spark.createDataFrame(joined, "group_id string, member_id string, join_order long")
+    members = captured.members.drop("join_order").join(F.broadcast(order), ["group_id", "member_id"], "left")
+    metadata = TopicMetadata.of(usable(fit_topics(captured.topics)))
+    outputs = (ELECTIONS.name, ASSIGNMENTS.name, BALANCE.name)
+    predict = Prediction(outputs, kafka_version(request.param), (ELECTED,), metadata)
+    predicted = predict(usable(fit(members, MEMBERS))).cache()
+    yield (
+        {name: group for name, group in truth.items() if "protocol" in group and group["type"] == "classic"},
+        predicted,
+    )
+    predicted.unpersist()
+
+
+def test_elections(capture: Capture) -> None:
+    truth, predicted = capture
+    elections = {row["group_id"]: row for row in predicted.transform(outcome(ELECTIONS.name)).collect()}
+    elected = {name: (elections[name]["protocol"], elections[name]["leader_id"]) for name in truth}
+    assert elected == {name: (group["protocol"], group["leader"]) for name, group in truth.items()}
+    assert sum(elections[name]["tie"] for name in truth) == 3
+    assert len(truth) >= 20
+
+
+def test_assignments(capture: Capture) -> None:
+    truth, predicted = capture
+    assigned: dict[str, dict[str, list[list[object]]]] = {}
+    for row in predicted.transform(outcome(ASSIGNMENTS.name)).collect():
+        partitions = [[p["topic"], p["partition"]] for p in row["partitions"]]
+        assigned.setdefault(row["group_id"], {})[row["member_id"]] = partitions
+    compared = 0
+    for name, group in truth.items():
+        if group["protocol"] in ASSIGNORS:
+            compared += 1
+            got, want = assigned[name], group["assignments"]
+            if name in LED_BY_LIBRDKAFKA:
+                got, want = ({m: sorted(p) for m, p in side.items()} for side in (got, want))
+            assert in_wire_order(got) == in_wire_order(want), name
+    assert compared >= 13
+
+
+def in_wire_order(assignments: dict[str, list[list[object]]]) -> dict[str, list[list[object]]]:
+    """Put a member's partitions topic by topic: the assignment's bytes keep no more of the order."""
+    ordered = {}
+    for member, partitions in assignments.items():
+        topics = list(dict.fromkeys(str(topic) for topic, _ in partitions))
+        ordered[member] = sorted(partitions, key=lambda partition: topics.index(str(partition[0])))
+    return ordered
