@@ -9,6 +9,7 @@ from rebalance_sim.commands.options import (
     add_input_options,
     add_output_options,
     begin_run,
+    check_at_least,
     check_choice,
 )
 from rebalance_sim.commands.rejects import count_rows, write_rejects
@@ -63,6 +64,7 @@ def strategies(asked: str) -> tuple[str, ...]:
 def run(spark: SparkSession, options: Namespace) -> None:
     """Read topics and members, elect where asked, assign, write assignments, balance and rejects."""
     version = kafka_version(options.kafka_version)
+    check_at_least("--offsets-partitions", options.offsets_partitions, 1)
     wanted = strategies(options.strategy)
     run = begin_run(spark, "assign", options)
     given_topics = read(spark, TOPICS, options.topics, options.format)

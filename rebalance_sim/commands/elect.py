@@ -9,6 +9,7 @@ from rebalance_sim.commands.options import (
     add_input_options,
     add_output_options,
     begin_run,
+    check_at_least,
 )
 from rebalance_sim.commands.rejects import count_rows, write_rejects
 from rebalance_sim.commands.summary import print_summary, summarise_elections, summarise_run
@@ -29,6 +30,7 @@ def add_options(parser: ArgumentParser) -> None:
 def run(spark: SparkSession, options: Namespace) -> None:
     """Read members, elect, write elections and rejects."""
     version = kafka_version(options.kafka_version)
+    check_at_least("--offsets-partitions", options.offsets_partitions, 1)
     run = begin_run(spark, "elect", options)
     given = read(spark, MEMBERS, options.members, options.format)
     members = fit(given, MEMBERS)

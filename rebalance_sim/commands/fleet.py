@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 
 from pyspark.sql import DataFrame, SparkSession
 
-from rebalance_sim.commands.options import add_output_options, begin_run
+from rebalance_sim.commands.options import add_output_options, begin_run, check_at_least
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import print_summary, summarise_run
 from rebalance_sim.engine.inputs import no_rejects
@@ -33,6 +33,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run = begin_run(spark, "fleet", options)
     rejects = no_rejects(spark)
     if options.synthetic:
+        check_at_least("--groups", options.groups, 0)
         made = synthetic_fleet(spark, load(options.synthetic), options.groups, options.seed)
         tables: dict[str, DataFrame] = {TOPICS.name: made.topics, MEMBERS.name: made.members}
     else:

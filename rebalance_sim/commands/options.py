@@ -6,6 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from rebalance_sim.engine.prediction import OFFSETS_PARTITIONS
 from rebalance_sim.engine.runs import Run
 from rebalance_sim.errors import UserError
 from rebalance_sim.versions import NEWEST
@@ -43,9 +44,9 @@ def add_election_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--offsets-partitions",
         type=int,
-        default=50,
+        default=OFFSETS_PARTITIONS,
         metavar="N",
-        help="the brokers' offsets.topic.num.partitions (default: 50)",
+        help=f"the brokers' offsets.topic.num.partitions (default: {OFFSETS_PARTITIONS})",
     )
 
 
@@ -55,6 +56,12 @@ def begin_run(spark: SparkSession, job: str, options: Namespace) -> Run:
     run = Run(spark, job, options.out, asked, options.output_format)
     run.begin()
     return run
+
+
+def check_at_least(option: str, value: int, least: int) -> None:
+    """Raise UserError for a number that is too small."""
+    if value < least:
+        raise UserError(f"{option}: {value} is not allowed; allowed: {least} and more")
 
 
 def check_choice(option: str, value: str, allowed: list[str]) -> None:
