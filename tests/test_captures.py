@@ -30,7 +30,7 @@ Capture = tuple[dict[str, Any], DataFrame]
 def capture(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[Capture]:
     """Return what a cluster did, by group, and what is predicted for it."""
     folder = EXAMPLES / f"kafka-{request.param}"
-    truth: dict[str, Any] = json.loads((folder / "truth.json").read_text())["groups"]
+    truth: dict[str, Any] = json.loads(folder.with_name(f"{folder.name}.truth.json").read_text())["groups"]
     captured = read_capture(spark, str(folder))
     # The tools do not show in which order members joined; the broker's own log does.
     joined = [(g, m, i) for g, group in truth.items() for i, m in enumerate(group.get("join_order", []))]

@@ -213,7 +213,7 @@ class Capture:
         # A line a group: easy to read, to search and to compare.
         text = ",\n".join(lines)
         text = f'{{\n "kafka": {_json(self._broker.version)},\n "groups": {{\n{text}\n }}\n}}\n'
-        (self._out / "truth.json").write_text(text, encoding="utf-8")
+        self._out.with_name(f"{self._out.name}.truth.json").write_text(text, encoding="utf-8")
 
     def _truth(self, group: Group, records: truth.Records) -> dict[str, Any]:
         found = self._describe(group.group_id)

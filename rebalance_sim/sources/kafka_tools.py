@@ -1,0 +1,661 @@
+"""A fleet from what Kafka's command-line tools print.
+
+A capture is a directory with the output of ``kafka-topics.sh``, ``kafka-consumer-groups.sh`` and
+``kafka-get-offsets.sh``, in files of any name, and with ``consumers.csv`` if someone knows what no tool shows: the
+assignors, topics and racks that clients are configured with. What stays unknown is assumed, and told.
+"""
+
+import codecs
+import io
+import itertools
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from rebalance_sim.engine.inputs import first_line
+from rebalance_sim.errors import UserError
+from rebalance_sim.sources.kafka_tools_text import (
+    BadLine,
+    ConsumerLine,
+    Content,
+    EndOffsetLine,
+    GroupLine,
+    HeaderLine,
+    Kind,
+    MemberLine,
+    Notice,
+    NoticeLine,
+    OffsetLine,
+    PartitionLine,
+    StateLine,
+    TopicLine,
+    TopicPartition,
+    read_lines,
+    survey,
+)
+from rebalance_sim.tables import (
+    DEFAULT_CLUSTER,
+    DEFAULT_PROTOCOL_TYPE,
+    MEMBERS,
+    OFFSETS,
+    REJECTS,
+    TOPICS,
+    Table,
+)
+
+JAVA_DEFAULT_PROTOCOLS = ("range", "cooperative-sticky")
+"""partition.assignment.strategy of a Java consumer since 3.0 that is not configured otherwise."""
+
+_MEMBERS_COMMAND = "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --describe --all-groups --members --verbose"
+_REBALANCING_STATES = ("PreparingRebalance", "CompletingRebalance", "AwaitingSync")
+_MOST_NAMES = 5
+_LONGEST_SAMPLE = 200
+_BATCH_ROWS = 50_000
+# Before 2.3 a group is described alone, and its output does not name it: the file's name has to.
+_TEXT_SUFFIX = re.compile(r"\.(?:txt|log|out)$", re.IGNORECASE)
+_REPORT_SUFFIX = re.compile(r"(?:^|[._-])(?:members|offsets|state)(?:[._-]verbose)?$", re.IGNORECASE)
+# A member of a KIP-848 group calls itself by a bare Uuid; a classic coordinator's ids end in 36 characters.
+_KIP848_MEMBER_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+_KIP848_ASSIGNOR = "uniform"
+
+
+@dataclass(frozen=True)
+class Capture:
+    """The tables of a capture, and what is not in the files."""
+
+    topics: DataFrame
+    members: DataFrame
+    offsets: DataFrame
+    rejects: DataFrame
+    """Lines that cannot be used: ``row`` tells file, line and text. ``table`` is the kind of output: topics,
+    members, offsets, state, groups, end_offsets, consumers, or capture where the kind is not known."""
+    assumptions: list[str]
+    """Sentences on all that the files do not hold and that was assumed."""
+    groups_without_members: list[str]
+
+
+def read_capture(
+    spark: SparkSession,
+    directory: str,
+    *,
+    protocols: Sequence[str] | None = None,
+    cluster: str = DEFAULT_CLUSTER,
+) -> Capture:
+    """Read the tools' output in a directory, local or on any file system that Spark reads.
+
+    ``protocols`` are the assignors of all members that ``consumers.csv`` has no assignors of. Raises UserError where
+    the directory cannot be read or holds no output of ``kafka-consumer-groups.sh --members``.
+    """
+    if protocols is not None and (isinstance(protocols, str) or not all(protocols) or not protocols):
+        raise UserError(f"protocols: expected a list of assignors, not {protocols!r}")
+    lines = Lines()
+    files = _files(spark, directory)
+    for name in sorted(files):
+        lines.add_file(name.rpartition("/")[2], files.pop(name))
+    if not lines.has_members:
+        raise UserError(
+            f"{directory!r} holds no output of kafka-consumer-groups.sh --members; "
+            f"add a file with what this prints: {_MEMBERS_COMMAND}"
+        )
+    fleet = Fleet(lines, cluster, tuple(protocols or ()))
+    return Capture(
+        topics=_frame(spark, TOPICS, fleet.topics()),
+        members=_frame(spark, MEMBERS, fleet.members()),
+        offsets=_frame(spark, OFFSETS, fleet.offsets()),
+        rejects=_frame(spark, REJECTS, fleet.rejects()),
+        assumptions=fleet.assumptions(),
+        groups_without_members=fleet.groups_without_members(),
+    )
+
+
+def _files(spark: SparkSession, directory: str) -> dict[str, bytes]:
+    """Read the files of a directory as they are."""
+    try:
+        rows = spark.read.format("binaryFile").load(directory).select("path", "content").toLocalIterator()
+        return {row["path"]: bytes(row["content"]) for row in rows}
+    except (PySparkException, Py4JError) as problem:
+        raise UserError(f"cannot read the capture {directory!r}: {first_line(problem)}") from problem
+
+
+def _text(content: bytes) -> io.TextIOWrapper:
+    """Decode a file line by line; what PowerShell writes with ``>`` is UTF-16."""
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    # Only "\n" ends a line: a client.id may hold any other character that Python would part lines at.
+    return io.TextIOWrapper(io.BytesIO(content), "utf-16" if wide else "utf-8-sig", errors="replace", newline="\n")
+
+
+def arrow_table(table: Table, rows: Iterable[tuple[object, ...]]) -> pa.Table:
+    """Put rows into columns, some at a time: as Python objects they take many times the room."""
+    schema = to_arrow_schema(table.schema)
+    batches = []
+    remaining = iter(rows)
+    while chunk := list(itertools.islice(remaining, _BATCH_ROWS)):
+        columns = zip(zip(*chunk, strict=True), schema, strict=True)
+        arrays = [pa.array(column, kind.type) for column, kind in columns]
+        batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    # Spark cannot take a column without a single chunk.
+    return pa.Table.from_batches(batches or [pa.RecordBatch.from_pylist([], schema)], schema)
+
+
+def _frame(spark: SparkSession, table: Table, rows: Iterable[tuple[object, ...]]) -> DataFrame:
+    return spark.createDataFrame(arrow_table(table, rows), table.schema)
+
+
+# --- Lines, joined over files ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a line stands."""
+
+    file: str
+    number: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file} line {self.number}"
+
+
+@dataclass(slots=True)
+class _Topic:
+    place: _Place
+    topic_id: str | None
+    partitions: int
+    has_leader: dict[int, bool] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Offset:
+    committed: int | None
+    end: int | None
+    member_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    place: _Place
+    group_id: str
+    line: MemberLine
+
+
+@dataclass(slots=True)
+class _Consumer:
+    place: _Place
+    line: ConsumerLine
+    used: bool = False
+
+
+_ConsumerKey = tuple[str, str, str | None]
+_GroupLine = OffsetLine | StateLine | MemberLine
+
+
+class Lines:
+    """The lines of all files; a line that says again what another line says is rejected."""
+
+    def __init__(self) -> None:
+        self.has_members = False
+        self.has_offsets = False
+        self.topics: dict[str, _Topic] = {}
+        self.members: dict[tuple[str, str], _Member] = {}
+        self.offsets: dict[tuple[str, str, int], _Offset] = {}
+        self.states: dict[str, StateLine] = {}
+        self.types: dict[str, bool] = {}
+        self.ends: dict[TopicPartition, int | None] = {}
+        self.consumers: dict[_ConsumerKey, _Consumer] = {}
+        self.noticed: defaultdict[Notice, set[str]] = defaultdict(set)
+        self.errors: list[_Place] = []
+        self.empty_files: list[str] = []
+        self.groups_by_file: dict[str, str] = {}
+        self.groups_of_bad_members: set[str] = set()
+        self.rejects: list[tuple[str, str | None, str, str]] = []
+        self._names: dict[str, str] = {}
+
+    def add_file(self, file: str, content: bytes) -> None:
+        """Add the lines of a file."""
+        found = survey(_text(content))
+        if found.first is None:
+            self.empty_files.append(file)
+        elif not found.known:
+            number, text = found.first
+            place = _Place(file, number, text[:_LONGEST_SAMPLE])
+            self.reject(place, Kind.UNKNOWN, None, "the file is no output of a Kafka tool that is read")
+        else:
+            group_id = _only_group(found.noticed_groups) or _group_in_name(file)
+            for line in read_lines(_text(content)):
+                self._add(_Place(file, line.number, line.text), line.content, group_id)
+
+    def reject(self, place: _Place, kind: Kind, group_id: str | None, reason: str) -> None:
+        """Say why a line is not used."""
+        row = {"file": place.file, "line": place.number, "text": place.text}
+        self.rejects.append((kind.value, group_id, json.dumps(row, ensure_ascii=False), reason))
+
+    def _add(self, place: _Place, content: Content, file_group: str | None) -> None:
+        match content:
+            case BadLine():
+                self._add_bad(place, content)
+            case HeaderLine():
+                self.has_members |= content.kind is Kind.MEMBERS
+                self.has_offsets |= content.kind is Kind.OFFSETS
+            case NoticeLine():
+                self._add_notice(place, content)
+            case TopicLine():
+                self._add_topic(place, content)
+            case PartitionLine():
+                self._add_partition(place, content)
+            case EndOffsetLine():
+                self._add_end(place, content)
+            case GroupLine():
+                if content.is_kip848 is not None:
+                    self.types[content.group_id] = content.is_kip848
+            case ConsumerLine():
+                self._add_consumer(place, content)
+            case OffsetLine():
+                self._add_offset(place, content, file_group)
+            case StateLine():
+                self._add_state(place, content, file_group)
+            case MemberLine():
+                self._add_member(place, content, file_group)
+
+    def _add_bad(self, place: _Place, bad: BadLine) -> None:
+        if bad.kind is Kind.MEMBERS and bad.group_id is not None:
+            self.groups_of_bad_members.add(bad.group_id)
+        self.reject(place, bad.kind, bad.group_id, bad.reason)
+
+    def _add_notice(self, place: _Place, notice: NoticeLine) -> None:
+        if notice.group_id is not None:
+            self.noticed[notice.notice].add(notice.group_id)
+        elif notice.notice is Notice.ERROR:
+            self.errors.append(place)
+
+    def _add_topic(self, place: _Place, line: TopicLine) -> None:
+        first = self.topics.get(line.topic)
+        if first is not None:
+            reason = f"topic {line.topic!r} is given more than once; {first.place} is used"
+            self.reject(place, Kind.TOPICS, None, reason)
+        else:
+            self.topics[line.topic] = _Topic(place, line.topic_id, line.partitions)
+
+    def _add_partition(self, place: _Place, line: PartitionLine) -> None:
+        topic = self.topics.get(line.topic)
+        if topic is None:
+            reason = f"no line with the PartitionCount of topic {line.topic!r} can be used"
+        elif line.partition >= topic.partitions:
+            reason = (
+                f"partition {line.partition} is beyond the PartitionCount {topic.partitions} of topic {line.topic!r}"
+            )
+        elif line.partition in topic.has_leader:
+            reason = f"partition {line.partition} of topic {line.topic!r} is given more than once; the first is used"
+        else:
+            topic.has_leader[line.partition] = line.has_leader
+            return
+        self.reject(place, Kind.TOPICS, None, reason)
+
+    def _add_end(self, place: _Place, line: EndOffsetLine) -> None:
+        key = (self._one_name(line.topic), line.partition)
+        if key in self.ends:
+            reason = f"partition {line.partition} of topic {line.topic!r} is given more than once; the first is used"
+            self.reject(place, Kind.END_OFFSETS, None, reason)
+        else:
+            self.ends[key] = line.end
+
+    def _add_consumer(self, place: _Place, line: ConsumerLine) -> None:
+        first = self.consumers.setdefault((line.group_id, line.client_id, line.instance_id), _Consumer(place, line))
+        # Clients on several hosts may well have the same client.id and the same configuration.
+        if first.line != line:
+            reason = f"the same client is given otherwise in {first.place}, which is used"
+            self.reject(place, Kind.CONSUMERS, line.group_id, reason)
+
+    def _group_id(self, place: _Place, kind: Kind, line: _GroupLine, file_group: str | None) -> str | None:
+        """Tell the group of a line; rejects the line if nothing tells it."""
+        if line.group_id is not None:
+            return self._one_name(line.group_id)
+        if file_group is None:
+            reason = "no GROUP column, as before Kafka 2.3: name the file GROUP.members.txt, GROUP.offsets.txt ..."
+            self.reject(place, kind, None, reason)
+        else:
+            self.groups_by_file[place.file] = file_group
+        return file_group
+
+    def _add_offset(self, place: _Place, line: OffsetLine, file_group: str | None) -> None:
+        group_id = self._group_id(place, Kind.OFFSETS, line, file_group)
+        if group_id is None or line.topic_partition is None:
+            return
+        topic, partition = line.topic_partition
+        key = (group_id, self._one_name(topic), partition)
+        if key in self.offsets:
+            reason = f"partition {partition} of topic {topic!r} is given more than once; the first is used"
+            self.reject(place, Kind.OFFSETS, group_id, reason)
+        else:
+            member_id = None if line.member_id is None else self._one_name(line.member_id)
+            self.offsets[key] = _Offset(line.committed, line.end, member_id)
+
+    def _add_state(self, place: _Place, line: StateLine, file_group: str | None) -> None:
+        group_id = self._group_id(place, Kind.STATE, line, file_group)
+        if group_id is None:
+            return
+        if group_id in self.states:
+            self.reject(place, Kind.STATE, group_id, "the group is given more than once; the first is used")
+        else:
+            self.states[group_id] = line
+
+    def _add_member(self, place: _Place, line: MemberLine, file_group: str | None) -> None:
+        group_id = self._group_id(place, Kind.MEMBERS, line, file_group)
+        if group_id is None:
+            return
+        key = (group_id, line.member_id)
+        used, other = _Member(place, group_id, line), self.members.get(key)
+        if other is not None:
+            # --members and --members --verbose of the same group: the one that tells more.
+            if other.line.assignment is not None or line.assignment is None:
+                used, other = other, used
+            reason = f"the member is given more than once; {used.place} is used"
+            self.reject(other.place, Kind.MEMBERS, group_id, reason)
+        self.members[key] = used
+
+    def _one_name(self, name: str) -> str:
+        """Keep one copy of a name that stands in very many lines."""
+        return self._names.setdefault(name, name)
+
+
+def _only_group(groups: set[str]) -> str | None:
+    return next(iter(groups)) if len(groups) == 1 else None
+
+
+def _group_in_name(file: str) -> str | None:
+    return _REPORT_SUFFIX.sub("", _TEXT_SUFFIX.sub("", file)) or None
+
+
+# --- Tables, and what they assume ---
+
+
+class _Tally:
+    """Counts members and their groups."""
+
+    def __init__(self) -> None:
+        self._members = 0
+        self._groups: set[str] = set()
+
+    def add(self, group_id: str) -> None:
+        """Count a member."""
+        self._members += 1
+        self._groups.add(group_id)
+
+    def __str__(self) -> str:
+        return f"{_plural(self._members, 'member')} in {_plural(len(self._groups), 'group')}"
+
+
+# In the order in which they are told; {} is "12 members in 4 groups".
+_LEFT_OUT = "{} left out: KIP-848 groups elect nothing, only classic members are read"
+_GIVEN = "protocols of {} taken from the option protocols"
+_ELECTED = "protocols of {} taken from the elected strategy that --state shows"
+_DEFAULTS = f"protocols of {{}} taken to be the Java client's default, {', '.join(JAVA_DEFAULT_PROTOCOLS)}"
+_USED_TOPICS = "subscription of {} taken to be the topics that their group owns or has offsets for"
+_NO_TOPICS = "subscription of {} is empty: their group owns no partition and has no offsets"
+_NAMES_LOST = "owned partitions of {} taken from --offsets: Kafka 3.8 and 3.9 print them without topics"
+_NOT_VERBOSE = "owned partitions of {} taken from --offsets: --members was given without --verbose"
+_NOT_OWNED = "owned partitions of {} are not known: neither --members --verbose nor --offsets shows them"
+_OTHER_MOMENT = "{} own other numbers of partitions in --offsets than in --members: taken at different moments"
+_NO_RACK = "rack of {} is not known: no tool shows client.rack"
+_ORDER = (
+    "join order of {} taken to be the order of the lines, which is the coordinator's own and not that of joining: "
+    "leaders, and ties that follow the order, may differ"
+)
+_SENTENCES = (
+    *(_LEFT_OUT, _GIVEN, _ELECTED, _DEFAULTS, _USED_TOPICS, _NO_TOPICS),
+    *(_NAMES_LOST, _NOT_VERBOSE, _NOT_OWNED, _OTHER_MOMENT, _NO_RACK, _ORDER),
+)
+
+
+class Fleet:
+    """The rows of the tables. Rejects and assumptions are complete when the other tables have been made."""
+
+    def __init__(self, lines: Lines, cluster: str, protocols: tuple[str, ...]) -> None:
+        self._lines = lines
+        self._cluster = cluster
+        self._given_protocols = protocols
+        self._kip848 = _kip848_groups(lines)
+        self._owned_by_offsets = _owned_by_offsets(lines)
+        self._topics_of_group = _topics_of_group(lines)
+        self._tallies: defaultdict[str, _Tally] = defaultdict(_Tally)
+        self._ends_filled = 0
+
+    def topics(self) -> Iterator[tuple[object, ...]]:
+        """Rows of the topics table."""
+        for name, topic in self._lines.topics.items():
+            unavailable = sorted(number for number, led in topic.has_leader.items() if not led)
+            known = bool(topic.has_leader) or not topic.partitions
+            yield self._cluster, name, topic.partitions, topic.topic_id, unavailable if known else None, None
+
+    def offsets(self) -> Iterator[tuple[object, ...]]:
+        """Rows of the offsets table."""
+        for (group_id, topic, partition), offset in self._lines.offsets.items():
+            end = offset.end
+            if end is None:
+                end = self._lines.ends.get((topic, partition))
+                self._ends_filled += end is not None
+            yield self._cluster, group_id, topic, partition, offset.committed, end, None, None, None
+
+    def members(self) -> Iterator[tuple[object, ...]]:
+        """Rows of the members table."""
+        places: defaultdict[str, int] = defaultdict(int)
+        for member in self._lines.members.values():
+            consumer = self._consumer(member)
+            if member.group_id in self._kip848:
+                self._leave_out(member)
+            else:
+                yield self._member(member, consumer, places[member.group_id])
+                places[member.group_id] += 1
+        self._reject_unused_consumers()
+
+    def rejects(self) -> Iterator[tuple[object, ...]]:
+        """Rows of the rejects table."""
+        for table, group_id, row, reason in self._lines.rejects:
+            yield table, self._cluster, group_id, row, reason
+
+    def _leave_out(self, member: _Member) -> None:
+        self._tallies[_LEFT_OUT].add(member.group_id)
+        reason = "KIP-848 groups elect nothing, their coordinator assigns: only classic members are read"
+        self._lines.reject(member.place, Kind.MEMBERS, member.group_id, reason)
+
+    def _member(self, member: _Member, consumer: ConsumerLine | None, place: int) -> tuple[object, ...]:
+        self._tallies[_ORDER].add(member.group_id)
+        owned = self._owned(member)
+        rack = consumer.rack if consumer else None
+        if rack is None:
+            self._tallies[_NO_RACK].add(member.group_id)
+        return (
+            self._cluster,
+            member.group_id,
+            member.line.member_id,
+            member.line.instance_id,
+            member.line.client_id,
+            member.line.host,
+            rack,
+            DEFAULT_PROTOCOL_TYPE,
+            self._protocols(member, consumer),
+            self._subscription(member, consumer),
+            None if owned is None else [{"topic": topic, "partition": partition} for topic, partition in owned],
+            None,
+            place,
+            None,
+            None,
+        )
+
+    def _protocols(self, member: _Member, consumer: ConsumerLine | None) -> tuple[str, ...]:
+        if consumer is not None and consumer.protocols is not None:
+            return consumer.protocols
+        if self._given_protocols:
+            self._tallies[_GIVEN].add(member.group_id)
+            return self._given_protocols
+        state = self._lines.states.get(member.group_id)
+        if state is not None and state.strategy is not None:
+            self._tallies[_ELECTED].add(member.group_id)
+            return (state.strategy,)
+        self._tallies[_DEFAULTS].add(member.group_id)
+        return JAVA_DEFAULT_PROTOCOLS
+
+    def _subscription(self, member: _Member, consumer: ConsumerLine | None) -> list[str]:
+        if consumer is not None and consumer.subscription is not None:
+            return list(consumer.subscription)
+        topics = sorted(self._topics_of_group[member.group_id])
+        self._tallies[_USED_TOPICS if topics else _NO_TOPICS].add(member.group_id)
+        return topics
+
+    def _owned(self, member: _Member) -> Sequence[TopicPartition] | None:
+        if member.line.assignment is not None:
+            return member.line.assignment
+        owned = self._owned_by_offsets.get((member.group_id, member.line.member_id), [])
+        if not owned and not member.line.partitions:
+            return ()
+        if not owned:
+            self._tallies[_NOT_OWNED].add(member.group_id)
+            return None
+        self._tallies[_NAMES_LOST if member.line.names_lost else _NOT_VERBOSE].add(member.group_id)
+        if len(owned) != member.line.partitions:
+            self._tallies[_OTHER_MOMENT].add(member.group_id)
+        return sorted(owned)
+
+    def _consumer(self, member: _Member) -> ConsumerLine | None:
+        """Find the row of consumers.csv; one with the member's instance_id before one without."""
+        rows = self._lines.consumers
+        client = (member.group_id, member.line.client_id)
+        row = rows.get((*client, member.line.instance_id)) or rows.get((*client, None))
+        if row is None:
+            return None
+        row.used = True
+        return row.line
+
+    def _reject_unused_consumers(self) -> None:
+        clients = {(member.group_id, member.line.client_id) for member in self._lines.members.values()}
+        for (group_id, client_id, instance_id), row in self._lines.consumers.items():
+            if row.used:
+                continue
+            if (group_id, client_id) not in clients:
+                reason = f"no member of group {group_id!r} has client_id {client_id!r}"
+            elif instance_id is not None:
+                reason = f"no member of group {group_id!r} with client_id {client_id!r} has instance_id {instance_id!r}"
+            else:
+                reason = "every member with this client_id has a row with its instance_id"
+            self._lines.reject(row.place, Kind.CONSUMERS, group_id, reason)
+
+    def groups_without_members(self) -> list[str]:
+        """Groups that the capture names and that have no members."""
+        return sorted(self._memberless() - self._not_captured())
+
+    def _memberless(self) -> set[str]:
+        lines = self._lines
+        named = {group_id for group_id, _, _ in lines.offsets} | lines.states.keys()
+        named = named.union(*lines.noticed.values())
+        return named - {group_id for group_id, _ in lines.members} - lines.groups_of_bad_members
+
+    def _not_captured(self) -> set[str]:
+        """Groups that have members by --state or --offsets, but none in the output of --members."""
+        seen = {group_id for (group_id, _, _), offset in self._lines.offsets.items() if offset.member_id}
+        seen |= {group_id for group_id, state in self._lines.states.items() if state.members}
+        return seen & self._memberless()
+
+    def assumptions(self) -> list[str]:
+        """Sentences on all that was assumed."""
+        by_member = [each.replace("{}", str(self._tallies[each])) for each in _SENTENCES if each in self._tallies]
+        return [*by_member, *self._about_groups(), *self._about_topics(), *self._about_files()]
+
+    def _about_groups(self) -> Iterator[str]:
+        lines = self._lines
+        rebalancing = lines.noticed[Notice.REBALANCING] | {
+            group_id for group_id, state in lines.states.items() if state.state in _REBALANCING_STATES
+        }
+        rebalancing -= self._kip848
+        if rebalancing:
+            what = "in the middle of a rebalance, so that their members and partitions may be about to change"
+            yield f"{_groups(rebalancing)} {what}"
+        without = set(self.groups_without_members())
+        if without:
+            yield f"{_groups(without)} without members: nothing is predicted for them"
+        not_captured = self._not_captured()
+        if not_captured:
+            yield f"{_groups(not_captured)} with members by --state or --offsets, but with none in --members"
+
+    def _about_topics(self) -> Iterator[str]:
+        lines = self._lines
+        if not lines.topics:
+            yield "no output of kafka-topics.sh --describe: the topics table is empty"
+        missing = [topic.partitions - len(topic.has_leader) for topic in lines.topics.values()]
+        if any(missing):
+            what = f"{_plural(sum(missing), 'partition')} of {_plural(sum(map(bool, missing)), 'topic')}"
+            yield f"{what} taken to have a leader: kafka-topics.sh printed no line for them"
+        if not lines.has_offsets:
+            yield "no output of kafka-consumer-groups.sh --offsets: the offsets table is empty"
+        if self._ends_filled:
+            what = f"log end offset of {_plural(self._ends_filled, 'row')} of the offsets table"
+            yield f"{what} taken from kafka-get-offsets.sh, as the latest"
+
+    def _about_files(self) -> Iterator[str]:
+        lines = self._lines
+        if lines.groups_by_file:
+            file, group_id = min(lines.groups_by_file.items())
+            what = f"groups of {_plural(len(lines.groups_by_file), 'file')} without a GROUP column"
+            yield f"{what} taken from messages in them or their names: {group_id} in {file}"
+        if lines.empty_files:
+            yield f"nothing in {_names(lines.empty_files)}"
+        if lines.errors:
+            first = lines.errors[0]
+            what = f"the tools failed in {_plural(len(lines.errors), 'line')}, so that something may be missing"
+            yield f"{what}; {first}: {first.text.strip()[:_LONGEST_SAMPLE]}"
+
+
+def _kip848_groups(lines: Lines) -> set[str]:
+    """Groups whose coordinator assigns; told by the layouts that tell it, else by what only such groups have."""
+    told: defaultdict[str, set[bool | None]] = defaultdict(set)
+    signs = set()
+    for (group_id, member_id), member in lines.members.items():
+        told[group_id].add(member.line.is_kip848)
+        if _KIP848_MEMBER_ID.fullmatch(member_id):
+            signs.add(group_id)
+    for group_id, state in lines.states.items():
+        told[group_id].add(state.is_kip848)
+        if state.strategy == _KIP848_ASSIGNOR:
+            signs.add(group_id)
+    for group_id, is_kip848 in lines.types.items():
+        told[group_id].add(is_kip848)
+    certain = {group_id for group_id, answers in told.items() if True in answers}
+    return certain | {group_id for group_id in signs if False not in told[group_id]}
+
+
+def _owned_by_offsets(lines: Lines) -> dict[tuple[str, str], list[TopicPartition]]:
+    owned: defaultdict[tuple[str, str], list[TopicPartition]] = defaultdict(list)
+    if any(member.line.assignment is None for member in lines.members.values()):
+        for (group_id, topic, partition), offset in lines.offsets.items():
+            if offset.member_id is not None:
+                owned[group_id, offset.member_id].append((topic, partition))
+    return dict(owned)
+
+
+def _topics_of_group(lines: Lines) -> defaultdict[str, set[str]]:
+    topics: defaultdict[str, set[str]] = defaultdict(set)
+    for group_id, topic, _ in lines.offsets:
+        topics[group_id].add(topic)
+    for member in lines.members.values():
+        topics[member.group_id].update(topic for topic, _ in member.line.assignment or ())
+    return topics
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _groups(groups: set[str]) -> str:
+    return f"{_plural(len(groups), 'group')} ({_names(groups)})"
+
+
+def _names(names: Iterable[str]) -> str:
+    shown = sorted(names)
+    more = len(shown) - _MOST_NAMES
+    return ", ".join(shown[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
