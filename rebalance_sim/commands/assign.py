@@ -10,7 +10,6 @@ from rebalance_sim.commands.options import (
     add_output_options,
     begin_run,
     check_at_least,
-    check_choice,
 )
 from rebalance_sim.commands.rejects import count_rows, write_rejects
 from rebalance_sim.commands.summary import (
@@ -24,6 +23,7 @@ from rebalance_sim.engine.inputs import fit, fit_topics, read, rejected, union, 
 from rebalance_sim.engine.prediction import ELECTED, Prediction, outcome
 from rebalance_sim.engine.runs import earlier_assumptions
 from rebalance_sim.engine.topic_metadata import TopicMetadata
+from rebalance_sim.errors import check_choice
 from rebalance_sim.kafka.assignors import ASSIGNORS
 from rebalance_sim.tables import ASSIGNMENTS, BALANCE, ELECTIONS, MEMBERS, REJECTS, TOPICS
 from rebalance_sim.versions import kafka_version

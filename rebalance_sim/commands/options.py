@@ -1,7 +1,6 @@
 """Options that the jobs share."""
 
 from argparse import ArgumentParser, Namespace
-from difflib import get_close_matches
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -62,11 +61,3 @@ def check_at_least(option: str, value: int, least: int) -> None:
     """Raise UserError for a number that is too small."""
     if value < least:
         raise UserError(f"{option}: {value} is not allowed; allowed: {least} and more")
-
-
-def check_choice(option: str, value: str, allowed: list[str]) -> None:
-    """Raise UserError, with the nearest allowed value, for one that is not allowed."""
-    if value not in allowed:
-        nearest = get_close_matches(value, allowed, n=1)
-        hint = f" (did you mean {nearest[0]!r}?)" if nearest else ""
-        raise UserError(f"{option}: {value!r} is not known{hint}; allowed: {', '.join(allowed)}")

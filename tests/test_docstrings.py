@@ -1,0 +1,40 @@
+"""The examples in docstrings, run."""
+
+import doctest
+import importlib
+import pkgutil
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from pyspark.sql import SparkSession
+
+import rebalance_sim
+
+MODULES = [module.name for module in pkgutil.walk_packages(rebalance_sim.__path__, "rebalance_sim.")]
+
+
+def examples(module: ModuleType) -> list[doctest.DocTest]:
+    return [test for test in doctest.DocTestFinder().find(module) if test.examples]
+
+
+@pytest.mark.parametrize("name", ["rebalance_sim", *MODULES])
+def test_examples(name: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parents[1])
+    ready = {
+        "spark": spark,
+        "topics": spark.sql("SELECT 'orders' topic, 3 partitions"),
+        "members": spark.sql(
+            "SELECT * FROM VALUES ('group', 'c1', array('range', 'roundrobin'), array('orders')), "
+            "('group', 'c2', array('roundrobin', 'range'), array('orders')) "
+            "AS members(group_id, member_id, protocols, subscription)"
+        ),
+    }
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for test in examples(importlib.import_module(name)):
+        test.globs |= ready
+        assert runner.run(test).failed == 0, test.name
+
+
+def test_there_are_examples() -> None:
+    assert sum(len(examples(importlib.import_module(name))) for name in MODULES) > 10
