@@ -1,0 +1,221 @@
+"""Lays out groups as the arrays that the rules take, many groups at once, and reads the answers back."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from rebalance_sim.kafka.assignors import ASSIGNORS
+from rebalance_sim.kafka.balance import Balance, balance
+from rebalance_sim.kafka.election import PreferenceLists, elect
+from rebalance_sim.kafka.groups import (
+    NO_RACK,
+    UNKNOWN_RACK,
+    Assignments,
+    Groups,
+    Topics,
+    map_order,
+    subscribers,
+)
+from rebalance_sim.kafka.strings import Ints, Ints32, Strings, java_hashes
+from rebalance_sim.versions import kafka_version
+from tests.naive.java import java_key
+from tests.naive.model import Assignment, Cluster, Group, Joiner, Member, Partition
+
+TopicKey = tuple[int, str]
+"""A topic is known by its cluster (the object's id) and its name."""
+
+
+def offsets(lengths: Iterable[int]) -> Ints32:
+    """Where lists of some lengths begin when they lie one behind the other; and the end."""
+    return np.cumsum([0, *lengths]).astype(np.int32)
+
+
+def ints(values: Iterable[int]) -> Ints32:
+    return np.array(list(values), np.int32)
+
+
+def hashes(names: Sequence[str]) -> Ints:
+    return java_hashes(Strings.of(list(names)))
+
+
+def ranks(names: Sequence[str]) -> Ints:
+    """Place of each name in Java's order."""
+    in_order = sorted(range(len(names)), key=lambda i: java_key(names[i]))
+    places = np.empty(len(names), np.int64)
+    places[in_order] = np.arange(len(names))
+    return places
+
+
+def numbered(names: Iterable[str]) -> dict[str, int]:
+    """A number for each distinct name."""
+    return {name: number for number, name in enumerate(dict.fromkeys(names))}
+
+
+# ---- elections
+
+
+@dataclass(frozen=True)
+class Election:
+    """What became of one group."""
+
+    admitted: tuple[str, ...]
+    protocol: str | None
+    tie: bool
+    votes: dict[str, int]
+    """Votes for each candidate; the leader's order."""
+
+
+def elect_all(version: str, groups: Sequence[Sequence[Joiner]]) -> list[Election]:
+    """Hold the elections of many groups.
+
+    As everywhere in this project, who offers no protocol at all is left out before (every coordinator refuses it).
+    """
+    voters = [[joiner for joiner in group if joiner.protocols] for group in groups]
+    members = list(chain.from_iterable(voters))
+    protocols = numbered(name for member in members for name in member.protocols)
+    types = numbered(member.protocol_type for member in members)
+    sections = offsets(len(group) for group in voters)
+    answer = elect(
+        sections,
+        Strings.of([member.member_id for member in members]),
+        ints(types[member.protocol_type] for member in members),
+        PreferenceLists(
+            offsets(len(member.protocols) for member in members),
+            ints(protocols[name] for member in members for name in member.protocols),
+            hashes(list(protocols)),
+        ),
+        int(kafka_version(version).coordinator_map),
+    )
+    names = list(protocols)
+    elections = []
+    for g in range(len(voters)):
+        low, high = answer.candidate_offsets[g], answer.candidate_offsets[g + 1]
+        elections.append(
+            Election(
+                tuple(members[m].member_id for m in range(sections[g], sections[g + 1]) if answer.admitted[m]),
+                names[answer.winner[g]] if answer.winner[g] >= 0 else None,
+                bool(answer.tie[g]),
+                {names[answer.candidates[k]]: int(answer.votes[k]) for k in range(low, high)},
+            )
+        )
+    return elections
+
+
+# ---- assignments
+
+
+class Batch:
+    """Groups as arrays. Groups that have the same ``Cluster`` object share its topics."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self.groups = groups
+        self._members: list[Member] = list(chain.from_iterable(group.members for group in groups))
+        self._names: list[str] = []
+        self._numbers: dict[TopicKey, int] = {}
+        self._clusters: list[Cluster] = []
+        for group in groups:
+            for member in group.members:
+                for topic in chain(member.topics, (partition.topic for partition in member.owned)):
+                    self._number(group.cluster, topic)
+        self._racks = numbered(
+            rack
+            for cluster in {id(cluster): cluster for cluster in self._clusters}.values()
+            for partitions in cluster.racks.values()
+            for replicas in partitions
+            for rack in replicas
+        )
+        self.topics = self._lay_out_topics()
+        self.arrays = self._lay_out_groups()
+
+    def assign(self, version: str, strategy: str) -> list[Assignment]:
+        """Run an assignor over all groups."""
+        return self.lists(ASSIGNORS[strategy](self.arrays, self.topics, kafka_version(version)))
+
+    def measure(self, assignments: Sequence[Assignment]) -> Balance:
+        """Balance figures of all groups; what members owned is in the groups."""
+        in_map_order = map_order(self.arrays)
+        by_topic = subscribers(self.arrays, in_map_order, in_map_order, len(self._names), False)
+        assigned = [assignments[g][m.member_id] for g, group in enumerate(self.groups) for m in group.members]
+        generations = np.array([member.generation for member in self._members], np.int64)
+        return balance(
+            self.arrays.members,
+            self.topics,
+            by_topic,
+            self._lists_as_arrays(assigned),
+            self._lists_as_arrays([member.owned for member in self._members]),
+            generations,
+        )
+
+    def lists(self, assignments: Assignments) -> list[Assignment]:
+        """Read assignments back, a dict a group."""
+        partitions = [
+            Partition(self._names[topic], int(number))
+            for topic, number in zip(assignments.topics, assignments.partitions, strict=True)
+        ]
+        answer = []
+        start = 0
+        for group in self.groups:
+            lists: Assignment = {}
+            for m, member in enumerate(group.members, start):
+                lists[member.member_id] = partitions[assignments.offsets[m] : assignments.offsets[m + 1]]
+            start += len(group.members)
+            answer.append(lists)
+        assert len(partitions) == assignments.offsets[start]
+        return answer
+
+    def _number(self, cluster: Cluster, topic: str) -> int:
+        key = id(cluster), topic
+        if key not in self._numbers:
+            self._numbers[key] = len(self._names)
+            self._names.append(topic)
+            self._clusters.append(cluster)
+        return self._numbers[key]
+
+    def _lay_out_topics(self) -> Topics:
+        known = list(zip(self._clusters, self._names, strict=True))
+        racks = [cluster.racks.get(topic, []) for cluster, topic in known]
+        replicas = list(chain.from_iterable(racks))
+        return Topics(
+            ints(cluster.partitions.get(topic, -1) for cluster, topic in known),
+            hashes(self._names),
+            ranks(self._names),
+            offsets(len(partitions) for partitions in racks),
+            offsets(len(names) for names in replicas),
+            ints(self._racks[name] for names in replicas for name in names),
+        )
+
+    def _lay_out_groups(self) -> Groups:
+        ids = [member.member_id for member in self._members]
+        sort_ids = [m.member_id if m.instance_id is None else m.instance_id for m in self._members]
+        return Groups(
+            offsets(len(group.members) for group in self.groups),
+            Strings.of(ids),
+            hashes(ids),
+            np.array([member.instance_id is None for member in self._members], np.int64),
+            Strings.of(sort_ids),
+            ints(self._rack(member.rack) for member in self._members),
+            offsets(len(member.topics) for member in self._members),
+            ints(
+                self._number(group.cluster, topic)
+                for group in self.groups
+                for member in group.members
+                for topic in member.topics
+            ),
+        )
+
+    def _rack(self, name: str | None) -> int:
+        return self._racks.get(name, UNKNOWN_RACK) if name else NO_RACK
+
+    def _lists_as_arrays(self, lists: Sequence[Sequence[Partition]]) -> Assignments:
+        clusters = [group.cluster for group in self.groups for _ in group.members]
+        return Assignments(
+            offsets(len(partitions) for partitions in lists),
+            ints(
+                self._numbers[id(cluster), partition.topic]
+                for cluster, partitions in zip(clusters, lists, strict=True)
+                for partition in partitions
+            ),
+            ints(partition.number for partitions in lists for partition in partitions),
+        )

@@ -1,0 +1,52 @@
+"""Cases and answers of the golden vectors, as the twins' dataclasses."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.naive.model import Assignment, Cluster, Group, Joiner, Member, Partition
+
+JsonObject = dict[str, Any]
+
+_GOLDEN = Path(__file__).resolve().parent.parent / "golden"
+
+
+def golden(name: str) -> list[JsonObject]:
+    """The lines of a file of golden vectors."""
+    with gzip.open(_GOLDEN / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def joiners_of(case: JsonObject) -> tuple[Joiner, ...]:
+    """The members of an election case."""
+    return tuple(
+        Joiner(member["member_id"], tuple(member["protocols"]), member.get("protocol_type", "consumer"))
+        for member in case["members"]
+    )
+
+
+def group_of(case: JsonObject) -> Group:
+    """The group of an assignor case, on a cluster of its own."""
+    racks = {
+        topic: [[rack for rack in replicas if rack is not None] for replicas in partitions]
+        for topic, partitions in case.get("racks", {}).items()
+    }
+    return Group(tuple(map(_member_of, case["members"])), Cluster(case["topics"], racks))
+
+
+def assignment_of(answer: JsonObject) -> Assignment:
+    """What an assignor answered."""
+    given: dict[str, list[tuple[str, int]]] = answer["assignment"]
+    return {member_id: [Partition(*pair) for pair in partitions] for member_id, partitions in given.items()}
+
+
+def _member_of(member: JsonObject) -> Member:
+    return Member(
+        member["member_id"],
+        tuple(member["topics"]),
+        member["instance_id"],
+        member["rack"],
+        tuple(Partition(*pair) for pair in member["owned"]),
+        member["generation"],
+    )

@@ -1,0 +1,84 @@
+"""Balance figures against their twin."""
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from rebalance_sim.kafka.balance import Balance
+from tests.kafka.batches import Batch
+from tests.kafka.examples import examples
+from tests.kafka.strategies import groups, owned_and_assigned
+from tests.naive.assignors import range_assign
+from tests.naive.balance import measure
+from tests.naive.model import Assignment, Cluster, Group, Member, Partition
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+
+def figures(balance: Balance, g: int) -> dict[str, Any]:
+    return {name: column[g] for name, column in balance._asdict().items()}
+
+
+def expect_twins_figures(batch: list[tuple[Group, Assignment]]) -> None:
+    found = Batch([group for group, _ in batch]).measure([assignment for _, assignment in batch])
+    for g, (group, assignment) in enumerate(batch):
+        assert figures(found, g) == pytest.approx(asdict(measure(group, assignment)), rel=1e-12, abs=0)
+
+
+@examples(100)
+@given(owned_and_assigned())
+def test_any_assignment(batch: list[tuple[Group, Assignment]]) -> None:
+    expect_twins_figures(batch)
+
+
+@examples(50)
+@given(groups())
+def test_assignments_of_range(batch: list[Group]) -> None:
+    expect_twins_figures([(group, range_assign("4.3", group)) for group in batch])
+
+
+def test_owned_partition_of_a_topic_that_only_an_earlier_group_wants() -> None:
+    cluster = Cluster({"t": 2, "u": 2})
+    t, u = ([Partition(topic, 0), Partition(topic, 1)] for topic in "tu")
+    first = Group((Member("m1", ("t", "u")),), cluster)
+    second = Group((Member("m1", ("u",)), Member("m2", ("u",), owned=(t[0],))), cluster)
+    expect_twins_figures([(first, {"m1": t + u}), (second, {"m1": u[:1], "m2": u[1:]})])
+
+
+def test_large_group() -> None:
+    """The squares of the loads and their sum do not fit in 32 bits."""
+    cluster = Cluster({"t": 60_000})
+    group = Group(tuple(Member(f"m{i}", ("t",)) for i in range(5)), cluster)
+    partitions = [Partition("t", n) for n in range(60_000)]
+    starts = (0, 50_000, 50_001, 50_003, 59_000, 60_000)
+    assignment = {f"m{i}": partitions[starts[i] : starts[i + 1]] for i in range(5)}
+    expect_twins_figures([(group, assignment)])
+
+
+def test_by_hand() -> None:
+    cluster = Cluster({"t": 4, "u": 2})
+    group = Group(
+        (
+            Member("m1", ("t",), owned=(Partition("t", 0), Partition("t", 3)), generation=3),
+            Member("m2", ("t",), owned=(Partition("t", 0), Partition("t", 1), Partition("t", 9)), generation=4),
+            Member("m3", ("t", "u"), owned=(Partition("t", 1),), generation=4),
+        ),
+        cluster,
+    )
+    assignment = {"m1": [Partition("t", 0), Partition("t", 1), Partition("t", 3)], "m2": [], "m3": [Partition("u", 0)]}
+    found = figures(Batch([group]).measure([assignment]), 0)
+    expected = {
+        "partitions": 6,
+        "min": 0,
+        "max": 3,
+        "stddev": (14 / 9) ** 0.5,
+        "topic_spread": 3,
+        "idle": 1,
+        "kept": 1,
+        "moved": 2,
+        "unassigned": 2,
+    }
+    assert found == pytest.approx(expected)
+    assert asdict(measure(group, assignment)) == pytest.approx(expected)

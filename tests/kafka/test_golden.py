@@ -1,0 +1,135 @@
+"""Kafka's own answers to the committed cases: the rules give them, and so do the twins."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import cache
+
+import numpy as np
+import pytest
+
+from rebalance_sim.kafka.hash_order import coordinator_order
+from rebalance_sim.versions import kafka_version
+from tests.kafka.batches import Batch, elect_all, hashes
+from tests.kafka.cases import JsonObject, assignment_of, golden, group_of, joiners_of
+from tests.naive.assignors import range_assign, roundrobin_assign
+from tests.naive.classic_group import ClassicGroup
+from tests.naive.java import java_hash
+from tests.naive.model import VERSIONS, Assignment, Group, Joiner
+
+pytestmark = [
+    pytest.mark.filterwarnings("error::RuntimeWarning"),
+    pytest.mark.parametrize("version", VERSIONS),
+]
+
+ELECTIONS, ASSIGNMENTS = 2000, 1500
+TWINS = {"range": range_assign, "roundrobin": roundrobin_assign}
+EMPTY_GROUP = "IllegalStateException: Cannot select protocol for empty group"
+
+
+def fits_in_buckets(names: Iterable[str]) -> bool:
+    """Whether at most 8 names share a hash code: at the ninth Java's map makes a tree, which nothing here models."""
+    return max(Counter(map(java_hash, names)).values(), default=0) <= 8
+
+
+@cache
+def elections() -> list[tuple[Joiner, ...]]:
+    """All cases: the generator avoids those that would have to be left out."""
+    cases = [joiners_of(case) for case in golden("cases-election")]
+    names = [[joiner.member_id for joiner in case] for case in cases]
+    names += [list({name for joiner in case for name in joiner.protocols}) for case in cases]
+    assert len(cases) == ELECTIONS
+    assert sum(not fits_in_buckets(some) for some in names) == 0
+    return cases
+
+
+@cache
+def batch() -> Batch:
+    """All assignor cases as one batch."""
+    groups = [group_of(case) for case in golden("cases-assignors")]
+    names = [[member.member_id for member in group.members] for group in groups]
+    names += [list({topic for member in group.members for topic in member.topics}) for group in groups]
+    assert len(groups) == ASSIGNMENTS
+    assert sum(not fits_in_buckets(some) for some in names) == 0
+    return Batch(groups)
+
+
+def differences(answers: list[JsonObject], ours: list[JsonObject]) -> list[tuple[JsonObject, JsonObject]]:
+    return [pair for pair in zip(answers, ours, strict=True) if pair[0] != pair[1]]
+
+
+def facts(answer: JsonObject, *names: str) -> JsonObject:
+    """Some of the fields of an answer; of a group without members its error."""
+    return {"error": EMPTY_GROUP} if "error" in answer else {name: answer[name] for name in names}
+
+
+def test_elections(version: str) -> None:
+    ours: list[JsonObject] = []
+    for joiners, election in zip(elections(), elect_all(version, elections()), strict=True):
+        if election.protocol is None:
+            ours.append({"error": EMPTY_GROUP})
+            continue
+        refused = [joiner.member_id for joiner in joiners if joiner.member_id not in election.admitted]
+        ours.append(
+            {
+                "protocol": election.protocol,
+                "leader": election.admitted[0],
+                "inadmissible": refused,
+                "candidates": sorted(election.votes),
+            }
+        )
+    fields = ("protocol", "leader", "inadmissible", "candidates")
+    answers = [facts(answer, *fields) for answer in golden(f"election-{version}")]
+    assert differences(answers, ours) == []
+
+
+def test_election_twins(version: str) -> None:
+    ours = [twin_of_election(version, *pair) for pair in zip(golden("cases-election"), elections(), strict=True)]
+    fields = ("protocol", "leader", "inadmissible", "candidates", "member_order", "leaders_after_remove")
+    answers = [facts(answer, *fields) for answer in golden(f"election-{version}")]
+    assert differences(answers, ours) == []
+
+
+def twin_of_election(version: str, case: JsonObject, joiners: tuple[Joiner, ...]) -> JsonObject:
+    group = ClassicGroup(version)
+    refused = [joiner.member_id for joiner in joiners if not group.join(joiner)]
+    if not group.members:
+        return {"error": EMPTY_GROUP}
+    answer: JsonObject = {
+        "protocol": group.select_protocol(),
+        "leader": group.leader,
+        "inadmissible": refused,
+        "candidates": sorted(group.candidates()),
+        "member_order": list(group.members),
+        "leaders_after_remove": [],
+    }
+    for member_id in case["remove"]:
+        group.remove(member_id)
+        answer["leaders_after_remove"].append(group.leader)
+    return answer
+
+
+def test_order_of_members(version: str) -> None:
+    rule = int(kafka_version(version).coordinator_map)
+    for joiners, answer in zip(elections(), golden(f"election-{version}"), strict=True):
+        if "error" not in answer:
+            ids = [joiner.member_id for joiner in joiners if joiner.member_id not in answer["inadmissible"]]
+            order = coordinator_order(hashes(ids), np.arange(len(ids), dtype=np.int32), rule)
+            assert [ids[i] for i in order] == answer["member_order"]
+
+
+@pytest.mark.parametrize("strategy", TWINS)
+def test_assignments(version: str, strategy: str) -> None:
+    expect_kafkas_answers(version, strategy, batch().assign(version, strategy))
+
+
+@pytest.mark.parametrize("strategy", TWINS)
+def test_assignment_twins(version: str, strategy: str) -> None:
+    twin: Callable[[str, Group], Assignment] = TWINS[strategy]
+    expect_kafkas_answers(version, strategy, [twin(version, group) for group in batch().groups])
+
+
+def expect_kafkas_answers(version: str, strategy: str, ours: list[Assignment]) -> None:
+    """The same partitions in the same order, member by member."""
+    answers = [assignment_of(answer) for answer in golden(f"{strategy}-{version}")]
+    assert len(answers) == ASSIGNMENTS
+    assert [pair for pair in zip(answers, ours, strict=True) if pair[0] != pair[1]] == []

@@ -1,0 +1,113 @@
+"""Java's strings: hash codes, order, and sorting by it."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalance_sim.kafka.strings import (
+    Strings,
+    equal,
+    java_compare,
+    java_hash,
+    java_hashes,
+    sort_section,
+    sort_sections,
+)
+from tests.kafka.batches import ints
+from tests.kafka.examples import examples
+from tests.kafka.strategies import COLLIDING, ODD_CHARACTERS, name_with_hash
+from tests.naive import java
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
+CLOSE_TEXT = st.text("ab" + ODD_CHARACTERS, max_size=3)
+TEXTS = st.one_of(ANY_TEXT, CLOSE_TEXT, st.sampled_from(COLLIDING))
+
+
+def java_order(a: str, b: str) -> int:
+    """Sign of ``compareTo``."""
+    x, y = java.java_key(a), java.java_key(b)
+    return (x > y) - (x < y)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("", 0), ("range", 108280125), ("polygenelubricants", 2**31), ("é", 0xE9), ("～", 0xFF5E), ("😀", 1772899)],
+)
+def test_hash_codes_that_java_prints(text: str, expected: int) -> None:
+    assert java_hashes(Strings.of([text])).tolist() == [expected]
+    assert java.java_hash(text) == expected
+
+
+@examples(300)
+@given(st.lists(TEXTS))
+def test_hash_code(texts: list[str]) -> None:
+    assert java_hashes(Strings.of(texts)).tolist() == [java.java_hash(text) for text in texts]
+
+
+@examples(100)
+@given(st.lists(TEXTS, min_size=3))
+def test_part_of_a_column(texts: list[str]) -> None:
+    whole = Strings.of(texts)
+    part = Strings(whole.offsets[1:-1], whole.data)
+    assert java_hashes(part).tolist() == [java.java_hash(text) for text in texts[1:-1]]
+    assert java_hash(part, 0) == java.java_hash(texts[1])
+    assert np.sign(java_compare(part, 0, len(texts) - 3)) == java_order(texts[1], texts[-2])
+
+
+@examples(100)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 3))
+def test_names_made_to_a_hash_code(hash_code: int, variant: int) -> None:
+    assert java_hashes(Strings.of([name_with_hash(hash_code, variant)])).tolist() == [hash_code]
+
+
+@examples(400)
+@given(TEXTS, TEXTS, TEXTS)
+def test_comparison(prefix: str, a: str, b: str) -> None:
+    a, b = prefix + a, prefix + b
+    strings = Strings.of([a, b])
+    assert np.sign(java_compare(strings, 0, 1)) == java_order(a, b)
+    assert np.sign(java_compare(strings, 1, 0)) == -java_order(a, b)
+    assert java_compare(strings, 0, 0) == 0
+    assert equal(strings, 0, 1) == (a == b)
+    assert equal(strings, 1, 1)
+
+
+def test_every_pair_of_lead_bytes_compares_as_in_java() -> None:
+    characters = [chr(point) for point in (*range(0, 0xD800, 997), *range(0xE000, 0x10FFFF, 1009))]
+    characters += [ODD_CHARACTERS[i] for i in range(len(ODD_CHARACTERS))]
+    strings = Strings.of(characters)
+    order = np.arange(len(characters), dtype=np.int32)
+    sort_sections(order, ints([0, len(order)]), np.zeros(len(order), np.int64), strings)
+    assert [characters[i] for i in order] == sorted(characters, key=java.java_key)
+
+
+@examples(150)
+@given(st.lists(st.tuples(st.integers(0, 2), CLOSE_TEXT), max_size=150), st.data())
+def test_sorting_is_by_number_then_text_and_stable(keys: list[tuple[int, str]], data: st.DataObject) -> None:
+    cuts = data.draw(st.lists(st.integers(0, len(keys)), max_size=4).map(sorted))
+    start = data.draw(st.permutations(range(len(keys)))) if len(keys) < 20 else list(reversed(range(len(keys))))
+    sections = [0, *cuts, len(keys)]
+    first = np.array([number for number, _ in keys], np.int64)
+    strings = Strings.of([text for _, text in keys])
+    order = ints(start)
+    sort_sections(order, ints(sections), first, strings)
+    expected: list[int] = []
+    for low, high in pairwise(sections):
+        expected += sorted(start[low:high], key=lambda i: (keys[i][0], java.java_key(keys[i][1])))
+    assert order.tolist() == expected
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 129])
+def test_sorting_leaves_the_rest_alone(length: int) -> None:
+    order = np.arange(length + 4, dtype=np.int32)[::-1].copy()
+    names = [f"{(7 * i) % 11}" for i in range(length + 4)]
+    before = order.tolist()
+    scratch = np.empty(len(order), np.int32)
+    sort_section(order, 2, 2 + length, np.zeros(len(order), np.int64), Strings.of(names), scratch)
+    middle = sorted(before[2 : 2 + length], key=lambda i: names[i])
+    assert order.tolist() == before[:2] + middle + before[2 + length :]

@@ -1,0 +1,94 @@
+"""The rules against plain Python that reads like Kafka, on batches of random groups."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalance_sim.kafka.election import offsets_partition
+from rebalance_sim.kafka.groups import groups_with_repeated_members
+from rebalance_sim.kafka.strings import Strings
+from tests.kafka.batches import Batch, Election, elect_all, hashes, offsets
+from tests.kafka.examples import examples
+from tests.kafka.strategies import COLLIDING, distinct_names, elections, groups, name_with_hash
+from tests.naive.assignors import range_assign, roundrobin_assign
+from tests.naive.classic_group import ClassicGroup
+from tests.naive.classic_group import offsets_partition as partition_twin
+from tests.naive.model import VERSIONS, Cluster, Group, Joiner, Member
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+
+def election_twin(version: str, joiners: tuple[Joiner, ...]) -> Election:
+    group = ClassicGroup(version)
+    admitted = tuple(joiner.member_id for joiner in joiners if group.join(joiner))
+    if not admitted:
+        return Election((), None, False, {})
+    votes = dict(group.votes())
+    leader = group.members[admitted[0]]
+    candidates = [protocol for protocol in leader.protocols if protocol in group.candidates()]
+    tie = list(votes.values()).count(max(votes.values())) > 1
+    return Election(admitted, group.select_protocol(), tie, {name: votes.get(name, 0) for name in candidates})
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@examples(150)
+@given(elections())
+def test_elections(version: str, batch: list[tuple[Joiner, ...]]) -> None:
+    ours = elect_all(version, batch)
+    twins = [election_twin(version, joiners) for joiners in batch]
+    assert ours == twins
+    assert [list(election.votes) for election in ours] == [list(twin.votes) for twin in twins]
+
+
+@examples(150)
+@given(groups())
+def test_range(batch: list[Group]) -> None:
+    arrays = Batch(batch)
+    for version in VERSIONS:
+        assert arrays.assign(version, "range") == [range_assign(version, group) for group in batch]
+
+
+@examples(150)
+@given(groups())
+def test_roundrobin(batch: list[Group]) -> None:
+    arrays = Batch(batch)
+    for version in VERSIONS:
+        assert arrays.assign(version, "roundrobin") == [roundrobin_assign(version, group) for group in batch]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_rack_that_only_other_topics_have(version: str) -> None:
+    """The metadata knows a member's rack, though none of the batch's own topics is there."""
+    cluster = Cluster({"t": 2, "other": 1}, {"t": [["a"], []], "other": [["b"]]})
+    elsewhere = Cluster({"u": 1}, {"u": [["a"]]})
+    batch = [
+        Group((Member("m1", ("t",), rack="b"), Member("m2", ("t",), rack="b")), cluster),
+        Group((Member("m1", ("u",), rack="a"),), elsewhere),
+    ]
+    assert Batch(batch).assign(version, "range") == [range_assign(version, group) for group in batch]
+
+
+@examples(100)
+@given(st.lists(distinct_names(3), max_size=3), st.integers(1, 200))
+def test_coordinators_partition(names: list[list[str]], partitions: int) -> None:
+    group_ids = [name for some in names for name in some]
+    group_ids += [name_with_hash(hash_code, 0) for hash_code in (0, 1, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 1)]
+    found = offsets_partition(hashes(group_ids), partitions)
+    assert found.tolist() == [partition_twin(group_id, partitions) for group_id in group_ids]
+
+
+@examples(150)
+@given(st.lists(st.lists(st.one_of(st.sampled_from(COLLIDING), st.text("aé😀", max_size=3)), max_size=16), max_size=4))
+def test_repeated_members(batch: list[list[str]]) -> None:
+    ids = [member_id for group in batch for member_id in group]
+    found = groups_with_repeated_members(offsets(len(group) for group in batch), Strings.of(ids), hashes(ids))
+    assert found.tolist() == [len(set(group)) < len(group) for group in batch]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_no_groups_at_all(version: str) -> None:
+    assert elect_all(version, []) == []
+    assert np.array_equal(offsets([]), [0])
+    for strategy in ("range", "roundrobin"):
+        assert Batch([]).assign(version, strategy) == []

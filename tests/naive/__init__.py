@@ -1,0 +1,1 @@
+"""Kafka's rules once more, in plain Python that reads like Kafka: what the compiled rules are compared with."""

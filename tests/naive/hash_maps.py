@@ -1,0 +1,192 @@
+"""The mutable hash maps of Java and Scala, bucket by bucket, with strings as keys.
+
+They differ in how a hash code becomes a bucket, where in its bucket a new entry goes, when the table grows, and in
+which order one iterates. Kafka walks such maps, so this order shows in what it answers.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from tests.naive.java import java_hash, signed
+
+V = TypeVar("V")
+
+
+@dataclass
+class Entry(Generic[V]):
+    key: str
+    value: V
+
+    @property
+    def hash(self) -> int:
+        return java_hash(self.key)
+
+
+class HashMap(Generic[V]):
+    """A table of buckets, 16 to begin with."""
+
+    def __init__(self) -> None:
+        self.buckets: list[list[Entry[V]]] = [[] for _ in range(16)]
+        self.size = 0
+
+    def index(self, hash_code: int) -> int:
+        """The bucket for a hash code."""
+        raise NotImplementedError
+
+    def put(self, key: str, value: V) -> None:
+        raise NotImplementedError
+
+    def entries(self) -> Iterator[Entry[V]]:
+        """All entries, in the order of iteration."""
+        return (entry for bucket in self.buckets for entry in bucket)
+
+    def bucket(self, key: str) -> list[Entry[V]]:
+        return self.buckets[self.index(java_hash(key))]
+
+    def find(self, key: str) -> Entry[V] | None:
+        return next((entry for entry in self.bucket(key) if entry.key == key), None)
+
+    def __getitem__(self, key: str) -> V:
+        entry = self.find(key)
+        if entry is None:
+            raise KeyError(key)
+        return entry.value
+
+    def __contains__(self, key: str) -> bool:
+        return self.find(key) is not None
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[str]:
+        return (entry.key for entry in self.entries())
+
+    def items(self) -> Iterator[tuple[str, V]]:
+        return ((entry.key, entry.value) for entry in self.entries())
+
+    def values(self) -> Iterator[V]:
+        return (entry.value for entry in self.entries())
+
+    def remove(self, key: str) -> None:
+        """Removes a key if it is there; a table never shrinks."""
+        entry = self.find(key)
+        if entry is not None:
+            self.bucket(key).remove(entry)
+            self.size -= 1
+
+    def double(self) -> list[list[Entry[V]]]:
+        """Makes the table twice as large and empty; returns the buckets it had."""
+        old = self.buckets
+        self.buckets = [[] for _ in range(2 * len(old))]
+        return old
+
+
+class JavaHashMap(HashMap[V]):
+    """``java.util.HashMap`` as long as no bucket is about to become a tree.
+
+    That is at a bucket's ninth key, or the eighth by ``computeIfAbsent``; a table of less than 64 buckets is doubled
+    instead. Both take names that are made to collide.
+    """
+
+    def index(self, hash_code: int) -> int:
+        return (hash_code ^ hash_code >> 16) % len(self.buckets)
+
+    def put(self, key: str, value: V) -> None:
+        """Puts a new key at the end of its bucket and grows afterwards."""
+        entry = self.find(key)
+        if entry is not None:
+            entry.value = value
+            return
+        self.bucket(key).append(Entry(key, value))
+        self.size += 1
+        if self._is_past_threshold():
+            self._resize()
+
+    def compute_if_absent(self, key: str, make: Callable[[], V]) -> V:
+        """Grows first, even if the key is known, and puts a new key at the head of its bucket."""
+        if self._is_past_threshold():
+            self._resize()
+        entry = self.find(key)
+        if entry is None:
+            entry = Entry(key, make())
+            self.bucket(key).insert(0, entry)
+            self.size += 1
+        return entry.value
+
+    def _is_past_threshold(self) -> bool:
+        return self.size > 3 * len(self.buckets) // 4
+
+    def _resize(self) -> None:
+        """Splits every bucket in two; entries keep their relative order."""
+        for bucket in self.double():
+            for entry in bucket:
+                self.bucket(entry.key).append(entry)
+
+
+class ScalaHashMap211(HashMap[V]):
+    """``scala.collection.mutable.HashMap`` of Scala 2.11."""
+
+    def index(self, hash_code: int) -> int:
+        """``improve`` spreads the bits; the highest of them are the bucket.
+
+        It rotates by 4, the number of bits of the first table, and goes on to when the table has grown.
+        """
+        spread = byteswap32(hash_code)
+        rotated = (spread >> 4 | spread << 28) % 2**32
+        return rotated * len(self.buckets) >> 32
+
+    def put(self, key: str, value: V) -> None:
+        """Puts a new key at the head of its bucket and grows afterwards."""
+        entry = self.find(key)
+        if entry is not None:
+            entry.value = value
+            return
+        self.bucket(key).insert(0, Entry(key, value))
+        self.size += 1
+        if self.size > 3 * len(self.buckets) // 4:
+            self._resize()
+
+    def entries(self) -> Iterator[Entry[V]]:
+        """From the last bucket to the first."""
+        return (entry for bucket in reversed(self.buckets) for entry in bucket)
+
+    def _resize(self) -> None:
+        """Visits the entries as iteration does and puts each at the head of its new bucket."""
+        for bucket in reversed(self.double()):
+            for entry in bucket:
+                self.bucket(entry.key).insert(0, entry)
+
+
+class ScalaHashMap213(HashMap[V]):
+    """``scala.collection.mutable.HashMap`` of Scala 2.13: like Java's, but buckets are sorted by hash."""
+
+    def index(self, hash_code: int) -> int:
+        return (hash_code ^ hash_code >> 16) % len(self.buckets)
+
+    def put(self, key: str, value: V) -> None:
+        """Grows first, already when the entry to come fills 3/4 of the table."""
+        if self.size + 1 >= 3 * len(self.buckets) // 4:
+            for bucket in self.double():
+                for old in bucket:
+                    self.bucket(old.key).append(old)
+        entry = self.find(key)
+        if entry is not None:
+            entry.value = value
+            return
+        entry = Entry(key, value)
+        bucket = self.bucket(key)
+        place = sum(self._rank(other) <= self._rank(entry) for other in bucket)
+        bucket.insert(place, entry)
+        self.size += 1
+
+    @staticmethod
+    def _rank(entry: Entry[V]) -> int:
+        return signed(entry.hash ^ entry.hash >> 16)
+
+
+def byteswap32(hash_code: int) -> int:
+    """``scala.util.hashing.byteswap32``."""
+    product = hash_code * 0x9E3775CD % 2**32
+    swapped = int.from_bytes(product.to_bytes(4, "little"), "big")
+    return swapped * 0x9E3775CD % 2**32
