@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +12,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.arrow import codes, list_offsets, numbers, strings
+from rebalance_sim.kafka.election import PreferenceLists, repeats_a_protocol
 from rebalance_sim.kafka.groups import groups_with_repeated_members
-from rebalance_sim.kafka.strings import Flags, Ints32, java_hashes, sort_sections
+from rebalance_sim.kafka.strings import Flags, Ints, Ints32, java_hashes, sort_sections
 
 _LAST = np.iinfo(np.int64).max
 
@@ -66,6 +68,18 @@ class GroupBatch:
     def has(self, name: str) -> bool:
         """Tell whether the members carry a column."""
         return self.members.type.get_field_index(name) >= 0
+
+    @cached_property
+    def preferences(self) -> tuple[PreferenceLists, pa.Array]:
+        """The members' protocol lists as numbers, and the names that are numbered."""
+        column = self.column("protocols")
+        protocols, names = codes(column.flatten())
+        return PreferenceLists(list_offsets(column), protocols, java_hashes(strings(names))), names
+
+    @cached_property
+    def member_hashes(self) -> Ints:
+        """``hashCode`` of the member ids."""
+        return java_hashes(strings(self.column("member_id")))
 
     def group_of_member(self) -> Ints32:
         """Index of the group of each member."""
@@ -127,20 +141,11 @@ class GroupBatch:
         return dict.fromkeys(self._members_with(lists, bad), f"{column} holds a name that is null or empty")
 
     def _bad_protocols(self) -> dict[int, str]:
-        lists = self.column("protocols")
-        offsets = list_offsets(lists)
-        reasons = {int(member): "protocols is empty" for member in np.flatnonzero(np.diff(offsets) == 0)}
-        names, _ = codes(lists.flatten())
-        if len(names) and len(names) < 2**31:
-            # Two equal names of one list, seen in the order of (member, name).
-            pairs = (
-                np.repeat(np.arange(len(lists), dtype=np.int64), np.diff(offsets)) << 32
-                | names.astype(np.int64) & 0xFFFFFFFF
-            )
-            pairs.sort()
-            repeats = np.unique(pairs[1:][pairs[1:] == pairs[:-1]] >> 32)
-            reasons |= {int(member): "protocols names an assignor twice" for member in repeats}
-        return reasons
+        preferences, _ = self.preferences
+        empty = np.flatnonzero(np.diff(preferences.offsets) == 0)
+        reasons = dict.fromkeys(empty.tolist(), "protocols is empty")
+        repeats = np.flatnonzero(repeats_a_protocol(preferences))
+        return reasons | dict.fromkeys(repeats.tolist(), "protocols names an assignor twice")
 
     def _bad_owned(self) -> dict[int, str]:
         lists = self.column("owned")
@@ -157,7 +162,7 @@ class GroupBatch:
         """Find members given more than once: the first in join order stays, of equals the first by content."""
         ids = strings(self.column("member_id"))
         reasons: dict[int, str] = {}
-        for group in np.flatnonzero(groups_with_repeated_members(self.offsets, ids, java_hashes(ids))):
+        for group in np.flatnonzero(groups_with_repeated_members(self.offsets, ids, self.member_hashes)):
             by_id: dict[str, list[tuple[int, str, int]]] = {}
             for member in range(self.offsets[group], self.offsets[group + 1]):
                 join_order = self.column("join_order")[member].as_py()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructField, StructType
 
@@ -17,7 +18,6 @@ from rebalance_sim.kafka.balance import Balance, balance
 from rebalance_sim.kafka.election import (
     INCONSISTENT_GROUP_PROTOCOL,
     Elections,
-    PreferenceLists,
     elect,
     offsets_partition,
 )
@@ -78,7 +78,10 @@ class Prediction:
 
     def __call__(self, members: DataFrame) -> DataFrame:
         """Predict for all groups of a members table: rows of ``schema``."""
-        return collect_members(members, self.columns).mapInArrow(self.predict_batches, self.schema)
+        # What nearly every member has costs less as null, on the way through the shuffle and to Python.
+        unusual_type = F.nullif("protocol_type", F.lit(DEFAULT_PROTOCOL_TYPE))
+        sent = members.withColumn("protocol_type", unusual_type) if self.elects else members
+        return collect_members(sent, self.columns).mapInArrow(self.predict_batches, self.schema)
 
     def predict_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Do a worker's part: batches as ``collect_members`` makes them in, batches of ``schema`` out."""
@@ -101,8 +104,8 @@ class Prediction:
         batch, rejected = given.without_unusable_members()
         protocols: pa.Array | None = None
         if self.elects:
-            preferences, names = _preferences(batch)
-            elections = _elect(batch, preferences, self.version)
+            elections = _elect(batch, self.version)
+            _, names = batch.preferences
             yield ELECTIONS.name, _election_rows(batch, elections, names, self.offsets_partitions)
             protocols = names.take(pa.array(elections.winner, mask=elections.winner < 0))
             batch, refused = batch.reject(_refusals(elections))
@@ -148,16 +151,13 @@ def outcome(name: str) -> Callable[[DataFrame], DataFrame]:
     return lambda predicted: predicted.where(f"{name} IS NOT NULL").select(f"{name}.*")
 
 
-def _preferences(batch: GroupBatch) -> tuple[PreferenceLists, pa.Array]:
-    column = batch.column("protocols")
-    protocol_codes, names = codes(column.flatten())
-    return PreferenceLists(list_offsets(column), protocol_codes, java_hashes(strings(names))), names
-
-
-def _elect(batch: GroupBatch, preferences: PreferenceLists, version: KafkaVersion) -> Elections:
-    types, _ = codes(batch.column("protocol_type").fill_null(DEFAULT_PROTOCOL_TYPE))
-    ids = strings(batch.column("member_id"))
-    return elect(batch.offsets, ids, types, preferences, int(version.coordinator_map))
+def _elect(batch: GroupBatch, version: KafkaVersion) -> Elections:
+    given = batch.column("protocol_type")
+    types = np.zeros(len(given), np.int32)
+    if given.null_count < len(given):
+        types, _ = codes(given.fill_null(DEFAULT_PROTOCOL_TYPE))
+    preferences, _ = batch.preferences
+    return elect(batch.offsets, strings(batch.column("member_id")), types, preferences, int(version.coordinator_map))
 
 
 def _refusals(elections: Elections) -> dict[int, str]:
@@ -200,7 +200,7 @@ def _as_groups(batch: GroupBatch, topics: BatchTopics, index: TopicIndex) -> Gro
     return Groups(
         batch.offsets,
         member_ids,
-        java_hashes(member_ids),
+        batch.member_hashes,
         numbers(instance_ids.is_null()).astype(np.int64),
         sort_ids,
         index.racks(batch.column("rack")),

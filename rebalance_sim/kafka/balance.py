@@ -129,6 +129,6 @@ def _measure_loads(g: int, start: int, end: int, assigned: Assignments, out: Bal
         fewest, most = min(fewest, load), max(most, load)
         if load == 0:
             out.idle[g] += 1
-    members = end - start
+    members = int(end - start)
     out.min[g], out.max[g] = fewest, most
     out.stddev[g] = np.sqrt(members * squares - total * total) / members

@@ -53,7 +53,8 @@ def elect(groups: Ints32, member_ids: Strings, types: Ints32, preferences: Prefe
     """Elect the protocol of every group.
 
     The members of group g are ``groups[g]`` to ``groups[g + 1]``, in the order in which they join. ``types``
-    is the index of each member's protocol type.
+    is the index of each member's protocol type. No preference list may be empty or name a protocol twice
+    (``repeats_a_protocol``).
     """
     n_groups = len(groups) - 1
     winner = np.full(n_groups, -1, np.int32)
@@ -69,10 +70,10 @@ def elect(groups: Ints32, member_ids: Strings, types: Ints32, preferences: Prefe
     votes = np.empty(room, np.int32)
     support = np.zeros(len(preferences.hashes), np.int32)
     counted = np.zeros(len(preferences.hashes), np.int32)
+    filled = 0
 
     for g in range(n_groups):
         start, end = groups[g], groups[g + 1]
-        filled = candidate_offsets[g]
         if end > start:
             members = _admit(start, end, types, preferences, support, admitted)
             voted_in_order = _vote(start, end, preferences, support, members, admitted, counted)
@@ -100,6 +101,20 @@ def elect(groups: Ints32, member_ids: Strings, types: Ints32, preferences: Prefe
                 counted[preferences.protocols[k]] = 0
         candidate_offsets[g + 1] = filled
     return Elections(winner, tie, admitted, candidate_offsets, candidates[:filled], votes[:filled])
+
+
+@kernel
+def repeats_a_protocol(preferences: PreferenceLists) -> Flags:
+    """Tell which members name a protocol twice; Kafka's own consumer refuses such a configuration."""
+    repeats = np.zeros(len(preferences.offsets) - 1, np.bool_)
+    last = np.full(len(preferences.hashes), -1, np.int32)
+    for m in range(len(repeats)):
+        for k in range(preferences.offsets[m], preferences.offsets[m + 1]):
+            protocol = preferences.protocols[k]
+            if protocol >= 0:
+                repeats[m] |= last[protocol] == m
+                last[protocol] = m
+    return repeats
 
 
 @kernel

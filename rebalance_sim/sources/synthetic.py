@@ -314,7 +314,7 @@ def _ordinary_groups(spark: SparkSession, spec: FleetSpec, draws: Draws, groups:
     cluster = _power_law(draws.uniform("group, cluster", number), F.lit(clusters.count).cast("long"), clusters.skew)
     return (
         _range(spark, groups, _GROUPS_A_TASK, tasks)
-        .withColumnRenamed("id", "number")
+        .select(F.col("id").alias("number"))
         .select(
             "number",
             _numbered("group-", number).alias("group_id"),
@@ -348,14 +348,10 @@ def _with_topics(spec: FleetSpec, draws: Draws) -> _Step:
     numbers = F.transform(F.sort_array(F.transform(_upto(wanted), chosen)), lambda topic, nth: topic + nth)
 
     def step(groups: DataFrame) -> DataFrame:
-        return (
-            groups.withColumn("existing", _existing_topics(spec, cluster_number, number + 1))
-            .withColumn("wanted", F.greatest(draws.number(subscriptions.topics, "group, topics", number), at_least))
-            .withColumn("wanted", F.least(wanted, existing))
-            .transform(_compiled_apart)
-            .withColumn("topics", F.transform(numbers, named))
-            .drop("existing", "wanted")
-        )
+        there_are = _existing_topics(spec, cluster_number, number + 1)
+        drawn = F.greatest(draws.number(subscriptions.topics, "group, topics", number), at_least)
+        counted = groups.withColumns({"existing": there_are, "wanted": F.least(drawn, there_are)})
+        return counted.transform(_compiled_apart).select(*groups.columns, F.transform(numbers, named).alias("topics"))
 
     return step
 

@@ -60,12 +60,11 @@ def test_roundrobin(batch: list[Group]) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_rack_that_only_other_topics_have(version: str) -> None:
     """The metadata knows a member's rack, though none of the batch's own topics is there."""
-    cluster = Cluster({"t": 2, "other": 1}, {"t": [["a"], []], "other": [["b"]]})
-    elsewhere = Cluster({"u": 1}, {"u": [["a"]]})
-    batch = [
-        Group((Member("m1", ("t",), rack="b"), Member("m2", ("t",), rack="b")), cluster),
-        Group((Member("m1", ("u",), rack="a"),), elsewhere),
-    ]
+    partitions = {"zz": 2, "t": 3, "a5": 1, "other": 2}
+    racks = {"zz": [["x"], []], "t": [["x"], ["x"], []], "a5": [["x"]], "other": [["y"], ["z"]]}
+    wanted = ("zz", "t", "a5")
+    members = (Member("m1", wanted, rack="z"), Member("m2", wanted, rack="y"))
+    batch = [Group(members, Cluster(partitions, racks))]
     assert Batch(batch).assign(version, "range") == [range_assign(version, group) for group in batch]
 
 

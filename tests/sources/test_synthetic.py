@@ -131,7 +131,7 @@ def test_more_groups_leave_the_first_as_they_were(spark: SparkSession, small_row
 
 
 def test_another_seed_gives_another_fleet(spark: SparkSession, small_rows: Collected) -> None:
-    other = Collected.of(synthetic_fleet(spark, SMALL, groups=60, seed=-(2**63)))
+    other = Collected.of(synthetic_fleet(spark, replace(SMALL, giants=()), groups=60, seed=-(2**63)))
     assert not other.lines & small_rows.lines
 
 

@@ -320,13 +320,12 @@ def _start(topics: Topics, by_topic: Subscribers) -> _TopicState:
 
 @kernel
 def _assign_with_racks(groups: Groups, topics: Topics, by_topic: Subscribers) -> Assignments:
-    n_racks = 0
+    last_rack = groups.member_racks.max()
     if len(topics.racks) > 0:
-        n_racks = topics.racks.max() + 1
-    seen = np.zeros(n_racks, np.int32)
+        last_rack = max(last_rack, topics.racks.max())
+    seen = np.zeros(max(last_rack, -1) + 1, np.int32)
     state = _start(topics, by_topic)
     n_groups = len(groups.members) - 1
-    rack_aware = np.zeros(n_groups, np.bool_)
     orders = np.empty(len(by_topic.topics), np.int32)
     for g in range(n_groups):
         order = _topic_order(topics, by_topic, g, _KNOWN)
@@ -334,14 +333,13 @@ def _assign_with_racks(groups: Groups, topics: Topics, by_topic: Subscribers) ->
         for k in range(len(order)):
             needs[k] = _needs_racks(topics, by_topic, order[k], groups.member_racks, seen)
         if needs.any():
-            rack_aware[g] = True
             _match_group(state, topics, by_topic, order, needs, groups.member_racks)
             order = order[np.argsort(topics.ranks[by_topic.topics[order]])]
         for entry in order:
             _assign_rest(state, topics, by_topic, entry)
         orders[by_topic.group_topics[g] : by_topic.group_topics[g] + len(order)] = order
         orders[by_topic.group_topics[g] + len(order) : by_topic.group_topics[g + 1]] = -1
-    return _collect(len(groups.member_hashes), by_topic, state, orders, rack_aware)
+    return _collect(len(groups.member_hashes), by_topic, state, orders)
 
 
 @kernel
@@ -377,9 +375,7 @@ def _match_group(
 
 
 @kernel
-def _collect(
-    n_members: int, by_topic: Subscribers, state: _TopicState, orders: Ints32, rack_aware: Flags
-) -> Assignments:
+def _collect(n_members: int, by_topic: Subscribers, state: _TopicState, orders: Ints32) -> Assignments:
     """Write the owners as lists: topics in the order of ``orders``, partitions ascending.
 
     A group that matched racks is sorted by topic and partition in Kafka; in others each topic's partitions go out
