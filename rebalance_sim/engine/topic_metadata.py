@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from rebalance_sim.engine.arrow import codes, list_offsets, numbers, strings
 from rebalance_sim.kafka.groups import NO_RACK, UNKNOWN_RACK, Topics
 from rebalance_sim.kafka.kernel import kernel
-from rebalance_sim.kafka.strings import Ints, Ints32, Strings, java_hashes, sort_sections
+from rebalance_sim.kafka.strings import Ints, Ints32, Strings, equal, java_hashes, sort_sections
 
 
 @dataclass(frozen=True)
@@ -189,22 +189,11 @@ def _find(
         place = _slot(wanted_hashes[i], wanted_clusters[i], bits)
         while table[place] >= 0:
             at = table[place]
-            if hashes[at] == wanted_hashes[i] and clusters[at] == wanted_clusters[i] and _equal(wanted, i, names, at):
+            if hashes[at] == wanted_hashes[i] and clusters[at] == wanted_clusters[i] and equal(wanted, i, names, at):
                 found[i] = at
                 break
             place = (place + 1) & (len(table) - 1)
     return found
-
-
-@kernel
-def _equal(a: Strings, i: int, b: Strings, j: int) -> bool:
-    length = a.offsets[i + 1] - a.offsets[i]
-    if b.offsets[j + 1] - b.offsets[j] != length:
-        return False
-    for k in range(length):
-        if a.data[a.offsets[i] + k] != b.data[b.offsets[j] + k]:
-            return False
-    return True
 
 
 @kernel

@@ -164,7 +164,7 @@ def groups_with_repeated_members(groups: Ints32, member_ids: Strings, member_has
             h = member_hashes[m]
             place = (h ^ h >> 16) & (size - 1)
             while table[place] >= 0:
-                if member_hashes[table[place]] == h and equal(member_ids, table[place], m):
+                if member_hashes[table[place]] == h and equal(member_ids, table[place], member_ids, m):
                     repeated[g] = True
                     break
                 place = (place + 1) & (size - 1)

@@ -110,14 +110,13 @@ def java_compare(strings: Strings, i: int, j: int) -> int:
 
 
 @kernel
-def equal(strings: Strings, i: int, j: int) -> bool:
-    """Tell whether strings i and j are the same."""
-    a, b = strings.offsets[i], strings.offsets[j]
-    length = strings.offsets[i + 1] - a
-    if strings.offsets[j + 1] - b != length:
+def equal(a: Strings, i: int, b: Strings, j: int) -> bool:
+    """Tell whether string i of one column is string j of another."""
+    length = a.offsets[i + 1] - a.offsets[i]
+    if b.offsets[j + 1] - b.offsets[j] != length:
         return False
     for k in range(length):
-        if strings.data[a + k] != strings.data[b + k]:
+        if a.data[a.offsets[i] + k] != b.data[b.offsets[j] + k]:
             return False
     return True
 

@@ -73,8 +73,8 @@ def test_comparison(prefix: str, a: str, b: str) -> None:
     assert np.sign(java_compare(strings, 0, 1)) == java_order(a, b)
     assert np.sign(java_compare(strings, 1, 0)) == -java_order(a, b)
     assert java_compare(strings, 0, 0) == 0
-    assert equal(strings, 0, 1) == (a == b)
-    assert equal(strings, 1, 1)
+    assert equal(strings, 0, strings, 1) == (a == b)
+    assert equal(strings, 1, strings, 1)
 
 
 def test_every_pair_of_lead_bytes_compares_as_in_java() -> None:
