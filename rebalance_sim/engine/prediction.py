@@ -21,8 +21,8 @@ from rebalance_sim.kafka.election import (
     elect,
     offsets_partition,
 )
-from rebalance_sim.kafka.groups import Assignments, Groups, map_order, subscribers
-from rebalance_sim.kafka.strings import java_hashes
+from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Failure, Groups, map_order, subscribers
+from rebalance_sim.kafka.strings import Ints, Ints32, java_hashes
 from rebalance_sim.tables import (
     ASSIGNMENTS,
     BALANCE,
@@ -41,7 +41,7 @@ OFFSETS_PARTITIONS = 50
 
 _ELECTION_COLUMNS = ("join_order", "member_id", "protocol_type", "protocols")
 _ASSIGNMENT_COLUMNS = ("join_order", "member_id", "instance_id", "rack", "subscription")
-_BALANCE_COLUMNS = ("owned", "generation")
+_OWNED_COLUMNS = ("owned", "generation")
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ class Prediction:
         """Columns of the members table that are needed."""
         wanted = list(_ELECTION_COLUMNS) if self.elects else []
         wanted += _ASSIGNMENT_COLUMNS if self.strategies else ()
-        wanted += _BALANCE_COLUMNS if BALANCE.name in self.outputs else ()
+        if BALANCE.name in self.outputs or any(map(_remembers, self.strategies)):
+            wanted += _OWNED_COLUMNS
         return list(dict.fromkeys(wanted))
 
     def __call__(self, members: DataFrame) -> DataFrame:
@@ -134,11 +135,19 @@ class Prediction:
             return
         topics = _find_topics(batch, index)
         groups = _as_groups(batch, topics, index)
-        assignments = ASSIGNORS[strategy](groups, topics.topics, self.version)
-        yield ASSIGNMENTS.name, _assignment_rows(batch, strategy, assignments, topics)
+        answer = ASSIGNORS[strategy].assign(groups, topics.topics, self.version)
+        rows = _assignment_rows(batch, strategy, answer.assignments, topics)
+        if answer.errors.any():
+            rows = rows.filter(pa.array(answer.errors[batch.group_of_member()] == Failure.NONE))
+        yield ASSIGNMENTS.name, rows
         if BALANCE.name in self.outputs:
-            figures = _balance(batch, groups, assignments, topics)
-            yield BALANCE.name, _balance_rows(batch, strategy, figures)
+            figures = _balance(groups, answer.assignments, topics)
+            yield BALANCE.name, _balance_rows(batch, strategy, figures, answer.errors)
+
+
+def _remembers(strategy: str) -> bool:
+    """Tell whether a strategy asks what members own; any assignor may be elected."""
+    return strategy == ELECTED or ASSIGNORS[strategy].remembers
 
 
 def arrow_type(schema: StructType) -> pa.DataType:
@@ -206,20 +215,26 @@ def _as_groups(batch: GroupBatch, topics: BatchTopics, index: TopicIndex) -> Gro
         index.racks(batch.column("rack")),
         subscriptions,
         topics.numbers[: subscriptions[-1]],
+        *_owned(batch, topics.numbers[subscriptions[-1] :]),
     )
 
 
-def _balance(batch: GroupBatch, groups: Groups, assignments: Assignments, topics: BatchTopics) -> Balance:
+def _owned(batch: GroupBatch, topics: Ints32) -> tuple[Assignments, Ints]:
+    """Return what members own and the generation of that; ``topics`` are the numbers of the owned topics."""
+    if not batch.has("owned"):
+        n_members = len(batch.members)
+        nothing = np.empty(0, np.int32)
+        return Assignments(np.zeros(n_members + 1, np.int32), nothing, nothing), np.full(n_members, NO_GENERATION)
     owned = batch.column("owned")
-    in_owned = Assignments(
-        list_offsets(owned),
-        topics.numbers[groups.subscriptions[-1] :],
-        numbers(owned.flatten().field("partition")).astype(np.int32),
-    )
+    partitions = numbers(owned.flatten().field("partition")).astype(np.int32)
+    generations = numbers(batch.column("generation").fill_null(NO_GENERATION)).astype(np.int64)
+    return Assignments(list_offsets(owned), topics, partitions), generations
+
+
+def _balance(groups: Groups, assignments: Assignments, topics: BatchTopics) -> Balance:
     in_map_order = map_order(groups)
     by_topic = subscribers(groups, in_map_order, in_map_order, len(topics.names), count_repeats=False)
-    generations = numbers(batch.column("generation").fill_null(-1)).astype(np.int64)
-    return balance(batch.offsets, topics.topics, by_topic, assignments, in_owned, generations)
+    return balance(groups.members, topics.topics, by_topic, assignments, groups.owned, groups.generations)
 
 
 def _rows(schema: StructType, columns: dict[str, pa.Array]) -> pa.StructArray:
@@ -304,8 +319,9 @@ def _assignment_rows(batch: GroupBatch, strategy: str, assignments: Assignments,
     )
 
 
-def _balance_rows(batch: GroupBatch, strategy: str, figures: Balance) -> pa.StructArray:
+def _balance_rows(batch: GroupBatch, strategy: str, figures: Balance, errors: Ints32) -> pa.StructArray:
     sizes = np.diff(batch.offsets)
+    failed = errors != Failure.NONE
     rows = _rows(
         BALANCE.schema,
         {
@@ -313,18 +329,25 @@ def _balance_rows(batch: GroupBatch, strategy: str, figures: Balance) -> pa.Stru
             "group_id": batch.group_ids,
             "strategy": pa.repeat(strategy, len(sizes)),
             "members": pa.array(sizes),
-            "partitions": pa.array(figures.partitions),
-            "min": pa.array(figures.min),
-            "max": pa.array(figures.max),
-            "stddev": pa.array(figures.stddev),
-            "topic_spread": pa.array(figures.topic_spread),
-            "idle_members": pa.array(figures.idle),
-            "moved": pa.array(figures.moved),
-            "kept": pa.array(figures.kept),
-            "unassigned": pa.array(figures.unassigned),
+            "partitions": pa.array(figures.partitions, mask=failed),
+            "min": pa.array(figures.min, mask=failed),
+            "max": pa.array(figures.max, mask=failed),
+            "stddev": pa.array(figures.stddev, mask=failed),
+            "topic_spread": pa.array(figures.topic_spread, mask=failed),
+            "idle_members": pa.array(figures.idle, mask=failed),
+            "moved": pa.array(figures.moved, mask=failed),
+            "kept": pa.array(figures.kept, mask=failed),
+            "unassigned": pa.array(figures.unassigned, mask=failed),
+            "error": _thrown(errors),
         },
     )
     return rows if sizes.all() else rows.filter(pa.array(sizes > 0))
+
+
+def _thrown(errors: Ints32) -> pa.Array:
+    """Say what Kafka's assignor throws; null where it does not."""
+    told = pa.array([f"Kafka's assignor throws {failure.exception}" for failure in Failure])
+    return told.take(pa.array(errors, mask=errors == Failure.NONE))
 
 
 def _failed_balance_rows(batch: GroupBatch, strategy: str, error: str) -> pa.StructArray:

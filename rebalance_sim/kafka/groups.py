@@ -4,6 +4,7 @@ Groups, members, subscriptions and assignments are nested lists in CSR form: the
 ``offsets[i]`` to ``offsets[i + 1]``. Topics and members are indices.
 """
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +14,32 @@ from rebalance_sim.kafka.kernel import kernel
 from rebalance_sim.kafka.strings import Flags, Ints, Ints32, Strings, equal, sort_sections
 
 NO_RACK = -1
+NO_GENERATION = -1
+"""``DEFAULT_GENERATION`` of Kafka's assignors, ``UNKNOWN_GENERATION`` of its protocol."""
 UNKNOWN_RACK = -2
 """Rack of a member that no replica of the metadata has."""
+
+
+class Failure(IntEnum):
+    """What Kafka's assignors throw."""
+
+    NONE = 0
+    NULL_POINTER = 1
+    ILLEGAL_STATE = 2
+    NO_SUCH_ELEMENT = 3
+
+    @property
+    def exception(self) -> str:
+        """The Java class."""
+        return _EXCEPTIONS[self]
+
+
+_EXCEPTIONS = {
+    Failure.NONE: "",
+    Failure.NULL_POINTER: "java.lang.NullPointerException",
+    Failure.ILLEGAL_STATE: "java.lang.IllegalStateException",
+    Failure.NO_SUCH_ELEMENT: "java.util.NoSuchElementException",
+}
 
 
 class Topics(NamedTuple):
@@ -31,6 +56,14 @@ class Topics(NamedTuple):
     rack_offsets: Ints32
     racks: Ints32
     """Racks of the replicas, as indices."""
+
+
+class Assignments(NamedTuple):
+    """Partitions of member m, in Kafka's order: ``offsets[m]`` to ``offsets[m + 1]``."""
+
+    offsets: Ints32
+    topics: Ints32
+    partitions: Ints32
 
 
 class Groups(NamedTuple):
@@ -50,14 +83,23 @@ class Groups(NamedTuple):
     subscriptions: Ints32
     """Subscription of member m: ``subscriptions[m]`` to ``subscriptions[m + 1]`` of ``topics``."""
     topics: Ints32
+    owned: Assignments
+    """What the members say they own; empty lists for an assignor that does not ask (``Assignor.remembers``)."""
+    generations: Ints
+    """Generation that ``owned`` comes from; NO_GENERATION where the member does not tell."""
 
 
-class Assignments(NamedTuple):
-    """Partitions of member m, in Kafka's order: ``offsets[m]`` to ``offsets[m + 1]``."""
+class Outcome(NamedTuple):
+    """What an assignor answers for a batch of groups."""
 
-    offsets: Ints32
-    topics: Ints32
-    partitions: Ints32
+    assignments: Assignments
+    errors: Ints32
+    """What Kafka's class throws, by group, as a number of ``Failure``; the members of such a group have nothing."""
+
+
+def without_failures(groups: Groups, assignments: Assignments) -> Outcome:
+    """Answer for an assignor that never throws."""
+    return Outcome(assignments, np.zeros(len(groups.members) - 1, np.int32))
 
 
 class Subscribers(NamedTuple):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import cast
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from rebalance_sim.kafka.groups import (
     NO_RACK,
     UNKNOWN_RACK,
     Assignments,
+    Failure,
     Groups,
     Topics,
     map_order,
@@ -130,22 +132,29 @@ class Batch:
         self.arrays = self._lay_out_groups()
 
     def assign(self, version: str, strategy: str) -> list[Assignment]:
-        """Run an assignor over all groups."""
-        return self.lists(ASSIGNORS[strategy](self.arrays, self.topics, kafka_version(version)))
+        """Run an assignor that throws nothing over all groups."""
+        answers = self.answers(version, strategy)
+        assert not any(isinstance(answer, Failure) for answer in answers)
+        return cast(list[Assignment], answers)
+
+    def answers(self, version: str, strategy: str) -> list[Assignment | Failure]:
+        """Run an assignor over all groups: an assignment, or what Kafka throws."""
+        outcome = ASSIGNORS[strategy].assign(self.arrays, self.topics, kafka_version(version))
+        lists = self.lists(outcome.assignments)
+        return [Failure(error) if error else given for given, error in zip(lists, outcome.errors, strict=True)]
 
     def measure(self, assignments: Sequence[Assignment]) -> Balance:
         """Balance figures of all groups; what members owned is in the groups."""
         in_map_order = map_order(self.arrays)
         by_topic = subscribers(self.arrays, in_map_order, in_map_order, len(self._names), False)
         assigned = [assignments[g][m.member_id] for g, group in enumerate(self.groups) for m in group.members]
-        generations = np.array([member.generation for member in self._members], np.int64)
         return balance(
             self.arrays.members,
             self.topics,
             by_topic,
             self._lists_as_arrays(assigned),
-            self._lists_as_arrays([member.owned for member in self._members]),
-            generations,
+            self.arrays.owned,
+            self.arrays.generations,
         )
 
     def lists(self, assignments: Assignments) -> list[Assignment]:
@@ -203,6 +212,8 @@ class Batch:
                 for member in group.members
                 for topic in member.topics
             ),
+            self._lists_as_arrays([member.owned for member in self._members]),
+            np.array([member.generation for member in self._members], np.int64),
         )
 
     def _rack(self, name: str | None) -> int:

@@ -1,11 +1,21 @@
 """Partition assignors by the name under which members offer them."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from rebalance_sim.kafka.assignors import range, roundrobin
-from rebalance_sim.kafka.groups import Assignments, Groups, Topics
+from rebalance_sim.kafka.groups import Groups, Outcome, Topics
 from rebalance_sim.versions import KafkaVersion
 
-Assignor = Callable[[Groups, Topics, KafkaVersion], Assignments]
 
-ASSIGNORS: dict[str, Assignor] = {"range": range.assign, "roundrobin": roundrobin.assign}
+@dataclass(frozen=True)
+class Assignor:
+    """An assignor of Kafka's."""
+
+    assign: Callable[[Groups, Topics, KafkaVersion], Outcome]
+    """Assigns the partitions of every group of a batch."""
+    remembers: bool = False
+    """Whether the answer depends on what the members own."""
+
+
+ASSIGNORS = {"range": Assignor(range.assign), "roundrobin": Assignor(roundrobin.assign)}

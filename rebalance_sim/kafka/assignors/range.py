@@ -15,11 +15,13 @@ from rebalance_sim.kafka.groups import (
     NO_RACK,
     Assignments,
     Groups,
+    Outcome,
     Subscribers,
     Topics,
     map_order,
     sorted_order,
     subscribers,
+    without_failures,
 )
 from rebalance_sim.kafka.hash_order import java_compute_if_absent_order, java_order, java_table_size
 from rebalance_sim.kafka.kernel import kernel
@@ -31,7 +33,7 @@ _NAMED_BY_COMPUTE_IF_ABSENT = int(RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT)
 _KNOWN = int(RangeWalk.KNOWN)
 
 
-def assign(groups: Groups, topics: Topics, version: KafkaVersion) -> Assignments:
+def assign(groups: Groups, topics: Topics, version: KafkaVersion) -> Outcome:
     """Assign the partitions of every group of a batch."""
     in_map_order = map_order(groups)
     by_topic = subscribers(
@@ -42,8 +44,9 @@ def assign(groups: Groups, topics: Topics, version: KafkaVersion) -> Assignments
         count_repeats=not version.static_members_first,
     )
     if version.rack_aware_range and (groups.member_racks != NO_RACK).any() and len(topics.rack_offsets) > 1:
-        return _assign_with_racks(groups, topics, by_topic)
-    return _assign(groups.members, len(groups.member_hashes), topics, by_topic, int(version.range_walk))
+        return without_failures(groups, _assign_with_racks(groups, topics, by_topic))
+    walk = int(version.range_walk)
+    return without_failures(groups, _assign(groups.members, len(groups.member_hashes), topics, by_topic, walk))
 
 
 @kernel

@@ -9,23 +9,25 @@ import numpy as np
 from rebalance_sim.kafka.groups import (
     Assignments,
     Groups,
+    Outcome,
     Subscribers,
     Topics,
     map_order,
     sorted_order,
     subscribers,
+    without_failures,
 )
 from rebalance_sim.kafka.kernel import kernel
 from rebalance_sim.kafka.strings import Ints32
 from rebalance_sim.versions import KafkaVersion
 
 
-def assign(groups: Groups, topics: Topics, version: KafkaVersion) -> Assignments:
+def assign(groups: Groups, topics: Topics, version: KafkaVersion) -> Outcome:
     """Assign the partitions of every group of a batch."""
     in_map_order = map_order(groups)
     in_turn = sorted_order(groups, in_map_order, version.static_members_first)
     by_topic = subscribers(groups, in_map_order, in_turn, len(topics.partitions), count_repeats=False)
-    return _assign(groups.members, in_turn, topics, by_topic)
+    return without_failures(groups, _assign(groups.members, in_turn, topics, by_topic))
 
 
 @kernel
