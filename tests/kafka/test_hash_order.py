@@ -32,7 +32,7 @@ Order = Callable[[Ints, Ints32], Ints32]
 Twin = Callable[[list[str]], list[str]]
 
 
-def after_puts(make: Callable[[], HashMap[None]]) -> Twin:
+def after_puts(make: Callable[[], HashMap[str, None]]) -> Twin:
     def order(names: list[str]) -> list[str]:
         filled = make()
         for name in names:
@@ -46,7 +46,7 @@ def after_calls(again: bool) -> Twin:
     """Calls ``computeIfAbsent`` for all names, and maybe once more for the first."""
 
     def order(names: list[str]) -> list[str]:
-        filled: JavaHashMap[list[str]] = JavaHashMap()
+        filled: JavaHashMap[str, list[str]] = JavaHashMap()
         for name in names + (names[:1] if again else []):
             filled.compute_if_absent(name, list)
         return list(filled)

@@ -38,8 +38,8 @@ def in_order(version: str, members: list[Member]) -> list[Member]:
     return sorted(members, key=key)
 
 
-def _subscriptions(group: Group) -> JavaHashMap[Member]:
-    subscriptions: JavaHashMap[Member] = JavaHashMap()
+def _subscriptions(group: Group) -> JavaHashMap[str, Member]:
+    subscriptions: JavaHashMap[str, Member] = JavaHashMap()
     for member in group.members:
         subscriptions.put(member.member_id, member)
     return subscriptions
@@ -58,7 +58,7 @@ def _sorted_partitions(group: Group) -> Iterator[Partition]:
 def _range_by_named_topics(version: str, group: Group) -> Assignment:
     """Walks the topics in the order of the map of who wants them; a member that names a topic twice counts twice."""
     assignment: Assignment = {member.member_id: [] for member in group.members}
-    wanted_by: JavaHashMap[list[Member]] = JavaHashMap()
+    wanted_by: JavaHashMap[str, list[Member]] = JavaHashMap()
     for member in _subscriptions(group).values():
         for topic in member.topics:
             if version == "2.3":
@@ -141,13 +141,13 @@ class _RackAwareRange:
                 partitions.sort(key=lambda partition: (java_key(partition.topic), partition.number))
         return self.assignment
 
-    def _known_topics(self, cluster: Cluster) -> JavaHashMap[None]:
+    def _known_topics(self, cluster: Cluster) -> JavaHashMap[str, None]:
         """A ``HashSet`` of all topics, and a ``HashMap`` of those of it that have partitions."""
-        named: JavaHashMap[None] = JavaHashMap()
+        named: JavaHashMap[str, None] = JavaHashMap()
         for member in self.subscriptions.values():
             for topic in member.topics:
                 named.put(topic, None)
-        known: JavaHashMap[None] = JavaHashMap()
+        known: JavaHashMap[str, None] = JavaHashMap()
         for topic in named:
             if cluster.partitions.get(topic, 0) > 0:
                 known.put(topic, None)

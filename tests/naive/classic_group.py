@@ -10,7 +10,7 @@ from tests.naive.hash_maps import HashMap, JavaHashMap, ScalaHashMap211, ScalaHa
 from tests.naive.java import java_hash, signed
 from tests.naive.model import Joiner
 
-_MAPS: dict[str, type[HashMap[Joiner]]] = {
+_MAPS: dict[str, type[HashMap[str, Joiner]]] = {
     "1.0": ScalaHashMap211,
     "2.3": ScalaHashMap211,
     "3.9": ScalaHashMap213,
@@ -75,7 +75,7 @@ def _vote(member: Joiner, candidates: set[str]) -> str:
 
 
 def _counted_in_java(ballots: Iterable[str]) -> list[tuple[str, int]]:
-    counts: JavaHashMap[int] = JavaHashMap()
+    counts: JavaHashMap[str, int] = JavaHashMap()
     for ballot in ballots:
         counts.put(ballot, counts[ballot] + 1 if ballot in counts else 1)
     return list(counts.items())

@@ -18,7 +18,7 @@ def group_by_211(elements: Iterable[str]) -> list[tuple[str, int]]:
 
     Maps of up to four keys are the classes ``Map1`` to ``Map4``, which keep the order of insertion.
     """
-    gathered: ScalaHashMap211[Elements] = ScalaHashMap211()
+    gathered: ScalaHashMap211[str, Elements] = ScalaHashMap211()
     _gather(elements, gathered)
     keys = list(gathered)
     if len(keys) > 4:
@@ -28,12 +28,12 @@ def group_by_211(elements: Iterable[str]) -> list[tuple[str, int]]:
 
 def group_by_213(elements: Iterable[str]) -> list[tuple[str, int]]:
     """The same of Scala 2.13, whose ``groupBy`` always builds the CHAMP map."""
-    gathered: ScalaHashMap213[Elements] = ScalaHashMap213()
+    gathered: ScalaHashMap213[str, Elements] = ScalaHashMap213()
     _gather(elements, gathered)
     return [(key, len(gathered[key])) for key in _champ_of(gathered)]
 
 
-def _gather(elements: Iterable[str], into: HashMap[Elements]) -> None:
+def _gather(elements: Iterable[str], into: HashMap[str, Elements]) -> None:
     for element in elements:
         if element not in into:
             into.put(element, [])

@@ -1,4 +1,4 @@
-"""The mutable hash maps of Java and Scala, bucket by bucket, with strings as keys.
+"""The mutable hash maps of Java and Scala, bucket by bucket.
 
 They differ in how a hash code becomes a bucket, where in its bucket a new entry goes, when the table grows, and in
 which order one iterates. Kafka walks such maps, so this order shows in what it answers.
@@ -8,81 +8,87 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from tests.naive.java import java_hash, signed
+from tests.naive.java import Hashable, hash_code_of, signed
 
+K = TypeVar("K", bound=str | Hashable)
 V = TypeVar("V")
 
 
 @dataclass
-class Entry(Generic[V]):
-    key: str
+class Entry(Generic[K, V]):
+    key: K
     value: V
 
     @property
     def hash(self) -> int:
-        return java_hash(self.key)
+        return hash_code_of(self.key)
 
 
-class HashMap(Generic[V]):
+class HashMap(Generic[K, V]):
     """A table of buckets, 16 to begin with."""
 
     def __init__(self) -> None:
-        self.buckets: list[list[Entry[V]]] = [[] for _ in range(16)]
+        self.buckets: list[list[Entry[K, V]]] = [[] for _ in range(16)]
         self.size = 0
 
     def index(self, hash_code: int) -> int:
         """The bucket for a hash code."""
         raise NotImplementedError
 
-    def put(self, key: str, value: V) -> None:
+    def put(self, key: K, value: V) -> None:
         raise NotImplementedError
 
-    def entries(self) -> Iterator[Entry[V]]:
+    def entries(self) -> Iterator[Entry[K, V]]:
         """All entries, in the order of iteration."""
         return (entry for bucket in self.buckets for entry in bucket)
 
-    def bucket(self, key: str) -> list[Entry[V]]:
-        return self.buckets[self.index(java_hash(key))]
+    def bucket(self, key: K) -> list[Entry[K, V]]:
+        return self.buckets[self.index(hash_code_of(key))]
 
-    def find(self, key: str) -> Entry[V] | None:
+    def find(self, key: K) -> Entry[K, V] | None:
         return next((entry for entry in self.bucket(key) if entry.key == key), None)
 
-    def __getitem__(self, key: str) -> V:
+    def __getitem__(self, key: K) -> V:
         entry = self.find(key)
         if entry is None:
             raise KeyError(key)
         return entry.value
 
-    def __contains__(self, key: str) -> bool:
+    def __contains__(self, key: K) -> bool:
         return self.find(key) is not None
 
     def __len__(self) -> int:
         return self.size
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[K]:
         return (entry.key for entry in self.entries())
 
-    def items(self) -> Iterator[tuple[str, V]]:
+    def items(self) -> Iterator[tuple[K, V]]:
         return ((entry.key, entry.value) for entry in self.entries())
 
     def values(self) -> Iterator[V]:
         return (entry.value for entry in self.entries())
 
-    def remove(self, key: str) -> None:
+    def remove(self, key: K) -> None:
         """Removes a key if it is there; a table never shrinks."""
         entry = self.find(key)
         if entry is not None:
             self.bucket(key).remove(entry)
             self.size -= 1
 
-    def double(self) -> list[list[Entry[V]]]:
+    def clear(self) -> None:
+        """Removes all keys; the table stays as large as it is."""
+        self.buckets = [[] for _ in self.buckets]
+        self.size = 0
+
+    def double(self) -> list[list[Entry[K, V]]]:
         """Makes the table twice as large and empty; returns the buckets it had."""
         old = self.buckets
         self.buckets = [[] for _ in range(2 * len(old))]
         return old
 
 
-class JavaHashMap(HashMap[V]):
+class JavaHashMap(HashMap[K, V]):
     """``java.util.HashMap`` as long as no bucket is about to become a tree.
 
     That is at a bucket's ninth key, or the eighth by ``computeIfAbsent``; a table of less than 64 buckets is doubled
@@ -92,7 +98,7 @@ class JavaHashMap(HashMap[V]):
     def index(self, hash_code: int) -> int:
         return (hash_code ^ hash_code >> 16) % len(self.buckets)
 
-    def put(self, key: str, value: V) -> None:
+    def put(self, key: K, value: V) -> None:
         """Puts a new key at the end of its bucket and grows afterwards."""
         entry = self.find(key)
         if entry is not None:
@@ -103,7 +109,7 @@ class JavaHashMap(HashMap[V]):
         if self._is_past_threshold():
             self._resize()
 
-    def compute_if_absent(self, key: str, make: Callable[[], V]) -> V:
+    def compute_if_absent(self, key: K, make: Callable[[], V]) -> V:
         """Grows first, even if the key is known, and puts a new key at the head of its bucket."""
         if self._is_past_threshold():
             self._resize()
@@ -124,7 +130,7 @@ class JavaHashMap(HashMap[V]):
                 self.bucket(entry.key).append(entry)
 
 
-class ScalaHashMap211(HashMap[V]):
+class ScalaHashMap211(HashMap[K, V]):
     """``scala.collection.mutable.HashMap`` of Scala 2.11."""
 
     def index(self, hash_code: int) -> int:
@@ -136,7 +142,7 @@ class ScalaHashMap211(HashMap[V]):
         rotated = (spread >> 4 | spread << 28) % 2**32
         return rotated * len(self.buckets) >> 32
 
-    def put(self, key: str, value: V) -> None:
+    def put(self, key: K, value: V) -> None:
         """Puts a new key at the head of its bucket and grows afterwards."""
         entry = self.find(key)
         if entry is not None:
@@ -147,7 +153,7 @@ class ScalaHashMap211(HashMap[V]):
         if self.size > 3 * len(self.buckets) // 4:
             self._resize()
 
-    def entries(self) -> Iterator[Entry[V]]:
+    def entries(self) -> Iterator[Entry[K, V]]:
         """From the last bucket to the first."""
         return (entry for bucket in reversed(self.buckets) for entry in bucket)
 
@@ -158,13 +164,13 @@ class ScalaHashMap211(HashMap[V]):
                 self.bucket(entry.key).insert(0, entry)
 
 
-class ScalaHashMap213(HashMap[V]):
+class ScalaHashMap213(HashMap[K, V]):
     """``scala.collection.mutable.HashMap`` of Scala 2.13: like Java's, but buckets are sorted by hash."""
 
     def index(self, hash_code: int) -> int:
         return (hash_code ^ hash_code >> 16) % len(self.buckets)
 
-    def put(self, key: str, value: V) -> None:
+    def put(self, key: K, value: V) -> None:
         """Grows first, already when the entry to come fills 3/4 of the table."""
         if self.size + 1 >= 3 * len(self.buckets) // 4:
             for bucket in self.double():
@@ -181,7 +187,7 @@ class ScalaHashMap213(HashMap[V]):
         self.size += 1
 
     @staticmethod
-    def _rank(entry: Entry[V]) -> int:
+    def _rank(entry: Entry[K, V]) -> int:
         return signed(entry.hash ^ entry.hash >> 16)
 
 

@@ -1,6 +1,22 @@
-"""What every rule of Kafka stands on: Java's strings."""
+"""What every rule of Kafka stands on: Java's strings, hash codes and exceptions."""
 
 from functools import lru_cache
+from typing import Protocol
+
+
+class JavaError(Exception):
+    """What Kafka's class throws; the text is the simple name of the exception's class."""
+
+
+class Hashable(Protocol):
+    """An object of Kafka's that is a key of hash maps."""
+
+    def hash_code(self) -> int:
+        """``Object.hashCode``, as an unsigned number."""
+
+
+def hash_code_of(key: str | Hashable) -> int:
+    return java_hash(key) if isinstance(key, str) else key.hash_code()
 
 
 @lru_cache(maxsize=1 << 16)

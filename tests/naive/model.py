@@ -3,12 +3,18 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tests.naive.java import java_hash
+
 VERSIONS = ("1.0", "2.3", "3.9", "4.3")
 
 
 class Partition(NamedTuple):
     topic: str
     number: int
+
+    def hash_code(self) -> int:
+        """``TopicPartition.hashCode``, as an unsigned number."""
+        return (31 * (31 + self.number) + java_hash(self.topic)) % 2**32
 
 
 @dataclass(frozen=True)
