@@ -10,25 +10,32 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.oracle.oracle import VERSIONS, JsonObject, answers
-from tests.oracle.random_cases import assignor_cases, election_cases
+from tests.oracle.random_cases import assignor_cases, election_cases, sticky_cases
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
 ELECTION_SEED, ELECTION_COUNT = 20, 2000
 ASSIGNOR_SEED, ASSIGNOR_COUNT = 21, 1500
 ASSIGNORS = ("range", "roundrobin")
+STICKY_SEED, STICKY_COUNT = 22, 1800
+STICKY_ASSIGNORS = {"sticky": VERSIONS, "cooperative-sticky": ("3.9", "4.3")}
 
 
 def main() -> None:
     GOLDEN.mkdir(exist_ok=True)
     elections = list(election_cases(ELECTION_SEED, ELECTION_COUNT))
     assignments = list(assignor_cases(ASSIGNOR_SEED, ASSIGNOR_COUNT))
+    sticky = list(sticky_cases(STICKY_SEED, STICKY_COUNT))
     _write("cases-election", elections)
     _write("cases-assignors", assignments)
+    _write("cases-sticky", sticky)
     for version in VERSIONS:
         _write(f"election-{version}", answers(version, elections))
         for rule in ASSIGNORS:
             _write(f"{rule}-{version}", answers(version, ({**case, "rule": rule} for case in assignments)))
+    for rule, versions in STICKY_ASSIGNORS.items():
+        for version in versions:
+            _write(f"{rule}-{version}", answers(version, ({**case, "rule": rule} for case in sticky)))
 
 
 def _write(name: str, rows: Iterable[JsonObject]) -> None:

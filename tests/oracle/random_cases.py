@@ -36,6 +36,12 @@ def assignor_cases(seed: int, count: int) -> Iterator[JsonObject]:
     return (assignor_case(rng, f"a{seed}-{i}") for i in range(count))
 
 
+def sticky_cases(seed: int, count: int) -> Iterator[JsonObject]:
+    """Cases without a "rule", for assignors that look at what members owned."""
+    rng = random.Random(seed)
+    return (sticky_case(rng, f"s{seed}-{i}") for i in range(count))
+
+
 def partition_for_cases(seed: int, count: int) -> Iterator[JsonObject]:
     rng = random.Random(seed)
     return (partition_for_case(rng, f"p{seed}-{i}") for i in range(count))
@@ -343,6 +349,164 @@ def _replica_racks(rng: random.Random, racks: list[str], everywhere: bool, blind
         blind: tuple[Racks, ...] = ([], [None], [None, racks[0]])
         return rng.choice(blind)
     return [*rng.sample(racks, rng.randint(1, min(3, len(racks))))]
+
+
+# ---- sticky assignors
+
+
+def sticky_case(rng: random.Random, case_id: str) -> JsonObject:
+    """A group after some change: what its members remember is mostly what an assignor may have given them.
+
+    Where loads are torn apart, many partitions move, some of them on and back.
+    """
+    torn = rng.random() < 0.12
+    sizes = (1, rng.randint(2, 6), rng.randint(5, 12))
+    ids = _member_ids(rng, rng.choices(sizes, weights=(0, 30, 70) if torn else (5, 60, 35))[0])
+    topics = {f"t{i}": rng.randint(2, 12) for i in range(rng.randint(3, 8))} if torn else _sticky_topics(rng)
+    members: list[JsonObject] = [
+        {"member_id": i, "instance_id": None, "topics": [], "owned": [], "generation": -1, "rack": None} for i in ids
+    ]
+    style = "own" if torn else rng.choices(("same", "camps", "own"), weights=(40, 25, 35))[0]
+    for member, wanted in zip(members, _wanted(rng, list(topics), len(ids), style), strict=True):
+        member["topics"] = wanted
+    match rng.choices(("fresh", "one", "several", "wild"), weights=(0, 70, 30, 0) if torn else (8, 40, 40, 12))[0]:
+        case "one":
+            _remember(rng, members, topics, 1, torn)
+        case "several":
+            _remember(rng, members, topics, rng.randint(2, 3), torn)
+        case "wild":
+            _give_history(rng, members, topics)
+    _spoil_memories(rng, members, topics)
+    _spoil_subscriptions(rng, members)
+    if rng.random() < 0.1:
+        _make_static(rng, members)
+    case: JsonObject = {"id": case_id, "topics": topics, "members": members}
+    if rng.random() < 0.3:
+        case["racks"] = _place(rng, members, topics)
+    return case
+
+
+def _sticky_topics(rng: random.Random) -> dict[str, int]:
+    """Small ones, so that many cases fit in a file; few without partitions, of which Kafka 1.0 dies."""
+    most = rng.choices((3, 6, 12), weights=(40, 40, 20))[0]
+    least = 0 if rng.random() < 0.05 else 1
+    return {name: max(min(partitions, most), least) for name, partitions in _topics(rng).items()}
+
+
+def _wanted(rng: random.Random, topics: list[str], count: int, style: str) -> list[list[str]]:
+    """Subscriptions: all the same, a few camps, or each its own."""
+    if style == "same":
+        return [rng.sample(topics, len(topics)) for _ in range(count)]
+    sizes = range(min(1, len(topics)), len(topics) + 1)
+    if style == "own":
+        return [rng.sample(topics, rng.choice(sizes)) for _ in range(count)]
+    camps = [rng.sample(topics, rng.choice(sizes)) for _ in range(rng.randint(2, 3))]
+    return [list(rng.choice(camps)) for _ in range(count)]
+
+
+def _remember(
+    rng: random.Random, members: list[JsonObject], topics: dict[str, int], generations: int, torn: bool
+) -> None:
+    """Lets members remember one of the last generations; the group was another in each."""
+    latest = rng.randint(generations - 1, 50)
+    pasts = [_past_assignment(rng, members, topics, torn) for _ in range(generations)]
+    up_to_date = 1.0 if generations == 1 else rng.choice((0.4, 0.7, 0.9))
+    for member in members:
+        age = 0 if rng.random() < up_to_date else rng.randrange(generations)
+        if member["member_id"] in pasts[age]:
+            member["generation"] = latest - age
+            member["owned"] = pasts[age][member["member_id"]]
+
+
+def _past_assignment(
+    rng: random.Random, members: list[JsonObject], topics: dict[str, int], torn: bool
+) -> dict[str, list[list[str | int]]]:
+    """What an assignor may have given the group as it was: partly others, with other wishes and other topics."""
+    wanted = {member["member_id"]: list(member["topics"]) for member in members}
+    change = rng.choices(("nothing", "left", "came", "wishes", "all"), weights=(10, 25, 25, 25, 15))[0]
+    if change in ("left", "all"):
+        for i in range(rng.randint(1, 2)):
+            wanted[f"left-{i}"] = rng.choice(members)["topics"]
+    if change in ("came", "all"):
+        for newcomer in rng.sample(list(wanted), min(rng.randint(1, 2), len(wanted) - 1)):
+            del wanted[newcomer]
+    if change in ("wishes", "all"):
+        for member_id in wanted:
+            if rng.random() < 0.5:
+                wanted[member_id] = rng.sample(list(topics), rng.randint(0, len(topics)))
+    style = "torn" if torn else rng.choices(("blocks", "turn", "fewest"), weights=(20, 20, 60))[0]
+    return _share_out(rng, wanted, _past_topics(rng, topics), style)
+
+
+def _past_topics(rng: random.Random, topics: dict[str, int]) -> dict[str, int]:
+    """Topics grow now and then, and seldom are deleted, or made again with fewer partitions."""
+    past = dict(topics)
+    for topic, partitions in topics.items():
+        chance = rng.random()
+        if chance < 0.08:
+            past[topic] = rng.randint(0, partitions)
+        elif chance < 0.1:
+            past[topic] = partitions + rng.randint(1, 2)
+    if rng.random() < 0.05:
+        past["deleted-topic"] = rng.randint(1, 3)
+    return past
+
+
+def _share_out(
+    rng: random.Random, wanted: dict[str, list[str]], topics: dict[str, int], style: str
+) -> dict[str, list[list[str | int]]]:
+    """In blocks as range does, in turn as roundrobin does, to whoever has the fewest, or mostly to a few."""
+    shares: dict[str, list[list[str | int]]] = {member_id: [] for member_id in wanted}
+    greed = {member_id: rng.random() ** 4 + 1e-9 for member_id in wanted}
+    in_order = sorted(topics) if rng.random() < 0.7 else rng.sample(list(topics), len(topics))
+    turn = 0
+    for topic in in_order:
+        takers = sorted(member_id for member_id, names in wanted.items() if topic in names or topic == "deleted-topic")
+        for number in range(topics[topic] if takers else 0):
+            if style == "blocks":
+                taker = takers[number * len(takers) // topics[topic]]
+            elif style == "turn":
+                taker = takers[turn % len(takers)]
+            elif style == "torn":
+                taker = rng.choices(takers, [greed[member_id] for member_id in takers])[0]
+            else:
+                taker = min(takers, key=lambda member_id: len(shares[member_id]))
+            shares[taker].append([topic, number])
+            turn += 1
+    return shares
+
+
+def _spoil_memories(rng: random.Random, members: list[JsonObject], topics: dict[str, int]) -> None:
+    """Loses generations, claims partitions twice, forgets partitions, and mixes up their order."""
+    forgetful = rng.choices((0.0, 0.3, 1.0), weights=(80, 12, 8))[0]
+    mixed_up = rng.random() < 0.5
+    for member in members:
+        if rng.random() < forgetful:
+            member["generation"] = -1
+        if rng.random() < 0.03:
+            member["owned"] = []
+        if mixed_up:
+            rng.shuffle(member["owned"])
+    everything = [[topic, number] for topic, partitions in topics.items() for number in range(partitions)]
+    if everything and rng.random() < 0.15:
+        for partition in rng.choices(everything, k=rng.randint(1, 4)):
+            for member in rng.choices(members, k=2):
+                member["owned"].append(partition)
+
+
+def _spoil_subscriptions(rng: random.Random, members: list[JsonObject]) -> None:
+    """Some members want nothing, a topic that is not known, or one topic twice."""
+    match rng.choices(("", "nothing", "unknown", "twice"), weights=(78, 14, 3, 5))[0]:
+        case "nothing":
+            for member in rng.sample(members, rng.randint(1, len(members))):
+                member["topics"] = []
+        case "unknown":
+            for member in members:
+                member["topics"].append("not-in-metadata")
+        case "twice":
+            for member in rng.sample(members, rng.randint(1, len(members))):
+                if member["topics"]:
+                    member["topics"].append(rng.choice(member["topics"]))
 
 
 # ---- the coordinator's partition
