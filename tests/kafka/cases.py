@@ -2,12 +2,24 @@
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.naive.model import Assignment, Cluster, Group, Joiner, Member, Partition
+from tests.naive.java import JavaError
+from tests.naive.model import VERSIONS, Assignment, Cluster, Group, Joiner, Member, Partition
+from tests.naive.sticky import cooperative_sticky_assign, sticky_assign
 
 JsonObject = dict[str, Any]
+Outcome = Assignment | str
+"""What an assignor answers, or the name of the exception's class that Kafka's throws."""
+Twin = Callable[[str, Group], Assignment]
+
+STICKY_TWINS: dict[tuple[str, str], Twin] = {
+    **{("sticky", version): sticky_assign for version in VERSIONS},
+    **{("cooperative-sticky", version): cooperative_sticky_assign for version in ("3.9", "4.3")},
+}
+"""By name and version of Kafka."""
 
 _GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
@@ -39,6 +51,20 @@ def assignment_of(answer: JsonObject) -> Assignment:
     """What an assignor answered."""
     given: dict[str, list[tuple[str, int]]] = answer["assignment"]
     return {member_id: [Partition(*pair) for pair in partitions] for member_id, partitions in given.items()}
+
+
+def outcome_of(answer: JsonObject) -> Outcome:
+    """What an assignor answered, which may be an error."""
+    error: str = answer.get("error", "")
+    return error.split(":", maxsplit=1)[0] if error else assignment_of(answer)
+
+
+def twins_outcome(strategy: str, version: str, group: Group) -> Outcome:
+    """What a sticky twin answers."""
+    try:
+        return STICKY_TWINS[strategy, version](version, group)
+    except JavaError as error:
+        return str(error)
 
 
 def _member_of(member: JsonObject) -> Member:

@@ -5,10 +5,10 @@ import random
 import pytest
 
 from tests.kafka.batches import Batch, elect_all
-from tests.kafka.cases import assignment_of, group_of, joiners_of
+from tests.kafka.cases import STICKY_TWINS, assignment_of, group_of, joiners_of, outcome_of, twins_outcome
 from tests.oracle import OracleUnavailable, answers, build
 from tests.oracle.oracle import VERSIONS
-from tests.oracle.random_cases import assignor_cases, election_cases
+from tests.oracle.random_cases import assignor_cases, election_cases, sticky_cases
 
 pytestmark = [pytest.mark.oracle, pytest.mark.parametrize("version", VERSIONS)]
 
@@ -47,3 +47,12 @@ def test_assignments(version: str, strategy: str, seed: int) -> None:
     theirs = [assignment_of(answer) for answer in answers(version, cases)]
     different = [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]]
     assert different == [], f"seed {seed}"
+
+
+def test_sticky_twins(version: str, seed: int) -> None:
+    cases = list(sticky_cases(seed, CASES))
+    for strategy in [name for name, of_version in STICKY_TWINS if of_version == version]:
+        ours = [twins_outcome(strategy, version, group_of(case)) for case in cases]
+        theirs = map(outcome_of, answers(version, (case | {"rule": strategy} for case in cases)))
+        different = [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]]
+        assert different == [], f"{strategy}, seed {seed}"
