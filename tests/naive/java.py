@@ -8,6 +8,13 @@ class JavaError(Exception):
     """What Kafka's class throws; the text is the simple name of the exception's class."""
 
 
+class NeverEndsError(JavaError):
+    """Kafka's class would go on for ever."""
+
+    def __init__(self) -> None:
+        super().__init__("TimeoutException")
+
+
 class Hashable(Protocol):
     """An object of Kafka's that is a key of hash maps."""
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tests.naive.hash_maps import JavaHashMap
-from tests.naive.java import JavaError, java_key
+from tests.naive.java import JavaError, NeverEndsError, java_key
 from tests.naive.model import Partition
 from tests.naive.sticky_input import RackInfo
 
@@ -66,6 +66,10 @@ class PartitionMovements:
             source, _ = self.pairs[partition]
         came = self.moved.get((partition.topic, destination, source))
         return partition if came is None else next(iter(came))
+
+    def state(self) -> tuple[object, ...]:
+        came = frozenset((key, tuple(moved), len(moved.buckets)) for key, moved in self.moved.items())
+        return frozenset(self.pairs.items()), came
 
     def _record(self, partition: Partition, source: str, destination: str) -> None:
         self.pairs[partition] = source, destination
@@ -159,11 +163,20 @@ class Balancing:
     # ---- move
 
     def _reassign(self, partitions: list[Partition]) -> bool:
-        """``performReassignments``: goes through the partitions until none is moved or all is balanced."""
+        """``performReassignments``: goes through the partitions until none is moved or all is balanced.
+
+        The partition that moves may be another than the one that ought to, so that the balance does not get better by
+        it. In all versions there are groups where this goes round in circles.
+        """
         reassigned = False
         modified = True
+        seen = set()
         while modified:
             modified = False
+            state = self._state()
+            if state in seen:
+                raise NeverEndsError
+            seen.add(state)
             for partition in partitions:
                 if self._is_balanced():
                     break
@@ -172,6 +185,11 @@ class Balancing:
                     self._move(partition, destination)
                     modified = reassigned = True
         return reassigned
+
+    def _state(self) -> tuple[object, ...]:
+        """All that decides how a pass ends."""
+        lists = tuple((consumer, tuple(sorted(partitions))) for consumer, partitions in self.current.items())
+        return lists, frozenset(self.owner.items()), self.movements.state()
 
     def _better_consumer(self, partition: Partition) -> str | None:
         """Who should have a partition: whoever had it before, else whoever has the fewest and wants the topic."""
