@@ -7,7 +7,7 @@ import pytest
 from tests.kafka.cases import STICKY_TWINS, golden, group_of, outcome_of, twins_outcome
 from tests.naive.model import Group
 
-CASES = 1800
+CASES = 1801
 
 
 @cache

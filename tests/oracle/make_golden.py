@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.oracle.oracle import VERSIONS, JsonObject, answers
-from tests.oracle.random_cases import assignor_cases, election_cases, sticky_cases
+from tests.oracle.random_cases import assignor_cases, election_cases, endless_case, sticky_cases
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
@@ -25,7 +25,7 @@ def main() -> None:
     GOLDEN.mkdir(exist_ok=True)
     elections = list(election_cases(ELECTION_SEED, ELECTION_COUNT))
     assignments = list(assignor_cases(ASSIGNOR_SEED, ASSIGNOR_COUNT))
-    sticky = list(sticky_cases(STICKY_SEED, STICKY_COUNT))
+    sticky = [*sticky_cases(STICKY_SEED, STICKY_COUNT), endless_case()]
     _write("cases-election", elections)
     _write("cases-assignors", assignments)
     _write("cases-sticky", sticky)

@@ -386,6 +386,30 @@ def sticky_case(rng: random.Random, case_id: str) -> JsonObject:
     return case
 
 
+def endless_case() -> JsonObject:
+    """A group over which the sticky assignors of all versions go round in circles; about one in 20,000 does."""
+    wanted_and_owned: list[tuple[str, str]] = [
+        ("t1 t3 t0", "t0-1 t3-0"),
+        ("t2", ""),
+        ("t2 t3 t0", "t0-2 t0-3 t2-3 t2-4 t2-5 t3-1"),
+        ("t2", ""),
+        ("t1 t0", ""),
+        ("t3", ""),
+    ]
+    members = [
+        {
+            "member_id": f"m{i}",
+            "instance_id": None,
+            "topics": wanted.split(),
+            "owned": [[partition[:2], int(partition[3:])] for partition in owned.split()],
+            "generation": 1,
+            "rack": None,
+        }
+        for i, (wanted, owned) in enumerate(wanted_and_owned)
+    ]
+    return {"id": "endless", "topics": {"t0": 4, "t1": 6, "t2": 6, "t3": 2}, "members": members}
+
+
 def _sticky_topics(rng: random.Random) -> dict[str, int]:
     """Small ones, so that many cases fit in a file; few without partitions, of which Kafka 1.0 dies."""
     most = rng.choices((3, 6, 12), weights=(40, 40, 20))[0]

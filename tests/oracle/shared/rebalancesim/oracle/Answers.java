@@ -60,12 +60,12 @@ final class Answers {
         return leaders;
     }
 
-    private static Map<String, Object> assignment(Case question) {
+    private static Map<String, Object> assignment(Case question) throws Exception {
         AssignorCall call = AssignorCall.prepare(question.rule(), question);
         Map<String, Object> answer = new LinkedHashMap<>();
         answer.put("rule", question.rule());
         answer.put("kafka", Release.VERSION);
-        answer.put("assignment", AssignorCall.partitions(call.run()));
+        answer.put("assignment", AssignorCall.partitions(TimeLimit.within(call::run)));
         return answer;
     }
 
