@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.oracle.oracle import VERSIONS, JsonObject, answers
+from tests.oracle.protocol_cases import read_cases, write_cases
 from tests.oracle.random_cases import assignor_cases, election_cases, endless_case, sticky_cases
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
@@ -19,6 +20,9 @@ ASSIGNOR_SEED, ASSIGNOR_COUNT = 21, 1500
 ASSIGNORS = ("range", "roundrobin")
 STICKY_SEED, STICKY_COUNT = 22, 1800
 STICKY_ASSIGNORS = {"sticky": VERSIONS, "cooperative-sticky": ("3.9", "4.3")}
+WRITE_SEED, WRITE_COUNT = 22, 200
+READ_SEED, READ_COUNT = 23, 800
+READERS = ("3.9", "4.3")
 
 
 def main() -> None:
@@ -36,6 +40,18 @@ def main() -> None:
     for rule, versions in STICKY_ASSIGNORS.items():
         for version in versions:
             _write(f"{rule}-{version}", answers(version, ({**case, "rule": rule} for case in sticky)))
+    write_protocol_bytes()
+
+
+def write_protocol_bytes() -> None:
+    written = list(write_cases(WRITE_SEED, WRITE_COUNT))
+    _write("cases-write-bytes", written)
+    for version in VERSIONS:
+        _write(f"write-bytes-{version}", answers(version, written))
+    to_read = list(read_cases(READ_SEED, answers(VERSIONS[-1], written), READ_COUNT))
+    _write("cases-read-bytes", to_read)
+    for version in READERS:
+        _write(f"read-bytes-{version}", answers(version, to_read))
 
 
 def _write(name: str, rows: Iterable[JsonObject]) -> None:

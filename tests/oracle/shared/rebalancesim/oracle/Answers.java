@@ -18,6 +18,9 @@ final class Answers {
             switch (question.rule()) {
                 case "election" -> answer.putAll(election(question));
                 case "partition-for" -> answer.put("partition", partitionFor(question));
+                case "write-bytes" -> answer.putAll(ProtocolBytes.written(question));
+                case "read-subscription", "read-assignment", "read-sticky", "read-cooperative-sticky" ->
+                        answer.putAll(ProtocolBytes.read(question));
                 default -> answer.putAll(assignment(question));
             }
         } catch (Exception | AssertionError e) {

@@ -13,7 +13,8 @@ record Case(
         Map<String, Integer> topics,
         Map<String, List<List<String>>> racks,
         String groupId,
-        int offsetsPartitions) {
+        int offsetsPartitions,
+        String bytes) {
 
     List<String> removals() {
         return remove == null ? List.of() : remove;

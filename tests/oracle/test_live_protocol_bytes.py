@@ -1,0 +1,47 @@
+"""Fresh random cases about bytes, answered by Kafka's released classes and by the program."""
+
+import random
+
+import pytest
+
+from tests.kafka.protocol_bytes import read, same_reading, written
+from tests.oracle import OracleUnavailable, answers, build
+from tests.oracle.oracle import VERSIONS
+from tests.oracle.protocol_cases import read_cases, write_cases
+
+pytestmark = pytest.mark.oracle
+
+WRITTEN, TO_READ = 2000, 10_000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _built() -> None:
+    try:
+        build()
+    except OracleUnavailable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="module")
+def seed() -> int:
+    """Return another seed every time; pytest shows it where a comparison fails."""
+    return random.SystemRandom().getrandbits(32)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_writing(version: str, seed: int) -> None:
+    cases = list(write_cases(seed, WRITTEN))
+    theirs = [answer["members"] for answer in answers(version, cases)]
+    ours = [[written(version, member) for member in case["members"]] for case in cases]
+    assert [case for case, a, b in zip(cases, theirs, ours, strict=True) if a != b] == [], f"seed {seed}"
+
+
+@pytest.mark.parametrize("version", ["3.9", "4.3"])
+def test_reading(version: str, seed: int) -> None:
+    cases = list(read_cases(seed, answers(version, write_cases(seed, 200)), TO_READ))
+    different = [
+        (case, answer)
+        for case, answer in zip(cases, answers(version, cases), strict=True)
+        if not same_reading(answer, read(case))
+    ]
+    assert different == [], f"seed {seed}"
