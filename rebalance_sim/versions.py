@@ -29,6 +29,17 @@ class RangeWalk(IntEnum):
     """Topics that the metadata knows."""
 
 
+class ConsumerWriter(IntEnum):
+    """The order in which consumers write topics into the bytes of subscriptions and assignments."""
+
+    HASHED_BY_PUT = 0
+    """As given; of an assignment and of sticky user data in the order of a hash map filled by ``put`` (1.0)."""
+    HASHED_BY_COMPUTE_IF_ABSENT = 1
+    """The same, filled by ``computeIfAbsent`` (2.1)."""
+    SORTED = 2
+    """Sorted in a subscription (2.8), as first named in an assignment (3.0); sticky user data as before."""
+
+
 @dataclass(frozen=True)
 class KafkaVersion:
     """The rules of one line of Kafka releases."""
@@ -41,15 +52,23 @@ class KafkaVersion:
     range_walk: RangeWalk
     rack_aware_range: bool
     """range matches the racks of members and replicas (KIP-881, since 3.5)."""
+    consumer_writer: ConsumerWriter
 
 
 # Each line is proven against the released classes of that line (tests/oracle). Kafka 3.9 is the last line with
 # the Scala coordinator, then built with Scala 2.13; 4.0 brought the Java coordinator (KIP-848).
 _LINES = (
-    KafkaVersion("1.0", MapRule.SCALA_2_11, False, RangeWalk.NAMED_BY_PUT, False),
-    KafkaVersion("2.3", MapRule.SCALA_2_11, False, RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT, False),
-    KafkaVersion("3.9", MapRule.SCALA_2_13, True, RangeWalk.KNOWN, True),
-    KafkaVersion("4", MapRule.JAVA, True, RangeWalk.KNOWN, True),
+    KafkaVersion("1.0", MapRule.SCALA_2_11, False, RangeWalk.NAMED_BY_PUT, False, ConsumerWriter.HASHED_BY_PUT),
+    KafkaVersion(
+        "2.3",
+        MapRule.SCALA_2_11,
+        False,
+        RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT,
+        False,
+        ConsumerWriter.HASHED_BY_COMPUTE_IF_ABSENT,
+    ),
+    KafkaVersion("3.9", MapRule.SCALA_2_13, True, RangeWalk.KNOWN, True, ConsumerWriter.SORTED),
+    KafkaVersion("4", MapRule.JAVA, True, RangeWalk.KNOWN, True, ConsumerWriter.SORTED),
 )
 NEWEST = "4.3"
 _ALLOWED = "1.0, 2.3, 3.9 and 4.x, with or without a patch level"
