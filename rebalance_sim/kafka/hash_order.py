@@ -4,8 +4,8 @@ Kafka's coordinator and assignors walk such maps, so this order decides ties and
 Each function takes ``hashes`` (unsigned 32-bit ``hashCode`` of every key) and ``keys``, the indices of the keys of
 one map in the order in which they were put in, and returns the indices in the order of iteration.
 
-Not modelled: what a Java map does with the ninth key of a bucket (a tree, or one more doubling below 64 buckets),
-which takes names made to collide.
+Not modelled: what a Java map does with the ninth key of a bucket, or with the eighth where ``computeIfAbsent`` puts it
+there (a tree, or one more doubling below 64 buckets), which takes names made to collide.
 """
 
 import numpy as np
