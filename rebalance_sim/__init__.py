@@ -8,6 +8,6 @@ In a shell or a notebook:
 """
 
 from rebalance_sim.errors import UserError
-from rebalance_sim.transformations import assign, balance, elect, partitions_long, rejects
+from rebalance_sim.transformations import assign, balance, decode_subscriptions, elect, partitions_long, rejects
 
-__all__ = ["UserError", "assign", "balance", "elect", "partitions_long", "rejects"]
+__all__ = ["UserError", "assign", "balance", "decode_subscriptions", "elect", "partitions_long", "rejects"]

@@ -6,11 +6,12 @@ The tables and their columns are those of ``rebalance_sim.tables``. Rows that ca
 
 from collections.abc import Callable
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.inputs import fit, fit_topics, rejected, union, usable
 from rebalance_sim.engine.prediction import ELECTED, OFFSETS_PARTITIONS, Prediction, outcome
+from rebalance_sim.engine.subscriptions import read_subscriptions
 from rebalance_sim.engine.topic_metadata import TopicMetadata
 from rebalance_sim.errors import check_choice
 from rebalance_sim.kafka.assignors import ASSIGNORS
@@ -84,6 +85,37 @@ def rejects(topics: DataFrame, kafka_version: str = NEWEST) -> Transformation:
         return union([rejected(checked, TOPICS), rejected(fitted, MEMBERS), from_groups])
 
     return transform
+
+
+def decode_subscriptions(column: str = "metadata", protocol: str | Column | None = None) -> Transformation:
+    """From members to members: fill subscription, owned, generation and rack from the bytes that they joined with.
+
+    The bytes are those of ``ConsumerProtocolSubscription``, of any version, as a JoinGroup request and the records of
+    ``__consumer_offsets`` hold them. Values that are given stay; null ones and missing columns are filled. What cannot
+    be read is told in ``metadata_error``, and fills nothing: members that are left without a subscription are rejects.
+
+    ``protocol`` names the assignor that the bytes are for; a column does so row by row (``F.col("protocol")``). Members
+    of sticky give everything back before they join, and tell in the user data what they had: there ``owned`` and
+    ``generation`` are taken from it, as the leader takes them, and ``metadata_error`` tells if it cannot be read. For
+    other assignors the subscription itself tells. Where the protocol is null, user data that is sticky's from the first
+    to the last byte counts, if the subscription owns nothing (``rebalance_sim.kafka.consumer_protocol.member_data``).
+
+    Raises UserError where the column is missing or not binary, where a column to be filled has another type than in the
+    members table, and where there is a ``metadata_error`` already.
+
+    >>> from rebalance_sim.kafka.consumer_protocol import *
+    >>> last = StickyUserData((TopicPartition("orders", 2),), generation=7)
+    >>> metadata = encode_subscription(Subscription(("orders",), encode_sticky_user_data(last)))
+    >>> joined = spark.createDataFrame([("c1", metadata)], "member_id string, metadata binary")
+    >>> joined.transform(decode_subscriptions()).drop("metadata").show()
+    +---------+------------+-------------+----------+----+--------------+
+    |member_id|subscription|        owned|generation|rack|metadata_error|
+    +---------+------------+-------------+----------+----+--------------+
+    |       c1|    [orders]|[{orders, 2}]|         7|NULL|          NULL|
+    +---------+------------+-------------+----------+----+--------------+
+    <BLANKLINE>
+    """
+    return lambda members: read_subscriptions(members, column, F.lit(protocol))
 
 
 def partitions_long(assignments: DataFrame) -> DataFrame:
