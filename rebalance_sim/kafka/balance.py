@@ -64,8 +64,8 @@ def balance(
         for topic in by_topic.topics[first:last]:
             base[topic] = room
             room += max(topics.partitions[topic], 0)
-        owners_before = _owners(start, end, owned, generations, topics, base, room)
-        owners = _owners(start, end, assigned, generations, topics, base, room)
+        owners_before = partition_owners(start, end, owned, generations, topics, base, room)
+        owners = partition_owners(start, end, assigned, generations, topics, base, room)
         for place in range(room):
             if owners[place] < 0:
                 out.unassigned[g] += 1
@@ -87,9 +87,14 @@ def balance(
 
 
 @kernel
-def _owners(
+def partition_owners(
     start: int, end: int, lists: Assignments, generations: Ints, topics: Topics, base: Ints32, room: int
 ) -> Ints32:
+    """Owner of each partition, or -1, where partition p of topic t has place ``base[t] + p`` of ``room``.
+
+    Topics whose ``base`` is -1 are left out. Of two claimants it is the one with the higher generation, then the one
+    that stands first.
+    """
     owners = np.full(room, -1, np.int32)
     for m in range(start, end):
         for k in range(lists.offsets[m], lists.offsets[m + 1]):

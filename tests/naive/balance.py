@@ -21,8 +21,8 @@ class Balance:
 
 def measure(group: Group, assignment: Assignment) -> Balance:
     loads = [len(assignment[member.member_id]) for member in group.members]
-    wanted = _wanted_partitions(group)
-    before = {partition: owner for partition in wanted if (owner := _previous_owner(group, partition))}
+    wanted = wanted_partitions(group)
+    before = previous_owners(group)
     now = {partition: member for member, partitions in assignment.items() for partition in partitions}
     assigned = [partition for partition in wanted if partition in now]
     stays = [partition for partition in assigned if before.get(partition) == now[partition]]
@@ -43,9 +43,14 @@ def _wanted_topics(group: Group) -> set[str]:
     return {topic for member in group.members for topic in member.topics}
 
 
-def _wanted_partitions(group: Group) -> list[Partition]:
+def wanted_partitions(group: Group) -> list[Partition]:
     known = group.cluster.partitions
     return [Partition(topic, n) for topic in _wanted_topics(group) for n in range(known.get(topic, 0))]
+
+
+def previous_owners(group: Group) -> dict[Partition, str]:
+    """The owner of each wanted partition that had one."""
+    return {partition: owner for partition in wanted_partitions(group) if (owner := _previous_owner(group, partition))}
 
 
 def _previous_owner(group: Group, partition: Partition) -> str | None:
