@@ -16,10 +16,12 @@ from rebalance_sim.kafka.groups import (
     Assignments,
     Failure,
     Groups,
+    Subscribers,
     Topics,
     map_order,
     subscribers,
 )
+from rebalance_sim.kafka.optimum import STEPS, Optimum, optimum
 from rebalance_sim.kafka.strings import Ints, Ints32, Strings, java_hashes
 from rebalance_sim.versions import kafka_version
 from tests.naive.java import java_key
@@ -145,17 +147,19 @@ class Batch:
 
     def measure(self, assignments: Sequence[Assignment]) -> Balance:
         """Balance figures of all groups; what members owned is in the groups."""
-        in_map_order = map_order(self.arrays)
-        by_topic = subscribers(self.arrays, in_map_order, in_map_order, len(self._names), False)
         assigned = [assignments[g][m.member_id] for g, group in enumerate(self.groups) for m in group.members]
         return balance(
             self.arrays.members,
             self.topics,
-            by_topic,
+            self._by_topic(),
             self._lists_as_arrays(assigned),
             self.arrays.owned,
             self.arrays.generations,
         )
+
+    def best(self, steps: int = STEPS) -> Optimum:
+        """What no assignment of each group surpasses; what members owned is in the groups."""
+        return optimum(self.arrays.members, self.topics, self._by_topic(), self.arrays.owned, self.arrays.generations, steps)
 
     def lists(self, assignments: Assignments) -> list[Assignment]:
         """Read assignments back, a dict a group."""
@@ -218,6 +222,10 @@ class Batch:
 
     def _rack(self, name: str | None) -> int:
         return self._racks.get(name, UNKNOWN_RACK) if name else NO_RACK
+
+    def _by_topic(self) -> Subscribers:
+        in_map_order = map_order(self.arrays)
+        return subscribers(self.arrays, in_map_order, in_map_order, len(self._names), False)
 
     def _lists_as_arrays(self, lists: Sequence[Sequence[Partition]]) -> Assignments:
         clusters = [group.cluster for group in self.groups for _ in group.members]

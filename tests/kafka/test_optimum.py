@@ -1,0 +1,202 @@
+"""The optimum against all assignments of small groups, against a plain solver, and against every strategy."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from rebalance_sim.kafka.assignors import ASSIGNORS
+from rebalance_sim.kafka.optimum import STEPS, Optimum
+from rebalance_sim.versions import NEWEST
+from tests.kafka.batches import Batch
+from tests.kafka.examples import COMPILED, examples, scaled
+from tests.kafka.strategies import owned_and_assigned
+from tests.naive.model import VERSIONS, Assignment, Cluster, Group, Member, Partition
+from tests.naive.optimum import Best, best_by_shortest_paths, best_of_all, score
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+SMALL = 10_000 if COMPILED else 1_000
+MEDIUM = scaled(200)
+
+
+# ---- random groups
+
+
+def random_small_group(rng: Random) -> Group:
+    """At most 4 members and 7 partitions, so that all assignments can be gone through."""
+    topics = rng.sample("tuv", rng.choice((1, 2, 2, 3, 3, 3, 3, 3)))
+    partitions = Counter({topic: rng.choice((0, 1, 1, 1, 1, 1, 1, 1)) for topic in topics})
+    partitions.update(rng.choices(topics, k=rng.randint(0, 7 - partitions.total())))
+    return random_group(rng, Cluster(dict(partitions)), rng.choice((0, 1, 2, 2, 3, 3, 3, 3, 3, *10 * (4,))))
+
+
+def random_medium_group(rng: Random) -> Group:
+    partitions = {f"t{i}": rng.choice((1, 2, 3, 8, 12)) for i in range(rng.randint(1, 8))}
+    return random_group(rng, Cluster(partitions), rng.randint(5, 20))
+
+
+def random_group(rng: Random, cluster: Cluster, members: int) -> Group:
+    """Members own what others claim, too, what they no longer want, and what does not exist."""
+    existing = [Partition(topic, n) for topic, count in cluster.partitions.items() for n in range(count)]
+    claimable = [*existing, Partition("gone", 0), *(Partition(topic, n) for topic, n in cluster.partitions.items())]
+    same, share = rng.random() < 0.1, rng.choice((0.4, 0.5, 0.6))
+    before = _deal(rng, existing, members)
+    claims = rng.choice((0.0, 0.1, 0.4))
+    generations = rng.choice(((-1,), (4,), (3, 4), (-1, 3, 4)))
+    return Group(
+        tuple(
+            Member(
+                f"m{m}",
+                tuple(topic for topic in (*cluster.partitions, "gone") if same or rng.random() < share),
+                owned=(*before[m], *(p for p in claimable if rng.random() < claims / members)),
+                generation=rng.choice(generations),
+            )
+            for m in range(members)
+        ),
+        cluster,
+    )
+
+
+def _deal(rng: Random, partitions: Sequence[Partition], members: int) -> list[list[Partition]]:
+    """Gives most partitions to some members."""
+    hands: list[list[Partition]] = [[] for _ in range(members)]
+    holders = rng.sample(range(members), rng.randint(0, members))
+    for partition in partitions:
+        if holders and rng.random() < 0.9:
+            hands[rng.choice(holders)].append(partition)
+    return hands
+
+
+# ---- checks
+
+
+def found(optimum: Optimum, g: int) -> Best:
+    return Best(
+        int(optimum.min[g]), int(optimum.max[g]), optimum.stddev[g], int(optimum.score[g]), int(optimum.moved[g])
+    )
+
+
+def expect(optimum: Optimum, expected: list[Best]) -> None:
+    assert optimum.balance_exact.all()
+    assert optimum.exact.all()
+    for g, best in enumerate(expected):
+        assert asdict(found(optimum, g)) == pytest.approx(asdict(best), rel=1e-12, abs=0)
+
+
+def expect_nobody_better(groups: Sequence[Group], optimum: Optimum, assignments: Sequence[Assignment]) -> int:
+    """Returns how many assignments are as even as can be."""
+    balance = Batch(groups).measure(assignments)
+    assert not balance.unassigned.any()
+    assert (balance.max >= optimum.max).all()
+    assert (balance.min <= optimum.min).all()
+    assert (balance.stddev >= optimum.stddev).all()
+    scores = np.array([score(tuple(map(len, assignment.values()))) for assignment in assignments])
+    assert (scores >= optimum.score).all()
+    as_even = balance.stddev == optimum.stddev
+    assert ((scores == optimum.score) == as_even).all()
+    assert (balance.moved >= optimum.moved)[as_even].all()
+    return int(as_even.sum())
+
+
+def wants_differ(group: Group) -> bool:
+    """Whether two members may get partitions, but not of the same topics."""
+    known = {topic for topic, count in group.cluster.partitions.items() if count}
+    wants = {frozenset(known.intersection(member.topics)) for member in group.members}
+    return len(wants - {frozenset()}) > 1
+
+
+def medium_groups() -> list[Group]:
+    rng = Random(2)
+    return [random_medium_group(rng) for _ in range(MEDIUM)]
+
+
+# ---- tests
+
+
+def test_all_assignments_of_small_groups() -> None:
+    rng = Random(1)
+    groups = [random_small_group(rng) for _ in range(SMALL)]
+    optimum = Batch(groups).best()
+    expect(optimum, [best_of_all(group) for group in groups])
+    assert sum(map(wants_differ, groups)) > SMALL // 2
+    assert (optimum.moved > 0).sum() > SMALL // 4
+    assert (optimum.max > optimum.min + 1).sum() > SMALL // 4
+
+
+def test_shortest_paths_in_medium_groups() -> None:
+    groups = medium_groups()
+    expect(Batch(groups).best(), [best_by_shortest_paths(group) for group in groups])
+
+
+@examples(50)
+@given(owned_and_assigned())
+def test_any_group(batch: list[tuple[Group, Assignment]]) -> None:
+    groups = [group for group, _ in batch]
+    expect(Batch(groups).best(), [best_by_shortest_paths(group) for group in groups])
+
+
+@pytest.mark.parametrize("strategy", ASSIGNORS)
+def test_no_strategy_is_better(strategy: str) -> None:
+    rng = Random(3)
+    groups = [*medium_groups(), *(random_small_group(rng) for _ in range(SMALL // 10))]
+    batch = Batch(groups)
+    optimum = batch.best()
+    for version in VERSIONS:
+        assert expect_nobody_better(groups, optimum, batch.assign(version, strategy)) > len(groups) // 10
+
+
+def test_nothing_moves_once_the_optimum_is_reached() -> None:
+    """What roundrobin gives to members that all want the same is most even; if they own it, nothing needs to move."""
+    cluster = Cluster({"t": 5, "u": 4})
+    group = Group(tuple(Member(f"m{i}", ("t", "u")) for i in range(4)), cluster)
+    (assignment,) = Batch([group]).assign(NEWEST, "roundrobin")
+    members = tuple(replace(member, owned=tuple(assignment[member.member_id])) for member in group.members)
+    assert found(Batch([replace(group, members=members)]).best(), 0) == Best(2, 3, 0.1875**0.5, 3, 0)
+
+
+def test_who_gets_one_more_is_free() -> None:
+    """Only if m2 has the greater share nothing moves; and m3 must not take part in that."""
+    owned = tuple(Partition("t", n) for n in range(3))
+    members = (
+        Member("m1", ("t",)),
+        Member("m2", ("t",), owned=owned[:2]),
+        Member("m3", ("t", "u"), owned=owned[2:]),
+    )
+    group = Group(members, Cluster({"t": 3, "u": 1}))
+    expect(Batch([group]).best(), [Best(min=1, max=2, stddev=(2 / 9) ** 0.5, score=2, moved=1)])
+
+
+def test_no_members_and_no_partitions() -> None:
+    nothing = Cluster({"t": 0})
+    groups = [Group((), nothing), Group((Member("m1", ("t", "gone")), Member("m2", ())), nothing)]
+    expect(Batch(groups).best(), [Best(0, 0, 0.0, 0, 0)] * 2)
+
+
+def test_chain_of_layers() -> None:
+    """Member i wants topics i and i + 1, each with as many partitions as all before: no two members are alike."""
+    cluster = Cluster({f"t{i}": 2**i for i in range(9)})
+    members = tuple(Member(f"m{i}", (f"t{i}", f"t{i + 1}")) for i in range(8))
+    group = Group(members, cluster)
+    expect(Batch([group]).best(), [best_by_shortest_paths(group)])
+
+
+@pytest.mark.parametrize("steps", [0, 1, 20, 100, 400, 1000, STEPS])
+def test_bounds(steps: int) -> None:
+    """Where the steps run out, what is told is a bound that holds."""
+    groups = medium_groups()
+    exact, bound = Batch(groups).best(), Batch(groups).best(steps)
+    assert (bound.max <= exact.max).all()
+    assert (bound.min >= exact.min).all()
+    assert (bound.stddev <= exact.stddev).all()
+    assert (bound.score <= exact.score).all()
+    assert (bound.moved <= exact.moved).all()
+    assert (bound.balance_exact | ~bound.exact).all()
+    for figure in ("min", "max", "stddev", "score"):
+        assert (getattr(bound, figure) == getattr(exact, figure))[bound.balance_exact].all()
+    assert (bound.moved == exact.moved)[bound.exact].all()
+    assert bound.exact.all() == (steps == STEPS)
