@@ -507,18 +507,18 @@ def _moves_at_least(demand: _Demand, loads: Ints) -> int:
 def _fewest_moves(demand: _Demand, loads: Ints, layer: Ints32, peaks: Ints, steps: Ints) -> tuple[int, bool]:
     """Count the moves to the best of the most even assignments; with whether that is exact or a lower bound.
 
-    Every member is to have the peak of its layer. For that each layer gets a topic more: of its partitions, which
-    stand for none, each member of the layer may get one.
+    Every member is to have the peak of its layer. For that there is a topic more: of its partitions, which stand for
+    none, each member may get one. How many of them go to a layer follows from the partitions that stay in it.
     """
     n_topics, n_members = len(demand.supply), len(loads)
     in_layer = layer[demand.topic] == layer[n_topics + demand.member]
     members = np.nonzero(layer[n_topics:] >= 0)[0].astype(np.int32)
-    nothing = layer[n_topics + members]
+    nothing = np.full(len(members), n_topics, np.int32)
     keep = np.concatenate((demand.keep[in_layer], np.zeros(len(members), np.int64)))
     net = _network(
-        n_topics + len(peaks),
+        n_topics + 1,
         n_members,
-        np.concatenate((demand.topic[in_layer], nothing + np.int32(n_topics))),
+        np.concatenate((demand.topic[in_layer], nothing)),
         np.concatenate((demand.member[in_layer], members)),
         np.concatenate((demand.supply[demand.topic[in_layer]], np.ones(len(members), np.int64))),
         keep,
@@ -528,7 +528,7 @@ def _fewest_moves(demand: _Demand, loads: Ints, layer: Ints32, peaks: Ints, step
     net.excess[:n_topics] = demand.supply
     for m in members:
         peak = peaks[layer[n_topics + m]]
-        net.excess[n_topics + layer[n_topics + m]] += peak - loads[m]
+        net.excess[n_topics] += peak - loads[m]
         net.excess[net.n_topics + m] = -peak
     for edge in range(len(keep)):
         net.excess[net.topic[edge]] -= keep[edge]
