@@ -40,6 +40,17 @@ class ConsumerWriter(IntEnum):
     """Sorted in a subscription (2.8), as first named in an assignment (3.0); sticky user data as before."""
 
 
+class StickyRules(IntEnum):
+    """How ``StickyAssignor`` takes what members say of the partitions that they owned."""
+
+    CLAIMS = 0
+    """Every member's word counts (1.0)."""
+    GENERATIONS = 1
+    """The latest generation counts (2.3)."""
+    SINCE_2_4 = 2
+    """``AbstractStickyAssignor``."""
+
+
 @dataclass(frozen=True)
 class KafkaVersion:
     """The rules of one line of Kafka releases."""
@@ -50,25 +61,51 @@ class KafkaVersion:
     static_members_first: bool
     """range and roundrobin sort static members first, by instance id (KIP-345, since 2.4)."""
     range_walk: RangeWalk
-    rack_aware_range: bool
-    """range matches the racks of members and replicas (KIP-881, since 3.5)."""
+    rack_aware: bool
+    """Assignors match the racks of members and replicas (KIP-881, since 3.5)."""
+    sticky: StickyRules
     consumer_writer: ConsumerWriter
 
 
 # Each line is proven against the released classes of that line (tests/oracle). Kafka 3.9 is the last line with
 # the Scala coordinator, then built with Scala 2.13; 4.0 brought the Java coordinator (KIP-848).
 _LINES = (
-    KafkaVersion("1.0", MapRule.SCALA_2_11, False, RangeWalk.NAMED_BY_PUT, False, ConsumerWriter.HASHED_BY_PUT),
+    KafkaVersion(
+        "1.0",
+        MapRule.SCALA_2_11,
+        static_members_first=False,
+        range_walk=RangeWalk.NAMED_BY_PUT,
+        rack_aware=False,
+        sticky=StickyRules.CLAIMS,
+        consumer_writer=ConsumerWriter.HASHED_BY_PUT,
+    ),
     KafkaVersion(
         "2.3",
         MapRule.SCALA_2_11,
-        False,
-        RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT,
-        False,
-        ConsumerWriter.HASHED_BY_COMPUTE_IF_ABSENT,
+        static_members_first=False,
+        range_walk=RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT,
+        rack_aware=False,
+        sticky=StickyRules.GENERATIONS,
+        consumer_writer=ConsumerWriter.HASHED_BY_COMPUTE_IF_ABSENT,
     ),
-    KafkaVersion("3.9", MapRule.SCALA_2_13, True, RangeWalk.KNOWN, True, ConsumerWriter.SORTED),
-    KafkaVersion("4", MapRule.JAVA, True, RangeWalk.KNOWN, True, ConsumerWriter.SORTED),
+    KafkaVersion(
+        "3.9",
+        MapRule.SCALA_2_13,
+        static_members_first=True,
+        range_walk=RangeWalk.KNOWN,
+        rack_aware=True,
+        sticky=StickyRules.SINCE_2_4,
+        consumer_writer=ConsumerWriter.SORTED,
+    ),
+    KafkaVersion(
+        "4",
+        MapRule.JAVA,
+        static_members_first=True,
+        range_walk=RangeWalk.KNOWN,
+        rack_aware=True,
+        sticky=StickyRules.SINCE_2_4,
+        consumer_writer=ConsumerWriter.SORTED,
+    ),
 )
 NEWEST = "4.3"
 _ALLOWED = "1.0, 2.3, 3.9 and 4.x, with or without a patch level"

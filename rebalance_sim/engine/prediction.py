@@ -338,15 +338,15 @@ def _balance_rows(batch: GroupBatch, strategy: str, figures: Balance, errors: In
             "moved": pa.array(figures.moved, mask=failed),
             "kept": pa.array(figures.kept, mask=failed),
             "unassigned": pa.array(figures.unassigned, mask=failed),
-            "error": _thrown(errors),
+            "error": _failed(errors),
         },
     )
     return rows if sizes.all() else rows.filter(pa.array(sizes > 0))
 
 
-def _thrown(errors: Ints32) -> pa.Array:
-    """Say what Kafka's assignor throws; null where it does not."""
-    told = pa.array([f"Kafka's assignor throws {failure.exception}" for failure in Failure])
+def _failed(errors: Ints32) -> pa.Array:
+    """Say how Kafka's assignor fails; null where it does not."""
+    told = pa.array([f"Kafka's assignor {failure.told}" for failure in Failure])
     return told.take(pa.array(errors, mask=errors == Failure.NONE))
 
 

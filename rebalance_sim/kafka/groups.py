@@ -21,24 +21,26 @@ UNKNOWN_RACK = -2
 
 
 class Failure(IntEnum):
-    """What Kafka's assignors throw."""
+    """How Kafka's assignors fail."""
 
     NONE = 0
     NULL_POINTER = 1
     ILLEGAL_STATE = 2
     NO_SUCH_ELEMENT = 3
+    NEVER_RETURNS = 4
 
     @property
-    def exception(self) -> str:
-        """The Java class."""
-        return _EXCEPTIONS[self]
+    def told(self) -> str:
+        """What the assignor does."""
+        return _TOLD[self]
 
 
-_EXCEPTIONS = {
-    Failure.NONE: "",
-    Failure.NULL_POINTER: "java.lang.NullPointerException",
-    Failure.ILLEGAL_STATE: "java.lang.IllegalStateException",
-    Failure.NO_SUCH_ELEMENT: "java.util.NoSuchElementException",
+_TOLD = {
+    Failure.NONE: "assigns",
+    Failure.NULL_POINTER: "throws NullPointerException",
+    Failure.ILLEGAL_STATE: "throws IllegalStateException",
+    Failure.NO_SUCH_ELEMENT: "throws NoSuchElementException",
+    Failure.NEVER_RETURNS: "never returns",
 }
 
 
@@ -94,7 +96,7 @@ class Outcome(NamedTuple):
 
     assignments: Assignments
     errors: Ints32
-    """What Kafka's class throws, by group, as a number of ``Failure``; the members of such a group have nothing."""
+    """How Kafka's class fails, by group, as a number of ``Failure``; the members of such a group have nothing."""
 
 
 def without_failures(groups: Groups, assignments: Assignments) -> Outcome:

@@ -63,6 +63,12 @@ def _bucket_order(hashes: Ints, keys: Ints32, size: int) -> Ints32:
 
 
 @kernel
+def topic_partition_hash(topic_hash: int, partition: int) -> int:
+    """``TopicPartition.hashCode`` as an unsigned 32-bit number."""
+    return (31 * (31 + int(partition)) + int(topic_hash)) & 0xFFFFFFFF
+
+
+@kernel
 def scala_2_11_index(h: int, bits: int) -> int:
     """Bucket among ``2 ** bits`` of Scala 2.11's ``mutable.HashMap`` (``HashTable.index`` and ``improve``).
 

@@ -24,9 +24,16 @@ from rebalance_sim.kafka.groups import (
 from rebalance_sim.kafka.optimum import STEPS, Optimum, optimum
 from rebalance_sim.kafka.strings import Ints, Ints32, Strings, java_hashes
 from rebalance_sim.versions import kafka_version
+from tests.kafka.cases import Outcome
 from tests.naive.java import java_key
 from tests.naive.model import Assignment, Cluster, Group, Joiner, Member, Partition
 
+ERRORS = {
+    Failure.NULL_POINTER: "NullPointerException",
+    Failure.ILLEGAL_STATE: "IllegalStateException",
+    Failure.NO_SUCH_ELEMENT: "NoSuchElementException",
+    Failure.NEVER_RETURNS: "TimeoutException",
+}
 TopicKey = tuple[int, str]
 """A topic is known by its cluster (the object's id) and its name."""
 
@@ -136,14 +143,14 @@ class Batch:
     def assign(self, version: str, strategy: str) -> list[Assignment]:
         """Run an assignor that throws nothing over all groups."""
         answers = self.answers(version, strategy)
-        assert not any(isinstance(answer, Failure) for answer in answers)
+        assert not any(isinstance(answer, str) for answer in answers)
         return cast(list[Assignment], answers)
 
-    def answers(self, version: str, strategy: str) -> list[Assignment | Failure]:
-        """Run an assignor over all groups: an assignment, or what Kafka throws."""
+    def answers(self, version: str, strategy: str) -> list[Outcome]:
+        """Run an assignor over all groups: an assignment, or the error that the oracle tells."""
         outcome = ASSIGNORS[strategy].assign(self.arrays, self.topics, kafka_version(version))
         lists = self.lists(outcome.assignments)
-        return [Failure(error) if error else given for given, error in zip(lists, outcome.errors, strict=True)]
+        return [ERRORS[error] if error else given for given, error in zip(lists, outcome.errors, strict=True)]
 
     def measure(self, assignments: Sequence[Assignment]) -> Balance:
         """Balance figures of all groups; what members owned is in the groups."""
@@ -159,7 +166,9 @@ class Batch:
 
     def best(self, steps: int = STEPS) -> Optimum:
         """What no assignment of each group surpasses; what members owned is in the groups."""
-        return optimum(self.arrays.members, self.topics, self._by_topic(), self.arrays.owned, self.arrays.generations, steps)
+        return optimum(
+            self.arrays.members, self.topics, self._by_topic(), self.arrays.owned, self.arrays.generations, steps
+        )
 
     def lists(self, assignments: Assignments) -> list[Assignment]:
         """Read assignments back, a dict a group."""

@@ -58,7 +58,7 @@ def random_batch() -> Batch:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_range(version: str) -> None:
     batch = random_batch()
-    rack_aware = kafka_version(version).rack_aware_range
+    rack_aware = kafka_version(version).rack_aware
     for group, assignment in zip(batch.groups, batch.assign(version, "range"), strict=True):
         check_range(version, group, assignment, rack_aware and bool(group.cluster.racks))
 

@@ -4,9 +4,12 @@ from functools import cache
 
 import pytest
 
+from tests.kafka.batches import Batch
 from tests.kafka.cases import STICKY_TWINS, Outcome, golden, group_of, outcome_of, twins_outcome
+from tests.kafka.examples import scaled
 from tests.kafka.invariants import check_sticky, next_rebalance, sticky_quirks
 from tests.naive.model import Assignment, Cluster, Group, Member, Partition
+from tests.oracle.random_cases import sticky_cases
 
 CASES = 1801
 ENDLESS = "TimeoutException"
@@ -40,6 +43,21 @@ def test_twins(strategy: str, version: str) -> None:
     assert len(answers) == CASES
     assert answers[-1] == ENDLESS
     assert [pair for pair in zip(answers, ours, strict=True) if pair[0] != pair[1]] == []
+
+
+@every_rule
+def test_kernels(strategy: str, version: str) -> None:
+    ours = Batch(groups()).answers(version, strategy)
+    answers = kafkas_answers(strategy, version)
+    assert [pair for pair in zip(answers, ours, strict=True) if pair[0] != pair[1]] == []
+
+
+@every_rule
+def test_kernels_and_twins(strategy: str, version: str) -> None:
+    others = [group_of(case) for case in sticky_cases(31, scaled(600))]
+    ours = Batch(others).answers(version, strategy)
+    twins = [twins_outcome(strategy, version, group) for group in others]
+    assert [pair for pair in zip(twins, ours, strict=True) if pair[0] != pair[1]] == []
 
 
 @pytest.mark.parametrize(

@@ -49,10 +49,12 @@ def test_assignments(version: str, strategy: str, seed: int) -> None:
     assert different == [], f"seed {seed}"
 
 
-def test_sticky_twins(version: str, seed: int) -> None:
+def test_sticky(version: str, seed: int) -> None:
     cases = list(sticky_cases(seed, CASES))
     for strategy in [name for name, of_version in STICKY_TWINS if of_version == version]:
-        ours = [twins_outcome(strategy, version, group_of(case)) for case in cases]
-        theirs = map(outcome_of, answers(version, (case | {"rule": strategy} for case in cases)))
-        different = [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]]
-        assert different == [], f"{strategy}, seed {seed}"
+        groups = [group_of(case) for case in cases]
+        theirs = [outcome_of(answer) for answer in answers(version, (case | {"rule": strategy} for case in cases))]
+        ours = Batch(groups).answers(version, strategy)
+        assert [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
+        twins = [twins_outcome(strategy, version, group) for group in groups]
+        assert [trio for trio in zip(cases, theirs, twins, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rebalance_sim.kafka.assignors import range, roundrobin
+from rebalance_sim.kafka.assignors import cooperative_sticky, range, roundrobin, sticky
 from rebalance_sim.kafka.groups import Groups, Outcome, Topics
 from rebalance_sim.versions import KafkaVersion
 
@@ -18,4 +18,9 @@ class Assignor:
     """Whether the answer depends on what the members own."""
 
 
-ASSIGNORS = {"range": Assignor(range.assign), "roundrobin": Assignor(roundrobin.assign)}
+ASSIGNORS = {
+    "range": Assignor(range.assign),
+    "roundrobin": Assignor(roundrobin.assign),
+    "sticky": Assignor(sticky.assign, remembers=True),
+    "cooperative-sticky": Assignor(cooperative_sticky.assign, remembers=True),
+}

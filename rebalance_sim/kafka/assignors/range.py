@@ -43,7 +43,7 @@ def assign(groups: Groups, topics: Topics, version: KafkaVersion) -> Outcome:
         len(topics.partitions),
         count_repeats=not version.static_members_first,
     )
-    if version.rack_aware_range and (groups.member_racks != NO_RACK).any() and len(topics.rack_offsets) > 1:
+    if version.rack_aware and (groups.member_racks != NO_RACK).any() and len(topics.rack_offsets) > 1:
         return without_failures(groups, _assign_with_racks(groups, topics, by_topic))
     walk = int(version.range_walk)
     return without_failures(groups, _assign(groups.members, len(groups.member_hashes), topics, by_topic, walk))
