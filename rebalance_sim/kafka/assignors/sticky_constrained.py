@@ -180,7 +180,7 @@ def _add(added: Added, owned: Owned, kept: _Kept, place: int, partition: int, me
     added.partitions[place] = partition
     added.members[place] = member
     giver = kept.released[partition]
-    added.transferred[place] = giver not in (_NOBODY, member) or owned.claimed_twice[partition]
+    added.transferred[place] = (giver >= 0 and giver != member) or owned.claimed_twice[partition]
     kept.counts[member] += 1
     return int(kept.counts[member])
 
