@@ -1,5 +1,14 @@
 """Kafka's own classes as an oracle for the rules of this project; see README.md."""
 
-from tests.oracle.oracle import VERSIONS, JsonObject, OracleUnavailable, answers, bench, build, measure
+from tests.oracle.oracle import (
+    SERVER_VERSIONS,
+    VERSIONS,
+    JsonObject,
+    OracleUnavailable,
+    answers,
+    bench,
+    build,
+    measure,
+)
 
-__all__ = ["VERSIONS", "JsonObject", "OracleUnavailable", "answers", "bench", "build", "measure"]
+__all__ = ["SERVER_VERSIONS", "VERSIONS", "JsonObject", "OracleUnavailable", "answers", "bench", "build", "measure"]

@@ -9,14 +9,16 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.oracle.oracle import VERSIONS, JsonObject, answers
+from tests.oracle.oracle import SERVER_VERSIONS, VERSIONS, JsonObject, answers
 from tests.oracle.protocol_cases import read_cases, write_cases
 from tests.oracle.random_cases import assignor_cases, election_cases, endless_case, sticky_cases
+from tests.oracle.server_cases import SERVER_RULES, server_cases
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
 ELECTION_SEED, ELECTION_COUNT = 20, 2000
 ASSIGNOR_SEED, ASSIGNOR_COUNT = 21, 1500
+SERVER_SEED, SERVER_COUNT = 22, 1200
 ASSIGNORS = ("range", "roundrobin")
 STICKY_SEED, STICKY_COUNT = 22, 1800
 STICKY_ASSIGNORS = {"sticky": VERSIONS, "cooperative-sticky": ("3.9", "4.3")}
@@ -31,8 +33,10 @@ def main() -> None:
     assignments = list(assignor_cases(ASSIGNOR_SEED, ASSIGNOR_COUNT))
     sticky = [*sticky_cases(STICKY_SEED, STICKY_COUNT), endless_case()]
     _write("cases-election", elections)
+    on_servers = list(server_cases(SERVER_SEED, SERVER_COUNT))
     _write("cases-assignors", assignments)
     _write("cases-sticky", sticky)
+    _write("cases-server", on_servers)
     for version in VERSIONS:
         _write(f"election-{version}", answers(version, elections))
         for rule in ASSIGNORS:
@@ -40,6 +44,9 @@ def main() -> None:
     for rule, versions in STICKY_ASSIGNORS.items():
         for version in versions:
             _write(f"{rule}-{version}", answers(version, ({**case, "rule": rule} for case in sticky)))
+    for version in SERVER_VERSIONS:
+        for rule in SERVER_RULES:
+            _write(f"{rule}-{version}", answers(version, ({**case, "rule": rule} for case in on_servers)))
     write_protocol_bytes()
 
 

@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import IO, Any
 
 VERSIONS = ("1.0", "2.3", "3.9", "4.3")
+SERVER_VERSIONS = ("4.0", "4.3")
+"""Releases that stand for the rules of the server-side assignors: 4.0.0, and 4.0.1 and later."""
+_MODULES = ("1.0", "2.3", "3.9", "4.0", "4.3")
 
 JsonObject = dict[str, Any]
 
@@ -121,8 +124,8 @@ def _converse(version: str, arguments: Sequence[str], feed: _Feed) -> list[JsonO
 
 
 def _module(version: str) -> Path:
-    if version not in VERSIONS:
-        raise ValueError(f"no oracle for Kafka {version}; there are {', '.join(VERSIONS)}")
+    if version not in _MODULES:
+        raise ValueError(f"no oracle for Kafka {version}; there are {', '.join(_MODULES)}")
     return _HERE / f"kafka-{version}"
 
 
@@ -139,7 +142,7 @@ def _is_built_from(fingerprint: str) -> bool:
     if not _STAMP.exists() or _STAMP.read_text() != fingerprint:
         return False
     # The jars lie in Maven's own repository, which may have been emptied since.
-    return all(_jars(v) and all(Path(jar).exists() for jar in _jars(v)) for v in VERSIONS)
+    return all(_jars(v) and all(Path(jar).exists() for jar in _jars(v)) for v in _MODULES)
 
 
 def _fingerprint() -> str:

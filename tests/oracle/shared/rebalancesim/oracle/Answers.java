@@ -64,11 +64,16 @@ final class Answers {
     }
 
     private static Map<String, Object> assignment(Case question) throws Exception {
-        AssignorCall call = AssignorCall.prepare(question.rule(), question);
         Map<String, Object> answer = new LinkedHashMap<>();
         answer.put("rule", question.rule());
         answer.put("kafka", Release.VERSION);
-        answer.put("assignment", AssignorCall.partitions(TimeLimit.within(call::run)));
+        if (question.isServerSide()) {
+            ServerAssignorCall call = ServerAssignorCall.prepare(question.rule(), question);
+            answer.put("assignment", call.partitions(call.run()));
+        } else {
+            AssignorCall call = AssignorCall.prepare(question.rule(), question);
+            answer.put("assignment", AssignorCall.partitions(TimeLimit.within(call::run)));
+        }
         return answer;
     }
 

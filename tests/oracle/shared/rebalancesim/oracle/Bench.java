@@ -108,7 +108,9 @@ final class Bench {
         return switch (rule) {
             case "election" -> election(question);
             case "election_with_join" -> electionWithJoin(question);
-            default -> assignor(rule, question);
+            default -> Case.isServerSide(rule)
+                    ? ServerAssignorCall.prepare(rule, question)::run
+                    : assignor(rule, question);
         };
     }
 

@@ -11,10 +11,20 @@ record Case(
         List<Member> members,
         List<String> remove,
         Map<String, Integer> topics,
+        Map<String, String> topicIds,
         Map<String, List<List<String>>> racks,
         String groupId,
         int offsetsPartitions,
         String bytes) {
+
+    /** Whether the coordinator assigns, and not a client. */
+    static boolean isServerSide(String rule) {
+        return rule.startsWith("server-");
+    }
+
+    boolean isServerSide() {
+        return isServerSide(rule);
+    }
 
     List<String> removals() {
         return remove == null ? List.of() : remove;

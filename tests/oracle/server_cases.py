@@ -1,0 +1,99 @@
+"""
+Random cases for the server-side assignors (KIP-848): topics have ids, members own what the coordinator gave them last.
+
+As for the other assignors, at most eight keys of a case share a bucket of a hash map. No set of topics or of names that
+is copied has 12, 24, ... elements, for which Java 19 and later make another table than the Java before.
+"""
+
+import base64
+import random
+from collections.abc import Iterator
+
+from tests.oracle.random_cases import JsonObject, assignor_case
+
+SERVER_RULES = ("server-range", "server-uniform")
+
+
+def server_cases(seed: int, count: int) -> Iterator[JsonObject]:
+    """Cases without a "rule": each is good for every server-side assignor."""
+    rng = random.Random(seed)
+    return (server_case(rng, f"s{seed}-{i}") for i in range(count))
+
+
+def server_case(rng: random.Random, case_id: str) -> JsonObject:
+    case = assignor_case(rng, case_id)
+    case.pop("racks", None)
+    members: list[JsonObject] = case["members"]
+    topics: dict[str, int] = case["topics"]
+    if rng.random() < 0.12:
+        _name_many_topics(rng, members, topics)
+    if topics and rng.random() < 0.15:
+        topics[rng.choice(list(topics))] = rng.randint(30, 60)
+    for member in members:
+        member["owned"] = []
+        member["generation"] = -1
+        member["rack"] = None
+    if rng.random() < 0.75:
+        _assign_before(rng, members, topics)
+    names = [*topics, *dict.fromkeys(topic for member in members for topic, _ in member["owned"])]
+    case["topic_ids"] = dict(zip(dict.fromkeys(names), _topic_ids(rng, len(names)), strict=False))
+    return case
+
+
+def _name_many_topics(rng: random.Random, members: list[JsonObject], topics: dict[str, int]) -> None:
+    """Makes the maps of topics grow past their first size."""
+    more = {f"more-{i}": rng.randint(1, 3) for i in range(rng.randint(14, 21) - len(topics))}
+    topics.update(more)
+    for member in members:
+        member["topics"] += rng.sample(list(more), len(more))
+
+
+def _assign_before(rng: random.Random, members: list[JsonObject], topics: dict[str, int]) -> None:
+    """A target assignment of the past: of other members, other subscriptions, fewer partitions, or another assignor."""
+    holders = rng.sample(members, rng.randint(1, len(members)))
+    weights = [rng.choice((1, 1, 1, 3, 10)) for _ in holders]
+    in_blocks = rng.random() < 0.5
+    given = rng.choice((1.0, 1.0, 0.8, 0.4))
+    everything = [[topic, p] for topic, count in topics.items() for p in range(count)]
+    if rng.random() < 0.15:
+        everything += [["deleted-topic", p] for p in range(rng.randint(1, 3))]
+    if rng.random() < 0.03:
+        everything += [[topic, count + 1] for topic, count in topics.items()]
+    if rng.random() < 0.4:
+        rng.shuffle(everything)
+    twice = 0.05 if rng.random() < 0.05 else 0.0
+    if in_blocks:
+        everything.sort()
+        takers = sorted(rng.choices(range(len(holders)), weights, k=len(everything)))
+    else:
+        takers = rng.choices(range(len(holders)), weights, k=len(everything))
+    for partition, taker in zip(everything, takers, strict=True):
+        if rng.random() < given:
+            holders[taker]["owned"].append(partition)
+            if rng.random() < twice:
+                rng.choice(members)["owned"].append(partition)
+
+
+def _topic_ids(rng: random.Random, count: int) -> list[str]:
+    """Random ids as Kafka makes them; some of the same hash code, or the same upper half."""
+    kind = rng.choices(("random", "one hash", "one upper half"), weights=(80, 12, 8))[0]
+    upper = rng.getrandbits(64)
+    alike = rng.getrandbits(31)
+    halves: dict[tuple[int, int], None] = {}
+    while len(halves) < count:
+        high, low = rng.getrandbits(64), rng.getrandbits(64)
+        if kind == "one hash" and len(halves) < 8:
+            low = high ^ alike
+        elif kind == "one hash" and _bucket(high, low) == _bucket(alike, 0):
+            continue
+        elif kind == "one upper half":
+            high = upper
+        halves[high, low] = None
+    return [base64.urlsafe_b64encode(high.to_bytes(8) + low.to_bytes(8)).decode().rstrip("=") for high, low in halves]
+
+
+def _bucket(high: int, low: int) -> int:
+    """The bucket of an id in a table of 16; ids apart here stay apart in every larger table."""
+    halves = high ^ low
+    value = (halves >> 32 ^ halves) & 0xFFFFFFFF
+    return (value ^ value >> 16) & 15
