@@ -45,6 +45,8 @@ class Cluster:
     partitions: dict[str, int]
     racks: dict[str, list[list[str]]] = field(default_factory=dict)
     """Racks of the replicas of each partition, of the topics where they are known."""
+    ids: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Most and least significant bits of the topics' Uuids, as unsigned numbers."""
 
 
 @dataclass(frozen=True)
