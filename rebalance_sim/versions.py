@@ -65,10 +65,20 @@ class KafkaVersion:
     """Assignors match the racks of members and replicas (KIP-881, since 3.5)."""
     sticky: StickyRules
     consumer_writer: ConsumerWriter
+    assignors: tuple[str, ...]
+    """Assignors that it has: those of its consumers, and of its coordinator."""
+    uniform_keeps_extra_partitions: bool = False
+    """server-uniform leaves one partition more to members that own it already (since 4.0.1)."""
 
+
+SERVER_SIDE = ("server-range", "server-uniform")
+"""Assignors of the coordinator (KIP-848, for production since 4.0); no member offers them, so no group elects them."""
+_EAGER = ("range", "roundrobin", "sticky")
+_CLIENT_SIDE = (*_EAGER, "cooperative-sticky")  # Since 2.4.
 
 # Each line is proven against the released classes of that line (tests/oracle). Kafka 3.9 is the last line with
-# the Scala coordinator, then built with Scala 2.13; 4.0 brought the Java coordinator (KIP-848).
+# the Scala coordinator, then built with Scala 2.13; 4.0 brought the Java coordinator (KIP-848). The first line that
+# fits counts.
 _LINES = (
     KafkaVersion(
         "1.0",
@@ -78,6 +88,7 @@ _LINES = (
         rack_aware=False,
         sticky=StickyRules.CLAIMS,
         consumer_writer=ConsumerWriter.HASHED_BY_PUT,
+        assignors=_EAGER,
     ),
     KafkaVersion(
         "2.3",
@@ -87,6 +98,7 @@ _LINES = (
         rack_aware=False,
         sticky=StickyRules.GENERATIONS,
         consumer_writer=ConsumerWriter.HASHED_BY_COMPUTE_IF_ABSENT,
+        assignors=_EAGER,
     ),
     KafkaVersion(
         "3.9",
@@ -96,6 +108,17 @@ _LINES = (
         rack_aware=True,
         sticky=StickyRules.SINCE_2_4,
         consumer_writer=ConsumerWriter.SORTED,
+        assignors=_CLIENT_SIDE,
+    ),
+    KafkaVersion(
+        "4.0.0",
+        MapRule.JAVA,
+        static_members_first=True,
+        range_walk=RangeWalk.KNOWN,
+        rack_aware=True,
+        sticky=StickyRules.SINCE_2_4,
+        consumer_writer=ConsumerWriter.SORTED,
+        assignors=(*_CLIENT_SIDE, *SERVER_SIDE),
     ),
     KafkaVersion(
         "4",
@@ -105,6 +128,8 @@ _LINES = (
         rack_aware=True,
         sticky=StickyRules.SINCE_2_4,
         consumer_writer=ConsumerWriter.SORTED,
+        assignors=(*_CLIENT_SIDE, *SERVER_SIDE),
+        uniform_keeps_extra_partitions=True,
     ),
 )
 NEWEST = "4.3"
@@ -112,7 +137,7 @@ _ALLOWED = "1.0, 2.3, 3.9 and 4.x, with or without a patch level"
 
 
 def kafka_version(name: str) -> KafkaVersion:
-    """Find the rules of a Kafka version, given as ``4.3`` or ``4.3.1``.
+    """Find the rules of a Kafka version, given as ``4.3`` or ``4.3.1``; without a patch level it is the first one.
 
     >>> kafka_version("2.3.1").coordinator_map.name
     'SCALA_2_11'
@@ -123,7 +148,8 @@ def kafka_version(name: str) -> KafkaVersion:
 without a patch level
     """
     if re.fullmatch(r"\d+(\.\d+){1,2}", name):
+        released = name if name.count(".") == 2 else f"{name}.0"
         for line in _LINES:
-            if f"{name}.".startswith(f"{line.name}."):
+            if f"{released}.".startswith(f"{line.name}."):
                 return line
     raise UserError(f"kafka version {name!r} is not known; allowed: {_ALLOWED}")

@@ -28,6 +28,8 @@ class Failure(IntEnum):
     ILLEGAL_STATE = 2
     NO_SUCH_ELEMENT = 3
     NEVER_RETURNS = 4
+    ARRAY_INDEX = 5
+    PARTITION_ASSIGNOR = 6
 
     @property
     def told(self) -> str:
@@ -41,6 +43,8 @@ _TOLD = {
     Failure.ILLEGAL_STATE: "throws IllegalStateException",
     Failure.NO_SUCH_ELEMENT: "throws NoSuchElementException",
     Failure.NEVER_RETURNS: "never returns",
+    Failure.ARRAY_INDEX: "throws ArrayIndexOutOfBoundsException",
+    Failure.PARTITION_ASSIGNOR: "throws PartitionAssignorException",
 }
 
 
@@ -58,6 +62,8 @@ class Topics(NamedTuple):
     rack_offsets: Ints32
     racks: Ints32
     """Racks of the replicas, as indices."""
+    ids: Ints
+    """Uuids, of shape (topics, 2): most and least significant bits; 0 where no assignor asks for them."""
 
 
 class Assignments(NamedTuple):

@@ -45,6 +45,18 @@ def java_compute_if_absent_order(hashes: Ints, keys: Ints32, last_call_inserts: 
 
 
 @kernel
+def java_copy_size(count: int) -> int:
+    """Return the buckets of a ``java.util.HashSet`` that is made from a collection of ``count`` keys.
+
+    As Java does up to 18. Since 19 the table is half as large for 12, 24, 48 and so on keys.
+    """
+    size = 16
+    while size < 4 * count // 3 + 1:
+        size *= 2
+    return size
+
+
+@kernel
 def _bucket_order(hashes: Ints, keys: Ints32, size: int) -> Ints32:
     """Sort stably by bucket ``(h ^ h >>> 16) & (size - 1)``, by counting."""
     starts = np.zeros(size + 1, np.int32)
@@ -66,6 +78,11 @@ def _bucket_order(hashes: Ints, keys: Ints32, size: int) -> Ints32:
 def topic_partition_hash(topic_hash: int, partition: int) -> int:
     """``TopicPartition.hashCode`` as an unsigned 32-bit number."""
     return (31 * (31 + int(partition)) + int(topic_hash)) & 0xFFFFFFFF
+
+
+@kernel
+def _signed(h: int) -> int:
+    return h - 0x100000000 if h >= 0x80000000 else h
 
 
 @kernel
@@ -119,11 +136,6 @@ def scala_2_11_order(hashes: Ints, keys: Ints32) -> Ints32:
 
 
 @kernel
-def _signed(h: int) -> int:
-    return h - 0x100000000 if h >= 0x80000000 else h
-
-
-@kernel
 def scala_2_13_order(hashes: Ints, keys: Ints32) -> Ints32:
     """Scala 2.13's ``mutable.HashMap``: buckets ascending, in a bucket by improved hash (signed), then as inserted.
 
@@ -147,6 +159,36 @@ def scala_2_13_order(hashes: Ints, keys: Ints32) -> Ints32:
             place -= 1
         order[place] = moving
     return order
+
+
+@kernel
+def timeline_order(hashes: Ints, keys: Ints32) -> Ints32:
+    """Kafka's ``TimelineHashMap`` (``BaseHashTable``), in which the coordinator of Kafka 4.x keeps a group's members.
+
+    The highest bits of the hash times a constant choose the slot; slots ascending, in a slot the last put first. A
+    table begins with 2 slots and doubles, when a key is put, at a load of 4/3. Here every key is put twice, as the
+    coordinator does with a member that joins; so the size counts one more.
+    """
+    bits = 1
+    while 3 * (len(keys) + 1) > 4 << bits and len(keys) > 0:
+        bits += 1
+    starts = np.zeros((1 << bits) + 1, np.int32)
+    for key in keys:
+        starts[_timeline_slot(hashes[key], bits) + 1] += 1
+    for slot in range(1 << bits):
+        starts[slot + 1] += starts[slot]
+    order = np.empty(len(keys), np.int32)
+    for k in range(len(keys) - 1, -1, -1):
+        slot = _timeline_slot(hashes[keys[k]], bits)
+        order[starts[slot]] = keys[k]
+        starts[slot] += 1
+    return order
+
+
+@kernel
+def _timeline_slot(h: int, bits: int) -> int:
+    """Slot among ``2 ** bits``: the highest of the lowest 64 bits of the product."""
+    return (int(_signed(int(h))) * -7046029254386353131 >> (64 - bits)) & ((1 << bits) - 1)
 
 
 @kernel

@@ -33,6 +33,8 @@ ERRORS = {
     Failure.ILLEGAL_STATE: "IllegalStateException",
     Failure.NO_SUCH_ELEMENT: "NoSuchElementException",
     Failure.NEVER_RETURNS: "TimeoutException",
+    Failure.ARRAY_INDEX: "ArrayIndexOutOfBoundsException",
+    Failure.PARTITION_ASSIGNOR: "PartitionAssignorException",
 }
 TopicKey = tuple[int, str]
 """A topic is known by its cluster (the object's id) and its name."""
@@ -206,6 +208,9 @@ class Batch:
             offsets(len(partitions) for partitions in racks),
             offsets(len(names) for names in replicas),
             ints(self._racks[name] for names in replicas for name in names),
+            np.array([cluster.ids.get(topic, (0, 0)) for cluster, topic in known], np.uint64)
+            .astype(np.int64)
+            .reshape(len(known), 2),
         )
 
     def _lay_out_groups(self) -> Groups:

@@ -1,5 +1,6 @@
 """Cases and answers of the golden vectors, as the twins' dataclasses."""
 
+import base64
 import gzip
 import json
 from collections.abc import Callable
@@ -44,7 +45,8 @@ def group_of(case: JsonObject) -> Group:
         topic: [[rack for rack in replicas if rack is not None] for replicas in partitions]
         for topic, partitions in case.get("racks", {}).items()
     }
-    return Group(tuple(map(_member_of, case["members"])), Cluster(case["topics"], racks))
+    ids = {topic: _uuid(text) for topic, text in case.get("topic_ids", {}).items()}
+    return Group(tuple(map(_member_of, case["members"])), Cluster(case["topics"], racks, ids))
 
 
 def assignment_of(answer: JsonObject) -> Assignment:
@@ -65,6 +67,12 @@ def twins_outcome(strategy: str, version: str, group: Group) -> Outcome:
         return STICKY_TWINS[strategy, version](version, group)
     except JavaError as error:
         return str(error)
+
+
+def _uuid(text: str) -> tuple[int, int]:
+    """The halves of a Uuid as Kafka prints it."""
+    decoded = base64.urlsafe_b64decode(text + "==")
+    return int.from_bytes(decoded[:8]), int.from_bytes(decoded[8:])
 
 
 def _member_of(member: JsonObject) -> Member:

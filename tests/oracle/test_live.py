@@ -7,10 +7,12 @@ import pytest
 from tests.kafka.batches import Batch, elect_all
 from tests.kafka.cases import STICKY_TWINS, assignment_of, group_of, joiners_of, outcome_of, twins_outcome
 from tests.oracle import OracleUnavailable, answers, build
-from tests.oracle.oracle import VERSIONS
+from tests.oracle.oracle import SERVER_VERSIONS, VERSIONS
 from tests.oracle.random_cases import assignor_cases, election_cases, sticky_cases
+from tests.oracle.server_cases import SERVER_RULES, server_cases
 
-pytestmark = [pytest.mark.oracle, pytest.mark.parametrize("version", VERSIONS)]
+pytestmark = pytest.mark.oracle
+every_version = pytest.mark.parametrize("version", VERSIONS)
 
 CASES = 3000
 
@@ -29,6 +31,7 @@ def seed() -> int:
     return random.SystemRandom().getrandbits(32)
 
 
+@every_version
 def test_elections(version: str, seed: int) -> None:
     cases = list(election_cases(seed, CASES))
     ours = elect_all(version, [joiners_of(case) for case in cases])
@@ -40,6 +43,7 @@ def test_elections(version: str, seed: int) -> None:
     assert different == [], f"seed {seed}"
 
 
+@every_version
 @pytest.mark.parametrize("strategy", ["range", "roundrobin"])
 def test_assignments(version: str, strategy: str, seed: int) -> None:
     cases = [case | {"rule": strategy} for case in assignor_cases(seed, CASES)]
@@ -49,6 +53,7 @@ def test_assignments(version: str, strategy: str, seed: int) -> None:
     assert different == [], f"seed {seed}"
 
 
+@every_version
 def test_sticky(version: str, seed: int) -> None:
     cases = list(sticky_cases(seed, CASES))
     for strategy in [name for name, of_version in STICKY_TWINS if of_version == version]:
@@ -58,3 +63,13 @@ def test_sticky(version: str, seed: int) -> None:
         assert [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
         twins = [twins_outcome(strategy, version, group) for group in groups]
         assert [trio for trio in zip(cases, theirs, twins, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
+
+
+@pytest.mark.parametrize("version", SERVER_VERSIONS)
+@pytest.mark.parametrize("strategy", SERVER_RULES)
+def test_server_assignments(version: str, strategy: str, seed: int) -> None:
+    cases = [case | {"rule": strategy} for case in server_cases(seed, CASES)]
+    ours = Batch([group_of(case) for case in cases]).answers(version, strategy)
+    theirs = [outcome_of(answer) for answer in answers(version, cases)]
+    different = [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]]
+    assert different == [], f"seed {seed}"
