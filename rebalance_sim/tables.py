@@ -66,7 +66,11 @@ TOPICS = Table(
         _CLUSTER,
         Column("topic", STRING, "name", required=True),
         Column("partitions", INT, f"number of partitions, 0 to {MAX_PARTITIONS:,}", required=True),
-        Column("topic_id", STRING, "Uuid, as Kafka prints it (base64url)"),
+        Column(
+            "topic_id",
+            STRING,
+            "Uuid, as Kafka prints it (base64url); null or zero: MurmurHash3 of the name, for server-uniform",
+        ),
         Column("unavailable", ArrayType(INT), "partitions without a leader"),
         Column("racks", ArrayType(STRINGS), "racks of the replicas, a list for each partition"),
     ),
@@ -146,7 +150,9 @@ ASSIGNMENTS = Table(
         _GROUP,
         Column("strategy", STRING, "assignor"),
         Column("member_id", STRING, "member"),
-        Column("partitions", TOPIC_PARTITIONS, "partitions, in the order in which Kafka returns them"),
+        Column(
+            "partitions", TOPIC_PARTITIONS, "partitions, in the order in which Kafka returns them; server-*: sorted"
+        ),
     ),
 )
 

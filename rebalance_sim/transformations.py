@@ -10,11 +10,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.inputs import fit, fit_topics, rejected, union, usable
-from rebalance_sim.engine.prediction import ELECTED, OFFSETS_PARTITIONS, Prediction, outcome
+from rebalance_sim.engine.prediction import ELECTED, OFFSETS_PARTITIONS, Prediction, asks_topic_ids, outcome
 from rebalance_sim.engine.subscriptions import read_subscriptions
 from rebalance_sim.engine.topic_metadata import TopicMetadata
-from rebalance_sim.errors import check_choice
-from rebalance_sim.kafka.assignors import ASSIGNORS
+from rebalance_sim.kafka.assignors import check_strategy
 from rebalance_sim.tables import ASSIGNMENTS, BALANCE, ELECTIONS, MEMBERS, REJECTS, TOPICS
 from rebalance_sim.versions import NEWEST
 from rebalance_sim.versions import kafka_version as rules_of
@@ -80,7 +79,7 @@ def rejects(topics: DataFrame, kafka_version: str = NEWEST) -> Transformation:
     def transform(members: DataFrame) -> DataFrame:
         fitted = fit(members, MEMBERS)
         outputs = (ASSIGNMENTS.name, REJECTS.name)
-        predict = Prediction(outputs, rules_of(kafka_version), (ELECTED,), TopicMetadata.of(usable(checked)))
+        predict = Prediction(outputs, rules_of(kafka_version), (ELECTED,), TopicMetadata.of(usable(checked), ids=False))
         from_groups = predict(usable(fitted)).transform(outcome(REJECTS.name))
         return union([rejected(checked, TOPICS), rejected(fitted, MEMBERS), from_groups])
 
@@ -125,7 +124,8 @@ def partitions_long(assignments: DataFrame) -> DataFrame:
 
 
 def _predict(output: str, strategy: str, topics: DataFrame, kafka_version: str) -> Transformation:
-    check_choice("strategy", strategy, [*ASSIGNORS, ELECTED])
-    metadata = TopicMetadata.of(usable(fit_topics(topics)))
-    predict = Prediction((output,), rules_of(kafka_version), (strategy,), metadata)
+    version = rules_of(kafka_version)
+    check_strategy("strategy", strategy, version, [ELECTED])
+    metadata = TopicMetadata.of(usable(fit_topics(topics)), asks_topic_ids((strategy,)))
+    predict = Prediction((output,), version, (strategy,), metadata)
     return lambda members: predict(usable(fit(members, MEMBERS)))

@@ -101,6 +101,10 @@ def test_bad_input_may_stop_a_run(given: list[str], tmp_path: Path, capsys: pyte
 MISTAKES = [
     (["--kafka-version", "0.8"], "kafka version '0.8' is not known; allowed: 1.0, 2.3, 3.9 and 4.x"),
     (["--strategy", "rnage"], "--strategy: 'rnage' is not known (did you mean 'range'?); allowed: "),
+    (
+        ["--strategy", "server-uniform", "--kafka-version", "2.3"],
+        "--strategy: Kafka 2.3 has no 'server-uniform'; allowed: range, roundrobin, ",
+    ),
     (["--strategy", "elected,range"], "--strategy: 'elected' is not known; allowed: range, roundrobin"),
     (["--format", "nonsense"], "topics: cannot read "),
     (["--offsets-partitions", "0"], "--offsets-partitions: 0 is not allowed; allowed: 1 and more"),

@@ -20,13 +20,12 @@ from rebalance_sim.commands.summary import (
     summarise_run,
 )
 from rebalance_sim.engine.inputs import fit, fit_topics, read, rejected, union, usable
-from rebalance_sim.engine.prediction import ELECTED, Prediction, outcome
+from rebalance_sim.engine.prediction import ELECTED, Prediction, asks_topic_ids, outcome
 from rebalance_sim.engine.runs import earlier_assumptions
 from rebalance_sim.engine.topic_metadata import TopicMetadata
-from rebalance_sim.errors import check_choice
-from rebalance_sim.kafka.assignors import ASSIGNORS
+from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of, check_strategy
 from rebalance_sim.tables import ASSIGNMENTS, BALANCE, ELECTIONS, MEMBERS, REJECTS, TOPICS
-from rebalance_sim.versions import kafka_version
+from rebalance_sim.versions import KafkaVersion, kafka_version
 
 ALL = "all"
 
@@ -39,25 +38,28 @@ def add_options(parser: ArgumentParser) -> None:
         "--strategy",
         default=ELECTED,
         metavar="NAME,...",
-        help=f"{ELECTED} (each group's own, the default), {ALL}, or some of: {', '.join(ASSIGNORS)}",
+        help=f"{ELECTED} (each group's own, the default), {ALL} that the version has, or some of: "
+        f"{', '.join(ASSIGNORS)}",
     )
     add_election_options(parser)
     add_output_options(parser)
 
 
-def strategies(asked: str) -> tuple[str, ...]:
+def strategies(asked: str, version: KafkaVersion) -> tuple[str, ...]:
     """Read the option.
 
-    >>> strategies("roundrobin,range")
+    >>> strategies("roundrobin,range", kafka_version("4.3"))
     ('roundrobin', 'range')
     """
+    known = assignors_of(version)
     if asked == ALL:
-        return tuple(ASSIGNORS)
+        return known
     if asked == ELECTED:
         return (ELECTED,)
     names = tuple(dict.fromkeys(name.strip() for name in asked.split(",")))
+    others = [ELECTED, ALL] if len(names) == 1 else []
     for name in names:
-        check_choice("--strategy", name, [*ASSIGNORS, ELECTED, ALL] if len(names) == 1 else list(ASSIGNORS))
+        check_strategy("--strategy", name, version, others)
     return names
 
 
@@ -65,14 +67,14 @@ def run(spark: SparkSession, options: Namespace) -> None:
     """Read topics and members, elect where asked, assign, write assignments, balance and rejects."""
     version = kafka_version(options.kafka_version)
     check_at_least("--offsets-partitions", options.offsets_partitions, 1)
-    wanted = strategies(options.strategy)
+    wanted = strategies(options.strategy, version)
     run = begin_run(spark, "assign", options)
     given_topics = read(spark, TOPICS, options.topics, options.format)
     given_members = read(spark, MEMBERS, options.members, options.format)
     topics, members = fit_topics(given_topics), fit(given_members, MEMBERS)
 
     run.tell("reading topics")
-    metadata = TopicMetadata.of(usable(topics))
+    metadata = TopicMetadata.of(usable(topics), asks_topic_ids(wanted))
     outputs = (ASSIGNMENTS.name, BALANCE.name, REJECTS.name) + ((ELECTIONS.name,) if ELECTED in wanted else ())
     run.tell(f"assigning by {', '.join(wanted)}")
     predict = Prediction(outputs, version, wanted, metadata, options.offsets_partitions)

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DecimalType, FractionalType, IntegralType, StringType
 
+from rebalance_sim.engine.topic_ids import UUID_PATTERN
 from rebalance_sim.errors import UserError
 from rebalance_sim.tables import MAX_PARTITIONS, MEMBERS, REJECTS, TOPICS, Table
 from rebalance_sim.tables import Column as TableColumn
@@ -15,6 +16,7 @@ from rebalance_sim.tables import Column as TableColumn
 LIST_SEPARATOR = ";"
 """Between the items of a list in a text column, as in CSV."""
 _REASON = "_reason"
+_NO_UUID = "is no Uuid; allowed: 22 characters of A to Z, a to z, 0 to 9, - and _"
 
 
 def read(spark: SparkSession, table: Table, path: str, source: str) -> DataFrame:
@@ -136,7 +138,7 @@ def _null_reason(column: TableColumn, value: Column) -> Column:
 
 
 def _topic_reasons(values: dict[str, Column]) -> list[Column]:
-    partitions, racks = values["partitions"], values["racks"]
+    partitions, racks, topic_id = values["partitions"], values["racks"], values["topic_id"]
     out_of_range = F.concat(
         F.lit("partitions is "), partitions.cast("string"), F.lit(f"; allowed: 0 to {MAX_PARTITIONS}")
     )
@@ -150,6 +152,7 @@ def _topic_reasons(values: dict[str, Column]) -> list[Column]:
     return [
         F.when((partitions < 0) | (partitions > MAX_PARTITIONS), out_of_range),
         F.when(racks.isNotNull() & (F.size(racks) != partitions), uneven),
+        F.when(~topic_id.rlike(UUID_PATTERN), F.concat(F.lit("topic_id '"), topic_id, F.lit(f"' {_NO_UUID}"))),
     ]
 
 

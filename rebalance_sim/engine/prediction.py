@@ -13,7 +13,7 @@ from pyspark.sql.types import StructField, StructType
 from rebalance_sim.engine.arrow import codes, list_offsets, lists, numbers, strings
 from rebalance_sim.engine.group_batches import GroupBatch, RejectedMember, collect_members
 from rebalance_sim.engine.topic_metadata import BatchTopics, TopicIndex, TopicMetadata
-from rebalance_sim.kafka.assignors import ASSIGNORS
+from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of
 from rebalance_sim.kafka.balance import Balance, balance
 from rebalance_sim.kafka.election import (
     INCONSISTENT_GROUP_PROTOCOL,
@@ -32,7 +32,7 @@ from rebalance_sim.tables import (
     OUTPUTS,
     REJECTS,
 )
-from rebalance_sim.versions import KafkaVersion
+from rebalance_sim.versions import SERVER_SIDE, KafkaVersion
 
 ELECTED = "elected"
 """The strategy that lets every group use the protocol it elects."""
@@ -126,12 +126,16 @@ class Prediction:
         assert protocols is not None
         protocol_codes, names = codes(protocols)
         for code, name in enumerate(names.to_pylist()):
-            yield from self._assign_by(_groups_where(batch, protocol_codes == code), name, index)
+            chosen = _groups_where(batch, protocol_codes == code)
+            if name in SERVER_SIDE:
+                # No consumer's assignor has this name: it is only what this project calls the coordinator's.
+                yield BALANCE.name, _failed_balance_rows(chosen, name, _no_assignor(name))
+            else:
+                yield from self._assign_by(chosen, name, index)
 
     def _assign_by(self, batch: GroupBatch, strategy: str, index: TopicIndex) -> Iterator[tuple[str, pa.StructArray]]:
-        if strategy not in ASSIGNORS:
-            error = f"no assignor for protocol {strategy!r}"
-            yield BALANCE.name, _failed_balance_rows(batch, strategy, error)
+        if strategy not in assignors_of(self.version):
+            yield BALANCE.name, _failed_balance_rows(batch, strategy, _no_assignor(strategy))
             return
         topics = _find_topics(batch, index)
         groups = _as_groups(batch, topics, index)
@@ -143,6 +147,15 @@ class Prediction:
         if BALANCE.name in self.outputs:
             figures = _balance(groups, answer.assignments, topics)
             yield BALANCE.name, _balance_rows(batch, strategy, figures, answer.errors)
+
+
+def asks_topic_ids(strategies: Iterable[str]) -> bool:
+    """Tell whether some of the strategies depend on the topics' Uuids; nothing that consumers elect does."""
+    return any(strategy != ELECTED and ASSIGNORS[strategy].asks_topic_ids for strategy in strategies)
+
+
+def _no_assignor(protocol: str) -> str:
+    return f"no assignor for protocol {protocol!r}"
 
 
 def _remembers(strategy: str) -> bool:

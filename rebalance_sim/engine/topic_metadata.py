@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from rebalance_sim.engine.arrow import codes, list_offsets, numbers, strings
+from rebalance_sim.engine.topic_ids import topic_ids
 from rebalance_sim.kafka.groups import NO_RACK, UNKNOWN_RACK, Topics
 from rebalance_sim.kafka.kernel import kernel
 from rebalance_sim.kafka.strings import Ints, Ints32, Strings, equal, java_hashes, sort_sections
@@ -20,13 +21,17 @@ class TopicMetadata:
     """Topics with their numbers of partitions and racks; small enough to send (about 60 bytes a topic)."""
 
     topics: pa.Table
-    """cluster, topic, partitions, racks; one row a topic."""
+    """cluster, topic, partitions, racks and, where they are asked for, topic_id; one row a topic."""
     token: str = field(default_factory=lambda: uuid4().hex)
 
     @classmethod
-    def of(cls, topics: DataFrame) -> "TopicMetadata":
-        """Bring the table to the driver, from where it goes to the workers with the task."""
-        return cls(topics.select("cluster", "topic", "partitions", "racks").toArrow().combine_chunks())
+    def of(cls, topics: DataFrame, ids: bool = True) -> "TopicMetadata":
+        """Bring the table to the driver, from where it goes to the workers with the task.
+
+        Few assignors ask for ``ids``, which take 24 bytes a topic.
+        """
+        columns = ["cluster", "topic", "partitions", "racks"] + (["topic_id"] if ids else [])
+        return cls(topics.select(*columns).toArrow().combine_chunks())
 
     def index(self) -> "TopicIndex":
         """Make the table ready for look-ups, once a worker process."""
@@ -64,6 +69,9 @@ class TopicIndex:
         self._partitions = numbers(_array(table, "partitions")).astype(np.int32)
         self._strings = strings(self._names)
         self._hashes = java_hashes(self._strings)
+        self._ids = np.zeros((len(self._names), 2), np.int64)
+        if "topic_id" in table.column_names:
+            self._ids = topic_ids(_array(table, "topic_id"), self._names)
         self._cluster_codes, self._clusters = codes(_array(table, "cluster"))
         self._table = _hash_table(self._strings, self._hashes, self._cluster_codes)
         racks = _array(table, "racks")
@@ -109,6 +117,7 @@ class TopicIndex:
             np.concatenate([known.first_racks, np.full(len(missing_names), known.first_racks[-1], np.int32)]),
             known.rack_offsets,
             known.racks,
+            np.concatenate([known.ids, np.zeros((len(missing_names), 2), np.int64)]),
         )
         return BatchTopics(places.astype(np.int32), all_names, topics)
 
@@ -121,6 +130,7 @@ class TopicIndex:
             first_racks,
             rack_offsets,
             racks,
+            self._ids[used],
         )
 
     def racks(self, names: pa.Array) -> Ints32:

@@ -59,6 +59,14 @@ BAD_TOPICS = [
     ({"partitions": -1}, "partitions is -1; allowed: 0 to 1000000"),
     ({"partitions": 2_000_000_000}, "partitions is 2000000000; allowed: 0 to 1000000"),
     ({"racks": [["a"]]}, "racks has 1 lists for 2 partitions"),
+    (
+        {"topic_id": "not-a-uuid"},
+        "topic_id 'not-a-uuid' is no Uuid; allowed: 22 characters of A to Z, a to z, 0 to 9, - and _",
+    ),
+    (
+        {"topic_id": "wgPxX5jWRd6mZ0nSbaTXqw\n"},
+        "topic_id 'wgPxX5jWRd6mZ0nSbaTXqw\n' is no Uuid; allowed: 22 characters of A to Z, a to z, 0 to 9, - and _",
+    ),
     ({"topic": "good"}, "topic 'good' is given more than once; one row is used"),
 ]
 

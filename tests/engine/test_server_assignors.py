@@ -1,0 +1,150 @@
+"""The coordinator's assignors on Spark, and the topic ids that they ask for."""
+
+import base64
+import random
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from rebalance_sim.engine.inputs import fit, fit_topics, usable
+from rebalance_sim.engine.prediction import ELECTED, Prediction, asks_topic_ids
+from rebalance_sim.engine.topic_ids import topic_ids
+from rebalance_sim.engine.topic_metadata import TopicMetadata
+from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of
+from rebalance_sim.kafka.strings import Ints
+from rebalance_sim.tables import ASSIGNMENTS, BALANCE, MEMBERS, TOPICS
+from rebalance_sim.transformations import assign
+from rebalance_sim.versions import kafka_version
+from tests.engine.rows import contents, member, members, table, topics
+from tests.kafka.cases import JsonObject, golden
+from tests.naive.model import Cluster, Group, Member, Partition
+from tests.naive.server_assignors import server_uniform_assign
+
+
+def rows_of(case: JsonObject) -> list[dict[str, object]]:
+    return [
+        member(
+            m["member_id"],
+            ["consumer"],
+            m["topics"],
+            cluster=case["id"],
+            instance_id=m["instance_id"],
+            join_order=i,
+            owned=[{"topic": topic, "partition": number} for topic, number in m["owned"]],
+        )
+        for i, m in enumerate(case["members"])
+    ]
+
+
+def tables_of(spark: SparkSession, cases: list[JsonObject]) -> tuple[DataFrame, DataFrame]:
+    known = [
+        {"cluster": case["id"], "topic": topic, "partitions": count, "topic_id": case["topic_ids"][topic]}
+        for case in cases
+        for topic, count in case["topics"].items()
+    ]
+    return table(spark, TOPICS, known), table(spark, MEMBERS, [row for case in cases for row in rows_of(case)])
+
+
+@pytest.mark.parametrize(("version", "answers"), [("4.0", "4.0"), ("4.0.1", "4.3"), ("4.3", "4.3")])
+def test_kafkas_answers_from_tables(spark: SparkSession, version: str, answers: str) -> None:
+    """Several clusters with topics of the same names and other ids."""
+    pairs = list(zip(golden("cases-server"), golden(f"server-uniform-{answers}"), strict=True))[:150]
+    pairs = [(case, answer) for case, answer in pairs if "error" not in answer]
+    given_topics, given_members = tables_of(spark, [case for case, _ in pairs])
+    rows = given_members.transform(assign("server-uniform", given_topics, version)).collect()
+    ours = {(r["cluster"], r["member_id"]): [[p["topic"], p["partition"]] for p in r["partitions"]] for r in rows}
+    assert ours == {(c["id"], m): lists for c, answer in pairs for m, lists in answer["assignment"].items()}
+
+
+def test_what_kafka_throws_is_the_groups_error(spark: SparkSession) -> None:
+    owned = [{"topic": "t", "partition": 9}]
+    given = members(spark, member("a", ["x"], ["t"], owned=owned), member("b", ["x"], ["t", "u"]))
+    metadata = TopicMetadata.of(usable(fit_topics(topics(spark, t=2, u=1))))
+    rule = Prediction((BALANCE.name,), kafka_version("4.3"), ("server-uniform",), metadata)
+    (row,) = rule(usable(fit(given, MEMBERS))).collect()
+    assert row["error"].endswith(" java.lang.ArrayIndexOutOfBoundsException")
+
+
+@pytest.mark.parametrize("shuffle_partitions", [1, 7])
+def test_partitioning_changes_nothing(spark: SparkSession, shuffle_partitions: int) -> None:
+    given_topics, given_members = tables_of(spark, golden("cases-server")[:100])
+    expected = contents(given_members.transform(assign("server-uniform", given_topics)))
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    assert before is not None
+    try:
+        spark.conf.set("spark.sql.shuffle.partitions", str(shuffle_partitions))
+        again = given_members.repartition(3).transform(assign("server-uniform", given_topics.repartition(2)))
+        assert contents(again) == expected
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+
+
+# ---- ids
+
+
+def halves(ids: list[str | None], names: list[str]) -> Ints:
+    return topic_ids(pa.array(ids, pa.string()), pa.array(names, pa.string()))
+
+
+def test_ids_are_read_as_kafka_reads_them() -> None:
+    rng = random.Random(1)
+    raw = [rng.randbytes(16) for _ in range(200)] + [b"\xff" * 16, b"\x80" + 15 * b"\0", 15 * b"\0" + b"\x01"]
+    texts: list[str | None] = [base64.urlsafe_b64encode(some).decode() for some in raw]
+    expected = [[int.from_bytes(some[:8], signed=True), int.from_bytes(some[8:], signed=True)] for some in raw]
+    names = [f"t{i}" for i in range(len(raw))]
+    assert halves(texts, names).tolist() == expected
+    assert halves([text and text.rstrip("=") for text in texts], names).tolist() == expected
+
+
+def test_topics_without_an_id_have_one_of_their_own() -> None:
+    zero = "AAAAAAAAAAAAAAAAAAAAAA"
+    ids = halves([None, zero, None, zero + "=="], ["orders", "größe", "größe", "orders"])
+    assert ids[0].tolist() == ids[3].tolist() != ids[1].tolist() == ids[2].tolist()
+    assert ids[0].tolist() == [8731575331918922172, 5532020960634966065]
+    assert np.array_equal(halves([], []), np.empty((0, 2), np.int64))
+
+
+def test_ids_that_are_not_given_are_the_same_everywhere(spark: SparkSession) -> None:
+    names = tuple(f"t{i}" for i in range(6))
+    ids = {
+        name: (int(high) % 2**64, int(low) % 2**64)
+        for name, (high, low) in zip(names, halves([None] * 6, [*names]), strict=True)
+    }
+    group = Group(
+        (Member("a", names), Member("b", names), Member("c", names)), Cluster(dict.fromkeys(names, 5), {}, ids)
+    )
+    given = members(spark, *[member(m.member_id, ["x"], list(m.topics)) for m in group.members])
+    rows = given.transform(assign("server-uniform", topics(spark, **group.cluster.partitions))).collect()
+    ours = {r["member_id"]: [Partition(p["topic"], p["partition"]) for p in r["partitions"]] for r in rows}
+    assert ours == server_uniform_assign("4.3", group)
+    other = replace(group, cluster=replace(group.cluster, ids=dict(zip(names, reversed(ids.values()), strict=True))))
+    assert ours != server_uniform_assign("4.3", other)
+
+
+# ---- versions
+
+
+def test_which_version_has_which_assignors() -> None:
+    for name in ("1.0", "2.3", "3.9"):
+        assert not [known for known in assignors_of(kafka_version(name)) if known.startswith("server-")]
+    assert assignors_of(kafka_version("4.0")) == assignors_of(kafka_version("4.3.1")) == tuple(ASSIGNORS)
+    assert not asks_topic_ids((ELECTED, "range", "server-range"))
+    assert asks_topic_ids(("range", "server-uniform"))
+
+
+def test_the_transformation_names_what_a_version_has(spark: SparkSession) -> None:
+    with pytest.raises(UserError, match=r"^strategy: Kafka 3\.9 has no 'server-range'; allowed: range, .*elected$"):
+        assign("server-range", topics(spark, t=1), "3.9")
+
+
+def test_no_group_elects_the_coordinators_assignors(spark: SparkSession) -> None:
+    given = members(spark, member("a", ["server-uniform"], ["t"]), member("b", ["range"], ["t"], group_id="h"))
+    metadata = TopicMetadata.of(usable(fit_topics(topics(spark, t=1))))
+    rule = Prediction((ASSIGNMENTS.name, BALANCE.name), kafka_version("4.3"), (ELECTED,), metadata)
+    rows = [row[BALANCE.name] for row in rule(usable(fit(given, MEMBERS))).collect() if row[BALANCE.name]]
+    errors = {row["group_id"]: row["error"] for row in rows}
+    assert errors == {"g": "no assignor for protocol 'server-uniform'", "h": None}
