@@ -67,10 +67,12 @@ def test_assignments(capture: Capture) -> None:
         if group["protocol"] in ASSIGNORS:
             compared += 1
             got, want = assigned[name], group["assignments"]
-            if name in LED_BY_LIBRDKAFKA:
+            if name in LED_BY_LIBRDKAFKA or ASSIGNORS[group["protocol"]].remembers:
+                # What a settled group would do again: nobody loses anything, but the order in a member's list comes
+                # from a past that the tools do not show.
                 got, want = ({m: sorted(p) for m, p in side.items()} for side in (got, want))
             assert in_wire_order(got) == in_wire_order(want), name
-    assert compared >= 13
+    assert compared >= 20
 
 
 def in_wire_order(assignments: dict[str, list[list[object]]]) -> dict[str, list[list[object]]]:

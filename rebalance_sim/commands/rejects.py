@@ -36,6 +36,6 @@ def count_rows(run: Run, table: str, given: int, used: int, rejected: int) -> No
 
 def rejects_summary(written: DataFrame) -> list[str]:
     """Count the rejected rows by table and by kind of reason, most first."""
-    kind = F.regexp_replace("reason", r"'[^']*'|\d+", "…")
+    kind = F.regexp_replace("reason", r"'[^']*'|(?<!KIP-)\b\d+", "…")
     rows = written.groupBy("table", kind.alias("kind")).count().orderBy(F.desc("count"), "table", "kind").limit(5)
     return [f"  {row['count']:>9,} {row['table']}: {row['kind']}" for row in rows.collect()]
