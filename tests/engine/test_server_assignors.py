@@ -66,7 +66,7 @@ def test_what_kafka_throws_is_the_groups_error(spark: SparkSession) -> None:
     metadata = TopicMetadata.of(usable(fit_topics(topics(spark, t=2, u=1))))
     rule = Prediction((BALANCE.name,), kafka_version("4.3"), ("server-uniform",), metadata)
     (row,) = rule(usable(fit(given, MEMBERS))).collect()
-    assert row["error"].endswith(" java.lang.ArrayIndexOutOfBoundsException")
+    assert row["error"].endswith(" throws ArrayIndexOutOfBoundsException")
 
 
 @pytest.mark.parametrize("shuffle_partitions", [1, 7])
