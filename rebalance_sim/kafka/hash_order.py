@@ -28,6 +28,12 @@ def java_table_size(count: int) -> int:
 
 
 @kernel
+def java_bucket(h: int, size: int) -> int:
+    """Bucket of a key among ``size`` of a ``java.util.HashMap``."""
+    return int((h ^ h >> 16) & (size - 1))
+
+
+@kernel
 def java_order(hashes: Ints, keys: Ints32, size: int) -> Ints32:
     """``java.util.HashMap`` of ``size`` buckets: buckets ascending, in a bucket as inserted (a resize keeps that)."""
     return _bucket_order(hashes, keys, size)
@@ -58,17 +64,15 @@ def java_copy_size(count: int) -> int:
 
 @kernel
 def _bucket_order(hashes: Ints, keys: Ints32, size: int) -> Ints32:
-    """Sort stably by bucket ``(h ^ h >>> 16) & (size - 1)``, by counting."""
+    """Sort stably by bucket, by counting."""
     starts = np.zeros(size + 1, np.int32)
     for key in keys:
-        h = hashes[key]
-        starts[((h ^ h >> 16) & (size - 1)) + 1] += 1
+        starts[java_bucket(hashes[key], size) + 1] += 1
     for bucket in range(size):
         starts[bucket + 1] += starts[bucket]
     order = np.empty(len(keys), np.int32)
     for key in keys:
-        h = hashes[key]
-        bucket = (h ^ h >> 16) & (size - 1)
+        bucket = java_bucket(hashes[key], size)
         order[starts[bucket]] = key
         starts[bucket] += 1
     return order

@@ -14,6 +14,8 @@ Ints = NDArray[np.int64]
 Ints32 = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
+_FEW = 32
+_KEY_BYTES = 7
 
 
 class Strings(NamedTuple):
@@ -122,55 +124,95 @@ def equal(a: Strings, i: int, b: Strings, j: int) -> bool:
 
 
 @kernel
-def _before(first: Ints, strings: Strings, i: int, j: int) -> bool:
-    if first[i] != first[j]:
-        return bool(first[i] < first[j])
-    return java_compare(strings, i, j) < 0
+def sort_by_key(values: Ints32, keys: Ints) -> None:
+    """Sort both by key, in place; stable."""
+    if len(values) > _FEW:
+        order = np.argsort(keys, kind="mergesort")
+        values[:] = values[order]
+        keys[:] = keys[order]
+        return
+    for k in range(1, len(values)):
+        value, key = values[k], keys[k]
+        place = k
+        while place > 0 and keys[place - 1] > key:
+            values[place], keys[place] = values[place - 1], keys[place - 1]
+            place -= 1
+        values[place], keys[place] = value, key
 
 
 @kernel
-def sort_section(order: Ints32, start: int, end: int, first: Ints, strings: Strings, scratch: Ints32) -> None:
-    """Sort ``order[start:end]`` (indices) by number ``first``, then by Java's order of ``strings``; stable.
+def _common_prefix(strings: Strings, order: Ints32, start: int) -> int:
+    """Bytes that some strings share, beyond the first ``start``."""
+    offsets, data = strings.offsets, strings.data
+    model = offsets[order[0]] + start
+    shared = int(offsets[order[0] + 1] - model)
+    for i in order[1:]:
+        first = offsets[i] + start
+        shared = min(shared, int(offsets[i + 1] - first))
+        k = 0
+        while k < shared and data[first + k] == data[model + k]:
+            k += 1
+        shared = k
+    return shared
 
-    Merge sort over runs of 16 that insertion sort makes; ``scratch`` is as long as ``order``.
+
+@kernel
+def _key(strings: Strings, i: int, start: int) -> int:
+    """Some bytes of a string as one number that sorts as they do; 0 stands for its end.
+
+    Bytes that only begin a pair of surrogates (0xF0 and up) go below 0xEE and 0xEF, as in ``java_compare``.
     """
-    run = 16
-    for low in range(start, end, run):
-        high = min(low + run, end)
-        for k in range(low + 1, high):
-            moving = order[k]
-            place = k
-            while place > low and _before(first, strings, moving, order[place - 1]):
-                order[place] = order[place - 1]
-                place -= 1
-            order[place] = moving
-    width = run
-    while width < end - start:
-        for low in range(start, end, 2 * width):
-            middle = min(low + width, end)
-            high = min(low + 2 * width, end)
-            if middle == high or not _before(first, strings, order[middle], order[middle - 1]):
-                continue
-            scratch[low:middle] = order[low:middle]
-            left, right, place = low, middle, low
-            while left < middle and right < high:
-                if _before(first, strings, order[right], scratch[left]):
-                    order[place] = order[right]
-                    right += 1
-                else:
-                    order[place] = scratch[left]
-                    left += 1
-                place += 1
-            while left < middle:
-                order[place] = scratch[left]
-                left += 1
-                place += 1
-        width *= 2
+    first, end = strings.offsets[i] + start, strings.offsets[i + 1]
+    key = 0
+    for place in range(first, min(first + _KEY_BYTES, end)):
+        byte = _byte(strings.data, place)
+        if byte >= 0xF0:
+            byte -= 2
+        elif byte >= 0xEE:
+            byte += 5
+        key = key << 8 | (byte + 1)
+    return key << 8 * max(first + _KEY_BYTES - end, 0)
+
+
+@kernel
+def _sort_strings(order: Ints32, strings: Strings, keys: Ints, runs: Ints32) -> None:
+    """Sort by as many bytes as a number holds, then what is equal so far by the next ones.
+
+    ``keys`` is as long as ``order``; ``runs``, half as long and one, holds what is still to sort: from, to, and the
+    bytes that are known to be equal.
+    """
+    runs[0, 0], runs[0, 1], runs[0, 2] = 0, len(order), 0
+    n_runs = 1
+    while n_runs > 0:
+        n_runs -= 1
+        low, end, start = runs[n_runs]
+        start += _common_prefix(strings, order[low:end], start)
+        for k in range(low, end):
+            keys[k] = _key(strings, order[k], start)
+        sort_by_key(order[low:end], keys[low:end])
+        for k in range(low + 1, end + 1):
+            if k == end or keys[k] != keys[low]:
+                if k > low + 1 and keys[low] & 0xFF:
+                    runs[n_runs, 0], runs[n_runs, 1], runs[n_runs, 2] = low, k, start + _KEY_BYTES
+                    n_runs += 1
+                low = k
 
 
 @kernel
 def sort_sections(order: Ints32, sections: Ints32, first: Ints, strings: Strings) -> None:
-    """Sort each ``order[sections[s]:sections[s + 1]]``, as ``sort_section`` does."""
-    scratch = np.empty(len(order), np.int32)
+    """Sort each ``order[sections[s]:sections[s + 1]]`` (indices) by ``first``, then by Java's order of ``strings``.
+
+    The sort is stable.
+    """
+    keys = np.empty(len(order), np.int64)
+    runs = np.empty((len(order) // 2 + 1, 3), np.int32)
     for s in range(len(sections) - 1):
-        sort_section(order, sections[s], sections[s + 1], first, strings, scratch)
+        low, end = sections[s], sections[s + 1]
+        for k in range(low, end):
+            keys[k] = first[order[k]]
+        sort_by_key(order[low:end], keys[low:end])
+        for k in range(low + 1, end + 1):
+            if k == end or first[order[k]] != first[order[low]]:
+                if k > low + 1:
+                    _sort_strings(order[low:k], strings, keys[low:k], runs)
+                low = k

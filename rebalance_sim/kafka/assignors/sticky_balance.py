@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rebalance_sim.kafka.groups import Failure
-from rebalance_sim.kafka.hash_order import topic_partition_hash
+from rebalance_sim.kafka.hash_order import java_bucket, topic_partition_hash
 from rebalance_sim.kafka.kernel import kernel
-from rebalance_sim.kafka.strings import Flags, Ints, Ints32
+from rebalance_sim.kafka.strings import Flags, Ints, Ints32, sort_by_key
 
 _NONE = int(Failure.NONE)
 _NULL_POINTER = int(Failure.NULL_POINTER)
@@ -29,6 +29,10 @@ _NO_SUCH_ELEMENT = int(Failure.NO_SUCH_ELEMENT)
 _NEVER_RETURNS = int(Failure.NEVER_RETURNS)
 _FIRST_SNAPSHOT = 16
 NOBODY = -1
+# Columns of Lists and of Movements.
+PARTITION, OWNER, BEFORE, AFTER, OTHER = range(5)
+SOURCE, TARGET, TABLE = 0, 1, 4
+FIRST, LAST = range(2)
 
 
 class Wants(NamedTuple):
@@ -58,21 +62,15 @@ class Lists(NamedTuple):
     A partition may stand in more than one list, or twice in one, where Kafka lets that happen.
     """
 
-    partition: Ints32
-    """Partition of each node."""
-    owner: Ints32
-    """Member in whose list the node is."""
-    before: Ints32
-    after: Ints32
-    first: Ints32
-    """First node of each member's list, or -1."""
-    last: Ints32
+    nodes: Ints32
+    """Of each node PARTITION, OWNER (the member in whose list it is), BEFORE, AFTER, and OTHER: the next older node of
+    the same partition. -1 where there is none."""
+    ends: Ints32
+    """FIRST and LAST node of each member's list, or -1."""
     sizes: Ints32
     """Partitions in each member's list."""
     node_of: Ints32
     """The latest node of each partition, or -1."""
-    other: Ints32
-    """The next older node of the same partition, or -1."""
     used: Ints32
     """Number of nodes, as an array of one."""
 
@@ -80,16 +78,12 @@ class Lists(NamedTuple):
 class Movements(NamedTuple):
     """``PartitionMovements``: from whom and to whom each partition has moved, in the order of the moves, by topic."""
 
-    source: Ints32
-    """Member that the partition came from, or NOBODY where it has not moved."""
-    target: Ints32
-    table: Ints32
-    """Buckets of the ``HashSet`` that the partition is in: one for each topic, source and target."""
-    before: Ints32
-    after: Ints32
-    first: Ints32
-    """First moved partition of each topic, or -1."""
-    last: Ints32
+    moves: Ints32
+    """Of each partition: the member it came from (SOURCE, or NOBODY where it has not moved) and went to (TARGET), the
+    buckets of the ``HashSet`` that it is in (TABLE: one set for each topic, source and target), and the partitions of
+    its topic that moved just BEFORE and AFTER it, or -1."""
+    ends: Ints32
+    """FIRST and LAST moved partition of each topic, or -1."""
 
 
 class Heap(NamedTuple):
@@ -106,203 +100,235 @@ class Heap(NamedTuple):
 def new_lists(n_members: int, n_partitions: int, room: int) -> Lists:
     """Make empty lists with room for so many nodes."""
     return Lists(
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
-        np.empty(room, np.int32),
-        np.full(n_members, -1, np.int32),
-        np.full(n_members, -1, np.int32),
+        np.empty((room, 5), np.int32),
+        np.full((n_members, 2), -1, np.int32),
         np.zeros(n_members, np.int32),
         np.full(n_partitions, -1, np.int32),
-        np.empty(room, np.int32),
         np.zeros(1, np.int32),
     )
 
 
 @kernel
-def append(lists: Lists, member: int, partition: int) -> None:
-    """Add a partition to a member's list."""
+def append_all(lists: Lists, members: Ints32, partitions: Ints32) -> None:
+    """Add partitions to members' lists, one after the other; sizes are not touched."""
+    nodes, ends, node_of = lists.nodes, lists.ends, lists.node_of
     node = lists.used[0]
-    lists.used[0] += 1
-    lists.partition[node] = partition
-    lists.other[node] = lists.node_of[partition]
-    lists.node_of[partition] = node
-    _link(lists, member, node)
+    for k in range(len(partitions)):
+        partition, member = partitions[k], members[k]
+        tail = ends[member, LAST]
+        nodes[node, PARTITION] = partition
+        nodes[node, OWNER] = member
+        nodes[node, BEFORE] = tail
+        nodes[node, AFTER] = -1
+        nodes[node, OTHER] = node_of[partition]
+        node_of[partition] = node
+        if tail < 0:
+            ends[member, FIRST] = node
+        else:
+            nodes[tail, AFTER] = node
+        ends[member, LAST] = node
+        node += 1
+    lists.used[0] = node
 
 
 @kernel
-def _link(lists: Lists, member: int, node: int) -> None:
-    tail = lists.last[member]
-    lists.owner[node] = member
-    lists.before[node] = tail
-    lists.after[node] = -1
+def _append(nodes: Ints32, ends: Ints32, member: int, node: int) -> None:
+    """Put a node that is in no list at the end of a member's."""
+    tail = ends[member, LAST]
+    nodes[node, OWNER] = member
+    nodes[node, BEFORE] = tail
+    nodes[node, AFTER] = -1
     if tail < 0:
-        lists.first[member] = node
+        ends[member, FIRST] = node
     else:
-        lists.after[tail] = node
-    lists.last[member] = node
-    lists.sizes[member] += 1
+        nodes[tail, AFTER] = node
+    ends[member, LAST] = node
 
 
 @kernel
-def unlink(lists: Lists, node: int) -> None:
-    """Take a node out of its list."""
-    member, before, after = lists.owner[node], lists.before[node], lists.after[node]
+def _unlink(nodes: Ints32, ends: Ints32, member: int, node: int) -> None:
+    """Take a node out of a member's list."""
+    before, after = nodes[node, BEFORE], nodes[node, AFTER]
     if before < 0:
-        lists.first[member] = after
+        ends[member, FIRST] = after
     else:
-        lists.after[before] = after
+        nodes[before, AFTER] = after
     if after < 0:
-        lists.last[member] = before
+        ends[member, LAST] = before
     else:
-        lists.before[after] = before
-    lists.sizes[member] -= 1
-    lists.owner[node] = NOBODY
+        nodes[after, BEFORE] = before
+    nodes[node, OWNER] = NOBODY
 
 
 @kernel
 def node_in_list(lists: Lists, member: int, partition: int) -> int:
     """Return the first node of a partition in a member's list, or -1."""
-    found = -1
+    nodes, found = lists.nodes, -1
     node = lists.node_of[partition]
     while node >= 0:
-        if lists.owner[node] == member:
+        if nodes[node, OWNER] == member:
             if found >= 0:
-                found = lists.first[member]
-                while lists.partition[found] != partition:
-                    found = lists.after[found]
+                found = lists.ends[member, FIRST]
+                while nodes[found, PARTITION] != partition:
+                    found = nodes[found, AFTER]
                 return int(found)
             found = node
-        node = lists.other[node]
+        node = nodes[node, OTHER]
     return int(found)
 
 
 @kernel
 def _copy(lists: Lists) -> Lists:
-    return Lists(
-        lists.partition,
-        lists.owner.copy(),
-        lists.before.copy(),
-        lists.after.copy(),
-        lists.first.copy(),
-        lists.last.copy(),
-        lists.sizes.copy(),
-        lists.node_of,
-        lists.other,
-        lists.used,
-    )
+    return Lists(lists.nodes.copy(), lists.ends.copy(), lists.sizes.copy(), lists.node_of, lists.used)
 
 
 # ---- the heap of a topic's subscribers
 
 
 @kernel
-def _lighter(lists: Lists, a: int, b: int) -> bool:
-    if lists.sizes[a] != lists.sizes[b]:
-        return bool(lists.sizes[a] < lists.sizes[b])
-    return a < b
+def _lighter(sizes: Ints32, a: int, b: int) -> bool:
+    return bool(sizes[a] < sizes[b] or (sizes[a] == sizes[b] and a < b))
 
 
 @kernel
-def _sift_up(heap: Heap, lists: Lists, place: int) -> None:
+def _sift_up(heap: Heap, sizes: Ints32, place: int) -> None:
     """Put a member whose list has shrunk where it belongs."""
-    member = heap.members[place]
+    members, places = heap.members, heap.places
+    member = members[place]
     while place > 0:
         parent = (place - 1) // 2
-        if not _lighter(lists, member, heap.members[parent]):
+        if not _lighter(sizes, member, members[parent]):
             break
-        heap.members[place] = heap.members[parent]
-        heap.places[heap.members[place]] = place
+        members[place] = members[parent]
+        places[members[place]] = place
         place = parent
-    heap.members[place] = member
-    heap.places[member] = place
+    members[place] = member
+    places[member] = place
 
 
 @kernel
-def _sift_down(heap: Heap, lists: Lists, place: int) -> None:
+def _sift_down(heap: Heap, sizes: Ints32, place: int) -> None:
     """Put a member whose list has grown where it belongs."""
-    member = heap.members[place]
+    members, places, n = heap.members, heap.places, heap.size[0]
+    member = members[place]
     while True:
         child = 2 * place + 1
-        if child >= heap.size[0]:
+        if child >= n:
             break
-        if child + 1 < heap.size[0] and _lighter(lists, heap.members[child + 1], heap.members[child]):
+        if child + 1 < n and _lighter(sizes, members[child + 1], members[child]):
             child += 1
-        if not _lighter(lists, heap.members[child], member):
+        if not _lighter(sizes, members[child], member):
             break
-        heap.members[place] = heap.members[child]
-        heap.places[heap.members[place]] = place
+        members[place] = members[child]
+        places[members[place]] = place
         place = child
-    heap.members[place] = member
-    heap.places[member] = place
+    members[place] = member
+    places[member] = place
 
 
 @kernel
-def _fill(heap: Heap, lists: Lists, wants: Wants, topic: int, takes_part: Flags) -> None:
+def _fill(heap: Heap, sizes: Ints32, subscribers: Ints32, takes_part: Flags) -> None:
     """Make the heap that of another topic."""
+    members, places = heap.members, heap.places
     for place in range(heap.size[0]):
-        heap.places[heap.members[place]] = -1
+        places[members[place]] = -1
     size = 0
-    for k in range(wants.subscribers[topic], wants.subscribers[topic + 1]):
-        member = wants.members[k]
-        if takes_part[member] and heap.places[member] < 0:
-            heap.members[size] = member
-            heap.places[member] = size
+    for member in subscribers:
+        if takes_part[member] and places[member] < 0:
+            members[size] = member
+            places[member] = size
             size += 1
     heap.size[0] = size
     for place in range(size // 2 - 1, -1, -1):
-        _sift_down(heap, lists, place)
+        _sift_down(heap, sizes, place)
+
+
+@kernel
+def _subscribers(wants: Wants, topic: int) -> Ints32:
+    return wants.members[wants.subscribers[topic] : wants.subscribers[topic + 1]]
 
 
 # ---- unassigned partitions
 
 
 @kernel
-def assign_to_lightest(
-    unassigned: Ints32, lists: Lists, wants: Wants, owner: Ints32, heap: Heap, same_subscribers: bool
-) -> None:
-    """Give each partition to the subscriber with the fewest (``maybeAssign``).
+def assign_to_lightest(unassigned: Ints32, lists: Lists, wants: Wants, owner: Ints32, same_subscribers: bool) -> None:
+    """Give each partition to the subscriber with the fewest, of equal ones to the first by id (``maybeAssign``).
 
-    Consecutive partitions of a topic share a heap; of topics that all have the same subscribers, all do.
+    Consecutive partitions of topics with the same subscribers are handed out together.
     """
-    everybody = np.ones(len(lists.sizes), np.bool_)
-    current = -1
-    for partition in unassigned:
-        topic = wants.topic_of[partition]
-        if wants.subscribers[topic] == wants.subscribers[topic + 1]:
+    sizes, topic_of = lists.sizes, wants.topic_of
+    partitions, members = np.empty(len(unassigned), np.int32), np.empty(len(unassigned), np.int32)
+    n, low = 0, 0
+    for high in range(1, len(unassigned) + 1):
+        topic = topic_of[unassigned[low]]
+        if high < len(unassigned) and (same_subscribers or topic_of[unassigned[high]] == topic):
             continue
-        if current < 0 or (topic != current and not same_subscribers):
-            _fill(heap, lists, wants, topic, everybody)
-            current = topic
-        member = heap.members[0]
-        append(lists, member, partition)
-        owner[partition] = member
-        _sift_down(heap, lists, 0)
-    for place in range(heap.size[0]):
-        heap.places[heap.members[place]] = -1
-    heap.size[0] = 0
+        subscribers = _subscribers(wants, topic)
+        if len(subscribers) > 0:
+            n_more = high - low
+            partitions[n : n + n_more] = unassigned[low:high]
+            _lightest_in_turn(members[n : n + n_more], subscribers, sizes)
+            n += n_more
+        low = high
+    for k in range(n):
+        owner[partitions[k]] = members[k]
+    append_all(lists, members[:n], partitions[:n])
+
+
+@kernel
+def _lightest_in_turn(chosen: Ints32, subscribers: Ints32, sizes: Ints32) -> None:
+    """Choose the subscriber with the fewest, again and again; of each the size grows by 1.
+
+    Those with the fewest take one each, by id; then those that had one more from the start join them.
+    """
+    members, keys = subscribers.copy(), np.empty(len(subscribers), np.int64)
+    for i in range(len(members)):
+        keys[i] = int(sizes[members[i]]) << 32 | int(members[i])
+    sort_by_key(members, keys)
+    n_members = 1
+    for i in range(1, len(members)):
+        if members[i] != members[i - 1]:  # A member may name a topic twice.
+            members[n_members] = members[i]
+            n_members += 1
+    n_lightest, place = 0, 0
+    for k in range(len(chosen)):
+        if place == n_lightest:
+            place, joined = 0, n_lightest
+            while n_lightest < n_members and (n_lightest == 0 or sizes[members[n_lightest]] == sizes[members[0]]):
+                n_lightest += 1
+            if joined > 0 and n_lightest > joined:
+                keys[:n_lightest] = members[:n_lightest]
+                sort_by_key(members[:n_lightest], keys[:n_lightest])
+        chosen[k] = members[place]
+        sizes[members[place]] += 1
+        place += 1
 
 
 # ---- who takes part
 
 
 @kernel
-def _is_reassignable(wants: Wants, topic: int) -> bool:
+def _reassignable_topics(wants: Wants) -> Flags:
     """``canTopicParticipateInReassignment``: two subscribers at least."""
-    return bool(wants.subscribers[topic + 1] - wants.subscribers[topic] >= 2)
+    n_topics = len(wants.subscribers) - 1
+    reassignable = np.empty(n_topics, np.bool_)
+    for topic in range(n_topics):
+        reassignable[topic] = wants.subscribers[topic + 1] - wants.subscribers[topic] >= 2
+    return reassignable
 
 
 @kernel
-def _takes_part(lists: Lists, wants: Wants, member: int) -> bool:
-    """``canConsumerParticipateInReassignment``."""
-    if lists.sizes[member] < wants.most[member]:
-        return True
-    node = lists.first[member]
-    while node >= 0:
-        if _is_reassignable(wants, wants.topic_of[lists.partition[node]]):
-            return True
-        node = lists.after[node]
-    return False
+def _taking_part(lists: Lists, wants: Wants, reassignable: Flags) -> Flags:
+    """``canConsumerParticipateInReassignment`` of each member."""
+    takes_part = np.empty(len(lists.sizes), np.bool_)
+    for member in range(len(lists.sizes)):
+        takes_part[member] = lists.sizes[member] < wants.most[member]
+        node = lists.ends[member, FIRST]
+        while node >= 0 and not takes_part[member]:
+            takes_part[member] = reassignable[wants.topic_of[lists.nodes[node, PARTITION]]]
+            node = lists.nodes[node, AFTER]
+    return takes_part
 
 
 # ---- is it balanced?
@@ -313,56 +339,62 @@ class Loads(NamedTuple):
 
     members: Ints32
     """Number of members, by number of partitions."""
-    least: Ints32
-    """Fewest and most partitions, as arrays of one."""
-    most: Ints32
+    bounds: Ints32
+    """Fewest and most partitions."""
 
 
 @kernel
-def _loads(lists: Lists, takes_part: Flags) -> Loads:
-    loads = Loads(np.zeros(lists.sizes.max() + 2, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32))
-    loads.least[0] = len(loads.members)
+def _loads(sizes: Ints32, takes_part: Flags) -> Loads:
+    loads = Loads(np.zeros(sizes.max() + 2, np.int32), np.empty(2, np.int32))
+    least, most = len(loads.members), 0
     for member in range(len(takes_part)):
         if takes_part[member]:
-            size = lists.sizes[member]
+            size = sizes[member]
             loads.members[size] += 1
-            loads.least[0] = min(loads.least[0], size)
-            loads.most[0] = max(loads.most[0], size)
+            least, most = min(least, size), max(most, size)
+    loads.bounds[0], loads.bounds[1] = least, most
     return loads
 
 
 @kernel
 def _change_load(loads: Loads, old: int, new: int) -> None:
-    loads.members[old] -= 1
-    loads.members[new] += 1
-    loads.least[0] = min(loads.least[0], new)
-    loads.most[0] = max(loads.most[0], new)
-    while loads.members[loads.least[0]] == 0:
-        loads.least[0] += 1
-    while loads.members[loads.most[0]] == 0:
-        loads.most[0] -= 1
+    members, bounds = loads.members, loads.bounds
+    members[old] -= 1
+    members[new] += 1
+    least, most = min(bounds[0], new), max(bounds[1], new)
+    while members[least] == 0:
+        least += 1
+    while members[most] == 0:
+        most -= 1
+    bounds[0], bounds[1] = least, most
+
+
+@kernel
+def _lightest(sizes: Ints32, subscribers: Ints32, takes_part: Flags) -> int:
+    """The member on top of a topic's heap, or NOBODY."""
+    lightest = NOBODY
+    for member in subscribers:
+        if takes_part[member] and (lightest == NOBODY or _lighter(sizes, member, lightest)):
+            lightest = member
+    return int(lightest)
 
 
 @kernel
 def _imbalance_in(
-    lists: Lists, wants: Wants, owner: Ints32, takes_part: Flags, topic: int, gap: int
+    sizes: Ints32, wants: Wants, owner: Ints32, takes_part: Flags, topic: int, gap: int
 ) -> tuple[int, int]:
     """Find a subscriber and a partition of a topic whose owner has over ``gap`` more; (-1, -1) if there is none."""
-    lightest = -1
-    for k in range(wants.subscribers[topic], wants.subscribers[topic + 1]):
-        member = wants.members[k]
-        if takes_part[member] and (lightest < 0 or lists.sizes[member] < lists.sizes[lightest]):
-            lightest = member
-    if lightest < 0:
+    lightest = _lightest(sizes, _subscribers(wants, topic), takes_part)
+    if lightest == NOBODY:
         return -1, -1
-    heaviest, most = -1, lists.sizes[lightest] + gap
+    heaviest, most = -1, sizes[lightest] + gap
     for partition in range(wants.first_partition[topic], wants.first_partition[topic + 1]):
-        size = lists.sizes[owner[partition]]
+        size = sizes[owner[partition]]
         if size > most:
             heaviest, most = partition, size
     if heaviest < 0:
         return -1, -1
-    return int(lightest), int(heaviest)
+    return lightest, int(heaviest)
 
 
 @kernel
@@ -386,14 +418,14 @@ def _literal_imbalance(lists: Lists, wants: Wants, takes_part: Flags, gap: int) 
                 last = -1
                 node = lists.node_of[partition]
                 while node >= 0:
-                    other = lists.owner[node]
+                    other = lists.nodes[node, OWNER]
                     if (
                         other >= 0
                         and takes_part[other]
                         and (last < 0 or wants.map_place[other] > wants.map_place[last])
                     ):
                         last = other
-                    node = lists.other[node]
+                    node = lists.nodes[node, OTHER]
                 if last < 0:
                     return _NULL_POINTER, False
                 if size + gap < lists.sizes[last]:
@@ -406,79 +438,74 @@ def _literal_imbalance(lists: Lists, wants: Wants, takes_part: Flags, gap: int) 
 
 @kernel
 def _new_movements(n_partitions: int, n_topics: int) -> Movements:
-    return Movements(
-        np.full(n_partitions, NOBODY, np.int32),
-        np.full(n_partitions, NOBODY, np.int32),
-        np.zeros(n_partitions, np.int32),
-        np.empty(n_partitions, np.int32),
-        np.empty(n_partitions, np.int32),
-        np.full(n_topics, -1, np.int32),
-        np.full(n_topics, -1, np.int32),
-    )
+    return Movements(np.full((n_partitions, 5), -1, np.int32), np.full((n_topics, 2), -1, np.int32))
 
 
 @kernel
 def _forget(movements: Movements, topic: int, partition: int) -> None:
-    before, after = movements.before[partition], movements.after[partition]
+    moves, ends = movements.moves, movements.ends
+    before, after = moves[partition, BEFORE], moves[partition, AFTER]
     if before < 0:
-        movements.first[topic] = after
+        ends[topic, FIRST] = after
     else:
-        movements.after[before] = after
+        moves[before, AFTER] = after
     if after < 0:
-        movements.last[topic] = before
+        ends[topic, LAST] = before
     else:
-        movements.before[after] = before
-    movements.source[partition] = NOBODY
+        moves[after, BEFORE] = before
+    moves[partition, SOURCE] = NOBODY
 
 
 @kernel
 def _record(movements: Movements, topic: int, partition: int, source: int, target: int) -> None:
     """Add a movement. The set of its topic, source and target doubles its table past 3/4; all its members know that."""
+    moves, ends = movements.moves, movements.ends
     count, table = 1, 16
-    other = movements.first[topic]
+    other = ends[topic, FIRST]
     while other >= 0:
-        if movements.source[other] == source and movements.target[other] == target:
+        if moves[other, SOURCE] == source and moves[other, TARGET] == target:
             count += 1
-            table = movements.table[other]
-        other = movements.after[other]
+            table = moves[other, TABLE]
+        other = moves[other, AFTER]
     if 4 * count > 3 * table:
         table *= 2
-        other = movements.first[topic]
+        other = ends[topic, FIRST]
         while other >= 0:
-            if movements.source[other] == source and movements.target[other] == target:
-                movements.table[other] = table
-            other = movements.after[other]
-    tail = movements.last[topic]
-    movements.source[partition] = source
-    movements.target[partition] = target
-    movements.table[partition] = table
-    movements.before[partition] = tail
-    movements.after[partition] = -1
+            if moves[other, SOURCE] == source and moves[other, TARGET] == target:
+                moves[other, TABLE] = table
+            other = moves[other, AFTER]
+    tail = ends[topic, LAST]
+    moves[partition, SOURCE] = source
+    moves[partition, TARGET] = target
+    moves[partition, TABLE] = table
+    moves[partition, BEFORE] = tail
+    moves[partition, AFTER] = -1
     if tail < 0:
-        movements.first[topic] = partition
+        ends[topic, FIRST] = partition
     else:
-        movements.after[tail] = partition
-    movements.last[topic] = partition
+        moves[tail, AFTER] = partition
+    ends[topic, LAST] = partition
 
 
 @kernel
-def _actual_partition(movements: Movements, wants: Wants, partition: int, old: int, new: int) -> int:
+def _actual_partition(
+    movements: Movements, topic: int, topic_hash: int, first: int, partition: int, old: int, new: int
+) -> int:
     """``getTheActualPartitionToBeMoved``: one of the topic that moved the other way goes back instead, if there is one.
 
-    Of several it is the first in the order of their ``HashSet``.
+    Of several it is the first in the order of their ``HashSet``. ``first`` is the topic's first partition.
     """
-    topic = wants.topic_of[partition]
-    if movements.source[partition] >= 0:
-        old = movements.source[partition]
+    moves = movements.moves
+    if moves[partition, SOURCE] >= 0:
+        old = moves[partition, SOURCE]
     chosen, lowest = partition, -1
-    other = movements.first[topic]
+    other = movements.ends[topic, FIRST]
     while other >= 0:
-        if movements.source[other] == new and movements.target[other] == old:
-            h = topic_partition_hash(wants.hashes[topic], other - wants.first_partition[topic])
-            bucket = (h ^ h >> 16) & (int(movements.table[other]) - 1)
+        if moves[other, SOURCE] == new and moves[other, TARGET] == old:
+            bucket = java_bucket(topic_partition_hash(topic_hash, other - first), int(moves[other, TABLE]))
             if lowest < 0 or bucket < lowest:
                 chosen, lowest = other, bucket
-        other = movements.after[other]
+        other = moves[other, AFTER]
     return int(chosen)
 
 
@@ -508,11 +535,14 @@ class Reassigning(NamedTuple):
 @kernel
 def _move(state: Reassigning, partition: int, new: int) -> None:
     """``reassignPartition`` and ``processPartitionMovement``."""
-    lists, wants, movements = state.lists, state.wants, state.movements
-    partition = _actual_partition(movements, wants, partition, state.owner[partition], new)
+    lists, wants, movements, owner = state.lists, state.wants, state.movements, state.owner
+    nodes, ends, sizes, heap = lists.nodes, lists.ends, lists.sizes, state.heap
     topic = wants.topic_of[partition]
-    old = state.owner[partition]
-    source = movements.source[partition]
+    partition = _actual_partition(
+        movements, topic, wants.hashes[topic], wants.first_partition[topic], partition, owner[partition], new
+    )
+    old = owner[partition]
+    source = movements.moves[partition, SOURCE]
     if source >= 0:
         _forget(movements, topic, partition)
         if source != new:
@@ -522,38 +552,34 @@ def _move(state: Reassigning, partition: int, new: int) -> None:
     node = node_in_list(lists, old, partition)
     if node < 0:
         # Before 2.4 the last to claim a partition counts as its owner, even if it had to let go of it.
-        append(lists, new, partition)
+        append_all(lists, np.array([new], np.int32), np.array([partition], np.int32))
     else:
         # The heap is put right after each of the two changes: it can be wrong in one place at a time only.
-        unlink(lists, node)
-        _change_load(state.loads, lists.sizes[old] + 1, lists.sizes[old])
-        if state.heap.places[old] >= 0:
-            _sift_up(state.heap, lists, state.heap.places[old])
-        _link(lists, new, node)
-    _change_load(state.loads, lists.sizes[new] - 1, lists.sizes[new])
-    if state.heap.places[new] >= 0:
-        _sift_down(state.heap, lists, state.heap.places[new])
-    state.owner[partition] = new
+        _unlink(nodes, ends, old, node)
+        sizes[old] -= 1
+        _change_load(state.loads, sizes[old] + 1, sizes[old])
+        if heap.places[old] >= 0:
+            _sift_up(heap, sizes, heap.places[old])
+        _append(nodes, ends, new, node)
+    sizes[new] += 1
+    _change_load(state.loads, sizes[new] - 1, sizes[new])
+    if heap.places[new] >= 0:
+        _sift_down(heap, sizes, heap.places[new])
+    owner[partition] = new
 
 
 @kernel
 def _is_balanced(state: Reassigning, witness: Ints32) -> tuple[int, bool]:
-    """``isBalanced``: what is thrown, and the answer. ``witness`` is a member and a partition that it could take."""
-    lists, wants, gap = state.lists, state.wants, state.gap
-    if state.loads.least[0] >= state.loads.most[0] - 1:
-        return _NONE, True
+    """Look for the contrary, from the topic of the last witness on: what is thrown, and the answer."""
     if state.odd[0]:
-        return _literal_imbalance(lists, wants, state.takes_part, gap)
-    member, partition = witness[0], witness[1]
-    start = 0
-    if member >= 0:
-        if lists.sizes[member] + gap < lists.sizes[state.owner[partition]]:
-            return _NONE, False
-        start = wants.topic_of[partition]
-    n_topics = len(wants.first_partition) - 1
+        return _literal_imbalance(state.lists, state.wants, state.takes_part, state.gap)
+    n_topics = len(state.wants.hashes)
+    start = state.wants.topic_of[witness[1]] if witness[1] >= 0 else 0
     for k in range(n_topics):
         topic = (start + k) % n_topics
-        member, partition = _imbalance_in(lists, wants, state.owner, state.takes_part, topic, gap)
+        member, partition = _imbalance_in(
+            state.lists.sizes, state.wants, state.owner, state.takes_part, topic, state.gap
+        )
         if member >= 0:
             witness[0], witness[1] = member, partition
             return _NONE, False
@@ -561,17 +587,9 @@ def _is_balanced(state: Reassigning, witness: Ints32) -> tuple[int, bool]:
 
 
 @kernel
-def _better_subscriber(state: Reassigning, partition: int) -> tuple[int, bool]:
-    """Tell whether a subscriber has over 1 less than the owner: what is thrown, and the answer."""
-    owner = state.owner[partition]
-    if owner < 0 or not state.takes_part[owner]:
-        return _NULL_POINTER, False
-    size = state.lists.sizes[owner]
-    if not state.odd[0]:
-        return _NONE, bool(size > state.lists.sizes[state.heap.members[0]] + 1)
-    topic = state.wants.topic_of[partition]
-    for k in range(state.wants.subscribers[topic], state.wants.subscribers[topic + 1]):
-        member = state.wants.members[k]
+def _better_subscriber(state: Reassigning, topic: int, size: int) -> tuple[int, bool]:
+    """Look as Kafka does whether a subscriber has over 1 less: what is thrown, and the answer."""
+    for member in _subscribers(state.wants, topic):
         if not state.takes_part[member]:
             return _NULL_POINTER, False
         if size > state.lists.sizes[member] + 1:
@@ -580,32 +598,18 @@ def _better_subscriber(state: Reassigning, partition: int) -> tuple[int, bool]:
 
 
 @kernel
-def _snapshot(movements: Movements) -> Movements:
-    return Movements(
-        movements.source.copy(),
-        movements.target.copy(),
-        movements.table.copy(),
-        movements.before.copy(),
-        movements.after.copy(),
-        movements.first.copy(),
-        movements.last.copy(),
-    )
-
-
-@kernel
 def _same_movements(a: Movements, b: Movements) -> bool:
     """Tell whether the same partitions have moved from and to the same members, recorded in the same order.
 
     That also says where every partition is, and so what comes next.
     """
-    if not (np.array_equal(a.source, b.source) and np.array_equal(a.first, b.first)):
+    if not np.array_equal(a.ends, b.ends):
         return False
-    for partition in range(len(a.source)):
-        if a.source[partition] >= 0 and (
-            a.target[partition] != b.target[partition]
-            or a.table[partition] != b.table[partition]
-            or a.after[partition] != b.after[partition]
-        ):
+    for partition in range(len(a.moves)):
+        moved = a.moves[partition, SOURCE] >= 0
+        if moved != (b.moves[partition, SOURCE] >= 0):
+            return False
+        if moved and not np.array_equal(a.moves[partition], b.moves[partition]):
             return False
     return True
 
@@ -616,51 +620,65 @@ def _perform_reassignments(state: Reassigning, partitions: Ints32) -> tuple[int,
 
     Moving another partition than the one looked at (``_actual_partition``) may go round in circles, in Kafka for ever.
     A round that begins as an earlier one did tells: after 2, 4, 8, ... rounds the state is kept for that (Brent).
+
+    Before every partition Kafka asks whether the group is balanced (``isBalanced``). ``witness`` is a member and a
+    partition that it could take, as long as that stands.
     """
+    owners, previous_owners, takes_part, sizes = state.owner, state.previous, state.takes_part, state.lists.sizes
+    topic_of, heap, odd, movements = state.wants.topic_of, state.heap, state.odd, state.movements
+    bounds, gap = state.loads.bounds, state.gap
     if len(partitions) == 0:
         return _NONE, False
-    if not state.takes_part.any():
+    if not takes_part.any():
         return _NO_SUCH_ELEMENT, False
     moved = False
     witness = np.full(2, -1, np.int32)
-    current = -1
-    earlier, rounds, next_snapshot = state.movements, 0, _FIRST_SNAPSHOT
+    current, lightest, filled = -1, NOBODY, False
+    earlier, rounds, next_snapshot = movements, 0, _FIRST_SNAPSHOT
     while True:
         rounds += 1
-        if rounds > _FIRST_SNAPSHOT and _same_movements(earlier, state.movements):
+        if rounds > _FIRST_SNAPSHOT and _same_movements(earlier, movements):
             return _NEVER_RETURNS, moved
         if rounds == next_snapshot:
-            earlier = _snapshot(state.movements)
+            earlier = Movements(movements.moves.copy(), movements.ends.copy())
             next_snapshot *= 2
         moved_now = False
         unknown, balanced = True, False
         for partition in partitions:
             if unknown:
-                failure, balanced = _is_balanced(state, witness)
-                if failure != _NONE:
-                    return failure, moved
                 unknown = False
+                balanced = bounds[0] >= bounds[1] - 1
+                stands = not odd[0] and witness[0] >= 0 and sizes[witness[0]] + gap < sizes[owners[witness[1]]]
+                if not balanced and not stands:
+                    failure, balanced = _is_balanced(state, witness)
+                    if failure != _NONE:
+                        return failure, moved
             if balanced:
                 break
-            topic = state.wants.topic_of[partition]
-            if current < 0 or (topic != current and not state.same_subscribers):
-                _fill(state.heap, state.lists, state.wants, topic, state.takes_part)
-                current = topic
-            owner, previous = state.owner[partition], state.previous[partition]
-            if previous >= 0:
-                if owner < 0 or not state.takes_part[owner] or not state.takes_part[previous]:
-                    return _NULL_POINTER, moved
-                if state.lists.sizes[owner] > state.lists.sizes[previous] + 1:
-                    state.odd[0] |= state.heap.places[previous] < 0
-                    _move(state, partition, previous)
-                    moved_now, unknown = True, True
+            topic = topic_of[partition]
+            if topic != current and (current < 0 or not state.same_subscribers):
+                lightest = _lightest(sizes, _subscribers(state.wants, topic), takes_part)
+                current, filled = topic, False
+            owner, previous = owners[partition], previous_owners[partition]
+            if owner < 0 or not takes_part[owner] or (previous >= 0 and not takes_part[previous]):
+                return _NULL_POINTER, moved
+            to_previous = previous >= 0 and sizes[owner] > sizes[previous] + 1
+            if not to_previous:
+                better = lightest != NOBODY and sizes[owner] > sizes[lightest] + 1
+                if odd[0]:
+                    failure, better = _better_subscriber(state, topic, sizes[owner])
+                    if failure != _NONE:
+                        return failure, moved
+                if not better:
                     continue
-            failure, better = _better_subscriber(state, partition)
-            if failure != _NONE:
-                return failure, moved
-            if better:
-                _move(state, partition, state.heap.members[0])
-                moved_now, unknown = True, True
+            if not filled:
+                _fill(heap, sizes, _subscribers(state.wants, topic), takes_part)
+                filled = True
+            if to_previous:
+                odd[0] |= heap.places[previous] < 0
+            _move(state, partition, previous if to_previous else lightest)
+            lightest = heap.members[0]
+            moved_now, unknown = True, True
         moved = moved or moved_now
         if not moved_now:
             return _NONE, moved
@@ -698,10 +716,8 @@ def balance(
     ``in_turn`` are all partitions in the order of reassignment; with ``new_ones_first`` those that were unassigned are
     tried before (since 2.4, where nothing has to be revoked).
     """
-    n_members = len(lists.sizes)
-    takes_part = np.empty(n_members, np.bool_)
-    for member in range(n_members):
-        takes_part[member] = _takes_part(lists, wants, member)
+    reassignable = _reassignable_topics(wants)
+    takes_part = _taking_part(lists, wants, reassignable)
     before = lists if was_empty else _copy(lists)
     state = Reassigning(
         lists,
@@ -711,16 +727,16 @@ def balance(
         takes_part,
         _new_movements(len(wants.topic_of), len(wants.hashes)),
         heap,
-        _loads(lists, takes_part),
+        _loads(lists.sizes, takes_part),
         np.array([odd]),
         gap,
         same_subscribers,
     )
     if new_ones_first:
-        failure, _ = _perform_reassignments(state, _reassignable(unassigned, wants))
+        failure, _ = _perform_reassignments(state, _reassignable(unassigned, wants.topic_of, reassignable))
         if failure != _NONE:
             return failure, lists
-    failure, moved = _perform_reassignments(state, _reassignable(in_turn, wants))
+    failure, moved = _perform_reassignments(state, _reassignable(in_turn, wants.topic_of, reassignable))
     if failure != _NONE:
         return failure, lists
     if moved and not was_empty and _balance_score(lists.sizes, takes_part) >= _balance_score(before.sizes, takes_part):
@@ -729,11 +745,14 @@ def balance(
 
 
 @kernel
-def _reassignable(partitions: Ints32, wants: Wants) -> Ints32:
+def _reassignable(partitions: Ints32, topic_of: Ints32, reassignable: Flags) -> Ints32:
+    """Those partitions whose topic is reassignable."""
+    if reassignable.all():
+        return partitions
     kept = np.empty(len(partitions), np.int32)
     n = 0
     for partition in partitions:
-        if _is_reassignable(wants, wants.topic_of[partition]):
+        if reassignable[topic_of[partition]]:
             kept[n] = partition
             n += 1
     return kept[:n]

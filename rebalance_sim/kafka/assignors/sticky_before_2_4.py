@@ -7,9 +7,14 @@ generation, and moves a partition back to the owner before where that helps.
 import numpy as np
 
 from rebalance_sim.kafka.assignors.sticky_balance import (
+    AFTER,
+    FIRST,
+    OTHER,
+    OWNER,
+    PARTITION,
     Lists,
     Wants,
-    append,
+    append_all,
     assign_to_lightest,
     balance,
     new_heap,
@@ -25,6 +30,7 @@ from rebalance_sim.kafka.assignors.sticky_claims import (
 from rebalance_sim.kafka.assignors.sticky_group import (
     UNKNOWN,
     Numbering,
+    Subscriptions,
     Written,
     by_popularity,
     forget_topics,
@@ -69,7 +75,8 @@ def _assign(
     errors = np.zeros(n_groups, np.int32)
     number_of, seen = np.full(n_topics, UNKNOWN, np.int32), np.full(n_topics, -1, np.int32)
     named_by = np.full(n_topics, UNKNOWN, np.int32)
-    place = np.empty(n_members, np.int32)
+    numbers = number_members(groups.members, in_id_order, in_map_order)
+    subscriptions = Subscriptions(groups.subscriptions, groups.topics)
     room = max(16, len(groups.owned.topics))
     written = Written(np.zeros(n_members + 1, np.int32), np.empty(room, np.int32), np.empty(room, np.int32))
     for g in range(n_groups):
@@ -80,9 +87,19 @@ def _assign(
             errors[g] = _NULL_POINTER
             written = write_nothing(written, start, end - start)
             continue
-        numbers = number_members(groups, in_id_order, in_map_order, g, place)
-        group = number_group(groups, topics, g, numbers, in_id_order[start:end], number_of, seen)
-        errors[g], written = _assign_group(groups, topics, group, number_of, named_by, with_generations, written)
+        group = number_group(
+            subscriptions,
+            topics.partitions,
+            topics.ranks,
+            g,
+            numbers[start:end],
+            in_id_order[start:end],
+            number_of,
+            seen,
+        )
+        errors[g], written = _assign_group(
+            subscriptions, groups, topics, group, number_of, named_by, with_generations, written
+        )
         if errors[g] != _NONE:
             written = write_nothing(written, start, end - start)
         forget_topics(group, number_of)
@@ -101,6 +118,7 @@ def _wants_unknown_topic(groups: Groups, topics: Topics, start: int, end: int) -
 
 @kernel
 def _assign_group(
+    subscriptions: Subscriptions,
     groups: Groups,
     topics: Topics,
     group: Numbering,
@@ -110,8 +128,8 @@ def _assign_group(
     written: Written,
 ) -> tuple[int, Written]:
     n_members, n_known = len(group.members), group.first_partition[-1]
-    claims = number_claims(groups, topics, group, number_of, False)
-    wants = wants_of(groups, topics, group, number_of, number_of[claims.topics])
+    claims = number_claims(groups.owned, topics.partitions, group, number_of, False)
+    wants = wants_of(subscriptions, topics.hashes, group, number_of, number_of[claims.topics])
     generations = groups.generations[group.members[group.in_map_order]]
     lists = new_lists(n_members, len(claims.topics), len(claims.partitions) + 2 * n_known)
     owner = np.full(len(claims.topics), _NOBODY, np.int32)
@@ -119,13 +137,13 @@ def _assign_group(
     if with_generations:
         past = history(claims, topics, generations, group.in_map_order)
         fresh = len(past.partitions) == 0
-        _believe_latest(group, past, wants, lists, owner)
+        _believe_latest(group, past, wants, identical, lists, owner)
         odd = False
     else:
         nothing = np.empty(0, np.int32)
         past = History(nothing, nothing, np.full(len(claims.topics), _NOBODY, np.int32))
         fresh = len(claims.partitions) == 0 and (generations == NO_GENERATION).all()
-        odd = _believe_all(group, claims, wants, lists, owner)
+        odd = _believe_all(group, claims, wants, identical, lists, owner)
     if not with_generations and not fresh and n_known == 0:
         # hasIdenticalListElements of 1.0 does not expect an empty collection.
         return _NO_SUCH_ELEMENT, written
@@ -136,7 +154,7 @@ def _assign_group(
     unassigned = _nobodys(in_turn, lists)
     was_empty = lists.sizes.max() == 0
     heap = new_heap(n_members)
-    assign_to_lightest(unassigned, lists, wants, owner, heap, identical)
+    assign_to_lightest(unassigned, lists, wants, owner, identical)
     odd = odd or _names_twice(wants)
     failure, lists = balance(
         lists, wants, owner, past.previous, unassigned, in_turn, False, 0, odd, identical, was_empty, heap
@@ -189,54 +207,67 @@ def _names_twice(wants: Wants) -> bool:
 
 
 @kernel
-def _believe_latest(group: Numbering, past: History, wants: Wants, lists: Lists, owner: Ints32) -> None:
+def _believe_latest(
+    group: Numbering, past: History, wants: Wants, identical: bool, lists: Lists, owner: Ints32
+) -> None:
     """Give each partition to its latest owner, if that one still wants it; the order is that of a hash map."""
     n_known = group.first_partition[-1]
-    wanted = _wanted(wants)
+    wanted = wants.wanted if identical else _wanted(wants)
+    members, partitions = np.empty(len(past.partitions), np.int32), np.empty(len(past.partitions), np.int32)
+    n = 0
     for partition in past.partitions:
         if partition < n_known:
             member = past.current[partition]
             owner[partition] = member
-            if _is_wanted(wants, wanted, member, wants.topic_of[partition]):
-                append(lists, member, partition)
+            if identical or _is_wanted(wants.topics, wanted, member, wants.topic_of[partition]):
+                members[n], partitions[n] = member, partition
+                n += 1
+                lists.sizes[member] += 1
+    append_all(lists, members[:n], partitions[:n])
 
 
 @kernel
-def _believe_all(group: Numbering, claims: Claims, wants: Wants, lists: Lists, owner: Ints32) -> bool:
+def _believe_all(group: Numbering, claims: Claims, wants: Wants, identical: bool, lists: Lists, owner: Ints32) -> bool:
     """Let every member keep all that it says to own and still wants; tell whether a partition stands twice."""
     n_known = group.first_partition[-1]
-    twice = False
-    wanted = _wanted(wants)
+    wanted = wants.wanted if identical else _wanted(wants)
+    members, partitions = np.empty(len(claims.partitions), np.int32), np.empty(len(claims.partitions), np.int32)
+    n = 0
     for i in range(len(group.members)):
         member = group.in_map_order[i]
         for partition in claims.partitions[claims.offsets[i] : claims.offsets[i + 1]]:
             if partition < n_known:
                 owner[partition] = member
-                if _is_wanted(wants, wanted, member, wants.topic_of[partition]):
-                    twice = twice or lists.node_of[partition] >= 0
-                    append(lists, member, partition)
-    return twice
+                if identical or _is_wanted(wants.topics, wanted, member, wants.topic_of[partition]):
+                    members[n], partitions[n] = member, partition
+                    n += 1
+                    lists.sizes[member] += 1
+    append_all(lists, members[:n], partitions[:n])
+    return bool((lists.nodes[:n, OTHER] >= 0).any())
 
 
 @kernel
 def _wanted(wants: Wants) -> Ints32:
     """Each member's topics, sorted, so that one is found by halving."""
-    wanted = wants.wanted.copy()
-    for member in range(len(wants.most)):
-        wanted[wants.topics[member] : wants.topics[member + 1]].sort()
+    wanted = np.empty(len(wants.wanted), np.int32)
+    filled = wants.topics[:-1].copy()
+    for topic in range(len(wants.hashes)):
+        for member in wants.members[wants.subscribers[topic] : wants.subscribers[topic + 1]]:
+            wanted[filled[member]] = topic
+            filled[member] += 1
     return wanted
 
 
 @kernel
-def _is_wanted(wants: Wants, wanted: Ints32, member: int, topic: int) -> bool:
-    low, high = wants.topics[member], wants.topics[member + 1]
+def _is_wanted(offsets: Ints32, wanted: Ints32, member: int, topic: int) -> bool:
+    low, high = offsets[member], offsets[member + 1]
     while low < high:
         middle = (low + high) // 2
         if wanted[middle] < topic:
             low = middle + 1
         else:
             high = middle
-    return low < wants.topics[member + 1] and wanted[low] == topic
+    return low < offsets[member + 1] and wanted[low] == topic
 
 
 @kernel
@@ -258,7 +289,7 @@ def _fullest_first(
     in_turn = np.empty(lists.used[0] + n_known, np.int32)
     returning, first_returning = _returning(topics, claims, past, lists, n_members, n_known)
     taken = np.zeros(lists.used[0], np.bool_)
-    following = lists.first.copy()
+    following = lists.ends[:, FIRST].copy()
     filled = 0
     for member in _rounds(lists.sizes):
         if first_returning[member] < first_returning[n_members + member]:
@@ -267,10 +298,10 @@ def _fullest_first(
         else:
             node = following[member]
             while taken[node]:
-                node = lists.after[node]
-            following[member] = lists.after[node]
+                node = lists.nodes[node, AFTER]
+            following[member] = lists.nodes[node, AFTER]
         taken[node] = True
-        in_turn[filled] = lists.partition[node]
+        in_turn[filled] = lists.nodes[node, PARTITION]
         filled += 1
     for partition in _all_in_map_order(groups, topics, group, number_of, claims, named_by):
         if lists.node_of[partition] < 0:
@@ -292,14 +323,14 @@ def _returning(
     counts = np.zeros(n_members + 1, np.int32)
     for partition in before:
         if partition < n_known and lists.node_of[partition] >= 0:
-            counts[lists.owner[lists.node_of[partition]] + 1] += 1
+            counts[lists.nodes[lists.node_of[partition], OWNER] + 1] += 1
     for member in range(n_members):
         counts[member + 1] += counts[member]
     bounds[:n_members] = counts[:n_members]
     bounds[n_members:] = counts[:n_members]
     for partition in partitions_in_map_order(claims.topics, claims.numbers, topics, before):
         if partition < n_known and lists.node_of[partition] >= 0:
-            member = lists.owner[lists.node_of[partition]]
+            member = lists.nodes[lists.node_of[partition], OWNER]
             returning[bounds[n_members + member]] = partition
             bounds[n_members + member] += 1
     return returning, bounds

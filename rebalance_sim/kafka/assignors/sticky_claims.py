@@ -5,15 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 from rebalance_sim.kafka.assignors.sticky_group import UNKNOWN, Numbering
-from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Groups, Topics
+from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Topics
 from rebalance_sim.kafka.hash_order import (
-    java_compute_if_absent_order,
+    java_bucket,
     java_order,
     java_table_size,
     topic_partition_hash,
 )
 from rebalance_sim.kafka.kernel import kernel
-from rebalance_sim.kafka.strings import Flags, Ints, Ints32
+from rebalance_sim.kafka.strings import Flags, Ints, Ints32, sort_by_key
 
 _NOBODY = -1
 
@@ -27,35 +27,39 @@ def as_user_data(owned: Assignments, hashes: Ints) -> Assignments:
     ones. ``hashes`` are those of the topics' names.
     """
     n = len(owned.topics)
+    if n == 0:
+        return owned
     topics, partitions = np.empty(n, np.int32), np.empty(n, np.int32)
-    number_of = np.full(len(hashes), -1, np.int32)
+    room = 0
+    for m in range(len(owned.offsets) - 1):
+        room = max(room, owned.offsets[m + 1] - owned.offsets[m])
+    named, order, keys = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int64)
+    counts, places = np.zeros(len(hashes), np.int32), np.empty(len(hashes), np.int32)
     for m in range(len(owned.offsets) - 1):
         low, high = owned.offsets[m], owned.offsets[m + 1]
-        named = np.empty(high - low, np.int32)
         n_named, last_is_new = 0, False
         for topic in owned.topics[low:high]:
-            last_is_new = number_of[topic] < 0
+            last_is_new = counts[topic] == 0
             if last_is_new:
-                number_of[topic] = n_named
                 named[n_named] = topic
                 n_named += 1
-        of_named = hashes[named[:n_named]]
-        numbers = np.arange(n_named).astype(np.int32)
-        order = java_compute_if_absent_order(of_named, numbers, last_is_new)
-        starts = np.zeros(n_named + 1, np.int32)
-        for topic in owned.topics[low:high]:
-            starts[number_of[topic] + 1] += 1
+            counts[topic] += 1
+        # In a bucket the newest comes first. The last doubling waits for one more call.
+        table = java_table_size(n_named - last_is_new)
+        for i in range(n_named):
+            order[i] = named[n_named - 1 - i]
+            keys[i] = java_bucket(hashes[order[i]], table)
+        sort_by_key(order[:n_named], keys[:n_named])
         place = low
-        for number in order:
-            size = starts[number + 1]
-            starts[number + 1] = place
-            place += size
+        for topic in order[:n_named]:
+            places[topic] = place
+            place += counts[topic]
+            counts[topic] = 0
         for k in range(low, high):
-            number = number_of[owned.topics[k]]
-            topics[starts[number + 1]] = owned.topics[k]
-            partitions[starts[number + 1]] = owned.partitions[k]
-            starts[number + 1] += 1
-        number_of[named[:n_named]] = -1
+            topic = owned.topics[k]
+            topics[places[topic]] = topic
+            partitions[places[topic]] = owned.partitions[k]
+            places[topic] += 1
     return Assignments(owned.offsets, topics, partitions)
 
 
@@ -76,25 +80,28 @@ class Claims(NamedTuple):
 
 @kernel
 def number_claims(
-    groups: Groups, topics: Topics, group: Numbering, number_of: Ints32, known_topics_only: bool
+    owned: Assignments, n_partitions: Ints32, group: Numbering, number_of: Ints32, known_topics_only: bool
 ) -> Claims:
-    """Number what a group owns; with ``known_topics_only`` partitions of other topics are left out."""
+    """Number what a group owns; with ``known_topics_only`` partitions of other topics are left out.
+
+    ``n_partitions`` is ``Topics.partitions``.
+    """
     n_members = len(group.members)
     offsets = np.zeros(n_members + 1, np.int32)
     room = 0
     for m in group.members:
-        room += groups.owned.offsets[m + 1] - groups.owned.offsets[m]
+        room += owned.offsets[m + 1] - owned.offsets[m]
     partitions = np.empty(room, np.int32)
-    foreign = np.empty(0, np.int32)
+    foreign = partitions[:0]
     filled = 0
     for i in range(n_members):
         m = group.members[group.in_map_order[i]]
-        for k in range(groups.owned.offsets[m], groups.owned.offsets[m + 1]):
-            topic, number = groups.owned.topics[k], groups.owned.partitions[k]
+        for k in range(owned.offsets[m], owned.offsets[m + 1]):
+            topic, number = owned.topics[k], owned.partitions[k]
             t = number_of[topic]
             if t == UNKNOWN and known_topics_only:
                 continue
-            if t != UNKNOWN and number < topics.partitions[topic]:
+            if t != UNKNOWN and number < n_partitions[topic]:
                 partitions[filled] = group.first_partition[t] + number
             else:
                 if len(foreign) == 0:
@@ -104,7 +111,7 @@ def number_claims(
             filled += 1
         offsets[i + 1] = filled
     if len(foreign) > 0:
-        return _with_foreign(groups, group, offsets, partitions[:filled], foreign)
+        return _with_foreign(owned, group, offsets, partitions[:filled], foreign)
     return Claims(offsets, partitions[:filled], *_describe(group, 0))
 
 
@@ -122,7 +129,7 @@ def _describe(group: Numbering, n_foreign: int) -> tuple[Ints32, Ints32]:
 
 
 @kernel
-def _with_foreign(groups: Groups, group: Numbering, offsets: Ints32, partitions: Ints32, foreign: Ints32) -> Claims:
+def _with_foreign(owned: Assignments, group: Numbering, offsets: Ints32, partitions: Ints32, foreign: Ints32) -> Claims:
     """Number the partitions that the metadata does not know as they are first named, by a hash table."""
     n_known = group.first_partition[-1]
     bits = 2
@@ -135,11 +142,11 @@ def _with_foreign(groups: Groups, group: Numbering, offsets: Ints32, partitions:
         k = foreign[i]
         if k < 0:
             continue
-        topic, number = groups.owned.topics[k], groups.owned.partitions[k]
+        topic, number = owned.topics[k], owned.partitions[k]
         place = ((int(topic) * 0x85EBCA6B + int(number)) * 0x9E3779B1 & 0xFFFFFFFF) >> (32 - bits)
         while table[place] >= 0:
             other = distinct[table[place]]
-            if groups.owned.topics[other] == topic and groups.owned.partitions[other] == number:
+            if owned.topics[other] == topic and owned.partitions[other] == number:
                 break
             place = (place + 1) & (len(table) - 1)
         if table[place] < 0:
@@ -149,8 +156,8 @@ def _with_foreign(groups: Groups, group: Numbering, offsets: Ints32, partitions:
         partitions[i] = n_known + table[place]
     named, numbers = _describe(group, n_distinct)
     for i in range(n_distinct):
-        named[n_known + i] = groups.owned.topics[distinct[i]]
-        numbers[n_known + i] = groups.owned.partitions[distinct[i]]
+        named[n_known + i] = owned.topics[distinct[i]]
+        numbers[n_known + i] = owned.partitions[distinct[i]]
     return Claims(offsets, partitions, named, numbers)
 
 
@@ -160,7 +167,8 @@ class Owned(NamedTuple):
     holds: Flags
     """Whether the claim at this place stands."""
     claimed_twice: Flags
-    """Whether two members of one generation claimed the partition (``partitionsWithMultiplePreviousOwners``)."""
+    """Whether two members of one generation claimed the partition (``partitionsWithMultiplePreviousOwners``);
+    empty where there are no claims."""
 
 
 @kernel
@@ -170,7 +178,7 @@ def resolve_claims(claims: Claims, generations: Ints, told: Ints) -> Owned:
     ``generations`` are those of the claims, by member in map order. A rival's generation is ``told`` by its
     subscription, not by its user data.
     """
-    n = len(claims.topics)
+    n = len(claims.topics) if len(claims.partitions) > 0 else 0
     owner = np.full(n, _NOBODY, np.int32)
     standing = np.full(n, -1, np.int32)
     holds = np.zeros(len(claims.partitions), np.bool_)

@@ -12,14 +12,13 @@ import numpy as np
 from rebalance_sim.kafka.assignors.sticky_claims import Claims, Owned
 from rebalance_sim.kafka.assignors.sticky_group import Numbering, Written, with_room
 from rebalance_sim.kafka.assignors.sticky_racks import Racks, members_by_rack, mismatch, next_in_rack
-from rebalance_sim.kafka.groups import Failure, Topics
+from rebalance_sim.kafka.groups import Failure
 from rebalance_sim.kafka.kernel import kernel
-from rebalance_sim.kafka.strings import Flags, Ints32
+from rebalance_sim.kafka.strings import Flags, Ints32, sort_by_key
 
 _NONE = int(Failure.NONE)
 _ILLEGAL_STATE = int(Failure.ILLEGAL_STATE)
 _NOBODY = -1
-_FEW = 32
 
 
 class _Quotas(NamedTuple):
@@ -39,7 +38,8 @@ class _Kept(NamedTuple):
     counts: Ints32
     """Partitions of each member, by number; grows as others are added."""
     released: Ints32
-    """Member (by number) that gives up the partition, or nobody (``maybeRevokedPartitions``)."""
+    """Member (by number) that gives up the partition, or nobody (``maybeRevokedPartitions``); empty where there are
+    no claims."""
     with_more: int
     """Members that keep ``maxQuota`` where that is more."""
     may_get_more: Flags
@@ -54,40 +54,19 @@ class Added(NamedTuple):
     partitions: Ints32
     members: Ints32
     """Member, by number."""
-    transferred: Flags
-    """Whether somebody else has to give the partition up first (``partitionsTransferringOwnership``)."""
 
 
 @kernel
-def _sort_owned(partitions: Ints32, claims: Claims, number_of: Ints32, n_topics: int) -> None:
-    """Sort a member's partitions by number, then by topic, in place."""
-    if len(partitions) < 2:
-        return
-    keys = np.empty(len(partitions), np.int64)
-    for k in range(len(partitions)):
-        keys[k] = int(claims.numbers[partitions[k]]) * n_topics + number_of[claims.topics[partitions[k]]]
-    if len(partitions) > _FEW:
-        partitions[:] = partitions[np.argsort(keys)]
-        return
-    for k in range(1, len(partitions)):
-        moving, key = partitions[k], keys[k]
-        place = k
-        while place > 0 and keys[place - 1] > key:
-            partitions[place], keys[place] = partitions[place - 1], keys[place - 1]
-            place -= 1
-        partitions[place], keys[place] = moving, key
+def _keep(group: Numbering, number_of: Ints32, claims: Claims, owned: Owned, racks: Racks, quotas: _Quotas) -> _Kept:
+    """Let members keep what they own, within the quotas and their racks (``assignOwnedPartitions``).
 
-
-@kernel
-def _keep(
-    topics: Topics, group: Numbering, number_of: Ints32, claims: Claims, owned: Owned, racks: Racks, quotas: _Quotas
-) -> _Kept:
-    """Let members keep what they own, within the quotas and their racks (``assignOwnedPartitions``)."""
-    n_members, n_known = len(group.members), group.first_partition[-1]
+    Each member's partitions by number, then by topic.
+    """
+    n_members, n_known, n_topics = len(group.members), group.first_partition[-1], len(group.topics)
     offsets = np.zeros(n_members + 1, np.int32)
-    kept = np.empty(len(claims.partitions), np.int32)
+    kept, keys = np.empty(len(claims.partitions), np.int32), np.empty(len(claims.partitions), np.int64)
     counts = np.zeros(n_members, np.int32)
-    released = np.full(len(claims.topics), _NOBODY, np.int32)
+    released = np.full(len(claims.topics) if len(claims.partitions) > 0 else 0, _NOBODY, np.int32)
     may_get_more, have_too_few = np.zeros(n_members, np.bool_), np.zeros(n_members, np.bool_)
     with_more, filled = 0, 0
     for i in range(n_members):
@@ -96,12 +75,14 @@ def _keep(
         for k in range(claims.offsets[i], claims.offsets[i + 1]):
             if owned.holds[k]:
                 partition = claims.partitions[k]
-                if mismatch(racks, topics, claims, member, partition, n_known):
+                if racks.matter and mismatch(racks, claims, member, partition, n_known):
                     released[partition] = member
                 elif not owned.claimed_twice[partition]:
                     kept[filled] = partition
+                    keys[filled] = int(claims.numbers[partition]) * n_topics + number_of[claims.topics[partition]]
                     filled += 1
-        _sort_owned(kept[start:filled], claims, number_of, len(group.topics))
+        if filled > start + 1:
+            sort_by_key(kept[start:filled], keys[start:filled])
         size = filled - start
         if size < quotas.least:
             have_too_few[member] = True
@@ -175,23 +156,10 @@ def _unfilled(kept: _Kept) -> _Unfilled:
 
 
 @kernel
-def _add(added: Added, owned: Owned, kept: _Kept, place: int, partition: int, member: int) -> int:
-    """Hand out a partition; return how many the member has then (``assignNewPartition``)."""
-    added.partitions[place] = partition
-    added.members[place] = member
-    giver = kept.released[partition]
-    added.transferred[place] = (giver >= 0 and giver != member) or owned.claimed_twice[partition]
-    kept.counts[member] += 1
-    return int(kept.counts[member])
-
-
-@kernel
 def _add_in_racks(
     added: Added,
     unassigned: Ints32,
-    topics: Topics,
     claims: Claims,
-    owned: Owned,
     kept: _Kept,
     racks: Racks,
     quotas: _Quotas,
@@ -206,7 +174,7 @@ def _add_in_racks(
     few, more, counts = unfilled.too_few, unfilled.may_get_more, unfilled.counts
     for partition in unassigned:
         member = _NOBODY
-        place = next_in_rack(racks, topics, claims, partition, few, counts[0], following, few_by_rack)
+        place = next_in_rack(racks, claims, partition, few, counts[0], following, few_by_rack)
         if place >= 0:
             member = few[place]
             size = kept.counts[member] + 1
@@ -223,7 +191,7 @@ def _add_in_racks(
             following = 0 if counts[0] == 0 else place % counts[0]
         elif counts[2] > counts[1]:
             waiting = more[counts[1] : counts[2]]
-            place = next_in_rack(racks, topics, claims, partition, waiting, len(waiting), 0, more_by_rack)
+            place = next_in_rack(racks, claims, partition, waiting, len(waiting), 0, more_by_rack)
             if place >= 0:
                 member = waiting[place]
                 if kept.counts[member] + 1 == quotas.most:
@@ -237,54 +205,54 @@ def _add_in_racks(
             left[n_left] = partition
             n_left += 1
         else:
-            _add(added, owned, kept, n_added, partition, member)
+            added.partitions[n_added] = partition
+            added.members[n_added] = member
+            kept.counts[member] += 1
             n_added += 1
     return n_added, left[:n_left]
 
 
 @kernel
 def _add_in_turn(
-    added: Added,
-    n_added: int,
-    unassigned: Ints32,
-    owned: Owned,
-    kept: _Kept,
-    quotas: _Quotas,
-    unfilled: _Unfilled,
+    added: Added, n_added: int, unassigned: Ints32, kept: _Kept, quotas: _Quotas, unfilled: _Unfilled
 ) -> int:
     """Hand out the rest in turn (``assignRoundRobin``): what is thrown.
 
     Each round goes over the members that have too few; who has enough leaves the round at once, for the queue of those
     that may get one more.
     """
-    few, more, counts = unfilled.too_few, unfilled.may_get_more, unfilled.counts
+    few, more, sizes = unfilled.too_few, unfilled.may_get_more, kept.counts
+    n_few, first_more, last_more, with_more = unfilled.counts
     place, stay = 0, 0
     for partition in unassigned:
-        if place == counts[0]:
-            counts[0] = stay
+        if place == n_few:
+            n_few = stay
             place, stay = 0, 0
-        if counts[0] > 0:
+        if n_few > 0:
             member = few[place]
             place += 1
-            size = _add(added, owned, kept, n_added, partition, member)
-            if size == quotas.least:
-                more[counts[2]] = member
-                counts[2] += 1
+            sizes[member] += 1
+            if sizes[member] == quotas.least:
+                more[last_more] = member
+                last_more += 1
             else:
                 few[stay] = member
                 stay += 1
-                counts[3] += size == quotas.most
-        elif counts[1] < counts[2]:
-            member = more[counts[1]]
-            counts[1] += 1
-            counts[3] += _add(added, owned, kept, n_added, partition, member) == quotas.most
+                with_more += sizes[member] == quotas.most
+        elif first_more < last_more:
+            member = more[first_more]
+            first_more += 1
+            sizes[member] += 1
+            with_more += sizes[member] == quotas.most
         else:
             return _ILLEGAL_STATE
+        added.partitions[n_added] = partition
+        added.members[n_added] = member
         n_added += 1
-    while place < counts[0]:
+    while place < n_few:
         few[stay] = few[place]
         place, stay = place + 1, stay + 1
-    counts[0] = stay
+    unfilled.counts[0], unfilled.counts[3] = stay, with_more
     return _NONE
 
 
@@ -301,8 +269,8 @@ def _verify(kept: _Kept, quotas: _Quotas, unfilled: _Unfilled) -> int:
 
 @kernel
 def assign_constrained(
-    topics: Topics,
     group: Numbering,
+    first_member: int,
     number_of: Ints32,
     claims: Claims,
     owned: Owned,
@@ -315,51 +283,70 @@ def assign_constrained(
     n_members, n_known = len(group.members), group.first_partition[-1]
     extra = n_known % n_members
     quotas = _Quotas(n_known // n_members, n_known // n_members + (1 if extra > 0 else 0), extra)
-    kept = _keep(topics, group, number_of, claims, owned, racks, quotas)
+    kept = _keep(group, number_of, claims, owned, racks, quotas)
     unassigned = _unassigned(group, number_of, claims, kept, racks)
     n = len(unassigned)
-    added = Added(np.empty(n, np.int32), np.empty(n, np.int32), np.zeros(n, np.bool_))
+    added = Added(np.empty(n, np.int32), np.empty(n, np.int32))
     unfilled = _unfilled(kept)
     n_added = 0
     if racks.matter:
-        n_added, unassigned = _add_in_racks(
-            added, unassigned, topics, claims, owned, kept, racks, quotas, unfilled, n_racks
-        )
-    failure = _add_in_turn(added, n_added, unassigned, owned, kept, quotas, unfilled)
+        n_added, unassigned = _add_in_racks(added, unassigned, claims, kept, racks, quotas, unfilled, n_racks)
+    failure = _add_in_turn(added, n_added, unassigned, kept, quotas, unfilled)
     if failure == _NONE:
         failure = _verify(kept, quotas, unfilled)
     if failure != _NONE:
         return failure, written
-    return _NONE, _write(group, claims, kept, added, cooperative, written)
+    hidden = np.zeros(n, np.bool_)
+    if cooperative and len(claims.partitions) > 0:
+        hidden = _transferred(added, kept.released, owned.claimed_twice)
+    return _NONE, _write(group, first_member, claims, kept, added, hidden, written)
 
 
 @kernel
-def _write(group: Numbering, claims: Claims, kept: _Kept, added: Added, cooperative: bool, written: Written) -> Written:
-    """Write the lists: what a member keeps, then what is new to it, if it need not wait for another to give it up."""
-    offsets = written.offsets
-    for member in range(len(group.members)):
+def _transferred(added: Added, released: Ints32, claimed_twice: Flags) -> Flags:
+    """Tell which partitions somebody else has to give up first (``partitionsTransferringOwnership``)."""
+    transferred = np.empty(len(added.partitions), np.bool_)
+    for k in range(len(added.partitions)):
+        partition = added.partitions[k]
+        giver = released[partition]
+        transferred[k] = (giver >= 0 and giver != added.members[k]) or claimed_twice[partition]
+    return transferred
+
+
+@kernel
+def _write(
+    group: Numbering,
+    first_member: int,
+    claims: Claims,
+    kept: _Kept,
+    added: Added,
+    hidden: Flags,
+    written: Written,
+) -> Written:
+    """Write the lists: what a member keeps, then what is new to it and not hidden."""
+    n_members, offsets = len(group.members), written.offsets
+    for member in range(n_members):
         offsets[group.members[member] + 1] = kept.counts[member]
-    if cooperative:
-        for place in range(len(added.partitions)):
-            if added.transferred[place]:
-                offsets[group.members[added.members[place]] + 1] -= 1
-    first = group.members.min()
-    for m in range(first, first + len(group.members)):
+    for k in range(len(hidden)):
+        if hidden[k]:
+            offsets[group.members[added.members[k]] + 1] -= 1
+    for m in range(first_member, first_member + n_members):
         offsets[m + 1] += offsets[m]
-    written = with_room(written, offsets[first + len(group.members)])
-    cursor = np.empty(len(group.members), np.int32)
-    for i in range(len(group.members)):
+    written = with_room(written, offsets[first_member + n_members])
+    named, numbers = written.topics, written.partitions
+    cursor = np.empty(n_members, np.int32)
+    for i in range(n_members):
         member = group.in_map_order[i]
         place = offsets[group.members[member]]
         for k in range(kept.offsets[i], kept.offsets[i + 1]):
-            written.topics[place] = claims.topics[kept.partitions[k]]
-            written.partitions[place] = claims.numbers[kept.partitions[k]]
+            named[place] = claims.topics[kept.partitions[k]]
+            numbers[place] = claims.numbers[kept.partitions[k]]
             place += 1
         cursor[member] = place
-    for k in range(len(added.partitions)):
-        if not (cooperative and added.transferred[k]):
+    for k in range(len(hidden)):
+        if not hidden[k]:
             place = cursor[added.members[k]]
             cursor[added.members[k]] += 1
-            written.topics[place] = claims.topics[added.partitions[k]]
-            written.partitions[place] = claims.numbers[added.partitions[k]]
+            named[place] = claims.topics[added.partitions[k]]
+            numbers[place] = claims.numbers[added.partitions[k]]
     return written

@@ -8,13 +8,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors.sticky_balance import Lists, Wants
-from rebalance_sim.kafka.groups import Groups, Topics
+from rebalance_sim.kafka.assignors.sticky_balance import AFTER, FIRST, OWNER, PARTITION, Lists, Wants
 from rebalance_sim.kafka.kernel import kernel
 from rebalance_sim.kafka.strings import Flags, Ints, Ints32
 
 UNKNOWN = -1
 _FEW = 24
+
+
+class Subscriptions(NamedTuple):
+    """Subscription of member m of the batch: ``offsets[m]`` to ``offsets[m + 1]`` of ``topics``."""
+
+    offsets: Ints32
+    topics: Ints32
 
 
 class Numbering(NamedTuple):
@@ -33,15 +39,13 @@ class Numbering(NamedTuple):
 
 
 @kernel
-def number_members(groups: Groups, in_id_order: Ints32, in_map_order: Ints32, g: int, place: Ints32) -> Ints32:
-    """Return the numbers of a group's members in map order. ``place`` has room for a number for each member."""
-    start, end = groups.members[g], groups.members[g + 1]
-    for i in range(start, end):
-        place[in_id_order[i]] = i - start
-    numbers = np.empty(end - start, np.int32)
-    for i in range(start, end):
-        numbers[i - start] = place[in_map_order[i]]
-    return numbers
+def number_members(groups: Ints32, in_id_order: Ints32, in_map_order: Ints32) -> Ints32:
+    """Return the number in its group of each member, in map order; ``groups`` are the groups' offsets."""
+    place = np.empty(len(in_id_order), np.int32)
+    for g in range(len(groups) - 1):
+        for i in range(groups[g], groups[g + 1]):
+            place[in_id_order[i]] = i - groups[g]
+    return place[in_map_order]
 
 
 @kernel
@@ -60,47 +64,56 @@ def _sort_by_rank(topics: Ints32, ranks: Ints) -> Ints32:
 
 
 @kernel
-def _same_list(groups: Groups, a: int, b: int) -> bool:
-    low, high, other = groups.subscriptions[a], groups.subscriptions[a + 1], groups.subscriptions[b]
-    if groups.subscriptions[b + 1] - other != high - low:
+def _same_list(subscriptions: Subscriptions, a: int, b: int) -> bool:
+    offsets, topics = subscriptions.offsets, subscriptions.topics
+    low, high, other = offsets[a], offsets[a + 1], offsets[b]
+    if offsets[b + 1] - other != high - low:
         return False
     for k in range(high - low):
-        if groups.topics[low + k] != groups.topics[other + k]:
+        if topics[low + k] != topics[other + k]:
             return False
     return True
 
 
 @kernel
 def number_group(
-    groups: Groups, topics: Topics, g: int, numbers: Ints32, members: Ints32, number_of: Ints32, seen: Ints32
+    subscriptions: Subscriptions,
+    partitions: Ints32,
+    ranks: Ints,
+    g: int,
+    numbers: Ints32,
+    members: Ints32,
+    number_of: Ints32,
+    seen: Ints32,
 ) -> Numbering:
     """Number a group's topics and partitions, and compare its members' subscriptions as Kafka since 2.4 does.
 
     That takes the first subscription that is not empty for the one to compare with, and does not compare those before
-    it. ``number_of`` is UNKNOWN for every topic of the batch and is left with the numbers of this group's topics
-    (``forget_topics``); ``seen`` holds a number below g for every topic of the batch.
+    it. ``partitions`` and ``ranks`` are those of ``Topics``. ``number_of`` is UNKNOWN for every topic of the batch and
+    is left with the numbers of this group's topics (``forget_topics``); ``seen`` holds a number below g for every topic
+    of the batch.
     """
     room = 0
     for m in members:
-        room = max(room, groups.subscriptions[m + 1] - groups.subscriptions[m])
+        room = max(room, subscriptions.offsets[m + 1] - subscriptions.offsets[m])
     named = np.empty(max(room, 8), np.int32)
     n_named, distinct, model, same = 0, 0, -1, True
     for number in numbers:
         m = members[number]
-        low, high = groups.subscriptions[m], groups.subscriptions[m + 1]
-        if model >= 0 and distinct == high - low and _same_list(groups, model, m):
+        low, high = subscriptions.offsets[m], subscriptions.offsets[m + 1]
+        if model >= 0 and distinct == high - low and _same_list(subscriptions, model, m):
             continue
         first = distinct == 0
         equal = first or high - low == distinct
         for k in range(low, high):
-            topic = groups.topics[k]
+            topic = subscriptions.topics[k]
             if first:
                 model = m
                 if seen[topic] != g:
                     seen[topic] = g
                     distinct += 1
             equal = equal and seen[topic] == g
-            if number_of[topic] == UNKNOWN and topics.partitions[topic] > 0:
+            if number_of[topic] == UNKNOWN and partitions[topic] > 0:
                 number_of[topic] = 0
                 if n_named == len(named):
                     more = np.empty(2 * n_named, np.int32)
@@ -109,11 +122,11 @@ def number_group(
                 named[n_named] = topic
                 n_named += 1
         same = same and equal
-    ordered = _sort_by_rank(named[:n_named], topics.ranks)
+    ordered = _sort_by_rank(named[:n_named], ranks)
     first_partition = np.zeros(n_named + 1, np.int32)
     for t in range(n_named):
         number_of[ordered[t]] = t
-        first_partition[t + 1] = first_partition[t] + topics.partitions[ordered[t]]
+        first_partition[t + 1] = first_partition[t] + partitions[ordered[t]]
     return Numbering(numbers, members, ordered, first_partition, same)
 
 
@@ -125,7 +138,9 @@ def forget_topics(group: Numbering, number_of: Ints32) -> None:
 
 
 @kernel
-def wants_of(groups: Groups, topics: Topics, group: Numbering, number_of: Ints32, topic_of: Ints32) -> Wants:
+def wants_of(
+    subscriptions: Subscriptions, hashes: Ints, group: Numbering, number_of: Ints32, topic_of: Ints32
+) -> Wants:
     """Find out who may get what. A topic that a member names twice counts twice, as in Kafka's lists."""
     n_members, n_topics = len(group.members), len(group.topics)
     subscribers = np.zeros(n_topics + 1, np.int32)
@@ -136,8 +151,8 @@ def wants_of(groups: Groups, topics: Topics, group: Numbering, number_of: Ints32
         number = group.in_map_order[i]
         map_place[number] = i
         m = group.members[number]
-        for k in range(groups.subscriptions[m], groups.subscriptions[m + 1]):
-            t = number_of[groups.topics[k]]
+        for k in range(subscriptions.offsets[m], subscriptions.offsets[m + 1]):
+            t = number_of[subscriptions.topics[k]]
             if t != UNKNOWN:
                 subscribers[t + 1] += 1
                 of_member[number + 1] += 1
@@ -152,8 +167,8 @@ def wants_of(groups: Groups, topics: Topics, group: Numbering, number_of: Ints32
     for number in group.in_map_order:
         m = group.members[number]
         filled = of_member[number]
-        for k in range(groups.subscriptions[m], groups.subscriptions[m + 1]):
-            t = number_of[groups.topics[k]]
+        for k in range(subscriptions.offsets[m], subscriptions.offsets[m + 1]):
+            t = number_of[subscriptions.topics[k]]
             if t != UNKNOWN:
                 members[cursor[t]] = number
                 cursor[t] += 1
@@ -162,7 +177,7 @@ def wants_of(groups: Groups, topics: Topics, group: Numbering, number_of: Ints32
     return Wants(
         group.first_partition,
         topic_of,
-        topics.hashes[group.topics],
+        hashes[group.topics],
         subscribers,
         members,
         of_member,
@@ -213,22 +228,23 @@ def write_lists(
     n_members = len(group.members)
     for number in range(n_members):
         written.offsets[group.members[number] + 1] = lists.sizes[number]
-    for node in range(lists.used[0]):
+    nodes = lists.nodes
+    for node in range(len(hidden)):
         if hidden[node]:
-            written.offsets[group.members[lists.owner[node]] + 1] -= 1
+            written.offsets[group.members[nodes[node, OWNER]] + 1] -= 1
     for m in range(first_member, first_member + n_members):
         written.offsets[m + 1] += written.offsets[m]
     written = with_room(written, written.offsets[first_member + n_members])
     for number in range(n_members):
         place = written.offsets[group.members[number]]
-        node = lists.first[number]
+        node = lists.ends[number, FIRST]
         while node >= 0:
             if not hidden[node]:
-                partition = lists.partition[node]
+                partition = nodes[node, PARTITION]
                 written.topics[place] = named[partition]
                 written.partitions[place] = numbers[partition]
                 place += 1
-            node = lists.after[node]
+            node = nodes[node, AFTER]
     return written
 
 

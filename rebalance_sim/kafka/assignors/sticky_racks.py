@@ -20,19 +20,27 @@ class Racks(NamedTuple):
     """Rack of each member, or NO_RACK."""
     in_reach: Ints32
     """Members in the racks of each known partition; empty where no member has a rack."""
+    first: Ints32
+    """Racks of the replicas, by topic of the batch (``Topics.first_racks``)."""
+    offsets: Ints32
+    replicas: Ints32
+
+
+@kernel
+def without_racks() -> Racks:
+    """Racks of a group whose members tell none, or whose version does not ask."""
+    nothing = np.empty(0, np.int32)
+    return Racks(False, nothing, nothing, nothing, nothing, nothing)
 
 
 @kernel
 def racks_of(groups: Groups, topics: Topics, group: Numbering, claims: Claims, n_racks: int) -> Racks:
-    """Find the racks of a group. ``n_racks`` is above every rack's index; 0 stands for a version without racks."""
-    of_member = np.full(len(group.members), NO_RACK, np.int32)
-    nothing = np.empty(0, np.int32)
-    if n_racks == 0:
-        return Racks(False, of_member, nothing)
+    """Find the racks of a group. ``n_racks`` is above every rack's index."""
+    of_member = np.empty(len(group.members), np.int32)
     for number in range(len(group.members)):
         of_member[number] = groups.member_racks[group.members[number]]
     if (of_member == NO_RACK).all():
-        return Racks(False, of_member, nothing)
+        return without_racks()
     members_in = np.zeros(n_racks, np.int32)
     for rack in of_member:
         if rack >= 0:
@@ -43,7 +51,7 @@ def racks_of(groups: Groups, topics: Topics, group: Numbering, claims: Claims, n
     seen = np.full(n_racks, -1, np.int32)
     union, shared = 0, False
     for partition in range(n_partitions):
-        place = _place(topics, claims, partition)
+        place = _place(topics.first_racks, claims, partition)
         if place < 0:
             continue
         for k in range(topics.rack_offsets[place], topics.rack_offsets[place + 1]):
@@ -55,35 +63,36 @@ def racks_of(groups: Groups, topics: Topics, group: Numbering, claims: Claims, n
                 seen[rack] = partition
                 racks_here[partition] += 1
                 in_reach[partition] += members_in[rack]
-    return Racks(shared and not (racks_here == union).all(), of_member, in_reach)
+    matter = shared and not (racks_here == union).all()
+    return Racks(matter, of_member, in_reach, topics.first_racks, topics.rack_offsets, topics.racks)
 
 
 @kernel
-def _place(topics: Topics, claims: Claims, partition: int) -> int:
+def _place(first_racks: Ints32, claims: Claims, partition: int) -> int:
     """Where the racks of a known partition lie, or -1."""
     topic, number = claims.topics[partition], claims.numbers[partition]
-    place = topics.first_racks[topic] + number
-    return int(place) if place < topics.first_racks[topic + 1] else -1
+    place = first_racks[topic] + number
+    return int(place) if place < first_racks[topic + 1] else -1
 
 
 @kernel
-def on_rack(topics: Topics, claims: Claims, partition: int, rack: int) -> bool:
+def on_rack(racks: Racks, claims: Claims, partition: int, rack: int) -> bool:
     """Tell whether a partition has a replica on a rack."""
-    place = _place(topics, claims, partition)
+    place = _place(racks.first, claims, partition)
     if place >= 0:
-        for k in range(topics.rack_offsets[place], topics.rack_offsets[place + 1]):
-            if topics.racks[k] == rack:
+        for k in range(racks.offsets[place], racks.offsets[place + 1]):
+            if racks.replicas[k] == rack:
                 return True
     return False
 
 
 @kernel
-def mismatch(racks: Racks, topics: Topics, claims: Claims, member: int, partition: int, n_known: int) -> bool:
+def mismatch(racks: Racks, claims: Claims, member: int, partition: int, n_known: int) -> bool:
     """``racksMismatch``: racks matter, and the member's holds no replica of the partition."""
-    rack = racks.of_member[member]
-    if not racks.matter or rack == NO_RACK:
+    if not racks.matter or racks.of_member[member] == NO_RACK:
         return False
-    return partition >= n_known or not on_rack(topics, claims, partition, rack)
+    rack = racks.of_member[member]
+    return partition >= n_known or not on_rack(racks, claims, partition, rack)
 
 
 @kernel
@@ -99,7 +108,6 @@ def members_by_rack(racks: Racks, wanted: Flags, n_racks: int) -> Ints32:
 @kernel
 def next_in_rack(
     racks: Racks,
-    topics: Topics,
     claims: Claims,
     partition: int,
     members: Ints32,
@@ -111,13 +119,13 @@ def next_in_rack(
 
     ``nextRackConsumer``; ``by_rack`` counts the members by rack.
     """
-    place = _place(topics, claims, partition)
+    place = _place(racks.first, claims, partition)
     if place < 0:
         return -1
-    low, high = topics.rack_offsets[place], topics.rack_offsets[place + 1]
+    low, high = racks.offsets[place], racks.offsets[place + 1]
     somebody = False
     for k in range(low, high):
-        somebody = somebody or by_rack[topics.racks[k]] > 0
+        somebody = somebody or by_rack[racks.replicas[k]] > 0
     if not somebody:
         return -1
     for i in range(count):
@@ -125,6 +133,6 @@ def next_in_rack(
         rack = racks.of_member[members[at]]
         if rack >= 0:
             for k in range(low, high):
-                if topics.racks[k] == rack:
+                if racks.replicas[k] == rack:
                     return int(at)
     return -1

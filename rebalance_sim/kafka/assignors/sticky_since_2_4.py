@@ -8,9 +8,12 @@ owner has given it up: that takes a second rebalance.
 import numpy as np
 
 from rebalance_sim.kafka.assignors.sticky_balance import (
+    OTHER,
+    OWNER,
+    PARTITION,
     Lists,
     Wants,
-    append,
+    append_all,
     assign_to_lightest,
     balance,
     new_heap,
@@ -28,6 +31,7 @@ from rebalance_sim.kafka.assignors.sticky_constrained import assign_constrained
 from rebalance_sim.kafka.assignors.sticky_group import (
     UNKNOWN,
     Numbering,
+    Subscriptions,
     Written,
     by_popularity,
     forget_topics,
@@ -37,7 +41,7 @@ from rebalance_sim.kafka.assignors.sticky_group import (
     write_lists,
     write_nothing,
 )
-from rebalance_sim.kafka.assignors.sticky_racks import Racks, mismatch, racks_of
+from rebalance_sim.kafka.assignors.sticky_racks import Racks, mismatch, racks_of, without_racks
 from rebalance_sim.kafka.groups import (
     NO_RACK,
     Assignments,
@@ -49,7 +53,7 @@ from rebalance_sim.kafka.groups import (
     sorted_order,
 )
 from rebalance_sim.kafka.kernel import kernel
-from rebalance_sim.kafka.strings import Flags, Ints32
+from rebalance_sim.kafka.strings import Flags, Ints, Ints32
 
 _NONE = int(Failure.NONE)
 _NOBODY = -1
@@ -73,26 +77,46 @@ def _assign(
     n_groups, n_members, n_topics = len(groups.members) - 1, len(groups.member_hashes), len(topics.partitions)
     errors = np.zeros(n_groups, np.int32)
     number_of, seen = np.full(n_topics, UNKNOWN, np.int32), np.full(n_topics, -1, np.int32)
-    place = np.empty(n_members, np.int32)
+    numbers = number_members(groups.members, in_id_order, in_map_order)
+    subscriptions = Subscriptions(groups.subscriptions, groups.topics)
     room = max(16, len(groups.owned.topics))
     written = Written(np.zeros(n_members + 1, np.int32), np.empty(room, np.int32), np.empty(room, np.int32))
+    all_generations, no_racks = groups.generations[in_map_order], without_racks()
     for g in range(n_groups):
         start, end = groups.members[g], groups.members[g + 1]
         if start == end:
             continue
-        numbers = number_members(groups, in_id_order, in_map_order, g, place)
-        group = number_group(groups, topics, g, numbers, in_id_order[start:end], number_of, seen)
-        claims = number_claims(groups, topics, group, number_of, True)
-        generations = groups.generations[group.members[group.in_map_order]]
+        group = number_group(
+            subscriptions,
+            topics.partitions,
+            topics.ranks,
+            g,
+            numbers[start:end],
+            in_id_order[start:end],
+            number_of,
+            seen,
+        )
+        claims = number_claims(groups.owned, topics.partitions, group, number_of, True)
+        generations = all_generations[start:end]
         owned = resolve_claims(claims, generations, generations)
-        racks = racks_of(groups, topics, group, claims, n_racks)
+        racks = racks_of(groups, topics, group, claims, n_racks) if n_racks > 0 else no_racks
         if group.same_subscriptions:
             errors[g], written = assign_constrained(
-                topics, group, number_of, claims, owned, racks, n_racks, cooperative, written
+                group, start, number_of, claims, owned, racks, n_racks, cooperative, written
             )
         else:
             errors[g], written = _assign_general(
-                groups, topics, group, number_of, claims, owned, racks, cooperative, written
+                subscriptions,
+                topics.hashes,
+                group,
+                start,
+                number_of,
+                claims,
+                owned,
+                generations,
+                racks,
+                cooperative,
+                written,
             )
         if errors[g] != _NONE:
             written = write_nothing(written, start, end - start)
@@ -103,32 +127,33 @@ def _assign(
 
 @kernel
 def _assign_general(
-    groups: Groups,
-    topics: Topics,
+    subscriptions: Subscriptions,
+    hashes: Ints,
     group: Numbering,
+    first_member: int,
     number_of: Ints32,
     claims: Claims,
     owned: Owned,
+    generations: Ints,
     racks: Racks,
     cooperative: bool,
     written: Written,
 ) -> tuple[int, Written]:
     """``GeneralAssignmentBuilder.build``: what is thrown, and the answer so far."""
     n_members, n_known = len(group.members), group.first_partition[-1]
-    wants = wants_of(groups, topics, group, number_of, number_of[claims.topics])
+    wants = wants_of(subscriptions, hashes, group, number_of, number_of[claims.topics])
     repeats = _count_most(wants, n_known)
     lists = new_lists(n_members, len(claims.topics), len(claims.partitions) + n_known)
     owner = np.full(len(claims.topics), _NOBODY, np.int32)
-    foreign, revoked = _keep(topics, group, number_of, claims, owned, racks, wants, lists, owner)
+    foreign, revoked = _keep(group, number_of, claims, owned, racks, wants, lists, owner)
     in_turn = by_popularity(wants)
     unassigned = _unassigned(in_turn, claims, lists, wants, number_of)
     was_empty = lists.sizes.max() == 0
     heap = new_heap(n_members)
     rest = unassigned
     if racks.matter:
-        rest = _assign_in_racks(unassigned, topics, claims, lists, wants, owner, racks)
-    assign_to_lightest(rest, lists, wants, owner, heap, False)
-    generations = groups.generations[group.members[group.in_map_order]]
+        rest = _assign_in_racks(unassigned, claims, lists, wants, owner, racks)
+    assign_to_lightest(rest, lists, wants, owner, False)
     previous = previous_owners(claims, generations, group.in_map_order)
     failure, lists = balance(
         lists,
@@ -149,7 +174,6 @@ def _assign_general(
     hidden = np.zeros(lists.used[0], np.bool_)
     if cooperative:
         _hide_transferred(lists, wants, claims, group.in_map_order, hidden)
-    first_member = group.members.min()
     return _NONE, write_lists(written, first_member, group, lists, claims.topics, claims.numbers, hidden)
 
 
@@ -174,7 +198,6 @@ def _count_most(wants: Wants, n_known: int) -> bool:
 
 @kernel
 def _keep(
-    topics: Topics,
     group: Numbering,
     number_of: Ints32,
     claims: Claims,
@@ -191,6 +214,8 @@ def _keep(
     n_known = group.first_partition[-1]
     foreign, revoked = False, False
     wanted_by = np.full(len(group.topics), -1, np.int32)
+    members, partitions = np.empty(len(claims.partitions), np.int32), np.empty(len(claims.partitions), np.int32)
+    n = 0
     for i in range(len(group.members)):
         low, high = claims.offsets[i], claims.offsets[i + 1]
         if low == high:
@@ -203,12 +228,16 @@ def _keep(
                 continue
             partition = claims.partitions[k]
             owner[partition] = member
-            wanted = wanted_by[number_of[claims.topics[partition]]] == i
-            if not wanted or mismatch(racks, topics, claims, member, partition, n_known):
+            if wanted_by[number_of[claims.topics[partition]]] != i or (
+                racks.matter and mismatch(racks, claims, member, partition, n_known)
+            ):
                 revoked = True
             else:
-                append(lists, member, partition)
+                members[n], partitions[n] = member, partition
+                n += 1
+                lists.sizes[member] += 1
                 foreign = foreign or partition >= n_known
+    append_all(lists, members[:n], partitions[:n])
     return foreign, revoked
 
 
@@ -221,9 +250,9 @@ def _unassigned(in_turn: Ints32, claims: Claims, lists: Lists, wants: Wants, num
     """
     n_known = len(in_turn)
     blind_topic = np.zeros(len(wants.hashes), np.bool_)
-    for node in range(lists.used[0]):
-        if lists.partition[node] >= n_known:
-            blind_topic[number_of[claims.topics[lists.partition[node]]]] = True
+    for partition in lists.nodes[: lists.used[0], PARTITION]:
+        if partition >= n_known:
+            blind_topic[number_of[claims.topics[partition]]] = True
     unassigned = np.empty(n_known, np.int32)
     n = 0
     blind, topic = False, -1
@@ -239,25 +268,29 @@ def _unassigned(in_turn: Ints32, claims: Claims, lists: Lists, wants: Wants, num
 
 @kernel
 def _assign_in_racks(
-    unassigned: Ints32, topics: Topics, claims: Claims, lists: Lists, wants: Wants, owner: Ints32, racks: Racks
+    unassigned: Ints32, claims: Claims, lists: Lists, wants: Wants, owner: Ints32, racks: Racks
 ) -> Ints32:
     """Give each partition to the subscriber in its racks that has the fewest; return those that fit nowhere."""
     left = np.empty(len(unassigned), np.int32)
-    n_left = 0
+    members, partitions = np.empty(len(unassigned), np.int32), np.empty(len(unassigned), np.int32)
+    n, n_left = 0, 0
     for partition in unassigned:
         topic = wants.topic_of[partition]
         chosen = _NOBODY
         for k in range(wants.subscribers[topic], wants.subscribers[topic + 1]):
             member = wants.members[k]
             lighter = chosen == _NOBODY or (lists.sizes[member], member) < (lists.sizes[chosen], chosen)
-            if lighter and not mismatch(racks, topics, claims, member, partition, wants.first_partition[-1]):
+            if lighter and not mismatch(racks, claims, member, partition, wants.first_partition[-1]):
                 chosen = member
         if chosen == _NOBODY:
             left[n_left] = partition
             n_left += 1
         else:
-            append(lists, chosen, partition)
+            members[n], partitions[n] = chosen, partition
+            n += 1
+            lists.sizes[chosen] += 1
             owner[partition] = chosen
+    append_all(lists, members[:n], partitions[:n])
     return left[:n_left]
 
 
@@ -275,19 +308,19 @@ def _hide_transferred(lists: Lists, wants: Wants, claims: Claims, in_map_order: 
             found = False
             node = lists.node_of[partition]
             while node >= 0:
-                if lists.owner[node] == member:
+                if lists.nodes[node, OWNER] == member:
                     found = True
                     owned_before[node] = True
-                node = lists.other[node]
+                node = lists.nodes[node, OTHER]
             given_up[partition] = given_up[partition] or not found
     for partition in range(len(claims.topics)):
         if given_up[partition]:
             last = _NOBODY
             node = lists.node_of[partition]
             while node >= 0:
-                member = lists.owner[node]
+                member = lists.nodes[node, OWNER]
                 if not owned_before[node] and (last == _NOBODY or wants.map_place[member] > wants.map_place[last]):
                     last = member
-                node = lists.other[node]
+                node = lists.nodes[node, OTHER]
             if last != _NOBODY:
                 hidden[node_in_list(lists, last, partition)] = True
