@@ -67,6 +67,8 @@ class KafkaVersion:
     consumer_writer: ConsumerWriter
     assignors: tuple[str, ...]
     """Assignors that it has: those of its consumers, and of its coordinator."""
+    cooperative: bool = True
+    """Members may keep what they own while they rebalance, and tell the leader of it (KIP-429, since 2.4)."""
     uniform_keeps_extra_partitions: bool = False
     """server-uniform leaves one partition more to members that own it already (since 4.0.1)."""
 
@@ -89,6 +91,7 @@ _LINES = (
         sticky=StickyRules.CLAIMS,
         consumer_writer=ConsumerWriter.HASHED_BY_PUT,
         assignors=_EAGER,
+        cooperative=False,
     ),
     KafkaVersion(
         "2.3",
@@ -99,6 +102,7 @@ _LINES = (
         sticky=StickyRules.GENERATIONS,
         consumer_writer=ConsumerWriter.HASHED_BY_COMPUTE_IF_ABSENT,
         assignors=_EAGER,
+        cooperative=False,
     ),
     KafkaVersion(
         "3.9",

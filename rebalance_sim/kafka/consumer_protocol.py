@@ -53,6 +53,8 @@ class Subscription:
     generation: int | None = None
     """Generation that ``owned`` comes from; None where the bytes do not tell."""
     rack: str | None = None
+    group_instance_id: str | None = None
+    """Of a static member. The bytes do not tell it: the coordinator names it to the leader beside them."""
 
 
 @dataclass(frozen=True)

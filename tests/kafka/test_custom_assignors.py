@@ -1,0 +1,378 @@
+"""A user's own assignor: what it is given, what is made of its answer, and what is wrong with it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor, RebalanceProtocol
+from rebalance_sim.kafka.assignors.custom import AssignorError, assign_group, by_name, check_assignor
+from rebalance_sim.kafka.consumer_protocol import Subscription, TopicPartition
+from rebalance_sim.versions import KafkaVersion, kafka_version
+from tests.kafka.batches import Batch
+from tests.kafka.cases import assignment_of, golden, group_of
+from tests.kafka.examples import examples
+from tests.kafka.strategies import groups
+from tests.naive.hash_maps import JavaHashMap
+from tests.naive.java import java_key
+from tests.naive.model import Assignment, Group, Partition
+
+V1, V2, V3, V4 = map(kafka_version, ("1.0", "2.3", "3.9", "4.3"))
+EAGER, COOPERATIVE = RebalanceProtocol
+T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
+
+Assign = Callable[[dict[str, int], dict[str, Subscription]], Any]
+
+
+class Mine(ConsumerPartitionAssignor):
+    """Answers what a test says."""
+
+    name = "mine"
+
+    def __init__(self, answer: Assign, *protocols: RebalanceProtocol, user_data: Any = None) -> None:
+        self.answer = answer
+        self.supported_protocols = protocols or (EAGER,)
+        self.user_data = user_data
+
+    def assign(
+        self, partitions: Mapping[str, int], subscriptions: Mapping[str, Subscription]
+    ) -> Mapping[str, Sequence[TopicPartition]]:
+        assert isinstance(partitions, dict)
+        assert isinstance(subscriptions, dict)
+        return self.answer(partitions, subscriptions)
+
+    def subscription_user_data(self, subscription: Subscription) -> bytes | None:
+        return self.user_data(subscription) if callable(self.user_data) else self.user_data
+
+
+MEMBERS = {"c1": Subscription(("t", "u")), "c2": Subscription(("t",))}
+
+
+def run(
+    assignor: ConsumerPartitionAssignor, members: dict[str, Subscription] = MEMBERS, version: KafkaVersion = V4
+) -> dict[str, list[TopicPartition]]:
+    return assign_group(assignor, {"t": 3, "u": 1, "empty": 0, "missing": -1}, members, version)
+
+
+def failure(assignor: ConsumerPartitionAssignor, members: dict[str, Subscription] = MEMBERS) -> str:
+    with pytest.raises(AssignorError) as caught:
+        run(assignor, members)
+    return str(caught.value)
+
+
+# ---- like Kafka's
+
+
+class RangeInPython(ConsumerPartitionAssignor):
+    """``RangeAssignor`` of consumers without racks, as a user would write it."""
+
+    name = "range-in-python"
+
+    def assign(
+        self, partitions: Mapping[str, int], subscriptions: Mapping[str, Subscription]
+    ) -> Mapping[str, Sequence[TopicPartition]]:
+        assignment: dict[str, list[TopicPartition]] = {member_id: [] for member_id in subscriptions}
+
+        def place(member_id: str) -> tuple[bool, bytes]:
+            instance_id = subscriptions[member_id].group_instance_id
+            return instance_id is None, java_key(member_id if instance_id is None else instance_id)
+
+        for topic, count in partitions.items():
+            wanted_by = sorted((m for m, told in subscriptions.items() if topic in told.topics), key=place)
+            share, extra = divmod(count, len(wanted_by))
+            numbers = iter(range(count))
+            for i, member_id in enumerate(wanted_by):
+                assignment[member_id] += [TopicPartition(topic, next(numbers)) for _ in range(share + (i < extra))]
+        return assignment
+
+
+def by_range_in_python(group: Group) -> Assignment:
+    members: JavaHashMap[str, Subscription] = JavaHashMap()
+    for member in group.members:
+        members.put(member.member_id, Subscription(member.topics, group_instance_id=member.instance_id))
+    named = dict.fromkeys(topic for subscription in members.values() for topic in subscription.topics)
+    partitions = {topic: group.cluster.partitions.get(topic, -1) for topic in named}
+    answer = assign_group(RangeInPython(), partitions, dict(members.items()), V4)
+    return {member_id: [Partition(*partition) for partition in given] for member_id, given in answer.items()}
+
+
+@examples(100)
+@given(groups())
+def test_range_in_python_is_range(batch: list[Group]) -> None:
+    """Topic by topic in the order of Kafka's map, which shows in each member's list."""
+    without_racks = [replace(group, cluster=replace(group.cluster, racks={})) for group in batch]
+    assert [by_range_in_python(group) for group in without_racks] == Batch(without_racks).assign("4.3", "range")
+
+
+def test_range_in_python_gives_kafkas_answers() -> None:
+    compared = 0
+    for case, answer in zip(golden("cases-assignors"), golden("range-4.3"), strict=True):
+        group = group_of(case)
+        if all(member.rack is None for member in group.members):
+            compared += 1
+            assert by_range_in_python(group) == assignment_of(answer)
+    assert compared > 500
+
+
+# ---- what it is given
+
+
+def test_topics_that_the_cluster_has() -> None:
+    seen: list[dict[str, int]] = []
+
+    def answer(partitions: dict[str, int], subscriptions: dict[str, Subscription]) -> Any:
+        seen.append(dict(partitions))
+        partitions.clear()
+        subscriptions.clear()
+        return {"c1": [("t", 2)], "c2": ()}
+
+    assert run(Mine(answer)) == {"c1": [T2], "c2": []}
+    assert seen == [{"t": 3, "u": 1}]
+
+
+TOLD = Subscription(("t",), b"mine", (T1,), 7, "rack-a", "instance")
+
+
+@pytest.mark.parametrize(
+    ("version", "protocols", "expected"),
+    [
+        (V4, (EAGER,), replace(TOLD, owned=())),
+        (V3, (EAGER,), replace(TOLD, owned=())),
+        (V4, (COOPERATIVE,), TOLD),
+        (V4, (COOPERATIVE, EAGER), TOLD),
+        (V2, (COOPERATIVE, EAGER), Subscription(("t",), b"mine")),
+        (V1, (EAGER,), Subscription(("t",), b"mine")),
+    ],
+)
+def test_what_the_leader_sees_of_a_member(
+    version: KafkaVersion, protocols: tuple[RebalanceProtocol, ...], expected: Subscription
+) -> None:
+    seen: list[dict[str, Subscription]] = []
+
+    def answer(_: object, subscriptions: dict[str, Subscription]) -> Any:
+        seen.append(subscriptions)
+        return {"c": [T1]}
+
+    run(Mine(answer, *protocols), {"c": TOLD}, version)
+    assert seen == [{"c": expected}]
+
+
+def test_user_data_that_no_row_gives() -> None:
+    """The member makes it, knowing what it had."""
+
+    def answer(_: object, subscriptions: dict[str, Subscription]) -> Any:
+        assert [told.user_data for told in subscriptions.values()] == [b"", b"t-1"]
+        return {member_id: [] for member_id in subscriptions}
+
+    def user_data(subscription: Subscription) -> bytes:
+        return b" ".join(f"{topic}-{number}".encode() for topic, number in subscription.owned or ())
+
+    members = {"given": replace(TOLD, user_data=b""), "made": replace(TOLD, user_data=None)}
+    run(Mine(answer, user_data=user_data), members)
+
+
+# ---- what is wrong with its answer
+
+
+class Odd:
+    """An object whose text has its address in memory."""
+
+
+LONG = "x" * 1000
+WRONG: list[tuple[object, str]] = [
+    (None, "returned None, not a mapping of member ids to partitions"),
+    ([("c1", [T0])], "returned list, not a mapping of member ids to partitions"),
+    ({"c1": [], "c2": [], "c9": []}, "named 'c9', who is not a member (members: 'c1', 'c2')"),
+    ({"c1": [], "c2": [], 7: []}, "named 7, who is not a member (members: 'c1', 'c2')"),
+    ({"c2": [T0]}, "has no list for 'c1', without which Kafka's consumer fails; allowed: an empty one"),
+    ({"c1": None, "c2": []}, "gave None to 'c1', not a list of partitions"),
+    ({"c1": 5, "c2": []}, "gave int to 'c1', not a list of partitions"),
+    ({"c1": [], "c2": "t-0"}, "gave str to 'c2', not a list of partitions"),
+    ({"c1": [], "c2": {T0: 1}}, "gave dict to 'c2', not a list of partitions"),
+    ({"c1": T0, "c2": []}, "gave 'c1' a list with str in it, not with TopicPartitions"),
+    ({"c1": [0], "c2": []}, "gave 'c1' a list with int in it, not with TopicPartitions"),
+    ({"c1": [("t", "0")], "c2": []}, "gave 'c1' a list with tuple in it, not with TopicPartitions"),
+    ({"c1": [("t", 0.0)], "c2": []}, "gave 'c1' a list with tuple in it, not with TopicPartitions"),
+    ({"c1": [(0, 0)], "c2": []}, "gave 'c1' a list with tuple in it, not with TopicPartitions"),
+    ({"c1": [("t", 0, 1)], "c2": []}, "gave 'c1' a list with tuple in it, not with TopicPartitions"),
+    ({"c1": [T0], "c2": [T1, T0]}, "gave partition t-0 to 'c1' and 'c2'"),
+    ({"c1": [T1, T0, T1], "c2": []}, "gave partition t-1 to 'c1' twice"),
+    ({"c1": [], "c2": [("u", 0)]}, "gave partition u-0 to 'c2', who does not subscribe to 'u'"),
+    ({"c1": [("nowhere", 0)], "c2": []}, "gave partition nowhere-0 to 'c1', who does not subscribe to 'nowhere'"),
+    ({"c1": [("t", 3)], "c2": []}, "gave unknown partition t-3 to 'c1' ('t' has 3 partitions)"),
+    ({"c1": [], "c2": [("t", -1)]}, "gave unknown partition t--1 to 'c2' ('t' has 3 partitions)"),
+    ({"c1": [("t", 10**400)], "c2": []}, f"gave unknown partition t-1{'0' * 98}… to 'c1' ('t' has 3 partitions)"),
+    (
+        {"c1": [], "c2": [(f"{LONG}\n", 0)]},
+        f"gave partition {'x' * 99}…-0 to 'c2', who does not subscribe to '{'x' * 98}…",
+    ),
+]
+
+
+@pytest.mark.parametrize(("answer", "told"), WRONG)
+def test_answers_that_kafka_cannot_carry_out(answer: object, told: str) -> None:
+    assert failure(Mine(lambda *_: answer)) == f"assignor 'mine' {told}"
+
+
+@pytest.mark.parametrize("topic", ["missing", "empty"])
+def test_a_topic_without_partitions(topic: str) -> None:
+    members = {"c": Subscription((topic,))}
+    told = f"assignor 'mine' gave unknown partition {topic}-0 to 'c' ({topic!r} has 0 partitions)"
+    assert failure(Mine(lambda *_: {"c": [(topic, 0)]}), members) == told
+
+
+def test_few_members_are_listed() -> None:
+    members = {f"c{i}": Subscription(("t",)) for i in range(1000)}
+    told = failure(Mine(lambda _, subscriptions: dict.fromkeys([*subscriptions, "c-1", "c-2"], ())), members)
+    assert told.endswith("named 'c-1', who is not a member (members: 'c0', 'c1', 'c2', 'c3', 'c4' and 995 more)")
+
+
+def raising(problem: BaseException) -> Assign:
+    def answer(*_: object) -> Any:
+        raise problem
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        (KeyError("x"), "raised KeyError: 'x'"),
+        (ValueError("two\n  lines"), "raised ValueError: two lines"),
+        (ValueError(Odd()), f"raised ValueError: <{__name__}.Odd object>"),
+        (ValueError(LONG), f"raised ValueError: {'x' * 287}…"),
+        (RecursionError(), "raised RecursionError"),
+    ],
+)
+def test_what_it_raises_is_told(problem: Exception, told: str) -> None:
+    assert failure(Mine(raising(problem))) == f"assignor 'mine' {told}"
+
+
+def test_what_stops_python_is_not_held_up() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(Mine(raising(KeyboardInterrupt())))
+
+
+def test_failures_of_user_data_and_of_lists() -> None:
+    nothing: dict[str, Any] = {"c1": (), "c2": ()}
+    assert failure(Mine(lambda *_: nothing, user_data="text")) == (
+        "assignor 'mine' returned str as the user data of 'c1'; allowed: bytes and None"
+    )
+    assert failure(Mine(lambda *_: nothing, user_data=raising(OSError("no")))) == "assignor 'mine' raised OSError: no"
+    late = map(int, ["none"])
+    assert failure(Mine(lambda *_: nothing | {"c1": late})).startswith("assignor 'mine' raised ValueError: ")
+
+
+def test_partitions_may_be_left_over() -> None:
+    assert run(Mine(lambda *_: {"c2": [T1, T0], "c1": iter(())})) == {"c1": [], "c2": [T1, T0]}
+
+
+# ---- cooperative
+
+
+OWNERS = {
+    "c1": Subscription(("t",), owned=(T0, T1)),
+    "c2": Subscription(("t",), owned=(T1, T2, TopicPartition("gone", 0))),
+    "c3": Subscription(("t",)),
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ({"c1": [T0, T1], "c2": [T2], "c3": []}, None),
+        ({"c1": [], "c2": [T1], "c3": []}, None),
+        ({"c1": [T0], "c2": [], "c3": []}, None),
+        ({"c1": [], "c2": [T2], "c3": [T0]}, ("t-0", "c3", "c1")),
+        ({"c1": [T2], "c2": [], "c3": []}, ("t-2", "c1", "c2")),
+        ({"c1": [], "c2": [], "c3": [T1]}, ("t-1", "c3", "c2")),
+    ],
+)
+def test_cooperative_assignors_take_before_they_give(answer: Any, told: tuple[str, str, str] | None) -> None:
+    eager = Mine(lambda *_: answer)
+    assert run(eager, OWNERS) == answer
+    cooperative = Mine(lambda *_: answer, COOPERATIVE)
+    if told is None:
+        assert run(cooperative, OWNERS) == answer
+    else:
+        assert failure(cooperative, OWNERS) == (
+            f"assignor 'mine' gave partition {told[0]} to {told[1]!r} while {told[2]!r} owns it: with COOPERATIVE "
+            "Kafka's leader throws IllegalStateException"
+        )
+
+
+# ---- before the run
+
+
+class Nameless(ConsumerPartitionAssignor):
+    def assign(self, partitions: Mapping[str, int], subscriptions: Mapping[str, Subscription]) -> Any:
+        return {}
+
+
+def named(name: Any, protocols: Any = (EAGER,)) -> Nameless:
+    assignor = Nameless()
+    assignor.name, assignor.supported_protocols = name, protocols
+    return assignor
+
+
+MISTAKES = [
+    (Nameless, V4, "Nameless is a class; expected an object of it: Nameless()"),
+    ("range", V4, "str is not derived from ConsumerPartitionAssignor"),
+    (Nameless(), V4, "Nameless.name is None; expected the name under which members offer the assignor"),
+    (named(""), V4, "Nameless.name is ''; expected the name under which members offer the assignor"),
+    (named(b"x"), V4, "Nameless.name is b'x'; expected the name under which members offer the assignor"),
+    (
+        named("sticky"),
+        V4,
+        "Nameless.name is 'sticky'; not allowed: range, roundrobin, sticky, cooperative-sticky, server-range, "
+        "server-uniform, elected",
+    ),
+    (
+        named("elected"),
+        V4,
+        "Nameless.name is 'elected'; not allowed: range, roundrobin, sticky, cooperative-sticky, server-range, "
+        "server-uniform, elected",
+    ),
+    (
+        named("x", ()),
+        V4,
+        "Nameless.supported_protocols is empty; allowed: some of RebalanceProtocol.EAGER, "
+        "RebalanceProtocol.COOPERATIVE",
+    ),
+    (
+        named("x", ["EAGER"]),
+        V4,
+        "Nameless.supported_protocols is ['EAGER']; allowed: a list of RebalanceProtocol.EAGER, "
+        "RebalanceProtocol.COOPERATIVE",
+    ),
+    (
+        named("x", COOPERATIVE),
+        V4,
+        "Nameless.supported_protocols is <RebalanceProtocol.COOPERATIVE: 1>; allowed: a list of "
+        "RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE",
+    ),
+    (named("x", [COOPERATIVE]), V2, "Nameless.supported_protocols has no EAGER; Kafka 2.3 has no other"),
+]
+
+
+@pytest.mark.parametrize(("assignor", "version", "told"), MISTAKES)
+def test_what_is_no_assignor(assignor: object, version: KafkaVersion, told: str) -> None:
+    with pytest.raises(UserError) as caught:
+        check_assignor("assignors", assignor, version, ["elected"])
+    assert str(caught.value) == f"assignors: {told}"
+
+
+@pytest.mark.parametrize("version", [V1, V2, V3, V4])
+def test_what_is_an_assignor(version: KafkaVersion) -> None:
+    for assignor in (named("x"), named("x", [COOPERATIVE, EAGER]), named("größe, or: so", {EAGER})):
+        check_assignor("assignors", assignor, version, [])
+
+
+def test_names_are_unique() -> None:
+    first, second = named("x"), named("y")
+    assert by_name("assignors", [first, second, first]) == {"x": first, "y": second}
+    with pytest.raises(UserError, match=r"^assignors: 'mine' is the name of more than .*: Nameless and Mine$"):
+        by_name("assignors", [named("mine"), Mine(lambda *_: {})])
