@@ -5,9 +5,25 @@ In a shell or a notebook:
 >>> from rebalance_sim import assign, elect
 >>> elections = members.transform(elect())
 >>> assignments = members.transform(assign("range", topics))
+
+A user's own assignor is a class derived from ``ConsumerPartitionAssignor``.
 """
 
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor, RebalanceProtocol
+from rebalance_sim.kafka.consumer_protocol import Subscription, TopicPartition
 from rebalance_sim.transformations import assign, balance, decode_subscriptions, elect, partitions_long, rejects
 
-__all__ = ["UserError", "assign", "balance", "decode_subscriptions", "elect", "partitions_long", "rejects"]
+__all__ = [
+    "ConsumerPartitionAssignor",
+    "RebalanceProtocol",
+    "Subscription",
+    "TopicPartition",
+    "UserError",
+    "assign",
+    "balance",
+    "decode_subscriptions",
+    "elect",
+    "partitions_long",
+    "rejects",
+]

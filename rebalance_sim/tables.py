@@ -5,6 +5,7 @@ from typing import Any
 
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     BooleanType,
     DataType,
     DoubleType,
@@ -17,6 +18,7 @@ from pyspark.sql.types import (
 )
 
 STRING, INT, LONG, DOUBLE, BOOLEAN = StringType(), IntegerType(), LongType(), DoubleType(), BooleanType()
+BINARY = BinaryType()
 STRINGS = ArrayType(STRING)
 TOPIC_PARTITIONS = ArrayType(StructType([StructField("topic", STRING), StructField("partition", INT)]))
 DEFAULT_CLUSTER = "default"
@@ -92,6 +94,7 @@ MEMBERS = Table(
         Column("subscription", STRINGS, "topics the member wants", required=True),
         Column("owned", TOPIC_PARTITIONS, "partitions the member has now, or had last"),
         Column("generation", INT, "generation that `owned` comes from; null if not known"),
+        Column("user_data", BINARY, "user data of the member's subscription, for a user's own assignor"),
         Column("join_order", LONG, "place in the order of joining: the lowest leads; equal or null: by member_id"),
         Column("session_timeout_ms", INT, "session.timeout.ms"),
         Column("rebalance_timeout_ms", INT, "max.poll.interval.ms"),

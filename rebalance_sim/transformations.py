@@ -4,7 +4,7 @@ The tables and their columns are those of ``rebalance_sim.tables``. Rows that ca
 ``rejects`` returns them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -14,6 +14,8 @@ from rebalance_sim.engine.prediction import ELECTED, OFFSETS_PARTITIONS, Predict
 from rebalance_sim.engine.subscriptions import read_subscriptions
 from rebalance_sim.engine.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors import check_strategy
+from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
+from rebalance_sim.kafka.assignors.custom import by_name, check_assignor
 from rebalance_sim.tables import ASSIGNMENTS, BALANCE, ELECTIONS, MEMBERS, REJECTS, TOPICS
 from rebalance_sim.versions import NEWEST
 from rebalance_sim.versions import kafka_version as rules_of
@@ -38,8 +40,19 @@ def elect(kafka_version: str = NEWEST, offsets_partitions: int = OFFSETS_PARTITI
     return lambda members: predict(usable(fit(members, MEMBERS)))
 
 
-def assign(strategy: str, topics: DataFrame, kafka_version: str = NEWEST) -> Transformation:
+def assign(
+    strategy: str,
+    topics: DataFrame,
+    kafka_version: str = NEWEST,
+    assignors: Sequence[ConsumerPartitionAssignor] = (),
+) -> Transformation:
     """From members to assignments, by one assignor or, with ``elected``, by the one that each group elects.
+
+    ``assignors``: a user's own, which can then be the strategy, by name, and be elected. A group for which one fails
+    has no assignments; ``balance`` says why.
+
+    Raises UserError for a strategy or a version that is not known, for an assignor that cannot be used, and for topics
+    or members without a required column.
 
     >>> members.transform(assign("range", topics)).transform(partitions_long).orderBy("partition").show()
     +-------+--------+--------+---------+------+---------+
@@ -51,11 +64,18 @@ def assign(strategy: str, topics: DataFrame, kafka_version: str = NEWEST) -> Tra
     +-------+--------+--------+---------+------+---------+
     <BLANKLINE>
     """
-    return _predict(ASSIGNMENTS.name, strategy, topics, kafka_version)
+    return _predict(ASSIGNMENTS.name, strategy, topics, kafka_version, assignors)
 
 
-def balance(strategy: str, topics: DataFrame, kafka_version: str = NEWEST) -> Transformation:
+def balance(
+    strategy: str,
+    topics: DataFrame,
+    kafka_version: str = NEWEST,
+    assignors: Sequence[ConsumerPartitionAssignor] = (),
+) -> Transformation:
     """From members to the balance of each group's assignment, and what it moves against the owned partitions.
+
+    Parameters and errors are those of ``assign``.
 
     >>> members.transform(balance("roundrobin", topics)).select("members", "partitions", "min", "max").show()
     +-------+----------+---+---+
@@ -65,7 +85,7 @@ def balance(strategy: str, topics: DataFrame, kafka_version: str = NEWEST) -> Tr
     +-------+----------+---+---+
     <BLANKLINE>
     """
-    return _predict(BALANCE.name, strategy, topics, kafka_version)
+    return _predict(BALANCE.name, strategy, topics, kafka_version, assignors)
 
 
 def rejects(topics: DataFrame, kafka_version: str = NEWEST) -> Transformation:
@@ -87,7 +107,7 @@ def rejects(topics: DataFrame, kafka_version: str = NEWEST) -> Transformation:
 
 
 def decode_subscriptions(column: str = "metadata", protocol: str | Column | None = None) -> Transformation:
-    """From members to members: fill subscription, owned, generation and rack from the bytes that they joined with.
+    """From members to members: fill subscription, owned, generation, user_data and rack from the bytes of JoinGroup.
 
     The bytes are those of ``ConsumerProtocolSubscription``, of any version, as a JoinGroup request and the records of
     ``__consumer_offsets`` hold them. Values that are given stay; null ones and missing columns are filled. What cannot
@@ -106,7 +126,7 @@ def decode_subscriptions(column: str = "metadata", protocol: str | Column | None
     >>> last = StickyUserData((TopicPartition("orders", 2),), generation=7)
     >>> metadata = encode_subscription(Subscription(("orders",), encode_sticky_user_data(last)))
     >>> joined = spark.createDataFrame([("c1", metadata)], "member_id string, metadata binary")
-    >>> joined.transform(decode_subscriptions()).drop("metadata").show()
+    >>> joined.transform(decode_subscriptions()).drop("metadata", "user_data").show()
     +---------+------------+-------------+----------+----+--------------+
     |member_id|subscription|        owned|generation|rack|metadata_error|
     +---------+------------+-------------+----------+----+--------------+
@@ -123,9 +143,14 @@ def partitions_long(assignments: DataFrame) -> DataFrame:
     return assignments.select(*keys, F.inline("partitions"))
 
 
-def _predict(output: str, strategy: str, topics: DataFrame, kafka_version: str) -> Transformation:
+def _predict(
+    output: str, strategy: str, topics: DataFrame, kafka_version: str, assignors: Sequence[ConsumerPartitionAssignor]
+) -> Transformation:
     version = rules_of(kafka_version)
-    check_strategy("strategy", strategy, version, [ELECTED])
+    for assignor in assignors:
+        check_assignor("assignors", assignor, version, [ELECTED])
+    custom = by_name("assignors", assignors)
+    check_strategy("strategy", strategy, version, [*custom, ELECTED])
     metadata = TopicMetadata.of(usable(fit_topics(topics)), asks_topic_ids((strategy,)))
-    predict = Prediction((output,), version, (strategy,), metadata)
+    predict = Prediction((output,), version, (strategy,), metadata, assignors=tuple(assignors))
     return lambda members: predict(usable(fit(members, MEMBERS)))

@@ -1,5 +1,6 @@
 """Batches of groups, a row a group with its members nested, as the workers get them."""
 
+import base64
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,6 +18,11 @@ from rebalance_sim.kafka.groups import groups_with_repeated_members
 from rebalance_sim.kafka.strings import Flags, Ints, Ints32, java_hashes, sort_sections
 
 _LAST = np.iinfo(np.int64).max
+
+
+def _base64(data: bytes) -> str:
+    """Return bytes as Spark's JSON has them."""
+    return base64.b64encode(data).decode()
 
 
 def collect_members(members: DataFrame, columns: Iterable[str]) -> DataFrame:
@@ -108,7 +114,7 @@ class GroupBatch:
     def _as_json(self, group: int, member: int) -> str:
         row = {"cluster": self.clusters[group].as_py(), "group_id": self.group_ids[group].as_py()}
         row |= {name: value for name, value in self.members[member].as_py().items() if value is not None}
-        return json.dumps(row, ensure_ascii=False)
+        return json.dumps(row, ensure_ascii=False, default=_base64)
 
     def without_unusable_members(self) -> tuple["GroupBatch", list[RejectedMember]]:
         """Leave out the members whose columns hold what Kafka cannot have, and repeated ones."""

@@ -11,9 +11,11 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from rebalance_sim.engine.arrow import codes, list_offsets, lists, numbers, strings
+from rebalance_sim.engine.custom_assignors import assign_by_custom
 from rebalance_sim.engine.group_batches import GroupBatch, RejectedMember, collect_members
 from rebalance_sim.engine.topic_metadata import BatchTopics, TopicIndex, TopicMetadata
 from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of
+from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.balance import Balance, balance
 from rebalance_sim.kafka.election import (
     INCONSISTENT_GROUP_PROTOCOL,
@@ -55,6 +57,8 @@ class Prediction:
     """Assignors, or ELECTED."""
     metadata: TopicMetadata | None = None
     offsets_partitions: int = OFFSETS_PARTITIONS
+    assignors: tuple[ConsumerPartitionAssignor, ...] = ()
+    """A user's own, which may be named in the strategies, and elected."""
 
     @property
     def schema(self) -> StructType:
@@ -75,7 +79,13 @@ class Prediction:
         wanted += _ASSIGNMENT_COLUMNS if self.strategies else ()
         if BALANCE.name in self.outputs or any(map(_remembers, self.strategies)):
             wanted += _OWNED_COLUMNS
+        if self.assignors and not {ELECTED, *self._custom}.isdisjoint(self.strategies):
+            wanted.append("user_data")
         return list(dict.fromkeys(wanted))
+
+    @property
+    def _custom(self) -> dict[str, ConsumerPartitionAssignor]:
+        return {assignor.name: assignor for assignor in self.assignors}
 
     def __call__(self, members: DataFrame) -> DataFrame:
         """Predict for all groups of a members table: rows of ``schema``."""
@@ -134,24 +144,34 @@ class Prediction:
                 yield from self._assign_by(chosen, name, index)
 
     def _assign_by(self, batch: GroupBatch, strategy: str, index: TopicIndex) -> Iterator[tuple[str, pa.StructArray]]:
-        if strategy not in assignors_of(self.version):
+        if strategy not in self._custom and strategy not in assignors_of(self.version):
             yield BALANCE.name, _failed_balance_rows(batch, strategy, _no_assignor(strategy))
             return
         topics = _find_topics(batch, index)
         groups = _as_groups(batch, topics, index)
-        answer = ASSIGNORS[strategy].assign(groups, topics.topics, self.version)
-        rows = _assignment_rows(batch, strategy, answer.assignments, topics)
-        if answer.errors.any():
-            rows = rows.filter(pa.array(answer.errors[batch.group_of_member()] == Failure.NONE))
+        assignments, errors = self._answer(batch, strategy, groups, topics)
+        rows = _assignment_rows(batch, strategy, assignments, topics)
+        if errors.null_count < len(errors):
+            rows = rows.filter(errors.is_null().take(pa.array(batch.group_of_member())))
         yield ASSIGNMENTS.name, rows
         if BALANCE.name in self.outputs:
-            figures = _balance(groups, answer.assignments, topics)
-            yield BALANCE.name, _balance_rows(batch, strategy, figures, answer.errors)
+            figures = _balance(groups, assignments, topics)
+            yield BALANCE.name, _balance_rows(batch, strategy, figures, errors)
+
+    def _answer(
+        self, batch: GroupBatch, strategy: str, groups: Groups, topics: BatchTopics
+    ) -> tuple[Assignments, pa.Array]:
+        """Assign by an assignor of Kafka's or of the user's; the errors are texts by group, null where it assigns."""
+        custom = self._custom.get(strategy)
+        if custom is not None:
+            return assign_by_custom(custom, batch, groups, topics, self.version)
+        answer = ASSIGNORS[strategy].assign(groups, topics.topics, self.version)
+        return answer.assignments, _failed(answer.errors)
 
 
 def asks_topic_ids(strategies: Iterable[str]) -> bool:
     """Tell whether some of the strategies depend on the topics' Uuids; nothing that consumers elect does."""
-    return any(strategy != ELECTED and ASSIGNORS[strategy].asks_topic_ids for strategy in strategies)
+    return any(strategy in ASSIGNORS and ASSIGNORS[strategy].asks_topic_ids for strategy in strategies)
 
 
 def _no_assignor(protocol: str) -> str:
@@ -159,8 +179,8 @@ def _no_assignor(protocol: str) -> str:
 
 
 def _remembers(strategy: str) -> bool:
-    """Tell whether a strategy asks what members own; any assignor may be elected."""
-    return strategy == ELECTED or ASSIGNORS[strategy].remembers
+    """Tell whether a strategy asks what members own; any assignor may be elected, and a user's own may ask anything."""
+    return strategy not in ASSIGNORS or ASSIGNORS[strategy].remembers
 
 
 def arrow_type(schema: StructType) -> pa.DataType:
@@ -332,9 +352,9 @@ def _assignment_rows(batch: GroupBatch, strategy: str, assignments: Assignments,
     )
 
 
-def _balance_rows(batch: GroupBatch, strategy: str, figures: Balance, errors: Ints32) -> pa.StructArray:
+def _balance_rows(batch: GroupBatch, strategy: str, figures: Balance, errors: pa.Array) -> pa.StructArray:
     sizes = np.diff(batch.offsets)
-    failed = errors != Failure.NONE
+    failed = numbers(errors.is_valid())
     rows = _rows(
         BALANCE.schema,
         {
@@ -351,7 +371,7 @@ def _balance_rows(batch: GroupBatch, strategy: str, figures: Balance, errors: In
             "moved": pa.array(figures.moved, mask=failed),
             "kept": pa.array(figures.kept, mask=failed),
             "unassigned": pa.array(figures.unassigned, mask=failed),
-            "error": _failed(errors),
+            "error": errors,
         },
     )
     return rows if sizes.all() else rows.filter(pa.array(sizes > 0))

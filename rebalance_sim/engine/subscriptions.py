@@ -24,7 +24,7 @@ from rebalance_sim.tables import MEMBERS
 
 ERROR = "metadata_error"
 _GIVEN, _READ, _PROTOCOL = "given", "read", "protocol"
-_FILLED = {name: MEMBERS.schema[name].dataType for name in ("subscription", "owned", "generation", "rack")}
+_FILLED = {name: MEMBERS.schema[name].dataType for name in ("subscription", "owned", "generation", "user_data", "rack")}
 _SCHEMA = StructType([*(StructField(name, of) for name, of in _FILLED.items()), StructField(ERROR, StringType())])
 
 
@@ -120,6 +120,7 @@ class _Answers:
             "subscription": pa.array([told and told.topics for told in self._told], pa.list_(pa.string())),
             "owned": _partition_lists([data.owned for data in self._data]),
             "generation": pa.array([data.generation for data in self._data], pa.int32()),
+            "user_data": pa.array([told and told.user_data for told in self._told], pa.binary()),
             "rack": pa.array([told and told.rack for told in self._told], pa.string()),
             ERROR: pa.array([data.error for data in self._data], pa.string()),
         }

@@ -484,6 +484,7 @@ class Fleet:
             self._subscription(member, consumer),
             None if owned is None else [{"topic": topic, "partition": partition} for topic, partition in owned],
             None,
+            None,
             place,
             None,
             None,

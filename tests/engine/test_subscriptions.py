@@ -24,6 +24,7 @@ from tests.kafka.protocol_bytes import read
 P0, P1, P2 = (TopicPartition("t", partition) for partition in range(3))
 STICKY = encode_sticky_user_data(StickyUserData((P2, P0), 4))
 COLUMNS = ("subscription", "owned", "generation", "rack", "metadata_error")
+FILLED = ("subscription", "owned", "generation", "user_data", "rack", "metadata_error")
 
 
 def joined(spark: SparkSession, *values: tuple[str | None, bytes | None]) -> DataFrame:
@@ -34,7 +35,7 @@ def joined(spark: SparkSession, *values: tuple[str | None, bytes | None]) -> Dat
 
 def read_by(spark: SparkSession, *values: tuple[str | None, bytes | None], **options: Any) -> list[tuple[Any, ...]]:
     rows = joined(spark, *values).transform(decode_subscriptions(**options)).orderBy("place")
-    assert rows.columns == ["place", "protocol", "metadata", *COLUMNS]
+    assert rows.columns == ["place", "protocol", "metadata", *FILLED]
     return [tuple(row[name] for name in COLUMNS) for row in rows.collect()]
 
 
@@ -91,14 +92,22 @@ def test_what_is_given_stays(spark: SparkSession) -> None:
         "subscription array<string>",
     )
     filled = given.transform(decode_subscriptions())
-    assert filled.columns == [*given.columns, "metadata_error"]
-    assert [tuple(row)[1:] for row in filled.collect()] == [
+    assert filled.columns == [*given.columns, "user_data", "metadata_error"]
+    assert [tuple(row)[1:] for row in filled.drop("user_data").collect()] == [
         (None, [Row(topic="t", partition=1)], "r2", None, ["u"], None),
         (7, [Row(topic="t", partition=0)], "r1", "x", ["t"], None),
         (7, [], "r1", "x", [], None),
     ]
     without = given.drop("generation").transform(decode_subscriptions())
     assert [row.generation for row in without.collect()] == [None, 3, None]
+
+
+def test_user_data(spark: SparkSession) -> None:
+    metadata = [encode_subscription(Subscription(("t",), user_data)) for user_data in (b"mine", b"", None)]
+    read = joined(spark, *[("by-lag", data) for data in (*metadata, b"", None)]).transform(decode_subscriptions())
+    assert [row.user_data for row in read.orderBy("place").collect()] == [b"mine", b"", None, None, None]
+    given = spark.createDataFrame([(metadata[0], None), (metadata[0], b"given")], "metadata binary, user_data binary")
+    assert [row.user_data for row in given.transform(decode_subscriptions()).collect()] == [b"mine", b"given"]
 
 
 def test_other_columns_come_through(spark: SparkSession) -> None:

@@ -169,6 +169,7 @@ def test_members_of_a_group() -> None:
         "subscription": ["orders", "returns"],
         "owned": [{"topic": "orders", "partition": 2}],
         "generation": None,
+        "user_data": None,
         "join_order": 0,
         "session_timeout_ms": None,
         "rebalance_timeout_ms": None,
