@@ -1,6 +1,7 @@
 """The console command ``rebalance-sim``: every job under its name."""
 
 import os
+import re
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from collections.abc import Sequence
 from pyspark.errors import PySparkException
 
 from rebalance_sim.commands import assign, elect, fleet
+from rebalance_sim.commands.custom_assignors import WHERE_MODULES_ARE
 from rebalance_sim.engine.session import session
 from rebalance_sim.errors import UserError
 
@@ -46,8 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _user_error_in(failure: PySparkException) -> str | None:
-    """Return the line that tells of an unreadable input that Spark met only while reading."""
+    """Return a line that tells of an unreadable input, or a module, that Spark missed only while it ran."""
     text = str(failure)
+    missing = re.search("^ModuleNotFoundError: No module named '(.*)'$", text, re.MULTILINE)
+    if missing:
+        return f"Spark's workers have no module {missing[1]!r}; {WHERE_MODULES_ARE}"
     for mark in ("FAILED_READ_FILE", "CANNOT_READ_FILE", "Unable to infer schema", "MALFORMED_RECORD"):
         if mark in text:
             return text.strip().partition("\n")[0]

@@ -8,7 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import main
+from rebalance_sim.commands.assign import strategies
+from rebalance_sim.commands.custom_assignors import load_assignors
 from rebalance_sim.tables import TOPICS
+from rebalance_sim.versions import kafka_version
 from tests.engine.rows import member, members, table, topics
 
 SMALL_FLEET = str(Path(__file__).parents[1] / "conf" / "fleets" / "small.yaml")
@@ -96,6 +99,131 @@ def test_bad_input_may_stop_a_run(given: list[str], tmp_path: Path, capsys: pyte
     assert main(["elect", *given[2:], "--on-bad-input", "fail", "--out", str(out)]) == 2
     assert not (out / "_run.json").exists()
     assert "rebalance-sim elect: members: " in capsys.readouterr().err
+
+
+OWN_ASSIGNORS = """
+from rebalance_sim import ConsumerPartitionAssignor, RebalanceProtocol, TopicPartition
+
+class ToLast(ConsumerPartitionAssignor):
+    name = "to-last"
+
+    def assign(self, partitions, subscriptions):
+        last = max(subscriptions)
+        topics = set(subscriptions[last].topics) & partitions.keys()
+        everything = [TopicPartition(topic, number) for topic in topics for number in range(partitions[topic])]
+        return {member_id: [] for member_id in subscriptions} | {last: everything}
+
+class Kafkas(ToLast):
+    name = "range"
+
+class Cooperative(ToLast):
+    name = "cooperative"
+    supported_protocols = [RebalanceProtocol.COOPERATIVE]
+
+class Twin(ToLast):
+    pass
+
+class Unfinished(ConsumerPartitionAssignor):
+    name = "unfinished"
+
+class Other:
+    pass
+"""
+
+
+@pytest.fixture(scope="module")
+def own_assignors(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Make a module of assignors for driver and workers, as --py-files does."""
+    file = tmp_path_factory.mktemp("modules") / "own_assignors.py"
+    file.write_text(OWN_ASSIGNORS)
+    spark.sparkContext.addPyFile(str(file))
+    return file.stem
+
+
+def test_an_own_assignor_is_elected(
+    spark: SparkSession, own_assignors: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topics(spark, t=3).write.parquet(f"{tmp_path}/topics")
+    rows = [member(name, ["to-last", "range"], ["t"]) for name in ("a", "b")]
+    members(spark, *rows, member("c", ["range"], ["t"], group_id="h")).write.parquet(f"{tmp_path}/members")
+    given, out = ["--topics", f"{tmp_path}/topics", "--members", f"{tmp_path}/members"], tmp_path / "out"
+    assert main(["assign", *given, "--assignors", f"{own_assignors}:ToLast", "--out", str(out)]) == 0
+    assignments = spark.read.parquet(f"{out}/assignments").collect()
+    assert {(row.strategy, row.member_id): len(row.partitions) for row in assignments} == {
+        ("to-last", "a"): 0,
+        ("to-last", "b"): 3,
+        ("range", "c"): 3,
+    }
+    assert record(out)["options"]["assignors"] == "own_assignors:ToLast"
+    assert "t:0-2" in capsys.readouterr().out
+
+
+STRATEGIES = [
+    ("own_assignors:ToLast", "", ("to-last",)),
+    ("range, own_assignors:ToLast ,to-last", "", ("range", "to-last")),
+    ("to-last,sticky", "own_assignors:ToLast", ("to-last", "sticky")),
+    ("own_assignors:ToLast", "own_assignors:ToLast,own_assignors:Cooperative", ("to-last",)),
+    ("all", "own_assignors:ToLast", ("range", "roundrobin", "sticky", "cooperative-sticky", "to-last")),
+    ("elected", "own_assignors:ToLast", ("elected",)),
+]
+
+
+@pytest.mark.parametrize(("strategy", "registered", "expected"), STRATEGIES)
+def test_own_assignors_among_the_strategies(
+    own_assignors: str, strategy: str, registered: str, expected: tuple[str, ...]
+) -> None:
+    version = kafka_version("3.9")
+    own = load_assignors(registered, strategy, version, ["elected", "all"])
+    assert strategies(strategy, version, own) == expected
+    assert "to-last" in [assignor.name for assignor in own.values()]
+
+
+OWN_MISTAKES = [
+    ("nowhere:ToLast", "--assignors: nowhere:ToLast: no module named 'nowhere'; its folder must be on PYTHONPATH, or"),
+    ("own_assignors", "--assignors: own_assignors: expected MODULE:CLASS"),
+    ("own_assignors:", "--assignors: own_assignors:: expected MODULE:CLASS"),
+    (
+        "own_assignors:ToLats",
+        "own_assignors has no class ToLats derived from ConsumerPartitionAssignor; it has: Cooperative, Kafkas, ",
+    ),
+    ("own_assignors:Other", "own_assignors has no class Other derived from ConsumerPartitionAssignor; it has: "),
+    ("json:JSONDecoder", "json has no class JSONDecoder derived from ConsumerPartitionAssignor; it has: none"),
+    ("own_assignors:Unfinished", "Unfinished() raised TypeError: Can't instantiate abstract class Unfinished with"),
+    ("own_assignors:Kafkas", "own_assignors:Kafkas: Kafkas.name is 'range'; not allowed: range, roundrobin, "),
+    ("own_assignors:Cooperative", "Cooperative.supported_protocols has no EAGER; Kafka 2.3 has no other"),
+    ("own_assignors:ToLast,own_assignors:Twin", "'to-last' is the name of more than one assignor: ToLast and Twin"),
+    ("broken_module:Any", "importing broken_module raised ZeroDivisionError: division by zero"),
+    ("lacking_module:Any", "no module named 'nowhere'; "),
+]
+
+
+@pytest.mark.parametrize(("registered", "told"), OWN_MISTAKES)
+def test_mistakes_in_own_assignors(
+    own_assignors: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    registered: str,
+    told: str,
+) -> None:
+    (tmp_path / "broken_module.py").write_text("1 / 0")
+    (tmp_path / "lacking_module.py").write_text("import nowhere")
+    monkeypatch.syspath_prepend(tmp_path)
+    given = ["--topics", "none", "--members", "none", "--out", f"{tmp_path}/out", "--kafka-version", "2.3"]
+    assert main(["assign", *given, "--assignors", registered]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("rebalance-sim assign: --assignors: ")
+    assert told in line
+
+
+def test_a_module_that_the_workers_do_not_have(
+    given: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "on_the_driver.py").write_text(OWN_ASSIGNORS)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["assign", *given, "--strategy", "on_the_driver:ToLast", "--out", f"{tmp_path}/out"]) == 2
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told.startswith("rebalance-sim assign: Spark's workers have no module 'on_the_driver'; its folder must be ")
 
 
 MISTAKES = [

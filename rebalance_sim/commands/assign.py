@@ -1,15 +1,18 @@
 """``assign``: who gets which partitions, and how even that is."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
+from rebalance_sim.commands.custom_assignors import load_assignors
 from rebalance_sim.commands.options import (
     add_election_options,
     add_input_options,
     add_output_options,
     begin_run,
     check_at_least,
+    items,
 )
 from rebalance_sim.commands.rejects import count_rows, write_rejects
 from rebalance_sim.commands.summary import (
@@ -24,6 +27,7 @@ from rebalance_sim.engine.prediction import ELECTED, Prediction, asks_topic_ids,
 from rebalance_sim.engine.runs import earlier_assumptions
 from rebalance_sim.engine.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of, check_strategy
+from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.tables import ASSIGNMENTS, BALANCE, ELECTIONS, MEMBERS, REJECTS, TOPICS
 from rebalance_sim.versions import KafkaVersion, kafka_version
 
@@ -39,27 +43,35 @@ def add_options(parser: ArgumentParser) -> None:
         default=ELECTED,
         metavar="NAME,...",
         help=f"{ELECTED} (each group's own, the default), {ALL} that the version has, or some of: "
-        f"{', '.join(ASSIGNORS)}",
+        f"{', '.join(ASSIGNORS)}, MODULE:CLASS (an assignor of your own)",
+    )
+    parser.add_argument(
+        "--assignors",
+        default="",
+        metavar="MODULE:CLASS,...",
+        help="assignors of your own, which groups may elect and --strategy may name",
     )
     add_election_options(parser)
     add_output_options(parser)
 
 
-def strategies(asked: str, version: KafkaVersion) -> tuple[str, ...]:
-    """Read the option.
+def strategies(
+    asked: str, version: KafkaVersion, own: Mapping[str, ConsumerPartitionAssignor] | None = None
+) -> tuple[str, ...]:
+    """Read the option; ``own`` are the user's assignors by MODULE:CLASS.
 
     >>> strategies("roundrobin,range", kafka_version("4.3"))
     ('roundrobin', 'range')
     """
-    known = assignors_of(version)
+    name_of = {item: assignor.name for item, assignor in (own or {}).items()}
     if asked == ALL:
-        return known
+        return (*assignors_of(version), *name_of.values())
     if asked == ELECTED:
         return (ELECTED,)
-    names = tuple(dict.fromkeys(name.strip() for name in asked.split(",")))
+    names = tuple(dict.fromkeys(name_of.get(item, item) for item in items(asked)))
     others = [ELECTED, ALL] if len(names) == 1 else []
     for name in names:
-        check_strategy("--strategy", name, version, others)
+        check_strategy("--strategy", name, version, [*name_of.values(), *others])
     return names
 
 
@@ -67,7 +79,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
     """Read topics and members, elect where asked, assign, write assignments, balance and rejects."""
     version = kafka_version(options.kafka_version)
     check_at_least("--offsets-partitions", options.offsets_partitions, 1)
-    wanted = strategies(options.strategy, version)
+    own = load_assignors(options.assignors, options.strategy, version, [ELECTED, ALL])
+    wanted = strategies(options.strategy, version, own)
     run = begin_run(spark, "assign", options)
     given_topics = read(spark, TOPICS, options.topics, options.format)
     given_members = read(spark, MEMBERS, options.members, options.format)
@@ -77,7 +90,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     metadata = TopicMetadata.of(usable(topics), asks_topic_ids(wanted))
     outputs = (ASSIGNMENTS.name, BALANCE.name, REJECTS.name) + ((ELECTIONS.name,) if ELECTED in wanted else ())
     run.tell(f"assigning by {', '.join(wanted)}")
-    predict = Prediction(outputs, version, wanted, metadata, options.offsets_partitions)
+    predict = Prediction(outputs, version, wanted, metadata, options.offsets_partitions, tuple(own.values()))
     predicted = run.stage(usable(members).transform(predict))
     tables: dict[str, DataFrame] = {}
     for name in outputs:

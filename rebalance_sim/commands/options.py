@@ -49,6 +49,15 @@ def add_election_options(parser: ArgumentParser) -> None:
     )
 
 
+def items(listed: str) -> list[str]:
+    """Read a list with commas; what stands there twice counts once.
+
+    >>> items("range, sticky,range")
+    ['range', 'sticky']
+    """
+    return list(dict.fromkeys(item.strip() for item in listed.split(",")))
+
+
 def begin_run(spark: SparkSession, job: str, options: Namespace) -> Run:
     """Start a run with what was asked for on record."""
     asked: dict[str, Any] = {name: value for name, value in vars(options).items() if name != "job"}
