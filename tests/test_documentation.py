@@ -1,10 +1,18 @@
 """The pages that repeat what the code says, held against it."""
 
+import doctest
+import shlex
 from pathlib import Path
+from textwrap import indent
 
+from pyspark.sql import SparkSession
+
+from rebalance_sim.cli import main
 from rebalance_sim.tables import INPUTS, OUTPUTS, Table
 
-TABLES_PAGE = Path(__file__).parents[1] / "docs" / "tables.md"
+DOCS = Path(__file__).parents[1] / "docs"
+TABLES_PAGE, OWN_ASSIGNOR_PAGE = DOCS / "tables.md", DOCS / "own-assignor.md"
+REBALANCE_SIM = "PYTHONPATH=docs/examples .venv/bin/rebalance-sim "
 
 
 def section(table: Table) -> str:
@@ -30,3 +38,20 @@ def page() -> str:
 
 def test_the_page_of_tables() -> None:
     assert TABLES_PAGE.read_text() == page()
+
+
+def test_the_page_of_own_assignors(spark: SparkSession, tmp_path: Path) -> None:
+    """Its class is the example's, its shell session runs, and so does its command."""
+    text = OWN_ASSIGNOR_PAGE.read_text()
+    assert indent((DOCS / "examples" / "by_lag.py").read_text(), "    ") in text
+    assert main(["fleet", "--kafka-tools", str(DOCS / "examples" / "kafka-4.3.1"), "--out", f"{tmp_path}/fleet"]) == 0
+
+    here = text.replace("out/", f"{tmp_path}/").replace('"docs/', f'"{DOCS}/')
+    session = doctest.DocTestParser().get_doctest(here, {"spark": spark}, OWN_ASSIGNOR_PAGE.name, None, 0)
+    assert doctest.DocTestRunner().run(session) == (0, len(session.examples))
+    assert len(session.examples) > 10
+
+    _, _, command = here.partition(REBALANCE_SIM)
+    assert main(shlex.split(command.partition("\n\n")[0].replace("\\\n", ""))) == 0
+    balance = spark.read.parquet(f"{tmp_path}/by-lag/assign/balance")
+    assert {(row.strategy, row.error) for row in balance.collect()} == {("range", None), ("by-lag", None)}
