@@ -152,6 +152,8 @@ class Previous:
     """Share of the groups that had one."""
     generation: Distribution = Constant(1)
     """Generation that it comes from."""
+    left: float = 0.5
+    """Share of these groups that one member has left since; one has joined the others."""
 
 
 @dataclass(frozen=True)
@@ -444,7 +446,7 @@ _FLEET = _section(
     ),
     protocols=_list_of(_protocol_lists, "protocol lists and their weights"),
     racks=_section(Racks, names=_distinct_names("racks"), groups=_SHARE, topics=_SHARE, replicas=_distribution(1000)),
-    previous=_section(Previous, groups=_SHARE, generation=_distribution(_MAX_INT)),
+    previous=_section(Previous, groups=_SHARE, generation=_distribution(_MAX_INT), left=_SHARE),
     giants=_list_of(
         _section(
             Giant,

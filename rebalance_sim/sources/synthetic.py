@@ -385,8 +385,6 @@ def _with_group_draws(spec: FleetSpec, draws: Draws) -> _Step:
     members, racks, previous = spec.members, spec.racks, spec.previous
     kinds = [(kind, protocol_lists.weight) for kind, protocol_lists in enumerate(spec.protocols)]
     upgraded = F.least(draws.below(size - 1, "group, upgraded", number) + 1, size)
-    # One member has left since, or the last one has joined. The only member of a group is never the new one.
-    left = (size == 1) | draws.happens(0.5, "group, left", number)
     columns = {
         "differing": _differs(spec, draws),
         "missing": draws.happens(spec.subscriptions.missing, "group, missing", number),
@@ -401,6 +399,8 @@ def _with_group_draws(spec: FleetSpec, draws: Draws) -> _Step:
     if previous:
         generation = draws.number(previous.generation, "group, generation", number)
         columns["generation"] = F.when(draws.happens(previous.groups, "group, previous", number), generation)
+        # One member has left since, or the last one has joined. The only member of a group is never the new one.
+        left = (size == 1) | draws.happens(previous.left, "group, left", number)
         columns["previous_size"] = F.when(left, size + 1).otherwise(size - 1)
         columns["left"] = F.when(left, draws.below(size + 1, "group, who left", number))
 

@@ -27,11 +27,13 @@ from rebalance_sim.sources.fleet_spec import load
 from rebalance_sim.sources.synthetic import synthetic_fleet
 from rebalance_sim.tables import ASSIGNMENTS, ELECTIONS
 from rebalance_sim.versions import NEWEST, kafka_version
+from tests.benchmarks.assignors import bench_assignors
 from tests.oracle import OracleUnavailable, measure
 
 VERSION = kafka_version(NEWEST)
 FLEETS = Path(__file__).parents[2] / "conf" / "fleets"
 STRATEGIES = ("range", "roundrobin")
+STICKY = ("sticky", "cooperative-sticky")
 
 
 @dataclass(frozen=True)
@@ -81,12 +83,12 @@ def assignment(strategy: str, topics: DataFrame) -> Prediction:
 def report_ratio(title: str, groups: int, times: dict[str, list[float]], base: str, limits: dict[str, float]) -> None:
     """Print each action as a multiple of the base: the median of the rounds' ratios."""
     print(f"\n{title}")
-    print(f"  {base:12} {statistics.median(times[base]):8.2f} s")
+    print(f"  {base:18} {statistics.median(times[base]):8.2f} s")
     for name, limit in limits.items():
         ratios = [mine / theirs for mine, theirs in zip(times[name], times[base], strict=True)]
         median = statistics.median(times[name])
         print(
-            f"  {name:12} {median:8.2f} s  {statistics.median(ratios):5.2f} x the floor "
+            f"  {name:18} {median:8.2f} s  {statistics.median(ratios):5.2f} x the floor "
             f"({min(ratios):.2f} to {max(ratios):.2f}; limit {limit})  {groups / median:12,.0f} groups/s"
         )
 
@@ -105,6 +107,15 @@ def bench_floor_ratios(bench: Bench, groups: int) -> None:
         actions[strategy] = partial(rule, members)
     limits = dict.fromkeys(STRATEGIES, 1.8)
     report_ratio(f"{groups:,} groups x 5 members x 24 partitions", groups, bench.seconds(actions), "floor", limits)
+
+    topics, members = bench.fleet("benchmark-sticky", groups)
+    rules = {strategy: assignment(strategy, topics) for strategy in STICKY}
+    actions = {"floor": lambda: floor(members, rules["sticky"])}
+    for strategy, rule in rules.items():
+        actions[strategy] = partial(rule, members)
+    limits = dict.fromkeys(STICKY, 2.5)
+    title = f"{groups:,} groups x 5 members x 24 partitions, one member gone"
+    report_ratio(title, groups, bench.seconds(actions), "floor", limits)
 
 
 def bench_growth(bench: Bench, groups: int) -> None:
@@ -228,7 +239,7 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "rebalance-sim-bench")
-    parser.add_argument("--only", choices=["floor", "growth", "giant", "kafka"])
+    parser.add_argument("--only", choices=["floor", "growth", "giant", "kafka", "assignors"])
     options = parser.parse_args()
     bench = Bench(session("rebalance-sim bench"), options.folder, options.rounds)
     parts: dict[str, Callable[[], None]] = {
@@ -236,6 +247,7 @@ def main() -> None:
         "growth": lambda: bench_growth(bench, options.groups),
         "giant": lambda: bench_giant(bench),
         "kafka": lambda: bench_kafka(bench, min(options.groups, 20_000)),
+        "assignors": bench_assignors,
     }
     for name, part in parts.items():
         if options.only in (None, name):

@@ -50,10 +50,10 @@ def build() -> None:
             _STAMP.write_text(fingerprint)
 
 
-def answers(version: str, cases: Iterable[JsonObject]) -> list[JsonObject]:
-    """What Kafka `version` answers to each case, in order. A case names its rule in "rule"."""
+def answers(version: str, cases: Iterable[JsonObject], seconds: int = 10) -> list[JsonObject]:
+    """What Kafka `version` answers to each case within some seconds, in order. A case names its rule in "rule"."""
     fed = _Feed(cases)
-    lines = _converse(version, [], fed)
+    lines = _converse(version, [], fed, seconds)
     if len(lines) != fed.count:
         raise RuntimeError(f"the oracle gave {len(lines)} answers to {fed.count} cases")
     return lines
@@ -99,10 +99,11 @@ class _Feed:
             self.failure = failure
 
 
-def _converse(version: str, arguments: Sequence[str], feed: _Feed) -> list[JsonObject]:
+def _converse(version: str, arguments: Sequence[str], feed: _Feed, seconds: int = 10) -> list[JsonObject]:
     build()
     # One thread does the work; a garbage collector with threads of its own would only take cores from others.
-    command = ["java", "-XX:+UseSerialGC", "-cp", _classpath(version), _MAIN_CLASS, *arguments]
+    options = ["-XX:+UseSerialGC", f"-Doracle.seconds={seconds}"]
+    command = ["java", *options, "-cp", _classpath(version), _MAIN_CLASS, *arguments]
     with (
         tempfile.TemporaryFile() as complaints,
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints) as process,

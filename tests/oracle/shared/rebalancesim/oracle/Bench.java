@@ -13,6 +13,8 @@ final class Bench {
 
     private static final int FEWEST_WARM_UPS = 3;
     private static final int MOST_WARM_UPS = 30;
+    /** What the compiler has not seen of calls that take so long, it will not see in two more of them. */
+    private static final double LONG_WARM_UP_SECONDS = 10;
     private static final long SETTLED_COMPILATION_MS = 20;
 
     private Bench() {
@@ -60,11 +62,12 @@ final class Bench {
 
     /** Runs until the compiler has nothing left to do; a fixed time is too short where others load the machine. */
     private static void warmUp(List<Prepared> calls) {
+        double spent = 0;
         for (int i = 0; i < MOST_WARM_UPS; i++) {
             long before = compilationMillis();
-            rounds(calls, 1);
+            spent += rounds(calls, 1).cpuSeconds;
             boolean settled = compilationMillis() - before < SETTLED_COMPILATION_MS;
-            if (settled && i + 1 >= FEWEST_WARM_UPS) {
+            if (settled && (i + 1 >= FEWEST_WARM_UPS || spent > LONG_WARM_UP_SECONDS)) {
                 return;
             }
         }

@@ -1,0 +1,141 @@
+"""The assignors that remember, kernel against Kafka's released class, each on one warm thread in the same run.
+
+Answers are compared before times are. Groups are made of the same seed every time.
+"""
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from rebalance_sim.kafka.assignors import ASSIGNORS
+from rebalance_sim.versions import kafka_version
+from tests.kafka.batches import Batch
+from tests.kafka.cases import outcome_of
+from tests.naive.model import Cluster, Group, Member
+from tests.oracle import JsonObject, OracleUnavailable, answers, measure
+
+RULES = (("sticky", "2.3"), ("sticky", "4.3"), ("cooperative-sticky", "4.3"))
+_ROUNDS = 7
+_LONGEST_CALL = 300
+"""Seconds that Kafka's class may take for the largest groups."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Equal groups: members, topics, partitions of each topic."""
+
+    groups: int
+    members: int
+    topics: int
+    partitions: int
+    half: bool = False
+    """Whether each member wants half of the topics; otherwise all want all."""
+    gone: bool = False
+    """Whether the members own what they had when there was one more of them."""
+
+    def __str__(self) -> str:
+        size = f"{self.members:,} members x {self.topics:,} topics x {self.partitions:,}"
+        return f"{size}, {'half' if self.half else 'same'}, {'one gone' if self.gone else 'fresh'}"
+
+    def variants(self) -> Iterator["Shape"]:
+        """Same and half subscriptions, fresh and one member gone."""
+        for half in (False, True):
+            for gone in (False, True):
+                yield replace(self, half=half, gone=gone)
+
+
+COMPARED = (Shape(1000, 20, 5, 24), Shape(1, 1000, 100, 100))
+LARGEST = Shape(1, 10_000, 100, 1000)
+
+
+def bench_assignors() -> None:
+    """Print groups a second of both, and their ratio."""
+    print("\none thread, kernel against class: groups a processor second")
+    for shape in COMPARED:
+        for variant in shape.variants():
+            for strategy, version in RULES:
+                _compare(variant, strategy, version)
+    print("\nseconds for one group")
+    for variant in LARGEST.variants():
+        limit = 10 if variant.half else 2
+        for strategy, version in RULES:
+            seconds = 1 / _rate(Batch(_groups(variant, strategy, version)), strategy, version)
+            print(f"  {variant!s:50} {strategy:18} {version}  {seconds:8.3f} s (limit {limit})")
+
+
+def _compare(shape: Shape, strategy: str, version: str) -> None:
+    groups = _groups(shape, strategy, version)
+    batch = Batch(groups)
+    cases = [_case(nth, strategy, group) for nth, group in enumerate(groups)]
+    title = f"  {shape!s:50} {strategy:18} {version}"
+    try:
+        theirs = [outcome_of(answer) for answer in answers(version, cases, _LONGEST_CALL)]
+        if theirs != batch.answers(version, strategy):
+            raise AssertionError(f"{shape} by {strategy} {version}: Kafka's answers are not ours")
+        measured = measure(version, strategy, cases, seconds=2)
+    except OracleUnavailable as reason:
+        print(f"{title}  Kafka's classes cannot run here: {reason}")
+        return
+    ours, kafka = _rate(batch, strategy, version), float(measured["cases_per_cpu_second"])
+    constrained = not shape.half and version == "4.3"
+    print(
+        f"{title}  {ours:12,.1f} ours  {kafka:12,.2f} Kafka {measured['kafka']}  {ours / kafka:8.1f} x "
+        f"(limit {3 if constrained else 10})"
+    )
+
+
+def _rate(batch: Batch, strategy: str, version: str) -> float:
+    """Groups a processor second, the best of some warm rounds."""
+    assign, rules = ASSIGNORS[strategy].assign, kafka_version(version)
+    best = float("inf")
+    for nth in range(_ROUNDS):
+        started = time.process_time()
+        assign(batch.arrays, batch.topics, rules)
+        if nth > 0:
+            best = min(best, time.process_time() - started)
+    return len(batch.groups) / best
+
+
+def _groups(shape: Shape, strategy: str, version: str) -> list[Group]:
+    draw = random.Random(1)
+    fresh = [_group(shape, nth, draw) for nth in range(shape.groups)]
+    if not shape.gone:
+        return fresh
+    given = Batch(fresh).assign(version, strategy)
+    return [
+        replace(
+            group,
+            members=tuple(
+                replace(member, owned=tuple(assignment[member.member_id]), generation=1)
+                for member in group.members[:-1]
+            ),
+        )
+        for group, assignment in zip(fresh, given, strict=True)
+    ]
+
+
+def _group(shape: Shape, nth: int, draw: random.Random) -> Group:
+    topics = {f"topic-{nth}-{t}": shape.partitions for t in range(shape.topics)}
+    names = list(topics)
+    wanted = (len(names) + 1) // 2 if shape.half else len(names)
+    members = [
+        Member(f"consumer-{draw.getrandbits(64):016x}", tuple(sorted(draw.sample(names, wanted))))
+        for _ in range(shape.members + shape.gone)
+    ]
+    return Group(tuple(members), Cluster(topics))
+
+
+def _case(nth: int, strategy: str, group: Group) -> JsonObject:
+    members = [
+        {
+            "member_id": member.member_id,
+            "instance_id": None,
+            "topics": list(member.topics),
+            "owned": [[partition.topic, partition.number] for partition in member.owned],
+            "generation": member.generation,
+            "rack": None,
+        }
+        for member in group.members
+    ]
+    return {"rule": strategy, "id": str(nth), "topics": group.cluster.partitions, "members": members}
