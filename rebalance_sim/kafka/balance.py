@@ -28,6 +28,8 @@ class Balance(NamedTuple):
     moved: Ints32
     """Partitions that another member owned before."""
     unassigned: Ints32
+    misassigned: Ints32
+    """Partitions in a member's list that another member has, too, that do not exist or that it did not ask for."""
 
 
 @kernel
@@ -54,6 +56,7 @@ def balance(
         np.zeros(n, np.int32),
         np.zeros(n, np.int32),
         np.zeros(n, np.int32),
+        np.zeros(n, np.int32),
     )
     base = np.full(len(topics.partitions), -1, np.int32)
     loads = np.zeros(len(generations), np.int32)
@@ -73,12 +76,14 @@ def balance(
                 out.kept[g] += 1
             elif owners_before[place] >= 0:
                 out.moved[g] += 1
+        out.misassigned[g] = assigned.offsets[end] - assigned.offsets[start]
         for entry in range(first, last):
             topic = by_topic.topics[entry]
             partitions = max(topics.partitions[topic], 0)
             members = by_topic.members[by_topic.offsets[entry] : by_topic.offsets[entry + 1]]
-            spread = _spread(owners[base[topic] : base[topic] + partitions], members, loads)
+            spread, well_assigned = _spread(owners[base[topic] : base[topic] + partitions], members, loads)
             out.topic_spread[g] = max(out.topic_spread[g], spread)
+            out.misassigned[g] -= well_assigned
         for topic in by_topic.topics[first:last]:
             base[topic] = -1
         out.partitions[g] = room
@@ -107,18 +112,22 @@ def partition_owners(
 
 
 @kernel
-def _spread(owners: Ints32, members: Ints32, loads: Ints32) -> int:
-    """Difference between most and fewest partitions of a topic; ``loads`` is all 0 and is left so."""
+def _spread(owners: Ints32, members: Ints32, loads: Ints32) -> tuple[int, int]:
+    """Difference between most and fewest partitions of a topic that ``members`` have, and how many they have in all.
+
+    ``loads`` is all 0 and is left so.
+    """
     for owner in owners:
         if owner >= 0:
             loads[owner] += 1
-    fewest, most = len(owners), 0
+    fewest, most, total = len(owners), 0, 0
     for member in members:
         fewest, most = min(fewest, loads[member]), max(most, loads[member])
+        total += loads[member]
     for owner in owners:
         if owner >= 0:
             loads[owner] = 0
-    return max(most - fewest, 0)
+    return max(most - fewest, 0), total
 
 
 @kernel

@@ -24,6 +24,7 @@ from rebalance_sim.kafka.strings import Flags, Ints, Ints32
 STEPS = 1 << 27
 """Looks at a node or at an edge between a topic and a subscriber that a group may take: one or two seconds.
 
+Of 30,000 groups of ``conf/fleets/default.yaml`` none takes more than 2**12, and all together a twentieth of a second.
 1,000 members that want half of 100 topics with 100 partitions each take 2**19. Worst are many layers: 1,000 members
 that want two topics each, with all loads different, took 2**27. Groups whose members all want the same take none.
 """
@@ -32,10 +33,12 @@ that want two topics each, with all loads different, took 2**27. Groups whose me
 class Optimum(NamedTuple):
     """Figures of each group, over all assignments of all its partitions to subscribers.
 
-    What is not exact is a bound that no assignment passes: ``max``, ``stddev``, ``score`` and ``moved`` are not
-    greater, ``min`` is not less than the exact figure.
+    What is not exact is a bound that no assignment passes: ``max``, ``stddev``, ``score``, ``idle`` and ``moved`` are
+    not greater, ``min`` is not less than the exact figure.
     """
 
+    partitions: Ints32
+    """Partitions of the topics that the group subscribes to."""
     min: Ints32
     """Fewest partitions that a member has."""
     max: Ints32
@@ -43,6 +46,8 @@ class Optimum(NamedTuple):
     """Standard deviation of the partitions a member, over the whole group."""
     score: Ints
     """Sum of the differences of any two members' partitions (Kafka's ``getBalanceScore``)."""
+    idle: Ints32
+    """Fewest members without a partition."""
     moved: Ints32
     """Fewest partitions that another member owned before, of the assignments with the loads above."""
     balance_exact: Flags
@@ -69,8 +74,10 @@ def optimum(
     out = Optimum(
         np.zeros(n, np.int32),
         np.zeros(n, np.int32),
+        np.zeros(n, np.int32),
         np.zeros(n, np.float64),
         np.zeros(n, np.int64),
+        np.diff(groups).astype(np.int32),
         np.zeros(n, np.int32),
         np.ones(n, np.bool_),
         np.ones(n, np.bool_),
@@ -80,6 +87,7 @@ def optimum(
     for g in range(n):
         start, end = groups[g], groups[g + 1]
         demand = _demand(g, start, end, topics, by_topic, owned, generations, base, edge_of)
+        out.partitions[g] = demand.supply.sum()
         if end > start and len(demand.supply) > 0:
             loads = np.zeros(end - start, np.int64)
             subscribed = _subscribed(demand, len(loads))
@@ -95,15 +103,17 @@ def optimum(
 def _measure(g: int, loads: Ints, out: Optimum) -> None:
     members = len(loads)
     ascending = np.sort(loads)
-    total, squares, score = 0, 0, 0
+    total, squares, score, idle = 0, 0, 0, 0
     for i in range(members):
         load = int(ascending[i])
         total += load
         squares += load * load
         score += (2 * i + 1 - members) * load
+        idle += load == 0
     out.min[g], out.max[g] = ascending[0], ascending[-1]
     out.stddev[g] = np.sqrt(members * squares - total * total) / members
     out.score[g] = score
+    out.idle[g] = idle
 
 
 # ---- what a group wants

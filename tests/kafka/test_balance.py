@@ -79,6 +79,22 @@ def test_by_hand() -> None:
         "kept": 1,
         "moved": 2,
         "unassigned": 2,
+        "misassigned": 0,
     }
     assert found == pytest.approx(expected)
     assert asdict(measure(group, assignment)) == pytest.approx(expected)
+
+
+def test_misassigned() -> None:
+    """m2 does not want u, t has no partition 2, and m3, whose word counts more, has what m1 has, too."""
+    group = Group(
+        (Member("m1", ("t", "u")), Member("m2", ("t",)), Member("m3", ("t", "u"), generation=1)),
+        Cluster({"t": 2, "u": 2}),
+    )
+    assignment = {
+        "m1": [Partition("u", 1), Partition("t", 0)],
+        "m2": [Partition("u", 0), Partition("t", 2), Partition("t", 1)],
+        "m3": [Partition("u", 1)],
+    }
+    assert figures(Batch([group]).measure([assignment]), 0)["misassigned"] == 3
+    assert measure(group, assignment).misassigned == 3

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from random import Random
 
 import numpy as np
@@ -77,9 +77,7 @@ def _deal(rng: Random, partitions: Sequence[Partition], members: int) -> list[li
 
 
 def found(optimum: Optimum, g: int) -> Best:
-    return Best(
-        int(optimum.min[g]), int(optimum.max[g]), optimum.stddev[g], int(optimum.score[g]), int(optimum.moved[g])
-    )
+    return Best(**{field.name: getattr(optimum, field.name)[g].item() for field in fields(Best)})
 
 
 def expect(optimum: Optimum, expected: list[Best]) -> None:
@@ -92,12 +90,15 @@ def expect(optimum: Optimum, expected: list[Best]) -> None:
 def expect_nobody_better(groups: Sequence[Group], optimum: Optimum, assignments: Sequence[Assignment]) -> int:
     """Returns how many assignments are as even as can be."""
     balance = Batch(groups).measure(assignments)
+    assert (balance.partitions == optimum.partitions).all()
     assert not balance.unassigned.any()
+    assert not balance.misassigned.any()
     assert (balance.max >= optimum.max).all()
     assert (balance.min <= optimum.min).all()
     assert (balance.stddev >= optimum.stddev).all()
     scores = np.array([score(tuple(map(len, assignment.values()))) for assignment in assignments])
     assert (scores >= optimum.score).all()
+    assert (balance.idle >= optimum.idle).all()
     as_even = balance.stddev == optimum.stddev
     assert ((scores == optimum.score) == as_even).all()
     assert (balance.moved >= optimum.moved)[as_even].all()
@@ -175,7 +176,7 @@ def test_nothing_moves_once_the_optimum_is_reached() -> None:
     group = Group(tuple(Member(f"m{i}", ("t", "u")) for i in range(4)), cluster)
     (assignment,) = Batch([group]).assign(NEWEST, "roundrobin")
     members = tuple(replace(member, owned=tuple(assignment[member.member_id])) for member in group.members)
-    assert found(Batch([replace(group, members=members)]).best(), 0) == Best(2, 3, 0.1875**0.5, 3, 0)
+    assert found(Batch([replace(group, members=members)]).best(), 0) == Best(2, 3, 0.1875**0.5, 3, 0, 0)
 
 
 def test_who_gets_one_more_is_free() -> None:
@@ -187,13 +188,13 @@ def test_who_gets_one_more_is_free() -> None:
         Member("m3", ("t", "u"), owned=owned[2:]),
     )
     group = Group(members, Cluster({"t": 3, "u": 1}))
-    expect(Batch([group]).best(), [Best(min=1, max=2, stddev=(2 / 9) ** 0.5, score=2, moved=1)])
+    expect(Batch([group]).best(), [Best(min=1, max=2, stddev=(2 / 9) ** 0.5, score=2, idle=0, moved=1)])
 
 
 def test_no_members_and_no_partitions() -> None:
     nothing = Cluster({"t": 0})
     groups = [Group((), nothing), Group((Member("m1", ("t", "gone")), Member("m2", ())), nothing)]
-    expect(Batch(groups).best(), [Best(0, 0, 0.0, 0, 0)] * 2)
+    expect(Batch(groups).best(), [Best(0, 0, 0.0, 0, idle, 0) for idle in (0, 2)])
 
 
 def test_chain_of_layers() -> None:
@@ -213,9 +214,10 @@ def test_bounds(steps: int) -> None:
     assert (bound.min >= exact.min).all()
     assert (bound.stddev <= exact.stddev).all()
     assert (bound.score <= exact.score).all()
+    assert (bound.idle <= exact.idle).all()
     assert (bound.moved <= exact.moved).all()
     assert (bound.balance_exact | ~bound.exact).all()
-    for figure in ("min", "max", "stddev", "score"):
+    for figure in ("min", "max", "stddev", "score", "idle"):
         assert (getattr(bound, figure) == getattr(exact, figure))[bound.balance_exact].all()
     assert (bound.moved == exact.moved)[bound.exact].all()
     assert bound.exact.all() == (steps == STEPS)

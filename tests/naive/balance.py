@@ -17,6 +17,7 @@ class Balance:
     kept: int
     moved: int
     unassigned: int
+    misassigned: int
 
 
 def measure(group: Group, assignment: Assignment) -> Balance:
@@ -36,6 +37,7 @@ def measure(group: Group, assignment: Assignment) -> Balance:
         kept=len(stays),
         moved=sum(partition in before for partition in assigned) - len(stays),
         unassigned=len(wanted) - len(assigned),
+        misassigned=_misassigned(group, assignment),
     )
 
 
@@ -69,3 +71,13 @@ def _spread(group: Group, assignment: Assignment, topic: str) -> int:
         if topic in member.topics
     ]
     return max(counts) - min(counts)
+
+
+def _misassigned(group: Group, assignment: Assignment) -> int:
+    """Of several members that have a partition, the one of the latest generation has it rightly, if it wants it."""
+    wanted, seen, wrong = set(wanted_partitions(group)), set(), 0
+    for member in sorted(group.members, key=lambda member: -member.generation):
+        for partition in assignment[member.member_id]:
+            wrong += partition not in wanted or partition in seen or partition.topic not in member.topics
+            seen.add(partition)
+    return wrong
