@@ -6,7 +6,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, DecimalType, FractionalType, IntegralType, StringType
+from pyspark.sql.types import ArrayType, DataType, DecimalType, FractionalType, IntegralType, StringType, StructType
 
 from rebalance_sim.engine.topic_ids import UUID_PATTERN
 from rebalance_sim.errors import UserError
@@ -115,9 +115,21 @@ def _converted(value: Column, given: DataType, wanted: DataType) -> Column:
     if isinstance(given, StringType) and isinstance(wanted, ArrayType) and isinstance(wanted.elementType, StringType):
         items = F.split(F.trim(value), rf"\s*{LIST_SEPARATOR}\s*")
         return F.when(F.trim(value) == "", F.array().cast(wanted)).otherwise(items)
+    names = _struct_names(wanted)
+    if names and sorted(names) == sorted(_struct_names(given)):
+        # Spark casts structs by the places of their fields, and has read those of JSON in alphabetical order.
+        value = F.transform(value, lambda item: F.when(item.isNotNull(), F.struct(*[item[name] for name in names])))
     if isinstance(given, FractionalType | DecimalType) and isinstance(wanted, IntegralType):
         return F.when(value == F.floor(value), value.try_cast(wanted))
     return value.try_cast(wanted)
+
+
+def _struct_names(of: DataType) -> list[str]:
+    """Names of the fields, where it is an array of structs."""
+    if isinstance(of, ArrayType) and isinstance(of.elementType, StructType):
+        names: list[str] = of.elementType.names
+        return names
+    return []
 
 
 def _cast_reason(rows: DataFrame, column: TableColumn, value: Column) -> Column:

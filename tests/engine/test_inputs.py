@@ -31,6 +31,14 @@ def test_an_unreadable_path_is_named(spark: SparkSession, tmp_path: Path) -> Non
         read(spark, TOPICS, str(tmp_path), "nonsense")
 
 
+def test_structs_are_read_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark infers the fields of JSON in alphabetical order."""
+    owned = [{"topic": "t", "partition": 3}, None]
+    (tmp_path / "members.json").write_text(json.dumps(member("a", ["range"], ["t"], owned=owned)))
+    (row,) = usable(fit(read(spark, MEMBERS, f"{tmp_path}/members.json", "json"), MEMBERS)).collect()
+    assert [entry and entry.asDict() for entry in row["owned"]] == owned
+
+
 BAD_MEMBERS = [
     ({"group_id": None}, "group_id is null or empty"),
     ({"group_id": ""}, "group_id is null or empty"),
