@@ -9,10 +9,20 @@ In a shell or a notebook:
 A user's own assignor is a class derived from ``ConsumerPartitionAssignor``.
 """
 
+from rebalance_sim.engine.comparison import changes, distributions, strategies_long
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor, RebalanceProtocol
 from rebalance_sim.kafka.consumer_protocol import Subscription, TopicPartition
-from rebalance_sim.transformations import assign, balance, decode_subscriptions, elect, partitions_long, rejects
+from rebalance_sim.transformations import (
+    assign,
+    balance,
+    compare,
+    decode_subscriptions,
+    elect,
+    optimum,
+    partitions_long,
+    rejects,
+)
 
 __all__ = [
     "ConsumerPartitionAssignor",
@@ -22,8 +32,13 @@ __all__ = [
     "UserError",
     "assign",
     "balance",
+    "changes",
+    "compare",
     "decode_subscriptions",
+    "distributions",
     "elect",
+    "optimum",
     "partitions_long",
     "rejects",
+    "strategies_long",
 ]

@@ -176,7 +176,106 @@ BALANCE = Table(
         Column("moved", INT, "partitions that another member owned before"),
         Column("kept", INT, "partitions that stay with their owner"),
         Column("unassigned", INT, "partitions that nobody gets"),
+        Column("misassigned", INT, "partitions assigned twice, to a member that did not ask, or that do not exist"),
         Column("error", STRING, "why the group has no assignment"),
+    ),
+)
+
+OPTIMUM = Table(
+    "optimum",
+    "the most even assignment that a group's subscriptions allow, and the fewest moves to it",
+    (
+        _CLUSTER,
+        _GROUP,
+        Column("members", INT, "members"),
+        Column("partitions", INT, "partitions of the topics that the group subscribes to"),
+        Column("min", INT, "fewest partitions that a member has; where not exact, no assignment has more"),
+        Column("max", INT, "most partitions that a member has; where not exact, no assignment has less"),
+        Column("stddev", DOUBLE, "standard deviation of the partitions a member; where not exact, at least that"),
+        Column("idle_members", INT, "members without a partition; where not exact, at least that"),
+        Column(
+            "moved",
+            INT,
+            "fewest partitions to take from another owner for such an assignment; where not exact, at least that",
+        ),
+        Column("balance_exact", BOOLEAN, "min, max, stddev and idle_members are exact"),
+        Column("moved_exact", BOOLEAN, "moved is exact"),
+    ),
+)
+
+_OF_THE_GROUP = ("cluster", "group_id", "strategy", "members", "partitions")
+
+BEST_FIGURES = {field.name: field.dataType for field in OPTIMUM.schema if field.name not in _OF_THE_GROUP}
+"""What a comparison says of the optimum of a group."""
+
+FIGURES = {
+    **{field.name: field.dataType for field in BALANCE.schema if field.name not in (*_OF_THE_GROUP, "error")},
+    "excess_max": INT,
+    "excess_stddev": DOUBLE,
+    "excess_moved": INT,
+    "error": STRING,
+}
+"""What a comparison says of a strategy in a group."""
+
+
+def _struct(types: dict[str, DataType]) -> StructType:
+    return StructType([StructField(name, of) for name, of in types.items()])
+
+
+COMPARISON = Table(
+    "comparison",
+    "a group under every strategy, beside the best that any could do",
+    (
+        _CLUSTER,
+        _GROUP,
+        Column("members", INT, "members"),
+        Column("partitions", INT, "partitions of the topics that the group subscribes to"),
+        Column("elected", STRING, "the protocol that the group elects"),
+        Column("optimum", _struct(BEST_FIGURES), "as in the table optimum"),
+        Column(
+            "strategies",
+            MapType(STRING, _struct(FIGURES)),
+            "by assignor: as in balance, and how much max, stddev and moved are above the optimum's; that is null "
+            "where not every partition is with one member that asked",
+        ),
+    ),
+)
+
+DISTRIBUTIONS = Table(
+    "distributions",
+    "how a figure of a strategy is distributed over the groups",
+    (
+        Column("strategy", STRING, "assignor, or `optimum`"),
+        Column("figure", STRING, "figure of balance or of comparison"),
+        Column("groups", LONG, "groups that have the figure"),
+        Column("missing", LONG, "groups that have not"),
+        Column("zero", LONG, "groups where it is 0"),
+        Column("total", DOUBLE, "sum over the groups"),
+        Column("mean", DOUBLE, "mean over the groups"),
+        Column("min", DOUBLE, "least"),
+        Column("p50", DOUBLE, "median, exact"),
+        Column("p90", DOUBLE, "90th percentile, exact"),
+        Column("p99", DOUBLE, "99th percentile, exact"),
+        Column("max", DOUBLE, "greatest"),
+    ),
+)
+
+CHANGES = Table(
+    "changes",
+    "a group that would gain or lose most by a strategy, against the one that it elects",
+    (
+        Column("strategy", STRING, "assignor"),
+        Column("change", STRING, "gain or loss: in stddev, and where that stays the same in moved"),
+        Column("rank", INT, "place among the gains or the losses of the strategy, from 1"),
+        _CLUSTER,
+        _GROUP,
+        Column("members", INT, "members"),
+        Column("partitions", INT, "partitions of the topics that the group subscribes to"),
+        Column("elected", STRING, "the protocol that the group elects"),
+        Column("elected_stddev", DOUBLE, "standard deviation of the partitions a member, by the elected protocol"),
+        Column("stddev", DOUBLE, "the same by the strategy"),
+        Column("elected_moved", INT, "partitions that another member owned before, by the elected protocol"),
+        Column("moved", INT, "the same by the strategy"),
     ),
 )
 
@@ -193,4 +292,7 @@ REJECTS = Table(
 )
 
 INPUTS = {table.name: table for table in (TOPICS, MEMBERS, OFFSETS)}
-OUTPUTS = {table.name: table for table in (ELECTIONS, ASSIGNMENTS, BALANCE, REJECTS)}
+OUTPUTS = {
+    table.name: table
+    for table in (ELECTIONS, ASSIGNMENTS, BALANCE, OPTIMUM, COMPARISON, DISTRIBUTIONS, CHANGES, REJECTS)
+}

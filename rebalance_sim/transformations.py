@@ -9,15 +9,16 @@ from collections.abc import Callable, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from rebalance_sim.engine.comparison import COMPARED_OUTPUTS, compare_strategies
 from rebalance_sim.engine.inputs import fit, fit_topics, rejected, union, usable
 from rebalance_sim.engine.prediction import ELECTED, OFFSETS_PARTITIONS, Prediction, asks_topic_ids, outcome
 from rebalance_sim.engine.subscriptions import read_subscriptions
 from rebalance_sim.engine.topic_metadata import TopicMetadata
-from rebalance_sim.kafka.assignors import check_strategy
+from rebalance_sim.kafka.assignors import assignors_of, check_strategy
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom import by_name, check_assignor
-from rebalance_sim.tables import ASSIGNMENTS, BALANCE, ELECTIONS, MEMBERS, REJECTS, TOPICS
-from rebalance_sim.versions import NEWEST
+from rebalance_sim.tables import ASSIGNMENTS, BALANCE, ELECTIONS, MEMBERS, OPTIMUM, REJECTS, TOPICS
+from rebalance_sim.versions import NEWEST, KafkaVersion
 from rebalance_sim.versions import kafka_version as rules_of
 
 Transformation = Callable[[DataFrame], DataFrame]
@@ -88,6 +89,55 @@ def balance(
     return _predict(BALANCE.name, strategy, topics, kafka_version, assignors)
 
 
+def optimum(topics: DataFrame) -> Transformation:
+    """From members to the most even assignment that each group's subscriptions allow, and the fewest moves to it.
+
+    All members take part, whatever they offer, as with named strategies.
+
+    >>> members.transform(optimum(topics)).select("partitions", "min", "max", "moved", "balance_exact").show()
+    +----------+---+---+-----+-------------+
+    |partitions|min|max|moved|balance_exact|
+    +----------+---+---+-----+-------------+
+    |         3|  1|  2|    0|         true|
+    +----------+---+---+-----+-------------+
+    <BLANKLINE>
+    """
+    metadata = TopicMetadata.of(usable(fit_topics(topics)), ids=False)
+    predict = Prediction((OPTIMUM.name,), rules_of(NEWEST), metadata=metadata)
+    return lambda members: predict(usable(fit(members, MEMBERS)))
+
+
+def compare(
+    topics: DataFrame,
+    strategies: Sequence[str] = (),
+    kafka_version: str = NEWEST,
+    assignors: Sequence[ConsumerPartitionAssignor] = (),
+) -> Transformation:
+    """From members to every group under each of the strategies, beside the best that any could do.
+
+    Without ``strategies`` they are all that the version has, and the user's own ``assignors``. ``elected`` among them
+    adds, to groups that elect none of the others, what they elect; members that the coordinator refuses are left out
+    then.
+
+    >>> compared = members.transform(compare(topics, ["range", "roundrobin"]))
+    >>> compared.select("elected", "optimum.stddev", "strategies.range.excess_stddev").show()
+    +-------+------+-------------+
+    |elected|stddev|excess_stddev|
+    +-------+------+-------------+
+    |  range|   0.5|          0.0|
+    +-------+------+-------------+
+    <BLANKLINE>
+    """
+    version = rules_of(kafka_version)
+    custom = _custom_names(assignors, version)
+    named = tuple(dict.fromkeys(strategies)) or (*assignors_of(version), *custom)
+    for strategy in named:
+        check_strategy("strategies", strategy, version, [*custom, ELECTED])
+    metadata = TopicMetadata.of(usable(fit_topics(topics)), asks_topic_ids(named))
+    predict = Prediction(COMPARED_OUTPUTS, version, named, metadata, assignors=tuple(assignors))
+    return lambda members: predict(usable(fit(members, MEMBERS))).transform(compare_strategies)
+
+
 def rejects(topics: DataFrame, kafka_version: str = NEWEST) -> Transformation:
     """From members to the rows of members and topics that elections and assignments cannot use, each with a reason.
 
@@ -147,10 +197,13 @@ def _predict(
     output: str, strategy: str, topics: DataFrame, kafka_version: str, assignors: Sequence[ConsumerPartitionAssignor]
 ) -> Transformation:
     version = rules_of(kafka_version)
-    for assignor in assignors:
-        check_assignor("assignors", assignor, version, [ELECTED])
-    custom = by_name("assignors", assignors)
-    check_strategy("strategy", strategy, version, [*custom, ELECTED])
+    check_strategy("strategy", strategy, version, [*_custom_names(assignors, version), ELECTED])
     metadata = TopicMetadata.of(usable(fit_topics(topics)), asks_topic_ids((strategy,)))
     predict = Prediction((output,), version, (strategy,), metadata, assignors=tuple(assignors))
     return lambda members: predict(usable(fit(members, MEMBERS)))
+
+
+def _custom_names(assignors: Sequence[ConsumerPartitionAssignor], version: KafkaVersion) -> tuple[str, ...]:
+    for assignor in assignors:
+        check_assignor("assignors", assignor, version, [ELECTED])
+    return tuple(by_name("assignors", assignors))

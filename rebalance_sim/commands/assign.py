@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
+from rebalance_sim.commands.comparison import summarise_comparison, write_comparison
 from rebalance_sim.commands.custom_assignors import load_assignors
 from rebalance_sim.commands.options import (
     add_election_options,
@@ -28,7 +29,7 @@ from rebalance_sim.engine.runs import earlier_assumptions
 from rebalance_sim.engine.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of, check_strategy
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
-from rebalance_sim.tables import ASSIGNMENTS, BALANCE, ELECTIONS, MEMBERS, REJECTS, TOPICS
+from rebalance_sim.tables import ASSIGNMENTS, BALANCE, COMPARISON, ELECTIONS, MEMBERS, OPTIMUM, REJECTS, TOPICS
 from rebalance_sim.versions import KafkaVersion, kafka_version
 
 ALL = "all"
@@ -43,7 +44,8 @@ def add_options(parser: ArgumentParser) -> None:
         default=ELECTED,
         metavar="NAME,...",
         help=f"{ELECTED} (each group's own, the default), {ALL} that the version has, or some of: "
-        f"{', '.join(ASSIGNORS)}, MODULE:CLASS (an assignor of your own)",
+        f"{', '.join(ASSIGNORS)}, MODULE:CLASS (an assignor of your own); more than one are compared, with each other "
+        "and with the optimum",
     )
     parser.add_argument(
         "--assignors",
@@ -58,25 +60,21 @@ def add_options(parser: ArgumentParser) -> None:
 def strategies(
     asked: str, version: KafkaVersion, own: Mapping[str, ConsumerPartitionAssignor] | None = None
 ) -> tuple[str, ...]:
-    """Read the option; ``own`` are the user's assignors by MODULE:CLASS.
+    """Read the option; what is named twice counts once. ``own`` are the user's assignors by MODULE:CLASS.
 
     >>> strategies("roundrobin,range", kafka_version("4.3"))
     ('roundrobin', 'range')
     """
     name_of = {item: assignor.name for item, assignor in (own or {}).items()}
-    if asked == ALL:
-        return (*assignors_of(version), *name_of.values())
-    if asked == ELECTED:
-        return (ELECTED,)
-    names = tuple(dict.fromkeys(name_of.get(item, item) for item in items(asked)))
-    others = [ELECTED, ALL] if len(names) == 1 else []
-    for name in names:
-        check_strategy("--strategy", name, version, [*name_of.values(), *others])
-    return names
+    names: list[str] = []
+    for name in (name_of.get(item, item) for item in items(asked)):
+        check_strategy("--strategy", name, version, [*name_of.values(), ELECTED, ALL])
+        names += [*assignors_of(version), *name_of.values()] if name == ALL else [name]
+    return tuple(dict.fromkeys(names))
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
-    """Read topics and members, elect where asked, assign, write assignments, balance and rejects."""
+    """Read topics and members, elect where asked, assign, write assignments, balance and rejects; compare."""
     version = kafka_version(options.kafka_version)
     check_at_least("--offsets-partitions", options.offsets_partitions, 1)
     own = load_assignors(options.assignors, options.strategy, version, [ELECTED, ALL])
@@ -88,15 +86,19 @@ def run(spark: SparkSession, options: Namespace) -> None:
 
     run.tell("reading topics")
     metadata = TopicMetadata.of(usable(topics), asks_topic_ids(wanted))
-    outputs = (ASSIGNMENTS.name, BALANCE.name, REJECTS.name) + ((ELECTIONS.name,) if ELECTED in wanted else ())
+    compares = len(wanted) > 1
+    outputs = [ASSIGNMENTS.name, BALANCE.name, REJECTS.name]
+    outputs += [ELECTIONS.name] if compares or ELECTED in wanted else []
+    outputs += [OPTIMUM.name] if compares else []
     run.tell(f"assigning by {', '.join(wanted)}")
-    predict = Prediction(outputs, version, wanted, metadata, options.offsets_partitions, tuple(own.values()))
+    predict = Prediction(tuple(outputs), version, wanted, metadata, options.offsets_partitions, tuple(own.values()))
     predicted = run.stage(usable(members).transform(predict))
     tables: dict[str, DataFrame] = {}
     for name in outputs:
-        if name != REJECTS.name:
+        if name not in (OPTIMUM.name, REJECTS.name):
             run.tell(f"writing {name}")
             tables[name] = run.write(name, predicted.transform(outcome(name)))
+    tables |= write_comparison(run, predicted) if compares else {}
     rejects = [
         rejected(topics, TOPICS),
         rejected(members, MEMBERS),
@@ -105,11 +107,12 @@ def run(spark: SparkSession, options: Namespace) -> None:
     bad = write_rejects(run, union(rejects), options.on_bad_input)
 
     count_rows(run, TOPICS.name, given_topics.count(), metadata.topics.num_rows, bad[TOPICS.name])
-    used = tables[BALANCE.name].agg({"members": "sum"}).first()
-    # Every strategy has a row for every group.
-    count_rows(run, MEMBERS.name, given_members.count(), ((used and used[0]) or 0) // len(wanted), bad[MEMBERS.name])
+    by_group = tables[COMPARISON.name if compares else BALANCE.name]
+    used = by_group.agg({"members": "sum"}).first()
+    count_rows(run, MEMBERS.name, given_members.count(), (used and used[0]) or 0, bad[MEMBERS.name])
     run.assumptions = earlier_assumptions(spark, options.members)
     run.finish()
     lines = summarise_elections(tables[ELECTIONS.name]) if ELECTIONS.name in tables else []
     lines += summarise_assignments(tables[ASSIGNMENTS.name]) + summarise_balance(tables[BALANCE.name])
+    lines += summarise_comparison(tables) if compares else []
     print_summary(lines + summarise_run(run))

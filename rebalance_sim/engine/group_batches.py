@@ -116,11 +116,20 @@ class GroupBatch:
         row |= {name: value for name, value in self.members[member].as_py().items() if value is not None}
         return json.dumps(row, ensure_ascii=False, default=_base64)
 
-    def without_unusable_members(self) -> tuple["GroupBatch", list[RejectedMember]]:
-        """Leave out the members whose columns hold what Kafka cannot have, and repeated ones."""
-        usable, unusable = self.reject(self._unusable())
+    def without_unusable_members(self, all_vote: bool) -> tuple["GroupBatch", list[RejectedMember]]:
+        """Leave out the members whose columns hold what Kafka cannot have, and repeated ones.
+
+        Unless ``all_vote``, members may have protocols that Kafka cannot have: they are not among the ``voters``.
+        """
+        usable, unusable = self.reject(self._unusable() | (self._bad_protocols() if all_vote else {}))
         distinct, repeated = usable.reject(usable._repeated())
         return distinct, unusable + repeated
+
+    def voters(self) -> "GroupBatch":
+        """Leave out the members whose protocols Kafka cannot have."""
+        kept = np.ones(len(self.members), np.bool_)
+        kept[list(self._bad_protocols())] = False
+        return self.keep(kept)
 
     def _unusable(self) -> dict[int, str]:
         reasons: dict[int, str] = {}
@@ -128,8 +137,6 @@ class GroupBatch:
             reasons |= self._bad_owned()
         if self.has("subscription"):
             reasons |= self._bad_names("subscription")
-        if self.has("protocols"):
-            reasons |= self._bad_names("protocols") | self._bad_protocols()
         return reasons
 
     def _members_with(self, lists: pa.ListArray, bad: pa.Array) -> list[int]:
@@ -151,7 +158,8 @@ class GroupBatch:
         empty = np.flatnonzero(np.diff(preferences.offsets) == 0)
         reasons = dict.fromkeys(empty.tolist(), "protocols is empty")
         repeats = np.flatnonzero(repeats_a_protocol(preferences))
-        return reasons | dict.fromkeys(repeats.tolist(), "protocols names an assignor twice")
+        reasons |= dict.fromkeys(repeats.tolist(), "protocols names an assignor twice")
+        return self._bad_names("protocols") | reasons
 
     def _bad_owned(self) -> dict[int, str]:
         lists = self.column("owned")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
@@ -23,7 +24,8 @@ from rebalance_sim.kafka.election import (
     elect,
     offsets_partition,
 )
-from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Failure, Groups, map_order, subscribers
+from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Failure, Groups, Subscribers, map_order, subscribers
+from rebalance_sim.kafka.optimum import optimum
 from rebalance_sim.kafka.strings import Ints, Ints32, java_hashes
 from rebalance_sim.tables import (
     ASSIGNMENTS,
@@ -31,6 +33,7 @@ from rebalance_sim.tables import (
     DEFAULT_PROTOCOL_TYPE,
     ELECTIONS,
     MEMBERS,
+    OPTIMUM,
     OUTPUTS,
     REJECTS,
 )
@@ -54,7 +57,7 @@ class Prediction:
     """Names of the output tables to fill."""
     version: KafkaVersion
     strategies: tuple[str, ...] = ()
-    """Assignors, or ELECTED."""
+    """Assignors, or ELECTED; among others that is for the groups that elect none of them."""
     metadata: TopicMetadata | None = None
     offsets_partitions: int = OFFSETS_PARTITIONS
     assignors: tuple[ConsumerPartitionAssignor, ...] = ()
@@ -73,11 +76,16 @@ class Prediction:
         return ELECTIONS.name in self.outputs or ELECTED in self.strategies
 
     @property
+    def refuses(self) -> bool:
+        """Whether members that cannot be in the election are left out: named strategies are for all members."""
+        return self.elects and (ELECTED in self.strategies or not self.strategies)
+
+    @property
     def columns(self) -> list[str]:
         """Columns of the members table that are needed."""
         wanted = list(_ELECTION_COLUMNS) if self.elects else []
-        wanted += _ASSIGNMENT_COLUMNS if self.strategies else ()
-        if BALANCE.name in self.outputs or any(map(_remembers, self.strategies)):
+        wanted += _ASSIGNMENT_COLUMNS if self.strategies or OPTIMUM.name in self.outputs else ()
+        if {BALANCE.name, OPTIMUM.name} & set(self.outputs) or any(map(_remembers, self.strategies)):
             wanted += _OWNED_COLUMNS
         if self.assignors and not {ELECTED, *self._custom}.isdisjoint(self.strategies):
             wanted.append("user_data")
@@ -112,17 +120,22 @@ class Prediction:
         return pa.RecordBatch.from_arrays(columns, names=list(self.outputs))
 
     def _outcomes(self, given: GroupBatch, index: TopicIndex | None) -> Iterator[tuple[str, pa.StructArray]]:
-        batch, rejected = given.without_unusable_members()
+        batch, rejected = given.without_unusable_members(self.refuses)
         protocols: pa.Array | None = None
         if self.elects:
-            elections = _elect(batch, self.version)
-            _, names = batch.preferences
-            yield ELECTIONS.name, _election_rows(batch, elections, names, self.offsets_partitions)
+            voters = batch if self.refuses else batch.voters()
+            elections = _elect(voters, self.version)
+            _, names = voters.preferences
+            yield ELECTIONS.name, _election_rows(voters, elections, names, self.offsets_partitions)
             protocols = names.take(pa.array(elections.winner, mask=elections.winner < 0))
-            batch, refused = batch.reject(_refusals(elections))
-            rejected += refused
+            if self.refuses:
+                batch, refused = batch.reject(_refusals(elections))
+                rejected += refused
         if rejected:
             yield REJECTS.name, _reject_rows(batch, rejected)
+        if OPTIMUM.name in self.outputs:
+            assert index is not None
+            yield OPTIMUM.name, _optimum_rows(batch, index)
         for strategy in self.strategies:
             assert index is not None
             yield from self._assign(batch, strategy, protocols, index)
@@ -134,7 +147,8 @@ class Prediction:
             yield from self._assign_by(batch, strategy, index)
             return
         assert protocols is not None
-        protocol_codes, names = codes(protocols)
+        named = pa.array([name for name in self.strategies if name != ELECTED], pa.string())
+        protocol_codes, names = codes(pc.if_else(pc.is_in(protocols, value_set=named), None, protocols))
         for code, name in enumerate(names.to_pylist()):
             chosen = _groups_where(batch, protocol_codes == code)
             if name in SERVER_SIDE:
@@ -265,9 +279,13 @@ def _owned(batch: GroupBatch, topics: Ints32) -> tuple[Assignments, Ints]:
 
 
 def _balance(groups: Groups, assignments: Assignments, topics: BatchTopics) -> Balance:
-    in_map_order = map_order(groups)
-    by_topic = subscribers(groups, in_map_order, in_map_order, len(topics.names), count_repeats=False)
+    by_topic = _by_topic(groups, topics)
     return balance(groups.members, topics.topics, by_topic, assignments, groups.owned, groups.generations)
+
+
+def _by_topic(groups: Groups, topics: BatchTopics) -> Subscribers:
+    in_map_order = map_order(groups)
+    return subscribers(groups, in_map_order, in_map_order, len(topics.names), count_repeats=False)
 
 
 def _rows(schema: StructType, columns: dict[str, pa.Array]) -> pa.StructArray:
@@ -371,6 +389,7 @@ def _balance_rows(batch: GroupBatch, strategy: str, figures: Balance, errors: pa
             "moved": pa.array(figures.moved, mask=failed),
             "kept": pa.array(figures.kept, mask=failed),
             "unassigned": pa.array(figures.unassigned, mask=failed),
+            "misassigned": pa.array(figures.misassigned, mask=failed),
             "error": errors,
         },
     )
@@ -381,6 +400,30 @@ def _failed(errors: Ints32) -> pa.Array:
     """Say how Kafka's assignor fails; null where it does not."""
     told = pa.array([f"Kafka's assignor {failure.told}" for failure in Failure])
     return told.take(pa.array(errors, mask=errors == Failure.NONE))
+
+
+def _optimum_rows(batch: GroupBatch, index: TopicIndex) -> pa.StructArray:
+    topics = _find_topics(batch, index)
+    groups = _as_groups(batch, topics, index)
+    best = optimum(groups.members, topics.topics, _by_topic(groups, topics), groups.owned, groups.generations)
+    sizes = np.diff(batch.offsets)
+    rows = _rows(
+        OPTIMUM.schema,
+        {
+            "cluster": batch.clusters,
+            "group_id": batch.group_ids,
+            "members": pa.array(sizes),
+            "partitions": pa.array(best.partitions),
+            "min": pa.array(best.min),
+            "max": pa.array(best.max),
+            "stddev": pa.array(best.stddev),
+            "idle_members": pa.array(best.idle),
+            "moved": pa.array(best.moved),
+            "balance_exact": pa.array(best.balance_exact),
+            "moved_exact": pa.array(best.exact),
+        },
+    )
+    return rows if sizes.all() else rows.filter(pa.array(sizes > 0))
 
 
 def _failed_balance_rows(batch: GroupBatch, strategy: str, error: str) -> pa.StructArray:

@@ -150,6 +150,7 @@ def test_balance_counts_what_moves(spark: SparkSession) -> None:
         "moved": 1,
         "kept": 3,
         "unassigned": 0,
+        "misassigned": 0,
     }
 
 
