@@ -1,17 +1,20 @@
-"""The pages that repeat what the code says, held against it."""
+"""The pages that repeat what the code says or prints, held against it."""
 
 import doctest
+import re
 import shlex
 from pathlib import Path
 from textwrap import indent
 
+import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import main
 from rebalance_sim.tables import INPUTS, OUTPUTS, Table
 
-DOCS = Path(__file__).parents[1] / "docs"
-TABLES_PAGE, OWN_ASSIGNOR_PAGE = DOCS / "tables.md", DOCS / "own-assignor.md"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+TABLES_PAGE, OWN_ASSIGNOR_PAGE, COMPARE_PAGE = DOCS / "tables.md", DOCS / "own-assignor.md", DOCS / "compare.md"
 REBALANCE_SIM = "PYTHONPATH=docs/examples .venv/bin/rebalance-sim "
 
 
@@ -55,3 +58,25 @@ def test_the_page_of_own_assignors(spark: SparkSession, tmp_path: Path) -> None:
     assert main(shlex.split(command.partition("\n\n")[0].replace("\\\n", ""))) == 0
     balance = spark.read.parquet(f"{tmp_path}/by-lag/assign/balance")
     assert {(row.strategy, row.error) for row in balance.collect()} == {("range", None), ("by-lag", None)}
+
+
+def blocks(text: str, language: str = "") -> list[str]:
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [block for named, block in fenced if named == language]
+
+
+def test_the_page_of_comparisons(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A block is a command, or a part of what the last command printed; then come examples for the shell."""
+    text = COMPARE_PAGE.read_text().replace("docs/", f"{ROOT}/docs/").replace(" out/", f" {tmp_path}/out/")
+    printed, commands = "", 0
+    for block in blocks(text):
+        if block.startswith("$ .venv/bin/rebalance-sim "):
+            arguments = shlex.split(block.replace("\\\n", " "))[2:]
+            assert main(arguments) == 0
+            printed, commands = capsys.readouterr().out, commands + 1
+        else:
+            assert block in printed
+    assert commands == 2
+    examples = "".join(blocks(text, "python")).replace('"out/', f'"{tmp_path}/out/')
+    shell = doctest.DocTestParser().get_doctest(examples, {"spark": spark}, COMPARE_PAGE.name, None, None)
+    assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(shell) == (0, 6)

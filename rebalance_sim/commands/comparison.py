@@ -71,7 +71,7 @@ def _by_strategy(comparison: DataFrame, distributed: DataFrame) -> list[str]:
         "p99 stddev",
         "idle",
         "moved",
-        "more and less than the fewest",
+        "over, under fewest",
         "gain",
         "lose",
     )
