@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.comparison import COMPARED_OUTPUTS, compare_strategies
+from rebalance_sim.engine.comparison import BEST, COMPARED_OUTPUTS, compare_strategies
 from rebalance_sim.engine.inputs import fit, fit_topics, rejected, union, usable
 from rebalance_sim.engine.prediction import ELECTED, OFFSETS_PARTITIONS, Prediction, asks_topic_ids, outcome
 from rebalance_sim.engine.subscriptions import read_subscriptions
@@ -205,5 +205,5 @@ def _predict(
 
 def _custom_names(assignors: Sequence[ConsumerPartitionAssignor], version: KafkaVersion) -> tuple[str, ...]:
     for assignor in assignors:
-        check_assignor("assignors", assignor, version, [ELECTED])
+        check_assignor("assignors", assignor, version, [ELECTED, BEST])
     return tuple(by_name("assignors", assignors))

@@ -23,6 +23,7 @@ from rebalance_sim.commands.summary import (
     summarise_elections,
     summarise_run,
 )
+from rebalance_sim.engine.comparison import BEST
 from rebalance_sim.engine.inputs import fit, fit_topics, read, rejected, union, usable
 from rebalance_sim.engine.prediction import ELECTED, Prediction, asks_topic_ids, outcome
 from rebalance_sim.engine.runs import earlier_assumptions
@@ -77,7 +78,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     """Read topics and members, elect where asked, assign, write assignments, balance and rejects; compare."""
     version = kafka_version(options.kafka_version)
     check_at_least("--offsets-partitions", options.offsets_partitions, 1)
-    own = load_assignors(options.assignors, options.strategy, version, [ELECTED, ALL])
+    own = load_assignors(options.assignors, options.strategy, version, [ELECTED, ALL, BEST])
     wanted = strategies(options.strategy, version, own)
     run = begin_run(spark, "assign", options)
     given_topics = read(spark, TOPICS, options.topics, options.format)
