@@ -11,14 +11,16 @@ A user's own assignor is a class derived from ``ConsumerPartitionAssignor``.
 
 from rebalance_sim.engine.comparison import changes, distributions, strategies_long
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor, RebalanceProtocol
+from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.consumer_protocol import Subscription, TopicPartition
+from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.transformations import (
     assign,
     balance,
     compare,
     decode_subscriptions,
     elect,
+    last_rebalance,
     optimum,
     partitions_long,
     rejects,
@@ -37,6 +39,7 @@ __all__ = [
     "decode_subscriptions",
     "distributions",
     "elect",
+    "last_rebalance",
     "optimum",
     "partitions_long",
     "rejects",

@@ -147,21 +147,29 @@ ELECTIONS = Table(
 
 ASSIGNMENTS = Table(
     "assignments",
-    "what a member gets",
+    "what a member gets in a rebalance",
     (
         _CLUSTER,
         _GROUP,
         Column("strategy", STRING, "assignor"),
         Column("member_id", STRING, "member"),
+        Column("rebalance", INT, "number of the rebalance; above 1 only where cooperative members have joined again"),
+        Column("last", BOOLEAN, "nobody asks for another rebalance: so the group ends"),
         Column(
             "partitions", TOPIC_PARTITIONS, "partitions, in the order in which Kafka returns them; server-*: sorted"
+        ),
+        Column(
+            "revoked", TOPIC_PARTITIONS, "what it stops consuming, sorted; only of cooperative-sticky, others: null"
+        ),
+        Column(
+            "added", TOPIC_PARTITIONS, "what it did not join with, sorted; only of cooperative-sticky, others: null"
         ),
     ),
 )
 
 BALANCE = Table(
     "balance",
-    "how even a group's assignment is, and what it moves",
+    "how even a group's assignment is after its last rebalance, and what it moves",
     (
         _CLUSTER,
         _GROUP,
@@ -177,6 +185,8 @@ BALANCE = Table(
         Column("kept", INT, "partitions that stay with their owner"),
         Column("unassigned", INT, "partitions that nobody gets"),
         Column("misassigned", INT, "partitions assigned twice, to a member that did not ask, or that do not exist"),
+        Column("rebalances", INT, "rebalances that it takes"),
+        Column("revoked", INT, "partitions that members stop consuming on the way; eager ones give up all they own"),
         Column("error", STRING, "why the group has no assignment"),
     ),
 )

@@ -49,6 +49,8 @@ def assign(
 ) -> Transformation:
     """From members to assignments, by one assignor or, with ``elected``, by the one that each group elects.
 
+    Where cooperative members hand over partitions there are rows for each rebalance; see ``last_rebalance``.
+
     ``assignors``: a user's own, which can then be the strategy, by name, and be elected. A group for which one fails
     has no assignments; ``balance`` says why.
 
@@ -56,13 +58,13 @@ def assign(
     or members without a required column.
 
     >>> members.transform(assign("range", topics)).transform(partitions_long).orderBy("partition").show()
-    +-------+--------+--------+---------+------+---------+
-    |cluster|group_id|strategy|member_id| topic|partition|
-    +-------+--------+--------+---------+------+---------+
-    |default|   group|   range|       c1|orders|        0|
-    |default|   group|   range|       c1|orders|        1|
-    |default|   group|   range|       c2|orders|        2|
-    +-------+--------+--------+---------+------+---------+
+    +-------+--------+--------+---------+---------+------+---------+
+    |cluster|group_id|strategy|member_id|rebalance| topic|partition|
+    +-------+--------+--------+---------+---------+------+---------+
+    |default|   group|   range|       c1|        1|orders|        0|
+    |default|   group|   range|       c1|        1|orders|        1|
+    |default|   group|   range|       c2|        1|orders|        2|
+    +-------+--------+--------+---------+---------+------+---------+
     <BLANKLINE>
     """
     return _predict(ASSIGNMENTS.name, strategy, topics, kafka_version, assignors)
@@ -187,9 +189,25 @@ def decode_subscriptions(column: str = "metadata", protocol: str | Column | None
     return lambda members: read_subscriptions(members, column, F.lit(protocol))
 
 
+def last_rebalance(assignments: DataFrame) -> DataFrame:
+    """From assignments to those that the groups end with; groups with an error in ``balance`` have none.
+
+    >>> cooperative = assign("cooperative-sticky", topics)
+    >>> members.transform(cooperative).transform(last_rebalance).select("member_id", "rebalance", "partitions").show()
+    +---------+---------+--------------------+
+    |member_id|rebalance|          partitions|
+    +---------+---------+--------------------+
+    |       c1|        1|[{orders, 0}, {or...|
+    |       c2|        1|       [{orders, 1}]|
+    +---------+---------+--------------------+
+    <BLANKLINE>
+    """
+    return assignments.where("last")
+
+
 def partitions_long(assignments: DataFrame) -> DataFrame:
-    """From assignments to long rows: cluster, group_id, strategy, member_id, topic, partition."""
-    keys = ("cluster", "group_id", "strategy", "member_id")
+    """From assignments to long rows: cluster, group_id, strategy, member_id, rebalance, topic, partition."""
+    keys = ("cluster", "group_id", "strategy", "member_id", "rebalance")
     return assignments.select(*keys, F.inline("partitions"))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.inputs import fit, fit_topics, usable
@@ -15,6 +15,7 @@ from rebalance_sim.engine.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors import ASSIGNORS
 from rebalance_sim.sources.kafka_tools import read_capture
 from rebalance_sim.tables import ASSIGNMENTS, BALANCE, ELECTIONS, MEMBERS
+from rebalance_sim.transformations import assign
 from rebalance_sim.versions import kafka_version
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
@@ -60,8 +61,7 @@ def test_assignments(capture: Capture) -> None:
     truth, predicted = capture
     assigned: dict[str, dict[str, list[list[object]]]] = {}
     for row in predicted.transform(outcome(ASSIGNMENTS.name)).collect():
-        partitions = [[p["topic"], p["partition"]] for p in row["partitions"]]
-        assigned.setdefault(row["group_id"], {})[row["member_id"]] = partitions
+        assigned.setdefault(row["group_id"], {})[row["member_id"]] = pairs(row["partitions"])
     compared = 0
     for name, group in truth.items():
         if group["protocol"] in ASSIGNORS:
@@ -73,6 +73,34 @@ def test_assignments(capture: Capture) -> None:
                 got, want = ({m: sorted(p) for m, p in side.items()} for side in (got, want))
             assert in_wire_order(got) == in_wire_order(want), name
     assert compared >= 20
+
+
+@pytest.mark.parametrize("version", ["4.3.1", "3.9.2"])
+def test_rebalances_of_a_cooperative_group(spark: SparkSession, version: str) -> None:
+    """A third member joins: what the broker recorded of both rebalances, told from what the first two had."""
+    folder = EXAMPLES / f"kafka-{version}"
+    truth = json.loads(folder.with_name(f"{folder.name}.truth.json").read_text())["groups"]["late-cooperative"]
+    first, second = truth["earlier"][-1], truth
+    captured = read_capture(spark, str(folder))
+    had = [(m, p, first["owned_generation"][m]) for m, p in first["owned"].items()]
+    owned = spark.createDataFrame(
+        had, "member_id string, owned array<struct<topic string, partition int>>, generation int"
+    )
+    late = captured.members.where("group_id = 'late-cooperative'").drop("owned", "generation")
+    rows = late.join(owned, "member_id", "left").transform(assign("elected", captured.topics, version)).collect()
+    for number, recorded in enumerate((first, second), 1):
+        told = [row for row in rows if row["rebalance"] == number]
+        got = {row["member_id"]: pairs(row["partitions"]) for row in told}
+        assert in_wire_order(got) == in_wire_order(recorded["assignments"])
+        lost = {m: [p for p in has if p not in got[m]] for m, has in recorded["owned"].items()}
+        assert {row["member_id"]: pairs(row["revoked"]) for row in told if row["member_id"] in lost} == lost
+        assert {row["last"] for row in told} == {number == 2}
+    assert len(rows) == 6
+    assert second["generation"] == first["generation"] + 1
+
+
+def pairs(partitions: list[Row]) -> list[list[object]]:
+    return [[partition["topic"], partition["partition"]] for partition in partitions]
 
 
 def in_wire_order(assignments: dict[str, list[list[object]]]) -> dict[str, list[list[object]]]:

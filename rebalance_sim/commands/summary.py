@@ -89,12 +89,23 @@ def summarise_elections(elections: DataFrame) -> list[str]:
 
 
 def summarise_assignments(assignments: DataFrame) -> list[str]:
-    """Every member of a small fleet, with its partitions."""
-    rows = assignments.orderBy("cluster", "group_id", "strategy", "member_id").limit(SHOWN_MEMBERS + 1).collect()
+    """Every member of a small fleet, with its partitions, and what cooperative members give up for others."""
+    order = ("cluster", "group_id", "strategy", "rebalance", "member_id")
+    rows = assignments.orderBy(*order).limit(SHOWN_MEMBERS + 1).collect()
     if not 0 < len(rows) <= SHOWN_MEMBERS:
         return []
-    cells = [(r["group_id"], r["strategy"], r["member_id"], partition_ranges(r["partitions"]) or "-") for r in rows]
-    return ["", *columns(("group", "strategy", "member", "partitions"), cells)]
+    cells = [
+        (
+            row["group_id"],
+            row["strategy"],
+            row["rebalance"],
+            row["member_id"],
+            partition_ranges(row["partitions"]) or "-",
+            partition_ranges(row["revoked"] or ()),
+        )
+        for row in rows
+    ]
+    return ["", *columns(("group", "strategy", "rebalance", "member", "partitions", "revoked"), cells)]
 
 
 def summarise_balance(balance: DataFrame) -> list[str]:
@@ -112,6 +123,8 @@ def summarise_balance(balance: DataFrame) -> list[str]:
             F.sum("idle_members").alias("idle"),
             F.sum("moved").alias("moved"),
             F.sum("kept").alias("kept"),
+            F.sum("revoked").alias("revoked"),
+            F.count_if(F.col("rebalances") > 1).alias("again"),
             F.sum("unassigned").alias("unassigned"),
         )
         .orderBy("strategy")
@@ -123,7 +136,7 @@ def summarise_balance(balance: DataFrame) -> list[str]:
             f"{row['groups']:,}",
             f"{row['worst']['min']} to {row['worst']['max']} in {one_line(row['worst']['group_id'], 40)}",
             f"{row['spread']:.2f}",
-            *(f"{row[name]:,}" for name in ("idle", "moved", "kept", "unassigned")),
+            *(f"{row[name]:,}" for name in ("idle", "moved", "kept", "revoked", "again", "unassigned")),
         )
         for row in by_strategy
     ]
@@ -135,6 +148,8 @@ def summarise_balance(balance: DataFrame) -> list[str]:
         "idle",
         "moved",
         "kept",
+        "revoked",
+        "in 2 and more rebalances",
         "unassigned",
     )
     errors = (

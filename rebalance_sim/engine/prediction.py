@@ -17,6 +17,7 @@ from rebalance_sim.engine.group_batches import GroupBatch, RejectedMember, colle
 from rebalance_sim.engine.topic_metadata import BatchTopics, TopicIndex, TopicMetadata
 from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
+from rebalance_sim.kafka.assignors.custom import followed_protocol
 from rebalance_sim.kafka.balance import Balance, balance
 from rebalance_sim.kafka.election import (
     INCONSISTENT_GROUP_PROTOCOL,
@@ -24,9 +25,27 @@ from rebalance_sim.kafka.election import (
     elect,
     offsets_partition,
 )
-from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Failure, Groups, Subscribers, map_order, subscribers
+from rebalance_sim.kafka.groups import (
+    NO_GENERATION,
+    Assignments,
+    Failure,
+    Groups,
+    Outcome,
+    Subscribers,
+    map_order,
+    subscribers,
+)
 from rebalance_sim.kafka.optimum import optimum
-from rebalance_sim.kafka.strings import Ints, Ints32, java_hashes
+from rebalance_sim.kafka.rebalances import (
+    MOST_REBALANCES,
+    Course,
+    Rebalance,
+    RebalanceProtocol,
+    course,
+    eager_members,
+    rebalances,
+)
+from rebalance_sim.kafka.strings import Flags, Ints, Ints32, java_hashes
 from rebalance_sim.tables import (
     ASSIGNMENTS,
     BALANCE,
@@ -43,6 +62,8 @@ ELECTED = "elected"
 """The strategy that lets every group use the protocol it elects."""
 OFFSETS_PARTITIONS = 50
 """Kafka's default of offsets.topic.num.partitions."""
+
+_GOES_ON = f"members ask for another rebalance after {MOST_REBALANCES} still"
 
 _ELECTION_COLUMNS = ("join_order", "member_id", "protocol_type", "protocols")
 _ASSIGNMENT_COLUMNS = ("join_order", "member_id", "instance_id", "rack", "subscription")
@@ -144,7 +165,7 @@ class Prediction:
         self, batch: GroupBatch, strategy: str, protocols: pa.Array | None, index: TopicIndex
     ) -> Iterator[tuple[str, pa.StructArray]]:
         if strategy != ELECTED:
-            yield from self._assign_by(batch, strategy, index)
+            yield from self._assign_by(batch, strategy, _nobody(batch), index)
             return
         assert protocols is not None
         named = pa.array([name for name in self.strategies if name != ELECTED], pa.string())
@@ -155,32 +176,48 @@ class Prediction:
                 # No consumer's assignor has this name: it is only what this project calls the coordinator's.
                 yield BALANCE.name, _failed_balance_rows(chosen, name, _no_assignor(name))
             else:
-                yield from self._assign_by(chosen, name, index)
+                cooperative = self._protocol_of(name) is RebalanceProtocol.COOPERATIVE
+                eager = self._eager(chosen) if cooperative else _nobody(chosen)
+                yield from self._assign_by(chosen, name, eager, index)
 
-    def _assign_by(self, batch: GroupBatch, strategy: str, index: TopicIndex) -> Iterator[tuple[str, pa.StructArray]]:
+    def _assign_by(
+        self, batch: GroupBatch, strategy: str, eager: Flags, index: TopicIndex
+    ) -> Iterator[tuple[str, pa.StructArray]]:
         if strategy not in self._custom and strategy not in assignors_of(self.version):
             yield BALANCE.name, _failed_balance_rows(batch, strategy, _no_assignor(strategy))
             return
         topics = _find_topics(batch, index)
         groups = _as_groups(batch, topics, index)
-        assignments, errors = self._answer(batch, strategy, groups, topics)
-        rows = _assignment_rows(batch, strategy, assignments, topics)
-        if errors.null_count < len(errors):
-            rows = rows.filter(errors.is_null().take(pa.array(batch.group_of_member())))
-        yield ASSIGNMENTS.name, rows
-        if BALANCE.name in self.outputs:
-            figures = _balance(groups, assignments, topics)
-            yield BALANCE.name, _balance_rows(batch, strategy, figures, errors)
+        problems: list[str] = []
 
-    def _answer(
-        self, batch: GroupBatch, strategy: str, groups: Groups, topics: BatchTopics
-    ) -> tuple[Assignments, pa.Array]:
-        """Assign by an assignor of Kafka's or of the user's; the errors are texts by group, null where it assigns."""
-        custom = self._custom.get(strategy)
-        if custom is not None:
-            return assign_by_custom(custom, batch, groups, topics, self.version)
-        answer = ASSIGNORS[strategy].assign(groups, topics.topics, self.version)
-        return answer.assignments, _failed(answer.errors)
+        def answer(joined: Groups, members: Ints32) -> Outcome:
+            custom = self._custom.get(strategy)
+            if custom is None:
+                return ASSIGNORS[strategy].assign(joined, topics.topics, self.version)
+            return assign_by_custom(
+                custom, batch.members.take(pa.array(members)), joined, topics, self.version, problems
+            )
+
+        protocol, ranks = self._protocol_of(strategy), topics.topics.ranks
+        found = rebalances(protocol, groups, ranks, eager, answer)
+        for number, rebalance in enumerate(found, 1):
+            yield ASSIGNMENTS.name, _assignment_rows(batch, strategy, number, rebalance, topics)
+        if BALANCE.name in self.outputs:
+            end = course(protocol, groups, ranks, found)
+            figures = _balance(groups, end.assignments, topics)
+            yield BALANCE.name, _balance_rows(batch, strategy, figures, end, _failed(end, problems))
+
+    def _protocol_of(self, strategy: str) -> RebalanceProtocol:
+        """How members hand over partitions; a protocol that is no known assignor counts as eager."""
+        if strategy in self._custom:
+            return followed_protocol(self._custom[strategy], self.version)
+        return ASSIGNORS[strategy].protocol if strategy in ASSIGNORS else RebalanceProtocol.EAGER
+
+    def _eager(self, batch: GroupBatch) -> Flags:
+        """Tell who follows the eager protocol: whoever offers an assignor that is not known to be cooperative."""
+        preferences, names = batch.preferences
+        cooperative = [self._protocol_of(name) is RebalanceProtocol.COOPERATIVE for name in names.to_pylist()]
+        return eager_members(preferences, np.array(cooperative, np.bool_))
 
 
 def asks_topic_ids(strategies: Iterable[str]) -> bool:
@@ -219,6 +256,10 @@ def _elect(batch: GroupBatch, version: KafkaVersion) -> Elections:
 def _refusals(elections: Elections) -> dict[int, str]:
     reason = f"{INCONSISTENT_GROUP_PROTOCOL}: other protocol type than the group, or no protocol that all members have"
     return {int(member): reason for member in np.flatnonzero(~elections.admitted)}
+
+
+def _nobody(batch: GroupBatch) -> Flags:
+    return np.zeros(len(batch.members), np.bool_)
 
 
 def _groups_where(batch: GroupBatch, chosen: np.ndarray) -> GroupBatch:
@@ -352,27 +393,47 @@ def _reject_rows(batch: GroupBatch, rejected: list[RejectedMember]) -> pa.Struct
     )
 
 
-def _assignment_rows(batch: GroupBatch, strategy: str, assignments: Assignments, topics: BatchTopics) -> pa.StructArray:
-    group_of_member = pa.array(batch.group_of_member())
+def _assignment_rows(
+    batch: GroupBatch, strategy: str, number: int, rebalance: Rebalance, topics: BatchTopics
+) -> pa.StructArray:
+    groups, ids = batch.group_of_member(), batch.column("member_id")
+    if len(rebalance.members) < len(ids):
+        groups, ids = groups[rebalance.members], ids.take(pa.array(rebalance.members))
+    of_members = pa.array(groups)
+    last = np.zeros(len(batch.group_ids), np.bool_)
+    last[rebalance.groups] = rebalance.last
+    outcome = rebalance.outcome
+    columns = {
+        "cluster": batch.clusters.take(of_members),
+        "group_id": batch.group_ids.take(of_members),
+        "strategy": pa.repeat(strategy, len(ids)),
+        "member_id": ids,
+        "rebalance": pa.repeat(number, len(ids)),
+        "last": pa.array(last[groups]),
+        "partitions": _partition_lists(outcome.assignments, topics),
+    }
+    if rebalance.revoked is not None and rebalance.added is not None:
+        columns["revoked"] = _partition_lists(rebalance.revoked, topics)
+        columns["added"] = _partition_lists(rebalance.added, topics)
+    rows = _rows(ASSIGNMENTS.schema, columns)
+    if not outcome.errors.any():
+        return rows
+    failed = np.zeros(len(batch.group_ids), np.bool_)
+    failed[rebalance.groups] = outcome.errors != Failure.NONE
+    return rows.filter(pa.array(~failed[groups]))
+
+
+def _partition_lists(assignments: Assignments, topics: BatchTopics) -> pa.ListArray:
     partitions = pa.StructArray.from_arrays(
         [topics.names.take(pa.array(assignments.topics)), pa.array(assignments.partitions)],
         names=["topic", "partition"],
     )
-    return _rows(
-        ASSIGNMENTS.schema,
-        {
-            "cluster": batch.clusters.take(group_of_member),
-            "group_id": batch.group_ids.take(group_of_member),
-            "strategy": pa.repeat(strategy, len(batch.members)),
-            "member_id": batch.column("member_id"),
-            "partitions": lists(assignments.offsets, partitions),
-        },
-    )
+    return lists(assignments.offsets, partitions)
 
 
-def _balance_rows(batch: GroupBatch, strategy: str, figures: Balance, errors: pa.Array) -> pa.StructArray:
+def _balance_rows(batch: GroupBatch, strategy: str, figures: Balance, end: Course, errors: pa.Array) -> pa.StructArray:
     sizes = np.diff(batch.offsets)
-    failed = numbers(errors.is_valid())
+    failed = ~end.ended
     rows = _rows(
         BALANCE.schema,
         {
@@ -390,16 +451,26 @@ def _balance_rows(batch: GroupBatch, strategy: str, figures: Balance, errors: pa
             "kept": pa.array(figures.kept, mask=failed),
             "unassigned": pa.array(figures.unassigned, mask=failed),
             "misassigned": pa.array(figures.misassigned, mask=failed),
+            "rebalances": pa.array(end.rebalances, mask=failed),
+            "revoked": pa.array(end.revoked, mask=failed),
             "error": errors,
         },
     )
     return rows if sizes.all() else rows.filter(pa.array(sizes > 0))
 
 
-def _failed(errors: Ints32) -> pa.Array:
-    """Say how Kafka's assignor fails; null where it does not."""
-    told = pa.array([f"Kafka's assignor {failure.told}" for failure in Failure])
-    return told.take(pa.array(errors, mask=errors == Failure.NONE))
+def _failed(end: Course, problems: list[str]) -> pa.Array:
+    """Say how the assignor fails, or that rebalances go on; null where the group ends.
+
+    ``problems``: those of a user's own assignor, whose numbers follow those of ``Failure``.
+    """
+    if end.ended.all():
+        return pa.nulls(len(end.ended), pa.string())
+    failures = [*(f"Kafka's assignor {failure.told}" for failure in Failure), *problems]
+    told = [*failures, *(f"{failure}, in a later rebalance" for failure in failures), _GOES_ON]
+    in_later = end.rebalances > 1
+    which = np.where(end.errors == Failure.NONE, len(told) - 1, end.errors + in_later * len(failures))
+    return pa.array(told).take(pa.array(which, mask=end.ended))
 
 
 def _optimum_rows(batch: GroupBatch, index: TopicIndex) -> pa.StructArray:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.inputs import fit, fit_topics, usable
 from rebalance_sim.engine.prediction import ELECTED, Prediction, outcome
 from rebalance_sim.engine.topic_metadata import TopicMetadata
+from rebalance_sim.kafka.assignors import ASSIGNORS
 from rebalance_sim.sources.fleet_spec import load
 from rebalance_sim.sources.synthetic import synthetic_fleet
 from rebalance_sim.tables import ASSIGNMENTS, BALANCE, ELECTIONS, MEMBERS, REJECTS
@@ -151,6 +152,8 @@ def test_balance_counts_what_moves(spark: SparkSession) -> None:
         "kept": 3,
         "unassigned": 0,
         "misassigned": 0,
+        "rebalances": 1,
+        "revoked": 4,
     }
 
 
@@ -226,18 +229,18 @@ def small_fleet(spark: SparkSession) -> tuple[DataFrame, DataFrame]:
 
 @pytest.fixture(scope="module")
 def expected(spark: SparkSession, small_fleet: tuple[DataFrame, DataFrame]) -> list[str]:
-    return contents(predict_all(*small_fleet))
+    rows = contents(predict_all(*small_fleet))
+    assert sum("'strategy': 'cooperative-sticky'" in row and "'rebalance': 2" in row for row in rows) > 20
+    return rows
 
 
 def predict_all(metadata: DataFrame, given: DataFrame) -> DataFrame:
     known = TopicMetadata.of(usable(fit_topics(metadata)))
     outputs = (ELECTIONS.name, ASSIGNMENTS.name, BALANCE.name, REJECTS.name)
-    return Prediction(outputs, kafka_version("4.3"), (ELECTED, "range", "roundrobin"), known)(
-        usable(fit(given, MEMBERS))
-    )
+    return Prediction(outputs, kafka_version("4.3"), (ELECTED, *ASSIGNORS), known)(usable(fit(given, MEMBERS)))
 
 
-@pytest.mark.parametrize("shuffle_partitions", [1, 7, 200])
+@pytest.mark.parametrize("shuffle_partitions", [1, 7, 40])
 def test_partitioning_and_row_order_change_nothing(
     spark: SparkSession,
     small_fleet: tuple[DataFrame, DataFrame],

@@ -22,11 +22,14 @@ from rebalance_sim.kafka.groups import (
     subscribers,
 )
 from rebalance_sim.kafka.optimum import STEPS, Optimum, optimum
-from rebalance_sim.kafka.strings import Ints, Ints32, Strings, java_hashes
+from rebalance_sim.kafka.rebalances import Course, course, rebalances
+from rebalance_sim.kafka.rebalances import Rebalance as RebalanceOfSome
+from rebalance_sim.kafka.strings import Flags, Ints, Ints32, Strings, java_hashes
 from rebalance_sim.versions import kafka_version
 from tests.kafka.cases import Outcome
 from tests.naive.java import java_key
 from tests.naive.model import Assignment, Cluster, Group, Joiner, Member, Partition
+from tests.naive.rebalances import Rebalance
 
 ERRORS = {
     Failure.NULL_POINTER: "NullPointerException",
@@ -154,6 +157,38 @@ class Batch:
         lists = self.lists(outcome.assignments)
         return [ERRORS[error] if error else given for given, error in zip(lists, outcome.errors, strict=True)]
 
+    def play(self, version: str, strategy: str, eager: Flags | None = None) -> list[RebalanceOfSome]:
+        """The rebalances in which members hand over what they own; ``eager`` ones do otherwise than the strategy."""
+        assignor, kafka = ASSIGNORS[strategy], kafka_version(version)
+        nobody = np.zeros(len(self._members), np.bool_)
+        return rebalances(
+            assignor.protocol,
+            self.arrays,
+            self.topics.ranks,
+            nobody if eager is None else eager,
+            lambda joined, _: assignor.assign(joined, self.topics, kafka),
+        )
+
+    def by_group(self, played: Sequence[RebalanceOfSome]) -> list[list[Rebalance]]:
+        """Read the rebalances of cooperative members back, group by group."""
+        answer: list[list[Rebalance]] = [[] for _ in self.groups]
+        for rebalance in played:
+            assert rebalance.revoked is not None
+            assert rebalance.added is not None
+            groups = [self.groups[g] for g in rebalance.groups]
+            given, revoked, added = (
+                self.lists(some, groups) for some in (rebalance.outcome.assignments, rebalance.revoked, rebalance.added)
+            )
+            for k, g in enumerate(rebalance.groups):
+                error = rebalance.outcome.errors[k]
+                again = not error and not rebalance.last[k]
+                answer[g].append(Rebalance(ERRORS[error] if error else given[k], revoked[k], added[k], again))
+        return answer
+
+    def course(self, strategy: str, played: Sequence[RebalanceOfSome]) -> Course:
+        """Sum up the rebalances of each group."""
+        return course(ASSIGNORS[strategy].protocol, self.arrays, self.topics.ranks, played)
+
     def measure(self, assignments: Sequence[Assignment]) -> Balance:
         """Balance figures of all groups; what members owned is in the groups."""
         assigned = [assignments[g][m.member_id] for g, group in enumerate(self.groups) for m in group.members]
@@ -172,15 +207,15 @@ class Batch:
             self.arrays.members, self.topics, self._by_topic(), self.arrays.owned, self.arrays.generations, steps
         )
 
-    def lists(self, assignments: Assignments) -> list[Assignment]:
-        """Read assignments back, a dict a group."""
+    def lists(self, assignments: Assignments, groups: Sequence[Group] | None = None) -> list[Assignment]:
+        """Read assignments back, a dict a group, of all groups or those that they are of."""
         partitions = [
             Partition(self._names[topic], int(number))
             for topic, number in zip(assignments.topics, assignments.partitions, strict=True)
         ]
         answer = []
         start = 0
-        for group in self.groups:
+        for group in self.groups if groups is None else groups:
             lists: Assignment = {}
             for m, member in enumerate(group.members, start):
                 lists[member.member_id] = partitions[assignments.offsets[m] : assignments.offsets[m + 1]]

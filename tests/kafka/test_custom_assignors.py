@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor, RebalanceProtocol
+from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom import AssignorError, assign_group, by_name, check_assignor
 from rebalance_sim.kafka.consumer_protocol import Subscription, TopicPartition
+from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.versions import KafkaVersion, kafka_version
 from tests.kafka.batches import Batch
 from tests.kafka.cases import assignment_of, golden, group_of
@@ -21,7 +22,7 @@ from tests.naive.java import java_key
 from tests.naive.model import Assignment, Group, Partition
 
 V1, V2, V3, V4 = map(kafka_version, ("1.0", "2.3", "3.9", "4.3"))
-EAGER, COOPERATIVE = RebalanceProtocol
+EAGER, COOPERATIVE = RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
 
 Assign = Callable[[dict[str, int], dict[str, Subscription]], Any]
@@ -351,7 +352,7 @@ MISTAKES = [
     (
         named("x", COOPERATIVE),
         V4,
-        "Nameless.supported_protocols is <RebalanceProtocol.COOPERATIVE: 1>; allowed: a list of "
+        "Nameless.supported_protocols is <RebalanceProtocol.COOPERATIVE: 2>; allowed: a list of "
         "RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE",
     ),
     (named("x", [COOPERATIVE]), V2, "Nameless.supported_protocols has no EAGER; Kafka 2.3 has no other"),

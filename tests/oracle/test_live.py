@@ -2,10 +2,14 @@
 
 import random
 
+import numpy as np
 import pytest
 
+from rebalance_sim.kafka.rebalances import MOST_REBALANCES
 from tests.kafka.batches import Batch, elect_all
-from tests.kafka.cases import STICKY_TWINS, assignment_of, group_of, joiners_of, outcome_of, twins_outcome
+from tests.kafka.cases import STICKY_TWINS, JsonObject, assignment_of, group_of, joiners_of, outcome_of, twins_outcome
+from tests.naive.model import Group
+from tests.naive.rebalances import Rebalance, answered, joined
 from tests.oracle import OracleUnavailable, answers, build
 from tests.oracle.oracle import SERVER_VERSIONS, VERSIONS
 from tests.oracle.random_cases import assignor_cases, election_cases, sticky_cases
@@ -63,6 +67,37 @@ def test_sticky(version: str, seed: int) -> None:
         assert [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
         twins = [twins_outcome(strategy, version, group) for group in groups]
         assert [trio for trio in zip(cases, theirs, twins, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
+
+
+@pytest.mark.parametrize("version", ["3.9", "4.3"])
+@pytest.mark.parametrize("share_of_eager", [0.0, 0.1])
+def test_cooperative_rebalances(version: str, share_of_eager: float, seed: int) -> None:
+    """Kafka's class is asked again as long as a consumer that follows ``ConsumerCoordinator`` would join again."""
+    cases = list(sticky_cases(seed, CASES // 3))
+    rng = random.Random(seed)
+    groups = [group_of(case) for case in cases]
+    eager = [{member.member_id for member in group.members if rng.random() < share_of_eager} for group in groups]
+    batch = Batch(groups)
+    flags = [member.member_id in names for group, names in zip(groups, eager, strict=True) for member in group.members]
+    ours = batch.by_group(batch.play(version, "cooperative-sticky", np.array(flags, np.bool_)))
+    theirs: list[list[Rebalance]] = [[] for _ in cases]
+    for _ in range(MOST_REBALANCES):
+        going = [g for g, some in enumerate(theirs) if not some or some[-1].joins_again]
+        seen = [joined(groups[g], eager[g]) for g in going]
+        asked = (_as_joined(cases[g], group) for g, group in zip(going, seen, strict=True))
+        for g, group, answer in zip(going, seen, list(answers(version, asked)), strict=True):
+            rebalance, groups[g] = answered(groups[g], group, outcome_of(answer))
+            theirs[g].append(rebalance)
+    assert [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
+
+
+def _as_joined(case: JsonObject, group: Group) -> JsonObject:
+    """A case of cooperative-sticky whose members own what those of a group do."""
+    members = [
+        told | {"owned": [[*partition] for partition in member.owned], "generation": member.generation}
+        for told, member in zip(case["members"], group.members, strict=True)
+    ]
+    return case | {"rule": "cooperative-sticky", "members": members}
 
 
 @pytest.mark.parametrize("version", SERVER_VERSIONS)

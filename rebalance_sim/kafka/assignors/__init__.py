@@ -13,6 +13,7 @@ from rebalance_sim.kafka.assignors import (
     sticky,
 )
 from rebalance_sim.kafka.groups import Groups, Outcome, Topics
+from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.versions import KafkaVersion
 
 
@@ -26,15 +27,19 @@ class Assignor:
     """Whether the answer depends on what the members own."""
     asks_topic_ids: bool = False
     """Whether the answer depends on the topics' Uuids."""
+    protocol: RebalanceProtocol = RebalanceProtocol.EAGER
+    """How the members hand over what is theirs no more."""
 
 
 ASSIGNORS = {
     "range": Assignor(range.assign),
     "roundrobin": Assignor(roundrobin.assign),
     "sticky": Assignor(sticky.assign, remembers=True),
-    "cooperative-sticky": Assignor(cooperative_sticky.assign, remembers=True),
-    "server-range": Assignor(server_range.assign),
-    "server-uniform": Assignor(server_uniform.assign, remembers=True, asks_topic_ids=True),
+    "cooperative-sticky": Assignor(cooperative_sticky.assign, remembers=True, protocol=RebalanceProtocol.COOPERATIVE),
+    "server-range": Assignor(server_range.assign, protocol=RebalanceProtocol.RECONCILIATION),
+    "server-uniform": Assignor(
+        server_uniform.assign, remembers=True, asks_topic_ids=True, protocol=RebalanceProtocol.RECONCILIATION
+    ),
 }
 
 

@@ -2,18 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from enum import IntEnum
 
 from rebalance_sim.kafka.consumer_protocol import Subscription, TopicPartition
-
-
-class RebalanceProtocol(IntEnum):
-    """What members do with their partitions while they rebalance (``ConsumerPartitionAssignor.RebalanceProtocol``)."""
-
-    EAGER = 0
-    """They give all of them back before they join."""
-    COOPERATIVE = 1
-    """They keep them. One that is to change its owner is first taken from it, and given away in the next rebalance."""
+from rebalance_sim.kafka.rebalances import RebalanceProtocol
 
 
 class ConsumerPartitionAssignor(ABC):
@@ -39,7 +30,7 @@ class ConsumerPartitionAssignor(ABC):
     name: str
     """Under which members offer it in their list of protocols."""
     supported_protocols: Sequence[RebalanceProtocol] = (RebalanceProtocol.EAGER,)
-    """The highest of them is followed."""
+    """EAGER, COOPERATIVE or both: then it is COOPERATIVE."""
 
     @abstractmethod
     def assign(

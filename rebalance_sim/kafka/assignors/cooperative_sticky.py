@@ -1,7 +1,7 @@
 """The ``cooperative-sticky`` assignor (``CooperativeStickyAssignor``), since 2.4.
 
-The assignment is that of the first rebalance: a partition that has to change its owner is with nobody. The owner gives
-it up and joins again, and the second rebalance assigns it.
+The answer is that of one rebalance: a partition that has to change its owner is with nobody. The owner gives it up and
+joins again, and the next rebalance assigns it (``rebalance_sim.kafka.rebalances``).
 """
 
 from rebalance_sim.kafka.assignors import sticky_since_2_4

@@ -16,14 +16,17 @@ import numpy as np
 
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import ASSIGNORS
-from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor, RebalanceProtocol
+from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.consumer_protocol import Subscription, TopicPartition
 from rebalance_sim.kafka.hash_order import java_order, java_table_size
+from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.kafka.strings import Strings, java_hashes
 from rebalance_sim.versions import KafkaVersion
 
 _LONGEST_NAME, _LONGEST_PROBLEM, _LISTED_MEMBERS = 100, 300, 5
 """Of what an error tells: characters of a name, characters of an exception, members."""
+_PROTOCOLS = (RebalanceProtocol.EAGER, RebalanceProtocol.COOPERATIVE)
+"""Of consumers (``ConsumerPartitionAssignor.RebalanceProtocol``)."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 """In Python's text for an object; another one in each process."""
 
@@ -57,8 +60,8 @@ def check_assignor(what: str, given: object, version: KafkaVersion, reserved: Se
 
 
 def _check_protocols(told: str, protocols: object, version: KafkaVersion) -> None:
-    allowed = ", ".join(f"RebalanceProtocol.{protocol.name}" for protocol in RebalanceProtocol)
-    if not isinstance(protocols, Collection) or not all(isinstance(one, RebalanceProtocol) for one in protocols):
+    allowed = ", ".join(map(str, _PROTOCOLS))
+    if not isinstance(protocols, Collection) or not all(one in _PROTOCOLS for one in protocols):
         raise UserError(f"{told}.supported_protocols is {_shown(protocols)}; allowed: a list of {allowed}")
     if not protocols:
         raise UserError(f"{told}.supported_protocols is empty; allowed: some of {allowed}")
@@ -77,6 +80,13 @@ def by_name(what: str, assignors: Iterable[ConsumerPartitionAssignor]) -> dict[s
     return named
 
 
+def followed_protocol(assignor: ConsumerPartitionAssignor, version: KafkaVersion) -> RebalanceProtocol:
+    """Return the highest of its protocols that the version has."""
+    if version.cooperative and RebalanceProtocol.COOPERATIVE in assignor.supported_protocols:
+        return RebalanceProtocol.COOPERATIVE
+    return RebalanceProtocol.EAGER
+
+
 # ---- a group
 
 
@@ -91,7 +101,7 @@ def assign_group(
     ``partitions``: of every topic that members name, in the order in which they do; none where the cluster has no such
     topic. ``members``: what the members know when they join, in the order of the leader's hash map.
     """
-    cooperative = RebalanceProtocol.COOPERATIVE in assignor.supported_protocols
+    cooperative = followed_protocol(assignor, version) is RebalanceProtocol.COOPERATIVE
     known = _in_map_order(partitions)
     with _told(assignor):
         subscriptions = {

@@ -1,0 +1,207 @@
+"""Rebalance after rebalance: against plain Python, by hand, and what must hold on the way."""
+
+import random
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from rebalance_sim.kafka.election import PreferenceLists
+from rebalance_sim.kafka.rebalances import MOST_REBALANCES, eager_members
+from rebalance_sim.kafka.strings import Flags
+from tests.kafka.batches import Batch, hashes, ints, offsets
+from tests.kafka.cases import group_of
+from tests.kafka.examples import scaled
+from tests.naive.balance import measure
+from tests.naive.model import Assignment, Cluster, Group, Member, Partition
+from tests.naive.rebalances import Rebalance, rebalances
+from tests.naive.sticky import cooperative_sticky_assign
+from tests.oracle.random_cases import sticky_cases
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+COOPERATIVE = "cooperative-sticky"
+
+
+@cache
+def batch() -> Batch:
+    """Random groups, some of which never end, and some without members."""
+    some = [group_of(case) for case in sticky_cases(429, scaled(500))]
+    return Batch([Group((), Cluster({"t": 1})), *some, Group((), Cluster({"t": 1}))])
+
+
+def random_eager(share: float) -> Flags:
+    rng = random.Random(429)
+    return np.array([rng.random() < share for _ in batch().arrays.member_hashes], np.bool_)
+
+
+def twins(version: str, eager: Flags) -> list[list[Rebalance]]:
+    def assign(group: Group) -> Assignment:
+        return cooperative_sticky_assign(version, group)
+
+    expected = []
+    bounds = batch().arrays.members
+    for g, group in enumerate(batch().groups):
+        of_group = eager[bounds[g] : bounds[g + 1]]
+        names = {member.member_id for member, is_eager in zip(group.members, of_group, strict=True) if is_eager}
+        expected.append(rebalances(assign, group, names, MOST_REBALANCES))
+    return expected
+
+
+@pytest.mark.parametrize(("version", "share"), [("4.3", 0.0), ("3.9", 0.2), ("4.3", 1.0)])
+def test_twins(version: str, share: float) -> None:
+    """Every answer, and what each member gives up and takes; of groups without members that Kafka has no answer."""
+    eager = random_eager(share)
+    ours = batch().by_group(batch().play(version, COOPERATIVE, eager))
+    pairs = list(zip(twins(version, eager), ours, strict=True))[1:-1]
+    assert [pair for pair in pairs if pair[0] != pair[1]] == []
+
+
+def test_cases_are_not_in_vain() -> None:
+    """Groups end at once, after two and after more rebalances, have no end, and fail at once and later."""
+    course = batch().course(COOPERATIVE, batch().play("4.3", COOPERATIVE))
+    counts = course.rebalances
+    for some in (counts == 1, counts == 2, counts == 3, ~course.ended & (counts == MOST_REBALANCES), course.errors > 0):
+        assert some.sum() >= 2
+    assert (course.revoked > 0).sum() > len(counts) / 4
+
+
+def test_what_is_withheld_is_given_in_the_next_rebalance() -> None:
+    """Nothing stays with nobody while all are content, and nobody gets what another has not given up."""
+    played = batch().by_group(batch().play("4.3", COOPERATIVE))
+    for group, found in zip(batch().groups, played, strict=True):
+        has = {m.member_id: {p for p in m.owned if p.topic in m.topics} for m in group.members}
+        for rebalance in found:
+            if isinstance(rebalance.answer, str):
+                break
+            for member_id, partitions in rebalance.answer.items():
+                others = set().union(
+                    *(has[other] - set(rebalance.answer[other]) for other in has if other != member_id)
+                )
+                assert others.isdisjoint(set(partitions) - has[member_id])
+            has = {m: has[m] - set(rebalance.revoked[m]) | set(rebalance.added[m]) for m in has}
+        if len(found) == 1 and not found[0].joins_again and isinstance(found[0].answer, dict):
+            assert measure(group, found[0].answer).unassigned == 0
+
+
+def test_a_batch_is_its_groups() -> None:
+    some = Batch(batch().groups[1:40])
+    together = some.by_group(some.play("4.3", COOPERATIVE))
+    alone = [Batch([group]) for group in some.groups]
+    assert [one.by_group(one.play("4.3", COOPERATIVE))[0] for one in alone] == together
+
+
+def test_figures() -> None:
+    """The last answer of each group, the number of its rebalances, and what was given up in all of them."""
+    played = batch().play("4.3", COOPERATIVE)
+    course = batch().course(COOPERATIVE, played)
+    found = batch().by_group(played)
+    assert course.rebalances.tolist() == [len(some) for some in found]
+    assert course.revoked.tolist() == [sum(len(p) for r in some for p in r.revoked.values()) for some in found]
+    assert course.ended.tolist() == [not some[-1].joins_again and isinstance(some[-1].answer, dict) for some in found]
+    for given, some in zip(batch().lists(course.assignments), found, strict=True):
+        assert isinstance(some[-1].answer, str) or some[-1].answer == given
+
+
+# ---- by hand
+
+
+T = [Partition("t", number) for number in range(6)]
+CLUSTER = Cluster({"t": 6, "u": 1})
+A = Member("a", ("t",), owned=(T[0], T[1], T[2]), generation=4)
+B = Member("b", ("t",), owned=(T[3], T[4], T[5]), generation=4)
+NEW = Member("c", ("t",))
+
+
+def play(*members: Member, eager: tuple[bool, ...] = ()) -> list[Rebalance]:
+    one = Batch([Group(members, CLUSTER)])
+    (found,) = one.by_group(one.play("4.3", COOPERATIVE, np.array(eager or [False] * len(members), np.bool_)))
+    return found
+
+
+def test_a_member_joins() -> None:
+    assert play(A, B, NEW) == [
+        Rebalance(
+            {"a": T[0:2], "b": T[3:5], "c": []}, {"a": [T[2]], "b": [T[5]], "c": []}, {"a": [], "b": [], "c": []}, True
+        ),
+        Rebalance(
+            {"a": T[0:2], "b": T[3:5], "c": [T[2], T[5]]},
+            {"a": [], "b": [], "c": []},
+            {"a": [], "b": [], "c": [T[2], T[5]]},
+            False,
+        ),
+    ]
+
+
+def test_a_member_leaves() -> None:
+    """What nobody has any more is given out at once."""
+    (only,) = play(A, NEW)
+    assert only.answer == {"a": T[0:3], "c": T[3:6]}
+    assert only.revoked == {"a": [], "c": []}
+
+
+def test_a_member_gives_up_what_it_does_not_want_any_more_before_it_joins() -> None:
+    found = play(replace(A, topics=("u",)), B)
+    assert [rebalance.answer for rebalance in found] == [{"a": [Partition("u", 0)], "b": T[3:6] + T[0:3]}]
+    assert found[0].revoked == {"a": T[0:3], "b": []}
+
+
+def test_a_member_gives_up_a_topic_that_is_gone() -> None:
+    """Another rebalance follows, though it changes nothing."""
+    gone = Partition("gone", 0)
+    first, second = play(replace(A, topics=("t", "gone"), owned=(*A.owned, gone)), replace(B, topics=("t", "gone")))
+    assert first.revoked == {"a": [gone], "b": []}
+    assert first.answer == second.answer
+
+
+def test_a_partition_that_two_members_claim() -> None:
+    """Of one generation neither keeps it, though one of them gets it back; of two the later one does."""
+    both = replace(B, owned=(T[2], T[3], T[4]))
+    first, second = play(A, both)
+    assert first.revoked == {"a": [T[2]], "b": [T[2]]}
+    assert second.added == {"a": [T[2]], "b": []}
+    first, second = play(A, replace(both, generation=3))
+    assert first.revoked == {"a": [], "b": [T[2]]}
+    assert first.added == {"a": [], "b": [T[5]]}
+    assert first.answer == second.answer
+
+
+def test_members_that_also_offer_an_eager_assignor_give_up_everything() -> None:
+    first, second = play(A, B, NEW, eager=(False, True, True))
+    assert first.revoked["b"] == list(B.owned)
+    assert first.answer == {"a": T[0:2], "b": [T[4]], "c": [T[3], T[5]]}
+    assert second.revoked["b"] == [T[4]]
+
+
+def test_a_member_that_refuses_what_it_is_given_has_no_end() -> None:
+    """The assignor takes one without topics for one that wants the same, if it stands first."""
+    idle = Member("0", ())
+    found = play(idle, A, B)
+    assert len(found) == MOST_REBALANCES
+    # What it is to get is withheld once.
+    assert all(rebalance.answer["0"] and rebalance.joins_again for rebalance in found[1:])  # type: ignore[index]
+
+
+def test_eager_assignors_and_the_coordinators() -> None:
+    some = Batch([Group((A, B, NEW), CLUSTER), Group((), CLUSTER), Group((replace(A, topics=("u",)), B), CLUSTER)])
+    for strategy, revoked in (("range", [6, 0, 6]), ("sticky", [6, 0, 6]), ("server-range", [3, 0, 3])):
+        played = some.play("4.3", strategy)
+        course = some.course(strategy, played)
+        assert len(played) == 1
+        assert course.rebalances.tolist() == [1, 1, 1]
+        assert course.ended.all()
+        assert course.revoked.tolist() == revoked
+        assert some.lists(course.assignments) == some.assign("4.3", strategy)
+
+
+def test_who_is_eager() -> None:
+    names = ["cooperative-sticky", "range", "mine"]
+    lists = [[0], [0, 1], [2, 0], [1]]
+    preferences = PreferenceLists(offsets(map(len, lists)), ints(p for some in lists for p in some), hashes(names))
+    assert eager_members(preferences, np.array([True, False, False])).tolist() == [False, True, True, True]
+
+
+def test_no_groups_at_all() -> None:
+    nothing = Batch([])
+    assert nothing.by_group(nothing.play("4.3", COOPERATIVE)) == []

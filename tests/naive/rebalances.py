@@ -1,0 +1,77 @@
+"""What consumers make of one rebalance after the other, as ``ConsumerCoordinator`` says."""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+
+from tests.naive.java import JavaError, java_key
+from tests.naive.model import Assignment, Group, Partition
+
+Assignor = Callable[[Group], Assignment]
+
+
+@dataclass(frozen=True)
+class Rebalance:
+    """One rebalance of a group."""
+
+    answer: Assignment | str
+    """What the assignor answers, or what it throws."""
+    revoked: Assignment
+    added: Assignment
+    joins_again: bool
+
+
+def joined(group: Group, eager: Collection[str]) -> Group:
+    """The group as the leader sees it: members have given up what they must before they join (``onJoinPrepare``)."""
+    members = (
+        replace(
+            member,
+            owned=tuple(p for p in member.owned if p.topic in member.topics and member.member_id not in eager),
+        )
+        for member in group.members
+    )
+    return replace(group, members=tuple(members))
+
+
+def answered(group: Group, seen: Group, answer: Assignment | str) -> tuple[Rebalance, Group]:
+    """What came of a rebalance, and the group after it (``onJoinComplete``).
+
+    ``group`` is what the members had, ``seen`` what they joined with.
+    """
+    nothing: Assignment = {member.member_id: [] for member in group.members}
+    if isinstance(answer, str):
+        return Rebalance(answer, nothing, nothing, False), group
+    generation = max((member.generation for member in group.members), default=-1) + 1
+    revoked, added, after = dict(nothing), dict(nothing), []
+    joins_again = False
+    for member, sent in zip(group.members, seen.members, strict=True):
+        has = set(answer[member.member_id])
+        if not {partition.topic for partition in has} <= set(member.topics):
+            has = set(sent.owned)
+            joins_again = True
+        joins_again = joins_again or not has.issuperset(sent.owned)
+        revoked[member.member_id] = in_order(set(member.owned) - (has & set(sent.owned)))
+        added[member.member_id] = in_order(has - set(sent.owned))
+        after.append(replace(member, owned=tuple(in_order(has)), generation=generation))
+    return Rebalance(answer, revoked, added, joins_again), replace(group, members=tuple(after))
+
+
+def rebalances(assign: Assignor, group: Group, eager: Collection[str], most: int) -> list[Rebalance]:
+    """Until nobody asks for another rebalance, the assignor throws, or there have been so many."""
+    found: list[Rebalance] = []
+    while len(found) < most and (not found or found[-1].joins_again):
+        seen = joined(group, eager)
+        rebalance, group = answered(group, seen, _answer(assign, seen))
+        found.append(rebalance)
+    return found
+
+
+def in_order(partitions: Iterable[Partition]) -> list[Partition]:
+    """As a subscription lists what is owned (``ConsumerProtocol.serializeSubscription``, since 2.8)."""
+    return sorted(partitions, key=lambda partition: (java_key(partition.topic), partition.number))
+
+
+def _answer(assign: Assignor, group: Group) -> Assignment | str:
+    try:
+        return assign(group)
+    except JavaError as error:
+        return str(error)
