@@ -9,6 +9,7 @@ from rebalance_sim.commands.summary import SHOWN_GROUPS, columns
 from rebalance_sim.engine.comparison import (
     BEST,
     LARGEST,
+    QUIRKS,
     against_elected,
     changes,
     compare_strategies,
@@ -136,7 +137,7 @@ def _cell(figures: Row | None) -> str:
         return "-"
     if figures["error"] is not None:
         return "fails"
-    faults = [f"{figures[name]:,} {name}" for name in ("unassigned", "misassigned") if figures[name]]
+    faults = [f"{figures[name]:,} {name.replace('_', ' ')}" for name in ("unassigned", *QUIRKS) if figures[name]]
     return ", ".join([f"{figures['stddev']:.2f} {figures['moved']:,}", *faults])
 
 

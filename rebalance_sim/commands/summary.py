@@ -155,9 +155,14 @@ def summarise_balance(balance: DataFrame) -> list[str]:
     errors = (
         balance.where("error IS NOT NULL").groupBy("error").count().orderBy(F.desc("count"), "error").limit(5).collect()
     )
+    odd = balance.where("assigned_twice + not_subscribed + nonexistent > 0").groupBy("strategy").count()
     return [
         "",
         *columns(header, cells),
+        *(
+            f"  {row['count']:,} groups in which {row['strategy']} gives partitions twice, unwanted or nonexistent"
+            for row in odd.orderBy("strategy").collect()
+        ),
         *(f"  {row['count']:,} groups without assignment: {one_line(row['error'], 90)}" for row in errors),
     ]
 

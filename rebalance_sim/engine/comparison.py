@@ -24,13 +24,17 @@ LARGEST = 10
 BEST = "optimum"
 """Stands where strategies stand, for the best that any could do."""
 
+QUIRKS = ("assigned_twice", "not_subscribed", "nonexistent")
+"""Columns of the balance table that count what no good assignor gives."""
+
 _GROUP = ("cluster", "group_id")
 _FIGURES_OF_BEST = ("stddev", "idle_members", "moved")
 _FIGURES = (
     *_FIGURES_OF_BEST,
     "topic_spread",
     "unassigned",
-    "misassigned",
+    *QUIRKS,
+    "revoked",
     "excess_max",
     "excess_stddev",
     "excess_moved",
@@ -157,7 +161,9 @@ def against_elected(comparison: DataFrame) -> DataFrame:
 
 def _compared(balance: Column) -> Column:
     """Make the entry of a strategy from its row of the balance table."""
-    complete = balance["error"].isNull() & (balance["unassigned"] == 0) & (balance["misassigned"] == 0)
+    complete = balance["error"].isNull() & (balance["unassigned"] == 0)
+    for quirk in QUIRKS:
+        complete &= balance[quirk] == 0
     excess = {
         f"excess_{name}": F.when(complete, balance[name] - F.col(f"optimum.{name}"))
         for name in ("max", "stddev", "moved")

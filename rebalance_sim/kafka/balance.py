@@ -28,8 +28,12 @@ class Balance(NamedTuple):
     moved: Ints32
     """Partitions that another member owned before."""
     unassigned: Ints32
-    misassigned: Ints32
-    """Partitions in a member's list that another member has, too, that do not exist or that it did not ask for."""
+    assigned_twice: Ints32
+    """Partitions that are given more than once."""
+    not_subscribed: Ints32
+    """Partitions that are given to a member that does not subscribe to their topic."""
+    nonexistent: Ints32
+    """Partitions that are given though there is no such partition."""
 
 
 @kernel
@@ -57,6 +61,8 @@ def balance(
         np.zeros(n, np.int32),
         np.zeros(n, np.int32),
         np.zeros(n, np.int32),
+        np.zeros(n, np.int32),
+        np.zeros(n, np.int32),
     )
     base = np.full(len(topics.partitions), -1, np.int32)
     loads = np.zeros(len(generations), np.int32)
@@ -76,14 +82,16 @@ def balance(
                 out.kept[g] += 1
             elif owners_before[place] >= 0:
                 out.moved[g] += 1
-        out.misassigned[g] = assigned.offsets[end] - assigned.offsets[start]
+        with_subscribers = 0
         for entry in range(first, last):
             topic = by_topic.topics[entry]
             partitions = max(topics.partitions[topic], 0)
             members = by_topic.members[by_topic.offsets[entry] : by_topic.offsets[entry + 1]]
-            spread, well_assigned = _spread(owners[base[topic] : base[topic] + partitions], members, loads)
+            spread, held = _spread(owners[base[topic] : base[topic] + partitions], members, loads)
             out.topic_spread[g] = max(out.topic_spread[g], spread)
-            out.misassigned[g] -= well_assigned
+            with_subscribers += held
+        if with_subscribers != assigned.offsets[end] - assigned.offsets[start]:
+            _count_quirks(g, start, end, topics, by_topic, assigned, base, room, out)
         for topic in by_topic.topics[first:last]:
             base[topic] = -1
         out.partitions[g] = room
@@ -113,21 +121,61 @@ def partition_owners(
 
 @kernel
 def _spread(owners: Ints32, members: Ints32, loads: Ints32) -> tuple[int, int]:
-    """Difference between most and fewest partitions of a topic that ``members`` have, and how many they have in all.
+    """Difference between most and fewest partitions of a topic, and how many of them subscribers have.
 
     ``loads`` is all 0 and is left so.
     """
     for owner in owners:
         if owner >= 0:
             loads[owner] += 1
-    fewest, most, total = len(owners), 0, 0
+    fewest, most, held = len(owners), 0, 0
     for member in members:
         fewest, most = min(fewest, loads[member]), max(most, loads[member])
-        total += loads[member]
+        held += loads[member]
     for owner in owners:
         if owner >= 0:
             loads[owner] = 0
-    return max(most - fewest, 0), total
+    return max(most - fewest, 0), held
+
+
+@kernel
+def _count_quirks(
+    g: int,
+    start: int,
+    end: int,
+    topics: Topics,
+    by_topic: Subscribers,
+    assigned: Assignments,
+    base: Ints32,
+    room: int,
+    out: Balance,
+) -> None:
+    """Count what no good assignor gives; for the few groups with such partitions."""
+    low, high = assigned.offsets[start], assigned.offsets[end]
+    last_given, given_before = np.full(room, -1, np.int32), np.empty(high - low, np.int32)
+    member_of = np.repeat(np.arange(start, end), np.diff(assigned.offsets[start : end + 1]))
+    for k in range(high - low):
+        topic, partition = assigned.topics[low + k], assigned.partitions[low + k]
+        if partition >= topics.partitions[topic]:
+            out.nonexistent[g] += 1
+        elif base[topic] < 0:
+            out.not_subscribed[g] += 1
+        else:
+            place = base[topic] + partition
+            given_before[k] = last_given[place]
+            last_given[place] = k
+    subscribes_to = np.full(end - start, -1, np.int32)
+    for entry in range(by_topic.group_topics[g], by_topic.group_topics[g + 1]):
+        topic = by_topic.topics[entry]
+        subscribes_to[by_topic.members[by_topic.offsets[entry] : by_topic.offsets[entry + 1]] - start] = entry
+        for place in range(base[topic], base[topic] + max(topics.partitions[topic], 0)):
+            k = last_given[place]
+            if k >= 0 and given_before[k] >= 0:
+                out.assigned_twice[g] += 1
+            while k >= 0:
+                if subscribes_to[member_of[k] - start] != entry:
+                    out.not_subscribed[g] += 1
+                k = given_before[k]
 
 
 @kernel

@@ -142,7 +142,7 @@ def test_a_failing_assignor_is_told_beside_the_others(by_group: dict[str, dict[s
 
 def test_what_does_not_exist_is_not_compared(by_group: dict[str, dict[str, Any]]) -> None:
     """Kafka's sticky assignor keeps a partition that the topic no longer has."""
-    assert figures(by_group["shrank"], "misassigned", *EXCESS)["sticky"] == [1, None, None, None]
+    assert figures(by_group["shrank"], "nonexistent", *EXCESS)["sticky"] == [1, None, None, None]
 
 
 def test_groups_without_a_known_protocol_are_compared(by_group: dict[str, dict[str, Any]]) -> None:

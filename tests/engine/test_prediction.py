@@ -151,10 +151,28 @@ def test_balance_counts_what_moves(spark: SparkSession) -> None:
         "moved": 1,
         "kept": 3,
         "unassigned": 0,
-        "misassigned": 0,
+        "assigned_twice": 0,
+        "not_subscribed": 0,
+        "nonexistent": 0,
         "rebalances": 1,
         "revoked": 4,
     }
+
+
+def test_quirks_of_kafka_are_told(spark: SparkSession) -> None:
+    """What sticky gives to a member without topics that stands first, and of a topic that was made again, smaller."""
+    owned = [{"topic": "t", "partition": p} for p in (0, 5)]
+    given = members(
+        spark,
+        member("0", ["sticky"], []),
+        member("a", ["sticky"], ["t"]),
+        member("b", ["sticky"], ["t"], owned=owned, generation=1, group_id="h"),
+        member("c", ["sticky"], ["t", "u"], generation=1, group_id="h"),
+    )
+    known = TopicMetadata.of(usable(fit_topics(topics(spark, t=2, u=2))))
+    rows = Prediction((BALANCE.name,), kafka_version("4.3"), ("sticky",), known)(usable(fit(given, MEMBERS))).collect()
+    told = {row["group_id"]: (row["assigned_twice"], row["not_subscribed"], row["nonexistent"]) for row in rows}
+    assert told == {"g": (0, 1, 0), "h": (0, 0, 1)}
 
 
 def test_an_unknown_protocol_is_the_error_of_its_group_only(spark: SparkSession) -> None:

@@ -208,4 +208,6 @@ def _owned_and_assigned(draw: Draw, group: Group) -> tuple[Group, Assignment]:
         receiver = draw(st.integers(-1, len(members) - 1))
         if partition.topic in named and receiver >= 0:
             assignment[members[receiver].member_id].append(partition)
+            if draw(st.integers(0, 9)) == 0:
+                assignment[members[draw(st.integers(0, receiver))].member_id].append(partition)
     return replace(group, members=members), assignment

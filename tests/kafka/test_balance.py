@@ -79,22 +79,21 @@ def test_by_hand() -> None:
         "kept": 1,
         "moved": 2,
         "unassigned": 2,
-        "misassigned": 0,
+        "assigned_twice": 0,
+        "not_subscribed": 0,
+        "nonexistent": 0,
     }
     assert found == pytest.approx(expected)
     assert asdict(measure(group, assignment)) == pytest.approx(expected)
 
 
-def test_misassigned() -> None:
-    """m2 does not want u, t has no partition 2, and m3, whose word counts more, has what m1 has, too."""
-    group = Group(
-        (Member("m1", ("t", "u")), Member("m2", ("t",)), Member("m3", ("t", "u"), generation=1)),
-        Cluster({"t": 2, "u": 2}),
-    )
-    assignment = {
-        "m1": [Partition("u", 1), Partition("t", 0)],
-        "m2": [Partition("u", 0), Partition("t", 2), Partition("t", 1)],
-        "m3": [Partition("u", 1)],
-    }
-    assert figures(Batch([group]).measure([assignment]), 0)["misassigned"] == 3
-    assert measure(group, assignment).misassigned == 3
+def test_quirks() -> None:
+    """Whatever more than one has, does not want, or does not exist; topics that nobody wants have no partitions."""
+    cluster = Cluster({"t": 2, "u": 1, "nobody": 1})
+    t0, t1, t9, u0 = Partition("t", 0), Partition("t", 1), Partition("t", 9), Partition("u", 0)
+    others = (Partition("nobody", 0), Partition("gone", 0))
+    group = Group((Member("m1", ("t",)), Member("m2", ("t", "u")), Member("m3", ("u",), owned=others)), cluster)
+    assignment = {"m1": [t0, t0, u0, t9], "m2": [t0, u0], "m3": [t1, u0, *others]}
+    found = figures(Batch([group]).measure([assignment]), 0)
+    assert (found["assigned_twice"], found["not_subscribed"], found["nonexistent"]) == (2, 3, 2)
+    assert found == pytest.approx(asdict(measure(group, assignment)))

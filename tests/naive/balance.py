@@ -1,5 +1,6 @@
 """How even an assignment is and what it moves."""
 
+from collections import Counter
 from dataclasses import dataclass
 from statistics import pstdev
 
@@ -17,14 +18,17 @@ class Balance:
     kept: int
     moved: int
     unassigned: int
-    misassigned: int
+    assigned_twice: int
+    not_subscribed: int
+    nonexistent: int
 
 
 def measure(group: Group, assignment: Assignment) -> Balance:
     loads = [len(assignment[member.member_id]) for member in group.members]
     wanted = wanted_partitions(group)
     before = previous_owners(group)
-    now = {partition: member for member, partitions in assignment.items() for partition in partitions}
+    now = _holders(group, assignment)
+    given = Counter(partition for partitions in assignment.values() for partition in partitions)
     assigned = [partition for partition in wanted if partition in now]
     stays = [partition for partition in assigned if before.get(partition) == now[partition]]
     return Balance(
@@ -32,13 +36,23 @@ def measure(group: Group, assignment: Assignment) -> Balance:
         min=min(loads, default=0),
         max=max(loads, default=0),
         stddev=pstdev(loads) if loads else 0.0,
-        topic_spread=max((_spread(group, assignment, topic) for topic in _wanted_topics(group)), default=0),
+        topic_spread=max((_spread(group, now, topic) for topic in _wanted_topics(group)), default=0),
         idle=loads.count(0),
         kept=len(stays),
         moved=sum(partition in before for partition in assigned) - len(stays),
         unassigned=len(wanted) - len(assigned),
-        misassigned=_misassigned(group, assignment),
+        assigned_twice=sum(given[partition] > 1 for partition in wanted),
+        not_subscribed=sum(
+            _exists(group, partition) and partition.topic not in member.topics
+            for member in group.members
+            for partition in assignment[member.member_id]
+        ),
+        nonexistent=sum(count for partition, count in given.items() if not _exists(group, partition)),
     )
+
+
+def _exists(group: Group, partition: Partition) -> bool:
+    return partition.number < group.cluster.partitions.get(partition.topic, 0)
 
 
 def _wanted_topics(group: Group) -> set[str]:
@@ -62,22 +76,19 @@ def _previous_owner(group: Group, partition: Partition) -> str | None:
     return None if owner is None else owner.member_id
 
 
-def _spread(group: Group, assignment: Assignment, topic: str) -> int:
-    """Between the subscribers with the most and the fewest partitions of a topic."""
-    existing = range(group.cluster.partitions.get(topic, 0))
-    counts = [
-        sum(partition.topic == topic and partition.number in existing for partition in assignment[member.member_id])
-        for member in group.members
-        if topic in member.topics
-    ]
-    return max(counts) - min(counts)
-
-
-def _misassigned(group: Group, assignment: Assignment) -> int:
-    """Of several members that have a partition, the one of the latest generation has it rightly, if it wants it."""
-    wanted, seen, wrong = set(wanted_partitions(group)), set(), 0
-    for member in sorted(group.members, key=lambda member: -member.generation):
+def _holders(group: Group, assignment: Assignment) -> dict[Partition, str]:
+    """Who has each partition; of two the one of the later generation, then the one that stands first."""
+    holders: dict[Partition, Member] = {}
+    for member in group.members:
         for partition in assignment[member.member_id]:
-            wrong += partition not in wanted or partition in seen or partition.topic not in member.topics
-            seen.add(partition)
-    return wrong
+            if partition not in holders or member.generation > holders[partition].generation:
+                holders[partition] = member
+    return {partition: member.member_id for partition, member in holders.items()}
+
+
+def _spread(group: Group, holders: dict[Partition, str], topic: str) -> int:
+    """Between the subscribers with the most and the fewest partitions of a topic."""
+    of_topic = [Partition(topic, number) for number in range(group.cluster.partitions.get(topic, 0))]
+    counts = Counter(holders[partition] for partition in of_topic if partition in holders)
+    loads = [counts[member.member_id] for member in group.members if topic in member.topics]
+    return max(loads) - min(loads)
