@@ -191,15 +191,17 @@ class Batch:
 
     def measure(self, assignments: Sequence[Assignment]) -> Balance:
         """Balance figures of all groups; what members owned is in the groups."""
-        assigned = [assignments[g][m.member_id] for g, group in enumerate(self.groups) for m in group.members]
-        return balance(
-            self.arrays.members,
-            self.topics,
-            self._by_topic(),
-            self._lists_as_arrays(assigned),
-            self.arrays.owned,
-            self.arrays.generations,
-        )
+        return self.figures(self.as_arrays(assignments))
+
+    def figures(self, assigned: Assignments) -> Balance:
+        """Balance figures of all groups."""
+        by_topic, owned, generations = self._by_topic(), self.arrays.owned, self.arrays.generations
+        return balance(self.arrays.members, self.topics, by_topic, assigned, owned, generations)
+
+    def as_arrays(self, assignments: Sequence[Assignment]) -> Assignments:
+        """Lay out an assignment a group."""
+        members = [(g, member.member_id) for g, group in enumerate(self.groups) for member in group.members]
+        return self._lists_as_arrays([assignments[g][member_id] for g, member_id in members])
 
     def best(self, steps: int = STEPS) -> Optimum:
         """What no assignment of each group surpasses; what members owned is in the groups."""

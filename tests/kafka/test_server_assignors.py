@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalance_sim.kafka.assignors import server_uniform
+from rebalance_sim.kafka.assignors import ASSIGNORS, server_uniform
 from rebalance_sim.versions import kafka_version
 from tests.kafka.batches import Batch
 from tests.kafka.cases import Outcome, golden, group_of, outcome_of
 from tests.kafka.examples import examples, scaled
-from tests.kafka.invariants import check, check_range
+from tests.kafka.invariants import Wishes, faults
 from tests.kafka.strategies import groups
 from tests.naive.model import Assignment, Cluster, Group, Member, Partition
 from tests.naive.server_assignors import (
@@ -177,24 +177,12 @@ def random_batch() -> Batch:
     return Batch(small + [random_group(rng, 80, 30, 40) for _ in range(scaled(10))])
 
 
-@pytest.mark.parametrize("version", SERVER_VERSIONS)
-def test_ranges(version: str) -> None:
-    for group, assignment in zip(random_batch().groups, random_batch().assign(version, "server-range"), strict=True):
-        check_range("4.3", group, assignment, racks_matter=False)
-
-
-@pytest.mark.parametrize("version", SERVER_VERSIONS)
-def test_uniform_shares(version: str) -> None:
-    """Loads of equal subscriptions differ by one at most, and who has no more than its share loses nothing."""
-    for group, assignment in zip(random_batch().groups, random_batch().assign(version, "server-uniform"), strict=True):
-        check(group, assignment)
-        if len({frozenset(member.topics) for member in group.members}) == 1:
-            loads = [len(partitions) for partitions in assignment.values()]
-            assert max(loads) - min(loads) <= 1
-            for member in group.members:
-                still_wanted = {partition for partition in member.owned if partition.topic in member.topics}
-                if len(still_wanted) <= sum(loads) // len(loads):
-                    assert still_wanted <= set(assignment[member.member_id])
+@EVERYWHERE
+def test_what_holds(version: str, strategy: str) -> None:
+    """Everything is given once; in blocks, or in shares that differ by one at most and of which nobody loses."""
+    outcome = ASSIGNORS[strategy].assign(random_batch().arrays, random_batch().topics, kafka_version(version))
+    found = faults(strategy, version, Wishes(random_batch()), outcome.assignments)
+    assert {name: int(counts.sum()) for name, counts in found.items()} == dict.fromkeys(found, 0)
 
 
 @EVERYWHERE
