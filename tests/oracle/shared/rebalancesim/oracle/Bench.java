@@ -13,8 +13,8 @@ final class Bench {
 
     private static final int FEWEST_WARM_UPS = 3;
     private static final int MOST_WARM_UPS = 30;
-    /** What the compiler has not seen of calls that take so long, it will not see in two more of them. */
-    private static final double LONG_WARM_UP_SECONDS = 10;
+    /** What the compiler has not seen of calls that take so long, it will not see in more of them. */
+    private static final double LONG_CALLS_SECONDS = 10;
     private static final long SETTLED_COMPILATION_MS = 20;
 
     private Bench() {
@@ -31,14 +31,15 @@ final class Bench {
 
     static Map<String, Object> measure(String rule, double seconds, List<Case> cases) {
         List<Prepared> calls = new ArrayList<>();
-        for (Case question : cases) {
-            Prepared call = prepare(rule, question);
-            if (answers(call)) {
-                calls.add(call);
-            }
+        cases.forEach(question -> calls.add(prepare(rule, question)));
+        Timing timing = first(calls);
+        if (calls.isEmpty()) {
+            throw new IllegalArgumentException("no case has an answer");
         }
-        warmUp(calls);
-        Timing timing = rounds(calls, seconds);
+        if (timing.cpuSeconds < LONG_CALLS_SECONDS) {
+            warmUp(calls);
+            timing = rounds(calls, seconds);
+        }
         double answered = timing.count * (double) calls.size();
         Map<String, Object> result = new LinkedHashMap<>();
         result.put("rule", rule);
@@ -47,6 +48,14 @@ final class Bench {
         result.put("cases_per_cpu_second", answered / timing.cpuSeconds);
         result.put("rounds", timing.count);
         return result;
+    }
+
+    /** The first round, after which only the calls are left that answer. */
+    private static Timing first(List<Prepared> calls) {
+        long wallStart = System.nanoTime();
+        long cpuStart = cpuNanos();
+        calls.removeIf(call -> !answers(call));
+        return new Timing(1, (System.nanoTime() - wallStart) / 1e9, (cpuNanos() - cpuStart) / 1e9);
     }
 
     /** Cases that end in an exception measure how slow exceptions are, not the rule. */
@@ -62,12 +71,11 @@ final class Bench {
 
     /** Runs until the compiler has nothing left to do; a fixed time is too short where others load the machine. */
     private static void warmUp(List<Prepared> calls) {
-        double spent = 0;
         for (int i = 0; i < MOST_WARM_UPS; i++) {
             long before = compilationMillis();
-            spent += rounds(calls, 1).cpuSeconds;
+            rounds(calls, 1);
             boolean settled = compilationMillis() - before < SETTLED_COMPILATION_MS;
-            if (settled && (i + 1 >= FEWEST_WARM_UPS || spent > LONG_WARM_UP_SECONDS)) {
+            if (settled && i + 1 >= FEWEST_WARM_UPS) {
                 return;
             }
         }
@@ -86,9 +94,6 @@ final class Bench {
     }
 
     private static Timing rounds(List<Prepared> calls, double seconds) {
-        if (calls.isEmpty()) {
-            throw new IllegalArgumentException("no case has an answer");
-        }
         long wanted = (long) (seconds * 1e9);
         long wall = 0;
         long cpu = 0;
