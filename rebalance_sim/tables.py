@@ -159,10 +159,10 @@ ASSIGNMENTS = Table(
             "partitions", TOPIC_PARTITIONS, "partitions, in the order in which Kafka returns them; server-*: sorted"
         ),
         Column(
-            "revoked", TOPIC_PARTITIONS, "what it stops consuming, sorted; only of cooperative-sticky, others: null"
+            "revoked", TOPIC_PARTITIONS, "what it stops consuming, sorted; only of cooperative members, others: null"
         ),
         Column(
-            "added", TOPIC_PARTITIONS, "what it did not join with, sorted; only of cooperative-sticky, others: null"
+            "added", TOPIC_PARTITIONS, "what it did not join with, sorted; only of cooperative members, others: null"
         ),
     ),
 )

@@ -709,14 +709,13 @@ def balance(
     odd: bool,
     same_subscribers: bool,
     was_empty: bool,
-    heap: Heap,
 ) -> tuple[int, Lists]:
     """Even out a group whose partitions are all assigned: what is thrown, and the lists.
 
     ``in_turn`` are all partitions in the order of reassignment; with ``new_ones_first`` those that were unassigned are
     tried before (since 2.4, where nothing has to be revoked).
     """
-    reassignable = _reassignable_topics(wants)
+    n_members, reassignable = len(lists.sizes), _reassignable_topics(wants)
     takes_part = _taking_part(lists, wants, reassignable)
     before = lists if was_empty else _copy(lists)
     state = Reassigning(
@@ -726,7 +725,7 @@ def balance(
         previous,
         takes_part,
         _new_movements(len(wants.topic_of), len(wants.hashes)),
-        heap,
+        Heap(np.empty(n_members, np.int32), np.full(n_members, -1, np.int32), np.zeros(1, np.int32)),
         _loads(lists.sizes, takes_part),
         np.array([odd]),
         gap,
@@ -756,9 +755,3 @@ def _reassignable(partitions: Ints32, topic_of: Ints32, reassignable: Flags) -> 
             kept[n] = partition
             n += 1
     return kept[:n]
-
-
-@kernel
-def new_heap(n_members: int) -> Heap:
-    """Make an empty heap for a group's members."""
-    return Heap(np.empty(n_members, np.int32), np.full(n_members, -1, np.int32), np.zeros(1, np.int32))

@@ -17,7 +17,6 @@ from rebalance_sim.kafka.assignors.sticky_balance import (
     append_all,
     assign_to_lightest,
     balance,
-    new_heap,
     new_lists,
 )
 from rebalance_sim.kafka.assignors.sticky_claims import (
@@ -34,6 +33,7 @@ from rebalance_sim.kafka.assignors.sticky_group import (
     Written,
     by_popularity,
     forget_topics,
+    names_twice,
     number_group,
     number_members,
     wants_of,
@@ -52,7 +52,7 @@ from rebalance_sim.kafka.groups import (
 )
 from rebalance_sim.kafka.hash_order import java_order, java_table_size
 from rebalance_sim.kafka.kernel import kernel
-from rebalance_sim.kafka.strings import Ints32
+from rebalance_sim.kafka.strings import Ints, Ints32
 
 _NONE = int(Failure.NONE)
 _NULL_POINTER = int(Failure.NULL_POINTER)
@@ -75,7 +75,7 @@ def _assign(
     errors = np.zeros(n_groups, np.int32)
     number_of, seen = np.full(n_topics, UNKNOWN, np.int32), np.full(n_topics, -1, np.int32)
     named_by = np.full(n_topics, UNKNOWN, np.int32)
-    numbers = number_members(groups.members, in_id_order, in_map_order)
+    numbers, generations = number_members(groups.members, in_id_order, in_map_order), groups.generations[in_map_order]
     subscriptions = Subscriptions(groups.subscriptions, groups.topics)
     room = max(16, len(groups.owned.topics))
     written = Written(np.zeros(n_members + 1, np.int32), np.empty(room, np.int32), np.empty(room, np.int32))
@@ -98,7 +98,16 @@ def _assign(
             seen,
         )
         errors[g], written = _assign_group(
-            subscriptions, groups, topics, group, number_of, named_by, with_generations, written
+            subscriptions,
+            groups.owned,
+            generations[start:end],
+            topics,
+            group,
+            start,
+            number_of,
+            named_by,
+            with_generations,
+            written,
         )
         if errors[g] != _NONE:
             written = write_nothing(written, start, end - start)
@@ -119,18 +128,19 @@ def _wants_unknown_topic(groups: Groups, topics: Topics, start: int, end: int) -
 @kernel
 def _assign_group(
     subscriptions: Subscriptions,
-    groups: Groups,
+    all_owned: Assignments,
+    generations: Ints,
     topics: Topics,
     group: Numbering,
+    first_member: int,
     number_of: Ints32,
     named_by: Ints32,
     with_generations: bool,
     written: Written,
 ) -> tuple[int, Written]:
     n_members, n_known = len(group.members), group.first_partition[-1]
-    claims = number_claims(groups.owned, topics.partitions, group, number_of, False)
+    claims = number_claims(all_owned, topics.partitions, group, number_of, False)
     wants = wants_of(subscriptions, topics.hashes, group, number_of, number_of[claims.topics])
-    generations = groups.generations[group.members[group.in_map_order]]
     lists = new_lists(n_members, len(claims.topics), len(claims.partitions) + 2 * n_known)
     owner = np.full(len(claims.topics), _NOBODY, np.int32)
     identical = _identical_subscriptions(wants)
@@ -148,21 +158,19 @@ def _assign_group(
         # hasIdenticalListElements of 1.0 does not expect an empty collection.
         return _NO_SUCH_ELEMENT, written
     if identical and not fresh:
-        in_turn = _fullest_first(groups, topics, group, number_of, claims, past, lists, named_by)
+        in_turn = _fullest_first(subscriptions, topics, group, number_of, claims, past, lists, named_by)
     else:
         in_turn = by_popularity(wants)
     unassigned = _nobodys(in_turn, lists)
     was_empty = lists.sizes.max() == 0
-    heap = new_heap(n_members)
     assign_to_lightest(unassigned, lists, wants, owner, identical)
-    odd = odd or _names_twice(wants)
+    odd = odd or names_twice(wants)
     failure, lists = balance(
-        lists, wants, owner, past.previous, unassigned, in_turn, False, 0, odd, identical, was_empty, heap
+        lists, wants, owner, past.previous, unassigned, in_turn, False, 0, odd, identical, was_empty
     )
     if failure != _NONE:
         return failure, written
     hidden = np.zeros(lists.used[0], np.bool_)
-    first_member = group.members.min()
     return _NONE, write_lists(written, first_member, group, lists, claims.topics, claims.numbers, hidden)
 
 
@@ -192,18 +200,6 @@ def _identical_subscriptions(wants: Wants) -> bool:
         if distinct != n_topics:
             return False
     return True
-
-
-@kernel
-def _names_twice(wants: Wants) -> bool:
-    """Tell whether a member names a topic twice."""
-    last = np.full(len(wants.hashes), -1, np.int32)
-    for member in range(len(wants.most)):
-        for topic in wants.wanted[wants.topics[member] : wants.topics[member + 1]]:
-            if last[topic] == member:
-                return True
-            last[topic] = member
-    return False
 
 
 @kernel
@@ -272,7 +268,7 @@ def _is_wanted(offsets: Ints32, wanted: Ints32, member: int, topic: int) -> bool
 
 @kernel
 def _fullest_first(
-    groups: Groups,
+    subscriptions: Subscriptions,
     topics: Topics,
     group: Numbering,
     number_of: Ints32,
@@ -303,7 +299,7 @@ def _fullest_first(
         taken[node] = True
         in_turn[filled] = lists.nodes[node, PARTITION]
         filled += 1
-    for partition in _all_in_map_order(groups, topics, group, number_of, claims, named_by):
+    for partition in _all_in_map_order(subscriptions, topics, group, number_of, claims, named_by):
         if lists.node_of[partition] < 0:
             in_turn[filled] = partition
             filled += 1
@@ -356,7 +352,12 @@ def _rounds(sizes: Ints32) -> Ints32:
 
 @kernel
 def _all_in_map_order(
-    groups: Groups, topics: Topics, group: Numbering, number_of: Ints32, claims: Claims, named_by: Ints32
+    subscriptions: Subscriptions,
+    topics: Topics,
+    group: Numbering,
+    number_of: Ints32,
+    claims: Claims,
+    named_by: Ints32,
 ) -> Ints32:
     """All known partitions in the order of the map of their potential consumers.
 
@@ -365,12 +366,12 @@ def _all_in_map_order(
     """
     room = 0
     for m in group.members:
-        room += groups.subscriptions[m + 1] - groups.subscriptions[m]
+        room += subscriptions.offsets[m + 1] - subscriptions.offsets[m]
     named = np.empty(room, np.int32)
     n_named = 0
     for member in group.in_map_order:
         m = group.members[member]
-        for topic in groups.topics[groups.subscriptions[m] : groups.subscriptions[m + 1]]:
+        for topic in subscriptions.topics[subscriptions.offsets[m] : subscriptions.offsets[m + 1]]:
             if named_by[topic] == UNKNOWN:
                 named_by[topic] = member
                 named[n_named] = topic

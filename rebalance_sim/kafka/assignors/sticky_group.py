@@ -188,6 +188,18 @@ def wants_of(
 
 
 @kernel
+def names_twice(wants: Wants) -> bool:
+    """Tell whether a member names a topic twice."""
+    last = np.full(len(wants.hashes), -1, np.int32)
+    for member in range(len(wants.most)):
+        for topic in wants.wanted[wants.topics[member] : wants.topics[member + 1]]:
+            if last[topic] == member:
+                return True
+            last[topic] = member
+    return False
+
+
+@kernel
 def by_popularity(wants: Wants) -> Ints32:
     """All partitions as ``PartitionComparator`` sorts them: by subscribers of the topic, by topic, by number."""
     popularity = wants.subscribers[1:] - wants.subscribers[:-1]

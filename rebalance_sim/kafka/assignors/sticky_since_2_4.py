@@ -16,7 +16,6 @@ from rebalance_sim.kafka.assignors.sticky_balance import (
     append_all,
     assign_to_lightest,
     balance,
-    new_heap,
     new_lists,
     node_in_list,
 )
@@ -35,6 +34,7 @@ from rebalance_sim.kafka.assignors.sticky_group import (
     Written,
     by_popularity,
     forget_topics,
+    names_twice,
     number_group,
     number_members,
     wants_of,
@@ -142,14 +142,13 @@ def _assign_general(
     """``GeneralAssignmentBuilder.build``: what is thrown, and the answer so far."""
     n_members, n_known = len(group.members), group.first_partition[-1]
     wants = wants_of(subscriptions, hashes, group, number_of, number_of[claims.topics])
-    repeats = _count_most(wants, n_known)
+    _count_most(wants, n_known)
     lists = new_lists(n_members, len(claims.topics), len(claims.partitions) + n_known)
     owner = np.full(len(claims.topics), _NOBODY, np.int32)
     foreign, revoked = _keep(group, number_of, claims, owned, racks, wants, lists, owner)
     in_turn = by_popularity(wants)
     unassigned = _unassigned(in_turn, claims, lists, wants, number_of)
     was_empty = lists.sizes.max() == 0
-    heap = new_heap(n_members)
     rest = unassigned
     if racks.matter:
         rest = _assign_in_racks(unassigned, claims, lists, wants, owner, racks)
@@ -164,10 +163,9 @@ def _assign_general(
         in_turn,
         not revoked,
         1,
-        foreign or repeats,
+        foreign or names_twice(wants),
         False,
         was_empty,
-        heap,
     )
     if failure != _NONE:
         return failure, written
@@ -178,22 +176,15 @@ def _assign_general(
 
 
 @kernel
-def _count_most(wants: Wants, n_known: int) -> bool:
-    """Tell whether a member names a topic twice, and count what each member can get at most as Kafka does then.
+def _count_most(wants: Wants, n_known: int) -> None:
+    """Count what each member can get at most as Kafka does, also of one that names a topic twice.
 
     ``getMaxAssignmentSize`` compares the number of topics that a member names with that of all.
     """
-    repeats = False
-    n_topics = len(wants.first_partition) - 1
-    last = np.full(n_topics, -1, np.int32)
+    n_topics = len(wants.hashes)
     for member in range(len(wants.most)):
-        low, high = wants.topics[member], wants.topics[member + 1]
-        for topic in wants.wanted[low:high]:
-            repeats = repeats or last[topic] == member
-            last[topic] = member
-        if high - low == n_topics:
+        if wants.topics[member + 1] - wants.topics[member] == n_topics:
             wants.most[member] = n_known
-    return repeats
 
 
 @kernel
