@@ -82,7 +82,7 @@ def test_all_strategies_are_compared(
     out = tmp_path / "out"
     assert main(["assign", *given, "--strategy", "all", "--kafka-version", "2.3", "--out", str(out)]) == 0
     assert record(out)["rows"]["used"]["members"] == 4
-    figures = 3 * 9 + 3  # Of three assignors, and of the optimum.
+    figures = 3 * 12 + 3  # Of three assignors, and of the optimum.
     assert record(out)["rows"]["out"] == {
         "assignments": 12,
         "balance": 6,
