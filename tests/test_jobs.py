@@ -75,6 +75,15 @@ def test_a_named_strategy_reads_no_protocols(given: list[str], tmp_path: Path) -
     assert record(out)["rows"]["used"]["members"] == 4
 
 
+def test_no_table_of_an_earlier_run_stays(given: list[str], tmp_path: Path) -> None:
+    """Inputs in the same folder do."""
+    assert main(["assign", *given, "--strategy", "range,sticky", "--out", str(tmp_path)]) == 0
+    assert main(["assign", *given, "--strategy", "range", "--out", str(tmp_path)]) == 0
+    folders = {path.name for path in tmp_path.iterdir() if path.is_dir()}
+    assert folders == {"topics", "members"} | record(tmp_path)["rows"]["out"].keys()
+    assert "comparison" not in folders
+
+
 def test_all_strategies_are_compared(
     spark: SparkSession, given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

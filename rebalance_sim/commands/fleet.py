@@ -11,7 +11,7 @@ from rebalance_sim.engine.inputs import no_rejects
 from rebalance_sim.sources.fleet_spec import load
 from rebalance_sim.sources.kafka_tools import read_capture
 from rebalance_sim.sources.synthetic import synthetic_fleet
-from rebalance_sim.tables import DEFAULT_CLUSTER, MEMBERS, OFFSETS, TOPICS
+from rebalance_sim.tables import DEFAULT_CLUSTER, INPUTS, MEMBERS, OFFSETS, OUTPUTS, TOPICS
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 def run(spark: SparkSession, options: Namespace) -> None:
     """Make topics, members and, from a capture, offsets."""
-    run = begin_run(spark, "fleet", options)
+    run = begin_run(spark, "fleet", options, [*INPUTS, *OUTPUTS])
     rejects = no_rejects(spark)
     if options.synthetic:
         check_at_least("--groups", options.groups, 0)

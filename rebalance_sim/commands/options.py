@@ -1,6 +1,7 @@
 """Options that the jobs share."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -8,6 +9,7 @@ from pyspark.sql import SparkSession
 from rebalance_sim.engine.prediction import OFFSETS_PARTITIONS
 from rebalance_sim.engine.runs import Run
 from rebalance_sim.errors import UserError
+from rebalance_sim.tables import OUTPUTS
 from rebalance_sim.versions import NEWEST
 
 
@@ -58,11 +60,11 @@ def items(listed: str) -> list[str]:
     return list(dict.fromkeys(item.strip() for item in listed.split(",")))
 
 
-def begin_run(spark: SparkSession, job: str, options: Namespace) -> Run:
-    """Start a run with what was asked for on record."""
+def begin_run(spark: SparkSession, job: str, options: Namespace, replaced: Iterable[str] = OUTPUTS) -> Run:
+    """Start a run with what was asked for on record, and take away the tables of an earlier one in its folder."""
     asked: dict[str, Any] = {name: value for name, value in vars(options).items() if name != "job"}
     run = Run(spark, job, options.out, asked, options.output_format)
-    run.begin()
+    run.begin(replaced)
     return run
 
 

@@ -4,6 +4,7 @@ import json
 import platform
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
@@ -35,11 +36,11 @@ class Run:
     assumptions: list[str] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
 
-    def begin(self) -> None:
-        """Take away the record of an earlier run and what a killed one left."""
+    def begin(self, replaced: Iterable[str]) -> None:
+        """Take away what an earlier run left: first its record, then the tables that are ``replaced``."""
         try:
-            self._delete(RECORD)
-            self._delete(_STAGING)
+            for name in (RECORD, _STAGING, *replaced):
+                self._delete(name)
         except Exception as problem:
             raise UserError(f"--out: cannot write to {self.out!r}: {first_line(problem)}") from problem
 

@@ -16,7 +16,7 @@ from tests.naive.model import Cluster, Group, Member
 from tests.oracle import JsonObject, OracleUnavailable, answers, measure
 
 RULES = (("sticky", "2.3"), ("sticky", "4.3"), ("cooperative-sticky", "4.3"))
-_ROUNDS = 7
+_SECONDS, _FEWEST_ROUNDS = 2, 3
 _LONGEST_CALL = 300
 """Seconds that Kafka's class may take for the largest groups."""
 
@@ -73,7 +73,7 @@ def _compare(shape: Shape, strategy: str, version: str) -> None:
         theirs = [outcome_of(answer) for answer in answers(version, cases, _LONGEST_CALL)]
         if theirs != batch.answers(version, strategy):
             raise AssertionError(f"{shape} by {strategy} {version}: Kafka's answers are not ours")
-        measured = measure(version, strategy, cases, seconds=2)
+        measured = measure(version, strategy, cases, seconds=_SECONDS)
     except OracleUnavailable as reason:
         print(f"{title}  Kafka's classes cannot run here: {reason}")
         return
@@ -86,15 +86,14 @@ def _compare(shape: Shape, strategy: str, version: str) -> None:
 
 
 def _rate(batch: Batch, strategy: str, version: str) -> float:
-    """Groups a processor second, the best of some warm rounds."""
+    """Groups a processor second, the best of some rounds; the first one compiles."""
     assign, rules = ASSIGNORS[strategy].assign, kafka_version(version)
-    best = float("inf")
-    for nth in range(_ROUNDS):
+    times: list[float] = []
+    while sum(times) < _SECONDS or len(times) < _FEWEST_ROUNDS:
         started = time.process_time()
         assign(batch.arrays, batch.topics, rules)
-        if nth > 0:
-            best = min(best, time.process_time() - started)
-    return len(batch.groups) / best
+        times.append(time.process_time() - started)
+    return len(batch.groups) / min(times)
 
 
 def _groups(shape: Shape, strategy: str, version: str) -> list[Group]:
