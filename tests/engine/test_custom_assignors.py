@@ -55,6 +55,33 @@ class Hasty(Weighted):
         return {first: everything} | {m: [] for m in others}
 
 
+class Patient(Weighted):
+    """Gives away what a member had only when the member has given it up."""
+
+    name = "patient"
+    supported_protocols = (RebalanceProtocol.COOPERATIVE,)
+
+    def assign(
+        self, partitions: Mapping[str, int], subscriptions: Mapping[str, Subscription]
+    ) -> Mapping[str, Sequence[TopicPartition]]:
+        owner = {partition: m for m, told in subscriptions.items() for partition in told.owned or ()}
+        wanted = super().assign(partitions, subscriptions)
+        return {m: [one for one in given if owner.get(one, m) == m] for m, given in wanted.items()}
+
+
+class Tired(Patient):
+    """Gives up when the members come back, of a later generation."""
+
+    name = "tired"
+
+    def assign(
+        self, partitions: Mapping[str, int], subscriptions: Mapping[str, Subscription]
+    ) -> Mapping[str, Sequence[TopicPartition]]:
+        if any(told.generation != 4 for told in subscriptions.values()):
+            raise RuntimeError("enough")
+        return super().assign(partitions, subscriptions)
+
+
 def predict(
     given: DataFrame, metadata: DataFrame, strategies: tuple[str, ...], *assignors: ConsumerPartitionAssignor
 ) -> dict[str, list[dict[str, Any]]]:
@@ -102,6 +129,26 @@ def test_groups_elect_it(spark: SparkSession) -> None:
         "h": ("range", None),
         "i": ("someone-elses", "no assignor for protocol 'someone-elses'"),
     }
+
+
+def test_cooperative_members_join_again(spark: SparkSession) -> None:
+    """As with cooperative-sticky: the second rebalance gives out what was given up in the first."""
+    owned = [{"topic": "t", "partition": n} for n in range(4)]
+    given = members(
+        spark,
+        member("a", ["patient"], ["t"], owned=owned, generation=4),
+        member("b", ["patient"], ["t"], generation=4),
+    )
+    told = predict(given, topics(spark, t=4), ("patient", "tired"), Patient(), Tired())
+    by_rebalance = {
+        (row["rebalance"], row["member_id"]): [p["partition"] for p in row["partitions"]]
+        for row in told["assignments"]
+        if row["strategy"] == "patient"
+    }
+    assert by_rebalance == {(1, "a"): [0, 2], (1, "b"): [], (2, "a"): [0, 2], (2, "b"): [1, 3]}
+    figures = {row["strategy"]: row for row in told["balance"]}
+    assert [figures["patient"][name] for name in ("rebalances", "revoked", "moved", "unassigned")] == [2, 2, 2, 0]
+    assert figures["tired"]["error"] == "assignor 'tired' raised RuntimeError: enough, in a later rebalance"
 
 
 def test_beside_kafkas_own(spark: SparkSession) -> None:
