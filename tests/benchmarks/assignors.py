@@ -98,7 +98,7 @@ def _rate(batch: Batch, strategy: str, version: str) -> float:
 
 def _groups(shape: Shape, strategy: str, version: str) -> list[Group]:
     draw = random.Random(1)
-    fresh = [_group(shape, nth, draw) for nth in range(shape.groups)]
+    fresh = [_group(shape, draw) for _ in range(shape.groups)]
     if not shape.gone:
         return fresh
     given = Batch(fresh).assign(version, strategy)
@@ -114,8 +114,9 @@ def _groups(shape: Shape, strategy: str, version: str) -> list[Group]:
     ]
 
 
-def _group(shape: Shape, nth: int, draw: random.Random) -> Group:
-    topics = {f"topic-{nth}-{t}": shape.partitions for t in range(shape.topics)}
+def _group(shape: Shape, draw: random.Random) -> Group:
+    # Numbered names have close hash codes: partitions would crowd in the buckets of Kafka's maps (see hash_order).
+    topics = {f"topic-{draw.getrandbits(64):016x}": shape.partitions for _ in range(shape.topics)}
     names = list(topics)
     wanted = (len(names) + 1) // 2 if shape.half else len(names)
     members = [
