@@ -128,7 +128,7 @@ ELECTIONS = Table(
         Column("members", INT, "members that the coordinator admits"),
         Column("protocol", STRING, "the elected protocol"),
         Column("candidates", STRINGS, "protocols that every member supports, in the leader's order"),
-        Column("votes", MapType(STRING, INT), "votes for each candidate"),
+        Column("votes", MapType(STRING, INT), "votes for each candidate that has some"),
         Column(
             "tie",
             BOOLEAN,
@@ -158,12 +158,8 @@ ASSIGNMENTS = Table(
         Column(
             "partitions", TOPIC_PARTITIONS, "partitions, in the order in which Kafka returns them; server-*: sorted"
         ),
-        Column(
-            "revoked", TOPIC_PARTITIONS, "what it stops consuming, sorted; only of cooperative members, others: null"
-        ),
-        Column(
-            "added", TOPIC_PARTITIONS, "what it did not join with, sorted; only of cooperative members, others: null"
-        ),
+        Column("revoked", TOPIC_PARTITIONS, "what it stops consuming, sorted; null unless the assignor is cooperative"),
+        Column("added", TOPIC_PARTITIONS, "what it did not join with, sorted; null unless the assignor is cooperative"),
     ),
 )
 
@@ -189,13 +185,13 @@ BALANCE = Table(
         Column("nonexistent", INT, "partitions that are given though the topic has no such number: a quirk"),
         Column("rebalances", INT, "rebalances that it takes"),
         Column("revoked", INT, "partitions that members stop consuming on the way; eager ones give up all they own"),
-        Column("error", STRING, "why the group has no assignment"),
+        Column("error", STRING, "why the group has no assignment in the end"),
     ),
 )
 
 OPTIMUM = Table(
     "optimum",
-    "the most even assignment that a group's subscriptions allow, and the fewest moves to it",
+    "the best for a group: most even, with the fewest moves to it (in a shell; what a job finds is in comparison)",
     (
         _CLUSTER,
         _GROUP,
@@ -265,9 +261,9 @@ DISTRIBUTIONS = Table(
         Column("total", DOUBLE, "sum over the groups"),
         Column("mean", DOUBLE, "mean over the groups"),
         Column("min", DOUBLE, "least"),
-        Column("p50", DOUBLE, "median, exact"),
-        Column("p90", DOUBLE, "90th percentile, exact"),
-        Column("p99", DOUBLE, "99th percentile, exact"),
+        Column("p50", DOUBLE, "median, between two values linear"),
+        Column("p90", DOUBLE, "90th percentile, so too"),
+        Column("p99", DOUBLE, "99th percentile, so too"),
         Column("max", DOUBLE, "greatest"),
     ),
 )

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.comparison import BEST, COMPARED_OUTPUTS, compare_strategies
+from rebalance_sim.engine.custom_assignors import check_travels
 from rebalance_sim.engine.inputs import fit, fit_topics, rejected, union, usable
 from rebalance_sim.engine.prediction import ELECTED, OFFSETS_PARTITIONS, Prediction, asks_topic_ids, outcome
 from rebalance_sim.engine.subscriptions import read_subscriptions
@@ -224,4 +225,5 @@ def _predict(
 def _custom_names(assignors: Sequence[ConsumerPartitionAssignor], version: KafkaVersion) -> tuple[str, ...]:
     for assignor in assignors:
         check_assignor("assignors", assignor, version, [ELECTED, BEST])
+        check_travels("assignors", assignor)
     return tuple(by_name("assignors", assignors))

@@ -75,6 +75,45 @@ def test_a_named_strategy_reads_no_protocols(given: list[str], tmp_path: Path) -
     assert record(out)["rows"]["used"]["members"] == 4
 
 
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"--members": "typo.json"}, "members: cannot read 'typo.json'"),
+        ({"--out": " "}, "--out: ' ' is not allowed; allowed: a folder that the run may replace"),
+        ({"--out": "/proc/nowrite"}, "--out: cannot write to '/proc/nowrite'"),
+        ({"--output-format": "nope"}, "--output-format: cannot write as nope"),
+        ({"--output-format": "csv"}, "--output-format: cannot write as csv"),
+    ],
+)
+def test_mistakes_are_told_in_a_line(
+    changed: dict[str, str], expected: str, given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = dict(zip(given[::2], given[1::2], strict=True)) | {"--out": str(tmp_path / "out"), "--strategy": "range"}
+    assert main(["assign", *[part for option in (options | changed).items() for part in option]]) == 2
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("rebalance-sim assign: ")]
+    assert len(told) == 1
+    assert expected in told[0]
+
+
+def test_a_mistake_in_an_input_leaves_the_earlier_output(given: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert main(["assign", *given, "--out", str(out)]) == 0
+    before = record(out)
+    assert main(["assign", *given[:2], "--members", f"{tmp_path}/typo", "--out", str(out)]) == 2
+    assert record(out) == before
+    assert (out / "balance" / "_SUCCESS").exists()
+
+
+def test_assumptions_go_from_run_to_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What reading a capture assumed is told by the runs that use it."""
+    capture = Path(__file__).parents[1] / "docs" / "examples" / "kafka-4.3.1"
+    assert main(["fleet", "--kafka-tools", str(capture), "--out", f"{tmp_path}/fleet"]) == 0
+    tables = [f"--{name}={tmp_path}/fleet/{name}" for name in ("topics", "members")]
+    assert main(["assign", *tables, "--out", f"{tmp_path}/assign"]) == 0
+    assert record(tmp_path / "assign")["assumptions"] == record(tmp_path / "fleet")["assumptions"] != []
+    assert "assumed: " in capsys.readouterr().out
+
+
 def test_no_table_of_an_earlier_run_stays(given: list[str], tmp_path: Path) -> None:
     """Inputs in the same folder do."""
     assert main(["assign", *given, "--strategy", "range,sticky", "--out", str(tmp_path)]) == 0

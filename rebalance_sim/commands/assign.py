@@ -80,10 +80,10 @@ def run(spark: SparkSession, options: Namespace) -> None:
     check_at_least("--offsets-partitions", options.offsets_partitions, 1)
     own = load_assignors(options.assignors, options.strategy, version, [ELECTED, ALL, BEST])
     wanted = strategies(options.strategy, version, own)
-    run = begin_run(spark, "assign", options)
     given_topics = read(spark, TOPICS, options.topics, options.format)
     given_members = read(spark, MEMBERS, options.members, options.format)
     topics, members = fit_topics(given_topics), fit(given_members, MEMBERS)
+    run = begin_run(spark, "assign", options)
 
     run.tell("reading topics")
     metadata = TopicMetadata.of(usable(topics), asks_topic_ids(wanted))

@@ -54,8 +54,8 @@ def _by_strategy(comparison: DataFrame, distributed: DataFrame) -> list[str]:
         .groupBy("strategy")
         .agg(
             F.count_if((F.col("excess_stddev") == 0) & (F.col("excess_moved") == 0)).alias("best"),
-            F.sum(F.greatest("excess_moved", F.lit(0))).alias("more"),
-            F.sum(F.least("excess_moved", F.lit(0))).alias("less"),
+            F.sum(F.when(F.col("excess_moved").isNotNull(), F.greatest("excess_moved", F.lit(0)))).alias("more"),
+            F.sum(F.when(F.col("excess_moved").isNotNull(), F.least("excess_moved", F.lit(0)))).alias("less"),
             F.count_if(F.col("change") == "gain").alias("gain"),
             F.count_if(F.col("change") == "loss").alias("lose"),
         )
@@ -156,5 +156,5 @@ def _largest_changes(changed: DataFrame) -> list[str]:
         )
         for row in rows
     ]
-    told = f"largest gains and losses against the elected protocol ({LARGEST} of each in {CHANGES.name})"
+    told = f"largest gains and losses against the elected protocol (at most {LARGEST} of each in {CHANGES.name})"
     return ["", told, *columns(("strategy", "", "group", "elected", "stddev", "moved"), cells)]

@@ -4,6 +4,7 @@ from importlib import import_module
 from types import ModuleType
 
 from rebalance_sim.commands.options import items
+from rebalance_sim.engine.custom_assignors import check_travels
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom import by_name, check_assignor
@@ -40,9 +41,11 @@ def _load(what: str, item: str) -> ConsumerPartitionAssignor:
             f"{what}: {module_name} has no class {class_name} derived from ConsumerPartitionAssignor; it has: {there}"
         )
     try:
-        return assignor_class()
-    except Exception as problem:
+        assignor = assignor_class()
+    except (Exception, SystemExit) as problem:
         raise UserError(f"{what}: {class_name}() raised {_told(problem)}") from problem
+    check_travels(what, assignor)
+    return assignor
 
 
 def _import(what: str, module_name: str) -> ModuleType:
@@ -50,7 +53,7 @@ def _import(what: str, module_name: str) -> ModuleType:
         return import_module(module_name)
     except ModuleNotFoundError as problem:
         raise UserError(f"{what}: no module named {problem.name!r}; {WHERE_MODULES_ARE}") from problem
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise UserError(f"{what}: importing {module_name} raised {_told(problem)}") from problem
 
 
@@ -63,5 +66,5 @@ def _assignor_classes(module: ModuleType) -> list[str]:
     )
 
 
-def _told(problem: Exception) -> str:
+def _told(problem: BaseException) -> str:
     return " ".join(f"{type(problem).__name__}: {problem}".split())

@@ -31,9 +31,9 @@ def run(spark: SparkSession, options: Namespace) -> None:
     """Read members, elect, write elections and rejects."""
     version = kafka_version(options.kafka_version)
     check_at_least("--offsets-partitions", options.offsets_partitions, 1)
-    run = begin_run(spark, "elect", options)
     given = read(spark, MEMBERS, options.members, options.format)
     members = fit(given, MEMBERS)
+    run = begin_run(spark, "elect", options)
     predict = Prediction((ELECTIONS.name, REJECTS.name), version, offsets_partitions=options.offsets_partitions)
 
     run.tell("electing")

@@ -30,8 +30,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 def run(spark: SparkSession, options: Namespace) -> None:
     """Make topics, members and, from a capture, offsets."""
-    run = begin_run(spark, "fleet", options, [*INPUTS, *OUTPUTS])
-    rejects = no_rejects(spark)
+    rejects, assumptions = no_rejects(spark), list[str]()
     if options.synthetic:
         check_at_least("--groups", options.groups, 0)
         made = synthetic_fleet(spark, load(options.synthetic), options.groups, options.seed)
@@ -40,7 +39,9 @@ def run(spark: SparkSession, options: Namespace) -> None:
         protocols = options.protocols.split(",") if options.protocols else None
         capture = read_capture(spark, options.kafka_tools, protocols=protocols, cluster=options.cluster)
         tables = {TOPICS.name: capture.topics, MEMBERS.name: capture.members, OFFSETS.name: capture.offsets}
-        rejects, run.assumptions = capture.rejects, capture.assumptions
+        rejects, assumptions = capture.rejects, capture.assumptions
+    run = begin_run(spark, "fleet", options, [*INPUTS, *OUTPUTS])
+    run.assumptions = assumptions
     for name, rows in tables.items():
         run.tell(f"writing {name}")
         run.write(name, rows)

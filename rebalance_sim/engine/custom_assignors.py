@@ -4,24 +4,36 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+from pyspark import cloudpickle
 
 from rebalance_sim.engine.topic_metadata import BatchTopics
+from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom import AssignorError, assign_group
 from rebalance_sim.kafka.consumer_protocol import Subscription, TopicPartition
 from rebalance_sim.kafka.groups import Assignments, Failure, Groups, Outcome, map_order
+from rebalance_sim.kafka.strings import Flags
 from rebalance_sim.versions import KafkaVersion
+
+
+def check_travels(what: str, assignor: ConsumerPartitionAssignor) -> None:
+    """Raise UserError for an assignor that cannot be sent to Spark's workers."""
+    try:
+        cloudpickle.dumps(assignor)  # type: ignore[no-untyped-call]
+    except Exception as problem:
+        raise UserError(f"{what}: {type(assignor).__name__} cannot be sent to Spark's workers: {problem}") from problem
 
 
 def assign_by_custom(
     assignor: ConsumerPartitionAssignor,
     members: pa.StructArray,
+    eager: Flags,
     groups: Groups,
     topics: BatchTopics,
     version: KafkaVersion,
     problems: list[str],
 ) -> Outcome:
-    """Assign the partitions of every group; ``members`` are the rows of its members.
+    """Assign the partitions of every group; ``members`` are the rows of its members, and who of them is eager.
 
     How the assignor fails is added to ``problems``; the numbers of these follow those of ``Failure``.
     """
@@ -38,7 +50,7 @@ def assign_by_custom(
         partitions = {name: counts[number] for name, number in number_of.items()}
         joined = {member_ids[m]: subscriptions[m] for m in in_order}
         try:
-            answer = assign_group(assignor, partitions, joined, version)
+            answer = assign_group(assignor, partitions, joined, version, leader_is_eager=bool(eager[start]))
         except AssignorError as problem:
             errors[group] = len(Failure) + len(problems)
             problems.append(str(problem))

@@ -116,8 +116,9 @@ def _converted(value: Column, given: DataType, wanted: DataType) -> Column:
         items = F.split(F.trim(value), rf"\s*{LIST_SEPARATOR}\s*")
         return F.when(F.trim(value) == "", F.array().cast(wanted)).otherwise(items)
     names = _struct_names(wanted)
-    if names and sorted(names) == sorted(_struct_names(given)):
-        # Spark casts structs by the places of their fields, and has read those of JSON in alphabetical order.
+    if names and _struct_names(given):
+        # Spark casts structs by the places of their fields, and has read those of JSON in alphabetical order. A field
+        # that is not there is an error of the type; one more than wanted does no harm.
         value = F.transform(value, lambda item: F.when(item.isNotNull(), F.struct(*[item[name] for name in names])))
     if isinstance(given, FractionalType | DecimalType) and isinstance(wanted, IntegralType):
         return F.when(value == F.floor(value), value.try_cast(wanted))

@@ -194,9 +194,8 @@ class Prediction:
             custom = self._custom.get(strategy)
             if custom is None:
                 return ASSIGNORS[strategy].assign(joined, topics.topics, self.version)
-            return assign_by_custom(
-                custom, batch.members.take(pa.array(members)), joined, topics, self.version, problems
-            )
+            rows = batch.members.take(pa.array(members))
+            return assign_by_custom(custom, rows, eager[members], joined, topics, self.version, problems)
 
         protocol, ranks = self._protocol_of(strategy), topics.topics.ranks
         found = rebalances(protocol, groups, ranks, eager, answer)

@@ -7,16 +7,19 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 import pyspark
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.engine.inputs import first_line
 from rebalance_sim.errors import UserError
+from rebalance_sim.tables import ASSIGNMENTS
 
 RECORD = "_run.json"
+_PROBE = "_probe"
 _STAGING = "_staging"
 
 
@@ -37,12 +40,20 @@ class Run:
     started: float = field(default_factory=time.monotonic)
 
     def begin(self, replaced: Iterable[str]) -> None:
-        """Take away what an earlier run left: first its record, then the tables that are ``replaced``."""
+        """Take away what an earlier run left: first its record, then the tables that are ``replaced``.
+
+        Raises UserError where the folder cannot be written to, or not in the wanted format.
+        """
+        if not self.out.strip("/ "):
+            raise UserError(f"--out: {self.out!r} is not allowed; allowed: a folder that the run may replace")
         try:
-            for name in (RECORD, _STAGING, *replaced):
+            self._create(_PROBE, "")
+            for name in (_PROBE, RECORD, _STAGING, *replaced):
                 self._delete(name)
         except Exception as problem:
             raise UserError(f"--out: cannot write to {self.out!r}: {first_line(problem)}") from problem
+        if self.output_format != "parquet":
+            self._save(_STAGING, self.spark.createDataFrame([], ASSIGNMENTS.schema))
 
     def tell(self, message: str) -> None:
         """Say on the console what goes on, with the seconds since the start."""
@@ -55,18 +66,20 @@ class Run:
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:
         """Write an output table, and return it as written."""
-        path = self._path(name)
-        try:
-            rows.write.mode("overwrite").format(self.output_format).save(path)
-        except PySparkException as problem:
-            if _is_user_error(problem):
-                raise UserError(
-                    f"--output-format: cannot write {name} as {self.output_format}: {first_line(problem)}"
-                ) from problem
-            raise
-        written = self.spark.read.schema(rows.schema).format(self.output_format).load(path)
+        self._save(name, rows)
+        written = self.spark.read.schema(rows.schema).format(self.output_format).load(self._path(name))
         self.counts.setdefault("out", {})[name] = written.count()
         return written
+
+    def _save(self, name: str, rows: DataFrame) -> None:
+        try:
+            rows.write.mode("overwrite").format(self.output_format).save(self._path(name))
+        except (PySparkException, Py4JJavaError) as problem:
+            if _is_user_error(problem):
+                raise UserError(
+                    f"--output-format: cannot write as {self.output_format}: {first_line(problem)}"
+                ) from problem
+            raise
 
     def finish(self) -> None:
         """Write the record."""
@@ -120,14 +133,20 @@ def earlier_assumptions(spark: SparkSession, table_path: str) -> list[str]:
     if parent is None:
         return []
     record = parent.suffix(f"/{RECORD}")
-    try:
-        if not file_system.exists(record):
-            return []
-        text = "\n".join(row.value for row in spark.read.text(record.toString(), wholetext=True).collect())
-        return list(json.loads(text).get("assumptions", []))
-    except (PySparkException, ValueError, AttributeError):
+    if not file_system.exists(record):
         return []
+    # Not by Spark, which passes over files whose names begin with an underscore.
+    stream, jvm = file_system.open(record), cast(Any, spark.sparkContext._jvm)
+    try:
+        told = json.loads(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+    except ValueError as problem:
+        raise UserError(f"{record}: is not the record of a run: {problem}") from problem
+    finally:
+        stream.close()
+    return list(told.get("assumptions", []))
 
 
-def _is_user_error(problem: PySparkException) -> bool:
-    return (problem.getCondition() or "").startswith(("DATA_SOURCE", "UNSUPPORTED", "PATH"))
+def _is_user_error(problem: PySparkException | Py4JJavaError) -> bool:
+    if isinstance(problem, PySparkException):
+        return (problem.getCondition() or "").startswith(("DATA_SOURCE", "UNSUPPORTED", "PATH"))
+    return "DATA_SOURCE_NOT_FOUND" in str(problem.java_exception)

@@ -217,7 +217,7 @@ def _take_answer(groups: Groups, ranks: Ints, sent: Assignments, outcome: Outcom
             had, joined_with = _sorted_set(groups.owned, m, ranks), _sorted_set(sent, m, ranks)
             has = _sorted_set(assigned, m, ranks) if accepts else joined_with
             if outcome.errors[g] != _NONE:
-                had = joined_with = has  # There is no answer: nothing changes.
+                has = joined_with = had  # There is no answer: nothing changes.
             lost = _difference(joined_with, has)
             kept = _difference(joined_with, lost)
             joins_again[g] = joins_again[g] or not accepts or len(lost) > 0

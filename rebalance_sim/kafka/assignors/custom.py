@@ -54,6 +54,8 @@ def check_assignor(what: str, given: object, version: KafkaVersion, reserved: Se
     name: object = getattr(given, "name", None)
     if not isinstance(name, str) or not name:
         raise UserError(f"{told}.name is {_shown(name)}; expected the name under which members offer the assignor")
+    if not name.isprintable() or set(name) & set(",:"):
+        raise UserError(f"{told}.name is {name!r}; not allowed: a comma, a colon, a line break")
     if name in ASSIGNORS or name in reserved:
         raise UserError(f"{told}.name is {name!r}; not allowed: {', '.join([*ASSIGNORS, *reserved])}")
     _check_protocols(told, given.supported_protocols, version)
@@ -95,11 +97,13 @@ def assign_group(
     partitions: Mapping[str, int],
     members: Mapping[str, Subscription],
     version: KafkaVersion,
+    leader_is_eager: bool = False,
 ) -> GroupAssignment:
     """Assign the partitions of a group; raises AssignorError.
 
     ``partitions``: of every topic that members name, in the order in which they do; none where the cluster has no such
     topic. ``members``: what the members know when they join, in the order of the leader's hash map.
+    ``leader_is_eager``: the leader also offers an eager assignor, and so follows the eager protocol.
     """
     cooperative = followed_protocol(assignor, version) is RebalanceProtocol.COOPERATIVE
     known = _in_map_order(partitions)
@@ -112,7 +116,7 @@ def assign_group(
         answer = assignor.assign(dict(known), dict(subscriptions))
         given = _lists(answer, subscriptions)
         _check_partitions(given, known, subscriptions)
-        if cooperative:
+        if cooperative and not leader_is_eager:
             _check_owners(given, subscriptions)
     return given
 
@@ -124,7 +128,7 @@ def _told(assignor: ConsumerPartitionAssignor) -> Iterator[None]:
         yield
     except AssignorError as problem:
         raise AssignorError(f"assignor {_shown(assignor.name)} {problem}") from problem
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         text = " ".join("".join(format_exception_only(problem)).split())
         text = _short(_ADDRESS.sub("", text), _LONGEST_PROBLEM)
         raise AssignorError(f"assignor {_shown(assignor.name)} raised {text}") from problem
@@ -222,8 +226,9 @@ def _check_partitions(
 def _check_owners(given: GroupAssignment, subscriptions: Mapping[str, Subscription]) -> None:
     """``ConsumerCoordinator.validateCooperativeAssignment`` (since 2.4, KIP-429).
 
-    A partition must not go to a new owner in the rebalance in which an old one loses it. Kafka spares its own
-    cooperative-sticky this check, which heeds the generations of the owners.
+    A partition must not go to a new owner in the rebalance in which an old one loses it. A leader checks that if it
+    follows the cooperative protocol itself. Kafka spares its own cooperative-sticky the check, which heeds the
+    generations of the owners.
     """
     owned = {member_id: set(subscription.owned or ()) for member_id, subscription in subscriptions.items()}
     owner = {partition: member_id for member_id, partitions in owned.items() for partition in partitions}
