@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.engine.inputs import fit, fit_topics, read, rejected, usable
 from rebalance_sim.errors import UserError
@@ -32,11 +32,16 @@ def test_an_unreadable_path_is_named(spark: SparkSession, tmp_path: Path) -> Non
 
 
 def test_structs_are_read_by_name(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark infers the fields of JSON in alphabetical order."""
-    owned = [{"topic": "t", "partition": 3}, None]
-    (tmp_path / "members.json").write_text(json.dumps(member("a", ["range"], ["t"], owned=owned)))
-    (row,) = usable(fit(read(spark, MEMBERS, f"{tmp_path}/members.json", "json"), MEMBERS)).collect()
-    assert [entry and entry.asDict() for entry in row["owned"]] == owned
+    """Spark infers the fields of JSON in alphabetical order; there may be more of them, and all that count must be."""
+
+    def given(*owned: dict[str, object] | None) -> DataFrame:
+        (tmp_path / "members.json").write_text(json.dumps(member("a", ["range"], ["t"], owned=owned)))
+        return read(spark, MEMBERS, f"{tmp_path}/members.json", "json")
+
+    (row,) = usable(fit(given({"topic": "t", "partition": 3, "leader_epoch": 8}, None), MEMBERS)).collect()
+    assert [entry and entry.asDict() for entry in row["owned"]] == [{"topic": "t", "partition": 3}, None]
+    with pytest.raises(UserError, match=r"^members: column 'owned' is array<struct<a_topic:string,number:bigint>>, "):
+        fit(given({"a_topic": "t", "number": 1}), MEMBERS)
 
 
 BAD_MEMBERS = [

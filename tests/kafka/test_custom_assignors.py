@@ -305,6 +305,13 @@ def test_cooperative_assignors_take_before_they_give(answer: Any, told: tuple[st
         )
 
 
+def test_an_eager_leader_does_not_check_owners() -> None:
+    """As in the second bounce of an upgrade (KIP-429), when the leader still offers an eager assignor, too."""
+    taken = {"c1": [], "c2": [T2], "c3": [T0]}
+    cooperative = Mine(lambda *_: taken, COOPERATIVE)
+    assert assign_group(cooperative, {"t": 3}, OWNERS, V4, leader_is_eager=True) == taken
+
+
 # ---- before the run
 
 
@@ -324,6 +331,8 @@ MISTAKES = [
     ("range", V4, "str is not derived from ConsumerPartitionAssignor"),
     (Nameless(), V4, "Nameless.name is None; expected the name under which members offer the assignor"),
     (named(""), V4, "Nameless.name is ''; expected the name under which members offer the assignor"),
+    (named("a,b"), V4, "Nameless.name is 'a,b'; not allowed: a comma, a colon, a line break"),
+    (named("a\nb"), V4, "Nameless.name is 'a\\nb'; not allowed: a comma, a colon, a line break"),
     (named(b"x"), V4, "Nameless.name is b'x'; expected the name under which members offer the assignor"),
     (
         named("sticky"),
@@ -368,7 +377,7 @@ def test_what_is_no_assignor(assignor: object, version: KafkaVersion, told: str)
 
 @pytest.mark.parametrize("version", [V1, V2, V3, V4])
 def test_what_is_an_assignor(version: KafkaVersion) -> None:
-    for assignor in (named("x"), named("x", [COOPERATIVE, EAGER]), named("größe, or: so", {EAGER})):
+    for assignor in (named("x"), named("x", [COOPERATIVE, EAGER]), named("größe or so", {EAGER})):
         check_assignor("assignors", assignor, version, [])
 
 
