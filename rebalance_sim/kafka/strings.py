@@ -162,7 +162,7 @@ def _key(strings: Strings, i: int, start: int) -> int:
 
     Bytes that only begin a pair of surrogates (0xF0 and up) go below 0xEE and 0xEF, as in ``java_compare``.
     """
-    first, end = strings.offsets[i] + start, strings.offsets[i + 1]
+    first, end = int(strings.offsets[i] + start), int(strings.offsets[i + 1])
     key = 0
     for place in range(first, min(first + _KEY_BYTES, end)):
         byte = _byte(strings.data, place)
