@@ -146,18 +146,17 @@ def _append(nodes: Ints32, ends: Ints32, member: int, node: int) -> None:
 
 
 @kernel
-def _unlink(nodes: Ints32, ends: Ints32, member: int, node: int) -> None:
-    """Take a node out of a member's list."""
+def _unlink(nodes: Ints32, ends: Ints32, whose: int, node: int) -> None:
+    """Take a node out of a list, of a member's partitions or of a topic's movements."""
     before, after = nodes[node, BEFORE], nodes[node, AFTER]
     if before < 0:
-        ends[member, FIRST] = after
+        ends[whose, FIRST] = after
     else:
         nodes[before, AFTER] = after
     if after < 0:
-        ends[member, LAST] = before
+        ends[whose, LAST] = before
     else:
         nodes[after, BEFORE] = before
-    nodes[node, OWNER] = NOBODY
 
 
 @kernel
@@ -443,17 +442,8 @@ def _new_movements(n_partitions: int, n_topics: int) -> Movements:
 
 @kernel
 def _forget(movements: Movements, topic: int, partition: int) -> None:
-    moves, ends = movements.moves, movements.ends
-    before, after = moves[partition, BEFORE], moves[partition, AFTER]
-    if before < 0:
-        ends[topic, FIRST] = after
-    else:
-        moves[before, AFTER] = after
-    if after < 0:
-        ends[topic, LAST] = before
-    else:
-        moves[after, BEFORE] = before
-    moves[partition, SOURCE] = NOBODY
+    _unlink(movements.moves, movements.ends, topic, partition)
+    movements.moves[partition, SOURCE] = NOBODY
 
 
 @kernel
