@@ -1,8 +1,9 @@
 """
 Random cases for the server-side assignors (KIP-848): topics have ids, members own what the coordinator gave them last.
 
-As for the other assignors, at most eight keys of a case share a bucket of a hash map. No set of topics or of names that
-is copied has 12, 24, ... elements, for which Java 19 and later make another table than the Java before.
+At most seven ids share a hash code: the eighth in a bucket doubles a small map that ``computeIfAbsent`` fills. No set
+of topics or of names that is copied has 12, 24, ... elements, for which Java 19 and later make another table than the
+Java before.
 """
 
 import base64
@@ -82,7 +83,7 @@ def _topic_ids(rng: random.Random, count: int) -> list[str]:
     halves: dict[tuple[int, int], None] = {}
     while len(halves) < count:
         high, low = rng.getrandbits(64), rng.getrandbits(64)
-        if kind == "one hash" and len(halves) < 8:
+        if kind == "one hash" and len(halves) < 7:
             low = high ^ alike
         elif kind == "one hash" and _bucket(high, low) == _bucket(alike, 0):
             continue
