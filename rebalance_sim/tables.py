@@ -92,7 +92,7 @@ MEMBERS = Table(
         Column("protocol_type", STRING, "only members of one type share a group", default=DEFAULT_PROTOCOL_TYPE),
         Column("protocols", STRINGS, "assignors the member offers, the preferred one first", required=True),
         Column("subscription", STRINGS, "topics the member wants", required=True),
-        Column("owned", TOPIC_PARTITIONS, "partitions the member has now, or had last"),
+        Column("owned", TOPIC_PARTITIONS, "partitions the member has, as it tells the leader when it joins"),
         Column("generation", INT, "generation that `owned` comes from; null if not known"),
         Column("user_data", BINARY, "user data of the member's subscription, for a user's own assignor"),
         Column("join_order", LONG, "place in the order of joining: the lowest leads; equal or null: by member_id"),
@@ -145,21 +145,36 @@ ELECTIONS = Table(
     ),
 )
 
+_MEMBER = Column("member_id", STRING, "member")
+_PARTITIONS = Column(
+    "partitions", TOPIC_PARTITIONS, "partitions, in the order in which Kafka returns them; server-*: sorted"
+)
+
 ASSIGNMENTS = Table(
     "assignments",
-    "what a member gets in a rebalance",
+    "what the assignor gives a member, with `owned` as what the leader is told",
     (
         _CLUSTER,
         _GROUP,
         Column("strategy", STRING, "assignor"),
-        Column("member_id", STRING, "member"),
-        Column("rebalance", INT, "number of the rebalance; above 1 only where cooperative members have joined again"),
+        _MEMBER,
+        _PARTITIONS,
+    ),
+)
+
+COOPERATIVE_REBALANCES = Table(
+    "cooperative_rebalances",
+    "what a member gives up and takes in a rebalance, where the assignor is cooperative; the first is in assignments",
+    (
+        _CLUSTER,
+        _GROUP,
+        Column("strategy", STRING, "assignor"),
+        Column("rebalance", INT, "number of the rebalance, from 1; above it members have joined again"),
         Column("last", BOOLEAN, "nobody asks for another rebalance: so the group ends"),
-        Column(
-            "partitions", TOPIC_PARTITIONS, "partitions, in the order in which Kafka returns them; server-*: sorted"
-        ),
-        Column("revoked", TOPIC_PARTITIONS, "what it stops consuming, sorted; null unless the assignor is cooperative"),
-        Column("added", TOPIC_PARTITIONS, "what it did not join with, sorted; null unless the assignor is cooperative"),
+        _MEMBER,
+        _PARTITIONS,
+        Column("revoked", TOPIC_PARTITIONS, "what it stops consuming, sorted"),
+        Column("added", TOPIC_PARTITIONS, "what it takes and did not join with, sorted"),
     ),
 )
 
@@ -302,5 +317,15 @@ REJECTS = Table(
 INPUTS = {table.name: table for table in (TOPICS, MEMBERS, OFFSETS)}
 OUTPUTS = {
     table.name: table
-    for table in (ELECTIONS, ASSIGNMENTS, BALANCE, OPTIMUM, COMPARISON, DISTRIBUTIONS, CHANGES, REJECTS)
+    for table in (
+        ELECTIONS,
+        ASSIGNMENTS,
+        COOPERATIVE_REBALANCES,
+        BALANCE,
+        OPTIMUM,
+        COMPARISON,
+        DISTRIBUTIONS,
+        CHANGES,
+        REJECTS,
+    )
 }

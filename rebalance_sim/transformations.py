@@ -18,7 +18,16 @@ from rebalance_sim.engine.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors import assignors_of, check_strategy
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom import by_name, check_assignor
-from rebalance_sim.tables import ASSIGNMENTS, BALANCE, ELECTIONS, MEMBERS, OPTIMUM, REJECTS, TOPICS
+from rebalance_sim.tables import (
+    ASSIGNMENTS,
+    BALANCE,
+    COOPERATIVE_REBALANCES,
+    ELECTIONS,
+    MEMBERS,
+    OPTIMUM,
+    REJECTS,
+    TOPICS,
+)
 from rebalance_sim.versions import NEWEST, KafkaVersion
 from rebalance_sim.versions import kafka_version as rules_of
 
@@ -50,7 +59,7 @@ def assign(
 ) -> Transformation:
     """From members to assignments, by one assignor or, with ``elected``, by the one that each group elects.
 
-    Where cooperative members hand over partitions there are rows for each rebalance; see ``last_rebalance``.
+    Where cooperative members hand over partitions it is the first answer: see ``cooperative_rebalances``.
 
     ``assignors``: a user's own, which can then be the strategy, by name, and be elected. A group for which one fails
     has no assignments; ``balance`` says why.
@@ -59,16 +68,40 @@ def assign(
     or members without a required column.
 
     >>> members.transform(assign("range", topics)).transform(partitions_long).orderBy("partition").show()
-    +-------+--------+--------+---------+---------+------+---------+
-    |cluster|group_id|strategy|member_id|rebalance| topic|partition|
-    +-------+--------+--------+---------+---------+------+---------+
-    |default|   group|   range|       c1|        1|orders|        0|
-    |default|   group|   range|       c1|        1|orders|        1|
-    |default|   group|   range|       c2|        1|orders|        2|
-    +-------+--------+--------+---------+---------+------+---------+
+    +-------+--------+--------+---------+------+---------+
+    |cluster|group_id|strategy|member_id| topic|partition|
+    +-------+--------+--------+---------+------+---------+
+    |default|   group|   range|       c1|orders|        0|
+    |default|   group|   range|       c1|orders|        1|
+    |default|   group|   range|       c2|orders|        2|
+    +-------+--------+--------+---------+------+---------+
     <BLANKLINE>
     """
     return _predict(ASSIGNMENTS.name, strategy, topics, kafka_version, assignors)
+
+
+def cooperative_rebalances(
+    strategy: str,
+    topics: DataFrame,
+    kafka_version: str = NEWEST,
+    assignors: Sequence[ConsumerPartitionAssignor] = (),
+) -> Transformation:
+    """From members to what each gives up and takes, rebalance by rebalance, where the assignor is cooperative.
+
+    Parameters and errors are those of ``assign``. Of other assignors there are no rows: members give up everything,
+    join once, and get their ``assignments``.
+
+    >>> rebalances = members.transform(cooperative_rebalances("cooperative-sticky", topics))
+    >>> rebalances.select("rebalance", "last", "member_id", "revoked", "added").show()
+    +---------+----+---------+-------+--------------------+
+    |rebalance|last|member_id|revoked|               added|
+    +---------+----+---------+-------+--------------------+
+    |        1|true|       c1|     []|[{orders, 0}, {or...|
+    |        1|true|       c2|     []|       [{orders, 1}]|
+    +---------+----+---------+-------+--------------------+
+    <BLANKLINE>
+    """
+    return _predict(COOPERATIVE_REBALANCES.name, strategy, topics, kafka_version, assignors)
 
 
 def balance(
@@ -190,10 +223,10 @@ def decode_subscriptions(column: str = "metadata", protocol: str | Column | None
     return lambda members: read_subscriptions(members, column, F.lit(protocol))
 
 
-def last_rebalance(assignments: DataFrame) -> DataFrame:
-    """From assignments to those that the groups end with; groups with an error in ``balance`` have none.
+def last_rebalance(cooperative_rebalances: DataFrame) -> DataFrame:
+    """From the rebalances of cooperative groups to their last; groups with an error in ``balance`` have none.
 
-    >>> cooperative = assign("cooperative-sticky", topics)
+    >>> cooperative = cooperative_rebalances("cooperative-sticky", topics)
     >>> members.transform(cooperative).transform(last_rebalance).select("member_id", "rebalance", "partitions").show()
     +---------+---------+--------------------+
     |member_id|rebalance|          partitions|
@@ -203,13 +236,12 @@ def last_rebalance(assignments: DataFrame) -> DataFrame:
     +---------+---------+--------------------+
     <BLANKLINE>
     """
-    return assignments.where("last")
+    return cooperative_rebalances.where("last")
 
 
 def partitions_long(assignments: DataFrame) -> DataFrame:
-    """From assignments to long rows: cluster, group_id, strategy, member_id, rebalance, topic, partition."""
-    keys = ("cluster", "group_id", "strategy", "member_id", "rebalance")
-    return assignments.select(*keys, F.inline("partitions"))
+    """From assignments, or a last rebalance, to long rows: cluster, group_id, strategy, member_id, topic, partition."""
+    return assignments.select("cluster", "group_id", "strategy", "member_id", F.inline("partitions"))
 
 
 def _predict(

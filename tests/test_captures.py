@@ -15,7 +15,7 @@ from rebalance_sim.engine.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors import ASSIGNORS
 from rebalance_sim.sources.kafka_tools import read_capture
 from rebalance_sim.tables import ASSIGNMENTS, BALANCE, ELECTIONS, MEMBERS
-from rebalance_sim.transformations import assign
+from rebalance_sim.transformations import cooperative_rebalances
 from rebalance_sim.versions import kafka_version
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
@@ -87,7 +87,8 @@ def test_rebalances_of_a_cooperative_group(spark: SparkSession, version: str) ->
         had, "member_id string, owned array<struct<topic string, partition int>>, generation int"
     )
     late = captured.members.where("group_id = 'late-cooperative'").drop("owned", "generation")
-    rows = late.join(owned, "member_id", "left").transform(assign("elected", captured.topics, version)).collect()
+    rebalances = cooperative_rebalances("elected", captured.topics, version)
+    rows = late.join(owned, "member_id", "left").transform(rebalances).collect()
     for number, recorded in enumerate((first, second), 1):
         told = [row for row in rows if row["rebalance"] == number]
         got = {row["member_id"]: pairs(row["partitions"]) for row in told}

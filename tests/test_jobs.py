@@ -46,11 +46,12 @@ def test_assign(spark: SparkSession, given: list[str], tmp_path: Path, capsys: p
         "in": {"topics": 3, "members": 6},
         "used": {"topics": 2, "members": 2},
         "rejected": {"topics": 1, "members": 4},
-        "out": {"assignments": 2, "balance": 1, "elections": 1, "rejects": 5},
+        "out": {"assignments": 2, "balance": 1, "cooperative_rebalances": 0, "elections": 1, "rejects": 5},
     }
     assert sorted(path.name for path in out.iterdir() if path.is_dir()) == [
         "assignments",
         "balance",
+        "cooperative_rebalances",
         "elections",
         "rejects",
     ]
@@ -136,6 +137,7 @@ def test_all_strategies_are_compared(
         "balance": 6,
         "changes": 1,
         "comparison": 2,
+        "cooperative_rebalances": 0,
         "distributions": figures,
         "elections": 1,
         "rejects": 3,

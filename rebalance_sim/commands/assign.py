@@ -21,6 +21,7 @@ from rebalance_sim.commands.summary import (
     summarise_assignments,
     summarise_balance,
     summarise_elections,
+    summarise_rebalances,
     summarise_run,
 )
 from rebalance_sim.engine.comparison import BEST
@@ -30,7 +31,17 @@ from rebalance_sim.engine.runs import earlier_assumptions
 from rebalance_sim.engine.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of, check_strategy
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
-from rebalance_sim.tables import ASSIGNMENTS, BALANCE, COMPARISON, ELECTIONS, MEMBERS, OPTIMUM, REJECTS, TOPICS
+from rebalance_sim.tables import (
+    ASSIGNMENTS,
+    BALANCE,
+    COMPARISON,
+    COOPERATIVE_REBALANCES,
+    ELECTIONS,
+    MEMBERS,
+    OPTIMUM,
+    REJECTS,
+    TOPICS,
+)
 from rebalance_sim.versions import KafkaVersion, kafka_version
 
 ALL = "all"
@@ -88,7 +99,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run.tell("reading topics")
     metadata = TopicMetadata.of(usable(topics), asks_topic_ids(wanted))
     compares = len(wanted) > 1
-    outputs = [ASSIGNMENTS.name, BALANCE.name, REJECTS.name]
+    outputs = [ASSIGNMENTS.name, COOPERATIVE_REBALANCES.name, BALANCE.name, REJECTS.name]
     outputs += [ELECTIONS.name] if compares or ELECTED in wanted else []
     outputs += [OPTIMUM.name] if compares else []
     run.tell(f"assigning by {', '.join(wanted)}")
@@ -114,6 +125,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run.assumptions = earlier_assumptions(spark, options.members)
     run.finish()
     lines = summarise_elections(tables[ELECTIONS.name]) if ELECTIONS.name in tables else []
-    lines += summarise_assignments(tables[ASSIGNMENTS.name]) + summarise_balance(tables[BALANCE.name])
+    lines += summarise_assignments(tables[ASSIGNMENTS.name])
+    lines += summarise_rebalances(tables[COOPERATIVE_REBALANCES.name])
+    lines += summarise_balance(tables[BALANCE.name])
     lines += summarise_comparison(tables) if compares else []
     print_summary(lines + summarise_run(run))

@@ -89,23 +89,30 @@ def summarise_elections(elections: DataFrame) -> list[str]:
 
 
 def summarise_assignments(assignments: DataFrame) -> list[str]:
-    """Every member of a small fleet, with its partitions, and what cooperative members give up for others."""
-    order = ("cluster", "group_id", "strategy", "rebalance", "member_id")
-    rows = assignments.orderBy(*order).limit(SHOWN_MEMBERS + 1).collect()
-    if not 0 < len(rows) <= SHOWN_MEMBERS:
+    """Every member of a small fleet, with its partitions."""
+    keys = ("group_id", "strategy", "member_id")
+    return _partition_columns(assignments.orderBy("cluster", *keys), (*keys, "partitions"))
+
+
+def summarise_rebalances(cooperative_rebalances: DataFrame) -> list[str]:
+    """What the members of a small fleet give up for others and take, where they join again."""
+    group = ("cluster", "group_id", "strategy")
+    again = cooperative_rebalances.where("rebalance > 1").select(*group).distinct()
+    keys = ("group_id", "strategy", "rebalance", "member_id")
+    rows = cooperative_rebalances.join(again, [*group], "left_semi").orderBy("cluster", *keys)
+    return _partition_columns(rows, (*keys, "partitions", "revoked", "added"))
+
+
+def _partition_columns(rows: DataFrame, names: Sequence[str]) -> list[str]:
+    """Lay out the rows of a small fleet; nothing of a large one."""
+    shown = rows.limit(SHOWN_MEMBERS + 1).collect()
+    if not 0 < len(shown) <= SHOWN_MEMBERS:
         return []
     cells = [
-        (
-            row["group_id"],
-            row["strategy"],
-            row["rebalance"],
-            row["member_id"],
-            partition_ranges(row["partitions"]) or "-",
-            partition_ranges(row["revoked"] or ()),
-        )
-        for row in rows
+        [partition_ranges(row[name]) or "-" if isinstance(row[name], list) else row[name] for name in names]
+        for row in shown
     ]
-    return ["", *columns(("group", "strategy", "rebalance", "member", "partitions", "revoked"), cells)]
+    return ["", *columns([name.removesuffix("_id") for name in names], cells)]
 
 
 def summarise_balance(balance: DataFrame) -> list[str]:

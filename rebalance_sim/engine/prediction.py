@@ -49,6 +49,7 @@ from rebalance_sim.kafka.strings import Flags, Ints, Ints32, java_hashes
 from rebalance_sim.tables import (
     ASSIGNMENTS,
     BALANCE,
+    COOPERATIVE_REBALANCES,
     DEFAULT_PROTOCOL_TYPE,
     ELECTIONS,
     MEMBERS,
@@ -198,9 +199,15 @@ class Prediction:
             return assign_by_custom(custom, rows, eager[members], joined, topics, self.version, problems)
 
         protocol, ranks = self._protocol_of(strategy), topics.topics.ranks
-        found = rebalances(protocol, groups, ranks, eager, answer)
-        for number, rebalance in enumerate(found, 1):
-            yield ASSIGNMENTS.name, _assignment_rows(batch, strategy, number, rebalance, topics)
+        to_come = rebalances(protocol, groups, ranks, eager, answer)
+        first = next(to_come)
+        yield ASSIGNMENTS.name, _assignment_rows(batch, strategy, first, topics)
+        if not {COOPERATIVE_REBALANCES.name, BALANCE.name} & set(self.outputs):
+            return
+        found = [first, *to_come]
+        if COOPERATIVE_REBALANCES.name in self.outputs and protocol is RebalanceProtocol.COOPERATIVE:
+            for number, rebalance in enumerate(found, 1):
+                yield COOPERATIVE_REBALANCES.name, _rebalance_rows(batch, strategy, number, rebalance, topics)
         if BALANCE.name in self.outputs:
             end = course(protocol, groups, ranks, found)
             figures = _balance(groups, end.assignments, topics)
@@ -392,34 +399,54 @@ def _reject_rows(batch: GroupBatch, rejected: list[RejectedMember]) -> pa.Struct
     )
 
 
-def _assignment_rows(
+def _assignment_rows(batch: GroupBatch, strategy: str, first: Rebalance, topics: BatchTopics) -> pa.StructArray:
+    of_members = pa.array(batch.group_of_member())
+    rows = _rows(
+        ASSIGNMENTS.schema,
+        {
+            "cluster": batch.clusters.take(of_members),
+            "group_id": batch.group_ids.take(of_members),
+            "strategy": pa.repeat(strategy, len(of_members)),
+            "member_id": batch.column("member_id"),
+            "partitions": _partition_lists(first.outcome.assignments, topics),
+        },
+    )
+    return _answered(rows, first, of_members)
+
+
+def _rebalance_rows(
     batch: GroupBatch, strategy: str, number: int, rebalance: Rebalance, topics: BatchTopics
 ) -> pa.StructArray:
-    groups, ids = batch.group_of_member(), batch.column("member_id")
-    if len(rebalance.members) < len(ids):
-        groups, ids = groups[rebalance.members], ids.take(pa.array(rebalance.members))
-    of_members = pa.array(groups)
+    assert rebalance.revoked is not None
+    assert rebalance.added is not None
+    members = pa.array(rebalance.members)
+    of_members = pa.array(batch.group_of_member()).take(members)
     last = np.zeros(len(batch.group_ids), np.bool_)
     last[rebalance.groups] = rebalance.last
-    outcome = rebalance.outcome
-    columns = {
-        "cluster": batch.clusters.take(of_members),
-        "group_id": batch.group_ids.take(of_members),
-        "strategy": pa.repeat(strategy, len(ids)),
-        "member_id": ids,
-        "rebalance": pa.repeat(number, len(ids)),
-        "last": pa.array(last[groups]),
-        "partitions": _partition_lists(outcome.assignments, topics),
-    }
-    if rebalance.revoked is not None and rebalance.added is not None:
-        columns["revoked"] = _partition_lists(rebalance.revoked, topics)
-        columns["added"] = _partition_lists(rebalance.added, topics)
-    rows = _rows(ASSIGNMENTS.schema, columns)
-    if not outcome.errors.any():
+    rows = _rows(
+        COOPERATIVE_REBALANCES.schema,
+        {
+            "cluster": batch.clusters.take(of_members),
+            "group_id": batch.group_ids.take(of_members),
+            "strategy": pa.repeat(strategy, len(members)),
+            "rebalance": pa.repeat(number, len(members)),
+            "last": pa.array(last).take(of_members),
+            "member_id": batch.column("member_id").take(members),
+            "partitions": _partition_lists(rebalance.outcome.assignments, topics),
+            "revoked": _partition_lists(rebalance.revoked, topics),
+            "added": _partition_lists(rebalance.added, topics),
+        },
+    )
+    return _answered(rows, rebalance, of_members)
+
+
+def _answered(rows: pa.StructArray, rebalance: Rebalance, of_members: pa.Array) -> pa.StructArray:
+    """Leave out the members of groups for which the assignor fails; ``of_members`` are the rows' groups."""
+    errors = rebalance.outcome.errors
+    if not errors.any():
         return rows
-    failed = np.zeros(len(batch.group_ids), np.bool_)
-    failed[rebalance.groups] = outcome.errors != Failure.NONE
-    return rows.filter(pa.array(~failed[groups]))
+    failed = rebalance.groups[errors != Failure.NONE]
+    return rows.filter(pc.invert(pc.is_in(of_members, value_set=pa.array(failed))))
 
 
 def _partition_lists(assignments: Assignments, topics: BatchTopics) -> pa.ListArray:

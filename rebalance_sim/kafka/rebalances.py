@@ -5,17 +5,18 @@ member joins with the partitions that it has, and the leader's answer withholds 
 Who has them gives them up and asks for another rebalance, which gives them out. In the words of
 ``ConsumerCoordinator`` (3.9.2 and 4.3.1):
 
-1. Before it joins a member gives up what it does not subscribe to any more, an eager member everything
-   (``onJoinPrepare``).
+1. Before it joins an eager member gives up everything (``onJoinPrepare``).
 2. It joins with what it has left, and with the generation of the last rebalance (``metadata``).
-3. If the answer holds a topic that it does not subscribe to, it takes nothing of it and asks for another rebalance.
+3. If the answer holds a topic that it does not subscribe to, it takes nothing of it and asks for another rebalance
+   (``onJoinComplete``). Before that it gives up what it does not subscribe to (``onJoinPrepare``).
 4. Else it takes the answer. If that lacks something that a cooperative member joined with, the member asks for another
    rebalance (``onJoinComplete``).
 
-When one member joins again, all do. It ends when nobody asks for another rebalance.
+When one member joins again, all do. It ends when nobody asks for another rebalance. What is owned before the first
+rebalance is what cooperative members tell the leader: nothing is taken from it, whatever they subscribe to.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -59,9 +60,9 @@ class Rebalance(NamedTuple):
     last: Flags
     """By group: whether the assignor answers and nobody asks for another rebalance."""
     revoked: Assignments | None = None
-    """What each member stops consuming, before it joins and when it gets the answer; sorted."""
+    """What each member stops consuming, before it joins and after it gets the answer; sorted. Of eager groups None."""
     added: Assignments | None = None
-    """What each member takes that it did not join with; sorted."""
+    """What each member takes that it did not join with; sorted. Of eager groups None."""
 
 
 class Course(NamedTuple):
@@ -87,29 +88,31 @@ Assign = Callable[[Groups, Ints32], Outcome]
 
 def rebalances(
     protocol: RebalanceProtocol, groups: Groups, ranks: Ints, eager: Flags, assign: Assign
-) -> list[Rebalance]:
+) -> Iterator[Rebalance]:
     """Let the members of every group of a batch join until nobody asks for another rebalance.
 
     ``groups.owned`` is what the members have before, and ``ranks`` those of ``Topics``. ``eager`` tells which members
-    follow the eager protocol although the assignor is cooperative. The first rebalance is one of all groups.
+    follow the eager protocol although the assignor is cooperative. The first rebalance is one of all groups; nothing
+    is computed before it is asked for.
     """
     numbers = np.arange(len(groups.members) - 1, dtype=np.int32)
     members = np.arange(len(groups.member_hashes), dtype=np.int32)
     if protocol is not RebalanceProtocol.COOPERATIVE:
         outcome = assign(groups, members)
-        return [Rebalance(numbers, members, outcome, outcome.errors == Failure.NONE)]
-    found: list[Rebalance] = []
-    while len(found) < MOST_REBALANCES and (len(numbers) or not found):
-        sent = _send(groups, len(ranks), eager)
+        yield Rebalance(numbers, members, outcome, outcome.errors == Failure.NONE)
+        return
+    for number in range(MOST_REBALANCES):
+        if number > 0 and len(numbers) == 0:
+            return
+        sent = _send(groups, eager)
         outcome = assign(groups._replace(owned=sent), members)
         answered = _take_answer(groups, ranks, sent, outcome)
         again = answered.joins_again & (outcome.errors == Failure.NONE)
         last = ~again & (outcome.errors == Failure.NONE)
-        found.append(Rebalance(numbers, members, outcome, last, answered.revoked, answered.added))
+        yield Rebalance(numbers, members, outcome, last, answered.revoked, answered.added)
         stay = np.repeat(again, np.diff(groups.members))
         after = groups._replace(owned=answered.owned, generations=_next_generations(groups))
         groups, eager, numbers, members = _take_groups(after, again), eager[stay], numbers[again], members[stay]
-    return found
 
 
 def course(protocol: RebalanceProtocol, groups: Groups, ranks: Ints, found: Sequence[Rebalance]) -> Course:
@@ -171,18 +174,17 @@ def eager_members(preferences: PreferenceLists, cooperative: Flags) -> Flags:
 
 
 @kernel
-def _send(groups: Groups, n_topics: int, eager: Flags) -> Assignments:
+def _send(groups: Groups, eager: Flags) -> Assignments:
     """What the members join with (``onJoinPrepare``), in the order in which they have it."""
     owned = groups.owned
     sent = _new_lists(len(eager), len(owned.topics))
-    wanted_by = np.full(n_topics, -1, np.int32)
     filled = 0
     for m in range(len(eager)):
-        _mark_wanted(groups, m, wanted_by)
-        for k in range(owned.offsets[m], owned.offsets[m + 1]):
-            if not eager[m] and wanted_by[owned.topics[k]] == m:
-                sent.topics[filled], sent.partitions[filled] = owned.topics[k], owned.partitions[k]
-                filled += 1
+        low, high = owned.offsets[m], owned.offsets[m + 1]
+        if not eager[m]:
+            sent.topics[filled : filled + high - low] = owned.topics[low:high]
+            sent.partitions[filled : filled + high - low] = owned.partitions[low:high]
+            filled += high - low
         sent.offsets[m + 1] = filled
     return _filled(sent)
 
@@ -215,7 +217,7 @@ def _take_answer(groups: Groups, ranks: Ints, sent: Assignments, outcome: Outcom
             for topic in assigned.topics[assigned.offsets[m] : assigned.offsets[m + 1]]:
                 accepts = accepts and wanted_by[topic] == m
             had, joined_with = _sorted_set(groups.owned, m, ranks), _sorted_set(sent, m, ranks)
-            has = _sorted_set(assigned, m, ranks) if accepts else joined_with
+            has = _sorted_set(assigned, m, ranks) if accepts else _wanted(joined_with, m, wanted_by, by_rank)
             if outcome.errors[g] != _NONE:
                 has = joined_with = had  # There is no answer: nothing changes.
             lost = _difference(joined_with, has)
@@ -231,6 +233,18 @@ def _take_answer(groups: Groups, ranks: Ints, sent: Assignments, outcome: Outcom
 def _mark_wanted(groups: Groups, member: int, wanted_by: Ints32) -> None:
     for topic in groups.topics[groups.subscriptions[member] : groups.subscriptions[member + 1]]:
         wanted_by[topic] = member
+
+
+@kernel
+def _wanted(partitions: Ints, member: int, wanted_by: Ints32, by_rank: Ints32) -> Ints:
+    """Partitions of a sorted set whose topic a member subscribes to."""
+    wanted = np.empty(len(partitions), np.int64)
+    n = 0
+    for partition in partitions:
+        if wanted_by[by_rank[partition >> 32]] == member:
+            wanted[n] = partition
+            n += 1
+    return wanted[:n]
 
 
 @kernel

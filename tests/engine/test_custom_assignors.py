@@ -15,7 +15,7 @@ from rebalance_sim.engine.prediction import ELECTED, Prediction, outcome
 from rebalance_sim.engine.topic_metadata import TopicMetadata
 from rebalance_sim.sources.fleet_spec import load
 from rebalance_sim.sources.synthetic import synthetic_fleet
-from rebalance_sim.tables import ASSIGNMENTS, BALANCE, ELECTIONS, MEMBERS, REJECTS
+from rebalance_sim.tables import ASSIGNMENTS, BALANCE, COOPERATIVE_REBALANCES, ELECTIONS, MEMBERS, REJECTS
 from rebalance_sim.transformations import assign, balance
 from rebalance_sim.versions import kafka_version
 from tests.engine.rows import contents, member, members, topics
@@ -85,7 +85,7 @@ class Tired(Patient):
 def predict(
     given: DataFrame, metadata: DataFrame, strategies: tuple[str, ...], *assignors: ConsumerPartitionAssignor
 ) -> dict[str, list[dict[str, Any]]]:
-    outputs = (ELECTIONS.name, ASSIGNMENTS.name, BALANCE.name, REJECTS.name)
+    outputs = (ELECTIONS.name, ASSIGNMENTS.name, COOPERATIVE_REBALANCES.name, BALANCE.name, REJECTS.name)
     rule = Prediction(outputs, V4, strategies, TopicMetadata.of(usable(fit_topics(metadata))), assignors=assignors)
     predicted = rule(usable(fit(given, MEMBERS))).cache()
     return {
@@ -142,7 +142,7 @@ def test_cooperative_members_join_again(spark: SparkSession) -> None:
     told = predict(given, topics(spark, t=4), ("patient", "tired"), Patient(), Tired())
     by_rebalance = {
         (row["rebalance"], row["member_id"]): [p["partition"] for p in row["partitions"]]
-        for row in told["assignments"]
+        for row in told["cooperative_rebalances"]
         if row["strategy"] == "patient"
     }
     assert by_rebalance == {(1, "a"): [0, 2], (1, "b"): [], (2, "a"): [0, 2], (2, "b"): [1, 3]}

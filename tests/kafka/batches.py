@@ -161,13 +161,14 @@ class Batch:
         """The rebalances in which members hand over what they own; ``eager`` ones do otherwise than the strategy."""
         assignor, kafka = ASSIGNORS[strategy], kafka_version(version)
         nobody = np.zeros(len(self._members), np.bool_)
-        return rebalances(
+        to_come = rebalances(
             assignor.protocol,
             self.arrays,
             self.topics.ranks,
             nobody if eager is None else eager,
             lambda joined, _: assignor.assign(joined, self.topics, kafka),
         )
+        return list(to_come)
 
     def by_group(self, played: Sequence[RebalanceOfSome]) -> list[list[Rebalance]]:
         """Read the rebalances of cooperative members back, group by group."""

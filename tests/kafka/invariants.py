@@ -51,7 +51,7 @@ def faults_on_the_way(wishes: "Wishes", played: Sequence[Rebalance]) -> Faults:
     width = max(wishes.places, 1)
     found = {name: np.zeros(wishes.n_groups, np.int64) for name in ("withheld in vain", "not revoked yet", "twice")}
     before = Given(wishes, wishes.batch.arrays.owned)
-    joined_with = np.unique(before.keys[before.wanted_by_holder])
+    joined_with, unwanted = np.unique(before.keys), before.keys[~before.wanted_by_holder]
     for rebalance in played:
         answer = Given(wishes, _of_all_members(wishes, rebalance))
         answers = np.zeros(wishes.n_groups, np.bool_)
@@ -66,9 +66,9 @@ def faults_on_the_way(wishes: "Wishes", played: Sequence[Rebalance]) -> Faults:
             ("twice", answer.holders > 1),
         ):
             found[name] += answers * wishes.by_group(wishes.group_of_place[places])
-        # Who is given what it does not want takes nothing of it.
+        # Who is given what it does not want takes nothing of it, and keeps only what it wants.
         refuses = np.bincount(answer.member[~answer.wanted], minlength=wishes.n_members) > 0
-        still = joined_with[refuses[joined_with // width]]
+        still = np.setdiff1d(joined_with[refuses[joined_with // width]], unwanted)
         joined_with = np.union1d(still, answer.keys[~refuses[answer.holder]])
     return found
 

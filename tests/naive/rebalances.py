@@ -21,14 +21,8 @@ class Rebalance:
 
 
 def joined(group: Group, eager: Collection[str]) -> Group:
-    """The group as the leader sees it: members have given up what they must before they join (``onJoinPrepare``)."""
-    members = (
-        replace(
-            member,
-            owned=tuple(p for p in member.owned if p.topic in member.topics and member.member_id not in eager),
-        )
-        for member in group.members
-    )
+    """The group as the leader sees it: eager members have given up everything before they join (``onJoinPrepare``)."""
+    members = (replace(member, owned=()) if member.member_id in eager else member for member in group.members)
     return replace(group, members=tuple(members))
 
 
@@ -46,7 +40,7 @@ def answered(group: Group, seen: Group, answer: Assignment | str) -> tuple[Rebal
     for member, sent in zip(group.members, seen.members, strict=True):
         has = set(answer[member.member_id])
         if not {partition.topic for partition in has} <= set(member.topics):
-            has = set(sent.owned)
+            has = {partition for partition in sent.owned if partition.topic in member.topics}
             joins_again = True
         joins_again = joins_again or not has.issuperset(sent.owned)
         revoked[member.member_id] = in_order(set(member.owned) - (has & set(sent.owned)))
