@@ -1,0 +1,1 @@
+"""To which partition a producer sends a record."""

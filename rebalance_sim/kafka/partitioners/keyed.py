@@ -1,0 +1,76 @@
+"""The partition of a record that has a key: by the key's hash, over all partitions of the topic, available or not."""
+
+import numpy as np
+
+from rebalance_sim.kafka.kernel import kernel
+from rebalance_sim.kafka.key_hashes import crc32, fnv1a, java_string_hash, legacy_kafkajs_murmur2, murmur2, murmur3
+from rebalance_sim.kafka.partitioners.clients import Client, KeyHash, ToPartition
+from rebalance_sim.kafka.strings import Flags, Ints32, Strings
+
+UNKEYED = -1
+"""Stands for the partition of a record that the client spreads without looking at a key."""
+
+_MURMUR2, _LEGACY, _FNV1A = int(KeyHash.MURMUR2), int(KeyHash.LEGACY_KAFKAJS_MURMUR2), int(KeyHash.FNV1A)
+_CRC32, _MURMUR3 = int(KeyHash.CRC32), int(KeyHash.MURMUR3)
+_POSITIVE, _UNSIGNED = int(ToPartition.POSITIVE), int(ToPartition.UNSIGNED)
+
+
+def key_partitions(client: Client, keys: Strings, given: Flags, partitions: Ints32) -> Ints32:
+    """Return the partition of every record by its key, or UNKEYED.
+
+    ``given`` tells which records have a key, be it empty, ``partitions`` how many the record's topic has: at least one.
+
+    >>> from rebalance_sim.kafka.partitioners.clients import CLIENTS
+    >>> keys, given = Strings.of(["TT0124", "", ""]), np.array([True, True, False])
+    >>> key_partitions(CLIENTS["java-3.3"], keys, given, np.full(3, 15, np.int32)).tolist()
+    [10, 6, -1]
+    >>> key_partitions(CLIENTS["librdkafka"], keys, given, np.full(3, 15, np.int32)).tolist()
+    [9, -1, -1]
+    """
+    if client.hash is KeyHash.NONE:
+        return np.full(len(given), UNKEYED, np.int32)
+    return _partitions(
+        int(client.hash), int(client.to_partition), client.hashes_empty, client.hashes_null, keys, given, partitions
+    )
+
+
+@kernel
+def _partitions(
+    which: int,
+    to_partition: int,
+    hashes_empty: bool,
+    hashes_null: bool,
+    keys: Strings,
+    given: Flags,
+    partitions: Ints32,
+) -> Ints32:
+    found = np.full(len(given), UNKEYED, np.int32)
+    for i in range(len(given)):
+        empty = keys.offsets[i] == keys.offsets[i + 1]
+        if (given[i] and (hashes_empty or not empty)) or (hashes_null and not given[i]):
+            found[i] = _partition(to_partition, _hash(which, keys, i), partitions[i])
+    return found
+
+
+@kernel
+def _hash(which: int, keys: Strings, i: int) -> int:
+    if which == _MURMUR2:
+        return murmur2(keys, i)
+    if which == _CRC32:
+        return crc32(keys, i)
+    if which == _FNV1A:
+        return fnv1a(keys, i)
+    if which == _LEGACY:
+        return legacy_kafkajs_murmur2(keys, i)
+    if which == _MURMUR3:
+        return murmur3(keys, i)
+    return java_string_hash(keys, i)
+
+
+@kernel
+def _partition(to_partition: int, h: int, n: int) -> int:
+    if to_partition == _POSITIVE:
+        return (h & 0x7FFFFFFF) % n
+    if to_partition == _UNSIGNED:
+        return (h & 0xFFFFFFFF) % n
+    return abs(h) % n
