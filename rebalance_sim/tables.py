@@ -23,6 +23,7 @@ STRINGS = ArrayType(STRING)
 TOPIC_PARTITIONS = ArrayType(StructType([StructField("topic", STRING), StructField("partition", INT)]))
 DEFAULT_CLUSTER = "default"
 DEFAULT_PROTOCOL_TYPE = "consumer"
+DEFAULT_CLIENT = "java-3.3"
 MAX_PARTITIONS = 1_000_000
 """Partitions of one topic that are believed; Kafka clusters hold fewer in all their topics together."""
 
@@ -115,6 +116,26 @@ OFFSETS = Table(
         Column("committed_at_ms", LONG, "time of the commit"),
         Column("expires_at_ms", LONG, "time after which the offset goes"),
     ),
+)
+
+_CLIENT = Column("client", STRING, "client library whose rules place the record")
+_RECORD = (
+    _CLUSTER,
+    Column("topic", STRING, "name", required=True),
+    Column("key", BINARY, "key as it is sent; null: none"),
+    Column("explicit_partition", INT, "partition that the application asks for"),
+    Column("value_bytes", INT, "length of the value; null: a tombstone"),
+    Column("producer_id", STRING, "producer; null: all such records of a cluster have one"),
+)
+_ORDER = (
+    Column("timestamp_ms", LONG, "time of sending; null: 0"),
+    Column("seq", LONG, "place in the order of the producer; equal or null: by timestamp_ms, then by what is sent"),
+)
+
+RECORDS = Table(
+    "records",
+    "a record that a producer sends",
+    (*_RECORD, Column("client", STRING, _CLIENT.meaning, default=DEFAULT_CLIENT), *_ORDER),
 )
 
 INADMISSIBLE = ArrayType(StructType([StructField("member_id", STRING), StructField("error", STRING)]))
@@ -302,6 +323,70 @@ CHANGES = Table(
     ),
 )
 
+_PRODUCER = Column("producer_id", STRING, "producer")
+_PARTITION = Column("partition", INT, "number")
+
+RECORD_PARTITIONS = Table(
+    "record_partitions",
+    "a record and the partition that it goes to",
+    (*_RECORD, _CLIENT, *_ORDER, Column("partition", INT, "partition that it goes to")),
+)
+
+HEAVY_KEYS = ArrayType(
+    StructType([StructField("key", BINARY), StructField("records", LONG), StructField("bytes", LONG)])
+)
+
+PARTITION_LOAD = Table(
+    "partition_load",
+    "what a partition gets",
+    (
+        _CLIENT,
+        _CLUSTER,
+        Column("topic", STRING, "name"),
+        _PARTITION,
+        Column("records", LONG, "records"),
+        Column("bytes", LONG, "bytes of their keys and values"),
+        Column("share", DOUBLE, "share of the topic's bytes, 0 to 1; of a topic without bytes, of its records"),
+        Column("imbalance", DOUBLE, "share as a multiple of an even one: 1 is even"),
+        Column("heaviest_keys", HEAVY_KEYS, "keys with the most records in it, first the heaviest"),
+    ),
+)
+
+BATCHES = Table(
+    "batches",
+    "a batch that a producer sends",
+    (
+        _CLIENT,
+        _CLUSTER,
+        _PRODUCER,
+        Column("topic", STRING, "name"),
+        _PARTITION,
+        Column("records", INT, "records"),
+        Column("bytes", INT, "bytes on the wire, not compressed, the batch's header included"),
+        Column("opened_ms", LONG, "time of its first record"),
+        Column("closed_ms", LONG, "time at which it is sent; null if never, since the partition has no leader"),
+        Column("waited_ms", LONG, "from its first record to its sending"),
+    ),
+)
+
+PRODUCE_REQUESTS = Table(
+    "produce_requests",
+    "what the producers of a cluster send",
+    (
+        _CLIENT,
+        _CLUSTER,
+        Column("producers", LONG, "producers"),
+        Column("records", LONG, "records"),
+        Column("bytes", LONG, "bytes of the batches"),
+        Column("batches", LONG, "batches"),
+        Column("records_a_batch", DOUBLE, "mean"),
+        Column("bytes_a_batch", DOUBLE, "mean"),
+        Column("waited_ms", DOUBLE, "mean time of a batch from its first record to its sending"),
+        Column("requests_least", LONG, "requests if one broker leads all partitions"),
+        Column("requests_most", LONG, "requests if each partition is led by another broker"),
+    ),
+)
+
 REJECTS = Table(
     "rejects",
     "an input row that could not be used",
@@ -314,7 +399,7 @@ REJECTS = Table(
     ),
 )
 
-INPUTS = {table.name: table for table in (TOPICS, MEMBERS, OFFSETS)}
+INPUTS = {table.name: table for table in (TOPICS, MEMBERS, OFFSETS, RECORDS)}
 OUTPUTS = {
     table.name: table
     for table in (
@@ -326,6 +411,10 @@ OUTPUTS = {
         COMPARISON,
         DISTRIBUTIONS,
         CHANGES,
+        RECORD_PARTITIONS,
+        PARTITION_LOAD,
+        BATCHES,
+        PRODUCE_REQUESTS,
         REJECTS,
     )
 }

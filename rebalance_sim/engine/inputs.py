@@ -10,12 +10,14 @@ from pyspark.sql.types import ArrayType, DataType, DecimalType, FractionalType, 
 
 from rebalance_sim.engine.topic_ids import UUID_PATTERN
 from rebalance_sim.errors import UserError
-from rebalance_sim.tables import MAX_PARTITIONS, MEMBERS, REJECTS, TOPICS, Table
+from rebalance_sim.kafka.partitioners.clients import CLIENTS
+from rebalance_sim.tables import MAX_PARTITIONS, MEMBERS, RECORDS, REJECTS, TOPICS, Table
 from rebalance_sim.tables import Column as TableColumn
 
 LIST_SEPARATOR = ";"
 """Between the items of a list in a text column, as in CSV."""
-_REASON = "_reason"
+REASON = "_reason"
+"""Of a fitted row: why it cannot be used; null where it can."""
 _NO_UUID = "is no Uuid; allowed: 22 characters of A to Z, a to z, 0 to 9, - and _"
 
 
@@ -42,7 +44,7 @@ def first_line(problem: Exception) -> str:
 def fit(rows: DataFrame, table: Table) -> DataFrame:
     """Cast to the table's columns, add those that are missing, and a reason where a row cannot be used.
 
-    The reason is in the extra column ``_reason``, and the row as it was given, as JSON, in ``_row``. ``usable`` and
+    The reason is in the extra column ``REASON``, and the row as it was given, as JSON, in ``_row``. ``usable`` and
     ``rejected`` part the two kinds. Raises UserError for a column that is missing or of a type that cannot be cast.
     """
     types = dict(rows.dtypes)
@@ -55,36 +57,36 @@ def fit(rows: DataFrame, table: Table) -> DataFrame:
     reasons += _CHECKS.get(table.name, lambda _: [])(values)
     return rows.select(
         *[value.alias(name) for name, value in values.items()],
-        F.coalesce(*reasons).alias(_REASON),
+        F.coalesce(*reasons).alias(REASON),
         F.to_json(F.struct(*[F.col(f"`{name}`") for name in rows.columns])).alias("_row"),
     )
 
 
 def usable(fitted: DataFrame) -> DataFrame:
     """Rows that can be used."""
-    return fitted.where(F.col(_REASON).isNull()).drop(_REASON, "_row")
+    return fitted.where(F.col(REASON).isNull()).drop(REASON, "_row")
 
 
 def rejected(fitted: DataFrame, table: Table) -> DataFrame:
     """Rows that cannot be used, as rejects."""
     group = F.col("group_id") if "group_id" in table.names else F.lit(None).cast("string")
-    return fitted.where(F.col(_REASON).isNotNull()).select(
+    return fitted.where(F.col(REASON).isNotNull()).select(
         F.lit(table.name).alias("table"),
         "cluster",
         group.alias("group_id"),
         F.col("_row").alias("row"),
-        F.col(_REASON).alias("reason"),
+        F.col(REASON).alias("reason"),
     )
 
 
 def fit_topics(rows: DataFrame) -> DataFrame:
     """Fit a topics table; a topic given more than once is used once, the first by content."""
     fitted = fit(rows, TOPICS)
-    same = Window.partitionBy("cluster", "topic", F.col(_REASON).isNull()).orderBy("_row")
+    same = Window.partitionBy("cluster", "topic", F.col(REASON).isNull()).orderBy("_row")
     again = F.concat(F.lit("topic '"), F.col("topic"), F.lit("' is given more than once; one row is used"))
     return (
         fitted.withColumn("_nth", F.row_number().over(same))
-        .withColumn(_REASON, F.coalesce(_REASON, F.when(F.col("_nth") > 1, again)))
+        .withColumn(REASON, F.coalesce(REASON, F.when(F.col("_nth") > 1, again)))
         .drop("_nth")
     )
 
@@ -173,7 +175,14 @@ def _member_reasons(values: dict[str, Column]) -> list[Column]:
     return [F.when(values["protocol_type"] == "", F.lit("protocol_type is empty"))]
 
 
-_CHECKS = {TOPICS.name: _topic_reasons, MEMBERS.name: _member_reasons}
+def _record_reasons(values: dict[str, Column]) -> list[Column]:
+    client, value_bytes = values["client"], values["value_bytes"]
+    unknown = F.concat(F.lit("client '"), client, F.lit(f"' is not known; allowed: {', '.join(CLIENTS)}"))
+    negative = F.concat(F.lit("value_bytes is "), value_bytes.cast("string"), F.lit("; allowed: 0 and more"))
+    return [F.when(~client.isin(*CLIENTS), unknown), F.when(value_bytes < 0, negative)]
+
+
+_CHECKS = {TOPICS.name: _topic_reasons, MEMBERS.name: _member_reasons, RECORDS.name: _record_reasons}
 
 
 def union(tables: list[DataFrame]) -> DataFrame:

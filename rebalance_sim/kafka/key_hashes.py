@@ -7,7 +7,7 @@ client's own code has it: a signed 32-bit number, but for CRC-32, which is unsig
 import numpy as np
 
 from rebalance_sim.kafka.kernel import kernel
-from rebalance_sim.kafka.strings import Bytes, Ints, Strings, java_hash
+from rebalance_sim.kafka.strings import Bytes, Ints, Strings, byte_at, java_hash
 
 _MASK = 0xFFFFFFFF
 _MURMUR2_SEED = 0x9747B28C
@@ -36,7 +36,7 @@ def murmur2(keys: Strings, i: int) -> int:
     >>> [murmur2(Strings.of(["abc", ""]), i) for i in range(2)]
     [479470107, 275646681]
     """
-    data, place, end = keys.data, np.int64(keys.offsets[i]), np.int64(keys.offsets[i + 1])
+    data, place, end = keys.data, int(keys.offsets[i]), int(keys.offsets[i + 1])
     h = (_MURMUR2_SEED ^ (end - place)) & _MASK
     while end - place >= 4:
         k = _little_endian(data, place) * _MURMUR2_M & _MASK
@@ -45,7 +45,7 @@ def murmur2(keys: Strings, i: int) -> int:
         place += 4
     if place < end:
         for k in range(end - place):
-            h ^= np.int64(data[place + k]) << 8 * k
+            h ^= byte_at(data, place + k) << 8 * k
         h = h * _MURMUR2_M & _MASK
     h = (h ^ h >> 13) * _MURMUR2_M & _MASK
     return _signed(h ^ h >> 15)
@@ -58,22 +58,22 @@ def legacy_kafkajs_murmur2(keys: Strings, i: int) -> int:
     It has length / 4 blocks, not rounded: so a last part of a block counts as a block, too, with zeros for what is
     missing. And it multiplies as JavaScript does, in doubles: the lowest bits of a product are lost.
     """
-    data, start, end = keys.data, np.int64(keys.offsets[i]), np.int64(keys.offsets[i + 1])
+    data, start, end = keys.data, int(keys.offsets[i]), int(keys.offsets[i + 1])
     length = end - start
     h = _signed((_MURMUR2_SEED ^ length) & _MASK)
     for block in range((length + 3) // 4):
-        k = np.int64(0)
+        k = 0
         for byte in range(4):
             place = start + 4 * block + byte
             if place < end:
-                k |= np.int64(data[place]) << 8 * byte
+                k |= byte_at(data, place) << 8 * byte
         k = _product(_signed(k))
         k = _product(_signed(k ^ k >> 24))
         h = _signed(_product(h) ^ k)
     tail = length % 4
     for byte in range(tail):
-        h ^= np.int64(data[end - tail + byte]) << 8 * byte
-    low = np.int64(h) & _MASK
+        h ^= byte_at(data, end - tail + byte) << 8 * byte
+    low = h & _MASK
     if tail:
         low = _product(h)
     low = _product(_signed(low ^ low >> 13))
@@ -84,18 +84,18 @@ def legacy_kafkajs_murmur2(keys: Strings, i: int) -> int:
 def fnv1a(keys: Strings, i: int) -> int:
     """FNV-1a of 32 bits, as Go's ``hash/fnv`` (Sarama, kafka-go) and librdkafka's ``rd_fnv1a`` have it."""
     h = _FNV_OFFSET
-    for byte in keys.data[keys.offsets[i] : keys.offsets[i + 1]]:
-        h = (h ^ np.int64(byte)) * _FNV_PRIME & _MASK
+    for place in range(keys.offsets[i], keys.offsets[i + 1]):
+        h = (h ^ byte_at(keys.data, place)) * _FNV_PRIME & _MASK
     return _signed(h)
 
 
 @kernel
 def crc32(keys: Strings, i: int) -> int:
     """CRC-32 of IEEE 802.3, unsigned (librdkafka's ``rd_crc32``, Go's ``crc32.ChecksumIEEE``)."""
-    h = np.int64(_MASK)
-    for byte in keys.data[keys.offsets[i] : keys.offsets[i + 1]]:
-        h = h >> 8 ^ _CRC[(h ^ np.int64(byte)) & 0xFF]
-    return int(h ^ _MASK)
+    h = _MASK
+    for place in range(keys.offsets[i], keys.offsets[i + 1]):
+        h = h >> 8 ^ int(_CRC[(h ^ byte_at(keys.data, place)) & 0xFF])
+    return h ^ _MASK
 
 
 @kernel
@@ -108,7 +108,7 @@ def murmur3(keys: Strings, i: int) -> int:
         h = ((h << 13 | h >> 19) & _MASK) * 5 + 0xE6546B64 & _MASK
         place += 4
     for k in range(length - place):
-        tail |= int(np.int64(text[place + k])) << 8 * k
+        tail |= byte_at(text, place + k) << 8 * k
     h ^= _murmur3_block(tail) ^ length
     h = (h ^ h >> 16) * 0x85EBCA6B & _MASK
     h = (h ^ h >> 13) * 0xC2B2AE35 & _MASK
@@ -134,7 +134,7 @@ def _is_utf8(key: Bytes) -> bool:
     """Tell whether bytes are UTF-8: no overlong form, no surrogate, nothing beyond U+10FFFF."""
     place = 0
     while place < len(key):
-        lead = np.int64(key[place])
+        lead = byte_at(key, place)
         more = 0
         if lead >= 0x80:
             if lead < 0xC2 or lead > 0xF4:
@@ -143,12 +143,12 @@ def _is_utf8(key: Bytes) -> bool:
             if place + more >= len(key):
                 return False
             for k in range(1, more + 1):
-                if np.int64(key[place + k]) & 0xC0 != 0x80:
+                if byte_at(key, place + k) & 0xC0 != 0x80:
                     return False
-            second = np.int64(key[place + 1])
-            if lead == 0xE0 and second < 0xA0 or lead == 0xED and second >= 0xA0:
+            second = byte_at(key, place + 1)
+            if (lead == 0xE0 and second < 0xA0) or (lead == 0xED and second >= 0xA0):
                 return False
-            if lead == 0xF0 and second < 0x90 or lead == 0xF4 and second >= 0x90:
+            if (lead == 0xF0 and second < 0x90) or (lead == 0xF4 and second >= 0x90):
                 return False
         place += 1 + more
     return True
@@ -159,9 +159,9 @@ def _in_base64(key: Bytes) -> Bytes:
     text = np.full((len(key) + 2) // 3 * 4, ord("="), np.uint8)
     for start in range(0, len(key), 3):
         some = min(3, len(key) - start)
-        bits = np.int64(0)
+        bits = 0
         for k in range(some):
-            bits |= np.int64(key[start + k]) << 8 * (2 - k)
+            bits |= byte_at(key, start + k) << 8 * (2 - k)
         for k in range(some + 1):
             text[start // 3 * 4 + k] = _BASE64[bits >> 6 * (3 - k) & 0x3F]
     return text
@@ -175,21 +175,21 @@ def _murmur3_block(k: int) -> int:
 
 @kernel
 def _little_endian(data: Bytes, place: int) -> int:
-    return int(
-        np.int64(data[place])
-        | np.int64(data[place + 1]) << 8
-        | np.int64(data[place + 2]) << 16
-        | np.int64(data[place + 3]) << 24
+    return (
+        byte_at(data, place)
+        | byte_at(data, place + 1) << 8
+        | byte_at(data, place + 2) << 16
+        | byte_at(data, place + 3) << 24
     )
 
 
 @kernel
 def _product(k: int) -> int:
     """Multiply two signed numbers as doubles, and take the lowest 32 bits."""
-    return int(np.int64(np.float64(k) * np.float64(_MURMUR2_M)) & _MASK)
+    return int(np.int64(float(k) * float(_MURMUR2_M))) & _MASK
 
 
 @kernel
 def _signed(h: int) -> int:
     """Read 32 bits as a signed number."""
-    return int((h ^ 0x80000000) - 0x80000000)
+    return (h ^ 0x80000000) - 0x80000000

@@ -38,7 +38,7 @@ class Strings(NamedTuple):
 
 
 @kernel
-def _byte(data: Bytes, i: int) -> int:
+def byte_at(data: Bytes, i: int) -> int:
     """Byte i as a signed number: numba makes a float of an unsigned and a signed one."""
     return int(np.int64(data[i]))
 
@@ -51,24 +51,24 @@ def java_hash(strings: Strings, i: int) -> int:
     end = strings.offsets[i + 1]
     h = 0
     while position < end:
-        lead = _byte(data, position)
+        lead = byte_at(data, position)
         if lead < 0x80:
             h = (31 * h + lead) & 0xFFFFFFFF
             position += 1
         elif lead < 0xE0:
-            unit = (lead & 0x1F) << 6 | _byte(data, position + 1) & 0x3F
+            unit = (lead & 0x1F) << 6 | byte_at(data, position + 1) & 0x3F
             h = (31 * h + unit) & 0xFFFFFFFF
             position += 2
         elif lead < 0xF0:
-            unit = (lead & 0x0F) << 12 | (_byte(data, position + 1) & 0x3F) << 6 | _byte(data, position + 2) & 0x3F
+            unit = (lead & 0x0F) << 12 | (byte_at(data, position + 1) & 0x3F) << 6 | byte_at(data, position + 2) & 0x3F
             h = (31 * h + unit) & 0xFFFFFFFF
             position += 3
         else:
             point = (
                 (lead & 0x07) << 18
-                | (_byte(data, position + 1) & 0x3F) << 12
-                | (_byte(data, position + 2) & 0x3F) << 6
-                | _byte(data, position + 3) & 0x3F
+                | (byte_at(data, position + 1) & 0x3F) << 12
+                | (byte_at(data, position + 2) & 0x3F) << 6
+                | byte_at(data, position + 3) & 0x3F
             ) - 0x10000
             h = (31 * h + (0xD800 | point >> 10)) & 0xFFFFFFFF
             h = (31 * h + (0xDC00 | point & 0x3FF)) & 0xFFFFFFFF
@@ -101,7 +101,7 @@ def java_compare(strings: Strings, i: int, j: int) -> int:
     a, a_end = strings.offsets[i], strings.offsets[i + 1]
     b, b_end = strings.offsets[j], strings.offsets[j + 1]
     while a < a_end and b < b_end:
-        x, y = _byte(strings.data, a), _byte(strings.data, b)
+        x, y = byte_at(strings.data, a), byte_at(strings.data, b)
         if x != y:
             if x >= 0xEE and y >= 0xEE and (x >= 0xF0) != (y >= 0xF0):
                 return y - x
@@ -165,7 +165,7 @@ def _key(strings: Strings, i: int, start: int) -> int:
     first, end = int(strings.offsets[i] + start), int(strings.offsets[i + 1])
     key = 0
     for place in range(first, min(first + _KEY_BYTES, end)):
-        byte = _byte(strings.data, place)
+        byte = byte_at(strings.data, place)
         if byte >= 0xF0:
             byte -= 2
         elif byte >= 0xEE:

@@ -108,7 +108,6 @@ _CLIENTS = (
 
 CLIENTS = {client.name: client for client in _CLIENTS}
 """Clients by the name under which they are asked for."""
-DEFAULT_CLIENT = "java-3.3"
 
 
 def client_named(what: str, name: str) -> Client:
