@@ -9,6 +9,8 @@ from typing import Any
 
 from tests.naive.java import JavaError
 from tests.naive.model import VERSIONS, Assignment, Cluster, Group, Joiner, Member, Partition
+from tests.naive.partitioners import built_in_partitioner_answer, default_partitioner_answer, murmur2_answer
+from tests.naive.record_accumulator import producer_answer
 from tests.naive.sticky import cooperative_sticky_assign, sticky_assign
 
 JsonObject = dict[str, Any]
@@ -84,3 +86,17 @@ def _member_of(member: JsonObject) -> Member:
         tuple(Partition(*pair) for pair in member["owned"]),
         member["generation"],
     )
+
+
+def producer_twins_answer(version: str, case: JsonObject) -> JsonObject:
+    """What the twins answer to a case about producers, whichever its rule."""
+    match case["rule"]:
+        case "murmur2":
+            answer: JsonObject = murmur2_answer(case)
+        case "default-partitioner":
+            answer = default_partitioner_answer(version, case)
+        case "built-in-partitioner":
+            answer = built_in_partitioner_answer(case)
+        case _:
+            answer = producer_answer(version, case)
+    return {"id": case["id"], "kafka": version, **answer}

@@ -1,6 +1,7 @@
 """Kafka's own classes as an oracle for the rules of this project; see README.md."""
 
 from tests.oracle.oracle import (
+    PRODUCER_VERSIONS,
     SERVER_VERSIONS,
     VERSIONS,
     JsonObject,
@@ -11,4 +12,14 @@ from tests.oracle.oracle import (
     measure,
 )
 
-__all__ = ["SERVER_VERSIONS", "VERSIONS", "JsonObject", "OracleUnavailable", "answers", "bench", "build", "measure"]
+__all__ = [
+    "PRODUCER_VERSIONS",
+    "SERVER_VERSIONS",
+    "VERSIONS",
+    "JsonObject",
+    "OracleUnavailable",
+    "answers",
+    "bench",
+    "build",
+    "measure",
+]

@@ -9,7 +9,21 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.oracle.oracle import SERVER_VERSIONS, VERSIONS, JsonObject, answers
+from tests.oracle.oracle import (
+    BUILT_IN_PARTITIONER_VERSIONS,
+    DEFAULT_PARTITIONER_VERSIONS,
+    PRODUCER_VERSIONS,
+    SERVER_VERSIONS,
+    VERSIONS,
+    JsonObject,
+    answers,
+)
+from tests.oracle.partitioner_cases import (
+    built_in_partitioner_cases,
+    default_partitioner_cases,
+    murmur2_cases,
+    producer_cases,
+)
 from tests.oracle.protocol_cases import read_cases, write_cases
 from tests.oracle.random_cases import assignor_cases, election_cases, endless_case, sticky_cases
 from tests.oracle.server_cases import SERVER_RULES, server_cases
@@ -25,6 +39,9 @@ STICKY_ASSIGNORS = {"sticky": VERSIONS, "cooperative-sticky": ("3.9", "4.3")}
 WRITE_SEED, WRITE_COUNT = 22, 200
 READ_SEED, READ_COUNT = 23, 800
 READERS = ("3.9", "4.3")
+PARTITIONER_SEED = 24
+GOLDEN_PRODUCERS = ("2.3", "2.8", "4.3")
+"""A release of each age; the live tests ask the others as well."""
 
 
 def main() -> None:
@@ -48,6 +65,7 @@ def main() -> None:
         for rule in SERVER_RULES:
             _write(f"{rule}-{version}", answers(version, ({**case, "rule": rule} for case in on_servers)))
     write_protocol_bytes()
+    write_partitioners()
 
 
 def write_protocol_bytes() -> None:
@@ -59,6 +77,22 @@ def write_protocol_bytes() -> None:
     _write("cases-read-bytes", to_read)
     for version in READERS:
         _write(f"read-bytes-{version}", answers(version, to_read))
+
+
+def write_partitioners() -> None:
+    _write_rule(murmur2_cases(PARTITIONER_SEED, 20), PRODUCER_VERSIONS)
+    _write_rule(default_partitioner_cases(PARTITIONER_SEED, 200), DEFAULT_PARTITIONER_VERSIONS)
+    _write_rule(built_in_partitioner_cases(PARTITIONER_SEED, 200), BUILT_IN_PARTITIONER_VERSIONS)
+    _write_rule(producer_cases(PARTITIONER_SEED, 120), GOLDEN_PRODUCERS)
+
+
+def _write_rule(cases: Iterable[JsonObject], versions: Iterable[str]) -> None:
+    """Cases that name their rule themselves, all of them the same."""
+    asked = list(cases)
+    rule = asked[0]["rule"]
+    _write(f"cases-{rule}", asked)
+    for version in versions:
+        _write(f"{rule}-{version}", answers(version, asked))
 
 
 def _write(name: str, rows: Iterable[JsonObject]) -> None:

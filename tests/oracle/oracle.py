@@ -17,7 +17,11 @@ from typing import IO, Any
 VERSIONS = ("1.0", "2.3", "3.9", "4.3")
 SERVER_VERSIONS = ("4.0", "4.3")
 """Releases that stand for the rules of the server-side assignors: 4.0.0, and 4.0.1 and later."""
-_MODULES = ("1.0", "2.3", "3.9", "4.0", "4.3")
+PRODUCER_VERSIONS = ("1.0", "2.3", "2.8", "3.9", "4.3")
+"""Releases that stand for the rules of producers: 2.8 is asked about nothing else."""
+DEFAULT_PARTITIONER_VERSIONS = ("1.0", "2.3", "2.8", "3.9")
+BUILT_IN_PARTITIONER_VERSIONS = ("3.9", "4.3")
+_MODULES = ("1.0", "2.3", "2.8", "3.9", "4.0", "4.3")
 
 JsonObject = dict[str, Any]
 

@@ -2,6 +2,7 @@ package rebalancesim.oracle;
 
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.kafka.common.TopicPartition;
 
 /** One line of input. Each rule reads the fields it needs; the others are null. */
@@ -15,7 +16,23 @@ record Case(
         Map<String, List<List<String>>> racks,
         String groupId,
         int offsetsPartitions,
-        String bytes) {
+        String bytes,
+        List<String> keys,
+        List<TopicPartition> unavailable,
+        long seed,
+        List<Step> steps,
+        int stickyBatchSize,
+        int batchSize,
+        int lingerMs,
+        boolean adaptive,
+        List<Sent> records) {
+
+    private static final Set<String> PRODUCER_RULES =
+            Set.of("murmur2", "default-partitioner", "built-in-partitioner", "producer");
+
+    boolean isForProducers() {
+        return PRODUCER_RULES.contains(rule);
+    }
 
     /** Whether the coordinator assigns, and not a client. */
     static boolean isServerSide(String rule) {
@@ -57,6 +74,36 @@ record Case(
 
         int generationOrNone() {
             return generation == null ? -1 : generation;
+        }
+    }
+
+    /** One call of a partitioner; "call" tells which, and so which of the other fields it has. */
+    record Step(
+            String call,
+            String topic,
+            String key,
+            int partition,
+            List<TopicPartition> unavailable,
+            int bytes,
+            boolean enableSwitch,
+            Load load) {
+    }
+
+    record Load(int[] queueSizes, int[] partitionIds, int length) {
+    }
+
+    /** A record given to a producer; without a partition it is for the partitioner to place, whatever its key. */
+    record Sent(long atMs, String topic, Integer partition, Integer keyBytes, Integer valueBytes) {
+        byte[] key() {
+            return zeros(keyBytes);
+        }
+
+        byte[] value() {
+            return zeros(valueBytes);
+        }
+
+        private static byte[] zeros(Integer length) {
+            return length == null ? null : new byte[length];
         }
     }
 }

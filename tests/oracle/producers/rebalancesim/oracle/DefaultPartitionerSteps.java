@@ -1,0 +1,50 @@
+package rebalancesim.oracle;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.kafka.clients.producer.Partitioner;
+import org.apache.kafka.common.Cluster;
+
+/** {@code DefaultPartitioner}, which there is until 3.9, step by step. */
+final class DefaultPartitionerSteps {
+    private static final String CLASS = "org.apache.kafka.clients.producer.internals.DefaultPartitioner";
+
+    private DefaultPartitionerSteps() {
+    }
+
+    static Partitioner newPartitioner() throws ReflectiveOperationException {
+        return (Partitioner) Class.forName(CLASS).getDeclaredConstructor().newInstance();
+    }
+
+    static List<Integer> answers(Case question) throws ReflectiveOperationException {
+        Partitioner partitioner = newPartitioner();
+        Cluster cluster = ProducerMetadata.of(question, question.unavailable());
+        Randomness.startFrom(question.seed());
+        List<Integer> partitions = new ArrayList<>();
+        for (Case.Step step : question.steps()) {
+            Integer partition = null;
+            switch (step.call()) {
+                case "partition" -> {
+                    byte[] key = ProducerAnswers.bytes(step.key());
+                    partition = partitioner.partition(step.topic(), step.key(), key, null, null, cluster);
+                }
+                case "on-new-batch" -> tellNewBatch(partitioner, step, cluster);
+                case "metadata" -> cluster = ProducerMetadata.of(question, step.unavailable());
+                default -> throw new IllegalArgumentException("no such call: " + step.call());
+            }
+            partitions.add(partition);
+        }
+        return partitions;
+    }
+
+    /** Producers tell partitioners of new batches from 2.4 to 3.9. */
+    private static void tellNewBatch(Partitioner partitioner, Case.Step step, Cluster cluster)
+            throws ReflectiveOperationException {
+        try {
+            Partitioner.class.getMethod("onNewBatch", String.class, Cluster.class, int.class)
+                    .invoke(partitioner, step.topic(), cluster, step.partition());
+        } catch (NoSuchMethodException e) {
+            // Nothing is told before.
+        }
+    }
+}

@@ -1,0 +1,55 @@
+"""Fresh random cases about producers, answered by Kafka's released classes and by the twins."""
+
+import random
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.kafka.cases import JsonObject, producer_twins_answer
+from tests.oracle import PRODUCER_VERSIONS, OracleUnavailable, answers, build
+from tests.oracle.oracle import BUILT_IN_PARTITIONER_VERSIONS, DEFAULT_PARTITIONER_VERSIONS
+from tests.oracle.partitioner_cases import (
+    built_in_partitioner_cases,
+    default_partitioner_cases,
+    murmur2_cases,
+    producer_cases,
+)
+
+pytestmark = pytest.mark.oracle
+
+CASES = 3000
+RULES: dict[Callable[[int, int], Iterator[JsonObject]], tuple[str, ...]] = {
+    murmur2_cases: PRODUCER_VERSIONS,
+    default_partitioner_cases: DEFAULT_PARTITIONER_VERSIONS,
+    built_in_partitioner_cases: BUILT_IN_PARTITIONER_VERSIONS,
+    producer_cases: PRODUCER_VERSIONS,
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _built() -> None:
+    try:
+        build()
+    except OracleUnavailable as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="module")
+def seed() -> int:
+    """Return another seed every time; pytest shows it where a comparison fails."""
+    return random.SystemRandom().getrandbits(32)
+
+
+@pytest.mark.parametrize(
+    ("cases", "version"),
+    [
+        pytest.param(cases, version, id=f"{cases.__name__}-{version}")
+        for cases, versions in RULES.items()
+        for version in versions
+    ],
+)
+def test_twins(cases: Callable[[int, int], Iterator[JsonObject]], version: str, seed: int) -> None:
+    asked = list(cases(seed, CASES))
+    twins = [producer_twins_answer(version, case) for case in asked]
+    different = [trio for trio in zip(asked, answers(version, asked), twins, strict=True) if trio[1] != trio[2]]
+    assert different == [], f"seed {seed}"
