@@ -1,0 +1,693 @@
+"""Producers that send records, one after the other: where those without a key go, and the batches that come of it.
+
+The batches are those of Java's ``RecordAccumulator`` (1.0 to 4.3): not compressed, without headers, and sent by a
+sender that finds every broker ready. It looks after the last record of a millisecond, and whenever a batch has waited
+for linger.ms; it takes what is full, followed by another batch, or has waited so long. Time is that of the records, as
+far as it does not go back.
+
+What places a record is one of the rules of ``Unkeyed``. The sources are those of ``clients``; the rules of Java are
+``DefaultPartitioner`` (2.3.1), ``StickyPartitionCache`` with ``KafkaProducer.doSend`` (2.8.2), and
+``BuiltInPartitioner`` with ``RecordAccumulator`` (4.3.1).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rebalance_sim.kafka.kernel import kernel
+from rebalance_sim.kafka.partitioners.clients import Unkeyed
+from rebalance_sim.kafka.partitioners.thread_local_random import next_int, next_positive, states
+from rebalance_sim.kafka.strings import Ints, Ints32
+
+NONE = -1
+"""Stands for no partition, no key, no value, no batch and no time."""
+BATCH_SIZE = 16_384
+"""Java's default of batch.size, in bytes."""
+LINGER_MS = 0
+"""Java's default of linger.ms, up to 3.9; since 4.0 it is 5 (KIP-1030)."""
+STICKY_LINGER_MS = 10
+"""librdkafka's default of sticky.partitioning.linger.ms, and Pulsar's of the time to stay with a partition."""
+FRANZ_GO_BYTES = 64 << 10
+"""franz-go's default of the bytes to stay with a partition."""
+
+_BATCH_OVERHEAD = 61
+"""``DefaultRecordBatch.RECORD_BATCH_OVERHEAD``."""
+_MAX_RECORD_OVERHEAD = 21
+"""``DefaultRecord.MAX_RECORD_OVERHEAD``."""
+
+_JAVA_ROUND_ROBIN, _KAFKAJS_ROUND_ROBIN = int(Unkeyed.JAVA_ROUND_ROBIN), int(Unkeyed.KAFKAJS_ROUND_ROBIN)
+_KAFKA_GO_ROUND_ROBIN, _RANDOM = int(Unkeyed.KAFKA_GO_ROUND_ROBIN), int(Unkeyed.RANDOM)
+_RANDOM_AVAILABLE, _RANDOM_LIBRDKAFKA = int(Unkeyed.RANDOM_AVAILABLE), int(Unkeyed.RANDOM_LIBRDKAFKA)
+_UNTIL_NEW_BATCH, _BY_BYTES = int(Unkeyed.STICKY_UNTIL_NEW_BATCH), int(Unkeyed.STICKY_BY_BYTES)
+_BY_TIME, _BY_OWN_BYTES = int(Unkeyed.STICKY_BY_TIME), int(Unkeyed.STICKY_BY_OWN_BYTES)
+
+# Columns of the arrays below. Of a producer the first two are the state of its random numbers.
+_CLOCK, _LOOK, _APPENDED, _OLDEST, _NEWEST, _FULL = range(2, 8)
+_PRODUCER_COLUMNS = 8
+_OWNER, _RULE, _FIRST, _COUNT, _AVAILABLE = range(5)
+_STICKY, _PRODUCED, _COUNTER, _SWITCHED, _QUEUES, _QUEUES_LOOK, _QUEUES_BEFORE = range(5, 12)
+_TOPIC_COLUMNS = 12
+_HAS_LEADER, _HAS_QUEUE, _LAST, _WAITED_LOOK, _RECORDS_WAITING = range(5)
+_PARTITION_COLUMNS = 5
+_TOPIC, _NUMBER, _RECORDS, _BYTES, _LIMIT, _BASE_MS, _OPENED, _OPENED_LOOK, _CLOSED, _OLDER, _NEWER = range(11)
+_BATCH_COLUMNS = 11
+_FREE, _FREE_COUNT, _SENT = 0, 1, 2
+_LONG_AGO = -(2**62)
+
+
+class Settings(NamedTuple):
+    """What producers are configured with."""
+
+    batch_size: int = BATCH_SIZE
+    """batch.size, in bytes."""
+    linger_ms: int = LINGER_MS
+    """linger.ms."""
+    adaptive: bool = True
+    """partitioner.adaptive.partitioning.enable, and the same in franz-go."""
+
+
+class Batches(NamedTuple):
+    """Batches that were sent, in no order that means something."""
+
+    topics: Ints
+    """Index of the producer's topic."""
+    partitions: Ints
+    records: Ints
+    bytes: Ints
+    opened_ms: Ints
+    closed_ms: Ints
+    """NONE where the partition has no leader: such a batch is never sent."""
+
+
+class _Fleet(NamedTuple):
+    """All that producers remember."""
+
+    producers: Ints
+    topics: Ints
+    """A row a topic of a producer."""
+    partitions: Ints
+    """A row a partition of a topic of a producer."""
+    batches: Ints
+    links: Ints
+    """Of the rows of batches the first that is free, how many are, and the first that is sent; _NEWER leads on."""
+
+
+class Producers:
+    """A fleet of producers, to which topics are added as they begin to send to them.
+
+    >>> fleet = Producers(Settings(linger_ms=5))
+    >>> owners = fleet.add_producers(np.array([42]))
+    >>> topics = fleet.add_topics(owners, np.array([Unkeyed.STICKY_BY_BYTES]), np.array([3]), np.array([1, 0, 1]))
+    >>> nothing, sizes, times = np.full(3, NONE), np.array([10, 20, 30]), np.array([100, 103, 105])
+    >>> fleet.send(np.repeat(topics, 3), nothing, nothing, sizes, times).tolist()
+    [0, 0, 2]
+    >>> fleet.finish()
+    >>> sent = fleet.take_sent()
+    >>> sent.records.tolist(), sent.opened_ms.tolist(), sent.closed_ms.tolist()
+    ([1, 2], [105, 100], [110, 105])
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._producers = _Rows(_PRODUCER_COLUMNS)
+        self._topics = _Rows(_TOPIC_COLUMNS)
+        self._partitions = _Rows(_PARTITION_COLUMNS)
+        self._batches = np.empty((0, _BATCH_COLUMNS), np.int64)
+        self._links = np.array([NONE, 0, NONE])
+
+    def add_producers(self, seeds: Ints) -> Ints:
+        """Add producers, each with the seed of its random numbers, and return their indices."""
+        rows = np.full((len(seeds), _PRODUCER_COLUMNS), NONE, np.int64)
+        rows[:, :2] = states(seeds)
+        rows[:, [_LOOK, _APPENDED]] = 0
+        rows[:, _CLOCK] = _LONG_AGO
+        return self._producers.add(rows)
+
+    def add_topics(self, owners: Ints, rules: Ints, partitions: Ints, has_leader: Ints) -> Ints:
+        """Add a topic to each of the producers, and return the topics' indices.
+
+        ``rules`` are of ``Unkeyed``. ``partitions`` says how many each topic has, ``has_leader`` of these, topic after
+        topic, which are available.
+        """
+        of_partitions = np.full((len(has_leader), _PARTITION_COLUMNS), NONE, np.int64)
+        of_partitions[:, [_HAS_QUEUE, _RECORDS_WAITING]] = 0
+        of_partitions[:, _HAS_LEADER] = has_leader
+        ends = np.cumsum(partitions)
+        leaders_before = np.concatenate([[0], np.cumsum(has_leader)])
+        rows = np.full((len(owners), _TOPIC_COLUMNS), NONE, np.int64)
+        rows[:, _OWNER], rows[:, _RULE], rows[:, _COUNT] = owners, rules, partitions
+        rows[:, _FIRST] = self._partitions.count + ends - partitions
+        rows[:, _AVAILABLE] = leaders_before[ends] - leaders_before[ends - partitions]
+        rows[:, [_PRODUCED, _QUEUES]] = 0
+        self._partitions.add(of_partitions)
+        return self._topics.add(rows)
+
+    def send(self, topics: Ints, partitions: Ints, key_bytes: Ints, value_bytes: Ints, at_ms: Ints) -> Ints32:
+        """Send records, in this order, and return the partition of each.
+
+        ``topics`` are indices; ``partitions`` are those of records that have one by their key or explicitly, else NONE.
+        ``key_bytes`` and ``value_bytes`` are lengths, NONE where there is none.
+        """
+        self._make_room(len(topics))
+        return _send(self._fleet, self.settings, topics, partitions, key_bytes, value_bytes, at_ms)
+
+    def finish(self) -> None:
+        """Let time go on until all that can be sent is sent."""
+        _finish(self._fleet, self.settings, self._producers.count, self._partitions.count)
+
+    def take_sent(self) -> Batches:
+        """Return the batches that were sent since the last call, and those that never will be."""
+        return Batches(*_take_sent(self._fleet))
+
+    def _make_room(self, batches: int) -> None:
+        if self._links[_FREE_COUNT] >= batches:
+            return
+        used = len(self._batches)
+        larger = np.empty((2 * used + batches, _BATCH_COLUMNS), np.int64)
+        larger[:used] = self._batches
+        self._batches = larger
+        _free_rows(larger, self._links, used)
+
+    @property
+    def _fleet(self) -> _Fleet:
+        return _Fleet(self._producers.array, self._topics.array, self._partitions.array, self._batches, self._links)
+
+
+class _Rows:
+    """Rows of numbers that grow in number."""
+
+    def __init__(self, columns: int) -> None:
+        self.array = np.empty((0, columns), np.int64)
+        self.count = 0
+
+    def add(self, rows: Ints) -> Ints:
+        """Add rows, and return their indices."""
+        first, self.count = self.count, self.count + len(rows)
+        if self.count > len(self.array):
+            larger = np.empty((max(self.count, 2 * len(self.array)), self.array.shape[1]), np.int64)
+            larger[:first] = self.array[:first]
+            self.array = larger
+        self.array[first : self.count] = rows
+        return np.arange(first, self.count)
+
+
+# ---- what the application does
+
+
+@kernel
+def _send(
+    fleet: _Fleet,
+    settings: Settings,
+    topics: Ints,
+    partitions: Ints,
+    key_bytes: Ints,
+    value_bytes: Ints,
+    at_ms: Ints,
+) -> Ints32:
+    found = np.empty(len(topics), np.int32)
+    for i in range(len(topics)):
+        producer = fleet.topics[topics[i], _OWNER]
+        clock = fleet.producers[producer, _CLOCK]
+        if at_ms[i] > clock:
+            _advance(fleet, settings, producer, at_ms[i])
+        record = _Record(partitions[i], key_bytes[i], value_bytes[i], at_ms[i])
+        found[i] = _place(fleet, settings, topics[i], record)
+        fleet.producers[producer, _APPENDED] = 1
+    return found
+
+
+class _Record(NamedTuple):
+    partition: int
+    """NONE for one that goes where the partitioner says."""
+    key_bytes: int
+    value_bytes: int
+    at_ms: int
+
+
+@kernel
+def _place(fleet: _Fleet, settings: Settings, topic: int, record: _Record) -> int:
+    """Append a record, and return its partition."""
+    rule = fleet.topics[topic, _RULE]
+    if rule == _BY_BYTES:
+        return _append_by_bytes(fleet, settings, topic, record)
+    if rule == _UNTIL_NEW_BATCH:
+        return _append_until_new_batch(fleet, settings, topic, record)
+    number = record.partition
+    if number == NONE:
+        number = _next_partition(fleet, settings, topic, rule, record)
+    if _try_append(fleet, topic, number, record) == 0:
+        _append_new_batch(fleet, settings, topic, number, record)
+    return number
+
+
+@kernel
+def _next_partition(fleet: _Fleet, settings: Settings, topic: int, rule: int, record: _Record) -> int:
+    """Apply those rules that no batches have a part in, though franz-go's asks how many records wait."""
+    row, producer = fleet.topics[topic], fleet.topics[topic, _OWNER]
+    if rule == _KAFKA_GO_ROUND_ROBIN:
+        row[_COUNTER] += 1  # From NONE.
+        return row[_COUNTER] % row[_COUNT]
+    if rule in (_JAVA_ROUND_ROBIN, _KAFKAJS_ROUND_ROBIN):
+        turn = _next_turn(fleet, topic)
+        if row[_AVAILABLE]:
+            return _available(fleet, topic, turn % row[_AVAILABLE])
+        return turn % row[_COUNT]
+    if rule == _RANDOM:
+        return next_positive(fleet.producers, producer) % row[_COUNT]
+    if rule == _RANDOM_AVAILABLE:
+        return _draw_available(fleet, topic)
+    if rule == _RANDOM_LIBRDKAFKA:
+        return _draw_twice(fleet, topic)
+    if rule == _BY_TIME:
+        # rd_interval: an interval that is just over does not count, and time begins long before the first record.
+        has_leader = row[_STICKY] != NONE and fleet.partitions[row[_FIRST] + row[_STICKY], _HAS_LEADER]
+        if not has_leader or _now(fleet, producer) > row[_SWITCHED] + STICKY_LINGER_MS:
+            row[_STICKY], row[_SWITCHED] = _draw_twice(fleet, topic), _now(fleet, producer)
+        return row[_STICKY]
+    if rule == _BY_OWN_BYTES:
+        return _by_own_bytes(fleet, settings, topic, record)
+    if row[_COUNTER] == NONE:
+        row[_COUNTER] = next_positive(fleet.producers, producer)
+    return (_now(fleet, producer) // STICKY_LINGER_MS + row[_COUNTER]) % row[_COUNT]
+
+
+@kernel
+def _now(fleet: _Fleet, producer: int) -> int:
+    return fleet.producers[producer, _CLOCK]
+
+
+@kernel
+def _next_turn(fleet: _Fleet, topic: int) -> int:
+    """Count from a random number: Java takes the number itself first, KafkaJS the one after it."""
+    row = fleet.topics[topic]
+    if row[_STICKY] == NONE:
+        row[_STICKY] = 0  # Only says that the count has begun.
+        row[_COUNTER] = next_int(fleet.producers, row[_OWNER]) - (row[_RULE] == _JAVA_ROUND_ROBIN)
+    row[_COUNTER] += 1
+    return row[_COUNTER] & 0x7FFFFFFF
+
+
+@kernel
+def _available(fleet: _Fleet, topic: int, place: int) -> int:
+    """Return the available partition that has this place among them."""
+    row = fleet.topics[topic]
+    if row[_AVAILABLE] == row[_COUNT]:
+        return place
+    number = 0
+    while place > 0 or not fleet.partitions[row[_FIRST] + number, _HAS_LEADER]:
+        place -= fleet.partitions[row[_FIRST] + number, _HAS_LEADER]
+        number += 1
+    return number
+
+
+@kernel
+def _draw_available(fleet: _Fleet, topic: int) -> int:
+    row = fleet.topics[topic]
+    drawn = next_positive(fleet.producers, row[_OWNER])
+    if row[_AVAILABLE]:
+        return _available(fleet, topic, drawn % row[_AVAILABLE])
+    return drawn % row[_COUNT]
+
+
+@kernel
+def _draw_twice(fleet: _Fleet, topic: int) -> int:
+    """Draw one of all partitions, and once more if that has no leader (``rd_kafka_msg_partitioner_random``)."""
+    row = fleet.topics[topic]
+    number = next_positive(fleet.producers, row[_OWNER]) % row[_COUNT]
+    if fleet.partitions[row[_FIRST] + number, _HAS_LEADER]:
+        return number
+    return next_positive(fleet.producers, row[_OWNER]) % row[_COUNT]
+
+
+@kernel
+def _by_own_bytes(fleet: _Fleet, settings: Settings, topic: int, record: _Record) -> int:
+    """Do as franz-go's ``UniformBytesPartitioner``: a partition for so many bytes, without those of batches."""
+    row = fleet.topics[topic]
+    size = 4 + _field_bytes(record.key_bytes) + _field_bytes(record.value_bytes)
+    row[_PRODUCED] += size
+    if row[_PRODUCED] >= FRANZ_GO_BYTES:
+        row[_PRODUCED], row[_STICKY] = size, NONE
+    if row[_STICKY] == NONE:
+        row[_STICKY] = _draw_by_records(fleet, topic) if settings.adaptive else _draw_available(fleet, topic)
+    return row[_STICKY]
+
+
+@kernel
+def _draw_by_records(fleet: _Fleet, topic: int) -> int:
+    """Draw an available partition; one weighs the less the more records wait in it."""
+    row = fleet.topics[topic]
+    if row[_AVAILABLE] == 0:
+        return _draw_available(fleet, topic)
+    total, last = 0.0, 0
+    for number in range(row[_COUNT]):
+        if fleet.partitions[row[_FIRST] + number, _HAS_LEADER]:
+            total, last = total + 1 / (1 + fleet.partitions[row[_FIRST] + number, _RECORDS_WAITING]), number
+    pick = next_positive(fleet.producers, row[_OWNER]) / 2**31 * total
+    for number in range(last):
+        if fleet.partitions[row[_FIRST] + number, _HAS_LEADER]:
+            pick -= 1 / (1 + fleet.partitions[row[_FIRST] + number, _RECORDS_WAITING])
+            if pick <= 0:
+                return number
+    return last
+
+
+# ---- Java 2.4 to 3.2: a partition until an append would open a batch
+
+
+@kernel
+def _append_until_new_batch(fleet: _Fleet, settings: Settings, topic: int, record: _Record) -> int:
+    """Do as ``KafkaProducer.doSend``: before any record opens a batch, the cache is told, and asked again."""
+    row = fleet.topics[topic]
+    number = record.partition
+    if number == NONE:
+        if row[_STICKY] == NONE:
+            _change_sticky(fleet, topic, NONE)
+        number = row[_STICKY]
+    if _try_append(fleet, topic, number, record):
+        return number
+    _change_sticky(fleet, topic, number)
+    if record.partition == NONE:
+        number = row[_STICKY]
+    if _try_append(fleet, topic, number, record) == 0:
+        _append_new_batch(fleet, settings, topic, number, record)
+    return number
+
+
+@kernel
+def _change_sticky(fleet: _Fleet, topic: int, previous: int) -> None:
+    """``StickyPartitionCache.nextPartition``: nothing changes if the batch is not of the partition that is cached."""
+    row = fleet.topics[topic]
+    old = row[_STICKY]
+    if old not in (NONE, previous):
+        return
+    if row[_AVAILABLE] == 0:
+        row[_STICKY] = next_positive(fleet.producers, row[_OWNER]) % row[_COUNT]
+    elif row[_AVAILABLE] == 1:
+        row[_STICKY] = _available(fleet, topic, 0)
+    else:
+        while row[_STICKY] == old:
+            row[_STICKY] = _draw_available(fleet, topic)
+
+
+# ---- Java since 3.3 (KIP-794): a partition for batch.size bytes
+
+
+@kernel
+def _append_by_bytes(fleet: _Fleet, settings: Settings, topic: int, record: _Record) -> int:
+    """Do as ``RecordAccumulator.append``: whenever it finds another partition cached, it begins anew."""
+    row = fleet.topics[topic]
+    keyed = record.partition != NONE
+    while True:
+        if not keyed and row[_STICKY] == NONE:
+            row[_STICKY], row[_PRODUCED] = _draw_by_queues(fleet, settings, topic), 0
+        number = record.partition if keyed else row[_STICKY]
+        _note_queue(fleet, topic, number)
+        if not keyed and _makes_up_for_switch(fleet, settings, topic, number):
+            continue
+        grown = _try_append(fleet, topic, number, record)
+        if grown == 0:
+            if not keyed and _makes_up_for_switch(fleet, settings, topic, number):
+                continue
+            grown = _append_new_batch(fleet, settings, topic, number, record)
+        if not keyed:
+            _count_bytes(fleet, settings, topic, grown, _is_last_full(fleet, topic, number))
+        return number
+
+
+@kernel
+def _makes_up_for_switch(fleet: _Fleet, settings: Settings, topic: int, number: int) -> bool:
+    """``partitionChanged``: a switch that was put off since the batch was not full is due when it is."""
+    return _is_last_full(fleet, topic, number) and _count_bytes(fleet, settings, topic, 0, True)
+
+
+@kernel
+def _count_bytes(fleet: _Fleet, settings: Settings, topic: int, grown: int, may_switch: bool) -> bool:
+    """``updatePartitionInfo``: tell whether that was enough for the partition."""
+    row = fleet.topics[topic]
+    row[_PRODUCED] += grown
+    enough = max(1, settings.batch_size)
+    if (row[_PRODUCED] >= enough and may_switch) or row[_PRODUCED] >= 2 * enough:
+        row[_STICKY], row[_PRODUCED] = _draw_by_queues(fleet, settings, topic), 0
+        return True
+    return False
+
+
+@kernel
+def _note_queue(fleet: _Fleet, topic: int, number: int) -> None:
+    """Count the partitions that have had a queue, now and before the sender's last look."""
+    row = fleet.topics[topic]
+    place = row[_FIRST] + number
+    if fleet.partitions[place, _HAS_QUEUE]:
+        return
+    look = fleet.producers[row[_OWNER], _LOOK]
+    if row[_QUEUES_LOOK] != look:
+        row[_QUEUES_LOOK], row[_QUEUES_BEFORE] = look, row[_QUEUES]
+    fleet.partitions[place, _HAS_QUEUE] = 1
+    row[_QUEUES] += 1
+
+
+@kernel
+def _draw_by_queues(fleet: _Fleet, settings: Settings, topic: int) -> int:
+    """``BuiltInPartitioner.nextPartition``, with the sizes of the queues at the sender's last look.
+
+    Then it had taken all but the last batch of each queue, if that had room and time left: one batch or none. They
+    count as soon as every partition has had a queue.
+    """
+    row = fleet.topics[topic]
+    look = fleet.producers[row[_OWNER], _LOOK]
+    queues = row[_QUEUES_BEFORE] if row[_QUEUES_LOOK] == look else row[_QUEUES]
+    if not settings.adaptive or queues < row[_COUNT] or row[_COUNT] < 2 or row[_AVAILABLE] == 0:
+        return _draw_available(fleet, topic)
+    longest, total = 0, 0
+    for number in range(row[_COUNT]):
+        longest = max(longest, _size_at_look(fleet, topic, number, look))
+    for number in range(row[_COUNT]):
+        if fleet.partitions[row[_FIRST] + number, _HAS_LEADER]:
+            total += longest + 1 - _size_at_look(fleet, topic, number, look)
+    drawn = next_positive(fleet.producers, row[_OWNER]) % total
+    for number in range(row[_COUNT]):
+        if fleet.partitions[row[_FIRST] + number, _HAS_LEADER]:
+            drawn -= longest + 1 - _size_at_look(fleet, topic, number, look)
+            if drawn < 0:
+                return number
+    return NONE
+
+
+@kernel
+def _size_at_look(fleet: _Fleet, topic: int, number: int, look: int) -> int:
+    """Return how many batches waited after the look; what has no leader does not count."""
+    row = fleet.partitions[fleet.topics[topic, _FIRST] + number]
+    if not row[_HAS_LEADER]:
+        return 0
+    waits = row[_LAST] != NONE and fleet.batches[row[_LAST], _OPENED_LOOK] < look
+    return 1 if waits or row[_WAITED_LOOK] == look else 0
+
+
+# ---- batches
+
+
+@kernel
+def _is_last_full(fleet: _Fleet, topic: int, number: int) -> bool:
+    """Tell whether a queue has no batch that takes more records (``allBatchesFull``)."""
+    return fleet.partitions[fleet.topics[topic, _FIRST] + number, _LAST] == NONE
+
+
+@kernel
+def _try_append(fleet: _Fleet, topic: int, number: int, record: _Record) -> int:
+    """Append to the last batch of a queue, and return the bytes that adds; without room there it is done, and 0."""
+    last = fleet.partitions[fleet.topics[topic, _FIRST] + number, _LAST]
+    if last == NONE:
+        return 0
+    batch = fleet.batches[last]
+    grown = _record_bytes(batch[_RECORDS], record.at_ms - batch[_BASE_MS], record)
+    if batch[_LIMIT] < batch[_BYTES] + grown:
+        _close(fleet, last)
+        return 0
+    _grow(fleet, last, grown)
+    return grown
+
+
+@kernel
+def _append_new_batch(fleet: _Fleet, settings: Settings, topic: int, number: int, record: _Record) -> int:
+    """Open a batch, and return its bytes."""
+    producer = fleet.producers[fleet.topics[topic, _OWNER]]
+    place = fleet.topics[topic, _FIRST] + number
+    opened = fleet.links[_FREE]
+    fleet.links[_FREE] = fleet.batches[opened, _NEWER]
+    fleet.links[_FREE_COUNT] -= 1
+    most = (
+        _BATCH_OVERHEAD + _MAX_RECORD_OVERHEAD + 1 + _field_bytes(record.key_bytes) + _field_bytes(record.value_bytes)
+    )
+    batch = fleet.batches[opened]
+    batch[_TOPIC], batch[_NUMBER], batch[_RECORDS], batch[_BYTES] = topic, number, 0, _BATCH_OVERHEAD
+    batch[_LIMIT], batch[_BASE_MS] = max(settings.batch_size, most), record.at_ms
+    batch[_OPENED], batch[_OPENED_LOOK] = producer[_CLOCK], producer[_LOOK]
+    if fleet.partitions[place, _HAS_LEADER]:
+        _join(fleet, producer, opened)
+    fleet.partitions[place, _LAST] = opened
+    grown = _record_bytes(0, 0, record)
+    _grow(fleet, opened, grown)
+    return _BATCH_OVERHEAD + grown
+
+
+@kernel
+def _grow(fleet: _Fleet, index: int, grown: int) -> None:
+    batch = fleet.batches[index]
+    batch[_RECORDS] += 1
+    batch[_BYTES] += grown
+    fleet.partitions[fleet.topics[batch[_TOPIC], _FIRST] + batch[_NUMBER], _RECORDS_WAITING] += 1
+    if batch[_LIMIT] <= batch[_BYTES]:
+        _close(fleet, index)
+
+
+@kernel
+def _close(fleet: _Fleet, index: int) -> None:
+    """Take a batch from those that wait to those that the sender takes at its next look, or never."""
+    batch = fleet.batches[index]
+    producer = fleet.producers[fleet.topics[batch[_TOPIC], _OWNER]]
+    partition = fleet.partitions[fleet.topics[batch[_TOPIC], _FIRST] + batch[_NUMBER]]
+    partition[_LAST] = NONE
+    if not partition[_HAS_LEADER]:
+        _drain(fleet, index, NONE)
+        return
+    _leave(fleet, index)
+    batch[_NEWER], producer[_FULL] = producer[_FULL], index
+    if batch[_OPENED_LOOK] < producer[_LOOK]:
+        partition[_WAITED_LOOK] = producer[_LOOK]
+
+
+@kernel
+def _join(fleet: _Fleet, producer: Ints, index: int) -> None:
+    """Put a batch at the end of the list of its producer's waiting ones."""
+    fleet.batches[index, _OLDER], fleet.batches[index, _NEWER] = producer[_NEWEST], NONE
+    if producer[_NEWEST] == NONE:
+        producer[_OLDEST] = index
+    else:
+        fleet.batches[producer[_NEWEST], _NEWER] = index
+    producer[_NEWEST] = index
+
+
+@kernel
+def _leave(fleet: _Fleet, index: int) -> None:
+    """Take a batch out of the list of its producer's waiting ones."""
+    older, newer = fleet.batches[index, _OLDER], fleet.batches[index, _NEWER]
+    producer = fleet.producers[fleet.topics[fleet.batches[index, _TOPIC], _OWNER]]
+    if older == NONE:
+        producer[_OLDEST] = newer
+    else:
+        fleet.batches[older, _NEWER] = newer
+    if newer == NONE:
+        producer[_NEWEST] = older
+    else:
+        fleet.batches[newer, _OLDER] = older
+
+
+@kernel
+def _drain(fleet: _Fleet, index: int, at_ms: int) -> None:
+    batch = fleet.batches[index]
+    place = fleet.topics[batch[_TOPIC], _FIRST] + batch[_NUMBER]
+    fleet.partitions[place, _RECORDS_WAITING] -= batch[_RECORDS]
+    batch[_CLOSED] = at_ms
+    batch[_NEWER], fleet.links[_SENT] = fleet.links[_SENT], index
+
+
+@kernel
+def _record_bytes(offset_delta: int, timestamp_delta: int, record: _Record) -> int:
+    """``DefaultRecord.sizeInBytes``: attributes, no headers, and the rest as varints."""
+    body = 2 + _varint_bytes(offset_delta) + _varint_bytes(timestamp_delta)
+    body += _field_bytes(record.key_bytes) + _field_bytes(record.value_bytes)
+    return _varint_bytes(body) + body
+
+
+@kernel
+def _field_bytes(length: int) -> int:
+    return 1 if length == NONE else _varint_bytes(length) + length
+
+
+@kernel
+def _varint_bytes(value: int) -> int:
+    """``ByteUtils.sizeOfVarlong``: zigzag, seven bits a byte."""
+    zigzag = 2 * value if value >= 0 else -2 * value - 1
+    count = 1
+    while zigzag >= 0x80:
+        zigzag >>= 7
+        count += 1
+    return count
+
+
+# ---- what the sender does
+
+
+@kernel
+def _advance(fleet: _Fleet, settings: Settings, producer: int, now_ms: int) -> None:
+    """Let the sender look until the time of the next record."""
+    row = fleet.producers[producer]
+    if row[_APPENDED] == 1:
+        _look(fleet, settings, producer, row[_CLOCK])
+    while row[_OLDEST] != NONE:
+        expiry = fleet.batches[row[_OLDEST], _OPENED] + settings.linger_ms
+        if expiry > now_ms:
+            break
+        _look(fleet, settings, producer, expiry)
+    row[_CLOCK] = now_ms
+
+
+@kernel
+def _look(fleet: _Fleet, settings: Settings, producer: int, now_ms: int) -> None:
+    """Send what is full or has waited long enough."""
+    row = fleet.producers[producer]
+    while row[_FULL] != NONE:
+        index = row[_FULL]
+        row[_FULL] = fleet.batches[index, _NEWER]
+        _drain(fleet, index, now_ms)
+    while row[_OLDEST] != NONE and fleet.batches[row[_OLDEST], _OPENED] + settings.linger_ms <= now_ms:
+        index = row[_OLDEST]
+        _leave(fleet, index)
+        fleet.partitions[fleet.topics[fleet.batches[index, _TOPIC], _FIRST] + fleet.batches[index, _NUMBER], _LAST] = (
+            NONE
+        )
+        _drain(fleet, index, now_ms)
+    row[_LOOK] += 1
+    row[_APPENDED] = 0
+
+
+@kernel
+def _finish(fleet: _Fleet, settings: Settings, producers: int, partitions: int) -> None:
+    for producer in range(producers):
+        row = fleet.producers[producer]
+        if row[_APPENDED] == 1:
+            _look(fleet, settings, producer, row[_CLOCK])
+        while row[_OLDEST] != NONE:
+            _look(fleet, settings, producer, fleet.batches[row[_OLDEST], _OPENED] + settings.linger_ms)
+    for place in range(partitions):
+        if fleet.partitions[place, _LAST] != NONE:
+            _drain(fleet, fleet.partitions[place, _LAST], NONE)
+            fleet.partitions[place, _LAST] = NONE
+
+
+# ---- rows of batches
+
+
+@kernel
+def _free_rows(batches: Ints, links: Ints, first: int) -> None:
+    """Link new rows to those that are free."""
+    for index in range(first, len(batches)):
+        batches[index, _NEWER], links[_FREE] = links[_FREE], index
+    links[_FREE_COUNT] += len(batches) - first
+
+
+@kernel
+def _take_sent(fleet: _Fleet) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+    count, index = 0, fleet.links[_SENT]
+    while index != NONE:
+        count, index = count + 1, fleet.batches[index, _NEWER]
+    taken = np.empty((6, count), np.int64)
+    for k in range(count):
+        index = fleet.links[_SENT]
+        batch = fleet.batches[index]
+        taken[0, k], taken[1, k], taken[2, k] = batch[_TOPIC], batch[_NUMBER], batch[_RECORDS]
+        taken[3, k], taken[4, k], taken[5, k] = batch[_BYTES], batch[_OPENED], batch[_CLOSED]
+        fleet.links[_SENT] = batch[_NEWER]
+        batch[_NEWER], fleet.links[_FREE] = fleet.links[_FREE], index
+    fleet.links[_FREE_COUNT] += count
+    return taken[0], taken[1], taken[2], taken[3], taken[4], taken[5]
