@@ -129,7 +129,7 @@ _RECORD = (
 )
 _ORDER = (
     Column("timestamp_ms", LONG, "time of sending; null: 0"),
-    Column("seq", LONG, "place in the order of the producer; equal or null: by timestamp_ms, then by what is sent"),
+    Column("seq", LONG, "place in the order of the producer; null: timestamp_ms; equal: by what is sent"),
 )
 
 RECORDS = Table(
@@ -377,6 +377,7 @@ PRODUCE_REQUESTS = Table(
         _CLUSTER,
         Column("producers", LONG, "producers"),
         Column("records", LONG, "records"),
+        Column("unsent", LONG, "records in batches that are never sent, since their partition has no leader"),
         Column("bytes", LONG, "bytes of the batches"),
         Column("batches", LONG, "batches"),
         Column("records_a_batch", DOUBLE, "mean"),

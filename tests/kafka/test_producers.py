@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
-from rebalance_sim.kafka.partitioners.producers import NONE, Producers, Settings
+from rebalance_sim.kafka.partitioners.producers import NONE, ProducerTopics, Records, Settings, send
 from tests.kafka.cases import JsonObject, golden
 from tests.kafka.examples import scaled
 from tests.naive.other_clients import other_producer_answer
@@ -31,39 +31,35 @@ def numbers(values: list[int | None]) -> Any:
     return np.array([NONE if value is None else value for value in values], np.int64)
 
 
-def answer(client: str, case: JsonObject, sent_at_once: int = 7) -> JsonObject:
+def answer(client: str, case: JsonObject) -> JsonObject:
     """As the oracle answers, with the batches in order."""
-    fleet = Producers(Settings(case["batch_size"], case["linger_ms"], case["adaptive"]))
     names, records = list(case["topics"]), case["records"]
     no_leader = {tuple(partition) for partition in case["unavailable"]}
-    topics = fleet.add_topics(
-        np.repeat(fleet.add_producers(np.array([case["seed"]])), len(names)),
+    topics = ProducerTopics(
+        np.zeros(len(names), np.int64),
         np.full(len(names), int(CLIENTS[client].unkeyed)),
         np.array([case["topics"][name] for name in names]),
         np.array([(name, n) not in no_leader for name in names for n in range(case["topics"][name])], np.int64),
     )
-    partitions, batches = [], []
-    for start in range(0, len(records), sent_at_once):
-        some = records[start : start + sent_at_once]
-        columns = [[record[name] for record in some] for name in ("partition", "key_bytes", "value_bytes", "at_ms")]
-        places = topics[[names.index(record["topic"]) for record in some]]
-        partitions += fleet.send(places, *map(numbers, columns)).tolist()
-        batches.append(fleet.take_sent())
-    fleet.finish()
-    batches.append(fleet.take_sent())
+    columns = [[record[name] for record in records] for name in ("partition", "key_bytes", "value_bytes", "at_ms")]
+    places = np.array([names.index(record["topic"]) for record in records], np.int64)
+    settings = Settings(case["batch_size"], case["linger_ms"], case["adaptive"])
+    sent = send(settings, np.array([case["seed"]]), topics, Records(places, *map(numbers, columns)))
     told = [
         {
-            "topic": names[topic],
+            "topic": record["topic"],
             "partition": partition,
             "records": count,
             "bytes": size,
             "created_ms": opened,
             "drained_ms": None if closed == NONE else closed,
         }
-        for sent in batches
-        for topic, partition, count, size, opened, closed in zip(*(column.tolist() for column in sent), strict=True)
+        for record, partition, count, size, opened, closed in zip(
+            records, *(column.tolist() for column in sent), strict=True
+        )
+        if count
     ]
-    return {"partitions": partitions, "batches": in_order(told)}
+    return {"partitions": sent.partitions.tolist(), "batches": in_order(told)}
 
 
 def in_order(batches: list[JsonObject]) -> list[JsonObject]:
@@ -85,7 +81,7 @@ def test_golden(version: str) -> None:
 @pytest.mark.parametrize("version", CLIENT_OF_AGE)
 def test_twins_of_java(version: str) -> None:
     for case in producer_cases(11, scaled(200)):
-        assert answer(CLIENT_OF_AGE[version], case, 1000) == sorted_answer(producer_answer(version, case))
+        assert answer(CLIENT_OF_AGE[version], case) == sorted_answer(producer_answer(version, case))
 
 
 @pytest.mark.parametrize("client", OTHERS)
@@ -102,34 +98,25 @@ def test_rules_of_all_clients_are_tried() -> None:
 def test_producers_do_not_disturb_each_other() -> None:
     """Two producers that take turns send what each would alone."""
     rng = random.Random(5)
-    settings, records = Settings(300, 5), 400
-    rules = np.full(2, int(CLIENTS["java-3.3"].unkeyed))
-    turns, at_ms = np.array([rng.randrange(2) for _ in range(records)]), np.arange(records) // 3
-    nothing, sizes = np.full(records, NONE), np.array([rng.randrange(100) for _ in range(records)])
+    count, partitions = 400, 8
+    turns, at_ms = np.array([rng.randrange(2) for _ in range(count)]), np.arange(count) // 3
+    nothing, sizes = np.full(count, NONE), np.array([rng.randrange(100) for _ in range(count)])
+    seeds, rule = np.array([100, 200]), int(CLIENTS["java-3.3"].unkeyed)
 
-    def partitions(whose: list[int]) -> list[list[int]]:
-        fleet, mine = Producers(settings), np.isin(turns, whose)
-        owners = fleet.add_producers(np.array([100, 200])[whose])
-        topics = fleet.add_topics(owners, rules[whose], np.full(len(whose), 8), np.ones(8 * len(whose), np.int64))
-        places = topics[np.searchsorted(whose, turns[mine])]
-        sent = fleet.send(places, nothing[mine], nothing[mine], sizes[mine], at_ms[mine])
-        return [sent[turns[mine] == one].tolist() for one in whose]
+    def sent_by(*whose: int) -> list[list[int]]:
+        mine = np.isin(turns, whose)
+        topics = ProducerTopics(
+            np.arange(len(whose)),
+            np.full(len(whose), rule),
+            np.full(len(whose), partitions),
+            np.ones(partitions * len(whose), np.int64),
+        )
+        places = np.searchsorted(whose, turns[mine])
+        records = Records(places, nothing[mine], nothing[mine], sizes[mine], at_ms[mine])
+        sent = send(Settings(300, 5), seeds[list(whose)], topics, records)
+        return [sent.partitions[places == place].tolist() for place in range(len(whose))]
 
-    assert partitions([0, 1]) == partitions([0]) + partitions([1])
-
-
-def test_rows_of_sent_batches_are_used_again() -> None:
-    fleet = Producers(Settings())
-    topics = fleet.add_topics(
-        fleet.add_producers(np.array([1])), np.zeros(1, np.int64), np.array([1]), np.ones(1, np.int64)
-    )
-    one = np.ones(1, np.int64)
-    count = 0
-    for moment in range(100):
-        fleet.send(topics, one * NONE, one * NONE, one, one * moment)
-        count += len(fleet.take_sent().topics)
-    assert count == 99
-    assert len(fleet._batches) < 10
+    assert sent_by(0, 1) == sent_by(0) + sent_by(1)
 
 
 @pytest.mark.parametrize(("client", "expected"), [("java-2.3", [1, 2, 0]), ("kafkajs", [2, 0, 1])])
@@ -151,12 +138,16 @@ def test_round_robin_begins_anywhere(client: str, expected: list[int]) -> None:
 
 def test_time_that_goes_back_is_no_time() -> None:
     """The batch of the first record lingers from 100 on, whatever the second one's timestamp says."""
-    fleet = Producers(Settings(linger_ms=5))
-    topics = fleet.add_topics(
-        fleet.add_producers(np.array([1])), np.zeros(1, np.int64), np.array([1]), np.ones(1, np.int64)
+    one, nothing = np.ones(1, np.int64), np.full(2, NONE)
+    topics = ProducerTopics(np.zeros(1, np.int64), np.zeros(1, np.int64), one, one)
+    records = Records(np.zeros(2, np.int64), nothing, nothing, nothing, np.array([100, 40]))
+    sent = send(Settings(linger_ms=5), one, topics, records)
+    assert (sent.batch_records[0], sent.opened_ms[0], sent.closed_ms[0]) == (2, 100, 105)
+
+
+def test_no_records() -> None:
+    nothing = np.empty(0, np.int64)
+    sent = send(
+        Settings(), nothing, ProducerTopics(*[nothing] * 4), Records(nothing, nothing, nothing, nothing, nothing)
     )
-    nothing = np.full(2, NONE)
-    fleet.send(np.repeat(topics, 2), nothing, nothing, nothing, np.array([100, 40]))
-    fleet.finish()
-    sent = fleet.take_sent()
-    assert (sent.records.tolist(), sent.opened_ms.tolist(), sent.closed_ms.tolist()) == ([2], [100], [105])
+    assert [len(column) for column in sent] == [0, 0, 0, 0, 0]

@@ -49,9 +49,8 @@ _STICKY, _PRODUCED, _COUNTER, _SWITCHED, _QUEUES, _QUEUES_LOOK, _QUEUES_BEFORE =
 _TOPIC_COLUMNS = 12
 _HAS_LEADER, _HAS_QUEUE, _LAST, _WAITED_LOOK, _RECORDS_WAITING = range(5)
 _PARTITION_COLUMNS = 5
-_TOPIC, _NUMBER, _RECORDS, _BYTES, _LIMIT, _BASE_MS, _OPENED, _OPENED_LOOK, _CLOSED, _OLDER, _NEWER = range(11)
-_BATCH_COLUMNS = 11
-_FREE, _FREE_COUNT, _SENT = 0, 1, 2
+_PLACE, _RECORDS, _BYTES, _LIMIT, _BASE_MS, _OPENED, _OPENED_LOOK, _CLOSED, _OLDER, _NEWER = range(10)
+_BATCH_COLUMNS = 10
 _LONG_AGO = -(2**62)
 
 
@@ -66,17 +65,43 @@ class Settings(NamedTuple):
     """partitioner.adaptive.partitioning.enable, and the same in franz-go."""
 
 
-class Batches(NamedTuple):
-    """Batches that were sent, in no order that means something."""
+class ProducerTopics(NamedTuple):
+    """The topics that producers send to, producer by producer."""
+
+    producers: Ints
+    """Indices of the producers."""
+    rules: Ints
+    """Of ``Unkeyed``."""
+    partitions: Ints
+    """How many each topic has."""
+    has_leader: Ints
+    """Which of these are available, topic after topic."""
+
+
+class Records(NamedTuple):
+    """Records in the order in which they are sent; producers may take turns."""
 
     topics: Ints
-    """Index of the producer's topic."""
+    """Indices of ``ProducerTopics``."""
     partitions: Ints
-    records: Ints
-    bytes: Ints
+    """Of records that have one by their key or explicitly, else NONE."""
+    key_bytes: Ints
+    """NONE where there is no key."""
+    value_bytes: Ints
+    """NONE where there is no value."""
+    at_ms: Ints
+
+
+class Sent(NamedTuple):
+    """What became of each record, and of the batches, each told with the record that opened it."""
+
+    partitions: Ints32
+    batch_records: Ints
+    """Records of the batch; 0, as the following, with a record that opened none."""
+    batch_bytes: Ints
     opened_ms: Ints
     closed_ms: Ints
-    """NONE where the partition has no leader: such a batch is never sent."""
+    """When it was sent; NONE where the partition has no leader: such a batch is never sent."""
 
 
 class _Fleet(NamedTuple):
@@ -88,135 +113,76 @@ class _Fleet(NamedTuple):
     partitions: Ints
     """A row a partition of a topic of a producer."""
     batches: Ints
-    links: Ints
-    """Of the rows of batches the first that is free, how many are, and the first that is sent; _NEWER leads on."""
+    """A row a record: it is for the batch that the record opens."""
 
 
-class Producers:
-    """A fleet of producers, to which topics are added as they begin to send to them.
+def send(settings: Settings, seeds: Ints, topics: ProducerTopics, records: Records) -> Sent:
+    """Let producers, each with the seed of its random numbers, send all their records.
 
-    >>> fleet = Producers(Settings(linger_ms=5))
-    >>> owners = fleet.add_producers(np.array([42]))
-    >>> topics = fleet.add_topics(owners, np.array([Unkeyed.STICKY_BY_BYTES]), np.array([3]), np.array([1, 0, 1]))
-    >>> nothing, sizes, times = np.full(3, NONE), np.array([10, 20, 30]), np.array([100, 103, 105])
-    >>> fleet.send(np.repeat(topics, 3), nothing, nothing, sizes, times).tolist()
-    [0, 0, 2]
-    >>> fleet.finish()
-    >>> sent = fleet.take_sent()
-    >>> sent.records.tolist(), sent.opened_ms.tolist(), sent.closed_ms.tolist()
-    ([1, 2], [105, 100], [110, 105])
+    >>> topics = ProducerTopics(np.array([0]), np.array([Unkeyed.STICKY_BY_BYTES]), np.array([3]), np.array([1, 0, 1]))
+    >>> nothing = np.full(3, NONE)
+    >>> records = Records(np.zeros(3, np.int64), nothing, nothing, np.array([10, 20, 30]), np.array([100, 103, 120]))
+    >>> sent = send(Settings(linger_ms=5), np.array([42]), topics, records)
+    >>> sent.partitions.tolist(), sent.batch_records.tolist(), sent.closed_ms.tolist()
+    ([0, 0, 0], [2, 0, 1], [105, 0, 125])
     """
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self._producers = _Rows(_PRODUCER_COLUMNS)
-        self._topics = _Rows(_TOPIC_COLUMNS)
-        self._partitions = _Rows(_PARTITION_COLUMNS)
-        self._batches = np.empty((0, _BATCH_COLUMNS), np.int64)
-        self._links = np.array([NONE, 0, NONE])
-
-    def add_producers(self, seeds: Ints) -> Ints:
-        """Add producers, each with the seed of its random numbers, and return their indices."""
-        rows = np.full((len(seeds), _PRODUCER_COLUMNS), NONE, np.int64)
-        rows[:, :2] = states(seeds)
-        rows[:, [_LOOK, _APPENDED]] = 0
-        rows[:, _CLOCK] = _LONG_AGO
-        return self._producers.add(rows)
-
-    def add_topics(self, owners: Ints, rules: Ints, partitions: Ints, has_leader: Ints) -> Ints:
-        """Add a topic to each of the producers, and return the topics' indices.
-
-        ``rules`` are of ``Unkeyed``. ``partitions`` says how many each topic has, ``has_leader`` of these, topic after
-        topic, which are available.
-        """
-        of_partitions = np.full((len(has_leader), _PARTITION_COLUMNS), NONE, np.int64)
-        of_partitions[:, [_HAS_QUEUE, _RECORDS_WAITING]] = 0
-        of_partitions[:, _HAS_LEADER] = has_leader
-        ends = np.cumsum(partitions)
-        leaders_before = np.concatenate([[0], np.cumsum(has_leader)])
-        rows = np.full((len(owners), _TOPIC_COLUMNS), NONE, np.int64)
-        rows[:, _OWNER], rows[:, _RULE], rows[:, _COUNT] = owners, rules, partitions
-        rows[:, _FIRST] = self._partitions.count + ends - partitions
-        rows[:, _AVAILABLE] = leaders_before[ends] - leaders_before[ends - partitions]
-        rows[:, [_PRODUCED, _QUEUES]] = 0
-        self._partitions.add(of_partitions)
-        return self._topics.add(rows)
-
-    def send(self, topics: Ints, partitions: Ints, key_bytes: Ints, value_bytes: Ints, at_ms: Ints) -> Ints32:
-        """Send records, in this order, and return the partition of each.
-
-        ``topics`` are indices; ``partitions`` are those of records that have one by their key or explicitly, else NONE.
-        ``key_bytes`` and ``value_bytes`` are lengths, NONE where there is none.
-        """
-        self._make_room(len(topics))
-        return _send(self._fleet, self.settings, topics, partitions, key_bytes, value_bytes, at_ms)
-
-    def finish(self) -> None:
-        """Let time go on until all that can be sent is sent."""
-        _finish(self._fleet, self.settings, self._producers.count, self._partitions.count)
-
-    def take_sent(self) -> Batches:
-        """Return the batches that were sent since the last call, and those that never will be."""
-        return Batches(*_take_sent(self._fleet))
-
-    def _make_room(self, batches: int) -> None:
-        if self._links[_FREE_COUNT] >= batches:
-            return
-        used = len(self._batches)
-        larger = np.empty((2 * used + batches, _BATCH_COLUMNS), np.int64)
-        larger[:used] = self._batches
-        self._batches = larger
-        _free_rows(larger, self._links, used)
-
-    @property
-    def _fleet(self) -> _Fleet:
-        return _Fleet(self._producers.array, self._topics.array, self._partitions.array, self._batches, self._links)
+    fleet = _Fleet(
+        _new_producers(seeds),
+        _new_topics(topics),
+        _new_partitions(topics.has_leader),
+        np.zeros((len(records.topics), _BATCH_COLUMNS), np.int64),
+    )
+    partitions = _send(fleet, settings, records)
+    _finish(fleet, settings)
+    batches = fleet.batches
+    return Sent(partitions, batches[:, _RECORDS], batches[:, _BYTES], batches[:, _OPENED], batches[:, _CLOSED])
 
 
-class _Rows:
-    """Rows of numbers that grow in number."""
+def _new_producers(seeds: Ints) -> Ints:
+    rows = np.full((len(seeds), _PRODUCER_COLUMNS), NONE, np.int64)
+    rows[:, :2] = states(seeds)
+    rows[:, [_LOOK, _APPENDED]] = 0
+    rows[:, _CLOCK] = _LONG_AGO
+    return rows
 
-    def __init__(self, columns: int) -> None:
-        self.array = np.empty((0, columns), np.int64)
-        self.count = 0
 
-    def add(self, rows: Ints) -> Ints:
-        """Add rows, and return their indices."""
-        first, self.count = self.count, self.count + len(rows)
-        if self.count > len(self.array):
-            larger = np.empty((max(self.count, 2 * len(self.array)), self.array.shape[1]), np.int64)
-            larger[:first] = self.array[:first]
-            self.array = larger
-        self.array[first : self.count] = rows
-        return np.arange(first, self.count)
+def _new_topics(topics: ProducerTopics) -> Ints:
+    ends = np.cumsum(topics.partitions)
+    leaders_before = np.concatenate([[0], np.cumsum(topics.has_leader)])
+    rows = np.full((len(ends), _TOPIC_COLUMNS), NONE, np.int64)
+    rows[:, _OWNER], rows[:, _RULE], rows[:, _COUNT] = topics.producers, topics.rules, topics.partitions
+    rows[:, _FIRST] = ends - topics.partitions
+    rows[:, _AVAILABLE] = leaders_before[ends] - leaders_before[ends - topics.partitions]
+    rows[:, [_PRODUCED, _QUEUES]] = 0
+    return rows
+
+
+def _new_partitions(has_leader: Ints) -> Ints:
+    rows = np.full((len(has_leader), _PARTITION_COLUMNS), NONE, np.int64)
+    rows[:, [_HAS_QUEUE, _RECORDS_WAITING]] = 0
+    rows[:, _HAS_LEADER] = has_leader
+    return rows
 
 
 # ---- what the application does
 
 
 @kernel
-def _send(
-    fleet: _Fleet,
-    settings: Settings,
-    topics: Ints,
-    partitions: Ints,
-    key_bytes: Ints,
-    value_bytes: Ints,
-    at_ms: Ints,
-) -> Ints32:
-    found = np.empty(len(topics), np.int32)
-    for i in range(len(topics)):
-        producer = fleet.topics[topics[i], _OWNER]
-        clock = fleet.producers[producer, _CLOCK]
-        if at_ms[i] > clock:
-            _advance(fleet, settings, producer, at_ms[i])
-        record = _Record(partitions[i], key_bytes[i], value_bytes[i], at_ms[i])
-        found[i] = _place(fleet, settings, topics[i], record)
+def _send(fleet: _Fleet, settings: Settings, records: Records) -> Ints32:
+    found = np.empty(len(records.topics), np.int32)
+    for i in range(len(found)):
+        topic = records.topics[i]
+        producer = fleet.topics[topic, _OWNER]
+        if records.at_ms[i] > fleet.producers[producer, _CLOCK]:
+            _advance(fleet, settings, producer, records.at_ms[i])
+        record = _Record(i, records.partitions[i], records.key_bytes[i], records.value_bytes[i], records.at_ms[i])
+        found[i] = _place(fleet, settings, topic, record)
         fleet.producers[producer, _APPENDED] = 1
     return found
 
 
 class _Record(NamedTuple):
+    row: int
     partition: int
     """NONE for one that goes where the partitioner says."""
     key_bytes: int
@@ -501,9 +467,9 @@ def _try_append(fleet: _Fleet, topic: int, number: int, record: _Record) -> int:
     batch = fleet.batches[last]
     grown = _record_bytes(batch[_RECORDS], record.at_ms - batch[_BASE_MS], record)
     if batch[_LIMIT] < batch[_BYTES] + grown:
-        _close(fleet, last)
+        _close(fleet, fleet.producers[fleet.topics[topic, _OWNER]], last)
         return 0
-    _grow(fleet, last, grown)
+    _grow(fleet, fleet.producers[fleet.topics[topic, _OWNER]], last, grown)
     return grown
 
 
@@ -512,45 +478,40 @@ def _append_new_batch(fleet: _Fleet, settings: Settings, topic: int, number: int
     """Open a batch, and return its bytes."""
     producer = fleet.producers[fleet.topics[topic, _OWNER]]
     place = fleet.topics[topic, _FIRST] + number
-    opened = fleet.links[_FREE]
-    fleet.links[_FREE] = fleet.batches[opened, _NEWER]
-    fleet.links[_FREE_COUNT] -= 1
     most = (
         _BATCH_OVERHEAD + _MAX_RECORD_OVERHEAD + 1 + _field_bytes(record.key_bytes) + _field_bytes(record.value_bytes)
     )
-    batch = fleet.batches[opened]
-    batch[_TOPIC], batch[_NUMBER], batch[_RECORDS], batch[_BYTES] = topic, number, 0, _BATCH_OVERHEAD
-    batch[_LIMIT], batch[_BASE_MS] = max(settings.batch_size, most), record.at_ms
-    batch[_OPENED], batch[_OPENED_LOOK] = producer[_CLOCK], producer[_LOOK]
+    batch = fleet.batches[record.row]
+    batch[_PLACE], batch[_BYTES], batch[_LIMIT] = place, _BATCH_OVERHEAD, max(settings.batch_size, most)
+    batch[_BASE_MS], batch[_OPENED], batch[_OPENED_LOOK] = record.at_ms, producer[_CLOCK], producer[_LOOK]
+    fleet.partitions[place, _LAST] = record.row
     if fleet.partitions[place, _HAS_LEADER]:
-        _join(fleet, producer, opened)
-    fleet.partitions[place, _LAST] = opened
+        _join(fleet, producer, record.row)
     grown = _record_bytes(0, 0, record)
-    _grow(fleet, opened, grown)
+    _grow(fleet, producer, record.row, grown)
     return _BATCH_OVERHEAD + grown
 
 
 @kernel
-def _grow(fleet: _Fleet, index: int, grown: int) -> None:
+def _grow(fleet: _Fleet, producer: Ints, index: int, grown: int) -> None:
     batch = fleet.batches[index]
     batch[_RECORDS] += 1
     batch[_BYTES] += grown
-    fleet.partitions[fleet.topics[batch[_TOPIC], _FIRST] + batch[_NUMBER], _RECORDS_WAITING] += 1
+    fleet.partitions[batch[_PLACE], _RECORDS_WAITING] += 1
     if batch[_LIMIT] <= batch[_BYTES]:
-        _close(fleet, index)
+        _close(fleet, producer, index)
 
 
 @kernel
-def _close(fleet: _Fleet, index: int) -> None:
+def _close(fleet: _Fleet, producer: Ints, index: int) -> None:
     """Take a batch from those that wait to those that the sender takes at its next look, or never."""
     batch = fleet.batches[index]
-    producer = fleet.producers[fleet.topics[batch[_TOPIC], _OWNER]]
-    partition = fleet.partitions[fleet.topics[batch[_TOPIC], _FIRST] + batch[_NUMBER]]
+    partition = fleet.partitions[batch[_PLACE]]
     partition[_LAST] = NONE
     if not partition[_HAS_LEADER]:
         _drain(fleet, index, NONE)
         return
-    _leave(fleet, index)
+    _leave(fleet, producer, index)
     batch[_NEWER], producer[_FULL] = producer[_FULL], index
     if batch[_OPENED_LOOK] < producer[_LOOK]:
         partition[_WAITED_LOOK] = producer[_LOOK]
@@ -568,10 +529,9 @@ def _join(fleet: _Fleet, producer: Ints, index: int) -> None:
 
 
 @kernel
-def _leave(fleet: _Fleet, index: int) -> None:
+def _leave(fleet: _Fleet, producer: Ints, index: int) -> None:
     """Take a batch out of the list of its producer's waiting ones."""
     older, newer = fleet.batches[index, _OLDER], fleet.batches[index, _NEWER]
-    producer = fleet.producers[fleet.topics[fleet.batches[index, _TOPIC], _OWNER]]
     if older == NONE:
         producer[_OLDEST] = newer
     else:
@@ -585,10 +545,8 @@ def _leave(fleet: _Fleet, index: int) -> None:
 @kernel
 def _drain(fleet: _Fleet, index: int, at_ms: int) -> None:
     batch = fleet.batches[index]
-    place = fleet.topics[batch[_TOPIC], _FIRST] + batch[_NUMBER]
-    fleet.partitions[place, _RECORDS_WAITING] -= batch[_RECORDS]
+    fleet.partitions[batch[_PLACE], _RECORDS_WAITING] -= batch[_RECORDS]
     batch[_CLOSED] = at_ms
-    batch[_NEWER], fleet.links[_SENT] = fleet.links[_SENT], index
 
 
 @kernel
@@ -642,52 +600,22 @@ def _look(fleet: _Fleet, settings: Settings, producer: int, now_ms: int) -> None
         _drain(fleet, index, now_ms)
     while row[_OLDEST] != NONE and fleet.batches[row[_OLDEST], _OPENED] + settings.linger_ms <= now_ms:
         index = row[_OLDEST]
-        _leave(fleet, index)
-        fleet.partitions[fleet.topics[fleet.batches[index, _TOPIC], _FIRST] + fleet.batches[index, _NUMBER], _LAST] = (
-            NONE
-        )
+        _leave(fleet, row, index)
+        fleet.partitions[fleet.batches[index, _PLACE], _LAST] = NONE
         _drain(fleet, index, now_ms)
     row[_LOOK] += 1
     row[_APPENDED] = 0
 
 
 @kernel
-def _finish(fleet: _Fleet, settings: Settings, producers: int, partitions: int) -> None:
-    for producer in range(producers):
+def _finish(fleet: _Fleet, settings: Settings) -> None:
+    """Let time go on until all that can be sent is sent."""
+    for producer in range(len(fleet.producers)):
         row = fleet.producers[producer]
         if row[_APPENDED] == 1:
             _look(fleet, settings, producer, row[_CLOCK])
         while row[_OLDEST] != NONE:
             _look(fleet, settings, producer, fleet.batches[row[_OLDEST], _OPENED] + settings.linger_ms)
-    for place in range(partitions):
+    for place in range(len(fleet.partitions)):
         if fleet.partitions[place, _LAST] != NONE:
             _drain(fleet, fleet.partitions[place, _LAST], NONE)
-            fleet.partitions[place, _LAST] = NONE
-
-
-# ---- rows of batches
-
-
-@kernel
-def _free_rows(batches: Ints, links: Ints, first: int) -> None:
-    """Link new rows to those that are free."""
-    for index in range(first, len(batches)):
-        batches[index, _NEWER], links[_FREE] = links[_FREE], index
-    links[_FREE_COUNT] += len(batches) - first
-
-
-@kernel
-def _take_sent(fleet: _Fleet) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
-    count, index = 0, fleet.links[_SENT]
-    while index != NONE:
-        count, index = count + 1, fleet.batches[index, _NEWER]
-    taken = np.empty((6, count), np.int64)
-    for k in range(count):
-        index = fleet.links[_SENT]
-        batch = fleet.batches[index]
-        taken[0, k], taken[1, k], taken[2, k] = batch[_TOPIC], batch[_NUMBER], batch[_RECORDS]
-        taken[3, k], taken[4, k], taken[5, k] = batch[_BYTES], batch[_OPENED], batch[_CLOSED]
-        fleet.links[_SENT] = batch[_NEWER]
-        batch[_NEWER], fleet.links[_FREE] = fleet.links[_FREE], index
-    fleet.links[_FREE_COUNT] += count
-    return taken[0], taken[1], taken[2], taken[3], taken[4], taken[5]
