@@ -1,13 +1,15 @@
-"""The partition of every keyed record: by Spark's own expressions where they are there, else in Python's workers."""
+"""The partition of every keyed record: by Spark's own expressions where it has them, else by Python's workers."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, StructField, StructType
+from pyspark.sql.pandas.functions import arrow_udf
 
 from rebalance_sim.engine.arrow import codes, numbers, strings
 from rebalance_sim.engine.jvm_murmur2 import murmur2
@@ -15,52 +17,22 @@ from rebalance_sim.kafka.partitioners.clients import Client, KeyHash, ToPartitio
 from rebalance_sim.kafka.partitioners.keyed import UNKEYED, key_partitions
 
 
-class KeyPartitions:
-    """From rows with ``client``, ``key`` and ``partitions``, at least one, to the same with ``partition``.
+def partition_of_key(clients: Sequence[Client]) -> Column:
+    """Return the partition as a column over the columns ``key`` and ``partitions``, at least one.
 
-    That is null where the client does not go by the key: its record counts as unkeyed.
+    It is null where the client does not go by the key: its record counts as unkeyed. Of several clients the column
+    ``client`` says whose rules count.
     """
-
-    def __init__(self, clients: Sequence[Client]) -> None:
-        self.clients = tuple(clients)
-
-    def __call__(self, rows: DataFrame) -> DataFrame:
-        """Add the column."""
-        expression = self._expression()
-        if expression is not None:
-            return rows.withColumn("partition", expression)
-        schema = StructType([*rows.schema.fields, StructField("partition", IntegerType())])
-        return rows.mapInArrow(self.add_to_batches, schema)
-
-    def add_to_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Do a worker's part."""
-        for batch in batches:
-            yield batch.append_column("partition", self._partitions(batch))
-
-    def _partitions(self, batch: pa.RecordBatch) -> pa.Array:
-        keys, partitions = batch.column("key"), numbers(batch.column("partitions")).astype(np.int32)
-        laid_out, given = strings(keys), numbers(keys.is_valid()).astype(np.bool_)
-        client_codes, names = codes(batch.column("client"))
-        found = np.full(len(keys), UNKEYED, np.int32)
-        for client in self.clients:
-            code = pc.index(names, client.name).as_py()
-            if code >= 0:
-                of_client = key_partitions(client, laid_out, given, partitions)
-                found = of_client if len(names) == 1 else np.where(client_codes == code, of_client, found)
-        return pa.array(found, mask=found == UNKEYED)
-
-    def _expression(self) -> Column | None:
-        """Return Spark's own expression of it, unless it has none for one of the clients."""
-        cases = [(client, _expression(client)) for client in self.clients]
-        known = [(client, case) for client, case in cases if case is not None]
-        if len(known) < len(cases):
-            return None
-        if len(known) == 1:
-            return known[0][1]
-        return F.coalesce(*[F.when(F.col("client") == client.name, case) for client, case in known])
+    by_spark = {client: expression for client in clients if (expression := _expression(client)) is not None}
+    by_workers = tuple(client for client in clients if client not in by_spark)
+    if len(clients) == 1:
+        return by_spark[clients[0]] if by_spark else _asked_of_workers(by_workers)
+    cases = [F.when(F.col("client") == client.name, expression) for client, expression in by_spark.items()]
+    return F.coalesce(*cases, *([_asked_of_workers(by_workers)] if by_workers else []))
 
 
 def _expression(client: Client) -> Column | None:
+    """Return the same as ``key_partitions``, if Spark can have it without Python."""
     key, partitions = F.col("key"), F.col("partitions")
     if client.hash is KeyHash.NONE:
         return F.lit(None).cast("int")
@@ -73,3 +45,35 @@ def _expression(client: Client) -> Column | None:
         h = murmur2(hashed)
         return None if h is None else h.bitwiseAND(0x7FFFFFFF) % partitions
     return None
+
+
+def _asked_of_workers(clients: tuple[Client, ...]) -> Column:
+    if len(clients) == 1:
+        ask = cast(Any, arrow_udf)(_OneClient(clients[0]).partitions, "int")
+        return cast(Column, ask("key", "partitions"))
+    ask = cast(Any, arrow_udf)(_Clients(clients).partitions, "int")
+    return cast(Column, ask("client", "key", "partitions"))
+
+
+@dataclass(frozen=True)
+class _OneClient:
+    client: Client
+
+    def partitions(self, key: pa.Array, partitions: pa.Array) -> pa.Array:
+        given = numbers(key.is_valid()).astype(np.bool_)
+        found = key_partitions(self.client, strings(key), given, numbers(partitions).astype(np.int32))
+        return pa.array(found, mask=found == UNKEYED)
+
+
+@dataclass(frozen=True)
+class _Clients:
+    clients: tuple[Client, ...]
+
+    def partitions(self, client: pa.Array, key: pa.Array, partitions: pa.Array) -> pa.Array:
+        client_codes, names = codes(client)
+        found = pa.nulls(len(key), pa.int32())
+        for one in self.clients:
+            code = pc.index(names, one.name).as_py()
+            if code >= 0:
+                found = pc.if_else(pa.array(client_codes == code), _OneClient(one).partitions(key, partitions), found)
+        return found

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.inputs import REASON, fit
-from rebalance_sim.engine.key_partitions import KeyPartitions
+from rebalance_sim.engine.key_partitions import partition_of_key
 from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client
 from rebalance_sim.tables import RECORDS
 
@@ -57,6 +57,5 @@ def fixed_partitions(clients: Sequence[Client] = tuple(CLIENTS.values())) -> Cal
 
     Where there is neither, it is null.
     """
-    by_key = KeyPartitions(clients)
-    explicit = F.coalesce("explicit_partition", "partition")
-    return lambda records: records.transform(by_key).withColumn("partition", explicit)
+    partition = F.coalesce("explicit_partition", partition_of_key(clients))
+    return lambda records: records.withColumn("partition", partition)
