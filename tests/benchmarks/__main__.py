@@ -1,4 +1,4 @@
-"""``make bench``: elections and assignors at fleet scale, as ratios, in one run.
+"""``make bench``: elections, assignors and partitioners at fleet scale, as ratios, in one run.
 
 The floor is what any grouping costs in Spark: ``groupBy`` and ``collect_list`` of the same columns into the noop sink.
 Every round measures floor and rule in turn, so that a machine that slows down slows both. Kafka's own classes run on
@@ -10,7 +10,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -28,12 +28,15 @@ from rebalance_sim.sources.synthetic import synthetic_fleet
 from rebalance_sim.tables import ASSIGNMENTS, ELECTIONS
 from rebalance_sim.versions import NEWEST, kafka_version
 from tests.benchmarks.assignors import bench_assignors
+from tests.benchmarks.partitioners import bench_job, bench_keys, bench_keys_on_connect, bench_unkeyed
+from tests.benchmarks.rounds import Actions, seconds
 from tests.oracle import OracleUnavailable, measure
 
 VERSION = kafka_version(NEWEST)
 FLEETS = Path(__file__).parents[2] / "conf" / "fleets"
 STRATEGIES = ("range", "roundrobin")
 STICKY = ("sticky", "cooperative-sticky")
+PARTS = ("floor", "growth", "giant", "kafka", "assignors", "keys", "unkeyed", "records")
 
 
 @dataclass(frozen=True)
@@ -53,16 +56,9 @@ class Bench:
             fleet.members.write.mode("overwrite").parquet(str(made / "members"))
         return self.spark.read.parquet(str(made / "topics")), self.spark.read.parquet(str(made / "members"))
 
-    def seconds(self, actions: Mapping[str, Callable[[], DataFrame]]) -> dict[str, list[float]]:
-        """Time each action in turn, several rounds after one to warm up."""
-        times: dict[str, list[float]] = {name: [] for name in actions}
-        for nth in range(self.rounds + 1):
-            for name, action in actions.items():
-                started = time.perf_counter()
-                action().write.format("noop").mode("overwrite").save()
-                if nth > 0:
-                    times[name].append(time.perf_counter() - started)
-        return times
+    def seconds(self, actions: Actions) -> dict[str, list[float]]:
+        """Time each action in turn."""
+        return seconds(actions, self.rounds)
 
 
 def floor(members: DataFrame, prediction: Prediction) -> DataFrame:
@@ -233,13 +229,19 @@ def cases(name: str, batches: list[pa.RecordBatch]) -> Iterator[dict[str, object
         yield {"rule": name, "id": str(nth), "topics": topics, "members": subscribers}
 
 
+def bench_all_keys(bench: Bench) -> None:
+    """Keys on both kinds of sessions."""
+    bench_keys(bench.spark, bench.folder, bench.rounds)
+    bench_keys_on_connect(bench.folder, bench.rounds)
+
+
 def main() -> None:
     """Run all of it."""
     parser = argparse.ArgumentParser(prog="make bench")
     parser.add_argument("--groups", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "rebalance-sim-bench")
-    parser.add_argument("--only", choices=["floor", "growth", "giant", "kafka", "assignors"])
+    parser.add_argument("--only", choices=PARTS)
     options = parser.parse_args()
     bench = Bench(session("rebalance-sim bench"), options.folder, options.rounds)
     parts: dict[str, Callable[[], None]] = {
@@ -248,6 +250,9 @@ def main() -> None:
         "giant": lambda: bench_giant(bench),
         "kafka": lambda: bench_kafka(bench, min(options.groups, 20_000)),
         "assignors": bench_assignors,
+        "keys": lambda: bench_all_keys(bench),
+        "unkeyed": lambda: bench_unkeyed(bench.spark, bench.folder, bench.rounds),
+        "records": lambda: bench_job(bench.spark, bench.folder),
     }
     for name, part in parts.items():
         if options.only in (None, name):

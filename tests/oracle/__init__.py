@@ -9,6 +9,7 @@ from tests.oracle.oracle import (
     answers,
     bench,
     build,
+    jars,
     measure,
 )
 
@@ -21,5 +22,6 @@ __all__ = [
     "answers",
     "bench",
     "build",
+    "jars",
     "measure",
 ]

@@ -134,20 +134,21 @@ def _module(version: str) -> Path:
     return _HERE / f"kafka-{version}"
 
 
-def _jars(version: str) -> list[str]:
+def jars(version: str) -> list[str]:
+    """Kafka's jars of a version, and what they need, once the oracle is built."""
     listed = _module(version) / "target" / "classpath.txt"
     return listed.read_text().strip().split(":") if listed.exists() else []
 
 
 def _classpath(version: str) -> str:
-    return ":".join([str(_module(version) / "target" / "classes"), *_jars(version)])
+    return ":".join([str(_module(version) / "target" / "classes"), *jars(version)])
 
 
 def _is_built_from(fingerprint: str) -> bool:
     if not _STAMP.exists() or _STAMP.read_text() != fingerprint:
         return False
     # The jars lie in Maven's own repository, which may have been emptied since.
-    return all(_jars(v) and all(Path(jar).exists() for jar in _jars(v)) for v in _MODULES)
+    return all(jars(v) and all(Path(jar).exists() for jar in jars(v)) for v in _MODULES)
 
 
 def _fingerprint() -> str:
