@@ -48,7 +48,7 @@ def _partitions(
     for i in range(len(given)):
         empty = keys.offsets[i] == keys.offsets[i + 1]
         if (given[i] and (hashes_empty or not empty)) or (hashes_null and not given[i]):
-            found[i] = _partition(to_partition, _hash(which, keys, i), partitions[i])
+            found[i] = _partition(to_partition, _hash(which, keys, i), int(partitions[i]))
     return found
 
 
