@@ -8,18 +8,21 @@ from collections.abc import Sequence
 
 from pyspark.errors import PySparkException
 
-from rebalance_sim.commands import assign, elect, fleet
+from rebalance_sim.commands import assign, elect, fleet, partition
 from rebalance_sim.commands.custom_assignors import WHERE_MODULES_ARE
 from rebalance_sim.engine.session import session
 from rebalance_sim.errors import UserError
 
 USER_ERROR = 2
 """Exit code where an option or an input is at fault."""
-_JOBS = {"fleet": fleet, "elect": elect, "assign": assign}
+_JOBS = {"fleet": fleet, "elect": elect, "assign": assign, "partition": partition}
 
 
 def _parser() -> ArgumentParser:
-    parser = ArgumentParser(prog="rebalance-sim", description="Predict what Kafka will do with a fleet of groups.")
+    parser = ArgumentParser(
+        prog="rebalance-sim",
+        description="Predict what Kafka will do with a fleet of groups, and where producers send records.",
+    )
     jobs = parser.add_subparsers(dest="job", required=True, metavar="JOB")
     for name, module in _JOBS.items():
         told = (module.__doc__ or "").partition(": ")[2].strip()

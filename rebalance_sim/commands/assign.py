@@ -49,8 +49,7 @@ ALL = "all"
 
 def add_options(parser: ArgumentParser) -> None:
     """Options of the job."""
-    parser.add_argument("--topics", required=True, metavar="PATH", help="topics table")
-    add_input_options(parser)
+    add_input_options(parser, TOPICS, MEMBERS)
     parser.add_argument(
         "--strategy",
         default=ELECTED,

@@ -22,7 +22,7 @@ from rebalance_sim.versions import kafka_version
 
 def add_options(parser: ArgumentParser) -> None:
     """Options of the job."""
-    add_input_options(parser)
+    add_input_options(parser, MEMBERS)
     add_election_options(parser)
     add_output_options(parser)
 

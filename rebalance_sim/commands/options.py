@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from rebalance_sim.engine.prediction import OFFSETS_PARTITIONS
 from rebalance_sim.engine.runs import Run
 from rebalance_sim.errors import UserError
-from rebalance_sim.tables import OUTPUTS
+from rebalance_sim.tables import OUTPUTS, Table
 from rebalance_sim.versions import NEWEST
 
 
@@ -27,21 +27,24 @@ def add_output_options(parser: ArgumentParser) -> None:
     )
 
 
-def add_input_options(parser: ArgumentParser) -> None:
-    """Options of the jobs that read tables."""
-    parser.add_argument("--members", required=True, metavar="PATH", help="members table")
+def add_input_options(parser: ArgumentParser, *tables: Table) -> None:
+    """Options of the jobs that read these tables."""
+    for table in tables:
+        parser.add_argument(f"--{table.name}", required=True, metavar="PATH", help=f"{table.name} table")
     parser.add_argument("--format", default="parquet", metavar="FORMAT", help="of the inputs: parquet, json, csv, ...")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of random draws: producers make some, elections and assignors none"
+    )
+
+
+def add_election_options(parser: ArgumentParser) -> None:
+    """Options of the jobs that elect."""
     parser.add_argument(
         "--kafka-version",
         default=NEWEST,
         metavar="VERSION",
         help=f"whose rules to follow (default: {NEWEST})",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of random draws; elections and assignors make none")
-
-
-def add_election_options(parser: ArgumentParser) -> None:
-    """Options of the jobs that elect."""
     parser.add_argument(
         "--offsets-partitions",
         type=int,

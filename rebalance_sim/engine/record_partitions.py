@@ -42,6 +42,12 @@ def _reasons() -> list[Column]:
     ]
 
 
+def clients_of(records: DataFrame) -> tuple[Client, ...]:
+    """Return the clients that a fitted records table names; this reads it, but no other column."""
+    named = {row["client"] for row in records.select("client").distinct().collect()}
+    return tuple(client for name, client in CLIENTS.items() if name in named)
+
+
 def sent_by(clients: Sequence[Client]) -> Callable[[DataFrame], DataFrame]:
     """From usable records to the same as each of the clients would send them; without clients, as they are."""
     if not clients:

@@ -4,7 +4,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from rebalance_sim.tables import MEMBERS, TOPICS, Table
+from rebalance_sim.tables import MEMBERS, RECORDS, TOPICS, Table
 
 
 def table(spark: SparkSession, of: Table, rows: list[dict[str, Any]]) -> DataFrame:
@@ -27,6 +27,16 @@ def member(member_id: str, protocols: list[str], subscription: list[str], **more
 def members(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
     """Make a members table; members join in the order given."""
     return table(spark, MEMBERS, [{"join_order": i} | row for i, row in enumerate(rows)])
+
+
+def record(key: bytes | None, topic: str = "t", **more: Any) -> dict[str, Any]:
+    """Make a row of the records table, with a value of 10 bytes unless told otherwise."""
+    return {"topic": topic, "key": key, "value_bytes": 10} | more
+
+
+def records(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
+    """Make a records table."""
+    return table(spark, RECORDS, list(rows))
 
 
 def contents(rows: DataFrame) -> list[str]:

@@ -1,0 +1,88 @@
+"""``partition``: to which partition every record goes, and what each partition gets."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+
+from rebalance_sim.commands.options import add_input_options, add_output_options, begin_run, items
+from rebalance_sim.commands.partition_summary import summarise_loads
+from rebalance_sim.commands.rejects import count_rows, write_rejects
+from rebalance_sim.commands.summary import print_summary, summarise_run
+from rebalance_sim.engine.inputs import fit_topics, read, rejected, union, usable
+from rebalance_sim.engine.partition_load import partition_load
+from rebalance_sim.engine.record_partitions import clients_of, fit_records, fixed_partitions, sent_by
+from rebalance_sim.engine.runs import earlier_assumptions
+from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client, client_named
+from rebalance_sim.tables import (
+    DEFAULT_CLIENT,
+    PARTITION_LOAD,
+    RECORD_PARTITIONS,
+    RECORDS,
+    TOPICS,
+)
+
+EXACT = "exact"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Options of the job."""
+    add_input_options(parser, TOPICS, RECORDS)
+    parser.add_argument(
+        "--client",
+        default="",
+        metavar="NAME,...",
+        help="client libraries whose rules to follow, each for all records (default: each record's own, in its column "
+        f"`client`, and {DEFAULT_CLIENT} without); some of: {', '.join(CLIENTS)}",
+    )
+    parser.add_argument(
+        "--heaviest-keys",
+        choices=["sketch", EXACT],
+        default="sketch",
+        help="find the heaviest keys of a partition among those of its heaviest 32 of 4,096 buckets, or among all "
+        "(default: sketch)",
+    )
+    add_output_options(parser)
+
+
+def named_clients(option: str, asked: str) -> tuple[Client, ...]:
+    """Read an option that names clients; none for an empty one.
+
+    >>> [client.name for client in named_clients("--client", "sarama, java-3.3,sarama")]
+    ['sarama', 'java-3.3']
+    """
+    return tuple(client_named(option, name) for name in items(asked)) if asked else ()
+
+
+def run(spark: SparkSession, options: Namespace) -> None:
+    """Read topics and records, find the partitions, write them, the load of the partitions, and rejects."""
+    asked = named_clients("--client", options.client)
+    given_topics = read(spark, TOPICS, options.topics, options.format)
+    given_records = read(spark, RECORDS, options.records, options.format)
+    fitted_topics = fit_topics(given_topics)
+    topics = usable(fitted_topics)
+    records = fit_records(given_records, topics)
+    run = begin_run(spark, "partition", options)
+
+    run.tell(f"writing {RECORD_PARTITIONS.name}")
+    clients = asked or clients_of(records)
+    written = run.write(RECORD_PARTITIONS.name, _placed(usable(records).transform(sent_by(asked)), clients))
+    run.tell(f"writing {PARTITION_LOAD.name}")
+    exact = options.heaviest_keys == EXACT
+    loads = run.write(PARTITION_LOAD.name, written.transform(partition_load(topics, exact)))
+
+    used, given = run.counts["out"][RECORD_PARTITIONS.name] // max(len(asked), 1), given_records.count()
+    bad_records = rejected(records, RECORDS)
+    # Another look at all the records is for those that are left over.
+    bad_records = bad_records if used < given else bad_records.limit(0)
+    bad = write_rejects(run, union([rejected(fitted_topics, TOPICS), bad_records]), options.on_bad_input)
+    count_rows(run, TOPICS.name, given_topics.count(), topics.count(), bad[TOPICS.name])
+    count_rows(run, RECORDS.name, given, used, bad[RECORDS.name])
+    run.assumptions = earlier_assumptions(spark, options.topics)
+    run.finish()
+    print_summary(summarise_loads(loads) + summarise_run(run))
+
+
+def _placed(records: DataFrame, clients: Sequence[Client]) -> DataFrame:
+    """Find the partitions of usable records: those that have neither a partition nor a key that counts get none."""
+    return records.transform(fixed_partitions(clients)).select(*RECORD_PARTITIONS.names)
