@@ -1,6 +1,6 @@
 """The vocabulary: every table of the program, with a line for each column."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql.types import (
@@ -78,6 +78,9 @@ TOPICS = Table(
         Column("racks", ArrayType(STRINGS), "racks of the replicas, a list for each partition"),
     ),
 )
+
+TOPICS_AFTER = replace(TOPICS, name="topics_after", meaning="a topic as it will be")
+"""What may be asked of a job: a topics table in which no topic is without partitions."""
 
 MEMBERS = Table(
     "members",
@@ -352,6 +355,37 @@ PARTITION_LOAD = Table(
     ),
 )
 
+PARTITION_LOAD_AFTER = replace(
+    PARTITION_LOAD,
+    name="partition_load_after",
+    meaning="what a partition would get if topics had other numbers of partitions; records that no key or application "
+    "places are left out",
+)
+
+PARTITION_GROWTH = Table(
+    "partition_growth",
+    "what would move if a topic had another number of partitions",
+    (
+        _CLIENT,
+        _CLUSTER,
+        Column("topic", STRING, "name"),
+        Column("partitions", INT, "number of partitions"),
+        Column("partitions_after", INT, "number of partitions that it would have"),
+        Column("keys", LONG, "different keys by which the client places records"),
+        Column("keys_moved", LONG, "of these, keys that would go to another partition"),
+        Column("keys_moved_share", DOUBLE, "share of the keys, 0 to 1; null without any"),
+        Column("records", LONG, "records that go by their key; a client that hashes null may place those without, too"),
+        Column("records_moved", LONG, "of these, records that would go to another partition"),
+        Column("records_moved_share", DOUBLE, "share of the records; null without any"),
+        Column("bytes", LONG, "bytes of these records' keys and values"),
+        Column("bytes_moved", LONG, "bytes of the records that would go to another partition"),
+        Column("bytes_moved_share", DOUBLE, "share of the bytes; null without any"),
+        Column("records_gone", LONG, "records that ask for a partition that would not be there"),
+        Column("imbalance", DOUBLE, "the largest of its partitions, of records that a key or the application places"),
+        Column("imbalance_after", DOUBLE, "the same afterwards"),
+    ),
+)
+
 BATCHES = Table(
     "batches",
     "a batch that a producer sends",
@@ -414,6 +448,8 @@ OUTPUTS = {
         CHANGES,
         RECORD_PARTITIONS,
         PARTITION_LOAD,
+        PARTITION_LOAD_AFTER,
+        PARTITION_GROWTH,
         BATCHES,
         PRODUCE_REQUESTS,
         REJECTS,

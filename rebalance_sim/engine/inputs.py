@@ -11,7 +11,7 @@ from pyspark.sql.types import ArrayType, DataType, DecimalType, FractionalType, 
 from rebalance_sim.engine.topic_ids import UUID_PATTERN
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
-from rebalance_sim.tables import MAX_PARTITIONS, MEMBERS, RECORDS, REJECTS, TOPICS, Table
+from rebalance_sim.tables import MAX_PARTITIONS, MEMBERS, RECORDS, REJECTS, TOPICS, TOPICS_AFTER, Table
 from rebalance_sim.tables import Column as TableColumn
 
 LIST_SEPARATOR = ";"
@@ -79,9 +79,9 @@ def rejected(fitted: DataFrame, table: Table) -> DataFrame:
     )
 
 
-def fit_topics(rows: DataFrame) -> DataFrame:
+def fit_topics(rows: DataFrame, table: Table = TOPICS) -> DataFrame:
     """Fit a topics table; a topic given more than once is used once, the first by content."""
-    fitted = fit(rows, TOPICS)
+    fitted = fit(rows, table)
     same = Window.partitionBy("cluster", "topic", F.col(REASON).isNull()).orderBy("_row")
     again = F.concat(F.lit("topic '"), F.col("topic"), F.lit("' is given more than once; one row is used"))
     return (
@@ -171,6 +171,11 @@ def _topic_reasons(values: dict[str, Column]) -> list[Column]:
     ]
 
 
+def _topic_after_reasons(values: dict[str, Column]) -> list[Column]:
+    none = F.when(values["partitions"] == 0, F.lit(f"partitions is 0; allowed: 1 to {MAX_PARTITIONS}"))
+    return [*_topic_reasons(values), none]
+
+
 def _member_reasons(values: dict[str, Column]) -> list[Column]:
     return [F.when(values["protocol_type"] == "", F.lit("protocol_type is empty"))]
 
@@ -182,7 +187,12 @@ def _record_reasons(values: dict[str, Column]) -> list[Column]:
     return [F.when(~client.isin(*CLIENTS), unknown), F.when(value_bytes < 0, negative)]
 
 
-_CHECKS = {TOPICS.name: _topic_reasons, MEMBERS.name: _member_reasons, RECORDS.name: _record_reasons}
+_CHECKS = {
+    TOPICS.name: _topic_reasons,
+    TOPICS_AFTER.name: _topic_after_reasons,
+    MEMBERS.name: _member_reasons,
+    RECORDS.name: _record_reasons,
+}
 
 
 def union(tables: list[DataFrame]) -> DataFrame:

@@ -17,23 +17,24 @@ from rebalance_sim.kafka.partitioners.clients import Client, KeyHash, ToPartitio
 from rebalance_sim.kafka.partitioners.keyed import UNKEYED, key_partitions
 
 
-def partition_of_key(clients: Sequence[Client]) -> Column:
-    """Return the partition as a column over the columns ``key`` and ``partitions``, at least one.
+def partition_of_key(clients: Sequence[Client], partitions: str = "partitions") -> Column:
+    """Return the partition as a column over ``key`` and a column of how many partitions there are, at least one.
 
     It is null where the client does not go by the key: its record counts as unkeyed. Of several clients the column
     ``client`` says whose rules count.
     """
-    by_spark = {client: expression for client in clients if (expression := _expression(client)) is not None}
+    expressions = {client: _expression(client, F.col(partitions)) for client in clients}
+    by_spark = {client: expression for client, expression in expressions.items() if expression is not None}
     by_workers = tuple(client for client in clients if client not in by_spark)
     if len(clients) == 1:
-        return by_spark[clients[0]] if by_spark else _asked_of_workers(by_workers)
+        return by_spark[clients[0]] if by_spark else _asked_of_workers(by_workers, partitions)
     cases = [F.when(F.col("client") == client.name, expression) for client, expression in by_spark.items()]
-    return F.coalesce(*cases, *([_asked_of_workers(by_workers)] if by_workers else []))
+    return F.coalesce(*cases, *([_asked_of_workers(by_workers, partitions)] if by_workers else []))
 
 
-def _expression(client: Client) -> Column | None:
+def _expression(client: Client, partitions: Column) -> Column | None:
     """Return the same as ``key_partitions``, if Spark can have it without Python."""
-    key, partitions = F.col("key"), F.col("partitions")
+    key = F.col("key")
     if client.hash is KeyHash.NONE:
         return F.lit(None).cast("int")
     hashed = F.coalesce(key, F.lit(b"")) if client.hashes_null else key
@@ -47,12 +48,12 @@ def _expression(client: Client) -> Column | None:
     return None
 
 
-def _asked_of_workers(clients: tuple[Client, ...]) -> Column:
+def _asked_of_workers(clients: tuple[Client, ...], partitions: str) -> Column:
     if len(clients) == 1:
         ask = cast(Any, arrow_udf)(_OneClient(clients[0]).partitions, "int")
-        return cast(Column, ask("key", "partitions"))
+        return cast(Column, ask("key", partitions))
     ask = cast(Any, arrow_udf)(_Clients(clients).partitions, "int")
-    return cast(Column, ask("client", "key", "partitions"))
+    return cast(Column, ask("client", "key", partitions))
 
 
 @dataclass(frozen=True)

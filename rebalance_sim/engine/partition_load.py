@@ -39,7 +39,7 @@ def partition_load(topics: DataFrame, exact: bool = False) -> Callable[[DataFram
             *_PARTITION, "key", F.lit(1).cast("long").alias("records"), record_bytes().alias("bytes")
         )
         if exact:
-            return records.transform(_by("key")).transform(load_of_keys(topics))
+            return records.transform(load_of_keys(topics))
         bucket = F.pmod(F.xxhash64("key"), F.lit(_BUCKETS)).cast("int")
         bucketed = records.withColumn(_BUCKET, F.when(F.col("key").isNotNull(), bucket))
         by_bucket = bucketed.transform(_by(_BUCKET))
@@ -54,8 +54,13 @@ def partition_load(topics: DataFrame, exact: bool = False) -> Callable[[DataFram
 
 
 def load_of_keys(topics: DataFrame) -> Callable[[DataFrame], DataFrame]:
-    """From rows of ``client, cluster, topic, partition, key, records, bytes``, one a key, to the load of partitions."""
-    return lambda keys: _loads(keys, keys, topics)
+    """From rows of ``client, cluster, topic, partition, key, records, bytes`` to the load of every partition."""
+
+    def transform(keys: DataFrame) -> DataFrame:
+        by_key = keys.transform(_by("key"))
+        return _loads(by_key, by_key, topics)
+
+    return transform
 
 
 def partition_shares(topics: DataFrame) -> Callable[[DataFrame], DataFrame]:
