@@ -386,6 +386,72 @@ PARTITION_GROWTH = Table(
     ),
 )
 
+_AGREEMENT_EXAMPLES = ArrayType(
+    StructType(
+        [
+            StructField("key", BINARY),
+            StructField("records", LONG),
+            StructField("partition", INT),
+            StructField("other_partition", INT),
+        ]
+    )
+)
+
+CLIENT_AGREEMENT = Table(
+    "client_agreement",
+    "how far two clients would place the keys of a topic alike",
+    (
+        _CLUSTER,
+        Column("topic", STRING, "name"),
+        Column("client", STRING, "client library"),
+        Column("other_client", STRING, "another"),
+        Column("keys", LONG, "different keys of records that ask for no partition"),
+        Column("keys_agreed", LONG, "of these, keys that both would send to one and the same partition"),
+        Column("keys_agreed_share", DOUBLE, "share of the keys, 0 to 1"),
+        Column("records", LONG, "records with these keys"),
+        Column("records_agreed", LONG, "records with a key that both would send to one partition"),
+        Column("records_agreed_share", DOUBLE, "share of the records"),
+        Column(
+            "examples",
+            _AGREEMENT_EXAMPLES,
+            "keys that part, the heaviest first, and where each would send them; null: anywhere",
+        ),
+    ),
+)
+
+_PARTED_KEYS = ArrayType(
+    StructType(
+        [
+            StructField("key", BINARY),
+            StructField("records", LONG),
+            StructField(
+                "partitions", ArrayType(StructType([StructField("client", STRING), StructField("partition", INT)]))
+            ),
+        ]
+    )
+)
+
+TOPICS_AT_RISK = Table(
+    "topics_at_risk",
+    "a topic whose producers, of more than one client, would place some of its keys differently",
+    (
+        _CLUSTER,
+        Column("topic", STRING, "name"),
+        Column("clients", STRINGS, "clients whose producers send keys to it, sorted"),
+        Column("keys", LONG, "different keys of records that ask for no partition"),
+        Column("keys_parting", LONG, "of these, keys that the clients would not all send to one and the same partition"),
+        Column("keys_shared", LONG, "keys that producers of more than one client send"),
+        Column("keys_parted", LONG, "of these, keys that are now in more than one partition, or anywhere"),
+        Column("records_parted", LONG, "records with these keys"),
+        Column(
+            "examples",
+            _PARTED_KEYS,
+            "keys that part, first those that are parted, then the heaviest; and where each of the clients would send "
+            "them; null: anywhere",
+        ),
+    ),
+)
+
 BATCHES = Table(
     "batches",
     "a batch that a producer sends",
@@ -450,6 +516,8 @@ OUTPUTS = {
         PARTITION_LOAD,
         PARTITION_LOAD_AFTER,
         PARTITION_GROWTH,
+        CLIENT_AGREEMENT,
+        TOPICS_AT_RISK,
         BATCHES,
         PRODUCE_REQUESTS,
         REJECTS,
