@@ -452,6 +452,29 @@ TOPICS_AT_RISK = Table(
     ),
 )
 
+KEY_FINDINGS = Table(
+    "key_findings",
+    "something odd about the keys that a client's producers send to a topic",
+    (
+        _CLIENT,
+        _CLUSTER,
+        Column("topic", STRING, "name"),
+        Column(
+            "finding",
+            STRING,
+            "`empty_keys`; `null_keys_hashed`: records without key, all in one partition; `keys_ignored`; "
+            "`dominant_key`: one with more than half of the records of a partition that has more than an even share; "
+            "`idle_partitions`: no key goes there",
+        ),
+        Column("records", LONG, "records that it is about; with `dominant_key` those with the key in the partition"),
+        Column("share", DOUBLE, "share of the topic's records, 0 to 1; with `dominant_key` of the partition's"),
+        Column("partitions", INT, "partitions that it is about; with `dominant_key` that have such a key"),
+        Column("partition", INT, "partition that they go to; of several, that of the key with the most records"),
+        Column("key", BINARY, "key that it is about"),
+        Column("told", STRING, "the finding in words"),
+    ),
+)
+
 BATCHES = Table(
     "batches",
     "a batch that a producer sends",
@@ -518,6 +541,7 @@ OUTPUTS = {
         PARTITION_GROWTH,
         CLIENT_AGREEMENT,
         TOPICS_AT_RISK,
+        KEY_FINDINGS,
         BATCHES,
         PRODUCE_REQUESTS,
         REJECTS,
