@@ -439,7 +439,7 @@ TOPICS_AT_RISK = Table(
         Column("topic", STRING, "name"),
         Column("clients", STRINGS, "clients whose producers send keys to it, sorted"),
         Column("keys", LONG, "different keys of records that ask for no partition"),
-        Column("keys_parting", LONG, "of these, keys that the clients would not all send to one and the same partition"),
+        Column("keys_parting", LONG, "of these, keys that they would not all send to one and the same partition"),
         Column("keys_shared", LONG, "keys that producers of more than one client send"),
         Column("keys_parted", LONG, "of these, keys that are now in more than one partition, or anywhere"),
         Column("records_parted", LONG, "records with these keys"),

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -51,27 +52,79 @@ def test_partition(spark: SparkSession, sent: list[str], tmp_path: Path, capsys:
         ("java-3.3", "u", 275646681 % 4): 2,  # One by its empty key, one as it asks.
         ("java-3.3", "u", None): 1,
     }
+    (risk,) = spark.read.parquet(f"{out}/topics_at_risk").collect()
+    assert (risk["topic"], risk["clients"], risk["records_parted"]) == ("t", ["java-3.3", "librdkafka"], 4)
     told = capsys.readouterr().out
     assert "TT0124: 3 of 3 records" in told
+    assert "  t: 1 records have an empty key: librdkafka takes it for none\n" in told
+    assert "TT0124: java-3.3 10, librdkafka 9" in told
     assert "rows used: 2 of 3 topics, 8 of 10 records; rejected: 3" in told
     reasons = {row["reason"] for row in spark.read.parquet(f"{out}/rejects").where("table = 'records'").collect()}
     assert reasons == {"explicit_partition is 4; allowed: 0 to 3", "topic 'bad' is not in the topics table"}
 
 
-def test_several_clients_send_each_record(spark: SparkSession, sent: list[str], tmp_path: Path) -> None:
-    """A record counts once, however many clients would send it."""
+def test_several_clients_send_each_record(sent: list[str], tmp_path: Path) -> None:
+    """A record counts once, however many clients would send it; and all topics may grow to one number."""
     out = tmp_path / "out"
-    asked = ["--client", "java-2.4,sarama", "--heaviest-keys", "exact"]
+    asked = ["--client", "java-2.4,sarama", "--heaviest-keys", "exact", "--partitions-after", "30"]
     assert main(["partition", *sent, *asked, "--output-format", "json", "--out", str(out)]) == 0
-    assert run_record(out)["rows"]["used"]["records"] == 8
-    assert run_record(out)["rows"]["out"]["record_partitions"] == 16
-    written = [json.loads(line) for file in (out / "record_partitions").glob("*.json") for line in file.open()]
-    assert Counter(row["client"] for row in written) == {"java-2.4": 8, "sarama": 8}
+    rows = run_record(out)["rows"]
+    assert (rows["used"]["records"], rows["out"]["record_partitions"]) == (8, 16)
+    assert rows["in"].keys() == {"topics", "records"}
+
+    def written(name: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for file in (out / name).glob("*.json") for line in file.open()]
+
+    assert Counter(row["client"] for row in written("record_partitions")) == {"java-2.4": 8, "sarama": 8}
+    assert {row["partitions_after"] for row in written("partition_growth")} == {30}
+
+
+def test_what_ifs(spark: SparkSession, sent: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A topic that the other table does not name, or whose row cannot be used, keeps its number."""
+    out, after = tmp_path / "out", tmp_path / "after"
+    table(spark, TOPICS, [{"topic": "t", "partitions": 16}, {"topic": "u", "partitions": 0}]).write.parquet(str(after))
+    asked = ["--partitions-after", str(after), "--compare", "java-3.3,librdkafka,kafka-python"]
+    assert main(["partition", *sent, *asked, "--client", "sarama,java-3.3", "--out", str(out)]) == 0
+    rows = run_record(out)["rows"]
+    assert rows["in"] == {"topics": 3, "topics_after": 2, "records": 10}
+    assert rows["used"] == {"topics": 2, "topics_after": 1, "records": 8}
+    assert (
+        {path.name for path in out.iterdir() if path.is_dir()}
+        == rows["out"].keys()
+        == {
+            "record_partitions",
+            "partition_load",
+            "partition_load_after",
+            "partition_growth",
+            "client_agreement",
+            "key_findings",
+            "rejects",
+        }
+    )
+    growth = {(row["client"], row["topic"]): row for row in spark.read.parquet(f"{out}/partition_growth").collect()}
+    assert {which: (row["partitions"], row["partitions_after"], row["keys"]) for which, row in growth.items()} == {
+        (client, topic): (n, after, keys)
+        for client in ("sarama", "java-3.3")
+        for topic, n, after, keys in (("t", 15, 16, 2), ("u", 4, 4, 1))
+    }
+    # A record counts once, though two clients would send it.
+    agreement = spark.read.parquet(f"{out}/client_agreement").where("topic = 't' AND other_client = 'librdkafka'")
+    (pair,) = agreement.collect()
+    assert (pair["keys"], pair["keys_agreed"], pair["records"], pair["examples"][0][0]) == (2, 0, 5, b"TT0124")
+    told = capsys.readouterr().out
+    assert "15 to 16" in told
+    assert "TT0124: 10, 9" in told
+    assert "partitions is …; allowed: … to …" in told
 
 
 PARTITION_MISTAKES = [
     (["--client", "jvaa-3.3"], "--client: 'jvaa-3.3' is not known (did you mean 'java-3.3'?); allowed: java-2.3, "),
     (["--client", "java-3.3,"], "--client: '' is not known; allowed: java-2.3, "),
+    (["--compare", "java-3.3"], "--compare: 'java-3.3' is one client; allowed: two and more"),
+    (["--compare", "java-3.3,rdkafka"], "--compare: 'rdkafka' is not known (did you mean 'librdkafka'?); allowed: "),
+    (["--partitions-after", "0"], "--partitions-after: 0 is not allowed; allowed: 1 to 1000000"),
+    (["--partitions-after", "-3"], "--partitions-after: -3 is not allowed; allowed: 1 to 1000000"),
+    (["--partitions-after", "typo"], "topics_after: cannot read 'typo' as parquet: "),
     (["--records", "typo.json"], "records: cannot read 'typo.json' as parquet: "),
     (["--on-bad-input", "fail"], "records: explicit_partition is 4; allowed: 0 to 3: {"),
 ]

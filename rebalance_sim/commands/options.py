@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from rebalance_sim.engine.prediction import OFFSETS_PARTITIONS
 from rebalance_sim.engine.runs import Run
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.partitioners.clients import Client, client_named
 from rebalance_sim.tables import OUTPUTS, Table
 from rebalance_sim.versions import NEWEST
 
@@ -63,6 +64,15 @@ def items(listed: str) -> list[str]:
     return list(dict.fromkeys(item.strip() for item in listed.split(",")))
 
 
+def named_clients(option: str, asked: str) -> tuple[Client, ...]:
+    """Read an option that names clients; none for an empty one. Raises UserError for a client that is not known.
+
+    >>> [client.name for client in named_clients("--client", "sarama, java-3.3,sarama")]
+    ['sarama', 'java-3.3']
+    """
+    return tuple(client_named(option, name) for name in items(asked)) if asked else ()
+
+
 def begin_run(spark: SparkSession, job: str, options: Namespace, replaced: Iterable[str] = OUTPUTS) -> Run:
     """Start a run with what was asked for on record, and take away the tables of an earlier one in its folder."""
     asked: dict[str, Any] = {name: value for name, value in vars(options).items() if name != "job"}
@@ -75,3 +85,9 @@ def check_at_least(option: str, value: int, least: int) -> None:
     """Raise UserError for a number that is too small."""
     if value < least:
         raise UserError(f"{option}: {value} is not allowed; allowed: {least} and more")
+
+
+def check_between(option: str, value: int, least: int, most: int) -> None:
+    """Raise UserError for a number that is too small or too large."""
+    if not least <= value <= most:
+        raise UserError(f"{option}: {value} is not allowed; allowed: {least} to {most}")

@@ -5,21 +5,25 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
-from rebalance_sim.commands.options import add_input_options, add_output_options, begin_run, items
-from rebalance_sim.commands.partition_summary import summarise_loads
+from rebalance_sim.commands.options import add_input_options, add_output_options, begin_run, named_clients
+from rebalance_sim.commands.partition_summary import summarise_partitions
+from rebalance_sim.commands.partition_what_ifs import WhatIfs, add_what_if_options
 from rebalance_sim.commands.rejects import count_rows, write_rejects
 from rebalance_sim.commands.summary import print_summary, summarise_run
 from rebalance_sim.engine.inputs import fit_topics, read, rejected, union, usable
+from rebalance_sim.engine.key_findings import key_findings
 from rebalance_sim.engine.partition_load import partition_load
 from rebalance_sim.engine.record_partitions import clients_of, fit_records, fixed_partitions, sent_by
 from rebalance_sim.engine.runs import earlier_assumptions
-from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client, client_named
+from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client
 from rebalance_sim.tables import (
     DEFAULT_CLIENT,
+    KEY_FINDINGS,
     PARTITION_LOAD,
     RECORD_PARTITIONS,
     RECORDS,
     TOPICS,
+    TOPICS_AFTER,
 )
 
 EXACT = "exact"
@@ -42,21 +46,14 @@ def add_options(parser: ArgumentParser) -> None:
         help="find the heaviest keys of a partition among those of its heaviest 32 of 4,096 buckets, or among all "
         "(default: sketch)",
     )
+    add_what_if_options(parser)
     add_output_options(parser)
 
 
-def named_clients(option: str, asked: str) -> tuple[Client, ...]:
-    """Read an option that names clients; none for an empty one.
-
-    >>> [client.name for client in named_clients("--client", "sarama, java-3.3,sarama")]
-    ['sarama', 'java-3.3']
-    """
-    return tuple(client_named(option, name) for name in items(asked)) if asked else ()
-
-
 def run(spark: SparkSession, options: Namespace) -> None:
-    """Read topics and records, find the partitions, write them, the load of the partitions, and rejects."""
+    """Read topics and records, find the partitions; write them, what follows from them, and rejects."""
     asked = named_clients("--client", options.client)
+    what_ifs = WhatIfs.read(spark, options)
     given_topics = read(spark, TOPICS, options.topics, options.format)
     given_records = read(spark, RECORDS, options.records, options.format)
     fitted_topics = fit_topics(given_topics)
@@ -66,21 +63,27 @@ def run(spark: SparkSession, options: Namespace) -> None:
 
     run.tell(f"writing {RECORD_PARTITIONS.name}")
     clients = asked or clients_of(records)
-    written = run.write(RECORD_PARTITIONS.name, _placed(usable(records).transform(sent_by(asked)), clients))
+    placed = _placed(usable(records).transform(sent_by(asked)), clients)
+    record_partitions = run.write(RECORD_PARTITIONS.name, placed)
     run.tell(f"writing {PARTITION_LOAD.name}")
-    exact = options.heaviest_keys == EXACT
-    loads = run.write(PARTITION_LOAD.name, written.transform(partition_load(topics, exact)))
+    loads = partition_load(topics, exact=options.heaviest_keys == EXACT)
+    tables = {PARTITION_LOAD.name: run.write(PARTITION_LOAD.name, record_partitions.transform(loads))}
+    findings = record_partitions.transform(key_findings(tables[PARTITION_LOAD.name]))
+    tables[KEY_FINDINGS.name] = run.write(KEY_FINDINGS.name, findings)
+    tables |= what_ifs.write(run, record_partitions, topics, clients, own=not asked)
 
     used, given = run.counts["out"][RECORD_PARTITIONS.name] // max(len(asked), 1), given_records.count()
     bad_records = rejected(records, RECORDS)
-    # Another look at all the records is for those that are left over.
+    # Only where rows are left over is there another look at all of them.
     bad_records = bad_records if used < given else bad_records.limit(0)
-    bad = write_rejects(run, union([rejected(fitted_topics, TOPICS), bad_records]), options.on_bad_input)
+    rejects = union([rejected(fitted_topics, TOPICS), what_ifs.rejects, bad_records])
+    bad = write_rejects(run, rejects, options.on_bad_input)
     count_rows(run, TOPICS.name, given_topics.count(), topics.count(), bad[TOPICS.name])
+    what_ifs.count(run, bad[TOPICS_AFTER.name])
     count_rows(run, RECORDS.name, given, used, bad[RECORDS.name])
     run.assumptions = earlier_assumptions(spark, options.topics)
     run.finish()
-    print_summary(summarise_loads(loads) + summarise_run(run))
+    print_summary(summarise_partitions(tables) + summarise_run(run))
 
 
 def _placed(records: DataFrame, clients: Sequence[Client]) -> DataFrame:
