@@ -69,6 +69,8 @@ class KafkaVersion:
     """Assignors that it has: those of its consumers, and of its coordinator."""
     cooperative: bool = True
     """Members may keep what they own while they rebalance, and tell the leader of it (KIP-429, since 2.4)."""
+    linger_ms: int = 0
+    """linger.ms of a producer that is not told another (KIP-1030: 5 since 4.0)."""
     uniform_keeps_extra_partitions: bool = False
     """server-uniform leaves one partition more to members that own it already (since 4.0.1)."""
 
@@ -123,6 +125,7 @@ _LINES = (
         sticky=StickyRules.SINCE_2_4,
         consumer_writer=ConsumerWriter.SORTED,
         assignors=(*_CLIENT_SIDE, *SERVER_SIDE),
+        linger_ms=5,
     ),
     KafkaVersion(
         "4",
@@ -133,6 +136,7 @@ _LINES = (
         sticky=StickyRules.SINCE_2_4,
         consumer_writer=ConsumerWriter.SORTED,
         assignors=(*_CLIENT_SIDE, *SERVER_SIDE),
+        linger_ms=5,
         uniform_keeps_extra_partitions=True,
     ),
 )

@@ -45,13 +45,16 @@ def test_partition(spark: SparkSession, sent: list[str], tmp_path: Path, capsys:
     assert {path.name for path in out.iterdir() if path.is_dir()} == rows["out"].keys()
     placed = spark.read.parquet(f"{out}/record_partitions")
     assert placed.columns == RECORD_PARTITIONS.names
-    assert Counter((row["client"], row["topic"], row["partition"]) for row in placed.collect()) == {
+    fixed = placed.where("key != X'' OR explicit_partition IS NOT NULL OR client = 'java-3.3' AND key IS NOT NULL")
+    assert Counter((row["client"], row["topic"], row["partition"]) for row in fixed.collect()) == {
         ("java-3.3", "t", 10): 3,
         ("librdkafka", "t", 9): 1,
-        ("librdkafka", "t", None): 1,
         ("java-3.3", "u", 275646681 % 4): 2,  # One by its empty key, one as it asks.
-        ("java-3.3", "u", None): 1,
     }
+    assert placed.where("partition IS NULL").isEmpty()
+    (requests,) = spark.read.parquet(f"{out}/produce_requests").where("client = 'java-3.3'").collect()
+    assert (requests["records"], requests["producers"], requests["waited_ms"]) == (6, 1, 5.0)
+    assert spark.read.parquet(f"{out}/batches").agg({"records": "sum"}).collect() == [(8,)]
     (risk,) = spark.read.parquet(f"{out}/topics_at_risk").collect()
     assert (risk["topic"], risk["clients"], risk["records_parted"]) == ("t", ["java-3.3", "librdkafka"], 4)
     told = capsys.readouterr().out
@@ -96,6 +99,8 @@ def test_what_ifs(spark: SparkSession, sent: list[str], tmp_path: Path, capsys: 
             "partition_load",
             "partition_load_after",
             "partition_growth",
+            "batches",
+            "produce_requests",
             "client_agreement",
             "key_findings",
             "rejects",
@@ -139,3 +144,25 @@ def test_mistakes_of_partition(
     assert len(lines) == 1
     assert told in lines[0]
     assert not (tmp_path / "out" / "_run.json").exists()
+
+
+def test_batches_of_keyed_records(spark: SparkSession, tmp_path: Path) -> None:
+    """They are told where they are asked for: no record's place depends on them."""
+    topics(spark, t=4).write.parquet(f"{tmp_path}/topics")
+    records(spark, *[record(b"k", timestamp_ms=n) for n in range(4)]).write.parquet(f"{tmp_path}/records")
+    command = ["partition", "--topics", f"{tmp_path}/topics", "--records", f"{tmp_path}/records"]
+    assert main([*command, "--out", f"{tmp_path}/without"]) == 0
+    assert "batches" not in run_record(tmp_path / "without")["rows"]["out"]
+    for version, expected in (("3.9", [1, 1, 1, 1]), ("4.3", [4])):
+        out = tmp_path / version
+        assert main([*command, "--batches", "--kafka-version", version, "--out", str(out)]) == 0
+        batches = spark.read.parquet(f"{out}/batches").collect()
+        assert sorted(row["records"] for row in batches) == expected
+
+
+@pytest.mark.parametrize(("option", "value"), [("--linger-ms", "-1"), ("--batch-size", "2000000000")])
+def test_what_producers_are_not_configured_with(
+    sent: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, value: str
+) -> None:
+    assert main(["partition", *sent, option, value, "--out", f"{tmp_path}/out"]) == 2
+    assert f"{option}: {value} is not allowed; allowed: 0 to 1073741824" in capsys.readouterr().err

@@ -1,21 +1,21 @@
 """``partition``: to which partition every record goes, and what each partition gets."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from rebalance_sim.commands.options import add_input_options, add_output_options, begin_run, named_clients
 from rebalance_sim.commands.partition_summary import summarise_partitions
 from rebalance_sim.commands.partition_what_ifs import WhatIfs, add_what_if_options
+from rebalance_sim.commands.producers import add_producer_options, producer_settings, write_record_partitions
 from rebalance_sim.commands.rejects import count_rows, write_rejects
 from rebalance_sim.commands.summary import print_summary, summarise_run
 from rebalance_sim.engine.inputs import fit_topics, read, rejected, union, usable
 from rebalance_sim.engine.key_findings import key_findings
 from rebalance_sim.engine.partition_load import partition_load
-from rebalance_sim.engine.record_partitions import clients_of, fit_records, fixed_partitions, sent_by
+from rebalance_sim.engine.record_partitions import clients_of, fit_records, sent_by
 from rebalance_sim.engine.runs import earlier_assumptions
-from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client
+from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.tables import (
     DEFAULT_CLIENT,
     KEY_FINDINGS,
@@ -46,6 +46,7 @@ def add_options(parser: ArgumentParser) -> None:
         help="find the heaviest keys of a partition among those of its heaviest 32 of 4,096 buckets, or among all "
         "(default: sketch)",
     )
+    add_producer_options(parser)
     add_what_if_options(parser)
     add_output_options(parser)
 
@@ -53,6 +54,7 @@ def add_options(parser: ArgumentParser) -> None:
 def run(spark: SparkSession, options: Namespace) -> None:
     """Read topics and records, find the partitions; write them, what follows from them, and rejects."""
     asked = named_clients("--client", options.client)
+    producer_settings(options)
     what_ifs = WhatIfs.read(spark, options)
     given_topics = read(spark, TOPICS, options.topics, options.format)
     given_records = read(spark, RECORDS, options.records, options.format)
@@ -61,13 +63,12 @@ def run(spark: SparkSession, options: Namespace) -> None:
     records = fit_records(given_records, topics)
     run = begin_run(spark, "partition", options)
 
-    run.tell(f"writing {RECORD_PARTITIONS.name}")
     clients = asked or clients_of(records)
-    placed = _placed(usable(records).transform(sent_by(asked)), clients)
-    record_partitions = run.write(RECORD_PARTITIONS.name, placed)
+    tables = write_record_partitions(run, usable(records).transform(sent_by(asked)), topics, clients, options)
+    record_partitions = tables[RECORD_PARTITIONS.name]
     run.tell(f"writing {PARTITION_LOAD.name}")
     loads = partition_load(topics, exact=options.heaviest_keys == EXACT)
-    tables = {PARTITION_LOAD.name: run.write(PARTITION_LOAD.name, record_partitions.transform(loads))}
+    tables[PARTITION_LOAD.name] = run.write(PARTITION_LOAD.name, record_partitions.transform(loads))
     findings = record_partitions.transform(key_findings(tables[PARTITION_LOAD.name]))
     tables[KEY_FINDINGS.name] = run.write(KEY_FINDINGS.name, findings)
     tables |= what_ifs.write(run, record_partitions, topics, clients, own=not asked)
@@ -81,11 +82,6 @@ def run(spark: SparkSession, options: Namespace) -> None:
     count_rows(run, TOPICS.name, given_topics.count(), topics.count(), bad[TOPICS.name])
     what_ifs.count(run, bad[TOPICS_AFTER.name])
     count_rows(run, RECORDS.name, given, used, bad[RECORDS.name])
-    run.assumptions = earlier_assumptions(spark, options.topics)
+    run.assumptions += earlier_assumptions(spark, options.topics)
     run.finish()
     print_summary(summarise_partitions(tables) + summarise_run(run))
-
-
-def _placed(records: DataFrame, clients: Sequence[Client]) -> DataFrame:
-    """Find the partitions of usable records: those that have neither a partition nor a key that counts get none."""
-    return records.transform(fixed_partitions(clients)).select(*RECORD_PARTITIONS.names)

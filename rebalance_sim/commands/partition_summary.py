@@ -6,7 +6,14 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.commands.summary import columns, one_line
-from rebalance_sim.tables import CLIENT_AGREEMENT, KEY_FINDINGS, PARTITION_GROWTH, PARTITION_LOAD, TOPICS_AT_RISK
+from rebalance_sim.tables import (
+    CLIENT_AGREEMENT,
+    KEY_FINDINGS,
+    PARTITION_GROWTH,
+    PARTITION_LOAD,
+    PRODUCE_REQUESTS,
+    TOPICS_AT_RISK,
+)
 
 SHOWN_ROWS = 25
 """Rows of a table that are shown, those first where most is to be seen."""
@@ -190,7 +197,35 @@ def _under(title: str, lines: Sequence[str], *head: str) -> list[str]:
     return ["", f"{title}{more}", *head, *lines[:SHOWN_ROWS]]
 
 
+def _requests(requests: DataFrame) -> list[str]:
+    rows = _first(requests, F.desc("batches"), "cluster", "client")
+    cells = [
+        (
+            row["client"],
+            *(f"{row[name]:,}" for name in ("producers", "records", "batches")),
+            *(f"{row[name]:,.1f}" for name in ("records_a_batch", "bytes_a_batch")),
+            "-" if row["waited_ms"] is None else f"{row['waited_ms']:,.1f}",
+            f"{row['requests_least']:,} to {row['requests_most']:,}",
+            f"{row['unsent']:,}",
+        )
+        for row in rows
+    ]
+    header = (
+        "client",
+        "producers",
+        "records",
+        "batches",
+        "records each",
+        "bytes each",
+        "ms until sent",
+        "requests",
+        "records never sent",
+    )
+    return _table("batches of the producers", header, cells)
+
+
 _TOLD: dict[str, Callable[[DataFrame], list[str]]] = {
+    PRODUCE_REQUESTS.name: _requests,
     KEY_FINDINGS.name: _findings,
     TOPICS_AT_RISK.name: _at_risk,
     PARTITION_GROWTH.name: _growth,

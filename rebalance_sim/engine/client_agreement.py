@@ -6,7 +6,7 @@ from itertools import combinations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.key_partitions import KeyPartitions
+from rebalance_sim.engine.key_partitions import partition_of_key
 from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client
 from rebalance_sim.tables import CLIENT_AGREEMENT, TOPICS_AT_RISK
 
@@ -24,9 +24,7 @@ def client_agreement(topics: DataFrame, clients: Sequence[Client]) -> Callable[[
 
     def transform(keys: DataFrame) -> DataFrame:
         placed = keys.transform(_keys_by_topic).join(F.broadcast(_sizes(topics)), [*_TOPIC])
-        for i, client in enumerate(clients):
-            of_client = KeyPartitions([client], partition=_column(i))
-            placed = placed.withColumn("client", F.lit(client.name)).transform(of_client)
+        placed = placed.withColumns({_column(i): partition_of_key([client]) for i, client in enumerate(clients)})
         in_pairs = placed.select(*_TOPIC, "key", "records", F.inline(_pairs(clients)))
         agreed = F.equal_null("partition", "other_partition") & F.col("partition").isNotNull()
         pairs = in_pairs.withColumn("agreed", agreed)
@@ -74,7 +72,7 @@ def topics_at_risk(
             .agg(F.sum("records").alias("records"), F.collect_list("client").alias("written_by"))
             .join(F.broadcast(_sizes(topics)), [*_TOPIC])
             .withColumn("client", F.explode("clients"))
-            .transform(KeyPartitions(clients))
+            .withColumn("partition", partition_of_key(clients))
             .groupBy(*_TOPIC, "clients", "key", "records")
             .agg(
                 F.array_sort(F.collect_list(F.struct("client", "partition"))).alias("partitions"),

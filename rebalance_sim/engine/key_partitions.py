@@ -27,7 +27,7 @@ def partition_of_key(clients: Sequence[Client], partitions: str = "partitions") 
     by_spark = {client: expression for client, expression in expressions.items() if expression is not None}
     by_workers = tuple(client for client in clients if client not in by_spark)
     if len(clients) == 1:
-        return by_spark[clients[0]] if by_spark else _asked_of_workers(by_workers, partitions)
+        return by_spark[clients[0]] if by_spark else _asked_of_worker(clients[0], partitions)
     cases = [F.when(F.col("client") == client.name, expression) for client, expression in by_spark.items()]
     return F.coalesce(*cases, *([_asked_of_workers(by_workers, partitions)] if by_workers else []))
 
@@ -48,10 +48,12 @@ def _expression(client: Client, partitions: Column) -> Column | None:
     return None
 
 
+def _asked_of_worker(client: Client, partitions: str) -> Column:
+    ask = cast(Any, arrow_udf)(_OneClient(client).partitions, "int")
+    return cast(Column, ask("key", partitions))
+
+
 def _asked_of_workers(clients: tuple[Client, ...], partitions: str) -> Column:
-    if len(clients) == 1:
-        ask = cast(Any, arrow_udf)(_OneClient(clients[0]).partitions, "int")
-        return cast(Column, ask("key", partitions))
     ask = cast(Any, arrow_udf)(_Clients(clients).partitions, "int")
     return cast(Column, ask("client", "key", partitions))
 

@@ -1,13 +1,14 @@
 """Records by topic: which can be sent, and the partition of those that have one given or a key."""
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.inputs import REASON, fit
 from rebalance_sim.engine.key_partitions import partition_of_key
-from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client
+from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client, KeyHash
 from rebalance_sim.tables import RECORDS
 
 PRODUCER = "default"
@@ -65,3 +66,14 @@ def fixed_partitions(clients: Sequence[Client] = tuple(CLIENTS.values())) -> Cal
     """
     partition = F.coalesce("explicit_partition", partition_of_key(clients))
     return lambda records: records.withColumn("partition", partition)
+
+
+def without_partition_or_key(clients: Sequence[Client]) -> Column:
+    """Tell which records may have to go where one of the clients spreads them, without looking at a key."""
+    key = F.col("key")
+    spread = [F.lit(any(client.hash is KeyHash.NONE for client in clients))]
+    if not all(client.hashes_null for client in clients):
+        spread.append(key.isNull())
+    if not all(client.hashes_empty for client in clients):
+        spread.append(key == F.lit(b""))
+    return F.col("explicit_partition").isNull() & reduce(Column.__or__, spread)

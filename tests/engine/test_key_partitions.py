@@ -64,10 +64,11 @@ def test_every_client_alone(spark: SparkSession) -> None:
     assert by_client(rows(spark, keys)) == expected(keys)
 
 
-def test_clients_together(spark: SparkSession) -> None:
+@pytest.mark.parametrize("names", [list(CLIENTS), ["librdkafka", "kafka-go", "sarama"]])
+def test_clients_together(spark: SparkSession, names: list[str]) -> None:
     """An explicit partition comes first, whatever the client."""
     keys = random_keys()[:50]
-    clients = list(CLIENTS.values())
+    clients = [CLIENTS[name] for name in names]
     explicit = F.when(F.col("number") == 7, F.lit(5))
     asked = rows(spark, keys).withColumn("explicit_partition", explicit).transform(sent_by(clients))
     told = asked.transform(fixed_partitions(clients)).collect()

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.inputs import rejected, usable
-from rebalance_sim.engine.key_partitions import KeyPartitions
+from rebalance_sim.engine.key_partitions import partition_of_key
 from rebalance_sim.engine.record_partitions import clients_of, fit_records, fixed_partitions, sent_by
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.tables import RECORDS
@@ -42,11 +42,11 @@ def test_the_partition_of_a_key(spark: SparkSession, clients: list[str]) -> None
 
 def test_where_spark_has_an_expression(spark: SparkSession) -> None:
     """Keys of the clients that most records come from need not travel to Python."""
-    rows = spark.sql("SELECT 'java-3.3' client, X'00' key, 7 partitions")
+    rows = spark.createDataFrame([("java-3.3", bytearray(1), 7)], "client string, key binary, partitions int")
 
     def travels(*names: str) -> bool:
-        planned = rows.transform(KeyPartitions([CLIENTS[name] for name in names]))
-        return "MapInArrow" in planned._jdf.queryExecution().executedPlan().toString()
+        planned = rows.select(partition_of_key([CLIENTS[name] for name in names]))
+        return "ArrowEvalPython" in planned._jdf.queryExecution().executedPlan().toString()
 
     assert not travels(*IN_THE_JVM)
     assert travels("java-3.3", "sarama")

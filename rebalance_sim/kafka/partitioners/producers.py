@@ -23,8 +23,6 @@ NONE = -1
 """Stands for no partition, no key, no value, no batch and no time."""
 BATCH_SIZE = 16_384
 """Java's default of batch.size, in bytes."""
-LINGER_MS = 0
-"""Java's default of linger.ms, up to 3.9; since 4.0 it is 5 (KIP-1030)."""
 STICKY_LINGER_MS = 10
 """librdkafka's default of sticky.partitioning.linger.ms, and Pulsar's of the time to stay with a partition."""
 FRANZ_GO_BYTES = 64 << 10
@@ -59,7 +57,7 @@ class Settings(NamedTuple):
 
     batch_size: int = BATCH_SIZE
     """batch.size, in bytes."""
-    linger_ms: int = LINGER_MS
+    linger_ms: int = 0
     """linger.ms."""
     adaptive: bool = True
     """partitioner.adaptive.partitioning.enable, and the same in franz-go."""
