@@ -1,10 +1,11 @@
-"""Predicts what Apache Kafka will do with a whole fleet of consumer groups.
+"""Predicts what Apache Kafka will do with a whole fleet of consumer groups, and where producers send records.
 
 In a shell or a notebook:
 
->>> from rebalance_sim import assign, elect
+>>> from rebalance_sim import assign, elect, partition
 >>> elections = members.transform(elect())
 >>> assignments = members.transform(assign("range", topics))
+>>> record_partitions = records.transform(partition(topics))
 
 A user's own assignor is a class derived from ``ConsumerPartitionAssignor``.
 """
@@ -14,6 +15,16 @@ from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.consumer_protocol import Subscription, TopicPartition
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
+from rebalance_sim.record_transformations import (
+    client_agreement,
+    key_findings,
+    partition,
+    partition_growth,
+    partition_load,
+    partition_load_after,
+    rejected_records,
+    topics_at_risk,
+)
 from rebalance_sim.transformations import (
     assign,
     balance,
@@ -36,14 +47,22 @@ __all__ = [
     "assign",
     "balance",
     "changes",
+    "client_agreement",
     "compare",
     "cooperative_rebalances",
     "decode_subscriptions",
     "distributions",
     "elect",
+    "key_findings",
     "last_rebalance",
     "optimum",
+    "partition",
+    "partition_growth",
+    "partition_load",
+    "partition_load_after",
     "partitions_long",
+    "rejected_records",
     "rejects",
     "strategies_long",
+    "topics_at_risk",
 ]

@@ -29,6 +29,10 @@ def test_examples(name: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatc
             "('group', 'c2', array('roundrobin', 'range'), array('orders')) "
             "AS members(group_id, member_id, protocols, subscription)"
         ),
+        "records": spark.sql(
+            "SELECT 'orders' topic, 10 value_bytes, * FROM VALUES ('TT0124', 'java-3.3'), ('TT0124', 'java-3.3'), "
+            "('TT0124', 'librdkafka'), ('A5', 'librdkafka') AS records(key, client)"
+        ),
     }
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     for test in examples(importlib.import_module(name)):
