@@ -37,7 +37,7 @@ def _unusual_keys(record_partitions: DataFrame) -> DataFrame:
     )
     client = F.col("client")
     ignoring = _is_one_that(lambda client: client.hash is KeyHash.NONE)
-    hashing_empty = ~ignoring & _is_one_that(lambda client: client.hashes_empty)
+    hashing_empty = _is_one_that(_hashes_empty)
     hashing_null = _is_one_that(lambda client: client.hashes_null)
     to_empty = F.when(hashing_empty, F.col("to_if_empty"))
     spread = F.concat(_number("empty"), F.lit(" records have an empty key: "), client, F.lit(" takes it for none"))
@@ -106,8 +106,10 @@ def _idle_partitions(loads: DataFrame) -> Callable[[DataFrame], DataFrame]:
         .agg(F.count_if(F.col("records") == 0).alias("partitions"), F.count("*").alias("of"))
         .where("partitions > 0")
     )
+    looking = _is_one_that(lambda client: client.hash is not KeyHash.NONE)
+    hashed = looking & ((F.octet_length("key") > 0) | _is_one_that(_hashes_empty))
     return lambda record_partitions: (
-        record_partitions.where("key IS NOT NULL AND explicit_partition IS NULL")
+        record_partitions.where(hashed & F.col("key").isNotNull() & F.col("explicit_partition").isNull())
         .select(*_TOPIC, "key")
         .join(F.broadcast(idle), [*_TOPIC])
         .groupBy(*_TOPIC, "partitions", "of")
@@ -126,6 +128,10 @@ def _idle_partitions(loads: DataFrame) -> Callable[[DataFrame], DataFrame]:
             ).alias("told"),
         )
     )
+
+
+def _hashes_empty(client: Client) -> bool:
+    return client.hashes_empty and client.hash is not KeyHash.NONE
 
 
 def _is_one_that(does: Callable[[Client], bool]) -> Column:

@@ -1,5 +1,6 @@
 """What is odd about keys."""
 
+import zlib
 from collections import Counter
 
 import pytest
@@ -15,7 +16,7 @@ from rebalance_sim.tables import KEY_FINDINGS
 from tests.engine.rows import contents, record, records, topics
 from tests.naive.key_hashes import PARTITIONERS
 
-SIZES = {"fine": 2, "empty": 3, "null": 3, "ignored": 3, "dominant": 4, "few": 12, "explicit": 2}
+SIZES = {"fine": 2, "empty": 3, "null": 3, "ignored": 3, "dominant": 4, "few": 12, "two": 2, "explicit": 2}
 
 
 def java(key: bytes, partitions: int) -> int:
@@ -39,6 +40,7 @@ def given(spark: SparkSession) -> DataFrame:
     rows += [record(key, "dominant") for partition in range(4) for key in keys_in(partition, 4, 3)]
     rows += [record(keys_in(1, 4, 1)[0], "dominant")] * 9 + [record(keys_in(2, 4, 1)[0], "dominant")] * 6
     rows += [record(f"k{i % 5}".encode(), "few") for i in range(10)]
+    rows += [record(key, "two", client="librdkafka") for key in (b"", b"k")]
     rows += [record(b"", "explicit", explicit_partition=0), record(b"k", "explicit", explicit_partition=0)]
     return records(spark, *rows)
 
@@ -78,6 +80,9 @@ def test_findings_by_hand(found: DataFrame) -> None:
         ("ignored", "kafka-go", "keys_ignored"): "kafka-go does not look at keys: 3 records have one",
         ("dominant", "java-3.3", "dominant_key"): "one key has 10 of the 12 records in partition 1; so in 2 partitions",
         ("few", "java-3.3", "dominant_key"): f"one key has 2 of the 2 records in partition {with_one}",
+        ("two", "librdkafka", "empty_keys"): "1 records have an empty key: librdkafka takes it for none",
+        ("two", "librdkafka", "dominant_key"): f"one key has 1 of the 1 records in partition {zlib.crc32(b'k') % 2}",
+        ("two", "librdkafka", "idle_partitions"): "1 different keys leave 1 of 2 partitions without a record",
         ("few", "java-3.3", "idle_partitions"): f"5 different keys leave {idle} of 12 partitions without a record",
     }
     empty = rows["empty", "java-3.3", "empty_keys"]
