@@ -14,7 +14,7 @@ from rebalance_sim.tables import INPUTS, OUTPUTS, Table
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-TABLES_PAGE, OWN_ASSIGNOR_PAGE, COMPARE_PAGE = DOCS / "tables.md", DOCS / "own-assignor.md", DOCS / "compare.md"
+TABLES_PAGE, OWN_ASSIGNOR_PAGE = DOCS / "tables.md", DOCS / "own-assignor.md"
 REBALANCE_SIM = "PYTHONPATH=docs/examples .venv/bin/rebalance-sim "
 
 
@@ -65,18 +65,21 @@ def blocks(text: str, language: str = "") -> list[str]:
     return [block for named, block in fenced if named == language]
 
 
-def test_the_page_of_comparisons(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("page", "commands", "examples"), [("compare.md", 2, 6), ("partitions.md", 2, 7)])
+def test_the_pages_of_output(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], page: str, commands: int, examples: int
+) -> None:
     """A block is a command, or a part of what the last command printed; then come examples for the shell."""
-    text = COMPARE_PAGE.read_text().replace("docs/", f"{ROOT}/docs/").replace(" out/", f" {tmp_path}/out/")
-    printed, commands = "", 0
+    here = (DOCS / page).read_text().replace("docs/", f"{ROOT}/docs/")
+    text, printed, run = here.replace(" out/", f" {tmp_path}/out/"), "", 0
     for block in blocks(text):
         if block.startswith("$ .venv/bin/rebalance-sim "):
             arguments = shlex.split(block.replace("\\\n", " "))[2:]
             assert main(arguments) == 0
-            printed, commands = capsys.readouterr().out, commands + 1
+            printed, run = capsys.readouterr().out, run + 1
         else:
             assert block in printed
-    assert commands == 2
-    examples = "".join(blocks(text, "python")).replace('"out/', f'"{tmp_path}/out/')
-    shell = doctest.DocTestParser().get_doctest(examples, {"spark": spark}, COMPARE_PAGE.name, None, None)
-    assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(shell) == (0, 6)
+    assert run == commands
+    session = "".join(blocks(text, "python")).replace('"out/', f'"{tmp_path}/out/')
+    shell = doctest.DocTestParser().get_doctest(session, {"spark": spark}, page, None, None)
+    assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(shell) == (0, examples)
