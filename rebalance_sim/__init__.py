@@ -11,9 +11,12 @@ A user's own assignor is a class derived from ``ConsumerPartitionAssignor``.
 """
 
 from rebalance_sim.engine.comparison import changes, distributions, strategies_long
+from rebalance_sim.engine.produce_requests import produce_requests
+from rebalance_sim.engine.producers import batches
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.consumer_protocol import Subscription, TopicPartition
+from rebalance_sim.kafka.partitioners.producers import Settings as ProducerSettings
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.record_transformations import (
     client_agreement,
@@ -23,6 +26,7 @@ from rebalance_sim.record_transformations import (
     partition_load,
     partition_load_after,
     rejected_records,
+    sent_records,
     topics_at_risk,
 )
 from rebalance_sim.transformations import (
@@ -40,12 +44,14 @@ from rebalance_sim.transformations import (
 
 __all__ = [
     "ConsumerPartitionAssignor",
+    "ProducerSettings",
     "RebalanceProtocol",
     "Subscription",
     "TopicPartition",
     "UserError",
     "assign",
     "balance",
+    "batches",
     "changes",
     "client_agreement",
     "compare",
@@ -61,8 +67,10 @@ __all__ = [
     "partition_load",
     "partition_load_after",
     "partitions_long",
+    "produce_requests",
     "rejected_records",
     "rejects",
+    "sent_records",
     "strategies_long",
     "topics_at_risk",
 ]

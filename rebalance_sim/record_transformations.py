@@ -13,15 +13,23 @@ from rebalance_sim.engine import key_findings as findings
 from rebalance_sim.engine import partition_growth as growth
 from rebalance_sim.engine import partition_load as load
 from rebalance_sim.engine.inputs import fit_topics, rejected, usable
+from rebalance_sim.engine.producers import send_records
 from rebalance_sim.engine.record_keys import record_keys
 from rebalance_sim.engine.record_partitions import clients_of, fit_records, fixed_partitions, sent_by
 from rebalance_sim.kafka.partitioners.clients import Client, client_named
+from rebalance_sim.kafka.partitioners.producers import Settings
 from rebalance_sim.tables import DEFAULT_CLIENT, RECORD_PARTITIONS, RECORDS, TOPICS_AFTER
 from rebalance_sim.transformations import Transformation
+from rebalance_sim.versions import NEWEST, kafka_version
+
+DEFAULT_SETTINGS = Settings(linger_ms=kafka_version(NEWEST).linger_ms)
+"""As Java's producer has them where nothing is configured."""
 
 
 def partition(topics: DataFrame, clients: Sequence[str] = ()) -> Transformation:
-    """From records to record_partitions: where each record goes.
+    """From records to record_partitions: where each record goes that asks for a partition or has a key.
+
+    The others' partition is null: see ``sent_records``.
 
     Without ``clients`` each record goes by the rules of its own client, in the column ``client``. With more than one,
     each record is there once for each.
@@ -40,15 +48,32 @@ def partition(topics: DataFrame, clients: Sequence[str] = ()) -> Transformation:
     +--------+-------------------+---------+
     <BLANKLINE>
     """
-    asked, known = _named(clients), usable(fit_topics(topics))
+    known, asked = usable(fit_topics(topics)), _named(clients)
+    return lambda records: records.transform(_placed(known, asked)).select(*RECORD_PARTITIONS.names)
 
-    def transform(records: DataFrame) -> DataFrame:
-        fitted = fit_records(records, known)
-        sending = asked or (clients_of(fitted) if "client" in records.columns else _named([DEFAULT_CLIENT]))
-        placed = usable(fitted).transform(sent_by(asked)).transform(fixed_partitions(sending))
-        return placed.select(*RECORD_PARTITIONS.names)
 
-    return transform
+def sent_records(
+    topics: DataFrame, clients: Sequence[str] = (), settings: Settings = DEFAULT_SETTINGS, seed: int = 0
+) -> Transformation:
+    """From records to record_partitions with ``batch``: where all records go, those without a key as well.
+
+    Each producer sends its own, in its own order: by ``seq``, or else by ``timestamp_ms``. What it draws comes from the
+    seed and its name. ``batch`` has records, bytes, opened_ms and closed_ms of the batch that a record opens, and is
+    null with the others: see ``batches``. Clients and errors are those of ``partition``.
+
+    >>> from rebalance_sim import ProducerSettings, batches, produce_requests
+    >>> sent = records.transform(sent_records(topics, ["java-2.4"], ProducerSettings(linger_ms=5)))
+    >>> sent.transform(batches).transform(produce_requests).select("records", "batches", "records_a_batch").show()
+    +-------+-------+---------------+
+    |records|batches|records_a_batch|
+    +-------+-------+---------------+
+    |      4|      2|            2.0|
+    +-------+-------+---------------+
+    <BLANKLINE>
+    """
+    known, asked = usable(fit_topics(topics)), _named(clients)
+    send = send_records(known, settings, seed)
+    return lambda records: records.transform(_placed(known, asked)).transform(send)
 
 
 def rejected_records(topics: DataFrame) -> Transformation:
@@ -165,6 +190,17 @@ def key_findings(topics: DataFrame) -> Transformation:
     """
     loads = partition_load(topics)
     return lambda placed: placed.transform(findings.key_findings(placed.transform(loads)))
+
+
+def _placed(topics: DataFrame, asked: tuple[Client, ...]) -> Transformation:
+    """From records to those that can be sent to usable topics, with ``partition`` where it is fixed."""
+
+    def transform(records: DataFrame) -> DataFrame:
+        fitted = fit_records(records, topics)
+        sending = asked or (clients_of(fitted) if "client" in records.columns else _named([DEFAULT_CLIENT]))
+        return usable(fitted).transform(sent_by(asked)).transform(fixed_partitions(sending))
+
+    return transform
 
 
 def _named(clients: Sequence[str]) -> tuple[Client, ...]:
