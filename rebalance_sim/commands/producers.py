@@ -62,7 +62,7 @@ def write_record_partitions(
         return {RECORD_PARTITIONS.name: run.write(RECORD_PARTITIONS.name, placed.select(*RECORD_PARTITIONS.names))}
     run.tell("sending records, producer by producer")
     run.assumptions.append(_ONE_BROKER_EACH)
-    sent = run.stage(placed.transform(send_records(topics, settings, options.seed)))
+    sent = run.stage(placed.transform(send_records(topics, settings, options.seed, clients)))
     run.tell(f"writing {RECORD_PARTITIONS.name} and {BATCHES.name}")
     record_partitions = run.write(RECORD_PARTITIONS.name, sent.drop("batch"))
     opened = run.write(BATCHES.name, sent.transform(batches))

@@ -1,9 +1,10 @@
 """Runs producers over their records, in Spark's workers: where each record goes, and the batches that are sent."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+import mmh3
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,14 +15,13 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from rebalance_sim.engine.arrow import codes, numbers
-from rebalance_sim.kafka.partitioners.clients import CLIENTS
+from rebalance_sim.engine.record_partitions import TOPIC_NUMBER, topic_number
+from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client
 from rebalance_sim.kafka.partitioners.producers import NONE, ProducerTopics, Records, Sent, Settings, send
 from rebalance_sim.kafka.strings import Ints
 from rebalance_sim.tables import BATCHES, RECORD_PARTITIONS
 
-_PRODUCER = ("client", "cluster", "producer_id")
-_CONTENT = ("topic", "timestamp_ms", "key", "explicit_partition", "value_bytes")
-"""What orders records of one producer that have the same place: records that are equal in it may change places."""
+_PRODUCER = ("cluster", "producer_id")
 _SENT = StructType(
     [
         StructField("partition", IntegerType()),
@@ -34,18 +34,20 @@ _SENT = StructType(
 _SENT_TYPE = to_arrow_type(_SENT)
 
 
-def send_records(topics: DataFrame, settings: Settings, seed: int) -> "SendRecords":
-    """Make the transformation that sends records to these topics, which it brings to the driver."""
-    wanted = topics.select(_topic_number().alias("number"), "partitions", "unavailable").toArrow()
-    if len(pc.unique(wanted["number"])) < len(wanted):
+def send_records(
+    topics: DataFrame, settings: Settings, seed: int, clients: Sequence[Client] = tuple(CLIENTS.values())
+) -> "SendRecords":
+    """Make the transformation that sends records of these clients to topics, which it brings to the driver."""
+    wanted = topics.select("cluster", topic_number(), "partitions", "unavailable").toArrow().combine_chunks()
+    if len(pc.unique(wanted[TOPIC_NUMBER])) < len(wanted):
         raise RuntimeError("two topics have the same hash of 64 bits")
-    return SendRecords(wanted, settings, seed)
+    return SendRecords(wanted, settings, seed, tuple(clients))
 
 
 def batches(sent: DataFrame) -> DataFrame:
     """From what ``SendRecords`` returns to batches."""
     waited = (F.col("closed_ms") - F.col("opened_ms")).alias("waited_ms")
-    told = sent.where("batch IS NOT NULL").select(*_PRODUCER, "topic", "partition", "batch.*")
+    told = sent.where("batch IS NOT NULL").select("client", *_PRODUCER, "topic", "partition", "batch.*")
     return told.select("*", waited).select(*BATCHES.names)
 
 
@@ -58,15 +60,17 @@ class SendRecords:
     """
 
     topics: pa.Table
-    """number, partitions, unavailable."""
+    """cluster, topic_number, partitions, unavailable."""
     settings: Settings
     seed: int
     """With the producer's name it decides what the producer draws."""
+    clients: tuple[Client, ...]
 
     def __call__(self, records: DataFrame) -> DataFrame:
         """Send all records, each producer its own in its own order."""
         run = cast(Any, arrow_udf)(self.send_batches, _SENT.simpleString()).asNondeterministic()
-        sent = records.repartition(*_PRODUCER).withColumn("_sent", run(*self._arguments()))
+        needed = records.select(*RECORD_PARTITIONS.names, TOPIC_NUMBER).repartition(*_PRODUCER)
+        sent = needed.withColumn("_sent", run(*self._arguments()))
         batch = F.struct(*[F.col(f"_sent.{field.name}") for field in _SENT.fields[1:]])
         columns = {name: F.col(name) for name in RECORD_PARTITIONS.names}
         columns["partition"] = F.col("_sent.partition")
@@ -74,19 +78,18 @@ class SendRecords:
         return sent.select(*[column.alias(name) for name, column in columns.items()])
 
     def _arguments(self) -> list[Column]:
-        """Return what a worker needs of each record: numbers, but for the producer's name."""
-        client = F.array_position(F.array(*[F.lit(name) for name in CLIENTS]), F.col("client")) - 1
+        """Return what a worker needs of each record: little, since it has to travel."""
+        names = F.array(*[F.lit(client.name) for client in self.clients])
         return [
             F.col("producer_id"),
-            F.xxhash64(F.lit(self.seed), "cluster", "producer_id"),
-            client,
-            _topic_number(),
-            F.coalesce("seq", "timestamp_ms", F.lit(0)),
-            F.xxhash64(*_CONTENT),
+            F.lit(0) if len(self.clients) == 1 else F.array_position(names, F.col("client")) - 1,
+            F.col(TOPIC_NUMBER),
+            F.col("seq"),
+            F.col("timestamp_ms"),
+            F.xxhash64("key", "explicit_partition"),
             F.coalesce("partition", F.lit(NONE)),
             F.coalesce(F.octet_length("key"), F.lit(NONE)),
             F.coalesce("value_bytes", F.lit(NONE)),
-            F.coalesce("timestamp_ms", F.lit(0)),
         ]
 
     def send_batches(self, batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
@@ -101,34 +104,39 @@ class SendRecords:
             start += len(columns[0])
 
     def _send(self, columns: list[pa.Array]) -> pa.StructArray:
-        names, seeds, clients, topics, places, contents, *of_records = columns
-        order = _in_order(numbers(places), numbers(contents))
-        producers, (clients_of, seeds_of, _) = _distinct(clients, seeds, names)
+        names, clients, topic_numbers, seq, timestamps, contents, *sizes = columns
+        topics = pc.index_in(topic_numbers, self._column(TOPIC_NUMBER))
+        clusters = self._column("cluster").take(topics)
+        producers, (clients_of, clusters_of, names_of) = _distinct(clients, clusters, names)
         sending, (senders, topics_sent) = _distinct(pa.array(producers), topics)
-        values = [sending, *(numbers(column).astype(np.int64) for column in of_records)]
+        seeds = [_seed(self.seed, *name) for name in zip(clusters_of.to_pylist(), names_of.to_pylist(), strict=True)]
+        values = [*(numbers(column).astype(np.int64) for column in sizes), numbers(timestamps.fill_null(0))]
+        order = _in_order(seq, timestamps, [numbers(topic_numbers), numbers(contents), *values])
         sent = send(
             self.settings,
-            numbers(seeds_of),
+            np.array(seeds, np.int64),
             self._topics(numbers(senders), numbers(clients_of), topics_sent),
-            Records(*(value[order] for value in values)),
+            Records(*(column[order] for column in (sending, *values))),
         )
         return _in_given_order(sent, order)
 
     def _topics(self, senders: Ints, clients: Ints, topics: pa.Array) -> ProducerTopics:
-        """Describe topics of producers, from the producers, their clients, and the topics."""
-        places = pc.index_in(topics, self.topics["number"].combine_chunks())
-        partitions = numbers(self.topics["partitions"].combine_chunks().take(places)).astype(np.int64)
+        """Describe topics of producers, from the producers, their clients, and the places of the topics."""
+        partitions = numbers(self._column("partitions").take(topics)).astype(np.int64)
         leaders = [
             _leaders(count, without)
-            for count, without in zip(partitions, self.topics["unavailable"].take(places).to_pylist(), strict=True)
+            for count, without in zip(partitions, self._column("unavailable").take(topics).to_pylist(), strict=True)
         ]
-        rules = np.array([int(client.unkeyed) for client in CLIENTS.values()])
+        rules = np.array([int(client.unkeyed) for client in self.clients])
         return ProducerTopics(senders, rules[clients[senders]], partitions, np.concatenate(leaders))
 
+    def _column(self, name: str) -> pa.Array:
+        return self.topics[name].combine_chunks()
 
-def _topic_number() -> Column:
-    """Return what stands for a topic on the way to a worker."""
-    return F.xxhash64("cluster", "topic")
+
+def _seed(seed: int, cluster: str, producer: str) -> int:
+    """Return the seed of a producer: 64 bits of MurmurHash3 over what tells it from others."""
+    return int(mmh3.hash64(f"{seed}\0{cluster}\0{producer}".encode())[0])
 
 
 def _leaders(partitions: int, unavailable: list[int | None] | None) -> Ints:
@@ -138,13 +146,14 @@ def _leaders(partitions: int, unavailable: list[int | None] | None) -> Ints:
     return leaders
 
 
-def _in_order(places: Ints, contents: Ints) -> Ints:
-    """Sort records by place; the content decides only where places are equal."""
+def _in_order(seq: pa.Array, timestamps: pa.Array, rest: Sequence[Ints]) -> Ints:
+    """Sort records by ``seq``, or else by time; where these are equal, by the rest of what is sent."""
+    places = numbers(pc.coalesce(seq, timestamps, pa.scalar(0, pa.int64())))
     order = np.argsort(places, kind="stable")
     in_order = places[order]
-    if len(places) and (in_order[1:] == in_order[:-1]).any():
-        return np.lexsort((contents, places))
-    return order
+    if (in_order[1:] != in_order[:-1]).all():
+        return order
+    return np.lexsort((numbers(timestamps.is_null()), numbers(seq.is_null()), *rest, places))
 
 
 def _distinct(*columns: pa.Array) -> tuple[Ints, list[pa.Array]]:

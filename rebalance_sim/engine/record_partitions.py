@@ -11,6 +11,8 @@ from rebalance_sim.engine.key_partitions import partition_of_key
 from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client, KeyHash
 from rebalance_sim.tables import RECORDS
 
+TOPIC_NUMBER = "topic_number"
+"""The column of ``topic_number``."""
 PRODUCER = "default"
 """The producer of records that name none."""
 
@@ -18,16 +20,21 @@ PRODUCER = "default"
 def fit_records(records: DataFrame, topics: DataFrame) -> DataFrame:
     """Fit a records table beside usable topics.
 
-    Added is ``partitions``, how many the record's topic has, and a reason where that leaves the record no partition to
-    go to. Rows are as ``rebalance_sim.engine.inputs.fit`` returns them.
+    Added are ``partitions``, how many the record's topic has, ``topic_number``, and a reason where that leaves the
+    record no partition to go to. Rows are as ``rebalance_sim.engine.inputs.fit`` returns them.
     """
-    known = topics.select("cluster", "topic", "partitions")
+    known = topics.select("cluster", "topic", "partitions", topic_number())
     return (
         fit(records, RECORDS)
         .withColumn("producer_id", F.coalesce("producer_id", F.lit(PRODUCER)))
         .join(F.broadcast(known), ["cluster", "topic"], "left")
         .withColumn(REASON, F.coalesce(REASON, *_reasons()))
     )
+
+
+def topic_number() -> Column:
+    """Return what stands for a topic on the way to a worker, as the column of that name."""
+    return F.xxhash64("cluster", "topic").alias(TOPIC_NUMBER)
 
 
 def _reasons() -> list[Column]:

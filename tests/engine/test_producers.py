@@ -94,11 +94,11 @@ def test_draws_depend_on_seed_and_producer_alone(spark: SparkSession) -> None:
         return [row["partition"] for row in told.where(F.col("producer_id") == producer).orderBy("seq").collect()]
 
     given = [record("t", 20 * n, seq=n, producer_id=name) for n in range(30) for name in ("a", "b")]
-    both = sent(spark, *given)
-    alone = sent(spark, *given[::2])
+    both = sent(spark, *given, clients=("sarama",))
+    alone = sent(spark, *given[::2], clients=("sarama",))
     assert partitions(both, "a") == partitions(alone, "a")
     assert partitions(both, "a") != partitions(both, "b")
-    assert partitions(sent(spark, *given, seed=2), "a") != partitions(both, "a")
+    assert partitions(sent(spark, *given, clients=("sarama",), seed=2), "a") != partitions(both, "a")
 
 
 def test_requests(spark: SparkSession) -> None:
@@ -121,9 +121,9 @@ def fleet(spark: SparkSession) -> DataFrame:
             F.element_at(F.array(F.lit("t"), F.lit("u"), F.lit("none")), (number % 3 + 1).cast("int")).alias("topic"),
             F.when(number % 4 == 0, F.encode((number % 50).cast("string"), "UTF-8")).alias("key"),
             F.when(number % 11 == 0, F.lit(1)).alias("explicit_partition"),
-            (number % 300).cast("int").alias("value_bytes"),
+            (number % 2).cast("int").alias("value_bytes"),
             F.concat(F.lit("p"), (number % 40).cast("string")).alias("producer_id"),
-            (number / 60).cast("long").alias("timestamp_ms"),
+            (number / 400).cast("long").alias("timestamp_ms"),
         )
         .cache()
     )
