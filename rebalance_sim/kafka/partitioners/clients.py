@@ -2,7 +2,7 @@
 
 Sources: ``DefaultPartitioner`` of Kafka 2.3.1 and 2.4.1, ``BuiltInPartitioner`` of 4.3.1; librdkafka 2.16
 ``rdkafka_msg.c``; Sarama 1.46 ``partitioner.go``; franz-go 1.20 ``partitioner.go``; kafka-go 0.4 ``balancer.go``;
-KafkaJS 2.2.4 ``producer/partitioners``; kafka-python 2.2 ``partitioner/default.py`` (aiokafka has the same); Pulsar 4.0
+KafkaJS 2.2.4 ``producer/partitioners``; kafka-python 3.0 ``partitioner/default.py`` (aiokafka has the same); Pulsar 4.0
 ``MessageRouterBase``.
 """
 
