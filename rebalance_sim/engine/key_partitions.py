@@ -23,13 +23,22 @@ def partition_of_key(clients: Sequence[Client], partitions: str = "partitions") 
     It is null where the client does not go by the key: its record counts as unkeyed. Of several clients the column
     ``client`` says whose rules count.
     """
-    expressions = {client: _expression(client, F.col(partitions)) for client in clients}
-    by_spark = {client: expression for client, expression in expressions.items() if expression is not None}
-    by_workers = tuple(client for client in clients if client not in by_spark)
-    if len(clients) == 1:
-        return by_spark[clients[0]] if by_spark else _asked_of_worker(clients[0], partitions)
-    cases = [F.when(F.col("client") == client.name, expression) for client, expression in by_spark.items()]
-    return F.coalesce(*cases, *([_asked_of_workers(by_workers, partitions)] if by_workers else []))
+    alike: dict[tuple[object, ...], list[Client]] = {}
+    for client in clients:
+        alike.setdefault((client.hash, client.to_partition, client.hashes_empty, client.hashes_null), []).append(client)
+    cases: list[Column] = []
+    by_workers: list[Client] = []
+    for same in alike.values():
+        expression = _expression(same[0], F.col(partitions))
+        if expression is None:
+            by_workers += same
+        elif len(alike) == 1:
+            return expression
+        else:
+            cases.append(F.when(F.col("client").isin(*[client.name for client in same]), expression))
+    if len(alike) == 1:
+        return _asked_of_worker(by_workers[0], partitions)
+    return F.coalesce(*cases, *([_asked_of_workers(tuple(by_workers), partitions)] if by_workers else []))
 
 
 def _expression(client: Client, partitions: Column) -> Column | None:
