@@ -33,12 +33,12 @@ run: $(STAMP) ## elect and assign every group of a real Kafka capture
 
 .PHONY: test
 test: $(STAMP) ## run the tests (at most 10 minutes on two cores)
-	$(BIN)/python -m pytest -m "not oracle and not cluster and not scale and not setup"
+	$(BIN)/python -m pytest -m "not oracle and not cluster and not scale and not setup and not clients"
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not scale" tests/kafka
 
 .PHONY: test-real
-test-real: $(STAMP) ## run the tests that need Kafka's released jars, a broker, a fresh clone or more time
-	$(BIN)/python -m pytest -m "oracle or cluster or scale or setup"
+test-real: $(STAMP) ## run the tests that need Kafka's released jars, a broker, other clients, a fresh clone or more time
+	$(BIN)/python -m pytest -m "oracle or cluster or scale or setup or clients"
 
 .PHONY: lint
 lint: $(STAMP) ## check style and types

@@ -10,6 +10,8 @@ from confluent_kafka import Message, Producer, cimpl
 
 from tests.kafka.keys import partitions_of
 
+pytestmark = pytest.mark.clients
+
 PARTITIONS = {"narrow": 3, "wide": 16, "odd": 101}
 PARTITIONERS = {
     "consistent_random": "librdkafka",

@@ -10,6 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from rebalance_sim import client_agreement, partition, partition_growth, partition_load, sent_records
 from rebalance_sim.engine.producers import batches
 
+pytestmark = pytest.mark.clients
+
 FLIGHTS = 336_776
 WITHOUT_PLANE = 2_512
 PARTITIONS = 12

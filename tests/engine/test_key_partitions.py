@@ -78,6 +78,7 @@ def test_clients_together(spark: SparkSession, names: list[str]) -> None:
         assert row["partition"] == (5 if row["number"] == 7 else wanted[row["client"]][row["number"]]), row["client"]
 
 
+@pytest.mark.clients
 def test_spark_connect() -> None:
     """There no expression reaches Java's murmur2, and the workers are asked."""
     pytest.importorskip("grpc", reason="Spark Connect needs grpcio")
