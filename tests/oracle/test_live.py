@@ -10,7 +10,7 @@ from tests.kafka.batches import Batch, elect_all
 from tests.kafka.cases import STICKY_TWINS, JsonObject, assignment_of, group_of, joiners_of, outcome_of, twins_outcome
 from tests.naive.model import Group
 from tests.naive.rebalances import Rebalance, answered, joined
-from tests.oracle import OracleUnavailable, answers, build
+from tests.oracle import answers
 from tests.oracle.oracle import SERVER_VERSIONS, VERSIONS
 from tests.oracle.random_cases import assignor_cases, election_cases, sticky_cases
 from tests.oracle.server_cases import SERVER_RULES, server_cases
@@ -19,20 +19,6 @@ pytestmark = pytest.mark.oracle
 every_version = pytest.mark.parametrize("version", VERSIONS)
 
 CASES = 3000
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _built() -> None:
-    try:
-        build()
-    except OracleUnavailable as reason:
-        pytest.skip(str(reason))
-
-
-@pytest.fixture(scope="module")
-def seed() -> int:
-    """Return another seed every time; pytest shows it where a comparison fails."""
-    return random.SystemRandom().getrandbits(32)
 
 
 @every_version

@@ -1,12 +1,11 @@
 """Fresh random cases about producers, answered by Kafka's released classes and by the twins."""
 
-import random
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.kafka.cases import JsonObject, producer_twins_answer
-from tests.oracle import PRODUCER_VERSIONS, OracleUnavailable, answers, build
+from tests.oracle import PRODUCER_VERSIONS, answers
 from tests.oracle.oracle import BUILT_IN_PARTITIONER_VERSIONS, DEFAULT_PARTITIONER_VERSIONS
 from tests.oracle.partitioner_cases import (
     built_in_partitioner_cases,
@@ -24,20 +23,6 @@ RULES: dict[Callable[[int, int], Iterator[JsonObject]], tuple[str, ...]] = {
     built_in_partitioner_cases: BUILT_IN_PARTITIONER_VERSIONS,
     producer_cases: PRODUCER_VERSIONS,
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _built() -> None:
-    try:
-        build()
-    except OracleUnavailable as reason:
-        pytest.skip(str(reason))
-
-
-@pytest.fixture(scope="module")
-def seed() -> int:
-    """Return another seed every time; pytest shows it where a comparison fails."""
-    return random.SystemRandom().getrandbits(32)
 
 
 @pytest.mark.parametrize(

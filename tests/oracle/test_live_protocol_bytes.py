@@ -1,31 +1,15 @@
 """Fresh random cases about bytes, answered by Kafka's released classes and by the program."""
 
-import random
-
 import pytest
 
 from tests.kafka.protocol_bytes import read, same_reading, written
-from tests.oracle import OracleUnavailable, answers, build
+from tests.oracle import answers
 from tests.oracle.oracle import VERSIONS
 from tests.oracle.protocol_cases import read_cases, write_cases
 
 pytestmark = pytest.mark.oracle
 
 WRITTEN, TO_READ = 2000, 10_000
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _built() -> None:
-    try:
-        build()
-    except OracleUnavailable as reason:
-        pytest.skip(str(reason))
-
-
-@pytest.fixture(scope="module")
-def seed() -> int:
-    """Return another seed every time; pytest shows it where a comparison fails."""
-    return random.SystemRandom().getrandbits(32)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
