@@ -166,3 +166,15 @@ def test_what_producers_are_not_configured_with(
 ) -> None:
     assert main(["partition", *sent, option, value, "--out", f"{tmp_path}/out"]) == 2
     assert f"{option}: {value} is not allowed; allowed: 0 to 1073741824" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("batches", [[], ["--batches"]])
+def test_no_record_can_be_used(spark: SparkSession, tmp_path: Path, batches: list[str]) -> None:
+    """Then no client is known either whose rules would count."""
+    topics(spark, t=4).write.parquet(f"{tmp_path}/topics")
+    records(spark, record(b"k", client="nobody's")).write.parquet(f"{tmp_path}/records")
+    command = ["partition", "--topics", f"{tmp_path}/topics", "--records", f"{tmp_path}/records", *batches]
+    assert main([*command, "--out", f"{tmp_path}/out"]) == 0
+    rows = run_record(tmp_path / "out")["rows"]
+    assert (rows["used"]["records"], rows["rejected"]["records"]) == (0, 1)
+    assert spark.read.parquet(f"{tmp_path}/out/record_partitions").isEmpty()

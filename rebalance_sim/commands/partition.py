@@ -54,7 +54,7 @@ def add_options(parser: ArgumentParser) -> None:
 def run(spark: SparkSession, options: Namespace) -> None:
     """Read topics and records, find the partitions; write them, what follows from them, and rejects."""
     asked = named_clients("--client", options.client)
-    producer_settings(options)
+    settings = producer_settings(options)
     what_ifs = WhatIfs.read(spark, options)
     given_topics = read(spark, TOPICS, options.topics, options.format)
     given_records = read(spark, RECORDS, options.records, options.format)
@@ -64,7 +64,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run = begin_run(spark, "partition", options)
 
     clients = asked or clients_of(records)
-    tables = write_record_partitions(run, usable(records).transform(sent_by(asked)), topics, clients, options)
+    sent = usable(records).transform(sent_by(asked))
+    tables = write_record_partitions(run, sent, topics, clients, settings, options)
     record_partitions = tables[RECORD_PARTITIONS.name]
     run.tell(f"writing {PARTITION_LOAD.name}")
     loads = partition_load(topics, exact=options.heaviest_keys == EXACT)

@@ -53,10 +53,10 @@ def producer_settings(options: Namespace) -> Settings:
 
 
 def write_record_partitions(
-    run: Run, records: DataFrame, topics: DataFrame, clients: Sequence[Client], options: Namespace
+    run: Run, records: DataFrame, topics: DataFrame, clients: Sequence[Client], settings: Settings, options: Namespace
 ) -> dict[str, DataFrame]:
     """Find the partitions of usable records, and write them, with the batches where those count or are asked for."""
-    placed, settings = records.transform(fixed_partitions(clients)), producer_settings(options)
+    placed = records.transform(fixed_partitions(clients))
     if not options.batches and records.where(without_partition_or_key(clients)).isEmpty():
         run.tell(f"writing {RECORD_PARTITIONS.name}")
         return {RECORD_PARTITIONS.name: run.write(RECORD_PARTITIONS.name, placed.select(*RECORD_PARTITIONS.names))}

@@ -38,7 +38,9 @@ def partition_of_key(clients: Sequence[Client], partitions: str = "partitions") 
             cases.append(F.when(F.col("client").isin(*[client.name for client in same]), expression))
     if len(alike) == 1:
         return _asked_of_worker(by_workers[0], partitions)
-    return F.coalesce(*cases, *([_asked_of_workers(tuple(by_workers), partitions)] if by_workers else []))
+    if by_workers:
+        cases.append(_asked_of_workers(tuple(by_workers), partitions))
+    return F.coalesce(*cases, F.lit(None).cast("int"))
 
 
 def _expression(client: Client, partitions: Column) -> Column | None:
