@@ -15,6 +15,7 @@ from rebalance_sim.sources.fleet_spec import load
 from rebalance_sim.sources.synthetic import synthetic_fleet
 from rebalance_sim.tables import ASSIGNMENTS, BALANCE, COOPERATIVE_REBALANCES, ELECTIONS, MEMBERS, REJECTS
 from rebalance_sim.versions import kafka_version
+from tests.engine.layout import shuffled_into
 from tests.engine.rows import contents, member, members, topics
 
 SMALL_FLEET = Path(__file__).parents[2] / "conf" / "fleets" / "small.yaml"
@@ -266,18 +267,6 @@ def test_partitioning_and_row_order_change_nothing(
     shuffle_partitions: int,
 ) -> None:
     metadata, given = small_fleet
-    settings = {
-        "spark.sql.shuffle.partitions": str(shuffle_partitions),
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "37",
-    }
-    before = {name: spark.conf.get(name) for name in settings}
-    try:
-        for name, value in settings.items():
-            spark.conf.set(name, value)
+    with shuffled_into(spark, shuffle_partitions):
         shuffled = given.orderBy(F.rand(shuffle_partitions)).repartition(3)
         assert contents(predict_all(metadata.orderBy(F.rand(1)), shuffled)) == expected
-    finally:
-        for name, old in before.items():
-            assert old is not None
-            spark.conf.set(name, old)

@@ -13,6 +13,7 @@ from rebalance_sim.engine.record_partitions import fit_records, fixed_partitions
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.kafka.partitioners.producers import Settings
 from rebalance_sim.tables import BATCHES, PRODUCE_REQUESTS, RECORD_PARTITIONS, RECORDS
+from tests.engine.layout import shuffled_into
 
 TOPICS = "topic string, partitions int, unavailable array<int>"
 LINGER = Settings(linger_ms=5)
@@ -147,20 +148,8 @@ def expected(spark: SparkSession, fleet: DataFrame) -> list[str]:
 def test_partitioning_and_row_order_change_nothing(
     spark: SparkSession, fleet: DataFrame, expected: list[str], shuffle_partitions: int
 ) -> None:
-    settings = {
-        "spark.sql.shuffle.partitions": str(shuffle_partitions),
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "37",
-    }
-    before = {name: spark.conf.get(name) for name in settings}
-    try:
-        for name, value in settings.items():
-            spark.conf.set(name, value)
+    with shuffled_into(spark, shuffle_partitions):
         assert sent_by_all(spark, fleet.orderBy(F.rand(shuffle_partitions)).repartition(3)) == expected
-    finally:
-        for name, old in before.items():
-            assert old is not None
-            spark.conf.set(name, old)
 
 
 def test_batches_add_up(spark: SparkSession, fleet: DataFrame) -> None:
