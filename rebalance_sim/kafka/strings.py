@@ -39,8 +39,11 @@ class Strings(NamedTuple):
 
 @kernel
 def byte_at(data: Bytes, i: int) -> int:
-    """Byte i as a signed number: numba makes a float of an unsigned and a signed one."""
-    return int(np.int64(data[i]))
+    """Byte i as a signed number: numba makes a float of an unsigned and a signed one.
+
+    The place is unsigned: then no code counts from the end, and bytes side by side are read at once.
+    """
+    return int(np.int64(data[np.uint64(i)]))
 
 
 @kernel
