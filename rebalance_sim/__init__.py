@@ -27,6 +27,7 @@ from rebalance_sim.record_transformations import (
     partition_load_after,
     rejected_records,
     sent_records,
+    spread_keys,
     topics_at_risk,
 )
 from rebalance_sim.transformations import (
@@ -71,6 +72,7 @@ __all__ = [
     "rejected_records",
     "rejects",
     "sent_records",
+    "spread_keys",
     "strategies_long",
     "topics_at_risk",
 ]

@@ -7,15 +7,18 @@ The tables and their columns are those of ``rebalance_sim.tables``. Rows that ca
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from rebalance_sim.engine import client_agreement as agreement
 from rebalance_sim.engine import key_findings as findings
+from rebalance_sim.engine import key_partitions as keys
 from rebalance_sim.engine import partition_growth as growth
 from rebalance_sim.engine import partition_load as load
 from rebalance_sim.engine.inputs import fit_topics, rejected, usable
 from rebalance_sim.engine.producers import send_records
 from rebalance_sim.engine.record_keys import record_keys
 from rebalance_sim.engine.record_partitions import clients_of, fit_records, fixed_partitions, sent_by
+from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.partitioners.clients import Client, client_named
 from rebalance_sim.kafka.partitioners.producers import Settings
 from rebalance_sim.tables import DEFAULT_CLIENT, RECORD_PARTITIONS, RECORDS, TOPICS_AFTER
@@ -50,6 +53,35 @@ def partition(topics: DataFrame, clients: Sequence[str] = ()) -> Transformation:
     """
     known, asked = usable(fit_topics(topics)), _named(clients)
     return lambda records: records.transform(_placed(known, asked)).select(*RECORD_PARTITIONS.names)
+
+
+def spread_keys(partitions: int, client: str = DEFAULT_CLIENT) -> Transformation:
+    """From rows with a ``key`` to ``partition`` alone, as a client would place keys in a topic of so many partitions.
+
+    It needs no topics table, and no other column travels: the cheapest way to look at many keys. The partition is null
+    where the client does not go by the key.
+
+    Raises UserError for a client that is not known, a number below one, and rows without ``key``.
+
+    >>> records.transform(spread_keys(3)).groupBy("partition").count().orderBy("partition").show()
+    +---------+-----+
+    |partition|count|
+    +---------+-----+
+    |        1|    3|
+    |        2|    1|
+    +---------+-----+
+    <BLANKLINE>
+    """
+    placing = client_named("client", client)
+    if partitions < 1:
+        raise UserError(f"partitions is {partitions}; allowed: at least 1")
+
+    def transform(rows: DataFrame) -> DataFrame:
+        if "key" not in rows.columns:
+            raise UserError(f"records: column 'key' is missing; there are: {', '.join(rows.columns)}")
+        return rows.select(F.col("key").cast("binary")).transform(keys.spread_keys(placing, partitions))
+
+    return transform
 
 
 def sent_records(

@@ -65,7 +65,7 @@ def blocks(text: str, language: str = "") -> list[str]:
     return [block for named, block in fenced if named == language]
 
 
-@pytest.mark.parametrize(("page", "commands", "examples"), [("compare.md", 2, 6), ("partitions.md", 3, 7)])
+@pytest.mark.parametrize(("page", "commands", "examples"), [("compare.md", 2, 6), ("partitions.md", 3, 10)])
 def test_the_pages_of_output(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], page: str, commands: int, examples: int
 ) -> None:

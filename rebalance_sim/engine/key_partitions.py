@@ -1,18 +1,19 @@
 """The partition of every keyed record: by Spark's own expressions where it has them, else by Python's workers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.utils import is_remote
 
 from rebalance_sim.engine.arrow import codes, numbers, strings
-from rebalance_sim.engine.jvm_murmur2 import murmur2
+from rebalance_sim.engine.murmur2 import murmur2
 from rebalance_sim.kafka.partitioners.clients import Client, KeyHash, ToPartition
 from rebalance_sim.kafka.partitioners.keyed import UNKEYED, key_partitions
 
@@ -43,8 +44,24 @@ def partition_of_key(clients: Sequence[Client], partitions: str = "partitions") 
     return F.coalesce(*cases, F.lit(None).cast("int"))
 
 
+def spread_keys(client: Client, partitions: int) -> Callable[[DataFrame], DataFrame]:
+    """From rows with ``key`` to ``partition`` alone, as the client places keys in a topic of so many partitions.
+
+    Where workers have to be asked, only keys travel there and only partitions back: ``partition_of_key`` keeps rows
+    waiting and joins them again, which costs about as much again.
+    """
+
+    def transform(rows: DataFrame) -> DataFrame:
+        keys = rows.select("key", F.lit(partitions).alias("partitions"))
+        if is_remote() and client.hash not in (KeyHash.NONE, KeyHash.CRC32):
+            return keys.select("key").mapInArrow(_OneTopic(client, partitions).partitions, "partition int")
+        return keys.select(partition_of_key([client]).alias("partition"))
+
+    return transform
+
+
 def _expression(client: Client, partitions: Column) -> Column | None:
-    """Return the same as ``key_partitions``, if Spark can have it without Python."""
+    """Return the same as ``key_partitions``, if Spark has most of it."""
     key = F.col("key")
     if client.hash is KeyHash.NONE:
         return F.lit(None).cast("int")
@@ -54,8 +71,7 @@ def _expression(client: Client, partitions: Column) -> Column | None:
     if client.hash is KeyHash.CRC32 and client.to_partition is ToPartition.UNSIGNED:
         return (F.crc32(hashed) % partitions).cast("int")
     if client.hash is KeyHash.MURMUR2 and client.to_partition is ToPartition.POSITIVE:
-        h = murmur2(hashed)
-        return None if h is None else h.bitwiseAND(0x7FFFFFFF) % partitions
+        return murmur2(hashed).bitwiseAND(0x7FFFFFFF) % partitions
     return None
 
 
@@ -77,6 +93,18 @@ class _OneClient:
         given = numbers(key.is_valid()).astype(np.bool_)
         found = key_partitions(self.client, strings(key), given, numbers(partitions).astype(np.int32))
         return pa.array(found, mask=found == UNKEYED)
+
+
+@dataclass(frozen=True)
+class _OneTopic:
+    client: Client
+    count: int
+
+    def partitions(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            counts = pa.repeat(pa.scalar(self.count, pa.int32()), len(batch))
+            found = _OneClient(self.client).partitions(batch.column("key"), counts)
+            yield pa.RecordBatch.from_arrays([found], ["partition"])
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
 from rebalance_sim.engine.inputs import fit_topics, usable
-from rebalance_sim.engine.key_partitions import partition_of_key
+from rebalance_sim.engine.key_partitions import partition_of_key, spread_keys
 from rebalance_sim.engine.producers import send_records
 from rebalance_sim.engine.record_partitions import fit_records, fixed_partitions, sent_by
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
@@ -31,6 +31,10 @@ RECORDS = 100_000_000
 UNKEYED = 20_000_000
 PRODUCERS = 1_000
 PARTITIONS = 24
+FOR_KEYS_BY_WORKERS = {
+    "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
+}
 _UDF_SOURCE = Path(__file__).parent / "java" / "MurmurPartition.java"
 
 
@@ -46,10 +50,18 @@ def bench_keys(spark: SparkSession, folder: Path, rounds: int) -> None:
         java, crc32 = (partition_of_key([CLIENTS[name]]) for name in ("java-3.3", "librdkafka"))
         udf = F.call_function("murmur_partition", "key", "partitions")
         assert keys.where((java != udf) | (crc32 != F.crc32("key") % PARTITIONS)).isEmpty()
-        columns = {"JVM UDF": udf, "java-3.3": java, "Spark's crc32": F.crc32("key"), "librdkafka": crc32}
-        times = seconds({name: partial(keys.select, column) for name, column in columns.items()}, rounds)
+        spread = {name: partial(keys.transform, spread_keys(CLIENTS[name], PARTITIONS)) for name in CLIENTS}
+        actions = {
+            "JVM UDF": partial(keys.select, udf),
+            "java-3.3": spread["java-3.3"],
+            "as a column": partial(keys.select, java),
+            "Spark's crc32": partial(keys.select, F.crc32("key")),
+            "librdkafka": spread["librdkafka"],
+        }
+        times = seconds(actions, rounds)
         print(f"\n{count:,} keys of {length} bytes, {'Spark Connect' if is_remote() else 'a classic session'}")
         report(count, times, "java-3.3", "JVM UDF", 3 if is_remote() else 1.2)
+        report(count, times, "as a column", "JVM UDF", 3 if is_remote() else 1.2)
         report(count, times, "librdkafka", "Spark's crc32", 1.2)
 
 
@@ -154,7 +166,9 @@ def bench_job(spark: SparkSession, folder: Path, most: int = RECORDS) -> None:
 def bench_keys_on_connect(folder: Path, rounds: int) -> None:
     """Do ``bench_keys`` in a session of Spark Connect, which needs a process of its own."""
     command = [sys.executable, "-m", "tests.benchmarks.partitioners", str(folder), str(rounds)]
-    subprocess.run(command, check=True, env=os.environ | {"PYSPARK_PYTHON": sys.executable})
+    arguments = "--driver-memory 4g --conf spark.ui.enabled=false --conf spark.log.level=ERROR pyspark-shell"
+    environment = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_SUBMIT_ARGS": arguments}
+    subprocess.run(command, check=True, env=os.environ | environment)
 
 
 def main() -> None:
@@ -163,10 +177,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("rounds", type=int)
     options = parser.parse_args()
-    builder = SparkSession.builder.remote("local[*]")
-    for name, value in (("spark.ui.enabled", "false"), ("spark.log.level", "ERROR"), ("spark.driver.memory", "4g")):
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    spark = SparkSession.builder.remote("local[*]").getOrCreate()
+    for name, value in FOR_KEYS_BY_WORKERS.items():
+        spark.conf.set(name, value)
     bench_keys(spark, options.folder, options.rounds)
     spark.stop()
 

@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -15,18 +16,22 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.java_runtime import java_home
 from rebalance_sim.engine.key_partitions import partition_of_key
 from rebalance_sim.engine.record_partitions import fixed_partitions, sent_by
+from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.kafka.partitioners.keyed import UNKEYED, key_partitions
 from rebalance_sim.kafka.strings import Strings
+from rebalance_sim.record_transformations import spread_keys
 
 PARTITIONS = 23
 ON_CONNECT = """
 import json
 from pyspark.sql import SparkSession
-from tests.engine.test_key_partitions import by_client, random_keys, rows
+from tests.engine.test_key_partitions import by_client, in_order, random_keys, rows
 
 spark = SparkSession.builder.remote("local[1]").getOrCreate()
-print("told", json.dumps(by_client(rows(spark, random_keys()))))
+keys = rows(spark, random_keys())
+print("told", json.dumps(by_client(keys)))
+print("alone", json.dumps(in_order(keys)))
 spark.stop()
 """
 
@@ -51,6 +56,13 @@ def by_client(keys: DataFrame) -> dict[str, list[int | None]]:
     return {name: [row[name] for row in in_order] for name in CLIENTS}
 
 
+def in_order(keys: DataFrame, names: Iterable[str] = CLIENTS) -> dict[str, list[int | None]]:
+    """Ask for the partitions alone, which come in the order of the rows."""
+    ordered = keys.coalesce(1).sortWithinPartitions("number")
+    asked = {name: ordered.transform(spread_keys(PARTITIONS, name)) for name in names}
+    return {name: [row["partition"] for row in told.collect()] for name, told in asked.items()}
+
+
 def expected(keys: list[bytes | None]) -> dict[str, list[int | None]]:
     offsets = np.cumsum([0, *(len(key or b"") for key in keys)]).astype(np.int32)
     laid_out = Strings(offsets, np.frombuffer(b"".join(key or b"" for key in keys), np.uint8))
@@ -62,6 +74,21 @@ def expected(keys: list[bytes | None]) -> dict[str, list[int | None]]:
 def test_every_client_alone(spark: SparkSession) -> None:
     keys = random_keys()
     assert by_client(rows(spark, keys)) == expected(keys)
+
+
+def test_partitions_alone(spark: SparkSession) -> None:
+    keys, names = random_keys(), ("java-3.3", "sarama", "librdkafka", "kafka-go")
+    wanted = expected(keys)
+    assert in_order(rows(spark, keys), names) == {name: wanted[name] for name in names}
+
+
+def test_what_spread_keys_refuses(spark: SparkSession) -> None:
+    with pytest.raises(UserError, match="partitions is 0; allowed: at least 1"):
+        spread_keys(0)
+    with pytest.raises(UserError, match="client: 'java-9' is not known"):
+        spread_keys(3, "java-9")
+    with pytest.raises(UserError, match="column 'key' is missing; there are: id"):
+        spark.range(1).transform(spread_keys(3))
 
 
 @pytest.mark.parametrize("names", [list(CLIENTS), ["librdkafka", "kafka-go", "sarama"]])
@@ -92,6 +119,6 @@ def test_spark_connect() -> None:
     done = subprocess.run(
         [sys.executable, "-c", ON_CONNECT], cwd=root, env=environment, capture_output=True, text=True, check=False
     )
-    told = [line for line in done.stdout.splitlines() if line.startswith("told ")]
-    assert told, done.stderr[-2000:]
-    assert json.loads(told[0].removeprefix("told ")) == expected(random_keys())
+    told = dict(line.split(" ", 1) for line in done.stdout.splitlines() if line.startswith(("told ", "alone ")))
+    assert set(told) == {"told", "alone"}, done.stderr[-2000:]
+    assert json.loads(told["told"]) == json.loads(told["alone"]) == expected(random_keys())
