@@ -38,7 +38,7 @@ def send_records(
     topics: DataFrame, settings: Settings, seed: int, clients: Sequence[Client] = tuple(CLIENTS.values())
 ) -> "SendRecords":
     """Make the transformation that sends records of these clients to topics, which it brings to the driver."""
-    wanted = topics.select("cluster", topic_number(), "partitions", "unavailable").toArrow().combine_chunks()
+    wanted = topics.select(topic_number(), "partitions", "unavailable").toArrow().combine_chunks()
     if len(pc.unique(wanted[TOPIC_NUMBER])) < len(wanted):
         raise RuntimeError("two topics have the same hash of 64 bits")
     return SendRecords(wanted, settings, seed, tuple(clients))
@@ -56,11 +56,12 @@ class SendRecords:
     """From usable records with ``partition``, null where there is neither partition nor key, to all that is sent.
 
     To the columns of record_partitions comes ``batch``: records, bytes, opened_ms and closed_ms of the batch that the
-    record opens, null where it opens none. A worker holds a producer's records, without names and keys, all at once.
+    record opens, null where it opens none. A worker holds a producer's records, as numbers, all at once. A producer is
+    told from others by 64 bits of a hash of its name.
     """
 
     topics: pa.Table
-    """cluster, topic_number, partitions, unavailable."""
+    """topic_number, partitions, unavailable."""
     settings: Settings
     seed: int
     """With the producer's name it decides what the producer draws."""
@@ -78,11 +79,9 @@ class SendRecords:
         return sent.select(*[column.alias(name) for name, column in columns.items()])
 
     def _arguments(self) -> list[Column]:
-        """Return what a worker needs of each record: little, since it has to travel."""
-        names = F.array(*[F.lit(client.name) for client in self.clients])
-        return [
-            F.col("producer_id"),
-            F.lit(0) if len(self.clients) == 1 else F.array_position(names, F.col("client")) - 1,
+        """Return what a worker needs of each record: numbers alone, and few, since they have to travel."""
+        needed = [
+            F.xxhash64(*_PRODUCER),
             F.col(TOPIC_NUMBER),
             F.col("seq"),
             F.col("timestamp_ms"),
@@ -91,6 +90,10 @@ class SendRecords:
             F.coalesce(F.octet_length("key"), F.lit(NONE)),
             F.coalesce("value_bytes", F.lit(NONE)),
         ]
+        if len(self.clients) == 1:
+            return needed
+        names = F.array(*[F.lit(client.name) for client in self.clients])
+        return [*needed, (F.array_position(names, F.col("client")) - 1).cast("int")]
 
     def send_batches(self, batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         """Do a worker's part: all records of some producers, in any order."""
@@ -104,18 +107,17 @@ class SendRecords:
             start += len(columns[0])
 
     def _send(self, columns: list[pa.Array]) -> pa.StructArray:
-        names, clients, topic_numbers, seq, timestamps, contents, *sizes = columns
-        topics = pc.index_in(topic_numbers, self._column(TOPIC_NUMBER))
-        clusters = self._column("cluster").take(topics)
-        producers, (clients_of, clusters_of, names_of) = _distinct(clients, clusters, names)
-        sending, (senders, topics_sent) = _distinct(pa.array(producers), topics)
-        seeds = [_seed(self.seed, *name) for name in zip(clusters_of.to_pylist(), names_of.to_pylist(), strict=True)]
+        producers, topic_numbers, seq, timestamps, contents, *sizes = columns
+        clients = sizes.pop() if len(self.clients) > 1 else pa.repeat(pa.scalar(0, pa.int32()), len(seq))
+        sender_of, (clients_of, producers_of) = _distinct(clients, producers)
+        sending, (senders, topics_sent) = _distinct(pa.array(sender_of), topic_numbers)
+        seeds = [_seed(self.seed, producer) for producer in producers_of.to_pylist()]
         values = [*(numbers(column).astype(np.int64) for column in sizes), numbers(timestamps.fill_null(0))]
         order = _in_order(seq, timestamps, [numbers(topic_numbers), numbers(contents), *values])
         sent = send(
             self.settings,
             np.array(seeds, np.int64),
-            self._topics(numbers(senders), numbers(clients_of), topics_sent),
+            self._topics(numbers(senders), numbers(clients_of), pc.index_in(topics_sent, self._column(TOPIC_NUMBER))),
             Records(*(column[order] for column in (sending, *values))),
         )
         return _in_given_order(sent, order)
@@ -134,9 +136,9 @@ class SendRecords:
         return self.topics[name].combine_chunks()
 
 
-def _seed(seed: int, cluster: str, producer: str) -> int:
+def _seed(seed: int, producer: int) -> int:
     """Return the seed of a producer: 64 bits of MurmurHash3 over what tells it from others."""
-    return int(mmh3.hash64(f"{seed}\0{cluster}\0{producer}".encode())[0])
+    return int(mmh3.hash64(f"{seed}\0{producer}".encode())[0])
 
 
 def _leaders(partitions: int, unavailable: list[int | None] | None) -> Ints:
