@@ -207,32 +207,38 @@ def _place(fleet: _Fleet, settings: Settings, topic: int, record: _Record) -> in
 @kernel
 def _next_partition(fleet: _Fleet, settings: Settings, topic: int, rule: int, record: _Record) -> int:
     """Apply those rules that no batches have a part in, though franz-go's asks how many records wait."""
-    row, producer = fleet.topics[topic], fleet.topics[topic, _OWNER]
+    producer = fleet.topics[topic, _OWNER]
     if rule == _KAFKA_GO_ROUND_ROBIN:
-        row[_COUNTER] += 1  # From NONE.
-        return row[_COUNTER] % row[_COUNT]
+        fleet.topics[topic, _COUNTER] += 1  # From NONE.
+        return fleet.topics[topic, _COUNTER] % fleet.topics[topic, _COUNT]
     if rule in (_JAVA_ROUND_ROBIN, _KAFKAJS_ROUND_ROBIN):
         turn = _next_turn(fleet, topic)
-        if row[_AVAILABLE]:
-            return _available(fleet, topic, turn % row[_AVAILABLE])
-        return turn % row[_COUNT]
+        if fleet.topics[topic, _AVAILABLE]:
+            return _available(fleet, topic, turn % fleet.topics[topic, _AVAILABLE])
+        return turn % fleet.topics[topic, _COUNT]
     if rule == _RANDOM:
-        return next_positive(fleet.producers, producer) % row[_COUNT]
+        return next_positive(fleet.producers, producer) % fleet.topics[topic, _COUNT]
     if rule == _RANDOM_AVAILABLE:
         return _draw_available(fleet, topic)
     if rule == _RANDOM_LIBRDKAFKA:
         return _draw_twice(fleet, topic)
     if rule == _BY_TIME:
         # rd_interval: an interval that is just over does not count, and time begins long before the first record.
-        has_leader = row[_STICKY] != NONE and fleet.partitions[row[_FIRST] + row[_STICKY], _HAS_LEADER]
-        if not has_leader or _now(fleet, producer) > row[_SWITCHED] + STICKY_LINGER_MS:
-            row[_STICKY], row[_SWITCHED] = _draw_twice(fleet, topic), _now(fleet, producer)
-        return row[_STICKY]
+        has_leader = (
+            fleet.topics[topic, _STICKY] != NONE
+            and fleet.partitions[fleet.topics[topic, _FIRST] + fleet.topics[topic, _STICKY], _HAS_LEADER]
+        )
+        if not has_leader or _now(fleet, producer) > fleet.topics[topic, _SWITCHED] + STICKY_LINGER_MS:
+            fleet.topics[topic, _STICKY], fleet.topics[topic, _SWITCHED] = (
+                _draw_twice(fleet, topic),
+                _now(fleet, producer),
+            )
+        return fleet.topics[topic, _STICKY]
     if rule == _BY_OWN_BYTES:
         return _by_own_bytes(fleet, settings, topic, record)
-    if row[_COUNTER] == NONE:
-        row[_COUNTER] = next_positive(fleet.producers, producer)
-    return (_now(fleet, producer) // STICKY_LINGER_MS + row[_COUNTER]) % row[_COUNT]
+    if fleet.topics[topic, _COUNTER] == NONE:
+        fleet.topics[topic, _COUNTER] = next_positive(fleet.producers, producer)
+    return (_now(fleet, producer) // STICKY_LINGER_MS + fleet.topics[topic, _COUNTER]) % fleet.topics[topic, _COUNT]
 
 
 @kernel
@@ -243,73 +249,74 @@ def _now(fleet: _Fleet, producer: int) -> int:
 @kernel
 def _next_turn(fleet: _Fleet, topic: int) -> int:
     """Count from a random number: Java takes the number itself first, KafkaJS the one after it."""
-    row = fleet.topics[topic]
-    if row[_STICKY] == NONE:
-        row[_STICKY] = 0  # Only says that the count has begun.
-        row[_COUNTER] = next_int(fleet.producers, row[_OWNER]) - (row[_RULE] == _JAVA_ROUND_ROBIN)
-    row[_COUNTER] += 1
-    return row[_COUNTER] & 0x7FFFFFFF
+    if fleet.topics[topic, _STICKY] == NONE:
+        fleet.topics[topic, _STICKY] = 0  # Only says that the count has begun.
+        fleet.topics[topic, _COUNTER] = next_int(fleet.producers, fleet.topics[topic, _OWNER]) - (
+            fleet.topics[topic, _RULE] == _JAVA_ROUND_ROBIN
+        )
+    fleet.topics[topic, _COUNTER] += 1
+    return fleet.topics[topic, _COUNTER] & 0x7FFFFFFF
 
 
 @kernel
 def _available(fleet: _Fleet, topic: int, place: int) -> int:
     """Return the available partition that has this place among them."""
-    row = fleet.topics[topic]
-    if row[_AVAILABLE] == row[_COUNT]:
+    if fleet.topics[topic, _AVAILABLE] == fleet.topics[topic, _COUNT]:
         return place
     number = 0
-    while place > 0 or not fleet.partitions[row[_FIRST] + number, _HAS_LEADER]:
-        place -= fleet.partitions[row[_FIRST] + number, _HAS_LEADER]
+    while place > 0 or not fleet.partitions[fleet.topics[topic, _FIRST] + number, _HAS_LEADER]:
+        place -= fleet.partitions[fleet.topics[topic, _FIRST] + number, _HAS_LEADER]
         number += 1
     return number
 
 
 @kernel
 def _draw_available(fleet: _Fleet, topic: int) -> int:
-    row = fleet.topics[topic]
-    drawn = next_positive(fleet.producers, row[_OWNER])
-    if row[_AVAILABLE]:
-        return _available(fleet, topic, drawn % row[_AVAILABLE])
-    return drawn % row[_COUNT]
+    drawn = next_positive(fleet.producers, fleet.topics[topic, _OWNER])
+    if fleet.topics[topic, _AVAILABLE]:
+        return _available(fleet, topic, drawn % fleet.topics[topic, _AVAILABLE])
+    return drawn % fleet.topics[topic, _COUNT]
 
 
 @kernel
 def _draw_twice(fleet: _Fleet, topic: int) -> int:
     """Draw one of all partitions, and once more if that has no leader (``rd_kafka_msg_partitioner_random``)."""
-    row = fleet.topics[topic]
-    number = next_positive(fleet.producers, row[_OWNER]) % row[_COUNT]
-    if fleet.partitions[row[_FIRST] + number, _HAS_LEADER]:
+    number = next_positive(fleet.producers, fleet.topics[topic, _OWNER]) % fleet.topics[topic, _COUNT]
+    if fleet.partitions[fleet.topics[topic, _FIRST] + number, _HAS_LEADER]:
         return number
-    return next_positive(fleet.producers, row[_OWNER]) % row[_COUNT]
+    return next_positive(fleet.producers, fleet.topics[topic, _OWNER]) % fleet.topics[topic, _COUNT]
 
 
 @kernel
 def _by_own_bytes(fleet: _Fleet, settings: Settings, topic: int, record: _Record) -> int:
     """Do as franz-go's ``UniformBytesPartitioner``: a partition for so many bytes, without those of batches."""
-    row = fleet.topics[topic]
     size = 4 + _field_bytes(record.key_bytes) + _field_bytes(record.value_bytes)
-    row[_PRODUCED] += size
-    if row[_PRODUCED] >= FRANZ_GO_BYTES:
-        row[_PRODUCED], row[_STICKY] = size, NONE
-    if row[_STICKY] == NONE:
-        row[_STICKY] = _draw_by_records(fleet, topic) if settings.adaptive else _draw_available(fleet, topic)
-    return row[_STICKY]
+    fleet.topics[topic, _PRODUCED] += size
+    if fleet.topics[topic, _PRODUCED] >= FRANZ_GO_BYTES:
+        fleet.topics[topic, _PRODUCED], fleet.topics[topic, _STICKY] = size, NONE
+    if fleet.topics[topic, _STICKY] == NONE:
+        fleet.topics[topic, _STICKY] = (
+            _draw_by_records(fleet, topic) if settings.adaptive else _draw_available(fleet, topic)
+        )
+    return fleet.topics[topic, _STICKY]
 
 
 @kernel
 def _draw_by_records(fleet: _Fleet, topic: int) -> int:
     """Draw an available partition; one weighs the less the more records wait in it."""
-    row = fleet.topics[topic]
-    if row[_AVAILABLE] == 0:
+    if fleet.topics[topic, _AVAILABLE] == 0:
         return _draw_available(fleet, topic)
     total, last = 0.0, 0
-    for number in range(row[_COUNT]):
-        if fleet.partitions[row[_FIRST] + number, _HAS_LEADER]:
-            total, last = total + 1 / (1 + fleet.partitions[row[_FIRST] + number, _RECORDS_WAITING]), number
-    pick = next_positive(fleet.producers, row[_OWNER]) / 2**31 * total
+    for number in range(fleet.topics[topic, _COUNT]):
+        if fleet.partitions[fleet.topics[topic, _FIRST] + number, _HAS_LEADER]:
+            total, last = (
+                total + 1 / (1 + fleet.partitions[fleet.topics[topic, _FIRST] + number, _RECORDS_WAITING]),
+                number,
+            )
+    pick = next_positive(fleet.producers, fleet.topics[topic, _OWNER]) / 2**31 * total
     for number in range(last):
-        if fleet.partitions[row[_FIRST] + number, _HAS_LEADER]:
-            pick -= 1 / (1 + fleet.partitions[row[_FIRST] + number, _RECORDS_WAITING])
+        if fleet.partitions[fleet.topics[topic, _FIRST] + number, _HAS_LEADER]:
+            pick -= 1 / (1 + fleet.partitions[fleet.topics[topic, _FIRST] + number, _RECORDS_WAITING])
             if pick <= 0:
                 return number
     return last
@@ -321,17 +328,16 @@ def _draw_by_records(fleet: _Fleet, topic: int) -> int:
 @kernel
 def _append_until_new_batch(fleet: _Fleet, settings: Settings, topic: int, record: _Record) -> int:
     """Do as ``KafkaProducer.doSend``: before any record opens a batch, the cache is told, and asked again."""
-    row = fleet.topics[topic]
     number = record.partition
     if number == NONE:
-        if row[_STICKY] == NONE:
+        if fleet.topics[topic, _STICKY] == NONE:
             _change_sticky(fleet, topic, NONE)
-        number = row[_STICKY]
+        number = fleet.topics[topic, _STICKY]
     if _try_append(fleet, topic, number, record):
         return number
     _change_sticky(fleet, topic, number)
     if record.partition == NONE:
-        number = row[_STICKY]
+        number = fleet.topics[topic, _STICKY]
     if _try_append(fleet, topic, number, record) == 0:
         _append_new_batch(fleet, settings, topic, number, record)
     return number
@@ -340,17 +346,18 @@ def _append_until_new_batch(fleet: _Fleet, settings: Settings, topic: int, recor
 @kernel
 def _change_sticky(fleet: _Fleet, topic: int, previous: int) -> None:
     """``StickyPartitionCache.nextPartition``: nothing changes if the batch is not of the partition that is cached."""
-    row = fleet.topics[topic]
-    old = row[_STICKY]
+    old = fleet.topics[topic, _STICKY]
     if old not in (NONE, previous):
         return
-    if row[_AVAILABLE] == 0:
-        row[_STICKY] = next_positive(fleet.producers, row[_OWNER]) % row[_COUNT]
-    elif row[_AVAILABLE] == 1:
-        row[_STICKY] = _available(fleet, topic, 0)
+    if fleet.topics[topic, _AVAILABLE] == 0:
+        fleet.topics[topic, _STICKY] = (
+            next_positive(fleet.producers, fleet.topics[topic, _OWNER]) % fleet.topics[topic, _COUNT]
+        )
+    elif fleet.topics[topic, _AVAILABLE] == 1:
+        fleet.topics[topic, _STICKY] = _available(fleet, topic, 0)
     else:
-        while row[_STICKY] == old:
-            row[_STICKY] = _draw_available(fleet, topic)
+        while fleet.topics[topic, _STICKY] == old:
+            fleet.topics[topic, _STICKY] = _draw_available(fleet, topic)
 
 
 # ---- Java since 3.3 (KIP-794): a partition for batch.size bytes
@@ -359,12 +366,11 @@ def _change_sticky(fleet: _Fleet, topic: int, previous: int) -> None:
 @kernel
 def _append_by_bytes(fleet: _Fleet, settings: Settings, topic: int, record: _Record) -> int:
     """Do as ``RecordAccumulator.append``: whenever it finds another partition cached, it begins anew."""
-    row = fleet.topics[topic]
     keyed = record.partition != NONE
     while True:
-        if not keyed and row[_STICKY] == NONE:
-            row[_STICKY], row[_PRODUCED] = _draw_by_queues(fleet, settings, topic), 0
-        number = record.partition if keyed else row[_STICKY]
+        if not keyed and fleet.topics[topic, _STICKY] == NONE:
+            fleet.topics[topic, _STICKY], fleet.topics[topic, _PRODUCED] = _draw_by_queues(fleet, settings, topic), 0
+        number = record.partition if keyed else fleet.topics[topic, _STICKY]
         _note_queue(fleet, topic, number)
         if not keyed and _makes_up_for_switch(fleet, settings, topic, number):
             continue
@@ -387,11 +393,10 @@ def _makes_up_for_switch(fleet: _Fleet, settings: Settings, topic: int, number: 
 @kernel
 def _count_bytes(fleet: _Fleet, settings: Settings, topic: int, grown: int, may_switch: bool) -> bool:
     """``updatePartitionInfo``: tell whether that was enough for the partition."""
-    row = fleet.topics[topic]
-    row[_PRODUCED] += grown
+    fleet.topics[topic, _PRODUCED] += grown
     enough = max(1, settings.batch_size)
-    if (row[_PRODUCED] >= enough and may_switch) or row[_PRODUCED] >= 2 * enough:
-        row[_STICKY], row[_PRODUCED] = _draw_by_queues(fleet, settings, topic), 0
+    if (fleet.topics[topic, _PRODUCED] >= enough and may_switch) or fleet.topics[topic, _PRODUCED] >= 2 * enough:
+        fleet.topics[topic, _STICKY], fleet.topics[topic, _PRODUCED] = _draw_by_queues(fleet, settings, topic), 0
         return True
     return False
 
@@ -399,15 +404,14 @@ def _count_bytes(fleet: _Fleet, settings: Settings, topic: int, grown: int, may_
 @kernel
 def _note_queue(fleet: _Fleet, topic: int, number: int) -> None:
     """Count the partitions that have had a queue, now and before the sender's last look."""
-    row = fleet.topics[topic]
-    place = row[_FIRST] + number
+    place = fleet.topics[topic, _FIRST] + number
     if fleet.partitions[place, _HAS_QUEUE]:
         return
-    look = fleet.producers[row[_OWNER], _LOOK]
-    if row[_QUEUES_LOOK] != look:
-        row[_QUEUES_LOOK], row[_QUEUES_BEFORE] = look, row[_QUEUES]
+    look = fleet.producers[fleet.topics[topic, _OWNER], _LOOK]
+    if fleet.topics[topic, _QUEUES_LOOK] != look:
+        fleet.topics[topic, _QUEUES_LOOK], fleet.topics[topic, _QUEUES_BEFORE] = look, fleet.topics[topic, _QUEUES]
     fleet.partitions[place, _HAS_QUEUE] = 1
-    row[_QUEUES] += 1
+    fleet.topics[topic, _QUEUES] += 1
 
 
 @kernel
@@ -417,20 +421,28 @@ def _draw_by_queues(fleet: _Fleet, settings: Settings, topic: int) -> int:
     Then it had taken all but the last batch of each queue, if that had room and time left: one batch or none. They
     count as soon as every partition has had a queue.
     """
-    row = fleet.topics[topic]
-    look = fleet.producers[row[_OWNER], _LOOK]
-    queues = row[_QUEUES_BEFORE] if row[_QUEUES_LOOK] == look else row[_QUEUES]
-    if not settings.adaptive or queues < row[_COUNT] or row[_COUNT] < 2 or row[_AVAILABLE] == 0:
+    look = fleet.producers[fleet.topics[topic, _OWNER], _LOOK]
+    queues = (
+        fleet.topics[topic, _QUEUES_BEFORE]
+        if fleet.topics[topic, _QUEUES_LOOK] == look
+        else fleet.topics[topic, _QUEUES]
+    )
+    if (
+        not settings.adaptive
+        or queues < fleet.topics[topic, _COUNT]
+        or fleet.topics[topic, _COUNT] < 2
+        or fleet.topics[topic, _AVAILABLE] == 0
+    ):
         return _draw_available(fleet, topic)
     longest, total = 0, 0
-    for number in range(row[_COUNT]):
+    for number in range(fleet.topics[topic, _COUNT]):
         longest = max(longest, _size_at_look(fleet, topic, number, look))
-    for number in range(row[_COUNT]):
-        if fleet.partitions[row[_FIRST] + number, _HAS_LEADER]:
+    for number in range(fleet.topics[topic, _COUNT]):
+        if fleet.partitions[fleet.topics[topic, _FIRST] + number, _HAS_LEADER]:
             total += longest + 1 - _size_at_look(fleet, topic, number, look)
-    drawn = next_positive(fleet.producers, row[_OWNER]) % total
-    for number in range(row[_COUNT]):
-        if fleet.partitions[row[_FIRST] + number, _HAS_LEADER]:
+    drawn = next_positive(fleet.producers, fleet.topics[topic, _OWNER]) % total
+    for number in range(fleet.topics[topic, _COUNT]):
+        if fleet.partitions[fleet.topics[topic, _FIRST] + number, _HAS_LEADER]:
             drawn -= longest + 1 - _size_at_look(fleet, topic, number, look)
             if drawn < 0:
                 return number
@@ -440,11 +452,13 @@ def _draw_by_queues(fleet: _Fleet, settings: Settings, topic: int) -> int:
 @kernel
 def _size_at_look(fleet: _Fleet, topic: int, number: int, look: int) -> int:
     """Return how many batches waited after the look; what has no leader does not count."""
-    row = fleet.partitions[fleet.topics[topic, _FIRST] + number]
-    if not row[_HAS_LEADER]:
+    if not fleet.partitions[fleet.topics[topic, _FIRST] + number, _HAS_LEADER]:
         return 0
-    waits = row[_LAST] != NONE and fleet.batches[row[_LAST], _OPENED_LOOK] < look
-    return 1 if waits or row[_WAITED_LOOK] == look else 0
+    waits = (
+        fleet.partitions[fleet.topics[topic, _FIRST] + number, _LAST] != NONE
+        and fleet.batches[fleet.partitions[fleet.topics[topic, _FIRST] + number, _LAST], _OPENED_LOOK] < look
+    )
+    return 1 if waits or fleet.partitions[fleet.topics[topic, _FIRST] + number, _WAITED_LOOK] == look else 0
 
 
 # ---- batches
@@ -462,89 +476,90 @@ def _try_append(fleet: _Fleet, topic: int, number: int, record: _Record) -> int:
     last = fleet.partitions[fleet.topics[topic, _FIRST] + number, _LAST]
     if last == NONE:
         return 0
-    batch = fleet.batches[last]
-    grown = _record_bytes(batch[_RECORDS], record.at_ms - batch[_BASE_MS], record)
-    if batch[_LIMIT] < batch[_BYTES] + grown:
-        _close(fleet, fleet.producers[fleet.topics[topic, _OWNER]], last)
+    grown = _record_bytes(fleet.batches[last, _RECORDS], record.at_ms - fleet.batches[last, _BASE_MS], record)
+    if fleet.batches[last, _LIMIT] < fleet.batches[last, _BYTES] + grown:
+        _close(fleet, fleet.topics[topic, _OWNER], last)
         return 0
-    _grow(fleet, fleet.producers[fleet.topics[topic, _OWNER]], last, grown)
+    _grow(fleet, fleet.topics[topic, _OWNER], last, grown)
     return grown
 
 
 @kernel
 def _append_new_batch(fleet: _Fleet, settings: Settings, topic: int, number: int, record: _Record) -> int:
     """Open a batch, and return its bytes."""
-    producer = fleet.producers[fleet.topics[topic, _OWNER]]
     place = fleet.topics[topic, _FIRST] + number
     most = (
         _BATCH_OVERHEAD + _MAX_RECORD_OVERHEAD + 1 + _field_bytes(record.key_bytes) + _field_bytes(record.value_bytes)
     )
-    batch = fleet.batches[record.row]
-    batch[_PLACE], batch[_BYTES], batch[_LIMIT] = place, _BATCH_OVERHEAD, max(settings.batch_size, most)
-    batch[_BASE_MS], batch[_OPENED], batch[_OPENED_LOOK] = record.at_ms, producer[_CLOCK], producer[_LOOK]
+    fleet.batches[record.row, _PLACE], fleet.batches[record.row, _BYTES], fleet.batches[record.row, _LIMIT] = (
+        place,
+        _BATCH_OVERHEAD,
+        max(settings.batch_size, most),
+    )
+    fleet.batches[record.row, _BASE_MS], fleet.batches[record.row, _OPENED], fleet.batches[record.row, _OPENED_LOOK] = (
+        record.at_ms,
+        fleet.producers[fleet.topics[topic, _OWNER], _CLOCK],
+        fleet.producers[fleet.topics[topic, _OWNER], _LOOK],
+    )
     fleet.partitions[place, _LAST] = record.row
     if fleet.partitions[place, _HAS_LEADER]:
-        _join(fleet, producer, record.row)
+        _join(fleet, fleet.topics[topic, _OWNER], record.row)
     grown = _record_bytes(0, 0, record)
-    _grow(fleet, producer, record.row, grown)
+    _grow(fleet, fleet.topics[topic, _OWNER], record.row, grown)
     return _BATCH_OVERHEAD + grown
 
 
 @kernel
-def _grow(fleet: _Fleet, producer: Ints, index: int, grown: int) -> None:
-    batch = fleet.batches[index]
-    batch[_RECORDS] += 1
-    batch[_BYTES] += grown
-    fleet.partitions[batch[_PLACE], _RECORDS_WAITING] += 1
-    if batch[_LIMIT] <= batch[_BYTES]:
+def _grow(fleet: _Fleet, producer: int, index: int, grown: int) -> None:
+    fleet.batches[index, _RECORDS] += 1
+    fleet.batches[index, _BYTES] += grown
+    fleet.partitions[fleet.batches[index, _PLACE], _RECORDS_WAITING] += 1
+    if fleet.batches[index, _LIMIT] <= fleet.batches[index, _BYTES]:
         _close(fleet, producer, index)
 
 
 @kernel
-def _close(fleet: _Fleet, producer: Ints, index: int) -> None:
+def _close(fleet: _Fleet, producer: int, index: int) -> None:
     """Take a batch from those that wait to those that the sender takes at its next look, or never."""
-    batch = fleet.batches[index]
-    partition = fleet.partitions[batch[_PLACE]]
-    partition[_LAST] = NONE
-    if not partition[_HAS_LEADER]:
+    fleet.partitions[fleet.batches[index, _PLACE], _LAST] = NONE
+    if not fleet.partitions[fleet.batches[index, _PLACE], _HAS_LEADER]:
         _drain(fleet, index, NONE)
         return
     _leave(fleet, producer, index)
-    batch[_NEWER], producer[_FULL] = producer[_FULL], index
-    if batch[_OPENED_LOOK] < producer[_LOOK]:
-        partition[_WAITED_LOOK] = producer[_LOOK]
+    fleet.batches[index, _NEWER], fleet.producers[producer, _FULL] = fleet.producers[producer, _FULL], index
+    if fleet.batches[index, _OPENED_LOOK] < fleet.producers[producer, _LOOK]:
+        fleet.partitions[fleet.batches[index, _PLACE], _WAITED_LOOK] = fleet.producers[producer, _LOOK]
 
 
 @kernel
-def _join(fleet: _Fleet, producer: Ints, index: int) -> None:
+def _join(fleet: _Fleet, producer: int, index: int) -> None:
     """Put a batch at the end of the list of its producer's waiting ones."""
-    fleet.batches[index, _OLDER], fleet.batches[index, _NEWER] = producer[_NEWEST], NONE
-    if producer[_NEWEST] == NONE:
-        producer[_OLDEST] = index
+    fleet.batches[index, _OLDER], fleet.batches[index, _NEWER] = fleet.producers[producer, _NEWEST], NONE
+    if fleet.producers[producer, _NEWEST] == NONE:
+        fleet.producers[producer, _OLDEST] = index
     else:
-        fleet.batches[producer[_NEWEST], _NEWER] = index
-    producer[_NEWEST] = index
+        fleet.batches[fleet.producers[producer, _NEWEST], _NEWER] = index
+    fleet.producers[producer, _NEWEST] = index
 
 
 @kernel
-def _leave(fleet: _Fleet, producer: Ints, index: int) -> None:
+def _leave(fleet: _Fleet, producer: int, index: int) -> None:
     """Take a batch out of the list of its producer's waiting ones."""
     older, newer = fleet.batches[index, _OLDER], fleet.batches[index, _NEWER]
     if older == NONE:
-        producer[_OLDEST] = newer
+        fleet.producers[producer, _OLDEST] = newer
     else:
         fleet.batches[older, _NEWER] = newer
     if newer == NONE:
-        producer[_NEWEST] = older
+        fleet.producers[producer, _NEWEST] = older
     else:
         fleet.batches[newer, _OLDER] = older
 
 
 @kernel
 def _drain(fleet: _Fleet, index: int, at_ms: int) -> None:
-    batch = fleet.batches[index]
-    fleet.partitions[batch[_PLACE], _RECORDS_WAITING] -= batch[_RECORDS]
-    batch[_CLOSED] = at_ms
+    fleet.partitions[fleet.batches[index, _PLACE], _RECORDS_WAITING] -= fleet.batches[index, _RECORDS]
+    fleet.batches[index, _CLOSED] = at_ms
 
 
 @kernel
@@ -577,43 +592,48 @@ def _varint_bytes(value: int) -> int:
 @kernel
 def _advance(fleet: _Fleet, settings: Settings, producer: int, now_ms: int) -> None:
     """Let the sender look until the time of the next record."""
-    row = fleet.producers[producer]
-    if row[_APPENDED] == 1:
-        _look(fleet, settings, producer, row[_CLOCK])
-    while row[_OLDEST] != NONE:
-        expiry = fleet.batches[row[_OLDEST], _OPENED] + settings.linger_ms
+    if fleet.producers[producer, _APPENDED] == 1:
+        _look(fleet, settings, producer, fleet.producers[producer, _CLOCK])
+    while fleet.producers[producer, _OLDEST] != NONE:
+        expiry = fleet.batches[fleet.producers[producer, _OLDEST], _OPENED] + settings.linger_ms
         if expiry > now_ms:
             break
         _look(fleet, settings, producer, expiry)
-    row[_CLOCK] = now_ms
+    fleet.producers[producer, _CLOCK] = now_ms
 
 
 @kernel
 def _look(fleet: _Fleet, settings: Settings, producer: int, now_ms: int) -> None:
     """Send what is full or has waited long enough."""
-    row = fleet.producers[producer]
-    while row[_FULL] != NONE:
-        index = row[_FULL]
-        row[_FULL] = fleet.batches[index, _NEWER]
+    while fleet.producers[producer, _FULL] != NONE:
+        index = fleet.producers[producer, _FULL]
+        fleet.producers[producer, _FULL] = fleet.batches[index, _NEWER]
         _drain(fleet, index, now_ms)
-    while row[_OLDEST] != NONE and fleet.batches[row[_OLDEST], _OPENED] + settings.linger_ms <= now_ms:
-        index = row[_OLDEST]
-        _leave(fleet, row, index)
+    while (
+        fleet.producers[producer, _OLDEST] != NONE
+        and fleet.batches[fleet.producers[producer, _OLDEST], _OPENED] + settings.linger_ms <= now_ms
+    ):
+        index = fleet.producers[producer, _OLDEST]
+        _leave(fleet, producer, index)
         fleet.partitions[fleet.batches[index, _PLACE], _LAST] = NONE
         _drain(fleet, index, now_ms)
-    row[_LOOK] += 1
-    row[_APPENDED] = 0
+    fleet.producers[producer, _LOOK] += 1
+    fleet.producers[producer, _APPENDED] = 0
 
 
 @kernel
 def _finish(fleet: _Fleet, settings: Settings) -> None:
     """Let time go on until all that can be sent is sent."""
     for producer in range(len(fleet.producers)):
-        row = fleet.producers[producer]
-        if row[_APPENDED] == 1:
-            _look(fleet, settings, producer, row[_CLOCK])
-        while row[_OLDEST] != NONE:
-            _look(fleet, settings, producer, fleet.batches[row[_OLDEST], _OPENED] + settings.linger_ms)
+        if fleet.producers[producer, _APPENDED] == 1:
+            _look(fleet, settings, producer, fleet.producers[producer, _CLOCK])
+        while fleet.producers[producer, _OLDEST] != NONE:
+            _look(
+                fleet,
+                settings,
+                producer,
+                fleet.batches[fleet.producers[producer, _OLDEST], _OPENED] + settings.linger_ms,
+            )
     for place in range(len(fleet.partitions)):
         if fleet.partitions[place, _LAST] != NONE:
             _drain(fleet, fleet.partitions[place, _LAST], NONE)
