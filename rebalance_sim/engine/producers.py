@@ -22,16 +22,16 @@ from rebalance_sim.kafka.strings import Ints
 from rebalance_sim.tables import BATCHES, RECORD_PARTITIONS
 
 _PRODUCER = ("cluster", "producer_id")
-_SENT = StructType(
+_BATCH = StructType(
     [
-        StructField("partition", IntegerType()),
         StructField("records", IntegerType()),
         StructField("bytes", IntegerType()),
         StructField("opened_ms", LongType()),
         StructField("closed_ms", LongType()),
     ]
 )
-_SENT_TYPE = to_arrow_type(_SENT)
+_SENT = StructType([StructField("partition", IntegerType()), StructField("batch", _BATCH)])
+_BATCH_TYPE, _SENT_TYPE = to_arrow_type(_BATCH), to_arrow_type(_SENT)
 
 
 def send_records(
@@ -72,11 +72,8 @@ class SendRecords:
         run = cast(Any, arrow_udf)(self.send_batches, _SENT.simpleString()).asNondeterministic()
         needed = records.select(*RECORD_PARTITIONS.names, TOPIC_NUMBER).repartition(*_PRODUCER)
         sent = needed.withColumn("_sent", run(*self._arguments()))
-        batch = F.struct(*[F.col(f"_sent.{field.name}") for field in _SENT.fields[1:]])
-        columns = {name: F.col(name) for name in RECORD_PARTITIONS.names}
-        columns["partition"] = F.col("_sent.partition")
-        columns["batch"] = F.when(F.col("_sent.records") > 0, batch)
-        return sent.select(*[column.alias(name) for name, column in columns.items()])
+        known = [name for name in RECORD_PARTITIONS.names if name != "partition"]
+        return sent.select(*known, "_sent.*").select(*RECORD_PARTITIONS.names, "batch")
 
     def _arguments(self) -> list[Column]:
         """Return what a worker needs of each record: numbers alone, and few, since they have to travel."""
@@ -174,9 +171,15 @@ def _distinct(*columns: pa.Array) -> tuple[Ints, list[pa.Array]]:
 
 def _in_given_order(sent: Sent, order: Ints) -> pa.StructArray:
     """Put results in the order in which the records were given."""
-    arrays = []
-    for values, field in zip(sent, _SENT_TYPE, strict=True):
-        given = np.empty(len(order), field.type.to_pandas_dtype())
-        given[order] = values
-        arrays.append(pa.array(given, field.type, mask=given == NONE if field.name == "closed_ms" else None))
-    return pa.StructArray.from_arrays(arrays, fields=list(_SENT_TYPE))
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    opens = sent.batch_records > 0
+    columns = (sent.batch_records, sent.batch_bytes, sent.opened_ms, sent.closed_ms)
+    of_batches = [
+        pa.array(values[opens], field.type, mask=values[opens] == NONE if field.name == "closed_ms" else None)
+        for values, field in zip(columns, _BATCH_TYPE, strict=True)
+    ]
+    batches = pa.StructArray.from_arrays(of_batches, fields=list(_BATCH_TYPE))
+    which = np.cumsum(opens) - 1
+    told = batches.take(pa.array(which[place], mask=~opens[place]))
+    return pa.StructArray.from_arrays([pa.array(sent.partitions[place], pa.int32()), told], fields=list(_SENT_TYPE))
