@@ -12,7 +12,12 @@ DEFAULTS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.session.timeZone": "UTC",
 }
-_LOCAL_DEFAULTS = {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}
+_LOCAL_DEFAULTS = {
+    "spark.ui.enabled": "false",
+    "spark.log.level": "ERROR",
+    # Enough to be even, and for memory; Spark's 200 are for a cluster, and files for that many cost time here.
+    "spark.sql.shuffle.partitions": str(16 * (os.cpu_count() or 1)),
+}
 _SHARE_OF_MEMORY = 3
 """Locally the JVM takes a third of the machine's memory at most: the Python workers and the system need some too."""
 
