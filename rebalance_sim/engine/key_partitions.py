@@ -10,10 +10,9 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.utils import is_remote
 
 from rebalance_sim.engine.arrow import codes, numbers, strings
-from rebalance_sim.engine.murmur2 import murmur2
+from rebalance_sim.engine.jvm_murmur2 import murmur2
 from rebalance_sim.kafka.partitioners.clients import Client, KeyHash, ToPartition
 from rebalance_sim.kafka.partitioners.keyed import UNKEYED, key_partitions
 
@@ -52,16 +51,16 @@ def spread_keys(client: Client, partitions: int) -> Callable[[DataFrame], DataFr
     """
 
     def transform(rows: DataFrame) -> DataFrame:
-        keys = rows.select("key", F.lit(partitions).alias("partitions"))
-        if is_remote() and client.hash not in (KeyHash.NONE, KeyHash.CRC32):
-            return keys.select("key").mapInArrow(_OneTopic(client, partitions).partitions, "partition int")
-        return keys.select(partition_of_key([client]).alias("partition"))
+        expression = _expression(client, F.lit(partitions))
+        if expression is None:
+            return rows.select("key").mapInArrow(_OneTopic(client, partitions).partitions, "partition int")
+        return rows.select(expression.alias("partition"))
 
     return transform
 
 
 def _expression(client: Client, partitions: Column) -> Column | None:
-    """Return the same as ``key_partitions``, if Spark has most of it."""
+    """Return the same as ``key_partitions``, if Spark can have it without Python."""
     key = F.col("key")
     if client.hash is KeyHash.NONE:
         return F.lit(None).cast("int")
@@ -71,7 +70,8 @@ def _expression(client: Client, partitions: Column) -> Column | None:
     if client.hash is KeyHash.CRC32 and client.to_partition is ToPartition.UNSIGNED:
         return (F.crc32(hashed) % partitions).cast("int")
     if client.hash is KeyHash.MURMUR2 and client.to_partition is ToPartition.POSITIVE:
-        return murmur2(hashed).bitwiseAND(0x7FFFFFFF) % partitions
+        h = murmur2(hashed)
+        return None if h is None else h.bitwiseAND(0x7FFFFFFF) % partitions
     return None
 
 

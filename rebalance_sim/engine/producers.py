@@ -173,13 +173,11 @@ def _in_given_order(sent: Sent, order: Ints) -> pa.StructArray:
     """Put results in the order in which the records were given."""
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    opens = sent.batch_records > 0
-    columns = (sent.batch_records, sent.batch_bytes, sent.opened_ms, sent.closed_ms)
-    of_batches = [
-        pa.array(values[opens], field.type, mask=values[opens] == NONE if field.name == "closed_ms" else None)
-        for values, field in zip(columns, _BATCH_TYPE, strict=True)
+    partitions, *of_batches = (values[place] for values in sent)
+    columns = [
+        pa.array(values, field.type, mask=values == NONE if field.name == "closed_ms" else None)
+        for values, field in zip(of_batches, _BATCH_TYPE, strict=True)
     ]
-    batches = pa.StructArray.from_arrays(of_batches, fields=list(_BATCH_TYPE))
-    which = np.cumsum(opens) - 1
-    told = batches.take(pa.array(which[place], mask=~opens[place]))
-    return pa.StructArray.from_arrays([pa.array(sent.partitions[place], pa.int32()), told], fields=list(_SENT_TYPE))
+    opens_none = pa.array(of_batches[0] == 0)
+    batches = pa.StructArray.from_arrays(columns, fields=list(_BATCH_TYPE), mask=opens_none)
+    return pa.StructArray.from_arrays([pa.array(partitions, pa.int32()), batches], fields=list(_SENT_TYPE))

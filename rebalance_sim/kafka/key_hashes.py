@@ -7,7 +7,7 @@ client's own code has it: a signed 32-bit number, but for CRC-32, which is unsig
 import numpy as np
 
 from rebalance_sim.kafka.kernel import kernel
-from rebalance_sim.kafka.strings import Bytes, Ints, Ints32, Strings, byte_at, java_hash
+from rebalance_sim.kafka.strings import Bytes, Ints, Strings, byte_at, java_hash
 
 _MASK = 0xFFFFFFFF
 _MURMUR2_SEED = 0x9747B28C
@@ -49,19 +49,6 @@ def murmur2(keys: Strings, i: int) -> int:
         h = h * _MURMUR2_M & _MASK
     h = (h ^ h >> 13) * _MURMUR2_M & _MASK
     return _signed(h ^ h >> 15)
-
-
-@kernel
-def murmur2_of_all(keys: Strings) -> Ints32:
-    """Hash every key.
-
-    >>> murmur2_of_all(Strings.of(["abc", ""])).tolist()
-    [479470107, 275646681]
-    """
-    found = np.empty(len(keys.offsets) - 1, np.int32)
-    for i in range(len(found)):
-        found[i] = murmur2(keys, i)
-    return found
 
 
 @kernel

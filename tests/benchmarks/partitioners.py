@@ -50,13 +50,12 @@ def bench_keys(spark: SparkSession, folder: Path, rounds: int) -> None:
         java, crc32 = (partition_of_key([CLIENTS[name]]) for name in ("java-3.3", "librdkafka"))
         udf = F.call_function("murmur_partition", "key", "partitions")
         assert keys.where((java != udf) | (crc32 != F.crc32("key") % PARTITIONS)).isEmpty()
-        spread = {name: partial(keys.transform, spread_keys(CLIENTS[name], PARTITIONS)) for name in CLIENTS}
         actions = {
             "JVM UDF": partial(keys.select, udf),
-            "java-3.3": spread["java-3.3"],
+            "java-3.3": partial(keys.transform, spread_keys(CLIENTS["java-3.3"], PARTITIONS)),
             "as a column": partial(keys.select, java),
             "Spark's crc32": partial(keys.select, F.crc32("key")),
-            "librdkafka": spread["librdkafka"],
+            "librdkafka": partial(keys.transform, spread_keys(CLIENTS["librdkafka"], PARTITIONS)),
         }
         times = seconds(actions, rounds)
         print(f"\n{count:,} keys of {length} bytes, {'Spark Connect' if is_remote() else 'a classic session'}")

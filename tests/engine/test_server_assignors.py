@@ -19,6 +19,7 @@ from rebalance_sim.kafka.strings import Ints
 from rebalance_sim.tables import ASSIGNMENTS, BALANCE, MEMBERS, TOPICS
 from rebalance_sim.transformations import assign
 from rebalance_sim.versions import kafka_version
+from tests.engine.layout import shuffled_into
 from tests.engine.rows import contents, member, members, table, topics
 from tests.kafka.cases import JsonObject, golden
 from tests.naive.model import Cluster, Group, Member, Partition
@@ -73,14 +74,9 @@ def test_what_kafka_throws_is_the_groups_error(spark: SparkSession) -> None:
 def test_partitioning_changes_nothing(spark: SparkSession, shuffle_partitions: int) -> None:
     given_topics, given_members = tables_of(spark, golden("cases-server")[:100])
     expected = contents(given_members.transform(assign("server-uniform", given_topics)))
-    before = spark.conf.get("spark.sql.shuffle.partitions")
-    assert before is not None
-    try:
-        spark.conf.set("spark.sql.shuffle.partitions", str(shuffle_partitions))
+    with shuffled_into(spark, shuffle_partitions):
         again = given_members.repartition(3).transform(assign("server-uniform", given_topics.repartition(2)))
         assert contents(again) == expected
-    finally:
-        spark.conf.set("spark.sql.shuffle.partitions", before)
 
 
 # ---- ids
