@@ -115,9 +115,9 @@ class SendRecords:
             self.settings,
             np.array(seeds, np.int64),
             self._topics(numbers(senders), numbers(clients_of), pc.index_in(topics_sent, self._column(TOPIC_NUMBER))),
-            Records(*(column[order] for column in (sending, *values))),
+            Records(order, sending, *values),
         )
-        return _in_given_order(sent, order)
+        return _as_structs(sent)
 
     def _topics(self, senders: Ints, clients: Ints, topics: pa.Array) -> ProducerTopics:
         """Describe topics of producers, from the producers, their clients, and the places of the topics."""
@@ -169,15 +169,12 @@ def _distinct(*columns: pa.Array) -> tuple[Ints, list[pa.Array]]:
     return which.astype(np.int64), rows[::-1]
 
 
-def _in_given_order(sent: Sent, order: Ints) -> pa.StructArray:
-    """Put results in the order in which the records were given."""
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    partitions, *of_batches = (values[place] for values in sent)
+def _as_structs(sent: Sent) -> pa.StructArray:
+    partitions, *of_batches = sent
     columns = [
         pa.array(values, field.type, mask=values == NONE if field.name == "closed_ms" else None)
         for values, field in zip(of_batches, _BATCH_TYPE, strict=True)
     ]
-    opens_none = pa.array(of_batches[0] == 0)
+    opens_none = pa.array(sent.batch_records == 0)
     batches = pa.StructArray.from_arrays(columns, fields=list(_BATCH_TYPE), mask=opens_none)
-    return pa.StructArray.from_arrays([pa.array(partitions, pa.int32()), batches], fields=list(_SENT_TYPE))
+    return pa.StructArray.from_arrays([pa.array(partitions), batches], fields=list(_SENT_TYPE))

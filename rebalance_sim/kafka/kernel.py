@@ -32,10 +32,24 @@ def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     ``NUMBA_DISABLE_JIT=1`` runs the same function as plain Python; the tests do both.
     """
+    return _compiled(function)
+
+
+def kernel_in_place(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Compile a function that makes no array, into those that call it.
+
+    numba counts who uses an array, at every call and at every access to an array in a tuple. Many small steps over
+    many arrays spent nine tenths of their time on that. What makes no array needs no count; numba refuses to compile
+    the rest so.
+    """
+    return _compiled(function, forceinline=True, _nrt=False)
+
+
+def _compiled(function: Callable[_P, _R], **options: bool) -> Callable[_P, _R]:
     folder, usual = _cache_folder(), config.CACHE_DIR
     config.CACHE_DIR = folder
     try:
-        compiled: Callable[_P, _R] = numba.njit(cache=True, nogil=True)(function)
+        compiled: Callable[_P, _R] = numba.njit(cache=True, nogil=True, **options)(function)
     finally:
         config.CACHE_DIR = usual
     return compiled

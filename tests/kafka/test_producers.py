@@ -44,7 +44,8 @@ def answer(client: str, case: JsonObject) -> JsonObject:
     columns = [[record[name] for record in records] for name in ("partition", "key_bytes", "value_bytes", "at_ms")]
     places = np.array([names.index(record["topic"]) for record in records], np.int64)
     settings = Settings(case["batch_size"], case["linger_ms"], case["adaptive"])
-    sent = send(settings, np.array([case["seed"]]), topics, Records(places, *map(numbers, columns)))
+    given = Records(np.arange(len(records)), places, *map(numbers, columns))
+    sent = send(settings, np.array([case["seed"]]), topics, given)
     told = [
         {
             "topic": record["topic"],
@@ -112,7 +113,7 @@ def test_producers_do_not_disturb_each_other() -> None:
             np.ones(partitions * len(whose), np.int64),
         )
         places = np.searchsorted(whose, turns[mine])
-        records = Records(places, nothing[mine], nothing[mine], sizes[mine], at_ms[mine])
+        records = Records(np.arange(len(places)), places, nothing[mine], nothing[mine], sizes[mine], at_ms[mine])
         sent = send(Settings(300, 5), seeds[list(whose)], topics, records)
         return [sent.partitions[places == place].tolist() for place in range(len(whose))]
 
@@ -140,14 +141,12 @@ def test_time_that_goes_back_is_no_time() -> None:
     """The batch of the first record lingers from 100 on, whatever the second one's timestamp says."""
     one, nothing = np.ones(1, np.int64), np.full(2, NONE)
     topics = ProducerTopics(np.zeros(1, np.int64), np.zeros(1, np.int64), one, one)
-    records = Records(np.zeros(2, np.int64), nothing, nothing, nothing, np.array([100, 40]))
+    records = Records(np.arange(2), np.zeros(2, np.int64), nothing, nothing, nothing, np.array([100, 40]))
     sent = send(Settings(linger_ms=5), one, topics, records)
     assert (sent.batch_records[0], sent.opened_ms[0], sent.closed_ms[0]) == (2, 100, 105)
 
 
 def test_no_records() -> None:
     nothing = np.empty(0, np.int64)
-    sent = send(
-        Settings(), nothing, ProducerTopics(*[nothing] * 4), Records(nothing, nothing, nothing, nothing, nothing)
-    )
+    sent = send(Settings(), nothing, ProducerTopics(*[nothing] * 4), Records(*[nothing] * 6))
     assert [len(column) for column in sent] == [0, 0, 0, 0, 0]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.kernel import kernel
+from rebalance_sim.kafka.kernel import kernel_in_place
 from rebalance_sim.kafka.partitioners.clients import Unkeyed
 from rebalance_sim.kafka.partitioners.thread_local_random import next_int, next_positive, states
 from rebalance_sim.kafka.strings import Ints, Ints32
@@ -47,8 +47,9 @@ _STICKY, _PRODUCED, _COUNTER, _SWITCHED, _QUEUES, _QUEUES_LOOK, _QUEUES_BEFORE =
 _TOPIC_COLUMNS = 12
 _HAS_LEADER, _HAS_QUEUE, _LAST, _WAITED_LOOK, _RECORDS_WAITING = range(5)
 _PARTITION_COLUMNS = 5
-_PLACE, _RECORDS, _BYTES, _LIMIT, _BASE_MS, _OPENED, _OPENED_LOOK, _CLOSED, _OLDER, _NEWER = range(10)
+_PLACE, _RECORDS, _BYTES, _LIMIT, _BASE_MS, _OPENED, _OPENED_LOOK, _OPENER, _OLDER, _NEWER = range(10)
 _BATCH_COLUMNS = 10
+_USED, _FREE = range(2)
 _LONG_AGO = -(2**62)
 
 
@@ -77,8 +78,10 @@ class ProducerTopics(NamedTuple):
 
 
 class Records(NamedTuple):
-    """Records in the order in which they are sent; producers may take turns."""
+    """Records, in any order."""
 
+    order: Ints
+    """Indices of the records as they are sent, one after the other; producers may take turns."""
     topics: Ints
     """Indices of ``ProducerTopics``."""
     partitions: Ints
@@ -94,9 +97,9 @@ class Sent(NamedTuple):
     """What became of each record, and of the batches, each told with the record that opened it."""
 
     partitions: Ints32
-    batch_records: Ints
+    batch_records: Ints32
     """Records of the batch; 0, as the following, with a record that opened none."""
-    batch_bytes: Ints
+    batch_bytes: Ints32
     opened_ms: Ints
     closed_ms: Ints
     """When it was sent; NONE where the partition has no leader: such a batch is never sent."""
@@ -111,7 +114,10 @@ class _Fleet(NamedTuple):
     partitions: Ints
     """A row a partition of a topic of a producer."""
     batches: Ints
-    """A row a record: it is for the batch that the record opens."""
+    """A row a batch that is not sent; it is used again for another, since what is small stays near the processor."""
+    rows: Ints
+    """How many rows of batches have been used, and the first of those that are free again."""
+    sent: Sent
 
 
 def send(settings: Settings, seeds: Ints, topics: ProducerTopics, records: Records) -> Sent:
@@ -119,21 +125,26 @@ def send(settings: Settings, seeds: Ints, topics: ProducerTopics, records: Recor
 
     >>> topics = ProducerTopics(np.array([0]), np.array([Unkeyed.STICKY_BY_BYTES]), np.array([3]), np.array([1, 0, 1]))
     >>> nothing = np.full(3, NONE)
-    >>> records = Records(np.zeros(3, np.int64), nothing, nothing, np.array([10, 20, 30]), np.array([100, 103, 120]))
+    >>> sizes, at_ms = np.array([10, 20, 30]), np.array([100, 103, 120])
+    >>> records = Records(np.arange(3), np.zeros(3, np.int64), nothing, nothing, sizes, at_ms)
     >>> sent = send(Settings(linger_ms=5), np.array([42]), topics, records)
     >>> sent.partitions.tolist(), sent.batch_records.tolist(), sent.closed_ms.tolist()
     ([0, 0, 0], [2, 0, 1], [105, 0, 125])
     """
+    count = len(records.order)
+    partitions, batch_records, batch_bytes = (np.zeros(count, np.int32) for _ in range(3))
+    sent = Sent(partitions, batch_records, batch_bytes, np.zeros(count, np.int64), np.zeros(count, np.int64))
     fleet = _Fleet(
         _new_producers(seeds),
         _new_topics(topics),
         _new_partitions(topics.has_leader),
-        np.zeros((len(records.topics), _BATCH_COLUMNS), np.int64),
+        np.empty((count, _BATCH_COLUMNS), np.int64),
+        np.array([0, NONE]),
+        sent,
     )
-    partitions = _send(fleet, settings, records)
+    _send(fleet, settings, records)
     _finish(fleet, settings)
-    batches = fleet.batches
-    return Sent(partitions, batches[:, _RECORDS], batches[:, _BYTES], batches[:, _OPENED], batches[:, _CLOSED])
+    return sent
 
 
 def _new_producers(seeds: Ints) -> Ints:
@@ -165,18 +176,16 @@ def _new_partitions(has_leader: Ints) -> Ints:
 # ---- what the application does
 
 
-@kernel
-def _send(fleet: _Fleet, settings: Settings, records: Records) -> Ints32:
-    found = np.empty(len(records.topics), np.int32)
-    for i in range(len(found)):
+@kernel_in_place
+def _send(fleet: _Fleet, settings: Settings, records: Records) -> None:
+    for i in records.order:
         topic = records.topics[i]
         producer = fleet.topics[topic, _OWNER]
         if records.at_ms[i] > fleet.producers[producer, _CLOCK]:
             _advance(fleet, settings, producer, records.at_ms[i])
         record = _Record(i, records.partitions[i], records.key_bytes[i], records.value_bytes[i], records.at_ms[i])
-        found[i] = _place(fleet, settings, topic, record)
+        fleet.sent.partitions[i] = _place(fleet, settings, topic, record)
         fleet.producers[producer, _APPENDED] = 1
-    return found
 
 
 class _Record(NamedTuple):
@@ -188,7 +197,7 @@ class _Record(NamedTuple):
     at_ms: int
 
 
-@kernel
+@kernel_in_place
 def _place(fleet: _Fleet, settings: Settings, topic: int, record: _Record) -> int:
     """Append a record, and return its partition."""
     rule = fleet.topics[topic, _RULE]
@@ -204,7 +213,7 @@ def _place(fleet: _Fleet, settings: Settings, topic: int, record: _Record) -> in
     return number
 
 
-@kernel
+@kernel_in_place
 def _next_partition(fleet: _Fleet, settings: Settings, topic: int, rule: int, record: _Record) -> int:
     """Apply those rules that no batches have a part in, though franz-go's asks how many records wait."""
     producer = fleet.topics[topic, _OWNER]
@@ -241,12 +250,12 @@ def _next_partition(fleet: _Fleet, settings: Settings, topic: int, rule: int, re
     return (_now(fleet, producer) // STICKY_LINGER_MS + fleet.topics[topic, _COUNTER]) % fleet.topics[topic, _COUNT]
 
 
-@kernel
+@kernel_in_place
 def _now(fleet: _Fleet, producer: int) -> int:
     return fleet.producers[producer, _CLOCK]
 
 
-@kernel
+@kernel_in_place
 def _next_turn(fleet: _Fleet, topic: int) -> int:
     """Count from a random number: Java takes the number itself first, KafkaJS the one after it."""
     if fleet.topics[topic, _STICKY] == NONE:
@@ -258,7 +267,7 @@ def _next_turn(fleet: _Fleet, topic: int) -> int:
     return fleet.topics[topic, _COUNTER] & 0x7FFFFFFF
 
 
-@kernel
+@kernel_in_place
 def _available(fleet: _Fleet, topic: int, place: int) -> int:
     """Return the available partition that has this place among them."""
     if fleet.topics[topic, _AVAILABLE] == fleet.topics[topic, _COUNT]:
@@ -270,7 +279,7 @@ def _available(fleet: _Fleet, topic: int, place: int) -> int:
     return number
 
 
-@kernel
+@kernel_in_place
 def _draw_available(fleet: _Fleet, topic: int) -> int:
     drawn = next_positive(fleet.producers, fleet.topics[topic, _OWNER])
     if fleet.topics[topic, _AVAILABLE]:
@@ -278,7 +287,7 @@ def _draw_available(fleet: _Fleet, topic: int) -> int:
     return drawn % fleet.topics[topic, _COUNT]
 
 
-@kernel
+@kernel_in_place
 def _draw_twice(fleet: _Fleet, topic: int) -> int:
     """Draw one of all partitions, and once more if that has no leader (``rd_kafka_msg_partitioner_random``)."""
     number = next_positive(fleet.producers, fleet.topics[topic, _OWNER]) % fleet.topics[topic, _COUNT]
@@ -287,7 +296,7 @@ def _draw_twice(fleet: _Fleet, topic: int) -> int:
     return next_positive(fleet.producers, fleet.topics[topic, _OWNER]) % fleet.topics[topic, _COUNT]
 
 
-@kernel
+@kernel_in_place
 def _by_own_bytes(fleet: _Fleet, settings: Settings, topic: int, record: _Record) -> int:
     """Do as franz-go's ``UniformBytesPartitioner``: a partition for so many bytes, without those of batches."""
     size = 4 + _field_bytes(record.key_bytes) + _field_bytes(record.value_bytes)
@@ -301,7 +310,7 @@ def _by_own_bytes(fleet: _Fleet, settings: Settings, topic: int, record: _Record
     return fleet.topics[topic, _STICKY]
 
 
-@kernel
+@kernel_in_place
 def _draw_by_records(fleet: _Fleet, topic: int) -> int:
     """Draw an available partition; one weighs the less the more records wait in it."""
     if fleet.topics[topic, _AVAILABLE] == 0:
@@ -325,7 +334,7 @@ def _draw_by_records(fleet: _Fleet, topic: int) -> int:
 # ---- Java 2.4 to 3.2: a partition until an append would open a batch
 
 
-@kernel
+@kernel_in_place
 def _append_until_new_batch(fleet: _Fleet, settings: Settings, topic: int, record: _Record) -> int:
     """Do as ``KafkaProducer.doSend``: before any record opens a batch, the cache is told, and asked again."""
     number = record.partition
@@ -343,7 +352,7 @@ def _append_until_new_batch(fleet: _Fleet, settings: Settings, topic: int, recor
     return number
 
 
-@kernel
+@kernel_in_place
 def _change_sticky(fleet: _Fleet, topic: int, previous: int) -> None:
     """``StickyPartitionCache.nextPartition``: nothing changes if the batch is not of the partition that is cached."""
     old = fleet.topics[topic, _STICKY]
@@ -363,7 +372,7 @@ def _change_sticky(fleet: _Fleet, topic: int, previous: int) -> None:
 # ---- Java since 3.3 (KIP-794): a partition for batch.size bytes
 
 
-@kernel
+@kernel_in_place
 def _append_by_bytes(fleet: _Fleet, settings: Settings, topic: int, record: _Record) -> int:
     """Do as ``RecordAccumulator.append``: whenever it finds another partition cached, it begins anew."""
     keyed = record.partition != NONE
@@ -384,13 +393,13 @@ def _append_by_bytes(fleet: _Fleet, settings: Settings, topic: int, record: _Rec
         return number
 
 
-@kernel
+@kernel_in_place
 def _makes_up_for_switch(fleet: _Fleet, settings: Settings, topic: int, number: int) -> bool:
     """``partitionChanged``: a switch that was put off since the batch was not full is due when it is."""
     return _is_last_full(fleet, topic, number) and _count_bytes(fleet, settings, topic, 0, True)
 
 
-@kernel
+@kernel_in_place
 def _count_bytes(fleet: _Fleet, settings: Settings, topic: int, grown: int, may_switch: bool) -> bool:
     """``updatePartitionInfo``: tell whether that was enough for the partition."""
     fleet.topics[topic, _PRODUCED] += grown
@@ -401,7 +410,7 @@ def _count_bytes(fleet: _Fleet, settings: Settings, topic: int, grown: int, may_
     return False
 
 
-@kernel
+@kernel_in_place
 def _note_queue(fleet: _Fleet, topic: int, number: int) -> None:
     """Count the partitions that have had a queue, now and before the sender's last look."""
     place = fleet.topics[topic, _FIRST] + number
@@ -414,7 +423,7 @@ def _note_queue(fleet: _Fleet, topic: int, number: int) -> None:
     fleet.topics[topic, _QUEUES] += 1
 
 
-@kernel
+@kernel_in_place
 def _draw_by_queues(fleet: _Fleet, settings: Settings, topic: int) -> int:
     """``BuiltInPartitioner.nextPartition``, with the sizes of the queues at the sender's last look.
 
@@ -434,12 +443,11 @@ def _draw_by_queues(fleet: _Fleet, settings: Settings, topic: int) -> int:
         or fleet.topics[topic, _AVAILABLE] == 0
     ):
         return _draw_available(fleet, topic)
-    longest, total = 0, 0
+    waiting = 0
     for number in range(fleet.topics[topic, _COUNT]):
-        longest = max(longest, _size_at_look(fleet, topic, number, look))
-    for number in range(fleet.topics[topic, _COUNT]):
-        if fleet.partitions[fleet.topics[topic, _FIRST] + number, _HAS_LEADER]:
-            total += longest + 1 - _size_at_look(fleet, topic, number, look)
+        waiting += _size_at_look(fleet, topic, number, look)
+    longest = min(waiting, 1)
+    total = fleet.topics[topic, _AVAILABLE] * (longest + 1) - waiting
     drawn = next_positive(fleet.producers, fleet.topics[topic, _OWNER]) % total
     for number in range(fleet.topics[topic, _COUNT]):
         if fleet.partitions[fleet.topics[topic, _FIRST] + number, _HAS_LEADER]:
@@ -449,7 +457,7 @@ def _draw_by_queues(fleet: _Fleet, settings: Settings, topic: int) -> int:
     return NONE
 
 
-@kernel
+@kernel_in_place
 def _size_at_look(fleet: _Fleet, topic: int, number: int, look: int) -> int:
     """Return how many batches waited after the look; what has no leader does not count."""
     if not fleet.partitions[fleet.topics[topic, _FIRST] + number, _HAS_LEADER]:
@@ -464,13 +472,13 @@ def _size_at_look(fleet: _Fleet, topic: int, number: int, look: int) -> int:
 # ---- batches
 
 
-@kernel
+@kernel_in_place
 def _is_last_full(fleet: _Fleet, topic: int, number: int) -> bool:
     """Tell whether a queue has no batch that takes more records (``allBatchesFull``)."""
     return fleet.partitions[fleet.topics[topic, _FIRST] + number, _LAST] == NONE
 
 
-@kernel
+@kernel_in_place
 def _try_append(fleet: _Fleet, topic: int, number: int, record: _Record) -> int:
     """Append to the last batch of a queue, and return the bytes that adds; without room there it is done, and 0."""
     last = fleet.partitions[fleet.topics[topic, _FIRST] + number, _LAST]
@@ -484,32 +492,40 @@ def _try_append(fleet: _Fleet, topic: int, number: int, record: _Record) -> int:
     return grown
 
 
-@kernel
+@kernel_in_place
 def _append_new_batch(fleet: _Fleet, settings: Settings, topic: int, number: int, record: _Record) -> int:
     """Open a batch, and return its bytes."""
     place = fleet.topics[topic, _FIRST] + number
-    most = (
-        _BATCH_OVERHEAD + _MAX_RECORD_OVERHEAD + 1 + _field_bytes(record.key_bytes) + _field_bytes(record.value_bytes)
-    )
-    fleet.batches[record.row, _PLACE], fleet.batches[record.row, _BYTES], fleet.batches[record.row, _LIMIT] = (
-        place,
-        _BATCH_OVERHEAD,
-        max(settings.batch_size, most),
-    )
-    fleet.batches[record.row, _BASE_MS], fleet.batches[record.row, _OPENED], fleet.batches[record.row, _OPENED_LOOK] = (
-        record.at_ms,
-        fleet.producers[fleet.topics[topic, _OWNER], _CLOCK],
-        fleet.producers[fleet.topics[topic, _OWNER], _LOOK],
-    )
-    fleet.partitions[place, _LAST] = record.row
+    producer = fleet.topics[topic, _OWNER]
+    fields = _field_bytes(record.key_bytes) + _field_bytes(record.value_bytes)
+    index = _free_row(fleet)
+    fleet.batches[index, _PLACE] = place
+    fleet.batches[index, _RECORDS] = 0
+    fleet.batches[index, _BYTES] = _BATCH_OVERHEAD
+    fleet.batches[index, _LIMIT] = max(settings.batch_size, _BATCH_OVERHEAD + _MAX_RECORD_OVERHEAD + 1 + fields)
+    fleet.batches[index, _BASE_MS] = record.at_ms
+    fleet.batches[index, _OPENED] = fleet.producers[producer, _CLOCK]
+    fleet.batches[index, _OPENED_LOOK] = fleet.producers[producer, _LOOK]
+    fleet.batches[index, _OPENER] = record.row
+    fleet.partitions[place, _LAST] = index
     if fleet.partitions[place, _HAS_LEADER]:
-        _join(fleet, fleet.topics[topic, _OWNER], record.row)
+        _join(fleet, producer, index)
     grown = _record_bytes(0, 0, record)
-    _grow(fleet, fleet.topics[topic, _OWNER], record.row, grown)
+    _grow(fleet, producer, index, grown)
     return _BATCH_OVERHEAD + grown
 
 
-@kernel
+@kernel_in_place
+def _free_row(fleet: _Fleet) -> int:
+    index = fleet.rows[_FREE]
+    if index == NONE:
+        fleet.rows[_USED] += 1
+        return fleet.rows[_USED] - 1
+    fleet.rows[_FREE] = fleet.batches[index, _NEWER]
+    return index
+
+
+@kernel_in_place
 def _grow(fleet: _Fleet, producer: int, index: int, grown: int) -> None:
     fleet.batches[index, _RECORDS] += 1
     fleet.batches[index, _BYTES] += grown
@@ -518,7 +534,7 @@ def _grow(fleet: _Fleet, producer: int, index: int, grown: int) -> None:
         _close(fleet, producer, index)
 
 
-@kernel
+@kernel_in_place
 def _close(fleet: _Fleet, producer: int, index: int) -> None:
     """Take a batch from those that wait to those that the sender takes at its next look, or never."""
     fleet.partitions[fleet.batches[index, _PLACE], _LAST] = NONE
@@ -531,7 +547,7 @@ def _close(fleet: _Fleet, producer: int, index: int) -> None:
         fleet.partitions[fleet.batches[index, _PLACE], _WAITED_LOOK] = fleet.producers[producer, _LOOK]
 
 
-@kernel
+@kernel_in_place
 def _join(fleet: _Fleet, producer: int, index: int) -> None:
     """Put a batch at the end of the list of its producer's waiting ones."""
     fleet.batches[index, _OLDER], fleet.batches[index, _NEWER] = fleet.producers[producer, _NEWEST], NONE
@@ -542,7 +558,7 @@ def _join(fleet: _Fleet, producer: int, index: int) -> None:
     fleet.producers[producer, _NEWEST] = index
 
 
-@kernel
+@kernel_in_place
 def _leave(fleet: _Fleet, producer: int, index: int) -> None:
     """Take a batch out of the list of its producer's waiting ones."""
     older, newer = fleet.batches[index, _OLDER], fleet.batches[index, _NEWER]
@@ -556,13 +572,19 @@ def _leave(fleet: _Fleet, producer: int, index: int) -> None:
         fleet.batches[newer, _OLDER] = older
 
 
-@kernel
+@kernel_in_place
 def _drain(fleet: _Fleet, index: int, at_ms: int) -> None:
+    """Tell what became of a batch, whose row is free then."""
+    opener = fleet.batches[index, _OPENER]
+    fleet.sent.batch_records[opener] = fleet.batches[index, _RECORDS]
+    fleet.sent.batch_bytes[opener] = fleet.batches[index, _BYTES]
+    fleet.sent.opened_ms[opener] = fleet.batches[index, _OPENED]
+    fleet.sent.closed_ms[opener] = at_ms
     fleet.partitions[fleet.batches[index, _PLACE], _RECORDS_WAITING] -= fleet.batches[index, _RECORDS]
-    fleet.batches[index, _CLOSED] = at_ms
+    fleet.batches[index, _NEWER], fleet.rows[_FREE] = fleet.rows[_FREE], index
 
 
-@kernel
+@kernel_in_place
 def _record_bytes(offset_delta: int, timestamp_delta: int, record: _Record) -> int:
     """``DefaultRecord.sizeInBytes``: attributes, no headers, and the rest as varints."""
     body = 2 + _varint_bytes(offset_delta) + _varint_bytes(timestamp_delta)
@@ -570,12 +592,12 @@ def _record_bytes(offset_delta: int, timestamp_delta: int, record: _Record) -> i
     return _varint_bytes(body) + body
 
 
-@kernel
+@kernel_in_place
 def _field_bytes(length: int) -> int:
     return 1 if length == NONE else _varint_bytes(length) + length
 
 
-@kernel
+@kernel_in_place
 def _varint_bytes(value: int) -> int:
     """``ByteUtils.sizeOfVarlong``: zigzag, seven bits a byte."""
     zigzag = 2 * value if value >= 0 else -2 * value - 1
@@ -589,7 +611,7 @@ def _varint_bytes(value: int) -> int:
 # ---- what the sender does
 
 
-@kernel
+@kernel_in_place
 def _advance(fleet: _Fleet, settings: Settings, producer: int, now_ms: int) -> None:
     """Let the sender look until the time of the next record."""
     if fleet.producers[producer, _APPENDED] == 1:
@@ -602,7 +624,7 @@ def _advance(fleet: _Fleet, settings: Settings, producer: int, now_ms: int) -> N
     fleet.producers[producer, _CLOCK] = now_ms
 
 
-@kernel
+@kernel_in_place
 def _look(fleet: _Fleet, settings: Settings, producer: int, now_ms: int) -> None:
     """Send what is full or has waited long enough."""
     while fleet.producers[producer, _FULL] != NONE:
@@ -621,7 +643,7 @@ def _look(fleet: _Fleet, settings: Settings, producer: int, now_ms: int) -> None
     fleet.producers[producer, _APPENDED] = 0
 
 
-@kernel
+@kernel_in_place
 def _finish(fleet: _Fleet, settings: Settings) -> None:
     """Let time go on until all that can be sent is sent."""
     for producer in range(len(fleet.producers)):

@@ -6,7 +6,7 @@ of two numbers, the higher and the lower 32 bits.
 
 import numpy as np
 
-from rebalance_sim.kafka.kernel import kernel
+from rebalance_sim.kafka.kernel import kernel_in_place
 from rebalance_sim.kafka.strings import Ints
 
 HIGH, LOW = 0, 1
@@ -25,7 +25,7 @@ def states(seeds: Ints) -> Ints:
     return np.stack([bits >> np.uint64(32), bits & np.uint64(_MASK)], axis=1).astype(np.int64)
 
 
-@kernel
+@kernel_in_place
 def next_int(random: Ints, row: int) -> int:
     """Draw a signed number of 32 bits (``nextInt()``) from the state in a row, whose first columns it is in."""
     low = int(random[row, LOW]) + _GAMMA_LOW
@@ -38,13 +38,13 @@ def next_int(random: Ints, row: int) -> int:
     return (high ^ 0x80000000) - 0x80000000
 
 
-@kernel
+@kernel_in_place
 def next_positive(random: Ints, row: int) -> int:
     """Draw a number from 0 to 2^31 - 1, as Kafka makes it of ``nextInt()`` (``Utils.toPositive``)."""
     return next_int(random, row) & 0x7FFFFFFF
 
 
-@kernel
+@kernel_in_place
 def _product(high: int, low: int, by_high: int, by_low: int) -> tuple[int, int]:
     """Return the lowest 64 bits of a product, as two halves; what overflows on the way is above their bits."""
     upper = low * (by_low >> 16)
