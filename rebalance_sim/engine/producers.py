@@ -22,6 +22,7 @@ from rebalance_sim.kafka.strings import Ints
 from rebalance_sim.tables import BATCHES, RECORD_PARTITIONS
 
 _PRODUCER = ("cluster", "producer_id")
+_PRODUCER_NUMBER = "_producer_number"
 _BATCH = StructType(
     [
         StructField("records", IntegerType()),
@@ -70,7 +71,8 @@ class SendRecords:
     def __call__(self, records: DataFrame) -> DataFrame:
         """Send all records, each producer its own in its own order."""
         run = cast(Any, arrow_udf)(self.send_batches, _SENT.simpleString()).asNondeterministic()
-        needed = records.select(*RECORD_PARTITIONS.names, TOPIC_NUMBER).repartition(*_PRODUCER)
+        number = F.xxhash64(*_PRODUCER).alias(_PRODUCER_NUMBER)
+        needed = records.select(*RECORD_PARTITIONS.names, TOPIC_NUMBER, number).repartition(_PRODUCER_NUMBER)
         sent = needed.withColumn("_sent", run(*self._arguments()))
         known = [name for name in RECORD_PARTITIONS.names if name != "partition"]
         return sent.select(*known, "_sent.*").select(*RECORD_PARTITIONS.names, "batch")
@@ -78,7 +80,7 @@ class SendRecords:
     def _arguments(self) -> list[Column]:
         """Return what a worker needs of each record: numbers alone, and few, since they have to travel."""
         needed = [
-            F.xxhash64(*_PRODUCER),
+            F.col(_PRODUCER_NUMBER),
             F.col(TOPIC_NUMBER),
             F.col("seq"),
             F.col("timestamp_ms"),
