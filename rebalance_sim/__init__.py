@@ -16,7 +16,7 @@ from rebalance_sim.engine.producers import batches
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.consumer_protocol import Subscription, TopicPartition
-from rebalance_sim.kafka.partitioners.producers import Settings as ProducerSettings
+from rebalance_sim.kafka.partitioners.record_accumulator import Settings as ProducerSettings
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.record_transformations import (
     client_agreement,

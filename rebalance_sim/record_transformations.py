@@ -20,7 +20,7 @@ from rebalance_sim.engine.record_keys import record_keys
 from rebalance_sim.engine.record_partitions import clients_of, fit_records, fixed_partitions, sent_by
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.partitioners.clients import Client, client_named
-from rebalance_sim.kafka.partitioners.producers import Settings
+from rebalance_sim.kafka.partitioners.record_accumulator import Settings
 from rebalance_sim.tables import DEFAULT_CLIENT, RECORD_PARTITIONS, RECORDS, TOPICS_AFTER
 from rebalance_sim.transformations import Transformation
 from rebalance_sim.versions import NEWEST, kafka_version

@@ -11,7 +11,7 @@ from rebalance_sim.engine.producers import batches, send_records
 from rebalance_sim.engine.record_partitions import fixed_partitions, without_partition_or_key
 from rebalance_sim.engine.runs import Run
 from rebalance_sim.kafka.partitioners.clients import Client
-from rebalance_sim.kafka.partitioners.producers import BATCH_SIZE, Settings
+from rebalance_sim.kafka.partitioners.record_accumulator import BATCH_SIZE, Settings
 from rebalance_sim.tables import BATCHES, PRODUCE_REQUESTS, RECORD_PARTITIONS
 from rebalance_sim.versions import NEWEST, kafka_version
 

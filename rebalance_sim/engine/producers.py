@@ -17,7 +17,8 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 from rebalance_sim.engine.arrow import codes, numbers
 from rebalance_sim.engine.record_partitions import TOPIC_NUMBER, topic_number
 from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client
-from rebalance_sim.kafka.partitioners.producers import NONE, ProducerTopics, Records, Sent, Settings, send
+from rebalance_sim.kafka.partitioners.producers import ProducerTopics, Records, send
+from rebalance_sim.kafka.partitioners.record_accumulator import NONE, Sent, Settings
 from rebalance_sim.kafka.strings import Ints
 from rebalance_sim.tables import BATCHES, RECORD_PARTITIONS
 

@@ -24,7 +24,7 @@ from rebalance_sim.engine.key_partitions import partition_of_key, spread_keys
 from rebalance_sim.engine.producers import send_records
 from rebalance_sim.engine.record_partitions import fit_records, fixed_partitions, sent_by
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
-from rebalance_sim.kafka.partitioners.producers import Settings
+from rebalance_sim.kafka.partitioners.record_accumulator import Settings
 from tests.benchmarks.rounds import seconds
 from tests.oracle import OracleUnavailable, build, jars
 

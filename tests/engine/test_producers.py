@@ -11,7 +11,7 @@ from rebalance_sim.engine.produce_requests import produce_requests
 from rebalance_sim.engine.producers import batches, send_records
 from rebalance_sim.engine.record_partitions import fit_records, fixed_partitions, sent_by
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
-from rebalance_sim.kafka.partitioners.producers import Settings
+from rebalance_sim.kafka.partitioners.record_accumulator import Settings
 from rebalance_sim.tables import BATCHES, PRODUCE_REQUESTS, RECORD_PARTITIONS, RECORDS
 from tests.engine.layout import shuffled_into
 

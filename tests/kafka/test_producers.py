@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
-from rebalance_sim.kafka.partitioners.producers import NONE, ProducerTopics, Records, Settings, send
+from rebalance_sim.kafka.partitioners.producers import ProducerTopics, Records, send
+from rebalance_sim.kafka.partitioners.record_accumulator import NONE, Settings
 from tests.kafka.cases import JsonObject, golden
 from tests.kafka.examples import scaled
 from tests.naive.other_clients import other_producer_answer
