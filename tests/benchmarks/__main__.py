@@ -8,10 +8,8 @@ one warm JVM thread; their results are compared with ours in the tests (``tests/
 import argparse
 import statistics
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,6 +26,7 @@ from rebalance_sim.sources.synthetic import synthetic_fleet
 from rebalance_sim.tables import ASSIGNMENTS, ELECTIONS
 from rebalance_sim.versions import NEWEST, kafka_version
 from tests.benchmarks.assignors import bench_assignors
+from tests.benchmarks.memory import peak_memory
 from tests.benchmarks.partitioners import bench_job, bench_keys, bench_keys_on_connect, bench_unkeyed
 from tests.benchmarks.rounds import Actions, seconds
 from tests.oracle import OracleUnavailable, measure
@@ -138,35 +137,11 @@ def bench_giant(bench: Bench) -> None:
     print("\n100,000 small groups and one of 10,000 members x 100,000 partitions")
     for strategy in STRATEGIES:
         rule = assignment(strategy, topics)
-        with peak_worker_memory() as peak:
+        with peak_memory() as peak:
             started = time.perf_counter()
             rule(members).write.format("noop").mode("overwrite").save()
             seconds = time.perf_counter() - started
-        print(f"  {strategy:12} {seconds:8.2f} s  {peak[0] / 2**30:5.2f} GiB in the largest worker (limit 3)")
-
-
-@contextmanager
-def peak_worker_memory() -> Iterator[list[int]]:
-    """Watch the Python workers' resident memory (Linux)."""
-    peak, done = [0], threading.Event()
-
-    def watch() -> None:
-        while not done.wait(0.05):
-            for status in Path("/proc").glob("[0-9]*/status"):
-                try:
-                    if b"pyspark" in (status.parent / "cmdline").read_bytes():
-                        fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
-                        peak[0] = max(peak[0], int(fields.get("VmRSS", "0 kB").split()[0]) * 1024)
-                except (OSError, ValueError):
-                    continue
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield peak
-    finally:
-        done.set()
-        watcher.join()
+        print(f"  {strategy:12} {seconds:8.2f} s  {peak.worker / 2**30:5.2f} GiB in the largest worker (limit 3)")
 
 
 def bench_kafka(bench: Bench, groups: int) -> None:

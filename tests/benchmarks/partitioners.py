@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from rebalance_sim.engine.producers import send_records
 from rebalance_sim.engine.record_partitions import fit_records, fixed_partitions, sent_by
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.kafka.partitioners.record_accumulator import Settings
+from tests.benchmarks.memory import peak_memory
 from tests.benchmarks.rounds import seconds
 from tests.oracle import OracleUnavailable, build, jars
 
@@ -165,13 +165,15 @@ def bench_job(spark: SparkSession, folder: Path, most: int = RECORDS) -> None:
         arguments = ["--topics", f"{path}/topics", "--records", f"{path}/records", "--client", "java-3.3"]
         command = [sys.executable, "-m", "rebalance_sim.cli", "partition", *arguments, "--out", f"{path}/out"]
         started = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True)
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as job, peak_memory(job.pid) as peak:
+            if job.wait():
+                raise RuntimeError(f"{command} ended with {job.returncode}")
         wall = time.perf_counter() - started
         taken[count] = json.loads((Path(path) / "out" / "_run.json").read_text())["seconds"]
-        memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
         print(
             f"  {count:13,} records {taken[count]:8.1f} s ({wall:.1f} with the start), "
-            f"{count / taken[count]:11,.0f} records/s, {memory:.1f} GiB in the largest process"
+            f"{count / taken[count]:11,.0f} records/s, at most {peak.together / 2**30:.1f} GiB of memory, "
+            f"{peak.worker / 2**30:.1f} in one Python worker"
         )
     print(f"  ten times the records: {taken[most] / taken[most // 10]:.1f} x the time (limit 11)")
 
