@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 CAPTURE ?= docs/examples/kafka-4.3.1
 OUT ?= out
+# Two processes, each with a Spark session of its own.
+IN_TWO := -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
 
@@ -33,8 +35,8 @@ run: $(STAMP) ## elect and assign every group of a real Kafka capture
 
 .PHONY: test
 test: $(STAMP) ## run the tests (at most 10 minutes on two cores)
-	$(BIN)/python -m pytest -m "not oracle and not cluster and not scale and not setup and not clients"
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -m "not scale" tests/kafka
+	$(BIN)/python -m pytest $(IN_TWO) -m "not oracle and not cluster and not scale and not setup and not clients"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(IN_TWO) -m "not scale" tests/kafka
 
 .PHONY: test-real
 test-real: $(STAMP) ## run the tests that need Kafka's released jars, a broker, other clients, a fresh clone or more time
