@@ -39,7 +39,7 @@ test: $(STAMP) ## run the tests (at most 10 minutes on two cores)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(IN_TWO) -m "not scale" tests/kafka
 
 .PHONY: test-real
-test-real: $(STAMP) ## run the tests that need Kafka's released jars, a broker, other clients, a fresh clone or more time
+test-real: $(STAMP) ## run the tests that need Kafka's released jars, a broker, other clients, a fresh clone or more time, and what the pages say
 	$(BIN)/python -m pytest -m "oracle or cluster or scale or setup or clients"
 
 .PHONY: lint

@@ -43,6 +43,7 @@ def test_the_page_of_tables() -> None:
     assert TABLES_PAGE.read_text() == page()
 
 
+@pytest.mark.setup
 def test_the_page_of_own_assignors(spark: SparkSession, tmp_path: Path) -> None:
     """Its class is the example's, its shell session runs, and so does its command."""
     text = OWN_ASSIGNOR_PAGE.read_text()
@@ -65,6 +66,7 @@ def blocks(text: str, language: str = "") -> list[str]:
     return [block for named, block in fenced if named == language]
 
 
+@pytest.mark.setup
 @pytest.mark.parametrize(("page", "commands", "examples"), [("compare.md", 2, 6), ("partitions.md", 3, 10)])
 def test_the_pages_of_output(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], page: str, commands: int, examples: int
