@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from tests.kafka.batches import Batch
-from tests.kafka.cases import STICKY_TWINS, Outcome, golden, group_of, outcome_of, twins_outcome
+from tests.kafka.cases import STICKY_TWINS, JsonObject, Outcome, golden, group_of, outcome_of, twins_outcome
 from tests.kafka.examples import scaled
 from tests.kafka.invariants import Wishes, faults, sticky_quirks
 from tests.naive.model import VERSIONS, Cluster, Group
@@ -63,6 +63,19 @@ def test_kernels_and_twins(strategy: str, version: str) -> None:
 )
 def test_nobody(version: str, error: str) -> None:
     assert twins_outcome("sticky", version, Group((), Cluster({"t": 1}))) == error
+
+
+def test_a_partition_that_another_claims_but_does_not_want_any_more() -> None:
+    """1.0 takes the last claim for the owner, and lists the partition with whoever wants it."""
+    members: list[JsonObject] = [
+        {"member_id": "consumer-0", "topics": ["u"], "owned": [["t", 4]]},
+        {"member_id": "consumer-1", "topics": ["u", "v"], "owned": []},
+        {"member_id": "consumer-2", "topics": ["t"], "owned": []},
+        {"member_id": "consumer-3", "topics": ["t"], "owned": [["t", 4]]},
+    ]
+    told = [member | {"instance_id": None, "generation": 1, "rack": None} for member in members]
+    group = group_of({"topics": {"t": 6, "u": 5, "v": 5}, "members": told})
+    assert Batch([group]).answers("1.0", "sticky") == [twins_outcome("sticky", "1.0", group)]
 
 
 # ---- invariants

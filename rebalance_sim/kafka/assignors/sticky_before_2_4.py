@@ -224,7 +224,11 @@ def _believe_latest(
 
 @kernel
 def _believe_all(group: Numbering, claims: Claims, wants: Wants, identical: bool, lists: Lists, owner: Ints32) -> bool:
-    """Let every member keep all that it says to own and still wants; tell whether a partition stands twice."""
+    """Let every member keep all that it says to own and still wants.
+
+    Tells whether a partition stands twice, or in the list of another member than the one that counts as its owner (the
+    last to claim it, wanted or not).
+    """
     n_known = group.first_partition[-1]
     wanted = wants.wanted if identical else _wanted(wants)
     members, partitions = np.empty(len(claims.partitions), np.int32), np.empty(len(claims.partitions), np.int32)
@@ -239,7 +243,10 @@ def _believe_all(group: Numbering, claims: Claims, wants: Wants, identical: bool
                     n += 1
                     lists.sizes[member] += 1
     append_all(lists, members[:n], partitions[:n])
-    return bool((lists.nodes[:n, OTHER] >= 0).any())
+    for node in range(n):
+        if lists.nodes[node, OTHER] >= 0 or lists.nodes[node, OWNER] != owner[lists.nodes[node, PARTITION]]:
+            return True
+    return False
 
 
 @kernel
