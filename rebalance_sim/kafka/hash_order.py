@@ -12,7 +12,7 @@ among partitions ten topics whose names differ in the last digit but one, with t
 
 import numpy as np
 
-from rebalance_sim.kafka.kernel import kernel
+from rebalance_sim.kafka.kernel import kernel, kernel_in_place
 from rebalance_sim.kafka.strings import Ints, Ints32
 from rebalance_sim.versions import MapRule
 
@@ -29,7 +29,7 @@ def java_table_size(count: int) -> int:
     return size
 
 
-@kernel
+@kernel_in_place
 def java_bucket(h: int, size: int) -> int:
     """Bucket of a key among ``size`` of a ``java.util.HashMap``."""
     return int((h ^ h >> 16) & (size - 1))
@@ -86,12 +86,13 @@ def topic_partition_hash(topic_hash: int, partition: int) -> int:
     return (31 * (31 + int(partition)) + int(topic_hash)) & 0xFFFFFFFF
 
 
-@kernel
-def _signed(h: int) -> int:
+@kernel_in_place
+def signed(h: int) -> int:
+    """Return an unsigned number of 32 bits as Java has it."""
     return h - 0x100000000 if h >= 0x80000000 else h
 
 
-@kernel
+@kernel_in_place
 def scala_2_11_index(h: int, bits: int) -> int:
     """Bucket among ``2 ** bits`` of Scala 2.11's ``mutable.HashMap`` (``HashTable.index`` and ``improve``).
 
@@ -159,7 +160,7 @@ def scala_2_13_order(hashes: Ints, keys: Ints32) -> Ints32:
         while place > 0:
             before = hashes[order[place - 1]]
             before ^= before >> 16
-            if before & (size - 1) != improved & (size - 1) or _signed(before) <= _signed(improved):
+            if before & (size - 1) != improved & (size - 1) or signed(before) <= signed(improved):
                 break
             order[place] = order[place - 1]
             place -= 1
@@ -180,21 +181,21 @@ def timeline_order(hashes: Ints, keys: Ints32) -> Ints32:
         bits += 1
     starts = np.zeros((1 << bits) + 1, np.int32)
     for key in keys:
-        starts[_timeline_slot(hashes[key], bits) + 1] += 1
+        starts[timeline_slot(hashes[key], bits) + 1] += 1
     for slot in range(1 << bits):
         starts[slot + 1] += starts[slot]
     order = np.empty(len(keys), np.int32)
     for k in range(len(keys) - 1, -1, -1):
-        slot = _timeline_slot(hashes[keys[k]], bits)
+        slot = timeline_slot(hashes[keys[k]], bits)
         order[starts[slot]] = keys[k]
         starts[slot] += 1
     return order
 
 
 @kernel
-def _timeline_slot(h: int, bits: int) -> int:
+def timeline_slot(h: int, bits: int) -> int:
     """Slot among ``2 ** bits``: the highest of the lowest 64 bits of the product."""
-    return (int(_signed(int(h))) * -7046029254386353131 >> (64 - bits)) & ((1 << bits) - 1)
+    return (int(signed(int(h))) * -7046029254386353131 >> (64 - bits)) & ((1 << bits) - 1)
 
 
 @kernel

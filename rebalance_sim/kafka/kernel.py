@@ -4,10 +4,14 @@ import hashlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numba
 from numba.core import config
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import AnalysisPass, register_pass
+from numba.core.typed_passes import IRLegalization
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -45,7 +49,75 @@ def kernel_in_place(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return _compiled(function, forceinline=True, _nrt=False)
 
 
-def _compiled(function: Callable[_P, _R], **options: bool) -> Callable[_P, _R]:
+def kernel_without_arrays(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Compile a function that makes no array, to be called: what many call is too large for ``kernel_in_place``."""
+    return _compiled(function, _nrt=False)
+
+
+class _Nowhere:
+    """Stands for the machine where code is that is not there by itself."""
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Set nothing: what makes no array and raises nothing but fixed errors has no use for it."""
+
+
+class _PartOfKernels(JITCodeLibrary):  # type: ignore[misc]
+    """Code that is linked into kernels, and is neither optimized nor made machine code by itself.
+
+    numba does both with every function, and with all that it calls, and again with whoever calls it.
+    """
+
+    codegen = _Nowhere()
+
+    def _optimize_final_module(self) -> None:
+        """Leave that to the kernel."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _LinkOnly(AnalysisPass):  # type: ignore[misc]
+    _name = "link_only"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _PartOfKernels(state.targetctx.codegen(), state.func_id.func_qualname)
+        return False
+
+
+class _InnerCompiler(CompilerBase):  # type: ignore[misc]
+    def define_pipelines(self) -> list[Any]:
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(_LinkOnly, IRLegalization)
+        passes.finalize()
+        return [passes]
+
+
+def inner_kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Compile a function that makes no array, and that nobody but kernels calls.
+
+    It cannot be called from Python, and is part of the kernels alone: by itself it is not kept on the disk.
+    """
+    options = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    compiled: Callable[_P, _R] = numba.njit(nogil=True, pipeline_class=_InnerCompiler, **options)(function)
+    return compiled
+
+
+def kernel_written_out(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Write a function out wherever kernels call it: it may return records, which a compiled function cannot."""
+    return _compiled(function, inline="always")
+
+
+def _compiled(function: Callable[_P, _R], **options: bool | str) -> Callable[_P, _R]:
     folder, usual = _cache_folder(), config.CACHE_DIR
     config.CACHE_DIR = folder
     try:
