@@ -18,6 +18,18 @@ class MapRule(IntEnum):
     SCALA_2_13 = 2
 
 
+class CoordinatorRules(IntEnum):
+    """Rules by which a group coordinator of the classic protocol goes; each line has some that the one before lacks."""
+
+    SCALA_1_0 = 0
+    SCALA_2_3 = 1
+    """Static members (KIP-345), ids that a member must know before it joins (KIP-394), a largest size (KIP-389)."""
+    SCALA_3_9 = 2
+    """Leaving in batches (2.4), deadline for SyncGroup (2.8.1), timeouts that change (3.3)."""
+    JAVA = 3
+    """The coordinator of KIP-848, for its classic groups."""
+
+
 class RangeWalk(IntEnum):
     """The hash map whose order ``RangeAssignor`` walks the topics in."""
 
@@ -58,6 +70,7 @@ class KafkaVersion:
     name: str
     coordinator_map: MapRule
     """Map of the group coordinator."""
+    coordinator: CoordinatorRules
     static_members_first: bool
     """range and roundrobin sort static members first, by instance id (KIP-345, since 2.4)."""
     range_walk: RangeWalk
@@ -87,6 +100,7 @@ _LINES = (
     KafkaVersion(
         "1.0",
         MapRule.SCALA_2_11,
+        CoordinatorRules.SCALA_1_0,
         static_members_first=False,
         range_walk=RangeWalk.NAMED_BY_PUT,
         rack_aware=False,
@@ -98,6 +112,7 @@ _LINES = (
     KafkaVersion(
         "2.3",
         MapRule.SCALA_2_11,
+        CoordinatorRules.SCALA_2_3,
         static_members_first=False,
         range_walk=RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT,
         rack_aware=False,
@@ -109,6 +124,7 @@ _LINES = (
     KafkaVersion(
         "3.9",
         MapRule.SCALA_2_13,
+        CoordinatorRules.SCALA_3_9,
         static_members_first=True,
         range_walk=RangeWalk.KNOWN,
         rack_aware=True,
@@ -119,6 +135,7 @@ _LINES = (
     KafkaVersion(
         "4.0.0",
         MapRule.JAVA,
+        CoordinatorRules.JAVA,
         static_members_first=True,
         range_walk=RangeWalk.KNOWN,
         rack_aware=True,
@@ -130,6 +147,7 @@ _LINES = (
     KafkaVersion(
         "4",
         MapRule.JAVA,
+        CoordinatorRules.JAVA,
         static_members_first=True,
         range_walk=RangeWalk.KNOWN,
         rack_aware=True,

@@ -4,18 +4,20 @@
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 from tests.naive.group_by import group_by_211, group_by_213
 from tests.naive.hash_maps import HashMap, JavaHashMap, ScalaHashMap211, ScalaHashMap213
 from tests.naive.java import java_hash, signed
 from tests.naive.model import Joiner
 
-_MAPS: dict[str, type[HashMap[str, Joiner]]] = {
+MAPS: dict[str, type[HashMap[str, Any]]] = {
     "1.0": ScalaHashMap211,
     "2.3": ScalaHashMap211,
     "3.9": ScalaHashMap213,
     "4.3": JavaHashMap,
 }
+"""The map of a group's members by their ids."""
 
 
 class ClassicGroup:
@@ -26,7 +28,7 @@ class ClassicGroup:
 
     def __init__(self, version: str) -> None:
         self.version = version
-        self.members = _MAPS[version]()
+        self.members: HashMap[str, Joiner] = MAPS[version]()
         self.leader: str | None = None
 
     def admits(self, joiner: Joiner) -> bool:
@@ -58,16 +60,24 @@ class ClassicGroup:
     def votes(self) -> list[tuple[str, int]]:
         """Votes by protocol, in the order in which the coordinator sees them."""
         candidates = self.candidates()
-        ballots = [_vote(member, candidates) for member in self.members.values()]
-        if self.version == "4.3":
-            return _counted_in_java(ballots)
-        return group_by_213(ballots) if self.version == "3.9" else group_by_211(ballots)
+        return counted(self.version, [_vote(member, candidates) for member in self.members.values()])
 
     def select_protocol(self) -> str:
         if not self.members:
             raise ValueError("Cannot select protocol for empty group")
-        first_of_most_votes, _ = max(self.votes(), key=lambda vote: vote[1])
-        return first_of_most_votes
+        return winner_of(self.votes())
+
+
+def counted(version: str, ballots: list[str]) -> list[tuple[str, int]]:
+    """Votes by protocol, in the order in which the coordinator sees them; ballots come in the order of the members."""
+    if version == "4.3":
+        return _counted_in_java(ballots)
+    return group_by_213(ballots) if version == "3.9" else group_by_211(ballots)
+
+
+def winner_of(votes: list[tuple[str, int]]) -> str:
+    """The first that has the most votes."""
+    return max(votes, key=lambda vote: vote[1])[0]
 
 
 def _vote(member: Joiner, candidates: set[str]) -> str:

@@ -1,0 +1,80 @@
+"""Whether an answer to a scenario's case is what the scenario expects, whoever gave it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.kafka.coordinator.scenario import Answered, Expectation, Gone, Parked, Scenario, Standing
+
+JsonObject = dict[str, Any]
+
+_STATES_BEFORE_2_0 = {"CompletingRebalance": "AwaitingSync"}
+
+
+class Unsupported(Exception):  # noqa: N818 - a limit of the one who answers, which tests skip on
+    """Raised where an answer says that a step of the case cannot be played."""
+
+
+def check(scenario: Scenario, version: str, answer: JsonObject) -> None:
+    """Asserts what the scenario expects of a version."""
+    if "unsupported" in answer:
+        raise Unsupported(answer["unsupported"])
+    assert version in scenario.versions, f"{scenario.name} does not hold in {version}"
+    assert len(answer["groups"]) == len(scenario.steps), "a group for each step"
+    for expectation in scenario.expected:
+        if version in expectation.versions:
+            _check_one(scenario, version, expectation, answer)
+
+
+def _check_one(scenario: Scenario, version: str, expectation: Expectation, answer: JsonObject) -> None:
+    step = expectation.step % len(scenario.steps)
+    where = f"{scenario.name} ({version}), step {step} {scenario.steps[step]}"
+    given = [one for one in answer["answers"] if one["step"] == step]
+    match expectation:
+        case Answered():
+            assert len(given) == 1, f"{where}: one answer expected, not {given}"
+            told = _told(version, given[0])
+            _compare(where, expectation.fields, told, given[0])
+        case Parked():
+            assert not given, f"{where}: no answer expected, not {given}"
+        case Standing():
+            group = answer["groups"][step]
+            assert group is not None, f"{where}: there is no group"
+            _compare(where, expectation.fields, _standing(version, group), group)
+        case Gone():
+            group = answer["groups"][step]
+            assert group is None, f"{where}: no group expected, not {group}"
+
+
+def _compare(where: str, fields: Mapping[str, Any], told: Mapping[str, Any], whole: JsonObject) -> None:
+    for name, expected in fields.items():
+        assert name in told, f"{where}: nothing is said of {name} in {whole}"
+        found = told[name]
+        fits = found in expected if isinstance(expected, set) else found == expected
+        assert fits, f"{where}: {name} should be {expected}, is {found} in {whole}"
+
+
+def _told(version: str, given: JsonObject) -> JsonObject:
+    """The fields of an answer in the words of expectations."""
+    told = dict(given)
+    if "errors" in given:
+        errors = {error for _, _, error in given["errors"]}
+        told["error"] = errors.pop() if len(errors) == 1 else errors
+    if "offsets" in given:
+        told["offsets"] = {partition: offset for _, partition, offset in given["offsets"]}
+    members = given.get("members") or []
+    if all(len(member) == 2 for member in members):
+        told["left"] = [error for _, error in members] if version in {"3.9", "4.3"} else [given["error"]]
+    if all(len(member) == 3 for member in members):
+        ordered = sorted(members)
+        told["members"] = [number for number, _, _ in ordered]
+        told["instances"] = {number: instance for number, instance, _ in ordered}
+        told["metadata"] = {number: metadata for number, _, metadata in ordered}
+    return told
+
+
+def _standing(version: str, group: JsonObject) -> JsonObject:
+    """A group in the words of expectations."""
+    if version != "1.0":
+        return group
+    modern = {old: new for new, old in _STATES_BEFORE_2_0.items()}
+    return {**group, "state": modern.get(group["state"], group["state"])}
