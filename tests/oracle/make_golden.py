@@ -9,6 +9,9 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.oracle.consumer_group_cases import consumer_group_cases
+from tests.oracle.coordinator_cases import coordinator_cases
+from tests.oracle.migration_cases import migration_cases
 from tests.oracle.oracle import (
     BUILT_IN_PARTITIONER_VERSIONS,
     DEFAULT_PARTITIONER_VERSIONS,
@@ -40,6 +43,9 @@ WRITE_SEED, WRITE_COUNT = 22, 200
 READ_SEED, READ_COUNT = 23, 800
 READERS = ("3.9", "4.3")
 PARTITIONER_SEED = 24
+COORDINATOR_SEED, COORDINATOR_COUNT = 25, 400
+CONSUMER_GROUP_SEED, CONSUMER_GROUP_COUNT = 26, 300
+MIGRATION_SEED, MIGRATION_COUNT = 27, 300
 GOLDEN_PRODUCERS = ("2.3", "2.8", "4.3")
 """A release of each age; the live tests ask the others as well."""
 
@@ -66,6 +72,9 @@ def main() -> None:
             _write(f"{rule}-{version}", answers(version, ({**case, "rule": rule} for case in on_servers)))
     write_protocol_bytes()
     write_partitioners()
+    write_coordinators()
+    write_consumer_groups()
+    write_migrations()
 
 
 def write_protocol_bytes() -> None:
@@ -84,6 +93,29 @@ def write_partitioners() -> None:
     _write_rule(default_partitioner_cases(PARTITIONER_SEED, 200), DEFAULT_PARTITIONER_VERSIONS)
     _write_rule(built_in_partitioner_cases(PARTITIONER_SEED, 200), BUILT_IN_PARTITIONER_VERSIONS)
     _write_rule(producer_cases(PARTITIONER_SEED, 120), GOLDEN_PRODUCERS)
+
+
+def write_coordinators() -> None:
+    """Each release has cases of its own: they know different requests."""
+    for version in VERSIONS:
+        cases = list(coordinator_cases(version, COORDINATOR_SEED, COORDINATOR_COUNT))
+        _write(f"cases-coordinator-{version}", cases)
+        _write(f"coordinator-{version}", answers(version, cases))
+
+
+def write_consumer_groups() -> None:
+    """Groups of KIP-848, of the newest release: the rules have changed with every one."""
+    cases = list(consumer_group_cases(CONSUMER_GROUP_SEED, CONSUMER_GROUP_COUNT))
+    _write("cases-consumer-group-4.3", cases)
+    _write("consumer-group-4.3", answers("4.3", cases))
+
+
+def write_migrations() -> None:
+    """Groups that go from one protocol to the other; the oracle does not answer a few of the cases."""
+    cases = list(migration_cases(MIGRATION_SEED, 2 * MIGRATION_COUNT))
+    answered = [pair for pair in zip(cases, answers("4.3", cases), strict=True) if "answers" in pair[1]]
+    _write("cases-migration-4.3", (case for case, _ in answered[:MIGRATION_COUNT]))
+    _write("migration-4.3", (answer for _, answer in answered[:MIGRATION_COUNT]))
 
 
 def _write_rule(cases: Iterable[JsonObject], versions: Iterable[str]) -> None:

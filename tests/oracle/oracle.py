@@ -154,7 +154,7 @@ def _is_built_from(fingerprint: str) -> bool:
 def _fingerprint() -> str:
     """A hash of every source that goes into the build."""
     digest = hashlib.sha256()
-    sources = [*_HERE.rglob("*.java"), *_HERE.rglob("pom.xml")]
+    sources = [*_HERE.rglob("*.java"), *_HERE.rglob("pom.xml"), *_HERE.rglob("mockito-extensions/*")]
     for path in sorted(p for p in sources if "target" not in p.relative_to(_HERE).parts):
         digest.update(f"{path.relative_to(_HERE)}\n{path.read_text()}\n".encode())
     return digest.hexdigest()

@@ -18,6 +18,7 @@ final class GroupAnswers {
             case "write-bytes" -> ProtocolBytes.written(question);
             case "read-subscription", "read-assignment", "read-sticky", "read-cooperative-sticky" ->
                     ProtocolBytes.read(question);
+            case "coordinator" -> CoordinatorAnswers.to(question);
             default -> assignment(question);
         };
     }

@@ -21,7 +21,7 @@ final class DefaultPartitionerSteps {
         Cluster cluster = ProducerMetadata.of(question, question.unavailable());
         Randomness.startFrom(question.seed());
         List<Integer> partitions = new ArrayList<>();
-        for (Case.Step step : question.steps()) {
+        for (Case.Step step : question.stepsAs(Case.Step.class)) {
             Integer partition = null;
             switch (step.call()) {
                 case "partition" -> {

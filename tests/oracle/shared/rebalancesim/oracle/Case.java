@@ -1,5 +1,6 @@
 package rebalancesim.oracle;
 
+import com.google.gson.JsonObject;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -20,12 +21,13 @@ record Case(
         List<String> keys,
         List<TopicPartition> unavailable,
         long seed,
-        List<Step> steps,
+        List<JsonObject> steps,
         int stickyBatchSize,
         int batchSize,
         int lingerMs,
         boolean adaptive,
-        List<Sent> records) {
+        List<Sent> records,
+        JsonObject config) {
 
     private static final Set<String> PRODUCER_RULES =
             Set.of("murmur2", "default-partitioner", "built-in-partitioner", "producer");
@@ -41,6 +43,11 @@ record Case(
 
     boolean isServerSide() {
         return isServerSide(rule);
+    }
+
+    /** The steps of a case, as its rule reads them. */
+    <T> List<T> stepsAs(Class<T> type) {
+        return steps.stream().map(step -> Json.convert(step, type)).toList();
     }
 
     List<String> removals() {

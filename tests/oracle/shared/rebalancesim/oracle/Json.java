@@ -3,6 +3,7 @@ package rebalancesim.oracle;
 import com.google.gson.FieldNamingPolicy;
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
+import com.google.gson.JsonObject;
 import com.google.gson.TypeAdapter;
 import com.google.gson.stream.JsonReader;
 import com.google.gson.stream.JsonWriter;
@@ -23,6 +24,11 @@ final class Json {
 
     static Case read(String line) {
         return GSON.fromJson(line, Case.class);
+    }
+
+    /** What a part of a case says, as the rule reads it that it is for. */
+    static <T> T convert(JsonObject part, Class<T> type) {
+        return GSON.fromJson(part == null ? new JsonObject() : part, type);
     }
 
     static String write(Object answer) {

@@ -1,0 +1,199 @@
+package rebalancesim.oracle;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.LongFunction;
+import kafka.common.OffsetAndMetadata;
+import kafka.coordinator.group.GroupCoordinator;
+import kafka.coordinator.group.GroupMetadata;
+import kafka.coordinator.group.GroupMetadataManager;
+import kafka.coordinator.group.OffsetConfig;
+import kafka.log.Log;
+import kafka.message.NoCompressionCodec$;
+import kafka.server.DelayedOperation;
+import kafka.server.DelayedOperationPurgatory;
+import kafka.server.FetchDataInfo;
+import kafka.server.LogOffsetMetadata;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.OffsetFetchResponse;
+import org.mockito.invocation.InvocationOnMock;
+import scala.Option;
+import scala.Some;
+import scala.Tuple2;
+import scala.collection.immutable.List$;
+import scala.collection.immutable.Map$;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.BoxedUnit;
+
+/** What the coordinators in Scala have in common that the broker asks through their handlers, without an adapter. */
+abstract class HandlerCoordinator implements Coordinator {
+    static final int BROKER_ID = 0;
+    static final String HOST = "host";
+    private static final short ALL_REPLICAS = -1;
+    private static final int MAX_METADATA_BYTES = 4096;
+    private static final int LOAD_BUFFER_BYTES = 5 * 1024 * 1024;
+    private static final int SEGMENT_BYTES = 100 * 1024 * 1024;
+    private static final int COMMIT_TIMEOUT_MS = 5000;
+
+    final Clock clock = new Clock();
+    final OffsetsLog log = new OffsetsLog(Log.class, records ->
+            new FetchDataInfo(new LogOffsetMetadata(0, 0, 0), records, false, Option.empty()));
+    private final CaseTimer timer = new CaseTimer(clock);
+
+    abstract GroupCoordinator coordinator();
+
+    abstract GroupMetadataManager groups();
+
+    static OffsetConfig offsetConfig(long retentionMs) {
+        return new OffsetConfig(MAX_METADATA_BYTES, LOAD_BUFFER_BYTES, retentionMs, CoordinatorConfig.NEVER_MS, 1,
+                SEGMENT_BYTES, (short) 1, NoCompressionCodec$.MODULE$, COMMIT_TIMEOUT_MS, ALL_REPLICAS);
+    }
+
+    /** ZooKeeper knows no offsets topic yet: its partitions are as many as the broker's settings say. */
+    static Object answerAsZooKeeper(InvocationOnMock call) {
+        boolean asksForPartitions = call.getMethod().getName().equals("getTopicPartitionCount");
+        return asksForPartitions ? Option.empty() : StandIn.other(call);
+    }
+
+    <T extends DelayedOperation> DelayedOperationPurgatory<T> purgatory(String name) {
+        return new DelayedOperationPurgatory<>(name, timer, BROKER_ID, 1000, false, true);
+    }
+
+    final void start() {
+        ScalaState.setScheduler(groups(), new SameThreadScheduler());
+        coordinator().startup(false);
+        load();
+    }
+
+    @Override
+    public final void moveTo(long atMs) {
+        timer.moveTo(atMs);
+    }
+
+    @Override
+    public final long nowMs() {
+        return timer.nowMs();
+    }
+
+    @Override
+    public final void unload() {
+        coordinator().handleGroupEmigration(coordinator().partitionFor(GROUP_ID));
+    }
+
+    @Override
+    public final void load() {
+        int partition = coordinator().partitionFor(GROUP_ID);
+        coordinator().handleGroupImmigration(partition);
+        if (!groups().isPartitionOwned(partition) || groups().isPartitionLoading(partition)) {
+            throw new AssertionError("the coordinator does not load");
+        }
+    }
+
+    @Override
+    public final void leave(Request request) {
+        List<CoordinatorStep.Leaver> leavers = request.step().members();
+        if (leavers.size() != 1 || leavers.get(0).instanceId() != null) {
+            throw new UnsupportedOperationException("leaves are of one member, named by its id, before 2.4");
+        }
+        coordinator().handleLeaveGroup(GROUP_ID, request.memberId(leavers.get(0)), callback(request::answer));
+    }
+
+    @Override
+    public final void fetch(Request request) {
+        var asked = scalaList(request.step().topics());
+        var answer = coordinator().handleFetchOffsets(GROUP_ID, new Some<>(asked));
+        request.answerFetch(answer._1(), javaMap(answer._2(), HandlerCoordinator::offset));
+    }
+
+    private static long offset(OffsetFetchResponse.PartitionData data) {
+        return data.offset;
+    }
+
+    static AbstractFunction1<scala.collection.immutable.Map<TopicPartition, Errors>, BoxedUnit> committed(
+            Request request) {
+        return callback(errors -> request.answerCommit(javaMap(errors, error -> error)));
+    }
+
+    static scala.collection.immutable.Map<TopicPartition, OffsetAndMetadata> offsets(
+            Request request, LongFunction<OffsetAndMetadata> stored) {
+        Map<TopicPartition, OffsetAndMetadata> offsets = new LinkedHashMap<>();
+        request.step().offsetsToCommit().forEach(of -> offsets.put(of.partition(), stored.apply(of.offset())));
+        return scalaMap(offsets);
+    }
+
+    static scala.collection.immutable.List<Tuple2<String, byte[]>> protocols(Request request) {
+        return scalaList(request.step().protocols().stream()
+                .map(protocol -> new Tuple2<>(protocol.get(0), Request.bytes(protocol.get(1))))
+                .toList());
+    }
+
+    static <T> AbstractFunction1<T, BoxedUnit> callback(Consumer<T> consumer) {
+        return new AbstractFunction1<>() {
+            @Override
+            public BoxedUnit apply(T answer) {
+                consumer.accept(answer);
+                return BoxedUnit.UNIT;
+            }
+        };
+    }
+
+    static <T> scala.collection.immutable.List<T> scalaList(List<T> elements) {
+        scala.collection.immutable.List<T> list = List$.MODULE$.empty();
+        for (int i = elements.size() - 1; i >= 0; i--) {
+            list = list.$colon$colon(elements.get(i));
+        }
+        return list;
+    }
+
+    static <K, V> scala.collection.immutable.Map<K, V> scalaMap(Map<K, V> entries) {
+        scala.collection.immutable.Map<K, V> map = Map$.MODULE$.empty();
+        for (Map.Entry<K, V> entry : entries.entrySet()) {
+            map = map.updated(entry.getKey(), entry.getValue());
+        }
+        return map;
+    }
+
+    static <K, V, W> Map<K, W> javaMap(
+            scala.collection.Map<K, V> entries, Function<V, W> convert) {
+        Map<K, W> map = new LinkedHashMap<>();
+        scala.collection.Iterator<Tuple2<K, V>> iterator = entries.iterator();
+        while (iterator.hasNext()) {
+            Tuple2<K, V> entry = iterator.next();
+            map.put(entry._1(), convert.apply(entry._2()));
+        }
+        return map;
+    }
+
+    @Override
+    public final void failStore(Errors error) {
+        log.fail(error);
+    }
+
+    @Override
+    public final void holdStore(boolean held) {
+        log.hold(held);
+    }
+
+    @Override
+    public final void finishStore() {
+        log.finish();
+    }
+
+    @Override
+    public final void checkOffsets() {
+        groups().cleanupGroupMetadata();
+    }
+
+    /** The number of ids that were made up and have not joined yet. */
+    abstract int pending(GroupMetadata group);
+
+    @Override
+    public final Group group() {
+        GroupMetadata group = ScalaState.group(groups());
+        return group == null ? null : ScalaState.shown(group, group.protocolOrNull(), pending(group));
+    }
+}

@@ -1,0 +1,113 @@
+package rebalancesim.oracle;
+
+import java.util.ArrayList;
+import java.util.List;
+import kafka.api.ApiVersion$;
+import kafka.common.OffsetAndMetadata;
+import kafka.common.OffsetMetadata;
+import kafka.coordinator.group.GroupConfig;
+import kafka.coordinator.group.GroupCoordinator;
+import kafka.coordinator.group.GroupMetadata;
+import kafka.coordinator.group.GroupMetadataManager;
+import kafka.coordinator.group.JoinGroupResult;
+import kafka.coordinator.group.OffsetConfig;
+import kafka.utils.ZkUtils;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.utils.Time;
+import scala.runtime.AbstractFunction2;
+import scala.runtime.BoxedUnit;
+
+/** The coordinator in Scala of Kafka 1.0, asked as KafkaApis asks it. */
+final class ReleasedCoordinator extends HandlerCoordinator {
+    private static final int MAX_SESSION_TIMEOUT_MS = 300_000;
+    private static final long RETENTION_MS = 24 * 3_600_000L;
+
+    private final GroupMetadataManager groups;
+    private final GroupCoordinator coordinator;
+
+    private ReleasedCoordinator(CoordinatorConfig settings) {
+        Time time = clock.asTime();
+        GroupConfig groupConfig = new GroupConfig(settings.minSessionTimeoutOrDefault(),
+                settings.maxSessionTimeoutOr(MAX_SESSION_TIMEOUT_MS), settings.initialRebalanceDelayOrDefault());
+        OffsetConfig offsetConfig = offsetConfig(RETENTION_MS);
+        ZkUtils zooKeeper = StandIn.of(ZkUtils.class, HandlerCoordinator::answerAsZooKeeper);
+        groups = new GroupMetadataManager(BROKER_ID, ApiVersion$.MODULE$.latestVersion(), offsetConfig,
+                log.replicaManager(), zooKeeper, time);
+        coordinator = new GroupCoordinator(BROKER_ID, groupConfig, offsetConfig, groups, purgatory("Heartbeat"),
+                purgatory("Rebalance"), time);
+        start();
+    }
+
+    static Coordinator of(CoordinatorConfig settings) {
+        return new ReleasedCoordinator(settings);
+    }
+
+    @Override
+    GroupCoordinator coordinator() {
+        return coordinator;
+    }
+
+    @Override
+    GroupMetadataManager groups() {
+        return groups;
+    }
+
+    @Override
+    int pending(GroupMetadata group) {
+        return 0;
+    }
+
+    @Override
+    public void join(Request request) {
+        requireDynamic(request);
+        CoordinatorStep step = request.step();
+        coordinator.handleJoinGroup(GROUP_ID, request.memberId(), step.clientIdOrDefault(), HOST,
+                step.rebalanceTimeoutOrDefault(), step.sessionTimeoutOrDefault(), step.protocolTypeOrDefault(),
+                protocols(request), callback(joined -> request.answerJoin(joinOf(joined))));
+    }
+
+    /** The members come as a map, in whose order they are written. */
+    private static Request.Join joinOf(JoinGroupResult joined) {
+        List<Request.Joined> members = new ArrayList<>();
+        javaMap(joined.members(), metadata -> metadata)
+                .forEach((memberId, metadata) -> members.add(new Request.Joined(memberId, null, metadata)));
+        return new Request.Join(joined.error(), joined.memberId(), joined.generationId(), joined.subProtocol(),
+                joined.leaderId(), null, members);
+    }
+
+    @Override
+    public void sync(Request request) {
+        requireDynamic(request);
+        coordinator.handleSyncGroup(GROUP_ID, request.step().generation(), request.memberId(),
+                scalaMap(request.assignments()), new AbstractFunction2<>() {
+                    @Override
+                    public BoxedUnit apply(byte[] assignment, Errors error) {
+                        request.answerSync(error, assignment);
+                        return BoxedUnit.UNIT;
+                    }
+                });
+    }
+
+    @Override
+    public void heartbeat(Request request) {
+        requireDynamic(request);
+        coordinator.handleHeartbeat(
+                GROUP_ID, request.memberId(), request.step().generation(), callback(request::answer));
+    }
+
+    @Override
+    public void commit(Request request) {
+        requireDynamic(request);
+        long nowMs = nowMs();
+        coordinator.handleCommitOffsets(GROUP_ID, request.memberId(), request.step().generation(),
+                offsets(request, offset ->
+                        new OffsetAndMetadata(new OffsetMetadata(offset, ""), nowMs, nowMs + RETENTION_MS)),
+                committed(request));
+    }
+
+    private static void requireDynamic(Request request) {
+        if (request.step().instanceId() != null || request.step().requiresKnownMemberId()) {
+            throw new UnsupportedOperationException("Kafka 1.0 knows no instance ids and no pending ids");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+package rebalancesim.oracle;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import kafka.api.ApiVersion$;
+import kafka.common.OffsetAndMetadata;
+import kafka.coordinator.group.GroupConfig;
+import kafka.coordinator.group.GroupCoordinator;
+import kafka.coordinator.group.GroupMetadata;
+import kafka.coordinator.group.GroupMetadataManager;
+import kafka.coordinator.group.JoinGroupResult;
+import kafka.coordinator.group.OffsetConfig;
+import kafka.zk.KafkaZkClient;
+import org.apache.kafka.common.message.JoinGroupResponseData.JoinGroupResponseMember;
+import org.apache.kafka.common.utils.Time;
+import scala.Option;
+import scala.collection.Iterator;
+
+/** The coordinator in Scala of Kafka 2.3, asked as KafkaApis asks it. */
+final class ReleasedCoordinator extends HandlerCoordinator {
+    private static final int MAX_SESSION_TIMEOUT_MS = 1_800_000;
+    /** The broker's default, which is not that of the class. */
+    private static final long RETENTION_MS = 7 * 24 * 3_600_000L;
+
+    private final GroupMetadataManager groups;
+    private final GroupCoordinator coordinator;
+
+    private ReleasedCoordinator(CoordinatorConfig settings) {
+        Time time = clock.asTime();
+        GroupConfig groupConfig = new GroupConfig(settings.minSessionTimeoutOrDefault(),
+                settings.maxSessionTimeoutOr(MAX_SESSION_TIMEOUT_MS), settings.groupMaxSizeOrDefault(),
+                settings.initialRebalanceDelayOrDefault());
+        OffsetConfig offsetConfig = offsetConfig(RETENTION_MS);
+        KafkaZkClient zooKeeper = StandIn.of(KafkaZkClient.class, HandlerCoordinator::answerAsZooKeeper);
+        groups = new GroupMetadataManager(BROKER_ID, ApiVersion$.MODULE$.latestVersion(), offsetConfig,
+                log.replicaManager(), zooKeeper, time);
+        coordinator = new GroupCoordinator(BROKER_ID, groupConfig, offsetConfig, groups, purgatory("Heartbeat"),
+                purgatory("Rebalance"), time);
+        start();
+    }
+
+    static Coordinator of(CoordinatorConfig settings) {
+        return new ReleasedCoordinator(settings);
+    }
+
+    @Override
+    GroupCoordinator coordinator() {
+        return coordinator;
+    }
+
+    @Override
+    GroupMetadataManager groups() {
+        return groups;
+    }
+
+    @Override
+    int pending(GroupMetadata group) {
+        return group.numPending();
+    }
+
+    @Override
+    public void join(Request request) {
+        CoordinatorStep step = request.step();
+        boolean requiresKnownId = step.requiresKnownMemberId() && step.instanceId() == null;
+        coordinator.handleJoinGroup(GROUP_ID, request.memberId(), instanceId(request), requiresKnownId,
+                step.clientIdOrDefault(), HOST, step.rebalanceTimeoutOrDefault(), step.sessionTimeoutOrDefault(),
+                step.protocolTypeOrDefault(), protocols(request),
+                callback(joined -> request.answerJoin(joinOf(joined))));
+    }
+
+    private static Request.Join joinOf(JoinGroupResult joined) {
+        List<Request.Joined> members = new ArrayList<>();
+        Iterator<JoinGroupResponseMember> iterator = joined.members().iterator();
+        while (iterator.hasNext()) {
+            JoinGroupResponseMember member = iterator.next();
+            members.add(new Request.Joined(member.memberId(), member.groupInstanceId(), member.metadata()));
+        }
+        return new Request.Join(joined.error(), joined.memberId(), joined.generationId(), joined.subProtocol(),
+                joined.leaderId(), null, members);
+    }
+
+    @Override
+    public void sync(Request request) {
+        coordinator.handleSyncGroup(GROUP_ID, request.step().generation(), request.memberId(), instanceId(request),
+                scalaMap(request.assignments()),
+                callback(synced -> request.answerSync(synced.error(), synced.memberAssignment())));
+    }
+
+    @Override
+    public void heartbeat(Request request) {
+        coordinator.handleHeartbeat(GROUP_ID, request.memberId(), instanceId(request), request.step().generation(),
+                callback(request::answer));
+    }
+
+    @Override
+    public void commit(Request request) {
+        long nowMs = nowMs();
+        coordinator.handleCommitOffsets(GROUP_ID, request.memberId(), instanceId(request), request.step().generation(),
+                offsets(request, offset ->
+                        new OffsetAndMetadata(offset, Optional.empty(), "", nowMs, Option.empty())),
+                committed(request));
+    }
+
+    private static Option<String> instanceId(Request request) {
+        return Option.apply(request.step().instanceId());
+    }
+}

@@ -1,0 +1,26 @@
+package org.apache.kafka.coordinator.common.runtime;
+
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.NotCoordinatorException;
+
+/** What only the package of Kafka's coordinator runtime may read and do. */
+public final class CoordinatorRuntimeAccess {
+    private CoordinatorRuntimeAccess() {
+    }
+
+    /** The coordinator of a partition, or null where it is not loaded. */
+    public static <S extends CoordinatorShard<U>, U> S shard(
+            CoordinatorRuntime<S, U> runtime, TopicPartition partition) {
+        try {
+            return runtime.contextOrThrow(partition).coordinator.coordinator();
+        } catch (NotCoordinatorException e) {
+            return null;
+        }
+    }
+
+    /** Ends what waits for the log with an error, as a write that takes too long ends. */
+    public static <S extends CoordinatorShard<U>, U> void failWaiting(
+            CoordinatorRuntime<S, U> runtime, TopicPartition partition, Exception error) {
+        runtime.contextOrThrow(partition).deferredEventQueue.failAll(error);
+    }
+}

@@ -1,0 +1,34 @@
+package rebalancesim.oracle;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup;
+import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroupMember;
+
+/** What is told of a group of KIP-848. */
+final class ConsumerGroups {
+    private ConsumerGroups() {
+    }
+
+    static Coordinator.ConsumerGroup shown(ConsumerGroup group, TopicsImage topics) {
+        return new Coordinator.ConsumerGroup(group.stateAsString(), group.groupEpoch(), group.assignmentEpoch(),
+                group.members().values().stream().map(member -> shown(member, topics)).toList());
+    }
+
+    private static Coordinator.ConsumerGroupMember shown(ConsumerGroupMember member, TopicsImage topics) {
+        return new Coordinator.ConsumerGroupMember(member.memberId(), member.instanceId(), member.memberEpoch(),
+                member.previousMemberEpoch(), member.state().name(), member.useClassicProtocol(),
+                partitions(member.assignedPartitions(), topics),
+                partitions(member.partitionsPendingRevocation(), topics));
+    }
+
+    private static List<TopicPartition> partitions(Map<Uuid, Map<Integer, Integer>> byTopic, TopicsImage topics) {
+        List<TopicPartition> partitions = new ArrayList<>();
+        byTopic.forEach((id, ofTopic) -> ofTopic.keySet().forEach(partition ->
+                partitions.add(new TopicPartition(topics.nameOf(id), partition))));
+        return partitions;
+    }
+}

@@ -1,0 +1,201 @@
+package rebalancesim.oracle;
+
+import com.yammer.metrics.core.MetricsRegistry;
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.concurrent.ForkJoinPool;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.config.AbstractConfig;
+import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.common.internals.Topic;
+import org.apache.kafka.common.message.ConsumerGroupHeartbeatRequestData;
+import org.apache.kafka.common.message.OffsetCommitRequestData;
+import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.protocol.ApiKeys;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntimeMetrics;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntimeAccess;
+import org.apache.kafka.coordinator.group.GroupConfigManager;
+import org.apache.kafka.coordinator.group.GroupCoordinator;
+import org.apache.kafka.coordinator.group.GroupCoordinatorConfig;
+import org.apache.kafka.coordinator.group.GroupCoordinatorParts;
+import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
+import org.apache.kafka.coordinator.group.GroupCoordinatorService;
+import org.apache.kafka.coordinator.group.GroupCoordinatorShard;
+import org.apache.kafka.coordinator.group.classic.ClassicGroup;
+import org.apache.kafka.coordinator.group.metrics.GroupCoordinatorMetrics;
+import org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig;
+
+/** The coordinator of Kafka 4.x: its service and its runtime, with events in one thread and a log in memory. */
+final class ReleasedCoordinator extends ServiceCoordinator {
+    private static final TopicPartition PARTITION = new TopicPartition(Topic.GROUP_METADATA_TOPIC_NAME, 0);
+    private static final int MAX_SESSION_TIMEOUT_MS = 1_800_000;
+
+    private static final short HEARTBEAT_VERSION = 1;
+    private final OffsetsLog log = new OffsetsLog();
+    private TopicsImage topics = TopicsImage.EMPTY;
+    private final CoordinatorRuntime<GroupCoordinatorShard, CoordinatorRecord> runtime;
+    private final GroupCoordinatorService service;
+
+    private ReleasedCoordinator(CoordinatorConfig settings) {
+        AbstractConfig broker = brokerConfig(settings);
+        GroupCoordinatorConfig config = new GroupCoordinatorConfig(broker);
+        GroupConfigManager groupConfigs = new GroupConfigManager(Map.of(), config, new ShareGroupConfig(broker));
+        GroupCoordinatorMetrics metrics = new GroupCoordinatorMetrics(new MetricsRegistry(), new Metrics());
+        Time time = clock.asTime();
+        runtime = new CoordinatorRuntime.Builder<GroupCoordinatorShard, CoordinatorRecord>()
+                .withTime(time)
+                .withTimer(timer)
+                .withEventProcessor(new EventQueue())
+                .withPartitionWriter(log)
+                .withLoader(log)
+                .withCoordinatorShardBuilderSupplier(() -> new GroupCoordinatorShard.Builder(config, groupConfigs)
+                        .withAuthorizerPlugin(Optional.empty()))
+                // A held write ends when the case says so, and not by itself.
+                .withWriteTimeout(Duration.ofMillis(CoordinatorConfig.NEVER_MS))
+                .withCoordinatorRuntimeMetrics(noMetrics())
+                .withCoordinatorMetrics(metrics)
+                .withSerializer(new GroupCoordinatorRecordSerde())
+                .withCompression(Compression.NONE)
+                .withAppendLingerMs(OptionalInt.of(0))
+                .withExecutorService(ForkJoinPool.commonPool())
+                .withCachedBufferMaxBytesSupplier(config::cachedBufferMaxBytes)
+                .build();
+        service = GroupCoordinatorParts.service(config, runtime, metrics, groupConfigs, timer);
+        service.startup(() -> 1);
+        load();
+    }
+
+    static Coordinator of(CoordinatorConfig settings) {
+        return new ReleasedCoordinator(settings);
+    }
+
+    private static AbstractConfig brokerConfig(CoordinatorConfig settings) {
+        ConfigDef definition = new ConfigDef();
+        List.of(GroupCoordinatorConfig.CONFIG_DEF, ShareGroupConfig.CONFIG_DEF)
+                .forEach(part -> part.configKeys().values().forEach(definition::define));
+        Map<String, Object> values = new HashMap<>();
+        values.put(GroupCoordinatorConfig.GROUP_INITIAL_REBALANCE_DELAY_MS_CONFIG,
+                settings.initialRebalanceDelayOrDefault());
+        values.put(GroupCoordinatorConfig.GROUP_MAX_SIZE_CONFIG, settings.groupMaxSizeOrDefault());
+        values.put(GroupCoordinatorConfig.GROUP_MIN_SESSION_TIMEOUT_MS_CONFIG, settings.minSessionTimeoutOrDefault());
+        values.put(GroupCoordinatorConfig.GROUP_MAX_SESSION_TIMEOUT_MS_CONFIG,
+                settings.maxSessionTimeoutOr(MAX_SESSION_TIMEOUT_MS));
+        values.put(GroupCoordinatorConfig.CONSUMER_GROUP_MAX_SIZE_CONFIG, settings.consumerGroupMaxSizeOrDefault());
+        values.put(GroupCoordinatorConfig.CONSUMER_GROUP_ASSIGNMENT_INTERVAL_MS_CONFIG,
+                settings.assignmentIntervalOrDefault());
+        values.put(GroupCoordinatorConfig.OFFSETS_RETENTION_CHECK_INTERVAL_MS_CONFIG, CoordinatorConfig.NEVER_MS);
+        return new AbstractConfig(definition, values, false);
+    }
+
+    private static CoordinatorRuntimeMetrics noMetrics() {
+        Class<?>[] interfaces = {CoordinatorRuntimeMetrics.class};
+        return (CoordinatorRuntimeMetrics) Proxy.newProxyInstance(
+                CoordinatorRuntimeMetrics.class.getClassLoader(), interfaces, (proxy, method, arguments) -> null);
+    }
+
+    @Override
+    GroupCoordinator service() {
+        return service;
+    }
+
+    @Override
+    int partition() {
+        return PARTITION.partition();
+    }
+
+    @Override
+    boolean isLoaded() {
+        return runtime.activeCoordinators().contains(PARTITION);
+    }
+
+    @Override
+    public void failStore(Errors error) {
+        log.fail(error);
+    }
+
+    @Override
+    public void holdStore(boolean held) {
+        log.hold(held);
+    }
+
+    @Override
+    public void finishStore() {
+        if (!log.isWaiting()) {
+            return;
+        }
+        if (log.error() != Errors.NONE && isLoaded()) {
+            CoordinatorRuntimeAccess.failWaiting(runtime, PARTITION, log.error().exception());
+        }
+        log.replicate(PARTITION);
+    }
+
+    @Override
+    public void checkOffsets() {
+        runtime.scheduleWriteOperation("check-offsets", PARTITION, GroupCoordinatorShard::cleanupGroupMetadata);
+    }
+
+    @Override
+    public void consumerHeartbeat(Request request) {
+        CoordinatorStep step = request.step();
+        var data = new ConsumerGroupHeartbeatRequestData()
+                .setGroupId(GROUP_ID)
+                .setMemberId(request.memberId())
+                .setMemberEpoch(request.memberEpoch())
+                .setInstanceId(step.instanceId())
+                .setSubscribedTopicNames(step.subscription())
+                .setServerAssignor(step.serverAssignor())
+                .setTopicPartitions(topics.requestOf(request.owned()));
+        if (step.rebalanceTimeoutMs() != null) {
+            data.setRebalanceTimeoutMs(step.rebalanceTimeoutMs());
+        }
+        service.consumerGroupHeartbeat(
+                context(ApiKeys.CONSUMER_GROUP_HEARTBEAT, HEARTBEAT_VERSION, step.clientIdOrDefault()), data)
+                .whenComplete(answering(request, beaten -> request.answerConsumerHeartbeat(
+                        Errors.forCode(beaten.errorCode()), beaten.memberId(), beaten.memberEpoch(),
+                        beaten.heartbeatIntervalMs(), topics.assigned(beaten.assignment()))));
+    }
+
+    @Override
+    public void topics(List<CoordinatorStep.Topic> newTopics) {
+        TopicsImage before = topics;
+        topics = before.followedBy(newTopics);
+        runtime.onMetadataUpdate(topics.changesFrom(before), topics);
+    }
+
+    @Override
+    void nameTopicIds(OffsetCommitRequestData commit) {
+        commit.topics().forEach(topic ->
+                topics.topicMetadata(topic.name()).ifPresent(known -> topic.setTopicId(known.id())));
+    }
+
+    @Override
+    public ConsumerGroup consumerGroup() {
+        return groupOf() instanceof org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup group
+                ? ConsumerGroups.shown(group, topics) : null;
+    }
+
+    private org.apache.kafka.coordinator.group.Group groupOf() {
+        GroupCoordinatorShard shard = CoordinatorRuntimeAccess.shard(runtime, PARTITION);
+        return shard == null ? null : GroupCoordinatorParts.group(shard, GROUP_ID);
+    }
+
+    @Override
+    public Group group() {
+        ClassicGroup group = (ClassicGroup) groupOf();
+        if (group == null) {
+            return null;
+        }
+        return new Group(group.stateAsString(), group.generationId(), group.leaderOrNull(),
+                group.protocolName().orElse(null), group.allMemberIds(), group.numPendingJoinMembers());
+    }
+}
