@@ -1,0 +1,1 @@
+"""A group's coordinator and its consumers on a simulated clock."""

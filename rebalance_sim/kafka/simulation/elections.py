@@ -1,0 +1,383 @@
+"""The elections that groups hold, and the assignments of their leaders: over a whole batch at once.
+
+So any assignor can be simulated that assigns a batch of groups.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from rebalance_sim.kafka.coordinator.classic_group import (
+    NONE,
+    Election,
+)
+from rebalance_sim.kafka.coordinator.rebalance import begin_generation
+from rebalance_sim.kafka.coordinator.requests import finish_replacement
+from rebalance_sim.kafka.election import PreferenceLists, elect
+from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Groups, Outcome, Topics
+from rebalance_sim.kafka.kernel import kernel
+from rebalance_sim.kafka.simulation.batch_state import (
+    BatchState,
+    Broker,
+    OfRows,
+    field,
+    gather,
+    one_simulation,
+    with_rows,
+    with_rows_to_write,
+)
+from rebalance_sim.kafka.simulation.classic_consumer import give_up_all_but
+from rebalance_sim.kafka.simulation.classic_simulation import (
+    after_coordinator,
+    note_election,
+)
+from rebalance_sim.kafka.simulation.fleet import Fleet
+from rebalance_sim.kafka.simulation.member_ids import BASE64_LENGTH, HEX_LENGTH, HYPHEN, write_uuid
+from rebalance_sim.kafka.simulation.messages import metadata_owned, metadata_subscription
+from rebalance_sim.kafka.simulation.model import (
+    ROWS,
+    ScenarioKind,
+)
+from rebalance_sim.kafka.simulation.timeline import end_course
+from rebalance_sim.kafka.strings import Bytes, Flags, Ints, Ints32, Strings
+
+Assign = Callable[[int, Groups, Ints32], Outcome]
+"""Runs a protocol's assignor over groups, whose members are these consumers."""
+
+
+class _Joined(NamedTuple):
+    """The members of groups that elect."""
+
+    offsets: Ints32
+    consumers: Ints32
+    numbers: Ints32
+    hashes: Ints
+    preferences: Ints32
+    elected_only: Ints32
+    """The protocol that alone is known of a member, as after a load; else NONE."""
+    subscriptions: Ints32
+    owned: Ints32
+    """Rows of the assignments, or NONE."""
+    topics_known: Ints32
+    """By group: the events of the scenario that its leader knows of."""
+    of_generation: Flags
+    """By group: whether it is a generation that begins."""
+
+
+@kernel
+def _collect(state: BatchState, fleet: Fleet, due: Ints32) -> _Joined:
+    offsets = np.zeros(len(due) + 1, np.int32)
+    first_rows = np.cumsum(fleet.members) - fleet.members
+    for k in range(len(due)):
+        offsets[k + 1] = offsets[k] + state.groups[due[k]].members
+    total = offsets[-1]
+    consumers, numbers = np.empty(total, np.int32), np.empty(total, np.int32)
+    hashes = np.empty(total, np.int64)
+    preferences, elected_only = np.empty(total, np.int32), np.empty(total, np.int32)
+    subscriptions, owned = np.empty(total, np.int32), np.empty(total, np.int32)
+    topics_known = np.zeros(len(due), np.int32)
+    of_generation = np.empty(len(due), np.bool_)
+    filled = 0
+    for k in range(len(due)):
+        g = due[k]
+        group = state.groups[g]
+        of_generation[k] = group.election == Election.OF_GENERATION
+        for number in range(group.made):
+            member = state.members[state.first_member[g] + number]
+            if not member.known:
+                continue
+            consumers[filled] = fleet.consumers[g] + member.client
+            numbers[filled] = number
+            hashes[filled] = member.hash
+            preferences[filled] = member.preferences
+            elected_only[filled] = group.protocol if member.elected_only else NONE
+            subscriptions[filled] = metadata_subscription(member.metadata)
+            owned[filled] = metadata_owned(member.metadata)
+            if member.metadata == NONE:
+                owned[filled] = first_rows[g] + number
+                subscriptions[filled] = state.row_subscriptions[owned[filled]]
+            if number == group.leader:
+                leader = fleet.of_consumers[consumers[filled]]
+                topics_known[k] = leader.topics_known
+                if of_generation[k]:
+                    leader.topics_assigned = leader.topics_known
+            if of_generation[k]:
+                member.place = filled - offsets[k]
+            filled += 1
+    return _Joined(
+        offsets,
+        consumers,
+        numbers,
+        hashes,
+        preferences,
+        elected_only,
+        subscriptions,
+        owned,
+        topics_known,
+        of_generation,
+    )
+
+
+def hold_elections(
+    state: BatchState,
+    fleet: Fleet,
+    topics: Topics,
+    broker: Broker,
+    assign: Assign,
+    due: Ints32,
+    failures: Ints32,
+) -> BatchState:
+    """Elect, let the leaders' assignors run, over all groups of one protocol at once, and let the groups go on."""
+    joined = _collect(state, fleet, due)
+    ids = _member_ids(state, fleet, due, joined)
+    protocols = _elected(fleet, joined, ids, broker.map_rule)
+    first_rows = np.zeros(len(due), np.int64)
+    for protocol in np.unique(protocols[joined.of_generation]):
+        chosen = np.flatnonzero(joined.of_generation & (protocols == protocol)).astype(np.int32)
+        members = _members_of(joined.offsets, chosen)
+        owned = _owned(state, _rows_told(fleet, joined, members, bool(fleet.cooperative[protocol])))
+        groups = _as_groups(state, fleet, joined, ids, due, chosen, members, owned)
+        outcome = assign(int(protocol), groups, joined.consumers[members])
+        failures[due[chosen]] = outcome.errors
+        first_rows[chosen] = state.rows[ROWS] + groups.members[:-1]
+        of_rows = OfRows(
+            np.repeat(due[chosen], np.diff(groups.members)),
+            np.repeat(field(state.groups, "generation")[due[chosen]], np.diff(groups.members)),
+            np.repeat(groups.members[:-1], np.diff(groups.members)),
+            joined.numbers[members],
+            joined.subscriptions[members],
+        )
+        state = with_rows(state, fleet, of_rows, outcome.assignments)
+    state = with_rows_to_write(state, fleet, due)
+    _go_on(state, fleet, broker, due, protocols, first_rows, failures)
+    return state
+
+
+def elected_protocols(state: BatchState, fleet: Fleet, due: Ints32, map_rule: int) -> Ints32:
+    """Return what groups elect, as their members are now."""
+    joined = _collect(state, fleet, due)
+    return _elected(fleet, joined, _member_ids(state, fleet, due, joined), map_rule)
+
+
+def _elected(fleet: Fleet, joined: _Joined, ids: Strings, map_rule: int) -> Ints32:
+    """Elect the protocol of each group; where there is but one it is that."""
+    if len(fleet.preferences.hashes) == 1:
+        return np.zeros(len(joined.offsets) - 1, np.int32)
+    offsets, places = gather(fleet.preferences.offsets, joined.preferences)
+    offered = fleet.preferences.protocols[places]
+    if (joined.elected_only != NONE).any():
+        only = np.repeat(joined.elected_only, np.diff(offsets))
+        known = (only == NONE) | (only == offered)
+        offsets, offered = np.concatenate([[0], np.cumsum(known)])[offsets].astype(np.int32), offered[known]
+    preferences = PreferenceLists(offsets, offered, fleet.preferences.hashes)
+    types = np.zeros(len(joined.consumers), np.int32)
+    return elect(joined.offsets, ids, types, preferences, map_rule).winner
+
+
+def _members_of(offsets: Ints32, groups: Ints32) -> Ints32:
+    """Return the members of some groups."""
+    if len(groups) == len(offsets) - 1:
+        return np.arange(offsets[-1], dtype=np.int32)
+    return gather(offsets, groups)[1].astype(np.int32)
+
+
+def _member_ids(state: BatchState, fleet: Fleet, due: Ints32, joined: _Joined) -> Strings:
+    """Spell out the ids of members."""
+    by_themselves = np.zeros(len(joined.numbers), np.bool_)
+    return Strings(*spell_ids(state, fleet, due, joined.offsets, joined.consumers, joined.numbers, by_themselves))
+
+
+@kernel
+def spell_ids(
+    state: BatchState,
+    fleet: Fleet,
+    due: Ints32,
+    of_groups: Ints32,
+    consumers: Ints32,
+    numbers: Ints32,
+    by_themselves: Flags,
+) -> tuple[Ints32, Bytes]:
+    """Spell out ids: those that there are at first; later ones are made by the coordinator, or by members themselves.
+
+    Members k of group ``due[g]`` are ``of_groups[g]`` to ``of_groups[g + 1]``.
+    """
+    given, prefixes = fleet.names.member_ids, fleet.names.id_prefixes
+    offsets = np.zeros(len(numbers) + 1, np.int32)
+    for k in range(len(due)):
+        for m in range(of_groups[k], of_groups[k + 1]):
+            i = consumers[m]
+            if numbers[m] < fleet.members[due[k]]:
+                size = given.offsets[i + 1] - given.offsets[i]
+            elif by_themselves[m]:
+                size = BASE64_LENGTH
+            else:
+                size = prefixes.offsets[i + 1] - prefixes.offsets[i] + 1 + HEX_LENGTH
+            offsets[m + 1] = offsets[m] + size
+    data = np.empty(offsets[-1], np.uint8)
+    for k in range(len(due)):
+        for m in range(of_groups[k], of_groups[k + 1]):
+            i, low, high = consumers[m], offsets[m], offsets[m + 1]
+            if numbers[m] < fleet.members[due[k]]:
+                data[low:high] = given.data[given.offsets[i] : given.offsets[i + 1]]
+            elif by_themselves[m]:
+                write_uuid(state.random[due[k]], numbers[m], data[low:high])
+            else:
+                end = high - HEX_LENGTH
+                data[low : end - 1] = prefixes.data[prefixes.offsets[i] : prefixes.offsets[i + 1]]
+                data[end - 1] = HYPHEN
+                write_uuid(state.random[due[k]], numbers[m], data[end:high])
+    return offsets, data
+
+
+def _as_groups(
+    state: BatchState,
+    fleet: Fleet,
+    joined: _Joined,
+    ids: Strings,
+    due: Ints32,
+    chosen: Ints32,
+    members: Ints32,
+    owned: Assignments,
+) -> Groups:
+    """Lay out groups as their leaders see them."""
+    sizes = np.diff(joined.offsets)[chosen]
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    consumers = joined.consumers[members]
+    member_ids = ids if len(members) == len(joined.consumers) else take_strings(ids, members)
+    is_static = field(fleet.of_consumers, "instance")[consumers] != NONE
+    sort_ids = choose_strings(member_ids, take_strings(fleet.names.instance_ids, consumers), is_static)
+    listed, places = gather(fleet.subscriptions.offsets, joined.subscriptions[members])
+    subscribed = fleet.subscriptions.topics[places]
+    grown = known_topics(fleet, due[chosen], joined.topics_known[chosen])
+    if grown is not None:
+        groups_of_entries = np.repeat(np.repeat(chosen * 0 + np.arange(len(chosen)), sizes), np.diff(listed))
+        subscribed = grown(groups_of_entries, subscribed)
+        of_owned = np.repeat(np.repeat(np.arange(len(chosen)), sizes), np.diff(owned.offsets))
+        owned = owned._replace(topics=grown(of_owned, owned.topics))
+    return Groups(
+        offsets,
+        member_ids,
+        joined.hashes[members],
+        (~is_static).astype(np.int64),
+        sort_ids,
+        fleet.racks[consumers],
+        listed,
+        subscribed,
+        owned,
+        np.where(joined.owned[members] >= 0, state.row_generations[joined.owned[members]], NO_GENERATION),
+    )
+
+
+def known_topics(fleet: Fleet, groups: Ints32, known: Ints32) -> Callable[[Ints, Ints32], Ints32] | None:
+    """Return what makes topics of what they are after the growth that a group's leader knows of."""
+    if not (field(fleet.events, "kind") == ScenarioKind.GROW).any():
+        return None
+    table: dict[tuple[int, int], int] = {}
+    for k, (g, count) in enumerate(zip(groups.tolist(), known.tolist(), strict=True)):
+        for event in range(fleet.scenario[g], fleet.scenario[g] + count):
+            if fleet.events[event].kind == ScenarioKind.GROW:
+                table[k, int(fleet.events[event].topic)] = int(fleet.events[event].grown_topic)
+    if not table:
+        return None
+
+    def grown(of_groups: Ints, topics: Ints32) -> Ints32:
+        pairs = zip(of_groups.tolist(), topics.tolist(), strict=True)
+        return np.array([table.get(pair, pair[1]) for pair in pairs], np.int32)
+
+    return grown
+
+
+def take_strings(strings: Strings, chosen: Ints32) -> Strings:
+    """Take some of the strings."""
+    offsets, places = gather(strings.offsets, chosen)
+    return Strings(offsets, strings.data[places])
+
+
+def choose_strings(usual: Strings, others: Strings, where: Flags) -> Strings:
+    """Take the others where that is said."""
+    if not where.any():
+        return usual
+    both = Strings(
+        np.concatenate([usual.offsets[:-1], others.offsets + usual.offsets[-1]]),
+        np.concatenate([usual.data, others.data]),
+    )
+    numbers = np.arange(len(where), dtype=np.int32)
+    return take_strings(both, np.where(where, numbers + len(where), numbers).astype(np.int32))
+
+
+def _rows_told(fleet: Fleet, joined: _Joined, members: Ints32, cooperative: bool) -> Ints32:
+    """Return what the assignor is told that members own: an eager one has given up everything before it joined.
+
+    Only the user data of the sticky assignor tell what it had (``ConsumerCoordinator.metadata``).
+    """
+    told = joined.owned[members]
+    if not cooperative:
+        return told
+    eager = field(fleet.of_consumers, "eager")[joined.consumers[members]].astype(np.bool_)
+    return np.where(eager, NONE, told).astype(np.int32)
+
+
+def _owned(state: BatchState, rows: Ints32) -> Assignments:
+    has = rows >= 0
+    starts = np.where(has, state.first_listed[rows], 0)
+    lengths = np.where(has, state.first_listed[rows + 1] - starts, 0)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+    return Assignments(offsets, state.listed_topics[places], state.listed_partitions[places])
+
+
+@kernel
+def _go_on(
+    state: BatchState,
+    fleet: Fleet,
+    broker: Broker,
+    due: Ints32,
+    protocols: Ints32,
+    first_rows: Ints,
+    failures: Ints32,
+) -> None:
+    """Tell the coordinators what was elected, and what the leaders will have assigned."""
+    for k in range(len(due)):
+        s = one_simulation(state, fleet, broker, due[k])
+        if failures[due[k]] != 0:
+            end_course(s)
+            continue
+        if s.coordinator.group.election == Election.OF_REPLACEMENT:
+            finish_replacement(s.coordinator, protocols[k], s.queue.now)
+        else:
+            s.course.assignments = first_rows[k]
+            begin_generation(s.coordinator, protocols[k], s.queue.now)
+            note_election(s)
+        after_coordinator(s)
+
+
+def revoke_unsubscribed(state: BatchState, fleet: Fleet, broker: Broker, due: Ints32) -> BatchState:
+    """Make a row of what a consumer keeps, in each group in which one gives up what it subscribes to no more."""
+    consumers = fleet.consumers[due] + field(state.courses, "revoking")[due]
+    subscriptions = field(fleet.of_consumers, "subscription")[consumers].astype(np.int32)
+    owned = _owned(state, field(fleet.of_consumers, "owned")[consumers])
+    listed, places = gather(fleet.subscriptions.offsets, subscriptions)
+    count = int(fleet.base_topics.max(initial=0)) + 1
+    of_subscribed = np.repeat(np.arange(len(due)), np.diff(listed)) * count + fleet.subscriptions.topics[places]
+    of_owned = np.repeat(np.arange(len(due)), np.diff(owned.offsets)) * count + owned.topics
+    kept = np.isin(of_owned, of_subscribed)
+    offsets = np.concatenate([[0], np.cumsum(kept)])[owned.offsets].astype(np.int32)
+    row_of_each = np.arange(len(due), dtype=np.int32)
+    generations = field(fleet.of_consumers, "generation")[consumers]
+    of_rows = OfRows(due, generations, row_of_each, np.full(len(due), NONE, np.int32), subscriptions)
+    first_row = int(state.rows[ROWS])
+    state = with_rows(state, fleet, of_rows, Assignments(offsets, owned.topics[kept], owned.partitions[kept]))
+    state = with_rows_to_write(state, fleet, due)
+    _go_on_revoking(state, fleet, broker, due, first_row)
+    return state
+
+
+@kernel
+def _go_on_revoking(state: BatchState, fleet: Fleet, broker: Broker, due: Ints32, first_row: int) -> None:
+    for k in range(len(due)):
+        s = one_simulation(state, fleet, broker, due[k])
+        i = s.course.revoking
+        s.course.revoking = NONE
+        give_up_all_but(s, i, first_row + k)
+        after_coordinator(s)

@@ -1,0 +1,103 @@
+"""Made up member ids.
+
+Those of the classic protocol are made by the coordinator: what the client calls itself, a hyphen, and a random
+``java.util.UUID`` (``generateMemberId``). Those of KIP-848 are made by the client: Kafka's own ``Uuid``, which is
+shorter. Here they are drawn from the group's random numbers, each by its number, so that they are the same whenever
+they are looked at.
+"""
+
+from rebalance_sim.kafka.kernel import inner_kernel, kernel
+from rebalance_sim.kafka.partitioners.thread_local_random import HIGH, LOW, next_int
+from rebalance_sim.kafka.simulation.model import Simulation
+from rebalance_sim.kafka.strings import Bytes, Ints
+
+_IDS, _SCRATCH = 1, 2
+"""Rows of a group's random numbers."""
+HYPHEN = 45
+HEX_LENGTH, BASE64_LENGTH = 36, 22
+"""Characters of a Uuid of Java's, and of Kafka's."""
+_BITS = 32
+_MASK = (1 << _BITS) - 1
+
+
+@inner_kernel
+def new_id_hash(s: Simulation, i: int, number: int) -> int:
+    """Return the ``hashCode`` of the id with a number, made up for consumer i."""
+    h = s.id_hashes[i]
+    words = _draw(s.random, number)
+    for k in range(HEX_LENGTH):
+        h = (31 * h + _character(words, k, HEX_LENGTH)) & _MASK
+    return h
+
+
+@inner_kernel
+def own_id_hash(s: Simulation, number: int) -> int:
+    """Return the ``hashCode`` of the id with a number that a consumer of KIP-848 made up itself."""
+    h = 0
+    words = _draw(s.random, number)
+    for k in range(BASE64_LENGTH):
+        h = (31 * h + _character(words, k, BASE64_LENGTH)) & _MASK
+    return h
+
+
+@kernel
+def write_uuid(random: Ints, number: int, to: Bytes) -> None:
+    """Write the Uuid of the id with a number; its length tells of which kind."""
+    words = _draw(random, number)
+    for k in range(len(to)):
+        to[k] = _character(words, k, len(to))
+
+
+@inner_kernel
+def _draw(random: Ints, number: int) -> tuple[int, int, int, int]:
+    """Draw the bits of a Uuid of version 4."""
+    random[_SCRATCH, HIGH] = (random[_IDS, HIGH] + number) & _MASK
+    random[_SCRATCH, LOW] = random[_IDS, LOW]
+    first = next_int(random, _SCRATCH) & _MASK
+    second = next_int(random, _SCRATCH) & 0xFFFF0FFF | 0x4000
+    third = next_int(random, _SCRATCH) & 0x3FFFFFFF | 0x80000000
+    fourth = next_int(random, _SCRATCH) & _MASK
+    return first, second, third, fourth
+
+
+@inner_kernel
+def _character(words: tuple[int, int, int, int], k: int, length: int) -> int:
+    if length == BASE64_LENGTH:
+        return _base64(_sextet(words, k), k)
+    if k in (8, 13, 18, 23):
+        return HYPHEN
+    digit = k - (k > 8) - (k > 13) - (k > 18) - (k > 23)
+    nibble = (_word(words, digit >> 3) >> (28 - 4 * (digit & 7))) & 15
+    return 48 + nibble if nibble < 10 else 87 + nibble
+
+
+@inner_kernel
+def _word(words: tuple[int, int, int, int], k: int) -> int:
+    if k == 0:
+        return words[0]
+    if k == 1:
+        return words[1]
+    return words[2] if k == 2 else words[3]
+
+
+@inner_kernel
+def _sextet(words: tuple[int, int, int, int], k: int) -> int:
+    """Return six bits; the last ones are filled up with zeros."""
+    bits = 0
+    for bit in range(6 * k, 6 * k + 6):
+        bits <<= 1
+        if bit < 128:
+            bits |= (_word(words, bit >> 5) >> (31 - (bit & 31))) & 1
+    return bits
+
+
+@inner_kernel
+def _base64(sextet: int, k: int) -> int:
+    """Return a digit of base64url; no Uuid of Kafka's begins with a hyphen (``Uuid.randomUuid``)."""
+    if sextet < 26:
+        return 65 + sextet
+    if sextet < 52:
+        return 71 + sextet
+    if sextet < 62:
+        return sextet - 4
+    return HYPHEN if sextet == 62 and k > 0 else 95
