@@ -2,10 +2,11 @@
 
 In a shell or a notebook:
 
->>> from rebalance_sim import assign, elect, partition
+>>> from rebalance_sim import assign, costs, elect, partition
 >>> elections = members.transform(elect())
 >>> assignments = members.transform(assign("range", topics))
 >>> record_partitions = records.transform(partition(topics))
+>>> costs_of_a_deploy = members.transform(costs("rolling-restart", topics))
 
 A user's own assignor is a class derived from ``ConsumerPartitionAssignor``.
 """
@@ -30,6 +31,7 @@ from rebalance_sim.record_transformations import (
     spread_keys,
     topics_at_risk,
 )
+from rebalance_sim.simulation_transformations import costs, follow, simulated_rebalances, timeline
 from rebalance_sim.transformations import (
     assign,
     balance,
@@ -57,9 +59,11 @@ __all__ = [
     "client_agreement",
     "compare",
     "cooperative_rebalances",
+    "costs",
     "decode_subscriptions",
     "distributions",
     "elect",
+    "follow",
     "key_findings",
     "last_rebalance",
     "optimum",
@@ -72,7 +76,9 @@ __all__ = [
     "rejected_records",
     "rejects",
     "sent_records",
+    "simulated_rebalances",
     "spread_keys",
     "strategies_long",
+    "timeline",
     "topics_at_risk",
 ]

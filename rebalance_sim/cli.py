@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 from pyspark.errors import PySparkException
 
-from rebalance_sim.commands import assign, elect, fleet, partition
+from rebalance_sim.commands import assign, elect, fleet, partition, simulate
 from rebalance_sim.commands.custom_assignors import WHERE_MODULES_ARE
 from rebalance_sim.engine.session import session
 from rebalance_sim.errors import UserError
 
 USER_ERROR = 2
 """Exit code where an option or an input is at fault."""
-_JOBS = {"fleet": fleet, "elect": elect, "assign": assign, "partition": partition}
+_JOBS = {"fleet": fleet, "elect": elect, "assign": assign, "partition": partition, "simulate": simulate}
 
 
 def _parser() -> ArgumentParser:

@@ -511,6 +511,139 @@ PRODUCE_REQUESTS = Table(
     ),
 )
 
+EVENTS = Table(
+    "events",
+    "something that will happen to a group, for simulate",
+    (
+        _CLUSTER,
+        _GROUP,
+        Column("at_ms", LONG, "when, in milliseconds from the beginning", required=True),
+        Column(
+            "event",
+            STRING,
+            "join, leave, crash, restart, stall, subscribe, protocols, grow, move-coordinator, fail-store; events of a "
+            "group at one time happen in this order, those of one kind by member_id",
+            required=True,
+        ),
+        Column("member_id", STRING, "the consumer it happens to; of join a new name, of the group's events null"),
+        Column("down_ms", LONG, "restart: until the process starts again; move-coordinator: until there is another"),
+        Column("for_ms", LONG, "stall: how long there is no poll"),
+        Column("topic", STRING, "grow: the topic"),
+        Column("partitions", INT, "grow: how many partitions it has then"),
+        Column("error", STRING, "fail-store: what the log answers to writes from now on; NONE: nothing"),
+        Column("subscription", STRINGS, "subscribe and join: topics the consumer wants"),
+        Column("protocols", STRINGS, "protocols and join: assignors it offers, from its next start on"),
+        Column("instance_id", STRING, "join: group.instance.id"),
+        Column("client_id", STRING, "join: client.id"),
+        Column("rack", STRING, "join: client.rack"),
+        Column("session_timeout_ms", INT, "join: session.timeout.ms"),
+        Column("rebalance_timeout_ms", INT, "join: max.poll.interval.ms"),
+    ),
+)
+
+_STRATEGY = Column("strategy", STRING, "assignor, or `elected`")
+
+TIMELINE = Table(
+    "timeline",
+    "something that happened in a simulation: a request, an answer, a change of state, or what a consumer did",
+    (
+        _CLUSTER,
+        _GROUP,
+        _STRATEGY,
+        Column("number", INT, "place in the order of what happened to the group, from 0"),
+        Column("at_ms", LONG, "when, in milliseconds from the beginning"),
+        Column(
+            "what",
+            STRING,
+            "EVENT, STATE, REQUEST, ANSWER, STARTED, STOPPED, FAILED, REVOKED, LOST, ASSIGNED, POLL_EXPIRED",
+        ),
+        Column("member_id", STRING, "the consumer, by the name that it has in members or events"),
+        Column("detail", STRING, "the event, the request or the reason"),
+        Column("error", STRING, "Kafka's error, of fail-store the log's; null: none"),
+        Column("generation", INT, "generation, or group epoch, of the group"),
+        Column("state", STRING, "state of the group afterwards"),
+        Column("partitions", INT, "partitions that are given up, lost or assigned"),
+        Column("value", LONG, "of an event: down_ms, for_ms, or how many partitions a topic has then"),
+    ),
+)
+
+REBALANCES = Table(
+    "rebalances",
+    "a rebalance of a simulation",
+    (
+        _CLUSTER,
+        _GROUP,
+        _STRATEGY,
+        Column("rebalance", INT, "number, from 1"),
+        Column("reason", STRING, "why it began"),
+        Column("member_id", STRING, "the consumer that it began with"),
+        Column("from_ms", LONG, "when it began"),
+        Column("joined_ms", LONG, "when all had joined, or the wait for them ended; null: it did not come to that"),
+        Column("to_ms", LONG, "when the group was stable; null: it did not come to that"),
+        Column("settled_ms", LONG, "when all partitions were consumed again; null: not before the next rebalance"),
+        Column("generation", INT, "generation, or group epoch"),
+        Column("protocol", STRING, "the elected protocol"),
+        Column("leader", STRING, "the consumer that leads"),
+        Column("joined", INT, "members of the generation"),
+        Column("evicted", INT, "members that were removed because nothing was heard of them"),
+        Column("revoked", INT, "partitions that consumers gave up"),
+        Column("moved", INT, "partitions that went to another consumer"),
+        Column(
+            "paused_ms", LONG, "partition-milliseconds that nobody consumed, since the rebalance before had settled"
+        ),
+    ),
+)
+
+COSTS = Table(
+    "costs",
+    "what a simulation costs a group",
+    (
+        _CLUSTER,
+        _GROUP,
+        _STRATEGY,
+        Column("consumers", INT, "consumers, those that join later included"),
+        Column("partitions", INT, "partitions of their topics, in the end"),
+        Column("events", INT, "events that happen to the group; 0: neither scenario nor events table has one for it"),
+        Column("rebalances", INT, "rebalances that began"),
+        Column("completed", INT, "those after which the group was stable"),
+        Column("storms", INT, "windows of --storm-window-ms in which at least --storm-rebalances began"),
+        Column("settled", BOOLEAN, "whether the group is stable in the end and all partitions are consumed"),
+        Column(
+            "settle_ms",
+            LONG,
+            "from the first event until that was so for the last time; null: it is not so, or no event",
+        ),
+        Column("paused_ms", LONG, "partition-milliseconds that nobody consumed"),
+        Column("moved", INT, "partitions that went to another consumer"),
+        Column("moved_back", INT, "those that went back to the one before"),
+        Column("evicted", INT, "members that were removed because nothing was heard of them"),
+        Column("failed", INT, "consumers that an error of Kafka's ended"),
+        Column("failure", STRING, "the first of them: error, consumer, time, and after which event"),
+        Column("messages", LONG, "requests and answers"),
+        Column("simulated_ms", LONG, "how long the simulation is"),
+        Column("error", STRING, "why there is no simulation"),
+    ),
+)
+
+ADVICE = Table(
+    "advice",
+    "what another setting would have saved a group in the same scenario, found by running it",
+    (
+        _CLUSTER,
+        _GROUP,
+        _STRATEGY,
+        Column("setting", STRING, "what would have been otherwise"),
+        Column("value", STRING, "to what"),
+        Column("rebalances", INT, "rebalances with it"),
+        Column("rebalances_saved", INT, "fewer than without; negative: more"),
+        Column("paused_ms", LONG, "partition-milliseconds that nobody consumed, with it"),
+        Column("paused_ms_saved", LONG, "fewer than without"),
+        Column("settle_ms_saved", LONG, "sooner settled than without; null where settle_ms is, with or without"),
+        Column("moved_saved", INT, "fewer partitions moved than without"),
+        Column("best", BOOLEAN, "no other setting saves the group more paused_ms, and it saves some"),
+    ),
+)
+
 REJECTS = Table(
     "rejects",
     "an input row that could not be used",
@@ -523,7 +656,7 @@ REJECTS = Table(
     ),
 )
 
-INPUTS = {table.name: table for table in (TOPICS, MEMBERS, OFFSETS, RECORDS)}
+INPUTS = {table.name: table for table in (TOPICS, MEMBERS, OFFSETS, RECORDS, EVENTS)}
 OUTPUTS = {
     table.name: table
     for table in (
@@ -544,6 +677,10 @@ OUTPUTS = {
         KEY_FINDINGS,
         BATCHES,
         PRODUCE_REQUESTS,
+        TIMELINE,
+        REBALANCES,
+        COSTS,
+        ADVICE,
         REJECTS,
     )
 }

@@ -165,7 +165,7 @@ def compare(
     <BLANKLINE>
     """
     version = rules_of(kafka_version)
-    custom = _custom_names(assignors, version)
+    custom = custom_names(assignors, version)
     named = tuple(dict.fromkeys(strategies)) or (*assignors_of(version), *custom)
     for strategy in named:
         check_strategy("strategies", strategy, version, [*custom, ELECTED])
@@ -248,13 +248,14 @@ def _predict(
     output: str, strategy: str, topics: DataFrame, kafka_version: str, assignors: Sequence[ConsumerPartitionAssignor]
 ) -> Transformation:
     version = rules_of(kafka_version)
-    check_strategy("strategy", strategy, version, [*_custom_names(assignors, version), ELECTED])
+    check_strategy("strategy", strategy, version, [*custom_names(assignors, version), ELECTED])
     metadata = TopicMetadata.of(usable(fit_topics(topics)), asks_topic_ids((strategy,)))
     predict = Prediction((output,), version, (strategy,), metadata, assignors=tuple(assignors))
     return lambda members: predict(usable(fit(members, MEMBERS)))
 
 
-def _custom_names(assignors: Sequence[ConsumerPartitionAssignor], version: KafkaVersion) -> tuple[str, ...]:
+def custom_names(assignors: Sequence[ConsumerPartitionAssignor], version: KafkaVersion) -> tuple[str, ...]:
+    """Names of a user's own assignors. Raises UserError for one that cannot be used, and for two of one name."""
     for assignor in assignors:
         check_assignor("assignors", assignor, version, [ELECTED, BEST])
         check_travels("assignors", assignor)

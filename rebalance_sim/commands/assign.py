@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rebalance_sim.commands.comparison import summarise_comparison, write_comparison
 from rebalance_sim.commands.custom_assignors import load_assignors
 from rebalance_sim.commands.options import (
+    add_assignors_option,
     add_election_options,
     add_input_options,
     add_output_options,
@@ -58,12 +59,7 @@ def add_options(parser: ArgumentParser) -> None:
         f"{', '.join(ASSIGNORS)}, MODULE:CLASS (an assignor of your own); more than one are compared, with each other "
         "and with the optimum",
     )
-    parser.add_argument(
-        "--assignors",
-        default="",
-        metavar="MODULE:CLASS,...",
-        help="assignors of your own, which groups may elect and --strategy may name",
-    )
+    add_assignors_option(parser)
     add_election_options(parser)
     add_output_options(parser)
 

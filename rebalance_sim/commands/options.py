@@ -34,7 +34,20 @@ def add_input_options(parser: ArgumentParser, *tables: Table) -> None:
         parser.add_argument(f"--{table.name}", required=True, metavar="PATH", help=f"{table.name} table")
     parser.add_argument("--format", default="parquet", metavar="FORMAT", help="of the inputs: parquet, json, csv, ...")
     parser.add_argument(
-        "--seed", type=int, default=0, help="of random draws: producers make some, elections and assignors none"
+        "--seed",
+        type=int,
+        default=0,
+        help="of random draws: producers and simulations make some, elections and assignors none",
+    )
+
+
+def add_assignors_option(parser: ArgumentParser) -> None:
+    """Option of the jobs that assign."""
+    parser.add_argument(
+        "--assignors",
+        default="",
+        metavar="MODULE:CLASS,...",
+        help="assignors of your own, which groups may elect and --strategy may name",
     )
 
 

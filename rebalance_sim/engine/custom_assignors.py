@@ -1,11 +1,13 @@
 """Runs a user's own assignor over the groups of a batch, in Spark's workers."""
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 from pyspark import cloudpickle
 
+from rebalance_sim.engine.arrow import texts
 from rebalance_sim.engine.topic_metadata import BatchTopics
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
@@ -24,21 +26,36 @@ def check_travels(what: str, assignor: ConsumerPartitionAssignor) -> None:
         raise UserError(f"{what}: {type(assignor).__name__} cannot be sent to Spark's workers: {problem}") from problem
 
 
+@dataclass(frozen=True)
+class NamedTopics:
+    """The topics of a batch, by number."""
+
+    names: list[str]
+    partitions: list[int]
+
+    @classmethod
+    def of(cls, topics: BatchTopics) -> "NamedTopics":
+        """Take the topics of a batch."""
+        return cls(topics.names.to_pylist(), topics.topics.partitions.tolist())
+
+
 def assign_by_custom(
     assignor: ConsumerPartitionAssignor,
     members: pa.StructArray,
     eager: Flags,
     groups: Groups,
-    topics: BatchTopics,
+    topics: NamedTopics,
     version: KafkaVersion,
     problems: list[str],
 ) -> Outcome:
-    """Assign the partitions of every group; ``members`` are the rows of its members, and who of them is eager.
+    """Assign the partitions of every group.
 
-    How the assignor fails is added to ``problems``; the numbers of these follow those of ``Failure``.
+    ``members`` have ``user_data``, ``rack`` and ``instance_id`` of the groups' members, ``eager`` tells who of them
+    follows the eager protocol. How the assignor fails is added to ``problems``; the numbers of these follow those of
+    ``Failure``.
     """
-    names, counts = topics.names.to_pylist(), topics.topics.partitions.tolist()
-    member_ids, subscriptions = members.field("member_id").to_pylist(), _subscriptions(members, groups, names)
+    names, counts = topics.names, topics.partitions
+    member_ids, subscriptions = texts(groups.member_ids), _subscriptions(members, groups, names)
     in_map_order = map_order(groups)
     errors = np.zeros(len(groups.members) - 1, np.int32)
     assigned: list[list[tuple[int, int]]] = [[] for _ in member_ids]
@@ -65,13 +82,18 @@ def _topics_of(groups: Groups, member: int) -> list[int]:
 
 
 def _subscriptions(members: pa.StructArray, groups: Groups, names: list[str]) -> list[Subscription]:
-    columns = ("subscription", "user_data", "rack", "instance_id")
+    columns = ("user_data", "rack", "instance_id")
     rows = zip(*(members.field(name).to_pylist() for name in columns), strict=True)
     return [
         Subscription(
-            tuple(topics), user_data, _owned(groups, m, names), _generation(groups, m), rack or None, instance_id
+            tuple(names[topic] for topic in _topics_of(groups, m)),
+            user_data,
+            _owned(groups, m, names),
+            _generation(groups, m),
+            rack or None,
+            instance_id,
         )
-        for m, (topics, user_data, rack, instance_id) in enumerate(rows)
+        for m, (user_data, rack, instance_id) in enumerate(rows)
     ]
 
 

@@ -10,12 +10,15 @@ from pyspark.sql.types import ArrayType, DataType, DecimalType, FractionalType, 
 
 from rebalance_sim.engine.topic_ids import UUID_PATTERN
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
-from rebalance_sim.tables import MAX_PARTITIONS, MEMBERS, RECORDS, REJECTS, TOPICS, TOPICS_AFTER, Table
+from rebalance_sim.tables import EVENTS, MAX_PARTITIONS, MEMBERS, RECORDS, REJECTS, TOPICS, TOPICS_AFTER, Table
 from rebalance_sim.tables import Column as TableColumn
 
 LIST_SEPARATOR = ";"
 """Between the items of a list in a text column, as in CSV."""
+FORMATS = {"json": "json", "jsonl": "json", "ndjson": "json", "csv": "csv", "parquet": "parquet", "orc": "orc"}
+"""By the end of a name; one of how it is compressed may follow."""
 REASON = "_reason"
 """Of a fitted row: why it cannot be used; null where it can."""
 _NO_UUID = "is no Uuid; allowed: 22 characters of A to Z, a to z, 0 to 9, - and _"
@@ -33,6 +36,16 @@ def read(spark: SparkSession, table: Table, path: str, source: str) -> DataFrame
         return reader.load(path)
     except (PySparkException, Py4JJavaError) as problem:
         raise UserError(f"{table.name}: cannot read {path!r} as {source}: {first_line(problem)}") from problem
+
+
+def format_of(path: str, usual: str) -> str:
+    """Return the format that the name of a file or folder tells, ``usual`` where it tells none.
+
+    >>> format_of("plans/events.json.gz", "parquet"), format_of("out/events", "parquet")
+    ('json', 'parquet')
+    """
+    names = path.rstrip("/").rpartition("/")[2].lower().split(".")[1:]
+    return next((FORMATS[name] for name in reversed(names) if name in FORMATS), usual)
 
 
 def first_line(problem: Exception) -> str:
@@ -187,7 +200,48 @@ def _record_reasons(values: dict[str, Column]) -> list[Column]:
     return [F.when(~client.isin(*CLIENTS), unknown), F.when(value_bytes < 0, negative)]
 
 
+_EVENT_COLUMNS = {
+    "join": ("member_id", "subscription", "protocols"),
+    "leave": ("member_id",),
+    "crash": ("member_id",),
+    "restart": ("member_id", "down_ms"),
+    "stall": ("member_id", "for_ms"),
+    "subscribe": ("member_id", "subscription"),
+    "protocols": ("member_id", "protocols"),
+    "grow": ("topic", "partitions"),
+    "move-coordinator": ("down_ms",),
+    "fail-store": ("error",),
+}
+"""Columns that an event needs."""
+
+
+def _event_reasons(values: dict[str, Column]) -> list[Column]:
+    event, error = values["event"], values["error"]
+    unknown = F.concat(F.lit("event '"), event, F.lit(f"' is not known; allowed: {', '.join(_EVENT_COLUMNS)}"))
+    reasons = [F.when(~event.isin(*_EVENT_COLUMNS), unknown)]
+    for name, columns in _EVENT_COLUMNS.items():
+        for of in columns:
+            reasons.append(F.when((event == name) & _is_empty(of, values[of]), F.lit(f"{name}: {of} is missing")))
+    for of in ("at_ms", "down_ms", "for_ms", "partitions"):
+        negative = F.concat(F.lit(f"{of} is "), values[of].cast("string"), F.lit("; allowed: 0 and more"))
+        reasons.append(F.when(values[of] < 0, negative))
+    errors = [known.name for known in Errors]
+    not_an_error = F.concat(F.lit("error '"), error, F.lit("' is none of Kafka's that a group can meet"))
+    return [*reasons, F.when(~error.isin(*errors), not_an_error)]
+
+
+def _is_empty(name: str, value: Column) -> Column:
+    """Tell whether an event's column has no value, or a list that is empty or holds no name."""
+    of = EVENTS.schema[name].dataType
+    if isinstance(of, ArrayType):
+        return F.coalesce(F.size(value) == 0, F.lit(True)) | F.exists(
+            value, lambda item: F.coalesce(item, F.lit("")) == ""
+        )
+    return F.coalesce(value.cast("string"), F.lit("")) == ""
+
+
 _CHECKS = {
+    EVENTS.name: _event_reasons,
     TOPICS.name: _topic_reasons,
     TOPICS_AFTER.name: _topic_after_reasons,
     MEMBERS.name: _member_reasons,

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructField, StructType
 
-from rebalance_sim.engine.arrow import codes, list_offsets, lists, numbers, strings
-from rebalance_sim.engine.custom_assignors import assign_by_custom
+from rebalance_sim.engine.arrow import arrow_type, codes, lists, rows_of, strings
+from rebalance_sim.engine.batch_arrays import as_groups, elect_protocols, find_topics, groups_where, refusals
+from rebalance_sim.engine.custom_assignors import NamedTopics, assign_by_custom
 from rebalance_sim.engine.group_batches import GroupBatch, RejectedMember, collect_members
 from rebalance_sim.engine.topic_metadata import BatchTopics, TopicIndex, TopicMetadata
 from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of
@@ -22,11 +22,9 @@ from rebalance_sim.kafka.balance import Balance, balance
 from rebalance_sim.kafka.election import (
     INCONSISTENT_GROUP_PROTOCOL,
     Elections,
-    elect,
     offsets_partition,
 )
 from rebalance_sim.kafka.groups import (
-    NO_GENERATION,
     Assignments,
     Failure,
     Groups,
@@ -45,7 +43,7 @@ from rebalance_sim.kafka.rebalances import (
     eager_members,
     rebalances,
 )
-from rebalance_sim.kafka.strings import Flags, Ints, Ints32, java_hashes
+from rebalance_sim.kafka.strings import Flags, Ints32, java_hashes
 from rebalance_sim.tables import (
     ASSIGNMENTS,
     BALANCE,
@@ -64,7 +62,7 @@ ELECTED = "elected"
 OFFSETS_PARTITIONS = 50
 """Kafka's default of offsets.topic.num.partitions."""
 
-_GOES_ON = f"members ask for another rebalance after {MOST_REBALANCES} still"
+GOES_ON = f"members ask for another rebalance after {MOST_REBALANCES} still"
 
 _ELECTION_COLUMNS = ("join_order", "member_id", "protocol_type", "protocols")
 _ASSIGNMENT_COLUMNS = ("join_order", "member_id", "instance_id", "rack", "subscription")
@@ -146,15 +144,15 @@ class Prediction:
         protocols: pa.Array | None = None
         if self.elects:
             voters = batch if self.refuses else batch.voters()
-            elections = _elect(voters, self.version)
+            elections = elect_protocols(voters, self.version)
             _, names = voters.preferences
             yield ELECTIONS.name, _election_rows(voters, elections, names, self.offsets_partitions)
             protocols = names.take(pa.array(elections.winner, mask=elections.winner < 0))
             if self.refuses:
-                batch, refused = batch.reject(_refusals(elections))
+                batch, refused = batch.reject(refusals(elections))
                 rejected += refused
         if rejected:
-            yield REJECTS.name, _reject_rows(batch, rejected)
+            yield REJECTS.name, reject_rows(batch, rejected)
         if OPTIMUM.name in self.outputs:
             assert index is not None
             yield OPTIMUM.name, _optimum_rows(batch, index)
@@ -172,10 +170,10 @@ class Prediction:
         named = pa.array([name for name in self.strategies if name != ELECTED], pa.string())
         protocol_codes, names = codes(pc.if_else(pc.is_in(protocols, value_set=named), None, protocols))
         for code, name in enumerate(names.to_pylist()):
-            chosen = _groups_where(batch, protocol_codes == code)
+            chosen = groups_where(batch, protocol_codes == code)
             if name in SERVER_SIDE:
                 # No consumer's assignor has this name: it is only what this project calls the coordinator's.
-                yield BALANCE.name, _failed_balance_rows(chosen, name, _no_assignor(name))
+                yield BALANCE.name, _failed_balance_rows(chosen, name, no_assignor(name))
             else:
                 cooperative = self._protocol_of(name) is RebalanceProtocol.COOPERATIVE
                 eager = self._eager(chosen) if cooperative else _nobody(chosen)
@@ -185,18 +183,18 @@ class Prediction:
         self, batch: GroupBatch, strategy: str, eager: Flags, index: TopicIndex
     ) -> Iterator[tuple[str, pa.StructArray]]:
         if strategy not in self._custom and strategy not in assignors_of(self.version):
-            yield BALANCE.name, _failed_balance_rows(batch, strategy, _no_assignor(strategy))
+            yield BALANCE.name, _failed_balance_rows(batch, strategy, no_assignor(strategy))
             return
-        topics = _find_topics(batch, index)
-        groups = _as_groups(batch, topics, index)
+        topics = find_topics(batch, index)
+        groups = as_groups(batch, topics, index)
         problems: list[str] = []
 
         def answer(joined: Groups, members: Ints32) -> Outcome:
             custom = self._custom.get(strategy)
             if custom is None:
                 return ASSIGNORS[strategy].assign(joined, topics.topics, self.version)
-            rows = batch.members.take(pa.array(members))
-            return assign_by_custom(custom, rows, eager[members], joined, topics, self.version, problems)
+            rows, named = batch.members.take(pa.array(members)), NamedTopics.of(topics)
+            return assign_by_custom(custom, rows, eager[members], joined, named, self.version, problems)
 
         protocol, ranks = self._protocol_of(strategy), topics.topics.ranks
         to_come = rebalances(protocol, groups, ranks, eager, answer)
@@ -231,7 +229,8 @@ def asks_topic_ids(strategies: Iterable[str]) -> bool:
     return any(strategy in ASSIGNORS and ASSIGNORS[strategy].asks_topic_ids for strategy in strategies)
 
 
-def _no_assignor(protocol: str) -> str:
+def no_assignor(protocol: str) -> str:
+    """Say that a protocol is no assignor of this version's."""
     return f"no assignor for protocol {protocol!r}"
 
 
@@ -240,89 +239,13 @@ def _remembers(strategy: str) -> bool:
     return strategy not in ASSIGNORS or ASSIGNORS[strategy].remembers
 
 
-def arrow_type(schema: StructType) -> pa.DataType:
-    """Arrow's type of a table's rows."""
-    return to_arrow_type(schema)
-
-
 def outcome(name: str) -> Callable[[DataFrame], DataFrame]:
     """Pick an output table from what a Prediction of several returned."""
     return lambda predicted: predicted.where(f"{name} IS NOT NULL").select(f"{name}.*")
 
 
-def _elect(batch: GroupBatch, version: KafkaVersion) -> Elections:
-    given = batch.column("protocol_type")
-    types = np.zeros(len(given), np.int32)
-    if given.null_count < len(given):
-        types, _ = codes(given.fill_null(DEFAULT_PROTOCOL_TYPE))
-    preferences, _ = batch.preferences
-    return elect(batch.offsets, strings(batch.column("member_id")), types, preferences, int(version.coordinator_map))
-
-
-def _refusals(elections: Elections) -> dict[int, str]:
-    reason = f"{INCONSISTENT_GROUP_PROTOCOL}: other protocol type than the group, or no protocol that all members have"
-    return {int(member): reason for member in np.flatnonzero(~elections.admitted)}
-
-
 def _nobody(batch: GroupBatch) -> Flags:
     return np.zeros(len(batch.members), np.bool_)
-
-
-def _groups_where(batch: GroupBatch, chosen: np.ndarray) -> GroupBatch:
-    """Take some of the groups."""
-    if chosen.all():
-        return batch
-    kept = batch.keep(np.repeat(chosen, np.diff(batch.offsets)))
-    mask = pa.array(chosen)
-    sizes = np.diff(batch.offsets)[chosen]
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-    return GroupBatch(batch.clusters.filter(mask), batch.group_ids.filter(mask), offsets, kept.members)
-
-
-def _find_topics(batch: GroupBatch, index: TopicIndex) -> BatchTopics:
-    """Number the topics of all subscriptions and, where they are there, of all owned partitions."""
-    named = [batch.column("subscription")]
-    names = [named[0].flatten()]
-    if batch.has("owned"):
-        named.append(batch.column("owned"))
-        names.append(named[1].flatten().field("topic"))
-    group_of_member = batch.group_of_member()
-    group_of_name = [np.repeat(group_of_member, np.diff(list_offsets(lists_))) for lists_ in named]
-    if len(names) == 1:
-        return index.find(batch.clusters, group_of_name[0], names[0])
-    return index.find(batch.clusters, np.concatenate(group_of_name), pa.concat_arrays(names))
-
-
-def _as_groups(batch: GroupBatch, topics: BatchTopics, index: TopicIndex) -> Groups:
-    member_ids = strings(batch.column("member_id"))
-    instance_ids = batch.column("instance_id")
-    sort_ids = member_ids
-    if instance_ids.null_count < len(instance_ids):
-        sort_ids = strings(instance_ids.fill_null(batch.column("member_id")))
-    subscriptions = list_offsets(batch.column("subscription"))
-    return Groups(
-        batch.offsets,
-        member_ids,
-        batch.member_hashes,
-        numbers(instance_ids.is_null()).astype(np.int64),
-        sort_ids,
-        index.racks(batch.column("rack")),
-        subscriptions,
-        topics.numbers[: subscriptions[-1]],
-        *_owned(batch, topics.numbers[subscriptions[-1] :]),
-    )
-
-
-def _owned(batch: GroupBatch, topics: Ints32) -> tuple[Assignments, Ints]:
-    """Return what members own and the generation of that; ``topics`` are the numbers of the owned topics."""
-    if not batch.has("owned"):
-        n_members = len(batch.members)
-        nothing = np.empty(0, np.int32)
-        return Assignments(np.zeros(n_members + 1, np.int32), nothing, nothing), np.full(n_members, NO_GENERATION)
-    owned = batch.column("owned")
-    partitions = numbers(owned.flatten().field("partition")).astype(np.int32)
-    generations = numbers(batch.column("generation").fill_null(NO_GENERATION)).astype(np.int64)
-    return Assignments(list_offsets(owned), topics, partitions), generations
 
 
 def _balance(groups: Groups, assignments: Assignments, topics: BatchTopics) -> Balance:
@@ -335,15 +258,6 @@ def _by_topic(groups: Groups, topics: BatchTopics) -> Subscribers:
     return subscribers(groups, in_map_order, in_map_order, len(topics.names), count_repeats=False)
 
 
-def _rows(schema: StructType, columns: dict[str, pa.Array]) -> pa.StructArray:
-    fields = list(arrow_type(schema))
-    length = len(next(iter(columns.values())))
-    arrays = [columns.get(field.name, pa.nulls(length, field.type)) for field in fields]
-    return pa.StructArray.from_arrays(
-        [array.cast(field.type) for array, field in zip(arrays, fields, strict=True)], fields=fields
-    )
-
-
 def _election_rows(batch: GroupBatch, elections: Elections, names: pa.Array, offsets_partitions: int) -> pa.StructArray:
     winner, offsets = elections.winner, elections.candidate_offsets
     candidates = names.take(pa.array(elections.candidates))
@@ -354,7 +268,7 @@ def _election_rows(batch: GroupBatch, elections: Elections, names: pa.Array, off
     first = np.minimum(batch.offsets[:-1], max(len(batch.members) - 1, 0))
     refused = np.flatnonzero(~elections.admitted)
     refused_before = np.concatenate([[0], np.cumsum(~elections.admitted)]).astype(np.int32)
-    rows = _rows(
+    rows = rows_of(
         ELECTIONS.schema,
         {
             "cluster": batch.clusters,
@@ -385,9 +299,10 @@ def _election_rows(batch: GroupBatch, elections: Elections, names: pa.Array, off
     return rows if with_members.all() else rows.filter(pa.array(with_members))
 
 
-def _reject_rows(batch: GroupBatch, rejected: list[RejectedMember]) -> pa.StructArray:
+def reject_rows(batch: GroupBatch, rejected: list[RejectedMember]) -> pa.StructArray:
+    """Build rejects of members."""
     groups = pa.array([reject.group for reject in rejected], pa.int32())
-    return _rows(
+    return rows_of(
         REJECTS.schema,
         {
             "table": pa.array([MEMBERS.name] * len(rejected)),
@@ -401,7 +316,7 @@ def _reject_rows(batch: GroupBatch, rejected: list[RejectedMember]) -> pa.Struct
 
 def _assignment_rows(batch: GroupBatch, strategy: str, first: Rebalance, topics: BatchTopics) -> pa.StructArray:
     of_members = pa.array(batch.group_of_member())
-    rows = _rows(
+    rows = rows_of(
         ASSIGNMENTS.schema,
         {
             "cluster": batch.clusters.take(of_members),
@@ -423,7 +338,7 @@ def _rebalance_rows(
     of_members = pa.array(batch.group_of_member()).take(members)
     last = np.zeros(len(batch.group_ids), np.bool_)
     last[rebalance.groups] = rebalance.last
-    rows = _rows(
+    rows = rows_of(
         COOPERATIVE_REBALANCES.schema,
         {
             "cluster": batch.clusters.take(of_members),
@@ -460,7 +375,7 @@ def _partition_lists(assignments: Assignments, topics: BatchTopics) -> pa.ListAr
 def _balance_rows(batch: GroupBatch, strategy: str, figures: Balance, end: Course, errors: pa.Array) -> pa.StructArray:
     sizes = np.diff(batch.offsets)
     failed = ~end.ended
-    rows = _rows(
+    rows = rows_of(
         BALANCE.schema,
         {
             "cluster": batch.clusters,
@@ -495,18 +410,18 @@ def _failed(end: Course, problems: list[str]) -> pa.Array:
     if end.ended.all():
         return pa.nulls(len(end.ended), pa.string())
     failures = [*(f"Kafka's assignor {failure.told}" for failure in Failure), *problems]
-    told = [*failures, *(f"{failure}, in a later rebalance" for failure in failures), _GOES_ON]
+    told = [*failures, *(f"{failure}, in a later rebalance" for failure in failures), GOES_ON]
     in_later = end.rebalances > 1
     which = np.where(end.errors == Failure.NONE, len(told) - 1, end.errors + in_later * len(failures))
     return pa.array(told).take(pa.array(which, mask=end.ended))
 
 
 def _optimum_rows(batch: GroupBatch, index: TopicIndex) -> pa.StructArray:
-    topics = _find_topics(batch, index)
-    groups = _as_groups(batch, topics, index)
+    topics = find_topics(batch, index)
+    groups = as_groups(batch, topics, index)
     best = optimum(groups.members, topics.topics, _by_topic(groups, topics), groups.owned, groups.generations)
     sizes = np.diff(batch.offsets)
-    rows = _rows(
+    rows = rows_of(
         OPTIMUM.schema,
         {
             "cluster": batch.clusters,
@@ -527,7 +442,7 @@ def _optimum_rows(batch: GroupBatch, index: TopicIndex) -> pa.StructArray:
 
 def _failed_balance_rows(batch: GroupBatch, strategy: str, error: str) -> pa.StructArray:
     sizes = np.diff(batch.offsets)
-    return _rows(
+    return rows_of(
         BALANCE.schema,
         {
             "cluster": batch.clusters,

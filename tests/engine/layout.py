@@ -1,25 +1,17 @@
 """The same rows laid out otherwise, which must change nothing."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from pyspark.sql import SparkSession
 
+from tests.spark_settings import set_for_a_while
 
-@contextmanager
-def shuffled_into(spark: SparkSession, partitions: int) -> Iterator[None]:
+
+def shuffled_into(spark: SparkSession, partitions: int) -> AbstractContextManager[None]:
     """Shuffle into so many partitions, and send rows to Python in small batches of an odd size."""
     settings = {
         "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "37",
     }
-    before = {name: spark.conf.get(name) for name in settings}
-    try:
-        for name, value in settings.items():
-            spark.conf.set(name, value)
-        yield
-    finally:
-        for name, old in before.items():
-            assert old is not None
-            spark.conf.set(name, old)
+    return set_for_a_while(spark, settings)

@@ -18,6 +18,7 @@ from rebalance_sim.sources.synthetic import synthetic_fleet
 from rebalance_sim.tables import BALANCE, CHANGES, COMPARISON, DISTRIBUTIONS, MEMBERS
 from rebalance_sim.versions import kafka_version
 from tests.engine.rows import contents, member, members, topics
+from tests.spark_settings import set_for_a_while
 
 SMALL_FLEET = Path(__file__).parents[2] / "conf" / "fleets" / "small.yaml"
 STRATEGIES = ["range", "roundrobin", "sticky", "server-uniform"]
@@ -255,17 +256,10 @@ def test_partitioning_and_row_order_change_nothing(
 ) -> None:
     metadata, rows = fleet
     settings = {"spark.sql.shuffle.partitions": "7", "spark.sql.adaptive.enabled": "false"}
-    before = {name: spark.conf.get(name) for name in settings}
     expected = told(compared_fleet)
-    try:
-        for name, value in settings.items():
-            spark.conf.set(name, value)
+    with set_for_a_while(spark, settings):
         shuffled = rows.orderBy(F.rand(2)).repartition(3)
         assert told(shuffled.transform(compare(metadata.orderBy(F.rand(1)))).cache()) == expected
-    finally:
-        for name, old in before.items():
-            assert old is not None
-            spark.conf.set(name, old)
 
 
 def test_bounds_are_told(comparison: DataFrame, distributed: DataFrame) -> None:

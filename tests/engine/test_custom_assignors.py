@@ -20,6 +20,7 @@ from rebalance_sim.transformations import assign, balance
 from rebalance_sim.versions import kafka_version
 from tests.engine.rows import contents, member, members, topics
 from tests.engine.test_prediction import SMALL_FLEET
+from tests.spark_settings import set_for_a_while
 
 V4 = kafka_version("4.3")
 
@@ -269,10 +270,5 @@ def test_partitioning_and_row_order_change_nothing(spark: SparkSession) -> None:
 
     expected = figures(given)
     assert 5 < sum("ZeroDivisionError" in row for row in expected) < len(expected) - 5
-    before = spark.conf.get("spark.sql.shuffle.partitions")
-    assert before is not None
-    try:
-        spark.conf.set("spark.sql.shuffle.partitions", "7")
+    with set_for_a_while(spark, {"spark.sql.shuffle.partitions": "7"}):
         assert figures(given.orderBy(F.rand(1)).repartition(3)) == expected
-    finally:
-        spark.conf.set("spark.sql.shuffle.partitions", before)
