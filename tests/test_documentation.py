@@ -10,11 +10,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import main
+from rebalance_sim.kafka.simulation.settings import Settings
+from rebalance_sim.sources.scenarios import KEYS, scenario_names
 from rebalance_sim.tables import INPUTS, OUTPUTS, Table
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 TABLES_PAGE, OWN_ASSIGNOR_PAGE = DOCS / "tables.md", DOCS / "own-assignor.md"
+SIMULATE_PAGE = DOCS / "simulate.md"
 REBALANCE_SIM = "PYTHONPATH=docs/examples .venv/bin/rebalance-sim "
 
 
@@ -43,6 +46,29 @@ def test_the_page_of_tables() -> None:
     assert TABLES_PAGE.read_text() == page()
 
 
+def table_under(text: str, head: str) -> list[list[str]]:
+    """Cells of the rows of a table, without the marks of code."""
+    rows = text.partition(f"| {head} |")[2].partition("\n\n")[0].splitlines()[2:]
+    return [[cell.strip().replace("`", "") for cell in row.strip("|").split("|")] for row in rows]
+
+
+def test_what_the_page_of_simulations_lists() -> None:
+    """Its scenarios, events with their keys, settings with their defaults, and its file, are those that there are."""
+    text = SIMULATE_PAGE.read_text()
+    assert sorted(row[0] for row in table_under(text, "scenario")) == scenario_names()
+
+    turns = "members, every_ms, times, again_after_ms"
+    events = {row[0]: row[1].replace("*turns*", turns).replace("**", "") for row in table_under(text, "event")}
+    assert {event: set(keys.split(", ")) for event, keys in events.items()} == {
+        e: set(keys) for e, keys in KEYS.items()
+    }
+
+    kip_848 = "group_consumer_"
+    defaults = {name: str(value).lower() for name, value in vars(Settings()).items() if not name.startswith(kip_848)}
+    assert {row[0]: row[1] for row in table_under(text, "setting")} == defaults
+    assert blocks(text, "yaml") == [(DOCS / "examples" / "rollout.yaml").read_text()]
+
+
 @pytest.mark.setup
 def test_the_page_of_own_assignors(spark: SparkSession, tmp_path: Path) -> None:
     """Its class is the example's, its shell session runs, and so does its command."""
@@ -67,7 +93,9 @@ def blocks(text: str, language: str = "") -> list[str]:
 
 
 @pytest.mark.setup
-@pytest.mark.parametrize(("page", "commands", "examples"), [("compare.md", 2, 6), ("partitions.md", 3, 10)])
+@pytest.mark.parametrize(
+    ("page", "commands", "examples"), [("compare.md", 2, 6), ("partitions.md", 3, 10), ("simulate.md", 4, 21)]
+)
 def test_the_pages_of_output(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], page: str, commands: int, examples: int
 ) -> None:

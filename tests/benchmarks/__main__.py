@@ -29,13 +29,16 @@ from tests.benchmarks.assignors import bench_assignors
 from tests.benchmarks.memory import peak_memory
 from tests.benchmarks.partitioners import bench_job, bench_keys, bench_keys_on_connect, bench_unkeyed
 from tests.benchmarks.rounds import Actions, seconds
+from tests.benchmarks.simulation import bench_simulation
 from tests.oracle import OracleUnavailable, measure
 
 VERSION = kafka_version(NEWEST)
 FLEETS = Path(__file__).parents[2] / "conf" / "fleets"
 STRATEGIES = ("range", "roundrobin")
 STICKY = ("sticky", "cooperative-sticky")
-PARTS = ("floor", "growth", "giant", "kafka", "assignors", "keys", "unkeyed", "records")
+PARTS = ("floor", "growth", "giant", "kafka", "assignors", "keys", "unkeyed", "records", "simulation")
+RESTARTED = (10_000, 100_000)
+"""Groups of the fleets whose consumers are all restarted."""
 
 
 @dataclass(frozen=True)
@@ -228,6 +231,9 @@ def main() -> None:
         "keys": lambda: bench_all_keys(bench),
         "unkeyed": lambda: bench_unkeyed(bench.spark, bench.folder, bench.rounds),
         "records": lambda: bench_job(bench.spark, bench.folder),
+        "simulation": lambda: bench_simulation(
+            {groups: bench.fleet("benchmark-assignment", groups) for groups in RESTARTED}, bench.rounds
+        ),
     }
     for name, part in parts.items():
         if options.only in (None, name):

@@ -8,8 +8,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -27,28 +25,19 @@ from rebalance_sim.kafka.partitioners.record_accumulator import Settings
 from tests.benchmarks.memory import peak_memory
 from tests.benchmarks.rounds import seconds
 from tests.oracle import OracleUnavailable, build, jars
+from tests.spark_settings import set_for_a_while
 
 KEYS = ((20_000_000, 16), (5_000_000, 100))
 RECORDS = 100_000_000
 UNKEYED = 20_000_000
 PRODUCERS = 1_000
 PARTITIONS = 24
+# What docs/partitions.md says of records that travel to Python's workers.
 FOR_WORKERS = {
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
 }
 _UDF_SOURCE = Path(__file__).parent / "java" / "MurmurPartition.java"
-
-
-@contextmanager
-def settings_for_workers(spark: SparkSession) -> Iterator[None]:
-    """Set what docs/partitions.md says of records that travel to Python's workers."""
-    before = {name: spark.conf.get(name) for name in FOR_WORKERS}
-    for name, value in FOR_WORKERS.items():
-        spark.conf.set(name, value)
-    yield
-    for name, usual in before.items():
-        spark.conf.set(name, str(usual))
 
 
 def bench_keys(spark: SparkSession, folder: Path, rounds: int) -> None:
@@ -151,7 +140,7 @@ def bench_unkeyed(spark: SparkSession, folder: Path, rounds: int, count: int = U
         fitted = usable(fit_records(spark.read.parquet(f"{path}/records"), topics))
         records = fitted.transform(sent_by(clients)).transform(fixed_partitions(clients))
         sent = records.transform(send_records(topics, Settings(linger_ms=5), seed=1))
-        with settings_for_workers(spark):
+        with set_for_a_while(spark, FOR_WORKERS):
             median = statistics.median(seconds({name: partial(sent.select, "*")}, rounds)[name])
         print(f"  {name:12} {median:6.2f} s, {count / median:13,.0f} records/s (limit 1,000,000)")
 
@@ -193,7 +182,7 @@ def main() -> None:
     parser.add_argument("rounds", type=int)
     options = parser.parse_args()
     spark = SparkSession.builder.remote("local[*]").getOrCreate()
-    with settings_for_workers(spark):
+    with set_for_a_while(spark, FOR_WORKERS):
         bench_keys(spark, options.folder, options.rounds)
     spark.stop()
 
