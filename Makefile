@@ -6,8 +6,11 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 CAPTURE ?= docs/examples/kafka-4.3.1
 OUT ?= out
-# Two processes, each with a Spark session of its own.
+# Two processes, each with a Spark session of its own. The kernels' tests come first, a file in one process: so that what
+# is compiled is compiled once, and Spark's workers find it ready.
 IN_TWO := -n 2 --dist worksteal
+BY_FILE := -n 2 --dist loadfile
+HERE := not oracle and not cluster and not scale and not setup and not clients
 
 .DEFAULT_GOAL := help
 
@@ -35,12 +38,13 @@ run: $(STAMP) ## elect and assign every group of a real Kafka capture
 
 .PHONY: test
 test: $(STAMP) ## run the tests (at most 10 minutes on two cores)
-	$(BIN)/python -m pytest $(IN_TWO) -m "not oracle and not cluster and not scale and not setup and not clients"
+	$(BIN)/python -m pytest $(BY_FILE) -m "$(HERE)" tests/kafka
+	$(BIN)/python -m pytest $(IN_TWO) -m "$(HERE)" --ignore tests/kafka
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(IN_TWO) -m "not scale" tests/kafka
 
 .PHONY: test-real
 test-real: $(STAMP) ## run the tests that need Kafka's released jars, a broker, other clients, a fresh clone or more time, and what the pages say
-	$(BIN)/python -m pytest -m "oracle or cluster or scale or setup or clients"
+	$(BIN)/python -m pytest $(BY_FILE) -m "oracle or cluster or scale or setup or clients"
 
 .PHONY: lint
 lint: $(STAMP) ## check style and types
