@@ -14,7 +14,7 @@ from rebalance_sim.kafka.strings import Ints32, Strings
 def strings(array: pa.Array) -> Strings:
     """View a string array as offsets and bytes; null is an empty string."""
     offsets = np.frombuffer(array.buffers()[1] or bytes(4), np.int32)[array.offset : array.offset + len(array) + 1]
-    return Strings(offsets, np.frombuffer(array.buffers()[2] or b"", np.uint8))
+    return Strings.over(offsets, np.frombuffer(array.buffers()[2] or b"", np.uint8))
 
 
 def texts(column: Strings) -> list[str]:

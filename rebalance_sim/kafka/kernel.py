@@ -11,7 +11,10 @@ from numba.core import config
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, register_pass
+from numba.core.dispatcher import Dispatcher
 from numba.core.typed_passes import IRLegalization
+from numba.core.types import int32, int64
+from numba.core.types.misc import unliteral
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -31,34 +34,11 @@ def _cache_folder() -> str:
     return str(base / f"kernels-{digest.hexdigest()[:16]}")
 
 
-def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Compile a function over arrays, once a machine.
-
-    ``NUMBA_DISABLE_JIT=1`` runs the same function as plain Python; the tests do both.
-    """
-    return _compiled(function)
-
-
-def kernel_in_place(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Compile a function that makes no array, into those that call it.
-
-    numba counts who uses an array, at every call and at every access to an array in a tuple. Many small steps over
-    many arrays spent nine tenths of their time on that. What makes no array needs no count; numba refuses to compile
-    the rest so.
-    """
-    return _compiled(function, forceinline=True, _nrt=False)
-
-
-def kernel_without_arrays(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Compile a function that makes no array, to be called: what many call is too large for ``kernel_in_place``."""
-    return _compiled(function, _nrt=False)
-
-
 class _Nowhere:
     """Stands for the machine where code is that is not there by itself."""
 
     def set_env(self, name: str, environment: Any) -> None:
-        """Set nothing: what makes no array and raises nothing but fixed errors has no use for it."""
+        """Set nothing: what raises nothing but fixed errors has no use for it."""
 
 
 class _PartOfKernels(JITCodeLibrary):  # type: ignore[misc]
@@ -94,7 +74,7 @@ class _LinkOnly(AnalysisPass):  # type: ignore[misc]
         return False
 
 
-class _InnerCompiler(CompilerBase):  # type: ignore[misc]
+class _PartCompiler(CompilerBase):  # type: ignore[misc]
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.add_pass_after(_LinkOnly, IRLegalization)
@@ -102,22 +82,57 @@ class _InnerCompiler(CompilerBase):  # type: ignore[misc]
         return [passes]
 
 
-def inner_kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Compile a function that makes no array, and that nobody but kernels calls.
+def kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Compile a function over arrays, once a machine.
 
-    It cannot be called from Python, and is part of the kernels alone: by itself it is not kept on the disk.
+    ``NUMBA_DISABLE_JIT=1`` runs the same function as plain Python; the tests do both.
     """
-    options = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    compiled: Callable[_P, _R] = numba.njit(nogil=True, pipeline_class=_InnerCompiler, **options)(function)
-    return compiled
+    return _compiled(function)
+
+
+def inner_kernel(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Compile a function that makes no array.
+
+    numba counts who uses an array, at every call and at every access to an array in a tuple. Many small steps over
+    many arrays spent nine tenths of their time on that. What makes no array needs no count; numba refuses to compile
+    the rest so.
+    """
+    return _compiled(function, _nrt=False)
+
+
+def kernel_in_place(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Compile a function that makes no array, into those that call it."""
+    return _compiled(function, forceinline=True, _nrt=False)
 
 
 def kernel_written_out(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Write a function out wherever kernels call it: it may return records, which a compiled function cannot."""
-    return _compiled(function, inline="always")
+    return _cached(function, inline="always")
 
 
-def _compiled(function: Callable[_P, _R], **options: bool | str) -> Callable[_P, _R]:
+def _compiled(function: Callable[_P, _R], **options: bool) -> Callable[_P, _R]:
+    """Compile for Python what Python calls, and as a part of the kernel what a kernel calls."""
+    called = _cached(function, **options)
+    if not isinstance(called, Dispatcher):
+        return called
+    part = numba.njit(
+        nogil=True, pipeline_class=_PartCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
+    )(function)
+
+    def widened(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+        return part.get_call_template(tuple(map(_widened, args)), {name: _widened(kind) for name, kind in kws.items()})
+
+    vars(called).update(get_call_template=widened, get_overload=part.get_overload)
+    return called
+
+
+def _widened(kind: Any) -> Any:
+    """One code for constants and for numbers of 32 and of 64 bits, not one for each."""
+    plain = unliteral(kind)
+    return int64 if plain == int32 else plain
+
+
+def _cached(function: Callable[_P, _R], **options: bool | str) -> Callable[_P, _R]:
     folder, usual = _cache_folder(), config.CACHE_DIR
     config.CACHE_DIR = folder
     try:

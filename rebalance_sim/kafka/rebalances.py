@@ -334,7 +334,7 @@ def _take_groups(groups: Groups, chosen: Flags) -> Groups:
 
 def _take_strings(strings: Strings, chosen: Ints) -> Strings:
     offsets, places = _take_lists(strings.offsets, chosen)
-    return Strings(offsets, strings.data[places])
+    return Strings.over(offsets, strings.data[places])
 
 
 def _take_lists(offsets: Ints32, chosen: Ints) -> tuple[Ints32, Ints]:

@@ -3,7 +3,7 @@
 A column of strings is ``offsets`` (length n + 1) into ``data`` (bytes), as in Arrow.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +14,29 @@ Ints = NDArray[np.int64]
 Ints32 = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
+_Number = TypeVar("_Number", np.int32, np.uint8)
 _FEW = 32
 _KEY_BYTES = 7
 
 
 class Strings(NamedTuple):
-    """A column of strings: string i is the UTF-8 bytes ``data[offsets[i]:offsets[i + 1]]``."""
+    """A column of strings: string i is the UTF-8 bytes ``data[offsets[i]:offsets[i + 1]]``.
+
+    Made by ``of`` or ``over``, which let nobody write to it: numba compiles a kernel for arrays that may be written to
+    and once more for those that may not.
+    """
 
     offsets: Ints32
     data: Bytes
+
+    @classmethod
+    def over(cls, offsets: Ints32, data: Bytes) -> "Strings":
+        """View arrays as a column.
+
+        >>> Strings.over(np.array([0, 1], np.int32), np.array([97], np.uint8)).data.flags.writeable
+        False
+        """
+        return cls(_read_only(offsets), _read_only(data))
 
     @classmethod
     def of(cls, values: list[str]) -> "Strings":
@@ -34,7 +48,13 @@ class Strings(NamedTuple):
         encoded = [value.encode() for value in values]
         offsets = np.zeros(len(encoded) + 1, np.int32)
         offsets[1:] = np.cumsum([len(value) for value in encoded], dtype=np.int64)
-        return cls(offsets, np.frombuffer(b"".join(encoded), np.uint8))
+        return cls.over(offsets, np.frombuffer(b"".join(encoded), np.uint8))
+
+
+def _read_only(array: NDArray[_Number]) -> NDArray[_Number]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 @kernel

@@ -65,7 +65,7 @@ def in_order(keys: DataFrame, names: Iterable[str] = CLIENTS) -> dict[str, list[
 
 def expected(keys: list[bytes | None]) -> dict[str, list[int | None]]:
     offsets = np.cumsum([0, *(len(key or b"") for key in keys)]).astype(np.int32)
-    laid_out = Strings(offsets, np.frombuffer(b"".join(key or b"" for key in keys), np.uint8))
+    laid_out = Strings.over(offsets, np.frombuffer(b"".join(key or b"" for key in keys), np.uint8))
     given, partitions = np.array([key is not None for key in keys]), np.full(len(keys), PARTITIONS, np.int32)
     found = {name: key_partitions(client, laid_out, given, partitions).tolist() for name, client in CLIENTS.items()}
     return {name: [None if n == UNKEYED else n for n in of_client] for name, of_client in found.items()}

@@ -129,7 +129,7 @@ class ConsumerGroupPlayer:
             for name in self._subscribed(step):
                 self._register(name)
         config = case.get("config", {})
-        self.first_subscribed = np.zeros(_MOST_ROWS, np.int64)
+        self.first_subscribed = np.zeros(_MOST_ROWS, np.int32)
         self.subscribed = np.zeros(_MOST_ROWS, np.int32)
         self.first_listed = np.zeros(_MOST_ROWS, np.int64)
         self.listed = np.zeros(16 * _MOST_ROWS, np.int32)

@@ -430,7 +430,7 @@ class Player:
 
     def end_write(self, error: int) -> None:
         """End the oldest write of the group."""
-        end_write(self.c, error, self.now)
+        end_write(self.c, int(error), self.now)
         self.settle()
 
     def finish_writes(self, error: int) -> None:

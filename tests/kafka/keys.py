@@ -14,7 +14,7 @@ def key_column(keys: Sequence[bytes | None]) -> tuple[Strings, Flags]:
     """Lay out keys, of which some may be null, and tell which are given."""
     found = [key or b"" for key in keys]
     data = np.frombuffer(b"".join(found), np.uint8)
-    return Strings(offsets(map(len, found)), data), np.array([key is not None for key in keys], np.bool_)
+    return Strings.over(offsets(map(len, found)), data), np.array([key is not None for key in keys], np.bool_)
 
 
 def partitions_of(client: str, keys: Sequence[bytes | None], partitions: Sequence[int]) -> list[int | None]:

@@ -52,7 +52,7 @@ def test_hash_code(texts: list[str]) -> None:
 @given(st.lists(TEXTS, min_size=3))
 def test_part_of_a_column(texts: list[str]) -> None:
     whole = Strings.of(texts)
-    part = Strings(whole.offsets[1:-1], whole.data)
+    part = Strings.over(whole.offsets[1:-1], whole.data)
     assert java_hashes(part).tolist() == [java.java_hash(text) for text in texts[1:-1]]
     assert java_hash(part, 0) == java.java_hash(texts[1])
     assert np.sign(java_compare(part, 0, len(texts) - 3)) == java_order(texts[1], texts[-2])

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.hash_order import java_bucket, scala_2_11_index, signed
-from rebalance_sim.kafka.kernel import inner_kernel, kernel_in_place, kernel_without_arrays
+from rebalance_sim.kafka.kernel import inner_kernel, kernel_in_place
 from rebalance_sim.kafka.records import Records
 from rebalance_sim.versions import CoordinatorRules, MapRule
 
@@ -317,7 +317,7 @@ class Counter:
     value: int
 
 
-@kernel_without_arrays
+@inner_kernel
 def clear_group(group: Group) -> None:
     """Make it a group that nobody has joined; what is counted, and what the log holds, stays."""
     group.exists = False

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from rebalance_sim.kafka.coordinator.classic_group import NEVER, NONE, Counter
-from rebalance_sim.kafka.kernel import inner_kernel, kernel_in_place, kernel_without_arrays
+from rebalance_sim.kafka.kernel import inner_kernel, kernel_in_place
 from rebalance_sim.kafka.records import Records
 from rebalance_sim.kafka.strings import Ints, Ints32
 
@@ -247,7 +247,7 @@ class ConsumerGroup(NamedTuple):
     """By number."""
     topics: Records[SubscribedTopic]
     partitions: Records[AssignedPartition]
-    first_subscribed: Ints
+    first_subscribed: Ints32
     """Subscription k names ``first_subscribed[k]`` to ``first_subscribed[k + 1]`` of ``subscribed``."""
     subscribed: Ints32
     first_listed: Ints
@@ -260,7 +260,7 @@ class ConsumerGroup(NamedTuple):
     config: ConsumerConfig
 
 
-@kernel_without_arrays
+@inner_kernel
 def clear_consumer_group(group: ModernGroup) -> None:
     """Make it a group that nobody has joined."""
     group.exists = group.only_stored = False

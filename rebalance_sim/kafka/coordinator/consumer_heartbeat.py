@@ -38,7 +38,7 @@ from rebalance_sim.kafka.coordinator.consumer_group import (
 )
 from rebalance_sim.kafka.coordinator.current_assignment import Move, carry_out, move_changes, next_move, owns_within
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.kernel import inner_kernel, kernel_without_arrays
+from rebalance_sim.kafka.kernel import inner_kernel
 
 METADATA_REFRESH_INTERVAL_MS = 2**31 - 1
 
@@ -59,7 +59,7 @@ _RETRY_MS = 500
 """After what time a timer's task runs again whose write failed (``CoordinatorTimerImpl``)."""
 
 
-@kernel_without_arrays
+@inner_kernel
 def consumer_heartbeat(c: ConsumerGroup, request: Heartbeat, store_error: int, now: int) -> None:
     """Take a ConsumerGroupHeartbeat; ``store_error`` is how the log answers to what there is to write."""
     c.group.wrote = False
@@ -76,7 +76,7 @@ def consumer_heartbeat(c: ConsumerGroup, request: Heartbeat, store_error: int, n
             _take_heartbeat(c, request, store_error, now)
 
 
-@kernel_without_arrays
+@inner_kernel
 def form_error(c: ConsumerGroup, request: Heartbeat) -> int:
     """Check what a heartbeat says, whoever sends it (``throwIfConsumerGroupHeartbeatRequestIsInvalid``)."""
     if request.epoch == JOIN_EPOCH:
@@ -267,7 +267,7 @@ def _update(c: ConsumerGroup, request: Heartbeat, old_subscription: int, new_sub
         member.subscription = new_subscription
 
 
-@kernel_without_arrays
+@inner_kernel
 def preferred_assignor(c: ConsumerGroup) -> int:
     """Return the assignor that most members wish for; NONE where no member wishes (``computePreferredServerAssignor``).
 
@@ -290,7 +290,7 @@ def _wishes(c: ConsumerGroup, assignor: int) -> int:
     return count
 
 
-@kernel_without_arrays
+@inner_kernel
 def begin_target(c: ConsumerGroup) -> None:
     """Make room for a new target assignment."""
     for t in range(c.group.topics):
@@ -299,7 +299,7 @@ def begin_target(c: ConsumerGroup) -> None:
             c.partitions[p].target = NONE
 
 
-@kernel_without_arrays
+@inner_kernel
 def give_target(c: ConsumerGroup, member: int, row: int) -> None:
     """Let a member's share of the new target assignment be what a row lists."""
     for k in range(c.first_listed[row], c.first_listed[row + 1]):
@@ -307,7 +307,7 @@ def give_target(c: ConsumerGroup, member: int, row: int) -> None:
             c.partitions[c.listed[k]].target = member
 
 
-@kernel_without_arrays
+@inner_kernel
 def finish_target(c: ConsumerGroup, now: int) -> None:
     """Go on after the new target assignment has been given."""
     use_target(c, now)
@@ -445,13 +445,13 @@ def remove_member(c: ConsumerGroup, number: int) -> None:
 # ---- Timers
 
 
-@kernel_without_arrays
+@inner_kernel
 def next_consumer_deadline(c: ConsumerGroup) -> int:
     """Return a time before which nothing is due; NEVER if there is none."""
     return c.group.earliest_ms
 
 
-@kernel_without_arrays
+@inner_kernel
 def expire_next_consumer(c: ConsumerGroup, store_error: int, now: int) -> bool:
     """Do what is due first, if anything is due by now; tell whether something was."""
     c.group.wrote = False
@@ -541,7 +541,7 @@ def expiry_reason(timer: int) -> int:
 # ---- Topics, commits, moves of the coordinator
 
 
-@kernel_without_arrays
+@inner_kernel
 def see_topic(c: ConsumerGroup, topic: int, exists: bool, partitions: int) -> None:
     """Note what the cluster's metadata say of a topic; the next heartbeat looks at it (``onMetadataUpdate``)."""
     c.topics[topic].exists = exists
@@ -549,7 +549,7 @@ def see_topic(c: ConsumerGroup, topic: int, exists: bool, partitions: int) -> No
     c.group.refresh_ms = c.group.refresh_epoch = 0
 
 
-@kernel_without_arrays
+@inner_kernel
 def consumer_commit_error(c: ConsumerGroup, member: int, epoch: int, partition: int) -> int:
     """Check an OffsetCommit of one partition (``validateOffsetCommit``).
 
@@ -571,7 +571,7 @@ def consumer_commit_error(c: ConsumerGroup, member: int, epoch: int, partition: 
     return Errors.NONE if has_it else stale
 
 
-@kernel_without_arrays
+@inner_kernel
 def load_consumer_group(c: ConsumerGroup, now: int) -> None:
     """Take the group from the log, which has all of it: sessions and rebalance timeouts begin anew (``onLoaded``)."""
     group = c.group

@@ -16,11 +16,11 @@ from rebalance_sim.kafka.coordinator.classic_group import (
 )
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.coordinator.rebalance import prepare_rebalance
-from rebalance_sim.kafka.kernel import inner_kernel, kernel_without_arrays
+from rebalance_sim.kafka.kernel import inner_kernel
 from rebalance_sim.versions import CoordinatorRules
 
 
-@kernel_without_arrays
+@inner_kernel
 def unload(c: ClassicGroup) -> None:
     """Give the group up; who waits is told to look for another coordinator (``onGroupUnloaded``).
 
@@ -36,7 +36,7 @@ def unload(c: ClassicGroup) -> None:
     c.group.election = Election.NOT_DUE
 
 
-@kernel_without_arrays
+@inner_kernel
 def load(c: ClassicGroup, now: int) -> None:
     """Take the group as the log holds it (``loadGroup``, ``onLoaded``): a rebalance that went on is lost.
 

@@ -39,7 +39,7 @@ from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.coordinator.log import forget_members
 from rebalance_sim.kafka.coordinator.rebalance import prepare_rebalance
 from rebalance_sim.kafka.hash_order import timeline_slot
-from rebalance_sim.kafka.kernel import inner_kernel, kernel_without_arrays
+from rebalance_sim.kafka.kernel import inner_kernel
 
 UNREADABLE = -3
 """Stands for a subscription, or an assignment, that is not as consumers write them, or tells more than partitions."""
@@ -57,13 +57,13 @@ class MixedGroup(NamedTuple):
     """How long a write takes until it is replicated: some timers begin then."""
 
 
-@kernel_without_arrays
+@inner_kernel
 def is_consumer_group(m: MixedGroup) -> bool:
     """Tell whether the group is one of KIP-848 now."""
     return m.modern.group.exists
 
 
-@kernel_without_arrays
+@inner_kernel
 def new_member_number(m: MixedGroup) -> int:
     """Number a member of KIP-848, which chooses its id itself."""
     align_numbers(m)
@@ -89,14 +89,14 @@ def align_numbers(m: MixedGroup) -> None:
 # ---- To KIP-848
 
 
-@kernel_without_arrays
+@inner_kernel
 def may_upgrade(m: MixedGroup, request: Heartbeat) -> bool:
     """Tell whether a heartbeat may make a classic group one of KIP-848: then ``tell_classic_member`` is due."""
     group = m.classic.group
     return request.epoch == JOIN_EPOCH and group.exists and group.state != State.EMPTY
 
 
-@kernel_without_arrays
+@inner_kernel
 def tell_classic_member(m: MixedGroup, number: int, subscription: int, protocol: int, given: int) -> None:
     """Tell what stands behind the numbers of a member of the classic group.
 
@@ -370,7 +370,7 @@ def _is_before(m: MixedGroup, one: int, other: int, bits: int) -> bool:
     return a < b or (a == b and m.modern.members[one].entered > m.modern.members[other].entered)
 
 
-@kernel_without_arrays
+@inner_kernel
 def finish_downgrade(m: MixedGroup, protocol: int, assignment: int, now: int) -> None:
     """Go on after the election; ``assignment`` is the set of assignments that the target assignment makes.
 

@@ -79,7 +79,7 @@ from rebalance_sim.kafka.coordinator.requests import (
     sync_group,
 )
 from rebalance_sim.kafka.coordinator.timers import expire_next, next_deadline
-from rebalance_sim.kafka.kernel import inner_kernel, kernel_without_arrays
+from rebalance_sim.kafka.kernel import inner_kernel
 
 CURRENT = -2
 """The assignment of an answer to SyncGroup: what the member has been given by now."""
@@ -101,7 +101,7 @@ class Offer(NamedTuple):
 # ---- ConsumerGroupHeartbeat
 
 
-@kernel_without_arrays
+@inner_kernel
 def consumer_heartbeat_of_any(m: MixedGroup, request: Heartbeat, store_error: int, now: int) -> None:
     """Take a ConsumerGroupHeartbeat; where it joins a classic group, that turns to KIP-848."""
     c = m.modern
@@ -144,7 +144,7 @@ def _ends_consumer_group(m: MixedGroup, request: Heartbeat) -> bool:
     return ends
 
 
-@kernel_without_arrays
+@inner_kernel
 def finish_target_of_any(m: MixedGroup, now: int) -> None:
     """Go on after the new target assignment has been given."""
     if not m.modern.group.joins:
@@ -157,7 +157,7 @@ def finish_target_of_any(m: MixedGroup, now: int) -> None:
 # ---- JoinGroup
 
 
-@kernel_without_arrays
+@inner_kernel
 def join_any_group(m: MixedGroup, request: JoinRequest, offer: Offer, store_error: int, now: int) -> None:
     """Take a JoinGroup (``classicGroupJoin``); a group of KIP-848 without members is no more."""
     config, group = m.classic.config, m.modern.group
@@ -317,7 +317,7 @@ def _answer_joined(m: MixedGroup, number: int) -> None:
 # ---- SyncGroup
 
 
-@kernel_without_arrays
+@inner_kernel
 def sync_any_group(
     m: MixedGroup,
     request: int,
@@ -378,7 +378,7 @@ def _classic_error(m: MixedGroup, number: int, instance: int, generation: int) -
 # ---- Heartbeat
 
 
-@kernel_without_arrays
+@inner_kernel
 def heartbeat_any_group(m: MixedGroup, request: int, member: int, instance: int, generation: int, now: int) -> None:
     """Take a Heartbeat, as ``heartbeat`` does (``classicGroupHeartbeat``)."""
     c = m.modern
@@ -414,7 +414,7 @@ def _has_to_rejoin(m: MixedGroup, number: int) -> bool:
 # ---- LeaveGroup
 
 
-@kernel_without_arrays
+@inner_kernel
 def leave_any_group(m: MixedGroup, request: int, member: int, instance: int, now: int) -> int:
     """Take one member of a LeaveGroup (``classicGroupLeave``); return its error. ``finish_leave_any_group`` follows."""
     c = m.modern
@@ -430,7 +430,7 @@ def leave_any_group(m: MixedGroup, request: int, member: int, instance: int, now
     return error
 
 
-@kernel_without_arrays
+@inner_kernel
 def finish_leave_any_group(m: MixedGroup, last: int, store_error: int, now: int) -> int:
     """End a LeaveGroup by which at least one member has left, ``last`` among them; return the error of the log."""
     c = m.modern
@@ -458,7 +458,7 @@ def finish_leave_any_group(m: MixedGroup, last: int, store_error: int, now: int)
 # ---- OffsetCommit
 
 
-@kernel_without_arrays
+@inner_kernel
 def commit_error_of_any(
     m: MixedGroup, member: int, instance: int, generation: int, partition: int, by_epoch: bool, now: int
 ) -> int:
@@ -471,13 +471,13 @@ def commit_error_of_any(
 # ---- Timers, moves of the coordinator
 
 
-@kernel_without_arrays
+@inner_kernel
 def next_mixed_deadline(m: MixedGroup) -> int:
     """Return a time before which nothing is due; NEVER if there is none."""
     return next_consumer_deadline(m.modern) if m.modern.group.exists else next_deadline(m.classic)
 
 
-@kernel_without_arrays
+@inner_kernel
 def expire_next_mixed(m: MixedGroup, store_error: int, now: int) -> bool:
     """Do what is due first, if anything is due by now; tell whether something was."""
     c = m.modern
@@ -509,14 +509,14 @@ def _expire(m: MixedGroup, number: int, timer: int, store_error: int, now: int) 
     c.members[number].leaving = False
 
 
-@kernel_without_arrays
+@inner_kernel
 def unload_mixed(m: MixedGroup) -> None:
     """Give the group up (``onUnloaded``); only a classic one has somebody waiting."""
     if m.classic.group.exists:
         unload(m.classic)
 
 
-@kernel_without_arrays
+@inner_kernel
 def load_mixed(m: MixedGroup, now: int) -> None:
     """Take the group from the log (``onLoaded``)."""
     if m.modern.group.exists or m.modern.group.only_stored:

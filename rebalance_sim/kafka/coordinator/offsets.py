@@ -7,7 +7,7 @@
 from rebalance_sim.kafka.coordinator.classic_group import NEVER, NONE, ClassicGroup, State, clear_group
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.coordinator.log import forget_members
-from rebalance_sim.kafka.kernel import inner_kernel, kernel_in_place, kernel_without_arrays
+from rebalance_sim.kafka.kernel import inner_kernel, kernel_in_place
 from rebalance_sim.kafka.records import Records
 from rebalance_sim.versions import CoordinatorRules
 
@@ -41,13 +41,13 @@ def clear_offset(offset: Offset) -> None:
     offset.expired = False
 
 
-@kernel_without_arrays
+@inner_kernel
 def begin_commit(offset: Offset) -> None:
     """Begin to write a commit that was let pass."""
     offset.pending += 1
 
 
-@kernel_without_arrays
+@inner_kernel
 def end_commit(offset: Offset, committed: int, committed_ms: int, error: int) -> None:
     """End to write a commit, with an error or none."""
     offset.pending -= 1
@@ -56,7 +56,7 @@ def end_commit(offset: Offset, committed: int, committed_ms: int, error: int) ->
         offset.committed_ms = committed_ms
 
 
-@kernel_without_arrays
+@inner_kernel
 def commit_response_error(error: int, rules: int) -> int:
     """Return what a member that commits is told of an error of the log.
 
@@ -82,7 +82,7 @@ def retention_ms(rules: int) -> int:
     return 24 * HOUR_MS if rules == CoordinatorRules.SCALA_1_0 else 7 * 24 * HOUR_MS
 
 
-@kernel_without_arrays
+@inner_kernel
 def mark_expired(
     c: ClassicGroup, offsets: Records[Offset], count: int, topics: Records[Topic], topics_known: bool, now: int
 ) -> bool:
@@ -126,7 +126,7 @@ def _is_over(c: ClassicGroup, since: int, now: int) -> bool:
     return now - since >= retention_ms(c.rules)
 
 
-@kernel_without_arrays
+@inner_kernel
 def remove_expired(c: ClassicGroup, offsets: Records[Offset], count: int, ends_group: bool, written: bool) -> None:
     """Remove the offsets that are marked, and the group; ``written`` tells whether the log takes the tombstones."""
     for k in range(count):

@@ -36,7 +36,7 @@ from rebalance_sim.kafka.coordinator.classic_group import (
     wait_for_syncs,
 )
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.kernel import inner_kernel, kernel_in_place, kernel_without_arrays
+from rebalance_sim.kafka.kernel import inner_kernel, kernel_in_place
 from rebalance_sim.versions import CoordinatorRules
 
 
@@ -174,7 +174,7 @@ def _leader_has_joined(c: ClassicGroup) -> bool:
     return True
 
 
-@kernel_without_arrays
+@inner_kernel
 def begin_generation(c: ClassicGroup, protocol: int, now: int) -> None:
     """Go on after the election: answer all that have joined, and wait for their SyncGroup."""
     group = c.group
@@ -304,7 +304,7 @@ def begin_write(c: ClassicGroup, kind: int, assignment: int) -> Write:
     return write
 
 
-@kernel_without_arrays
+@inner_kernel
 def end_write(c: ClassicGroup, error: int, now: int) -> None:
     """End the oldest write; ``error`` is what the log says."""
     group = c.group

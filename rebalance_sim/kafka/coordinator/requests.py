@@ -41,13 +41,13 @@ from rebalance_sim.kafka.coordinator.rebalance import (
     update_member,
     update_member_and_rebalance,
 )
-from rebalance_sim.kafka.kernel import inner_kernel, kernel_in_place, kernel_without_arrays
+from rebalance_sim.kafka.kernel import inner_kernel, kernel_in_place
 from rebalance_sim.versions import CoordinatorRules
 
 # ---- JoinGroup
 
 
-@kernel_without_arrays
+@inner_kernel
 def join_group(c: ClassicGroup, request: JoinRequest, now: int) -> None:
     """Take a JoinGroup (``handleJoinGroup``, ``classicGroupJoin``)."""
     if not (
@@ -211,7 +211,7 @@ def _replace_static_member(c: ClassicGroup, old: int, new: int, request: JoinReq
         group.replaced = new
 
 
-@kernel_without_arrays
+@inner_kernel
 def finish_replacement(c: ClassicGroup, protocol: int, now: int) -> None:
     """Go on after the election that a static member's replacement asked for."""
     c.group.election = Election.NOT_DUE
@@ -224,7 +224,7 @@ def finish_replacement(c: ClassicGroup, protocol: int, now: int) -> None:
 # ---- SyncGroup
 
 
-@kernel_without_arrays
+@inner_kernel
 def sync_group(
     c: ClassicGroup,
     request: int,
@@ -288,7 +288,7 @@ def _differ(c: ClassicGroup, named: int, known: int) -> bool:
 # ---- Heartbeat
 
 
-@kernel_without_arrays
+@inner_kernel
 def heartbeat(c: ClassicGroup, request: int, member: int, instance: int, generation: int, now: int) -> None:
     """Take a Heartbeat (``handleHeartbeat``, ``classicGroupHeartbeat``)."""
     error = _heartbeat_error(c, member, instance, generation)
@@ -325,7 +325,7 @@ def _heartbeat_error(c: ClassicGroup, member: int, instance: int, generation: in
 # ---- LeaveGroup
 
 
-@kernel_without_arrays
+@inner_kernel
 def leave_group(c: ClassicGroup, request: int, member: int, instance: int, now: int) -> int:
     """Take one member of a LeaveGroup (``handleLeaveGroup``, ``classicGroupLeave``); return its error.
 
@@ -373,7 +373,7 @@ def _remove_leaver(c: ClassicGroup, member: int, now: int) -> None:
     c.group.reason_member = member
 
 
-@kernel_without_arrays
+@inner_kernel
 def finish_leave(c: ClassicGroup, last: int, now: int) -> None:
     """Rebalance after a LeaveGroup by which at least one member has left, ``last`` among them (Java's coordinator)."""
     if c.rules < CoordinatorRules.JAVA:
@@ -387,7 +387,7 @@ def finish_leave(c: ClassicGroup, last: int, now: int) -> None:
 # ---- OffsetCommit
 
 
-@kernel_without_arrays
+@inner_kernel
 def commit_error(c: ClassicGroup, member: int, instance: int, generation: int, now: int) -> int:
     """Check an OffsetCommit, and count its sender as alive if it may commit (``validateOffsetCommit``)."""
     group = c.group

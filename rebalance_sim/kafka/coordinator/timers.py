@@ -15,17 +15,17 @@ from rebalance_sim.kafka.coordinator.rebalance import (
     remove_and_rebalance,
     remove_pending_and_complete_join,
 )
-from rebalance_sim.kafka.kernel import inner_kernel, kernel_without_arrays
+from rebalance_sim.kafka.kernel import inner_kernel
 from rebalance_sim.versions import CoordinatorRules
 
 
-@kernel_without_arrays
+@inner_kernel
 def next_deadline(c: ClassicGroup) -> int:
     """Return a time before which nothing is due; NEVER if there is none."""
     return min(c.group.sessions_end, c.group.join_deadline, c.group.sync_deadline)
 
 
-@kernel_without_arrays
+@inner_kernel
 def expire_next(c: ClassicGroup, now: int) -> bool:
     """Do what is due first, if anything is due by now; tell whether something was.
 

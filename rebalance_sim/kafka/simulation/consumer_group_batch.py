@@ -398,7 +398,7 @@ def _finish_all_downgrades(
 ) -> None:
     for k in range(len(due)):
         c = _consumer_group(state, modern, fleet, broker, due[k])
-        finish_downgrade(mixed_group(c), protocols[k], write_targets(c), c.base.queue.now)
+        finish_downgrade(mixed_group(c), int(protocols[k]), write_targets(c), c.base.queue.now)
         after_event(c)
 
 
@@ -522,7 +522,9 @@ def _collect(state: BatchState, modern: _Modern, fleet: Fleet, due: Ints32) -> _
 
 def _as_groups(state: BatchState, fleet: Fleet, due: Ints32, asked: _Targets) -> Groups:
     """Lay out groups as the coordinator sees them, which knows of growth at once."""
-    ids = Strings(*spell_ids(state, fleet, due, asked.offsets, asked.consumers, asked.numbers, asked.by_themselves))
+    ids = Strings.over(
+        *spell_ids(state, fleet, due, asked.offsets, asked.consumers, asked.numbers, asked.by_themselves)
+    )
     is_static = field(fleet.of_consumers, "instance")[asked.consumers] != NONE
     listed, places = gather(fleet.subscriptions.offsets, asked.subscriptions)
     subscribed, owned = fleet.subscriptions.topics[places], asked.owned

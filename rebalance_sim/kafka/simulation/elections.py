@@ -185,7 +185,7 @@ def _members_of(offsets: Ints32, groups: Ints32) -> Ints32:
 def _member_ids(state: BatchState, fleet: Fleet, due: Ints32, joined: _Joined) -> Strings:
     """Spell out the ids of members."""
     by_themselves = np.zeros(len(joined.numbers), np.bool_)
-    return Strings(*spell_ids(state, fleet, due, joined.offsets, joined.consumers, joined.numbers, by_themselves))
+    return Strings.over(*spell_ids(state, fleet, due, joined.offsets, joined.consumers, joined.numbers, by_themselves))
 
 
 @kernel
@@ -291,14 +291,14 @@ def known_topics(fleet: Fleet, groups: Ints32, known: Ints32) -> Callable[[Ints,
 def take_strings(strings: Strings, chosen: Ints32) -> Strings:
     """Take some of the strings."""
     offsets, places = gather(strings.offsets, chosen)
-    return Strings(offsets, strings.data[places])
+    return Strings.over(offsets, strings.data[places])
 
 
 def choose_strings(usual: Strings, others: Strings, where: Flags) -> Strings:
     """Take the others where that is said."""
     if not where.any():
         return usual
-    both = Strings(
+    both = Strings.over(
         np.concatenate([usual.offsets[:-1], others.offsets + usual.offsets[-1]]),
         np.concatenate([usual.data, others.data]),
     )
@@ -344,10 +344,10 @@ def _go_on(
             end_course(s)
             continue
         if s.coordinator.group.election == Election.OF_REPLACEMENT:
-            finish_replacement(s.coordinator, protocols[k], s.queue.now)
+            finish_replacement(s.coordinator, int(protocols[k]), s.queue.now)
         else:
             s.course.assignments = first_rows[k]
-            begin_generation(s.coordinator, protocols[k], s.queue.now)
+            begin_generation(s.coordinator, int(protocols[k]), s.queue.now)
             note_election(s)
         after_coordinator(s)
 
