@@ -29,6 +29,10 @@ def spark() -> Iterator[SparkSession]:
             "spark.driver.memory": "2g",
             "spark.driver.extraJavaOptions": _FOR_A_SHORT_LIFE,
             "spark.log.level": "ERROR",
+            # Plans run once, over a few rows: to compile code for each took longer. Jobs run as users run them in
+            # the tests of what the pages say.
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         }
         for name, value in settings.items():
             builder = builder.config(name, value)

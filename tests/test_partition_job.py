@@ -82,6 +82,7 @@ def test_several_clients_send_each_record(sent: list[str], tmp_path: Path) -> No
     assert {row["partitions_after"] for row in written("partition_growth")} == {30}
 
 
+@pytest.mark.scale
 def test_what_ifs(spark: SparkSession, sent: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A topic that the other table does not name, or whose row cannot be used, keeps its number."""
     out, after = tmp_path / "out", tmp_path / "after"
@@ -146,6 +147,7 @@ def test_mistakes_of_partition(
     assert not (tmp_path / "out" / "_run.json").exists()
 
 
+@pytest.mark.scale
 def test_batches_of_keyed_records(spark: SparkSession, tmp_path: Path) -> None:
     """They are told where they are asked for: no record's place depends on them."""
     topics(spark, t=4).write.parquet(f"{tmp_path}/topics")

@@ -18,9 +18,9 @@ from tests.kafka.simulated import History, Played, at, consumer, play
 from tests.kafka.simulation_invariants import faults
 
 VERSIONS = ("1.0", "2.3", "3.9", "4.3")
-SETTINGS = 10 if COMPILED else 3
-GROUPS = 250 if COMPILED else 3
-"""Under each of the settings: with four versions and groups that know KIP-848 12,500 histories; 45 as plain Python."""
+SETTINGS = 10 if COMPILED else 2
+GROUPS = 250 if COMPILED else 2
+"""Under each of the settings: with four versions and groups that know KIP-848 12,500 histories; 20 as plain Python."""
 
 
 @pytest.mark.parametrize("version", [*VERSIONS, MIGRATING])
