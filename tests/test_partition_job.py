@@ -66,6 +66,7 @@ def test_partition(spark: SparkSession, sent: list[str], tmp_path: Path, capsys:
     assert reasons == {"explicit_partition is 4; allowed: 0 to 3", "topic 'bad' is not in the topics table"}
 
 
+@pytest.mark.scale
 def test_several_clients_send_each_record(sent: list[str], tmp_path: Path) -> None:
     """A record counts once, however many clients would send it; and all topics may grow to one number."""
     out = tmp_path / "out"
