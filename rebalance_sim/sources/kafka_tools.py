@@ -22,6 +22,21 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from rebalance_sim.engine.inputs import first_line
 from rebalance_sim.errors import UserError
+from rebalance_sim.sources.assumptions import (
+    DEFAULTS,
+    GIVEN,
+    JAVA_DEFAULT_PROTOCOLS,
+    KIP848_REASON,
+    LEFT_OUT,
+    NO_TOPICS,
+    REBALANCING,
+    USED_TOPICS,
+    WITHOUT_MEMBERS,
+    Tallies,
+    groups,
+    names,
+    plural,
+)
 from rebalance_sim.sources.kafka_tools_text import (
     BadLine,
     ConsumerLine,
@@ -51,12 +66,8 @@ from rebalance_sim.tables import (
     Table,
 )
 
-JAVA_DEFAULT_PROTOCOLS = ("range", "cooperative-sticky")
-"""partition.assignment.strategy of a Java consumer since 3.0 that is not configured otherwise."""
-
 _MEMBERS_COMMAND = "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --describe --all-groups --members --verbose"
 _REBALANCING_STATES = ("PreparingRebalance", "CompletingRebalance", "AwaitingSync")
-_MOST_NAMES = 5
 _LONGEST_SAMPLE = 200
 _BATCH_ROWS = 50_000
 # Before 2.3 a group is described alone, and its output does not name it: the file's name has to.
@@ -69,16 +80,17 @@ _KIP848_ASSIGNOR = "uniform"
 
 @dataclass(frozen=True)
 class Capture:
-    """The tables of a capture, and what is not in the files."""
+    """The tables of a real cluster, and what is not told about it."""
 
     topics: DataFrame
     members: DataFrame
     offsets: DataFrame
     rejects: DataFrame
-    """Lines that cannot be used: ``row`` tells file, line and text. ``table`` is the kind of output: topics,
-    members, offsets, state, groups, end_offsets, consumers, or capture where the kind is not known."""
+    """Lines that cannot be used: ``row`` tells file, line and text, or of a live cluster the request that failed.
+    ``table`` is the kind of output: topics, members, offsets, state, groups, end_offsets, consumers, or capture where
+    the kind is not known."""
     assumptions: list[str]
-    """Sentences on all that the files do not hold and that was assumed."""
+    """Sentences on all that is not told and that was assumed."""
     groups_without_members: list[str]
 
 
@@ -94,8 +106,7 @@ def read_capture(
     ``protocols`` are the assignors of all members that ``consumers.csv`` has no assignors of. Raises UserError where
     the directory cannot be read or holds no output of ``kafka-consumer-groups.sh --members``.
     """
-    if protocols is not None and (isinstance(protocols, str) or not all(protocols) or not protocols):
-        raise UserError(f"protocols: expected a list of assignors, not {protocols!r}")
+    given = given_protocols(protocols)
     lines = Lines()
     files = _files(spark, directory)
     for name in sorted(files):
@@ -105,15 +116,22 @@ def read_capture(
             f"{directory!r} holds no output of kafka-consumer-groups.sh --members; "
             f"add a file with what this prints: {_MEMBERS_COMMAND}"
         )
-    fleet = Fleet(lines, cluster, tuple(protocols or ()))
+    fleet = Fleet(lines, cluster, given)
     return Capture(
-        topics=_frame(spark, TOPICS, fleet.topics()),
-        members=_frame(spark, MEMBERS, fleet.members()),
-        offsets=_frame(spark, OFFSETS, fleet.offsets()),
-        rejects=_frame(spark, REJECTS, fleet.rejects()),
+        topics=frame(spark, TOPICS, fleet.topics()),
+        members=frame(spark, MEMBERS, fleet.members()),
+        offsets=frame(spark, OFFSETS, fleet.offsets()),
+        rejects=frame(spark, REJECTS, fleet.rejects()),
         assumptions=fleet.assumptions(),
         groups_without_members=fleet.groups_without_members(),
     )
+
+
+def given_protocols(protocols: Sequence[str] | None) -> tuple[str, ...]:
+    """Check the assignors that a caller names; None are none. Raises UserError for what is no list of names."""
+    if protocols is not None and (isinstance(protocols, str) or not all(protocols) or not protocols):
+        raise UserError(f"protocols: expected a list of assignors, not {protocols!r}")
+    return tuple(protocols or ())
 
 
 def _files(spark: SparkSession, directory: str) -> dict[str, bytes]:
@@ -145,7 +163,8 @@ def arrow_table(table: Table, rows: Iterable[tuple[object, ...]]) -> pa.Table:
     return pa.Table.from_batches(batches or [pa.RecordBatch.from_pylist([], schema)], schema)
 
 
-def _frame(spark: SparkSession, table: Table, rows: Iterable[tuple[object, ...]]) -> DataFrame:
+def frame(spark: SparkSession, table: Table, rows: Iterable[tuple[object, ...]]) -> DataFrame:
+    """Put rows into a table."""
     return spark.createDataFrame(arrow_table(table, rows), table.schema)
 
 
@@ -376,29 +395,8 @@ def _group_in_name(file: str) -> str | None:
 # --- Tables, and what they assume ---
 
 
-class _Tally:
-    """Counts members and their groups."""
-
-    def __init__(self) -> None:
-        self._members = 0
-        self._groups: set[str] = set()
-
-    def add(self, group_id: str) -> None:
-        """Count a member."""
-        self._members += 1
-        self._groups.add(group_id)
-
-    def __str__(self) -> str:
-        return f"{_plural(self._members, 'member')} in {_plural(len(self._groups), 'group')}"
-
-
-# In the order in which they are told; {} is "12 members in 4 groups".
-_LEFT_OUT = "{} left out: KIP-848 groups elect nothing, only classic members are read"
-_GIVEN = "protocols of {} taken from the option protocols"
+# {} is "12 members in 4 groups".
 _ELECTED = "protocols of {} taken from the elected strategy that --state shows"
-_DEFAULTS = f"protocols of {{}} taken to be the Java client's default, {', '.join(JAVA_DEFAULT_PROTOCOLS)}"
-_USED_TOPICS = "subscription of {} taken to be the topics that their group owns or has offsets for"
-_NO_TOPICS = "subscription of {} is empty: their group owns no partition and has no offsets"
 _NAMES_LOST = "owned partitions of {} taken from --offsets: Kafka 3.8 and 3.9 print them without topics"
 _NOT_VERBOSE = "owned partitions of {} taken from --offsets: --members was given without --verbose"
 _NOT_OWNED = "owned partitions of {} are not known: neither --members --verbose nor --offsets shows them"
@@ -409,7 +407,7 @@ _ORDER = (
     "leaders, and ties that follow the order, may differ"
 )
 _SENTENCES = (
-    *(_LEFT_OUT, _GIVEN, _ELECTED, _DEFAULTS, _USED_TOPICS, _NO_TOPICS),
+    *(LEFT_OUT, GIVEN, _ELECTED, DEFAULTS, USED_TOPICS, NO_TOPICS),
     *(_NAMES_LOST, _NOT_VERBOSE, _NOT_OWNED, _OTHER_MOMENT, _NO_RACK, _ORDER),
 )
 
@@ -424,7 +422,7 @@ class Fleet:
         self._kip848 = _kip848_groups(lines)
         self._owned_by_offsets = _owned_by_offsets(lines)
         self._topics_of_group = _topics_of_group(lines)
-        self._tallies: defaultdict[str, _Tally] = defaultdict(_Tally)
+        self._tallies = Tallies()
         self._ends_filled = 0
 
     def topics(self) -> Iterator[tuple[object, ...]]:
@@ -461,16 +459,15 @@ class Fleet:
             yield table, self._cluster, group_id, row, reason
 
     def _leave_out(self, member: _Member) -> None:
-        self._tallies[_LEFT_OUT].add(member.group_id)
-        reason = "KIP-848 groups elect nothing, their coordinator assigns: only classic members are read"
-        self._lines.reject(member.place, Kind.MEMBERS, member.group_id, reason)
+        self._tallies.add(LEFT_OUT, member.group_id)
+        self._lines.reject(member.place, Kind.MEMBERS, member.group_id, KIP848_REASON)
 
     def _member(self, member: _Member, consumer: ConsumerLine | None, place: int) -> tuple[object, ...]:
-        self._tallies[_ORDER].add(member.group_id)
+        self._tallies.add(_ORDER, member.group_id)
         owned = self._owned(member)
         rack = consumer.rack if consumer else None
         if rack is None:
-            self._tallies[_NO_RACK].add(member.group_id)
+            self._tallies.add(_NO_RACK, member.group_id)
         return (
             self._cluster,
             member.group_id,
@@ -494,20 +491,20 @@ class Fleet:
         if consumer is not None and consumer.protocols is not None:
             return consumer.protocols
         if self._given_protocols:
-            self._tallies[_GIVEN].add(member.group_id)
+            self._tallies.add(GIVEN, member.group_id)
             return self._given_protocols
         state = self._lines.states.get(member.group_id)
         if state is not None and state.strategy is not None:
-            self._tallies[_ELECTED].add(member.group_id)
+            self._tallies.add(_ELECTED, member.group_id)
             return (state.strategy,)
-        self._tallies[_DEFAULTS].add(member.group_id)
+        self._tallies.add(DEFAULTS, member.group_id)
         return JAVA_DEFAULT_PROTOCOLS
 
     def _subscription(self, member: _Member, consumer: ConsumerLine | None) -> list[str]:
         if consumer is not None and consumer.subscription is not None:
             return list(consumer.subscription)
         topics = sorted(self._topics_of_group[member.group_id])
-        self._tallies[_USED_TOPICS if topics else _NO_TOPICS].add(member.group_id)
+        self._tallies.add(USED_TOPICS if topics else NO_TOPICS, member.group_id)
         return topics
 
     def _owned(self, member: _Member) -> Sequence[TopicPartition] | None:
@@ -517,11 +514,11 @@ class Fleet:
         if not owned and not member.line.partitions:
             return ()
         if not owned:
-            self._tallies[_NOT_OWNED].add(member.group_id)
+            self._tallies.add(_NOT_OWNED, member.group_id)
             return None
-        self._tallies[_NAMES_LOST if member.line.names_lost else _NOT_VERBOSE].add(member.group_id)
+        self._tallies.add(_NAMES_LOST if member.line.names_lost else _NOT_VERBOSE, member.group_id)
         if len(owned) != member.line.partitions:
-            self._tallies[_OTHER_MOMENT].add(member.group_id)
+            self._tallies.add(_OTHER_MOMENT, member.group_id)
         return sorted(owned)
 
     def _consumer(self, member: _Member) -> ConsumerLine | None:
@@ -565,8 +562,7 @@ class Fleet:
 
     def assumptions(self) -> list[str]:
         """Sentences on all that was assumed."""
-        by_member = [each.replace("{}", str(self._tallies[each])) for each in _SENTENCES if each in self._tallies]
-        return [*by_member, *self._about_groups(), *self._about_topics(), *self._about_files()]
+        return [*self._tallies.told(_SENTENCES), *self._about_groups(), *self._about_topics(), *self._about_files()]
 
     def _about_groups(self) -> Iterator[str]:
         lines = self._lines
@@ -575,14 +571,13 @@ class Fleet:
         }
         rebalancing -= self._kip848
         if rebalancing:
-            what = "in the middle of a rebalance, so that their members and partitions may be about to change"
-            yield f"{_groups(rebalancing)} {what}"
+            yield REBALANCING.replace("{}", groups(rebalancing))
         without = set(self.groups_without_members())
         if without:
-            yield f"{_groups(without)} without members: nothing is predicted for them"
+            yield WITHOUT_MEMBERS.replace("{}", groups(without))
         not_captured = self._not_captured()
         if not_captured:
-            yield f"{_groups(not_captured)} with members by --state or --offsets, but with none in --members"
+            yield f"{groups(not_captured)} with members by --state or --offsets, but with none in --members"
 
     def _about_topics(self) -> Iterator[str]:
         lines = self._lines
@@ -590,25 +585,25 @@ class Fleet:
             yield "no output of kafka-topics.sh --describe: the topics table is empty"
         missing = [topic.partitions - len(topic.has_leader) for topic in lines.topics.values()]
         if any(missing):
-            what = f"{_plural(sum(missing), 'partition')} of {_plural(sum(map(bool, missing)), 'topic')}"
+            what = f"{plural(sum(missing), 'partition')} of {plural(sum(map(bool, missing)), 'topic')}"
             yield f"{what} taken to have a leader: kafka-topics.sh printed no line for them"
         if not lines.has_offsets:
             yield "no output of kafka-consumer-groups.sh --offsets: the offsets table is empty"
         if self._ends_filled:
-            what = f"log end offset of {_plural(self._ends_filled, 'row')} of the offsets table"
+            what = f"log end offset of {plural(self._ends_filled, 'row')} of the offsets table"
             yield f"{what} taken from kafka-get-offsets.sh, as the latest"
 
     def _about_files(self) -> Iterator[str]:
         lines = self._lines
         if lines.groups_by_file:
             file, group_id = min(lines.groups_by_file.items())
-            what = f"groups of {_plural(len(lines.groups_by_file), 'file')} without a GROUP column"
+            what = f"groups of {plural(len(lines.groups_by_file), 'file')} without a GROUP column"
             yield f"{what} taken from messages in them or their names: {group_id} in {file}"
         if lines.empty_files:
-            yield f"nothing in {_names(lines.empty_files)}"
+            yield f"nothing in {names(lines.empty_files)}"
         if lines.errors:
             first = lines.errors[0]
-            what = f"the tools failed in {_plural(len(lines.errors), 'line')}, so that something may be missing"
+            what = f"the tools failed in {plural(len(lines.errors), 'line')}, so that something may be missing"
             yield f"{what}; {first}: {first.text.strip()[:_LONGEST_SAMPLE]}"
 
 
@@ -646,17 +641,3 @@ def _topics_of_group(lines: Lines) -> defaultdict[str, set[str]]:
     for member in lines.members.values():
         topics[member.group_id].update(topic for topic, _ in member.line.assignment or ())
     return topics
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _groups(groups: set[str]) -> str:
-    return f"{_plural(len(groups), 'group')} ({_names(groups)})"
-
-
-def _names(names: Iterable[str]) -> str:
-    shown = sorted(names)
-    more = len(shown) - _MOST_NAMES
-    return ", ".join(shown[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
