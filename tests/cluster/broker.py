@@ -13,9 +13,9 @@ from types import TracebackType
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from tests.cluster.jars import ClusterUnavailable, java_command, java_environment
+from tests.cluster.jars import ClusterUnavailable, java_command, java_environment, needs_zookeeper
 
-__all__ = ["TOOLS", "Broker", "BrokerError", "ClusterUnavailable"]
+__all__ = ["TOOLS", "Broker", "BrokerError", "ClusterUnavailable", "broker"]
 
 HOST = "127.0.0.1"
 # Any 16 bytes in URL-safe base64 will do: the cluster lives alone and not for long.
@@ -42,8 +42,12 @@ class Broker:
     A combined broker and controller with all replication factors at 1.
 
     `directory` receives the broker's data, which is deleted at the end, and `broker.log`,
-    which stays. `settings` are further lines of server.properties.
+    which stays. `settings` are further lines of server.properties. `users`, with their
+    passwords, may do what ACLs allow, by SASL/PLAIN at `sasl_bootstrap_servers`; who comes
+    without a name, at `bootstrap_servers`, may do everything.
     """
+
+    _AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
     def __init__(
         self,
@@ -52,9 +56,12 @@ class Broker:
         *,
         initial_rebalance_delay_ms: int = 100,
         settings: Mapping[str, str] | None = None,
+        users: Mapping[str, str] | None = None,
     ) -> None:
         self.version = version
         self.bootstrap_servers = ""
+        self.sasl_bootstrap_servers = ""
+        self._users = dict(users or {})
         self._delay_ms = initial_rebalance_delay_ms
         self._settings = dict(settings or {})
         self._data = directory / "data"
@@ -65,7 +72,7 @@ class Broker:
     def __enter__(self) -> Broker:
         self._write_properties()
         try:
-            self._format()
+            self._prepare()
             self._start()
             self._wait_until_it_answers()
         except BaseException:
@@ -111,17 +118,11 @@ class Broker:
         self._properties.unlink(missing_ok=True)
 
     def _write_properties(self) -> None:
-        broker_port, controller_port = _free_ports(2)
+        broker_port, sasl_port = _free_ports(2)
         self.bootstrap_servers = f"{HOST}:{broker_port}"
         settings = {
-            "process.roles": "broker,controller",
-            "node.id": "1",
-            "controller.quorum.voters": f"1@{HOST}:{controller_port}",
-            "controller.listener.names": "CONTROLLER",
-            "listeners": f"PLAINTEXT://{HOST}:{broker_port},CONTROLLER://{HOST}:{controller_port}",
-            "advertised.listeners": f"PLAINTEXT://{HOST}:{broker_port}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "log.dirs": str(self._data),
+            "listeners": f"PLAINTEXT://{self.bootstrap_servers}",
+            "log.dirs": str(self._data / "logs"),
             "auto.create.topics.enable": "false",
             "group.initial.rebalance.delay.ms": str(self._delay_ms),
             "offsets.topic.num.partitions": "50",
@@ -130,10 +131,41 @@ class Broker:
             "transaction.state.log.min.isr": "1",
             # The default takes 128 MB from a small heap.
             "log.cleaner.dedupe.buffer.size": "4194304",
-            **self._settings,
         }
+        if self._users:
+            self.sasl_bootstrap_servers = f"{HOST}:{sasl_port}"
+            settings |= self._sasl_settings()
+        settings |= self._quorum_settings(settings["listeners"]) | self._settings
         self._properties.parent.mkdir(parents=True, exist_ok=True)
         self._properties.write_text("".join(f"{k}={v}\n" for k, v in settings.items()))
+
+    def _sasl_settings(self) -> dict[str, str]:
+        users = " ".join(f'user_{name}="{password}"' for name, password in self._users.items())
+        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+        return {
+            "listeners": f"PLAINTEXT://{self.bootstrap_servers},SASL_PLAINTEXT://{self.sasl_bootstrap_servers}",
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.sasl_plaintext.plain.sasl.jaas.config": f"{module} required {users};",
+            "authorizer.class.name": self._AUTHORIZER,
+            "super.users": "User:ANONYMOUS",
+        }
+
+    def _quorum_settings(self, listeners: str) -> dict[str, str]:
+        (controller_port,) = _free_ports(1)
+        protocols = ",".join(f"{name}:{name}" for name in ("PLAINTEXT", "SASL_PLAINTEXT"))
+        return {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"{listeners},CONTROLLER://{HOST}:{controller_port}",
+            "advertised.listeners": listeners,
+            "listener.security.protocol.map": f"{protocols},CONTROLLER:PLAINTEXT",
+        }
+
+    def _prepare(self) -> None:
+        """Do what has to be done before the broker starts."""
+        self._format()
 
     def _format(self) -> None:
         command = java_command(self.version, "-Xmx256m")
@@ -175,6 +207,67 @@ class Broker:
 
     def _log_tail(self) -> str:
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-20:])
+
+
+class BrokerWithZooKeeper(Broker):
+    """A broker before Kafka 3.3, which keeps its metadata in a ZooKeeper; that one is here as well."""
+
+    _AUTHORIZER = "kafka.security.auth.SimpleAclAuthorizer"
+    _zookeeper: subprocess.Popen[bytes] | None = None
+    _zookeeper_address = ""
+
+    def stop(self) -> None:
+        # The broker first: it waits long for a ZooKeeper that has gone.
+        if self._process is not None:
+            _end(self._process)
+            self._process = None
+        if self._zookeeper is not None:
+            _end(self._zookeeper)
+            self._zookeeper = None
+        super().stop()
+
+    def _quorum_settings(self, listeners: str) -> dict[str, str]:
+        (port,) = _free_ports(1)
+        self._zookeeper_address = f"{HOST}:{port}"
+        return {"broker.id": "1", "zookeeper.connect": self._zookeeper_address}
+
+    def _prepare(self) -> None:
+        host, _, port = self._zookeeper_address.partition(":")
+        data = self._data / "zookeeper"
+        data.mkdir(parents=True)
+        properties = data / "zookeeper.properties"
+        properties.write_text(f"dataDir={data}\nclientPort={port}\nclientPortAddress={host}\nmaxClientCnxns=0\n")
+        options = ("-Xmx128m", "-Dzookeeper.admin.enableServer=false", "-Dzookeeper.jmx.log4j.disable=true")
+        with self._log.with_name("zookeeper.log").open("wb") as log:
+            self._zookeeper = subprocess.Popen(
+                [
+                    *java_command(self.version, *options),
+                    "org.apache.zookeeper.server.quorum.QuorumPeerMain",
+                    str(properties),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=java_environment(),
+            )
+        self._wait_for_zookeeper(host, int(port))
+
+    def _wait_for_zookeeper(self, host: str, port: int) -> None:
+        assert self._zookeeper is not None
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            with socket.socket() as connection:
+                if connection.connect_ex((host, port)) == 0:
+                    return
+            if _ended_within(self._zookeeper, seconds=0.1):
+                break
+        raise BrokerError(f"ZooKeeper does not answer: see {self._log.with_name('zookeeper.log')}")
+
+
+def broker(version: str, directory: Path, *, users: Mapping[str, str] | None = None) -> Broker:
+    """A broker of any version that there are jars for."""
+    kind = BrokerWithZooKeeper if needs_zookeeper(version) else Broker
+    return kind(version, directory, users=users)
 
 
 def _knows_its_broker(client: AdminClient) -> bool:

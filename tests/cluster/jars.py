@@ -32,6 +32,11 @@ def java_command(version: str, *options: str, log_level: str = "warn") -> list[s
     ]
 
 
+def needs_zookeeper(version: str) -> bool:
+    """The broker alone, of a Kafka that came with ZooKeeper; a later one runs without."""
+    return int(version.partition(".")[0]) < 3
+
+
 def java_environment() -> dict[str, str]:
     """UTF-8 output whatever the user's locale, and no options from outside."""
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}
@@ -45,24 +50,28 @@ def _classpath(version: str) -> str:
     target = PROJECT / "target" / version
     listing = target / "classpath.txt"
     with _one_at_a_time(version):
-        if not _up_to_date(listing):
+        if not _up_to_date(listing, _pom(version)):
             _build(version)
             # Maven leaves an unchanged listing alone, and its date says when the build was.
             listing.touch()
     return f"{target / 'classes'}{os.pathsep}{listing.read_text().strip()}"
 
 
-def _up_to_date(listing: Path) -> bool:
+def _pom(version: str) -> Path:
+    return PROJECT / "zookeeper" / "pom.xml" if needs_zookeeper(version) else PROJECT / "pom.xml"
+
+
+def _up_to_date(listing: Path, pom: Path) -> bool:
     if not listing.exists():
         return False
     built = listing.stat().st_mtime
-    sources = [PROJECT / "pom.xml", *(PROJECT / "src").rglob("*.java")]
+    sources = [pom, *(PROJECT / "src").rglob("*.java")]
     jars = listing.read_text().strip().split(os.pathsep)
     return all(path.stat().st_mtime <= built for path in sources) and all(map(os.path.exists, jars))
 
 
 def _build(version: str) -> None:
-    command = [_program("mvn"), "--batch-mode", "--quiet", "--file", str(PROJECT / "pom.xml")]
+    command = [_program("mvn"), "--batch-mode", "--quiet", "--file", str(_pom(version))]
     command += [f"-Dkafka.version={version}", "process-classes"]
     try:
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=MAVEN_SECONDS)
