@@ -34,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a job; return the exit code: 0 done, 2 a mistake of the user's, told in one line."""
     options = _parser().parse_args(arguments)
     try:
-        spark = session(f"rebalance-sim {options.job}")
+        packages = fleet.packages(options) if options.job == "fleet" else ()
+        spark = session(f"rebalance-sim {options.job}", packages)
         _JOBS[options.job].run(spark, options)
     except UserError as mistake:
         print(f"rebalance-sim {options.job}: {mistake}", file=sys.stderr)

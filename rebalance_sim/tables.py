@@ -134,11 +134,12 @@ _ORDER = (
     Column("timestamp_ms", LONG, "time of sending; null: 0"),
     Column("seq", LONG, "place in the order of the producer; null: timestamp_ms; equal: by what is sent"),
 )
+_SENT_TO = Column("sent_to", INT, "partition that the record is in, where it was read from a real topic")
 
 RECORDS = Table(
     "records",
     "a record that a producer sends",
-    (*_RECORD, Column("client", STRING, _CLIENT.meaning, default=DEFAULT_CLIENT), *_ORDER),
+    (*_RECORD, Column("client", STRING, _CLIENT.meaning, default=DEFAULT_CLIENT), *_ORDER, _SENT_TO),
 )
 
 INADMISSIBLE = ArrayType(StructType([StructField("member_id", STRING), StructField("error", STRING)]))
@@ -332,7 +333,7 @@ _PARTITION = Column("partition", INT, "number")
 RECORD_PARTITIONS = Table(
     "record_partitions",
     "a record and the partition that it goes to",
-    (*_RECORD, _CLIENT, *_ORDER, Column("partition", INT, "partition that it goes to")),
+    (*_RECORD, _CLIENT, *_ORDER, Column("partition", INT, "partition that it goes to"), _SENT_TO),
 )
 
 HEAVY_KEYS = ArrayType(

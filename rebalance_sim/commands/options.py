@@ -86,10 +86,15 @@ def named_clients(option: str, asked: str) -> tuple[Client, ...]:
     return tuple(client_named(option, name) for name in items(asked)) if asked else ()
 
 
-def begin_run(spark: SparkSession, job: str, options: Namespace, replaced: Iterable[str] = OUTPUTS) -> Run:
-    """Start a run with what was asked for on record, and take away the tables of an earlier one in its folder."""
+def new_run(spark: SparkSession, job: str, options: Namespace) -> Run:
+    """Make a run with what was asked for on record; its folder stays as it is until the run begins."""
     asked: dict[str, Any] = {name: value for name, value in vars(options).items() if name != "job"}
-    run = Run(spark, job, options.out, asked, options.output_format)
+    return Run(spark, job, options.out, asked, options.output_format)
+
+
+def begin_run(spark: SparkSession, job: str, options: Namespace, replaced: Iterable[str] = OUTPUTS) -> Run:
+    """Start a run, and take away the tables of an earlier one in its folder."""
+    run = new_run(spark, job, options)
     run.begin(replaced)
     return run
 

@@ -2,10 +2,13 @@
 
 import os
 import sys
+from collections.abc import Sequence
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from rebalance_sim.engine.java_runtime import java_home
+from rebalance_sim.errors import UserError
 
 DEFAULTS = {
     # A row is a whole group: batches by bytes keep a giant group from filling a worker's memory.
@@ -27,10 +30,11 @@ def _driver_memory() -> str:
     return f"{max(megabytes // _SHARE_OF_MEMORY, 1024)}m"
 
 
-def session(app_name: str) -> SparkSession:
+def session(app_name: str, packages: Sequence[str] = ()) -> SparkSession:
     """Return the running session, or start one.
 
-    Under spark-submit the submitted configuration counts. Started from Python it runs on all cores of this machine.
+    Under spark-submit the submitted configuration counts. Started from Python it runs on all cores of this machine,
+    with these ``packages``, which are fetched from a Maven repository. Raises UserError where they cannot be.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -43,7 +47,16 @@ def session(app_name: str) -> SparkSession:
         on_terminal = str(sys.stderr.isatty()).lower()
         settings = DEFAULTS | _LOCAL_DEFAULTS
         settings |= {"spark.driver.memory": _driver_memory(), "spark.ui.showConsoleProgress": on_terminal}
+        if packages:
+            settings |= {"spark.jars.packages": ",".join(packages)}
         builder = builder.master(os.environ.get("MASTER", "local[*]"))
     for name, value in settings.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    try:
+        return builder.getOrCreate()
+    except PySparkRuntimeError as problem:
+        if not packages or problem.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise
+        raise UserError(
+            f"Spark does not start with {', '.join(packages)}, which it fetches from a Maven repository: see above"
+        ) from problem

@@ -1,0 +1,410 @@
+"""A fleet from a live cluster: its topics, consumer groups and offsets, as the brokers tell them.
+
+What no broker tells, such as the assignors that a member offers, is assumed, and told. A group or topic that cannot be
+read is a reject with Kafka's error; the others are read all the same.
+"""
+
+import base64
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from rebalance_sim.errors import UserError
+from rebalance_sim.sources.assumptions import (
+    DEFAULTS,
+    GIVEN,
+    JAVA_DEFAULT_PROTOCOLS,
+    KIP848_REASON,
+    LEFT_OUT,
+    NO_TOPICS,
+    REBALANCING,
+    USED_TOPICS,
+    WITHOUT_MEMBERS,
+    Tallies,
+    groups,
+    plural,
+)
+from rebalance_sim.sources.group_offsets import CommittedOffsets, OffsetReader
+from rebalance_sim.sources.kafka_requests import REQUEST_SECONDS, Failure, answers
+from rebalance_sim.sources.kafka_tools import Capture, frame, given_protocols
+from rebalance_sim.sources.kafka_tools_text import Kind, TopicPartition
+from rebalance_sim.sources.librdkafka_properties import config_problem, librdkafka_properties, without_secrets
+from rebalance_sim.tables import DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS, OFFSETS, REJECTS, TOPICS
+
+_INSTALL = "pip install rebalance-sim[live]"
+_REBALANCING_STATES = ("PREPARING_REBALANCING", "COMPLETING_REBALANCING")
+_GONE = Failure("GROUP_ID_NOT_FOUND", "the group has gone since it was listed")
+_KIP848_TYPE = "CONSUMER"
+
+_ELECTED = "protocols of {} taken from the assignor that their group has elected"
+_NOT_OWNED = "owned partitions of {} are not known: a coordinator does not tell them during a rebalance"
+_NO_RACK = "rack of {} is not known: no broker tells client.rack"
+_ORDER = (
+    "join order of {} taken to be the order in which the coordinator tells members, which is not that of joining: "
+    "leaders, and ties that follow the order, may differ"
+)
+_SENTENCES = (LEFT_OUT, GIVEN, _ELECTED, DEFAULTS, USED_TOPICS, NO_TOPICS, _NOT_OWNED, _NO_RACK, _ORDER)
+
+Tell = Callable[[str], None]
+_Row = tuple[object, ...]
+
+
+def read_cluster(
+    spark: SparkSession,
+    bootstrap_servers: str,
+    *,
+    properties: Mapping[str, str] | None = None,
+    protocols: Sequence[str] | None = None,
+    cluster: str = DEFAULT_CLUSTER,
+    tell: Tell = lambda _: None,
+) -> Capture:
+    """Read a cluster by its brokers.
+
+    ``properties`` are those of a Java client or of librdkafka. ``protocols`` are the assignors of all members, instead
+    of the one that their group has elected. ``tell`` hears how far the reading is. Raises UserError where
+    confluent-kafka is missing, a property is not allowed, or no broker answers.
+    """
+    given = given_protocols(protocols)
+    configuration = librdkafka_properties(properties or {}) | {"bootstrap.servers": bootstrap_servers}
+    read = _Reader(configuration, tell).read()
+    fleet = _Fleet(read, cluster, given)
+    return Capture(
+        topics=frame(spark, TOPICS, fleet.topics()),
+        members=frame(spark, MEMBERS, fleet.members()),
+        offsets=frame(spark, OFFSETS, fleet.offsets()),
+        rejects=frame(spark, REJECTS, fleet.rejects()),
+        assumptions=fleet.assumptions(),
+        groups_without_members=sorted(fleet.groups_without_members()),
+    )
+
+
+# --- What the brokers tell ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Topic:
+    topic_id: str | None
+    has_leader: tuple[bool, ...]
+    racks: tuple[tuple[str, ...], ...]
+    """Of each partition, those of its replicas that are on a broker with a rack."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    assignment: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    state: str
+    is_kip848: bool
+    assignor: str
+    members: tuple[_Member, ...]
+
+
+@dataclass
+class _Cluster:
+    topics: dict[str, _Topic] = field(default_factory=dict)
+    groups: dict[str, _Group] = field(default_factory=dict)
+    offsets: dict[str, CommittedOffsets] = field(default_factory=dict)
+    ends: dict[TopicPartition, int] = field(default_factory=dict)
+    rejects: list[tuple[Kind, str | None, str, str]] = field(default_factory=list)
+
+    def reject(self, kind: Kind, group_id: str | None, row: Mapping[str, object], reason: object) -> None:
+        """Say what is not used, and why."""
+        self.rejects.append((kind, group_id, json.dumps(row, ensure_ascii=False), str(reason)))
+
+    def assigned(self, group_id: str) -> set[TopicPartition]:
+        """Partitions that members of a group have."""
+        return {each for member in self.groups[group_id].members for each in member.assignment}
+
+
+class _Reader:
+    """Asks the brokers for one thing after the other; each failure of a part is a reject."""
+
+    def __init__(self, configuration: Mapping[str, str], tell: Tell) -> None:
+        self._configuration = dict(configuration)
+        self._tell = tell
+        self._found = _Cluster()
+        self._errors: list[str] = []
+        self._admin = self._connected()
+
+    def read(self) -> _Cluster:
+        """Read all of the cluster."""
+        self._tell(f"reading the cluster at {self._configuration['bootstrap.servers']}")
+        self._read_topics(self._topic_names())
+        self._read_groups(self._group_ids())
+        self._read_offsets()
+        self._read_ends()
+        return self._found
+
+    def _connected(self) -> Any:
+        try:
+            from confluent_kafka import KafkaException  # noqa: PLC0415 (an optional dependency)
+            from confluent_kafka.admin import AdminClient  # noqa: PLC0415
+        except ImportError:
+            raise UserError(f"a live cluster is read by confluent-kafka, which is missing: {_INSTALL}") from None
+        # Its logs would stand between the lines that tell how far the reading is. What matters comes as an error.
+        configuration = {"log_level": 0, "client.id": "rebalance-sim"} | self._configuration
+        try:
+            return AdminClient(configuration | {"error_cb": self._on_error})
+        except KafkaException as problem:
+            # Not as the cause: its message may hold a password.
+            raise config_problem(problem.args[0].str(), self._configuration) from None
+
+    def _on_error(self, error: Any) -> None:
+        self._errors.append(without_secrets(f"{error.name()}: {error.str()}", self._configuration))
+
+    def _topic_names(self) -> list[str]:
+        from confluent_kafka import KafkaException  # noqa: PLC0415
+
+        try:
+            return sorted(self._admin.list_topics(timeout=REQUEST_SECONDS).topics)
+        except KafkaException:
+            self._admin.poll(0)
+            servers = self._configuration["bootstrap.servers"]
+            # The first error is the cause; those that follow are its consequences.
+            why = f": {self._errors[0]}" if self._errors else ""
+            raise UserError(
+                f"--bootstrap-servers: no broker at {servers} answers within {REQUEST_SECONDS} s{why}"
+            ) from None
+
+    def _read_topics(self, names: Sequence[str]) -> None:
+        from confluent_kafka import TopicCollection  # noqa: PLC0415
+
+        for name, answer in answers(
+            lambda batch: self._admin.describe_topics(TopicCollection(batch), request_timeout=REQUEST_SECONDS),
+            names,
+            self._progress("topics described", len(names)),
+        ):
+            if isinstance(answer, Failure):
+                self._found.reject(Kind.TOPICS, None, {"request": "DescribeTopics", "topic": name}, answer)
+            else:
+                self._found.topics[name] = _topic(answer)
+
+    def _group_ids(self) -> list[str]:
+        result = self._admin.list_consumer_groups(request_timeout=REQUEST_SECONDS).result()
+        for problem in result.errors or ():
+            # A broker that does not answer: the groups that it coordinates are missing.
+            self._found.reject(Kind.GROUPS, None, {"request": "ListGroups"}, Failure.of(problem))
+        listed = sorted({each.group_id for each in result.valid or ()})
+        self._tell(f"groups listed: {len(listed):,}")
+        return listed
+
+    def _read_groups(self, group_ids: Sequence[str]) -> None:
+        for group_id, answer in answers(
+            lambda batch: self._admin.describe_consumer_groups(batch, request_timeout=REQUEST_SECONDS),
+            group_ids,
+            self._progress("groups described", len(group_ids)),
+        ):
+            gone = not isinstance(answer, Failure) and answer.state.name == "DEAD"
+            failure = _GONE if gone else answer
+            if isinstance(failure, Failure):
+                row = {"request": "DescribeConsumerGroups", "group_id": group_id}
+                self._found.reject(Kind.GROUPS, group_id, row, failure)
+            else:
+                self._found.groups[group_id] = _group(answer)
+
+    def _read_offsets(self) -> None:
+        group_ids = list(self._found.groups)
+        progress = self._progress("groups' offsets read", len(group_ids))
+        with OffsetReader(self._configuration | {"log_level": "0"}) as reader:
+            for done, (group_id, answer) in enumerate(reader.read(group_ids), 1):
+                row: dict[str, object] = {"request": "ListConsumerGroupOffsets", "group_id": group_id}
+                if isinstance(answer, Failure):
+                    self._found.reject(Kind.OFFSETS, group_id, row, answer)
+                else:
+                    self._found.offsets[group_id] = answer
+                    for topic, partition, failure in answer.failures:
+                        self._found.reject(
+                            Kind.OFFSETS, group_id, row | {"topic": topic, "partition": partition}, failure
+                        )
+                if done % 1000 == 0 or done == len(group_ids):
+                    progress(done)
+
+    def _read_ends(self) -> None:
+        from confluent_kafka import TopicPartition as Partition  # noqa: PLC0415
+        from confluent_kafka.admin import OffsetSpec  # noqa: PLC0415
+
+        wanted = {(topic, number) for told in self._found.offsets.values() for topic, number, _, _ in told.partitions}
+        wanted = wanted.union(*(self._found.assigned(group_id) for group_id in self._found.groups))
+        asked = sorted(each for each in wanted if self._has_leader(each))
+
+        def ask(batch: list[TopicPartition]) -> dict[TopicPartition, Any]:
+            latest = {Partition(*each): OffsetSpec.latest() for each in batch}
+            futures = self._admin.list_offsets(latest, request_timeout=REQUEST_SECONDS)
+            return {(key.topic, key.partition): future for key, future in futures.items()}
+
+        for (topic, number), answer in answers(ask, asked, self._progress("log ends read", len(asked))):
+            if isinstance(answer, Failure):
+                row = {"request": "ListOffsets", "topic": topic, "partition": number}
+                self._found.reject(Kind.END_OFFSETS, None, row, answer)
+            else:
+                self._found.ends[topic, number] = answer.offset
+
+    def _has_leader(self, partition: TopicPartition) -> bool:
+        """Librdkafka waits long for what is not there."""
+        topic = self._found.topics.get(partition[0])
+        return topic is not None and partition[1] < len(topic.has_leader) and topic.has_leader[partition[1]]
+
+    def _progress(self, what: str, total: int) -> Callable[[int], None]:
+        return lambda done: self._tell(f"{what}: {done:,} of {total:,}")
+
+
+def _topic(description: Any) -> _Topic:
+    partitions = sorted(description.partitions, key=lambda partition: partition.id)
+    return _Topic(
+        _topic_id(description.topic_id),
+        tuple(each.leader is not None and each.leader.id >= 0 for each in partitions),
+        tuple(tuple(node.rack for node in each.replicas if node.rack) for each in partitions),
+    )
+
+
+def _topic_id(uuid: Any) -> str | None:
+    """As Kafka prints it; librdkafka's text has other characters. None before Kafka 2.8, which has no topic ids."""
+    if uuid is None:
+        return None
+    mask = 2**64 - 1
+    bits = (uuid.get_most_significant_bits() & mask) << 64 | uuid.get_least_significant_bits() & mask
+    return base64.urlsafe_b64encode(bits.to_bytes(16)).decode().rstrip("=") if bits else None
+
+
+def _group(description: Any) -> _Group:
+    members = tuple(
+        _Member(
+            member.member_id,
+            member.group_instance_id or None,
+            member.client_id,
+            member.host,
+            tuple((each.topic, each.partition) for each in member.assignment.topic_partitions),
+        )
+        for member in description.members
+    )
+    # Before 2.10 confluent-kafka does not tell the type, and describes no KIP-848 group.
+    kind = getattr(description, "type", None)
+    is_kip848 = kind is not None and kind.name == _KIP848_TYPE
+    return _Group(description.state.name, is_kip848, description.partition_assignor, members)
+
+
+# --- Tables, and what they assume ---
+
+
+class _Fleet:
+    """The rows of the tables. Rejects and assumptions are complete when the other tables have been made."""
+
+    def __init__(self, found: _Cluster, cluster: str, protocols: tuple[str, ...]) -> None:
+        self._found = found
+        self._cluster = cluster
+        self._given_protocols = protocols
+        self._tallies = Tallies()
+        self._ends_unknown = 0
+
+    def topics(self) -> Iterator[_Row]:
+        """Rows of the topics table."""
+        for name, topic in self._found.topics.items():
+            unavailable = [number for number, led in enumerate(topic.has_leader) if not led]
+            racks = topic.racks if any(topic.racks) else None
+            yield self._cluster, name, len(topic.has_leader), topic.topic_id, unavailable, racks
+
+    def offsets(self) -> Iterator[_Row]:
+        """Rows of the offsets table: of partitions with a committed offset, and of those that a member has."""
+        found = self._found
+        for group_id in found.groups:
+            told = found.offsets.get(group_id, CommittedOffsets()).partitions
+            committed = {(topic, number): (offset, metadata) for topic, number, offset, metadata in told}
+            for topic, number in sorted(committed.keys() | found.assigned(group_id)):
+                offset, metadata = committed.get((topic, number), (None, None))
+                end = found.ends.get((topic, number))
+                self._ends_unknown += end is None
+                yield self._cluster, group_id, topic, number, offset, end, metadata, None, None
+
+    def members(self) -> Iterator[_Row]:
+        """Rows of the members table."""
+        for group_id, group in self._found.groups.items():
+            if group.is_kip848:
+                self._leave_out(group_id, group)
+                continue
+            subscription = self._subscription(group_id)
+            for place, member in enumerate(group.members):
+                yield self._member(group_id, group, member, subscription, place)
+
+    def rejects(self) -> Iterator[_Row]:
+        """Rows of the rejects table."""
+        for kind, group_id, row, reason in self._found.rejects:
+            yield kind.value, self._cluster, group_id, row, reason
+
+    def _leave_out(self, group_id: str, group: _Group) -> None:
+        for member in group.members:
+            self._tallies.add(LEFT_OUT, group_id)
+            row = {"group_id": group_id, "member_id": member.member_id, "client_id": member.client_id}
+            self._found.reject(Kind.MEMBERS, group_id, row | {"host": member.host}, KIP848_REASON)
+
+    def _member(self, group_id: str, group: _Group, member: _Member, subscription: list[str], place: int) -> _Row:
+        for sentence in (_NO_RACK, _ORDER, USED_TOPICS if subscription else NO_TOPICS):
+            self._tallies.add(sentence, group_id)
+        owned = [{"topic": topic, "partition": number} for topic, number in member.assignment]
+        is_known = bool(owned) or group.state not in _REBALANCING_STATES
+        if not is_known:
+            self._tallies.add(_NOT_OWNED, group_id)
+        return (
+            self._cluster,
+            group_id,
+            member.member_id,
+            member.instance_id,
+            member.client_id,
+            member.host,
+            None,
+            DEFAULT_PROTOCOL_TYPE,
+            self._protocols(group_id, group),
+            subscription,
+            owned if is_known else None,
+            None,
+            None,
+            place,
+            None,
+            None,
+        )
+
+    def _protocols(self, group_id: str, group: _Group) -> tuple[str, ...]:
+        if self._given_protocols:
+            self._tallies.add(GIVEN, group_id)
+            return self._given_protocols
+        if group.assignor:
+            self._tallies.add(_ELECTED, group_id)
+            return (group.assignor,)
+        self._tallies.add(DEFAULTS, group_id)
+        return JAVA_DEFAULT_PROTOCOLS
+
+    def _subscription(self, group_id: str) -> list[str]:
+        told = self._found.offsets.get(group_id, CommittedOffsets()).partitions
+        return sorted({topic for topic, _, _, _ in told} | {topic for topic, _ in self._found.assigned(group_id)})
+
+    def groups_without_members(self) -> set[str]:
+        """Groups that only have offsets."""
+        return {group_id for group_id, group in self._found.groups.items() if not group.members}
+
+    def assumptions(self) -> list[str]:
+        """Sentences on all that was assumed."""
+        return [*self._tallies.told(_SENTENCES), *self._about_groups(), *self._about_offsets()]
+
+    def _about_groups(self) -> Iterator[str]:
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for group_id, group in self._found.groups.items():
+            found[group.state].add(group_id)
+        rebalancing = set[str]().union(*(found[state] for state in _REBALANCING_STATES))
+        for sentence, those in ((REBALANCING, rebalancing), (WITHOUT_MEMBERS, self.groups_without_members())):
+            if those:
+                yield sentence.replace("{}", groups(those))
+
+    def _about_offsets(self) -> Iterator[str]:
+        if self._ends_unknown:
+            what = f"log end offset of {plural(self._ends_unknown, 'row')} of the offsets table"
+            yield f"{what} is not known: no such topic, no leader, or no answer"
