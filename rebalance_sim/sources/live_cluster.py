@@ -6,6 +6,7 @@ read is a reject with Kafka's error; the others are read all the same.
 
 import base64
 import json
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +38,9 @@ from rebalance_sim.tables import DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS
 
 _INSTALL = "pip install rebalance-sim[live]"
 _REBALANCING_STATES = ("PREPARING_REBALANCING", "COMPLETING_REBALANCING")
+_FIRST_ANSWER_SECONDS = 3
+_HOPELESS = ("_AUTHENTICATION", "_SSL", "_ALL_BROKERS_DOWN")
+"""What waiting for a first answer does not mend."""
 _GONE = Failure("GROUP_ID_NOT_FOUND", "the group has gone since it was listed")
 _KIP848_TYPE = "CONSUMER"
 
@@ -166,16 +170,16 @@ class _Reader:
     def _topic_names(self) -> list[str]:
         from confluent_kafka import KafkaException  # noqa: PLC0415
 
-        try:
-            return sorted(self._admin.list_topics(timeout=REQUEST_SECONDS).topics)
-        except KafkaException:
-            self._admin.poll(0)
-            servers = self._configuration["bootstrap.servers"]
-            # The first error is the cause; those that follow are its consequences.
-            why = f": {self._errors[0]}" if self._errors else ""
-            raise UserError(
-                f"--bootstrap-servers: no broker at {servers} answers within {REQUEST_SECONDS} s{why}"
-            ) from None
+        last = time.monotonic() + REQUEST_SECONDS
+        while time.monotonic() < last and not any(error.startswith(_HOPELESS) for error in self._errors):
+            try:
+                return sorted(self._admin.list_topics(timeout=_FIRST_ANSWER_SECONDS).topics)
+            except KafkaException:
+                # Calls _on_error.
+                self._admin.poll(0)
+        # The first error is the cause; those that follow are its consequences.
+        why = self._errors[0] if self._errors else f"no answer within {REQUEST_SECONDS} s"
+        raise UserError(f"--bootstrap-servers: cannot read {self._configuration['bootstrap.servers']}: {why}")
 
     def _read_topics(self, names: Sequence[str]) -> None:
         from confluent_kafka import TopicCollection  # noqa: PLC0415

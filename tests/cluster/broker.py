@@ -264,10 +264,16 @@ class BrokerWithZooKeeper(Broker):
         raise BrokerError(f"ZooKeeper does not answer: see {self._log.with_name('zookeeper.log')}")
 
 
-def broker(version: str, directory: Path, *, users: Mapping[str, str] | None = None) -> Broker:
+def broker(
+    version: str,
+    directory: Path,
+    *,
+    settings: Mapping[str, str] | None = None,
+    users: Mapping[str, str] | None = None,
+) -> Broker:
     """A broker of any version that there are jars for."""
     kind = BrokerWithZooKeeper if needs_zookeeper(version) else Broker
-    return kind(version, directory, users=users)
+    return kind(version, directory, settings=settings, users=users)
 
 
 def _knows_its_broker(client: AdminClient) -> bool:

@@ -15,7 +15,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,7 @@ class Capture:
 
     def _commit_without_members(self) -> None:
         """What a program does that assigns itself partitions and commits under a group's name."""
-        _until(f"{NEVER_JOINED} committed", self._committed_without_members)
+        until(f"{NEVER_JOINED} committed", self._committed_without_members)
 
     def _committed_without_members(self) -> bool:
         partitions = [TopicPartition("orders", number, 2) for number in range(3)]
@@ -105,11 +105,11 @@ class Capture:
         """Join, commit if the clients do, leave."""
         self._join(group.group_id, group.clients, already=0)
         self._wait_until_stable(group)
-        for name, client in _named(group.clients, already=0):
+        for name, client in named(group.clients, already=0):
             if client.commit != "never":
-                _until(f"{group.group_id} committed", lambda: self._committed(group.group_id))
+                until(f"{group.group_id} committed", lambda: self._committed(group.group_id))
             self._runner(client).close(name)
-        _until(f"{group.group_id} is empty", lambda: not self._members(group.group_id))
+        until(f"{group.group_id} is empty", lambda: not self._members(group.group_id))
 
     def _committed(self, group_id: str) -> bool:
         request = [ConsumerGroupTopicPartitions(group_id)]
@@ -119,7 +119,7 @@ class Capture:
     def _join(self, group_id: str, clients: tuple[Client, ...], already: int) -> None:
         """Start the clients one by one, each when the broker knows the one before."""
         joined = self._joined.setdefault(group_id, [])
-        for name, client in _named(clients, already):
+        for name, client in named(clients, already):
             print("start", name, file=sys.stderr)
             self._runner(client).start(name, client)
             joined.append(self._newcomer(group_id, joined))
@@ -132,7 +132,7 @@ class Capture:
             new.update(set(self._members(group_id)).difference(joined))
             return bool(new)
 
-        _until(f"a member joined {group_id}", seen)
+        until(f"a member joined {group_id}", seen)
         (member_id,) = new
         return member_id
 
@@ -140,11 +140,11 @@ class Capture:
         if not group.later:
             return
         if group.group_id == STALLED:
-            stalled, _ = _named(group.first, already=0)[-1]
+            stalled, _ = named(group.first, already=0)[-1]
             self._java.stall(stalled)
         self._join(group.group_id, group.later, already=len(group.first))
         if group.group_id == STALLED:
-            _until("the rebalance began", lambda: not self._stable(group.group_id))
+            until("the rebalance began", lambda: not self._stable(group.group_id))
         else:
             self._wait_until_stable(group)
 
@@ -169,23 +169,11 @@ class Capture:
         return found is not None and found.state.name == "STABLE"
 
     def _wait_until_stable(self, group: Group) -> None:
-        _until(f"{group.group_id} is stable", lambda: self._settled(group))
+        until(f"{group.group_id} is stable", lambda: self._settled(group))
 
     def _settled(self, group: Group) -> bool:
-        """
-        Stable, nothing left over, and the clients have what the broker says they have.
-
-        "Stable" alone also holds between the two rebalances of the cooperative protocol.
-        """
         found = self._describe(group.group_id)
-        if found is None or found.state.name != "STABLE":
-            return False
-        by_broker, by_clients = _seen_by_broker(found), self._seen_by_clients()
-        subscribed = {topic for client in group.clients for topic in client.topics}
-        assigned = sum(len(partitions) for partitions in by_broker.values())
-        return assigned == sum(TOPICS[topic] for topic in subscribed) and all(
-            by_clients.get(member_id, set()) == partitions for member_id, partitions in by_broker.items()
-        )
+        return found is not None and is_settled(found, group, self._seen_by_clients())
 
     def _seen_by_clients(self) -> dict[str, Partitions]:
         return {**self._java.assignments(), **self._rdkafka.assignments()}
@@ -226,7 +214,7 @@ class Capture:
             "join_order": joined,
         }
         if next_generation:
-            assigned = {id_: sorted(p) for id_, p in _seen_by_broker(found).items()}
+            assigned = {id_: sorted(p) for id_, p in seen_by_broker(found).items()}
             return {**common, "assignments": assigned}
         generations = [truth.describe(each, joined) for each in records[group.group_id]]
         if group.group_id == STALLED:
@@ -241,7 +229,7 @@ class Capture:
         """The broker's record must agree with its answers and with the clients."""
         assert found.state.name == "STABLE", found.group_id
         assert last["protocol"] == found.partition_assignor, found.group_id
-        truth.check(last, _seen_by_broker(found))
+        truth.check(last, seen_by_broker(found))
         truth.check(last, self._seen_by_clients())
 
 
@@ -249,14 +237,30 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _seen_by_broker(found: ConsumerGroupDescription) -> dict[str, Partitions]:
+def seen_by_broker(found: ConsumerGroupDescription) -> dict[str, Partitions]:
     return {
         member.member_id: {(p.topic, p.partition) for p in member.assignment.topic_partitions}
         for member in found.members
     }
 
 
-def _named(clients: tuple[Client, ...], already: int) -> list[tuple[str, Client]]:
+def is_settled(found: ConsumerGroupDescription, group: Group, by_clients: Mapping[str, Partitions]) -> bool:
+    """
+    Stable, nothing left over, and the clients have what the broker says they have.
+
+    "Stable" alone also holds between the two rebalances of the cooperative protocol.
+    """
+    by_broker = seen_by_broker(found)
+    subscribed = {topic for client in group.clients for topic in client.topics}
+    assigned = sum(len(partitions) for partitions in by_broker.values())
+    return (
+        found.state.name == "STABLE"
+        and assigned == sum(TOPICS[topic] for topic in subscribed)
+        and all(by_clients.get(member_id, set()) == partitions for member_id, partitions in by_broker.items())
+    )
+
+
+def named(clients: tuple[Client, ...], already: int) -> list[tuple[str, Client]]:
     """Names of our own, because a client.id may occur twice in a group."""
     return [(f"{c.group}#{n}", c) for n, c in enumerate(clients, start=already + 1)]
 
@@ -266,7 +270,7 @@ def _row(client: Client) -> list[str]:
     return [client.group, client.client_id, *lists, client.rack, client.instance_id]
 
 
-def _until(what: str, question: Callable[[], bool]) -> None:
+def until(what: str, question: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not question():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""Run the clients of a fleet: Java consumers in one JVM, librdkafka consumers in threads."""
+"""Run the clients of a fleet: Java consumers in one JVM, those of librdkafka and kafka-python in threads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import subprocess
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from confluent_kafka import Consumer
 
@@ -27,11 +27,13 @@ Partitions = set[tuple[str, int]]
 
 
 class Runner(Protocol):
-    """What JavaConsumers and RdkafkaConsumers have in common; NAME is unique, client.id is not."""
+    """What the consumers of all libraries have in common; NAME is unique, client.id is not."""
 
     def start(self, name: str, client: Client) -> None: ...
 
     def close(self, name: str) -> None: ...
+
+    def assignments(self) -> dict[str, Partitions]: ...
 
 
 class JavaConsumers:
@@ -153,14 +155,15 @@ def _common_settings(client: Client, bootstrap_servers: str) -> dict[str, str]:
     return settings
 
 
-class RdkafkaConsumers:
-    """confluent-kafka consumers, each polled by its own thread."""
+class PythonConsumers:
+    """Consumers of a Python client, each polled by its own thread."""
 
-    def __init__(self, bootstrap_servers: str) -> None:
+    def __init__(self, bootstrap_servers: str, polling: type[_Polling]) -> None:
         self._bootstrap_servers = bootstrap_servers
+        self._polling = polling
         self._running: dict[str, _Polling] = {}
 
-    def __enter__(self) -> RdkafkaConsumers:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -175,7 +178,7 @@ class RdkafkaConsumers:
             each.join()
 
     def start(self, name: str, client: Client) -> None:
-        polling = _Polling(client, self._bootstrap_servers)
+        polling = self._polling(client, self._bootstrap_servers)
         self._running[name] = polling
         polling.start()
 
@@ -195,20 +198,30 @@ class _Polling(threading.Thread):
         self.ending = threading.Event()
         # Asked for by this thread alone: from another one the question can block for ever.
         self.assigned: tuple[str, Partitions] = ("", set())
-        self._consumer = Consumer(_rdkafka_settings(client, bootstrap_servers))
         self._client = client
+        self._bootstrap_servers = bootstrap_servers
 
+
+class RdkafkaConsumers(PythonConsumers):
+    """confluent-kafka consumers."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        super().__init__(bootstrap_servers, _RdkafkaPolling)
+
+
+class _RdkafkaPolling(_Polling):
     def run(self) -> None:
-        self._consumer.subscribe(list(self._client.topics))
+        consumer = Consumer(_rdkafka_settings(self._client, self._bootstrap_servers))
+        consumer.subscribe(list(self._client.topics))
         commit = self._client.commit
         while not self.ending.is_set():
-            messages = self._consumer.consume(num_messages=20, timeout=0.2)
+            messages = consumer.consume(num_messages=20, timeout=0.2)
             if messages and commit != "never":
-                self._consumer.commit(asynchronous=False)
+                consumer.commit(asynchronous=False)
                 commit = "never" if commit == "once" else commit
-            partitions = {(p.topic, p.partition) for p in self._consumer.assignment()}
-            self.assigned = (self._consumer.memberid(), partitions)
-        self._consumer.close()
+            partitions = {(p.topic, p.partition) for p in consumer.assignment()}
+            self.assigned = (consumer.memberid(), partitions)
+        consumer.close()
 
 
 def _rdkafka_settings(client: Client, bootstrap_servers: str) -> dict[str, Any]:
@@ -217,3 +230,40 @@ def _rdkafka_settings(client: Client, bootstrap_servers: str) -> dict[str, Any]:
     if not client.next_generation:
         settings["partition.assignment.strategy"] = ",".join(client.protocols)
     return settings
+
+
+class KafkaPythonConsumers(PythonConsumers):
+    """kafka-python's consumers."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        super().__init__(bootstrap_servers, _KafkaPythonPolling)
+
+
+class _KafkaPythonPolling(_Polling):
+    def run(self) -> None:
+        from kafka import KafkaConsumer  # noqa: PLC0415 - the whole package, which warns
+
+        consumer = KafkaConsumer(*self._client.topics, **_kafka_python_settings(self._client, self._bootstrap_servers))
+        commit = self._client.commit
+        while not self.ending.is_set():
+            if consumer.poll(timeout_ms=200, max_records=20) and commit != "never":
+                consumer.commit()
+                commit = "never" if commit == "once" else commit
+            member_id = consumer.group_metadata().member_id
+            self.assigned = (member_id, {(p.topic, p.partition) for p in consumer.assignment()})
+        consumer.close()
+
+
+def _kafka_python_settings(client: Client, bootstrap_servers: str) -> dict[str, Any]:
+    from kafka.coordinator.assignors.range import RangePartitionAssignor  # noqa: PLC0415
+    from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor  # noqa: PLC0415
+
+    assignors = {RANGE: RangePartitionAssignor, ROBIN: RoundRobinPartitionAssignor}
+    return {
+        "bootstrap_servers": bootstrap_servers,
+        "group_id": client.group,
+        "client_id": client.client_id,
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+        "partition_assignment_strategy": [assignors[protocol] for protocol in client.protocols],
+    }

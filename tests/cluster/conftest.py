@@ -1,6 +1,8 @@
 """Real brokers for the tests."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -8,18 +10,25 @@ from tests.cluster.broker import Broker, broker
 from tests.cluster.jars import ClusterUnavailable
 
 VERSIONS = ("4.3.1", "3.9.2", "2.3.1")
+RACK = "rack-a"
 ALICE = {"alice": "alices-s3cret"}
 """A user who may do nothing until ACLs allow it."""
+
+
+@contextmanager
+def running(version: str, directory: Path, **settings: Mapping[str, str]) -> Iterator[Broker]:
+    """A broker, where this machine can run one."""
+    with ExitStack() as stack:
+        try:
+            started = stack.enter_context(broker(version, directory, **settings))
+        except ClusterUnavailable as reason:
+            pytest.skip(f"no broker of Kafka {version}: {reason}")
+        yield started
 
 
 @pytest.fixture(scope="session", params=VERSIONS)
 def live_broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A broker of each version, one after the other."""
-    version = request.param
-    try:
-        started = broker(version, tmp_path_factory.mktemp(f"kafka-{version}"), users=ALICE)
-        started.__enter__()
-    except ClusterUnavailable as reason:
-        pytest.skip(f"no broker of Kafka {version}: {reason}")
-    yield started
-    started.stop()
+    directory = tmp_path_factory.mktemp(f"kafka-{request.param}")
+    with running(request.param, directory, users=ALICE, settings={"broker.rack": RACK}) as started:
+        yield started

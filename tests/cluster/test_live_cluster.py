@@ -1,0 +1,263 @@
+"""Live clusters: what is read of them, and that what is predicted from it is what their groups have."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+from pyspark.sql import DataFrame, SparkSession
+
+from rebalance_sim import UserError, assign
+from rebalance_sim.cli import main
+from rebalance_sim.sources.assumptions import JAVA_DEFAULT_PROTOCOLS
+from rebalance_sim.sources.group_offsets import CommittedOffsets, OffsetReader
+from rebalance_sim.sources.live_cluster import read_cluster
+from rebalance_sim.versions import NEWEST
+from tests.cluster.broker import Broker
+from tests.cluster.capture import is_settled, named, until
+from tests.cluster.clients import JavaConsumers, KafkaPythonConsumers, Partitions, RdkafkaConsumers, Runner
+from tests.cluster.conftest import ALICE, RACK, VERSIONS, running
+from tests.cluster.fleet import RANGE, ROBIN, TOPICS, Client, Group, groups
+from tests.cluster.jars import needs_zookeeper
+
+pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated")]
+
+NEXT_GENERATION = "next-generation"
+OF_JAVA = ("payments-roundrobin", "clicks-sticky", "sessions-cooperative", "static-tills")
+OF_LIBRDKAFKA = ("rdkafka-eager", "rdkafka-cooperative")
+BACKFILL = "backfill"
+"""Committed offsets, and no members."""
+
+
+@dataclass
+class Busy:
+    """A broker with groups at rest, and what their own clients say they have."""
+
+    broker: Broker
+    admin: AdminClient
+    groups: list[Group]
+    assigned: dict[str, Partitions]
+
+    @property
+    def servers(self) -> str:
+        return self.broker.bootstrap_servers
+
+
+@pytest.fixture(scope="module")
+def busy(live_broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Busy]:
+    """Start consumers of all libraries that work with the broker, and wait until their groups have settled."""
+    servers = live_broker.bootstrap_servers
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    for created in admin.create_topics([NewTopic(name, count, 1) for name, count in TOPICS.items()]).values():
+        created.result()
+    produce(servers)
+    with ExitStack() as stack:
+        runners: dict[str, Runner] = {}
+        if not needs_zookeeper(live_broker.version):
+            log = tmp_path_factory.mktemp("consumers") / "consumers.log"
+            runners["java"] = stack.enter_context(JavaConsumers(live_broker.version, servers, log))
+        runners["librdkafka"] = stack.enter_context(RdkafkaConsumers(servers))
+        runners["kafka-python"] = stack.enter_context(KafkaPythonConsumers(servers))
+        fleet = [group for group in some_groups(live_broker.version) if group.clients[0].library in runners]
+        for group in fleet:
+            for name, client in named(group.clients, already=0):
+                runners[client.library].start(name, client)
+
+        def by_clients() -> dict[str, Partitions]:
+            return {id_: has for runner in runners.values() for id_, has in runner.assignments().items()}
+
+        until("all groups have settled", lambda: all(settled(admin, group, by_clients()) for group in fleet))
+        until(f"{BACKFILL} committed", lambda: commit(admin, BACKFILL, "orders", {0: 3, 1: 0}))
+        yield Busy(live_broker, admin, fleet, by_clients())
+
+
+def some_groups(version: str) -> list[Group]:
+    """Groups without racks: no broker tells those of members, and there is one on the brokers."""
+    known = {group.group_id: group for group in groups(version)}
+    chosen = [known[name] for name in (*OF_JAVA, *OF_LIBRDKAFKA, NEXT_GENERATION) if name in known]
+    alike = tuple(
+        Client("kafka-python", f"python-{n}", (RANGE, ROBIN), ("orders", "prices"), library="kafka-python")
+        for n in range(3)
+    )
+    without_racks = [replace(g, first=tuple(replace(c, rack="") for c in g.first)) for g in chosen]
+    return [*without_racks, Group("kafka-python", alike)]
+
+
+def produce(servers: str) -> None:
+    producer = Producer({"bootstrap.servers": servers, "log_level": 0})
+    for topic, count in TOPICS.items():
+        for partition in range(count):
+            for _ in range(5 + partition):
+                producer.produce(topic, b"record", partition=partition)
+    assert producer.flush(30) == 0
+
+
+def settled(admin: AdminClient, group: Group, by_clients: dict[str, Partitions]) -> bool:
+    try:
+        found = admin.describe_consumer_groups([group.group_id])[group.group_id].result()
+    except KafkaException:
+        return False
+    return is_settled(found, group, by_clients)
+
+
+def commit(admin: AdminClient, group_id: str, topic: str, offsets: dict[int, int]) -> bool:
+    partitions = [TopicPartition(topic, number, offset) for number, offset in offsets.items()]
+    try:
+        future = admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group_id, partitions)])[group_id]
+        return not any(partition.error for partition in future.result().topic_partitions)
+    except KafkaException:
+        return False
+
+
+def by_member(rows: DataFrame, column: str) -> dict[str, Partitions]:
+    return {row["member_id"]: {(p["topic"], p["partition"]) for p in row[column]} for row in rows.collect()}
+
+
+def test_what_is_predicted_is_what_the_groups_have(spark: SparkSession, busy: Busy) -> None:
+    capture = read_cluster(spark, busy.servers)
+    classic = {group.group_id for group in busy.groups} - {NEXT_GENERATION}
+    assert {row["group_id"] for row in capture.members.select("group_id").distinct().collect()} == classic
+    owned = by_member(capture.members, "owned")
+    assert owned == {member_id: busy.assigned[member_id] for member_id in owned}
+    # Assignors are of the clients: with the broker of 2.3 they are today's.
+    version = NEWEST if needs_zookeeper(busy.broker.version) else busy.broker.version
+    assert by_member(capture.members.transform(assign("elected", capture.topics, version)), "partitions") == owned
+    assert sum(map(len, owned.values())) > 30
+    assert len(classic) == (2 if needs_zookeeper(busy.broker.version) else 7)
+
+
+def test_the_tables(spark: SparkSession, busy: Busy) -> None:
+    heard: list[str] = []
+    capture = read_cluster(spark, busy.servers, cluster="c", tell=heard.append)
+    topics = {row["topic"]: row for row in capture.topics.collect()}
+    assert {topic: topics[topic]["partitions"] for topic in TOPICS} == TOPICS
+    assert {(row["cluster"], row["unavailable"] == []) for row in topics.values()} == {("c", True)}
+    assert topics["prices"]["racks"] == [[RACK], [RACK]]
+    ids = {topic: topics[topic]["topic_id"] for topic in TOPICS}
+    if needs_zookeeper(busy.broker.version):
+        assert set(ids.values()) == {None}
+    else:
+        printed = busy.broker.tools("kafka-topics", "--describe")
+        assert ids.items() <= dict(re.findall(r"Topic: (\S+)\tTopicId: (\S+)", printed)).items()
+
+    offsets = {(row["group_id"], row["topic"], row["partition"]): row for row in capture.offsets.collect()}
+    backfilled = {key[1:]: (row["committed"], row["end"]) for key, row in offsets.items() if key[0] == BACKFILL}
+    assert backfilled == {("orders", 0): (3, 5), ("orders", 1): (0, 6)}
+    assert all(row["end"] == 5 + row["partition"] for row in offsets.values())
+    described = {key for key in offsets if key[0] == "kafka-python"}
+    assert described == {("kafka-python", topic, n) for topic in ("orders", "prices") for n in range(TOPICS[topic])}
+
+    rejected = capture.rejects.collect()
+    of_kip848 = [json.loads(row["row"])["client_id"] for row in rejected if row["group_id"] == NEXT_GENERATION]
+    has_next_generation = any(group.group_id == NEXT_GENERATION for group in busy.groups)
+    assert sorted(of_kip848) == ([f"{NEXT_GENERATION}-{n}" for n in (1, 2, 3)] if has_next_generation else [])
+    assert len(rejected) == len(of_kip848)
+    assert capture.groups_without_members == [BACKFILL]
+    assert any(each.startswith("protocols of ") and "has elected" in each for each in capture.assumptions)
+    assert f"1 group ({BACKFILL}) without members: nothing is predicted for them" in capture.assumptions
+    assert heard[0] == f"reading the cluster at {busy.servers}"
+    assert f"groups listed: {len(busy.groups) + 1}" in heard
+
+
+def test_protocols_that_are_given(spark: SparkSession, busy: Busy) -> None:
+    capture = read_cluster(spark, busy.servers, protocols=JAVA_DEFAULT_PROTOCOLS)
+    assert {tuple(row["protocols"]) for row in capture.members.collect()} == {JAVA_DEFAULT_PROTOCOLS}
+    assert any(each.endswith("taken from the option protocols") for each in capture.assumptions)
+
+
+def test_a_group_that_goes_while_it_is_read(spark: SparkSession, busy: Busy) -> None:
+    until("passing committed", lambda: commit(busy.admin, "passing", "orders", {0: 1}))
+
+    def tell(message: str) -> None:
+        if message.startswith("groups listed"):
+            busy.admin.delete_consumer_groups(["passing"])["passing"].result()
+
+    capture = read_cluster(spark, busy.servers, tell=tell)
+    (row,) = capture.rejects.where("group_id = 'passing'").collect()
+    assert (row["table"], row["reason"]) == (
+        "groups",
+        "GROUP_ID_NOT_FOUND: the group has gone since it was listed",
+    )
+    assert capture.offsets.where(f"group_id = '{BACKFILL}'").count() == 2
+    assert capture.offsets.where("group_id = 'passing'").count() == 0
+
+
+def test_what_acls_deny(spark: SparkSession, busy: Busy, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Alice may see all topics but one group; her password is told nowhere."""
+    allow(busy.admin, ResourceType.TOPIC, "*")
+    allow(busy.admin, ResourceType.BROKER, "kafka-cluster")
+    allow(busy.admin, ResourceType.GROUP, "kafka-python")
+    arguments = ["--bootstrap-servers", busy.broker.sasl_bootstrap_servers, "--out", f"{tmp_path}/out"]
+    config = ["--command-config", alices_properties(tmp_path, ALICE["alice"])]
+    listed = len(busy.groups) + 1
+
+    def is_allowed() -> bool:
+        """Until the broker has heard of the ACLs."""
+        assert main(["fleet", *arguments, *config]) == 0
+        return spark.read.parquet(f"{tmp_path}/out/offsets").count() > 0
+
+    until("alice is allowed", is_allowed)
+    members = spark.read.parquet(f"{tmp_path}/out/members")
+    assert {row["group_id"] for row in members.collect()} == {"kafka-python"}
+    rejected = spark.read.parquet(f"{tmp_path}/out/rejects").collect()
+    denied = [row["reason"].partition(":")[0] for row in rejected if row["table"] == "groups"]
+    assert denied == ["GROUP_AUTHORIZATION_FAILED"] * (listed - 1)
+    outputs = [file.read_text(errors="replace") for file in (tmp_path / "out").rglob("*") if file.is_file()]
+    assert len(outputs) > 4
+    told = capfd.readouterr()
+    assert not [text for text in (*outputs, told.out, told.err) if ALICE["alice"] in text]
+
+
+def test_a_wrong_password(busy: Busy, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--bootstrap-servers", busy.broker.sasl_bootstrap_servers, "--out", f"{tmp_path}/out"]
+    assert main(["fleet", *arguments, "--command-config", alices_properties(tmp_path, "wr0ng")]) == 2
+    told = capfd.readouterr().err
+    assert "--bootstrap-servers: cannot read 127.0.0.1:" in told
+    assert ": _AUTHENTICATION: " in told
+    assert "wr0ng" not in told
+    assert not (tmp_path / "out").exists()
+
+
+def allow(admin: AdminClient, kind: ResourceType, name: str) -> None:
+    literal, describe = ResourcePatternType.LITERAL, AclOperation.DESCRIBE
+    binding = AclBinding(kind, name, literal, "User:alice", "*", describe, AclPermissionType.ALLOW)
+    for created in admin.create_acls([binding]).values():
+        created.result()
+
+
+def alices_properties(tmp_path: Path, password: str) -> str:
+    """As Kafka's own tools take them."""
+    file = tmp_path / "alice.properties"
+    file.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+        "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\\n"
+        f'    username="alice" password="{password}";\n'
+    )
+    return str(file)
+
+
+def test_no_broker(spark: SparkSession) -> None:
+    with pytest.raises(UserError, match=r"^--bootstrap-servers: cannot read 127\.0\.0\.1:1: _TRANSPORT: .*refused"):
+        read_cluster(spark, "127.0.0.1:1")
+
+
+def test_a_coordinator_that_is_not_there_yet(tmp_path: Path) -> None:
+    """A new broker answers NOT_COORDINATOR until it has made the topic of offsets; librdkafka then ends its process."""
+    with (
+        running(VERSIONS[0], tmp_path) as started,
+        OffsetReader({"bootstrap.servers": started.bootstrap_servers, "log_level": "0"}) as reader,
+    ):
+        assert list(reader.read(["a", "b"])) == [("a", CommittedOffsets()), ("b", CommittedOffsets())]
