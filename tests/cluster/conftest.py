@@ -5,6 +5,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from tests.cluster.broker import Broker, broker
 from tests.cluster.jars import ClusterUnavailable
@@ -32,3 +40,21 @@ def live_broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     directory = tmp_path_factory.mktemp(f"kafka-{request.param}")
     with running(request.param, directory, users=ALICE, settings={"broker.rack": RACK}) as started:
         yield started
+
+
+def allow(admin: AdminClient, kind: ResourceType, name: str, operation: AclOperation = AclOperation.DESCRIBE) -> None:
+    """Let Alice do something."""
+    of = (kind, name, ResourcePatternType.LITERAL, "User:alice", "*", operation, AclPermissionType.ALLOW)
+    for created in admin.create_acls([AclBinding(*of)]).values():
+        created.result()
+
+
+def alices_properties(directory: Path, password: str = ALICE["alice"]) -> str:
+    """Write her configuration as Kafka's own tools take it."""
+    file = directory / "alice.properties"
+    file.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+        "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\\n"
+        f'    username="alice" password="{password}";\n'
+    )
+    return str(file)

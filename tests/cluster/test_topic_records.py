@@ -10,7 +10,7 @@ from pathlib import Path
 import pyspark
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AclOperation, AdminClient, NewTopic, ResourceType
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -20,7 +20,7 @@ from rebalance_sim.errors import UserError
 from rebalance_sim.sources.topic_records import PACKAGE, read_records
 from rebalance_sim.tables import RECORDS
 from tests.cluster.broker import Broker
-from tests.cluster.conftest import VERSIONS
+from tests.cluster.conftest import ALICE, VERSIONS, alices_properties, allow
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated")]
 
@@ -67,6 +67,8 @@ def sent(live_broker: Broker) -> Broker:
     admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
     for created in admin.create_topics([NewTopic(topic, PARTITIONS, 1) for topic in TOPICS]).values():
         created.result()
+    allow(admin, ResourceType.TOPIC, "*", AclOperation.READ)
+    allow(admin, ResourceType.BROKER, "kafka-cluster")
     send_by_librdkafka(servers, "by-librdkafka", some_keys(), "consistent_random")
     send_by_librdkafka(servers, "by-librdkafka-murmur2", some_keys(), "murmur2_random")
     send_by_kafka_python(servers, "by-kafka-python", some_keys())
@@ -76,14 +78,13 @@ def sent(live_broker: Broker) -> Broker:
 def run_fleet(package: str, arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
     """With a Spark of its own: the tests' session was started without the package."""
     submit = [f"{Path(sys.executable).parent}/spark-submit", "--master", "local[2]", "--packages", package]
-    quiet = ["--conf", "spark.log.level=ERROR", "--conf", "spark.driver.host=127.0.0.1"]
     environment: Mapping[str, str] = os.environ | {
         "JAVA_HOME": str(java_home()),
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": str(ROOT),
     }
     return subprocess.run(
-        [*submit, *quiet, str(ROOT / "jobs" / "fleet.py"), *arguments],
+        [*submit, "--conf", "spark.driver.host=127.0.0.1", str(ROOT / "jobs" / "fleet.py"), *arguments],
         check=False,
         capture_output=True,
         text=True,
@@ -94,8 +95,9 @@ def run_fleet(package: str, arguments: Sequence[str]) -> "subprocess.CompletedPr
 
 @pytest.mark.parametrize("live_broker", [VERSIONS[0]], indirect=True)
 def test_records_are_where_they_are_predicted(spark: SparkSession, sent: Broker, tmp_path: Path) -> None:
-    arguments = ["--bootstrap-servers", sent.bootstrap_servers, "--out", f"{tmp_path}/out"]
-    arguments += ["--records-from", ",".join(TOPICS)]
+    """They are read by a user whose password no log has, not even that of Spark, which tells much here."""
+    arguments = ["--bootstrap-servers", sent.sasl_bootstrap_servers, "--command-config", alices_properties(tmp_path)]
+    arguments += ["--records-from", ",".join(TOPICS), "--out", f"{tmp_path}/out"]
     for package in PACKAGES:
         done = run_fleet(package, arguments)
         if "unresolved dependency" not in done.stdout + done.stderr:
@@ -103,6 +105,9 @@ def test_records_are_where_they_are_predicted(spark: SparkSession, sent: Broker,
     else:
         pytest.skip(f"Maven cannot fetch {' or '.join(PACKAGES)}")
     assert done.returncode == 0, done.stderr[-3000:]
+    assert "PlainLoginModule" not in done.stdout + done.stderr
+    assert ALICE["alice"] not in done.stdout + done.stderr
+    assert "sasl.jaas.config = [hidden]" in done.stderr
 
     topics, records = (spark.read.parquet(f"{tmp_path}/out/{name}") for name in ("topics", "records"))
     assert records.columns == RECORDS.names
@@ -121,3 +126,17 @@ def test_records_are_where_they_are_predicted(spark: SparkSession, sent: Broker,
 def test_a_session_without_the_source(spark: SparkSession) -> None:
     with pytest.raises(UserError, match=rf"no source for Kafka: start it with --packages {PACKAGE}"):
         read_records(spark, "127.0.0.1:1", ["t"])
+
+
+def test_a_package_that_cannot_be_fetched() -> None:
+    start = "from rebalance_sim.engine.session import session; session('test', ['rebalancesim:nothing:1'])"
+    environment = {name: value for name, value in os.environ.items() if name != "PYSPARK_GATEWAY_PORT"}
+    done = subprocess.run(
+        [sys.executable, "-c", start],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environment | {"PYTHONPATH": str(ROOT)},
+        timeout=300,
+    )
+    assert "UserError: Spark does not start with rebalancesim:nothing:1, which it fetches from a Maven" in done.stderr
