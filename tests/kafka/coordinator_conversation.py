@@ -386,6 +386,9 @@ class Player:
     def _members(self) -> list[int]:
         return [m for m in range(self.c.group.made) if self.c.members[m].known]
 
+    def _in_order_of_joining(self) -> list[int]:
+        return sorted(self._members(), key=lambda m: int(self.c.members[m].entered))
+
     def _offered(self, member: int) -> list[tuple[str, str]]:
         """The protocols of a member, with their metadata."""
         of = self.c.members[member]
@@ -440,12 +443,13 @@ class Player:
             ended(error)
 
     def _elect(self) -> None:
-        lists = [[name for name, _ in self._offered(m)] for m in self._members()]
+        members = self._in_order_of_joining()
+        lists = [[name for name, _ in self._offered(m)] for m in members]
         offsets = np.cumsum([0, *map(len, lists)]).astype(np.int32)
         numbers = np.array([self.protocols.of(name) for names in lists for name in names], np.int32)
         hashes = java_hashes(Strings.of(self.protocols.known))
         groups = np.array([0, len(lists)], np.int32)
-        ids = Strings.of([self.made[m] for m in self._members()])
+        ids = Strings.of([self.made[m] for m in members])
         types = np.zeros(len(lists), np.int32)
         elections = elect(groups, ids, types, PreferenceLists(offsets, numbers, hashes), self.c.map_rule)
         winner = int(elections.winner[0])

@@ -382,7 +382,8 @@ class MixedGroupPlayer(ConsumerGroupPlayer):
                 break
 
     def _elect(self) -> None:
-        members = [m for m in range(self.classic.group.made) if self.classic.members[m].known]
+        known = [m for m in range(self.classic.group.made) if self.classic.members[m].known]
+        members = sorted(known, key=lambda m: int(self.classic.members[m].entered))
         lists = [self._protocols_of(m) for m in members]
         offsets = np.cumsum([0, *map(len, lists)]).astype(np.int32)
         numbers = np.array([_number_of(self.protocols, name) for names in lists for name in names], np.int32)

@@ -94,6 +94,8 @@ class Group:
     members: int
     largest: int
     """The most members that it has had; hash maps do not shrink."""
+    puts: int
+    """How often somebody was put into the map of members."""
     joining: int
     """Members whose JoinGroup is parked."""
     pending: int
@@ -182,7 +184,7 @@ class Member:
     assigned_as: int
     """The member as which it is named there."""
     entered: int
-    """Its place among those that a group of KIP-848 has left behind, below 0 (``migration``)."""
+    """When it was put into the map of members: how many were before; below 0: by a group of KIP-848 (``migration``)."""
     place: int
     """Its place among the members that the leader of its generation was told."""
     first_write: int
@@ -326,7 +328,7 @@ def clear_group(group: Group) -> None:
     group.protocol_type = NONE
     group.generation = 0
     group.leader = group.protocol = NONE
-    group.members = group.largest = group.joining = group.pending = group.pending_syncs = 0
+    group.members = group.largest = group.puts = group.joining = group.pending = group.pending_syncs = 0
     group.join_deadline = group.sync_deadline = group.sessions_end = NEVER
     group.is_initial_delay = group.new_member_added = False
     group.election = Election.NOT_DUE
@@ -456,8 +458,16 @@ def add(c: ClassicGroup, number: int, request: JoinRequest) -> None:
     member.sync = NONE
     member.join = NONE
     park_join(c, number, request)
+    put(c, number)
     group.members += 1
     group.largest = max(group.largest, group.members)
+
+
+@inner_kernel
+def put(c: ClassicGroup, number: int) -> None:
+    """Put a member into the map of members: who asked for an id first may join later (KIP-394)."""
+    c.members[number].entered = c.group.puts
+    c.group.puts += 1
 
 
 @inner_kernel
@@ -528,15 +538,18 @@ def first_member(c: ClassicGroup, joined: bool) -> int:
 
 
 @inner_kernel
-def comes_before(c: ClassicGroup, later: int, earlier: int) -> bool:
-    """Compare the places of two members in the map (``hash_order``); ``later`` was put in after ``earlier``."""
-    a, b = c.members[later].hash, c.members[earlier].hash
+def comes_before(c: ClassicGroup, one: int, other: int) -> bool:
+    """Compare the places of two members in the map (``hash_order``)."""
+    a, b = c.members[one].hash, c.members[other].hash
+    is_later = c.members[one].entered > c.members[other].entered
     if c.map_rule == MapRule.SCALA_2_11:
         bits = 4
         while 4 * c.group.largest > 3 << bits:
             bits += 1
         # From the last bucket to the first; a key is put at the head of its bucket.
-        return scala_2_11_index(a, bits) >= scala_2_11_index(b, bits)
+        if scala_2_11_index(a, bits) == scala_2_11_index(b, bits):
+            return is_later
+        return scala_2_11_index(a, bits) > scala_2_11_index(b, bits)
     size = _SMALLEST_TABLE
     if c.map_rule == MapRule.SCALA_2_13:
         while 4 * c.group.largest >= 3 * size:
@@ -547,7 +560,7 @@ def comes_before(c: ClassicGroup, later: int, earlier: int) -> bool:
     while 4 * c.group.largest > 3 * size:
         size *= 2
     if java_bucket(a, size) == java_bucket(b, size):
-        return c.members[later].entered < c.members[earlier].entered
+        return not is_later
     return java_bucket(a, size) < java_bucket(b, size)
 
 

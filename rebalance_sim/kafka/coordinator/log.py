@@ -10,7 +10,9 @@ from rebalance_sim.kafka.coordinator.classic_group import (
     answer_parked_join,
     answer_parked_sync,
     clear_group,
+    comes_before,
     next_timer,
+    put,
     set_session,
     transition_to,
 )
@@ -44,6 +46,7 @@ def load(c: ClassicGroup, now: int) -> None:
     empty; without a write there is none. One that is too large rebalances (KIP-389, 2.2 and later).
     """
     group = c.group
+    largest = group.largest
     forget_members(c)
     clear_group(group)
     group.exists = group.stored
@@ -54,10 +57,7 @@ def load(c: ClassicGroup, now: int) -> None:
     if c.rules != CoordinatorRules.SCALA_2_3:
         # Written since 2.1 (KIP-211), but not read by 2.3.1 (``readGroupMessageValue``); 1.0 does not need it.
         group.state_since_ms = group.stored_state_since_ms
-    for m in range(group.made):
-        if c.members[m].stored:
-            _load_member(c, m)
-    group.largest = group.members
+    _load_members(c, largest)
     if group.members > 0:
         group.leader = group.stored_leader
         group.state = State.STABLE
@@ -73,6 +73,28 @@ def load(c: ClassicGroup, now: int) -> None:
 
 
 @inner_kernel
+def _load_members(c: ClassicGroup, largest: int) -> None:
+    """Put those in whom the log names, in the order of the map that they were written from."""
+    group = c.group
+    group.largest = largest
+    following = _next_to_load(c)
+    while following != NONE:
+        _load_member(c, following)
+        following = _next_to_load(c)
+    group.largest = group.members
+
+
+@inner_kernel
+def _next_to_load(c: ClassicGroup) -> int:
+    first = NONE
+    for m in range(c.group.made):
+        member = c.members[m]
+        if member.stored and not member.known and (first == NONE or comes_before(c, m, first)):
+            first = m
+    return first
+
+
+@inner_kernel
 def forget_members(c: ClassicGroup) -> None:
     """Let nobody be in the group, nor an id be pending."""
     for m in range(c.group.made):
@@ -85,6 +107,7 @@ def forget_members(c: ClassicGroup) -> None:
 def _load_member(c: ClassicGroup, number: int) -> None:
     member = c.members[number]
     member.known = True
+    put(c, number)
     member.elected_only = True
     # 2.3.1 takes an instance id that is null for one (``readGroupMessageValue``): nobody is removed who does not join.
     member.taken_for_static = c.rules == CoordinatorRules.SCALA_2_3

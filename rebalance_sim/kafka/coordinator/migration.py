@@ -227,7 +227,7 @@ def _places_after(m: MixedGroup, number: int) -> int:
     count = 0
     for k in range(m.classic.group.made):
         if m.classic.members[k].known and k != number:
-            count += comes_before(m.classic, number, k) if number > k else not comes_before(m.classic, k, number)
+            count += comes_before(m.classic, number, k)
     return count
 
 

@@ -27,6 +27,7 @@ from rebalance_sim.kafka.coordinator.classic_group import (
     next_timer,
     note_unanswered,
     park_join,
+    put,
     rebalance_timeout_ms,
     remove,
     restart_session,
@@ -402,6 +403,7 @@ def replace_static_member(c: ClassicGroup, old: int, new: int) -> None:
     answer_parked_sync(c, old, Errors.FENCED_INSTANCE_ID)
     before, after = c.members[old], c.members[new]
     after.known = True
+    put(c, new)
     # Scala's keeps the member and changes its id; a SyncGroup stays waited for from the old one.
     after.is_new = before.is_new and c.rules < CoordinatorRules.JAVA
     after.taken_for_static = before.taken_for_static

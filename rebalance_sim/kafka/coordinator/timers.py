@@ -73,7 +73,7 @@ def _first_session(c: ClassicGroup) -> int:
 
 @inner_kernel
 def _ends_before(c: ClassicGroup, one: int, other: int) -> bool:
-    """Compare the ends of two sessions; ``one`` is the later member."""
+    """Compare the ends of two sessions."""
     a, b = c.members[one], c.members[other]
     if a.session_deadline != b.session_deadline:
         return a.session_deadline < b.session_deadline

@@ -135,7 +135,7 @@ def begin_group(s: Simulation, members: int, generation: int, protocol: int, lea
     group.protocol = group.stored_protocol = protocol
     group.protocol_type = s.consumers[0].protocol_type if members > 0 else NONE
     group.leader = group.stored_leader = leader if members > 0 else NONE
-    group.made = group.members = group.largest = members
+    group.made = group.members = group.largest = group.puts = members
     for k in range(s.queue.places):
         s.places[k].event = k
     for k in range(course.partitions):
@@ -175,6 +175,7 @@ def _begin_member(s: Simulation, i: int, row: int, member_hash: int) -> None:
     consumer, member, group = s.consumers[i], s.coordinator.members[i], s.coordinator.group
     member.known = member.stored = True
     member.pending = member.pending_sync = member.is_new = False
+    member.entered = i
     member.instance, member.client, member.hash = consumer.instance, i, member_hash
     member.protocol_type, member.protocols = consumer.protocol_type, consumer.protocols
     member.preferences = member.stored_preferences = consumer.preferences

@@ -16,7 +16,7 @@ from rebalance_sim.kafka.coordinator.rebalance import begin_generation
 from rebalance_sim.kafka.coordinator.requests import finish_replacement
 from rebalance_sim.kafka.election import PreferenceLists, elect
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Groups, Outcome, Topics
-from rebalance_sim.kafka.kernel import kernel
+from rebalance_sim.kafka.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.simulation.batch_state import (
     BatchState,
     Broker,
@@ -84,27 +84,32 @@ def _collect(state: BatchState, fleet: Fleet, due: Ints32) -> _Joined:
         group = state.groups[g]
         of_generation[k] = group.election == Election.OF_GENERATION
         for number in range(group.made):
+            if state.members[state.first_member[g] + number].known:
+                place = filled
+                while place > offsets[k] and _is_put_before(state, g, number, numbers[place - 1]):
+                    numbers[place] = numbers[place - 1]
+                    place -= 1
+                numbers[place] = number
+                filled += 1
+        for m in range(offsets[k], filled):
+            number = numbers[m]
             member = state.members[state.first_member[g] + number]
-            if not member.known:
-                continue
-            consumers[filled] = fleet.consumers[g] + member.client
-            numbers[filled] = number
-            hashes[filled] = member.hash
-            preferences[filled] = member.preferences
-            elected_only[filled] = group.protocol if member.elected_only else NONE
-            subscriptions[filled] = metadata_subscription(member.metadata)
-            owned[filled] = metadata_owned(member.metadata)
+            consumers[m] = fleet.consumers[g] + member.client
+            hashes[m] = member.hash
+            preferences[m] = member.preferences
+            elected_only[m] = group.protocol if member.elected_only else NONE
+            subscriptions[m] = metadata_subscription(member.metadata)
+            owned[m] = metadata_owned(member.metadata)
             if member.metadata == NONE:
-                owned[filled] = first_rows[g] + number
-                subscriptions[filled] = state.row_subscriptions[owned[filled]]
+                owned[m] = first_rows[g] + number
+                subscriptions[m] = state.row_subscriptions[owned[m]]
             if number == group.leader:
-                leader = fleet.of_consumers[consumers[filled]]
+                leader = fleet.of_consumers[consumers[m]]
                 topics_known[k] = leader.topics_known
                 if of_generation[k]:
                     leader.topics_assigned = leader.topics_known
             if of_generation[k]:
-                member.place = filled - offsets[k]
-            filled += 1
+                member.place = m - offsets[k]
     return _Joined(
         offsets,
         consumers,
@@ -117,6 +122,12 @@ def _collect(state: BatchState, fleet: Fleet, due: Ints32) -> _Joined:
         topics_known,
         of_generation,
     )
+
+
+@inner_kernel
+def _is_put_before(state: BatchState, g: int, one: int, other: int) -> bool:
+    first = state.first_member[g]
+    return bool(state.members[first + one].entered < state.members[first + other].entered)
 
 
 def hold_elections(
