@@ -14,12 +14,12 @@ from rebalance_sim.engine.arrow import codes
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.consumer_protocol import (
     MemberData,
-    SchemaError,
     Subscription,
     TopicPartition,
     decode_subscription,
     member_data,
 )
+from rebalance_sim.kafka.readable import SchemaError
 from rebalance_sim.tables import MEMBERS
 
 ERROR = "metadata_error"

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rebalance_sim.kafka.hash_order import java_compute_if_absent_order, java_order, java_table_size
+from rebalance_sim.kafka.readable import INT16, INT32, LONGEST_STRING, Readable, SchemaError
 from rebalance_sim.kafka.strings import Strings, java_hashes
 from rebalance_sim.versions import NEWEST, ConsumerWriter, KafkaVersion, kafka_version
 
@@ -23,15 +24,9 @@ NEWEST_VERSION = 3
 STICKY = "sticky"
 COOPERATIVE_STICKY = "cooperative-sticky"
 
-_INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 _NEWEST_KAFKA = kafka_version(NEWEST)
-_LONGEST_STRING = 0x7FFF
-_SMALLEST_STRING, _SMALLEST_TOPIC = 2, 6
-"""Bytes of an empty string, and of a topic without a name and partitions."""
-
-
-class SchemaError(ValueError):
-    """Bytes that are not of the format, or values that it cannot hold (Kafka's ``SchemaException``)."""
+_SMALLEST_TOPIC = 6
+"""Bytes of a topic without a name and partitions."""
 
 
 class TopicPartition(NamedTuple):
@@ -98,13 +93,13 @@ def decode_subscription(data: bytes) -> Subscription:
     >>> decode_subscription(bytes.fromhex("0000" "00000001" "00066f72"))
     Traceback (most recent call last):
     ...
-    rebalance_sim.kafka.consumer_protocol.SchemaError: subscription: topics: 6 bytes expected at byte 8, 2 are left
+    rebalance_sim.kafka.readable.SchemaError: subscription: topics: 6 bytes expected at byte 8, 2 are left
     """
-    reader = _Reader(data, "subscription")
-    version = reader.version()
-    topics = tuple(reader.string("topics") for _ in range(reader.size("topics", _SMALLEST_STRING)))
+    reader = Readable(data, "subscription")
+    version = _version(reader)
+    topics = reader.strings("topics")
     user_data = reader.nullable_bytes("user_data")
-    owned = reader.partitions("owned_partitions") if version >= 1 else None
+    owned = _read_partitions(reader, "owned_partitions") if version >= 1 else None
     generation = reader.int32("generation_id") if version >= 2 else -1
     rack = reader.nullable_string("rack_id") if version >= 3 else None
     return Subscription(topics, user_data, owned, None if generation < 0 else generation, rack or None)
@@ -115,9 +110,17 @@ def decode_assignment(data: bytes) -> Assignment:
 
     Raises SchemaError for broken bytes.
     """
-    reader = _Reader(data, "assignment")
-    reader.version()
-    return Assignment(reader.partitions("assigned_partitions"), reader.nullable_bytes("user_data"))
+    reader = Readable(data, "assignment")
+    _version(reader)
+    return Assignment(_read_partitions(reader, "assigned_partitions"), reader.nullable_bytes("user_data"))
+
+
+def _version(reader: Readable) -> int:
+    """Read the version that the bytes are to be read as."""
+    version = reader.int16("version")
+    if version < 0:
+        raise reader.error("version", f"{version} is not supported", 0)
+    return min(version, NEWEST_VERSION)
 
 
 def decode_sticky_user_data(data: bytes) -> StickyUserData:
@@ -125,9 +128,9 @@ def decode_sticky_user_data(data: bytes) -> StickyUserData:
 
     Raises SchemaError for broken bytes, which Kafka takes for no assignment since 2.3 and fails on before.
     """
-    reader = _Reader(data, "sticky user data")
-    partitions = reader.partitions("previous_assignment")
-    return StickyUserData(partitions, reader.int32("generation") if reader.left >= _INT32.size else None)
+    reader = Readable(data, "sticky user data")
+    partitions = _read_partitions(reader, "previous_assignment")
+    return StickyUserData(partitions, reader.int32("generation") if reader.left >= INT32.size else None)
 
 
 def decode_cooperative_user_data(data: bytes) -> int:
@@ -135,7 +138,7 @@ def decode_cooperative_user_data(data: bytes) -> int:
 
     Raises SchemaError for broken bytes, from which Kafka takes the generation -1.
     """
-    return _Reader(data, "cooperative-sticky user data").int32("generation")
+    return Readable(data, "cooperative-sticky user data").int32("generation")
 
 
 def member_data(subscription: Subscription, protocol: str | None) -> MemberData:
@@ -181,7 +184,7 @@ def _of_cooperative(subscription: Subscription) -> MemberData:
 def _of_unknown(subscription: Subscription) -> MemberData:
     user_data = subscription.user_data
     # Members of version 0 are older than cooperative-sticky: four bytes of theirs are an empty list.
-    if user_data and len(user_data) == _INT32.size and subscription.owned is not None:
+    if user_data and len(user_data) == INT32.size and subscription.owned is not None:
         return member_data(subscription, COOPERATIVE_STICKY)
     told = _wholly_sticky(user_data) if user_data and not subscription.owned else None
     if told:
@@ -197,81 +200,17 @@ def _wholly_sticky(user_data: bytes) -> StickyUserData | None:
         return None
     names = {topic for topic, _ in told.partitions}
     size = sum(_SMALLEST_TOPIC + len(name.encode()) for name in names)
-    size += _INT32.size * (1 + len(told.partitions) + (told.generation is not None))
+    size += INT32.size * (1 + len(told.partitions) + (told.generation is not None))
     return told if size == len(user_data) and "" not in names else None
 
 
-class _Reader:
-    """Reads fields one after the other; never beyond the end, and never more items than the bytes left can hold."""
-
-    def __init__(self, data: bytes, what: str) -> None:
-        self._data = bytes(data)
-        self._position = 0
-        self._what = what
-
-    @property
-    def left(self) -> int:
-        """Bytes that are not read yet."""
-        return len(self._data) - self._position
-
-    def version(self) -> int:
-        """Read the version that the bytes are to be read as."""
-        version = int(_INT16.unpack(self._take(_INT16.size, "version"))[0])
-        if version < 0:
-            raise self._error("version", f"{version} is not supported", 0)
-        return min(version, NEWEST_VERSION)
-
-    def int32(self, field: str) -> int:
-        return int(_INT32.unpack(self._take(_INT32.size, field))[0])
-
-    def size(self, field: str, item_bytes: int) -> int:
-        """Read the length of an array whose items are no smaller than told."""
-        at = self._position
-        size = self.int32(field)
-        if size < 0 or size * item_bytes > self.left:
-            raise self._error(field, f"array of {size} items, {self.left} bytes are left", at)
-        return size
-
-    def string(self, field: str) -> str:
-        at = self._position
-        value = self.nullable_string(field)
-        if value is None:
-            raise self._error(field, "string without a length", at)
-        return value
-
-    def nullable_string(self, field: str) -> str | None:
-        length = int(_INT16.unpack(self._take(_INT16.size, field))[0])
-        if length < 0:
-            return None
-        at = self._position
-        try:
-            return self._take(length, field).decode()
-        except UnicodeDecodeError as problem:
-            raise self._error(field, "string that is not UTF-8", at + problem.start) from problem
-
-    def nullable_bytes(self, field: str) -> bytes | None:
-        length = self.int32(field)
-        return None if length < 0 else self._take(length, field)
-
-    def partitions(self, field: str) -> tuple[TopicPartition, ...]:
-        """Read ``[topic, [partition]]``."""
-        partitions: list[TopicPartition] = []
-        for _ in range(self.size(field, _SMALLEST_TOPIC)):
-            topic = self.string(field)
-            count = self.size(field, _INT32.size)
-            numbers = struct.unpack(f">{count}i", self._take(count * _INT32.size, field))
-            partitions += [TopicPartition(topic, number) for number in numbers]
-        return tuple(partitions)
-
-    def _take(self, length: int, field: str) -> bytes:
-        if length > self.left:
-            raise self._error(field, f"{length} bytes expected", self._position, f", {self.left} are left")
-        start = self._position
-        self._position += length
-        return self._data[start : self._position]
-
-    def _error(self, field: str, found: str, at: int, more: str = "") -> SchemaError:
-        return SchemaError(f"{self._what}: {field}: {found} at byte {at}{more}")
+def _read_partitions(reader: Readable, field: str) -> tuple[TopicPartition, ...]:
+    """Read ``[topic, [partition]]``."""
+    partitions: list[TopicPartition] = []
+    for _ in range(reader.size(field, _SMALLEST_TOPIC)):
+        topic = reader.string(field)
+        partitions += [TopicPartition(topic, number) for number in reader.int32s(field)]
+    return tuple(partitions)
 
 
 # ---- writing
@@ -382,8 +321,8 @@ def _string(value: str) -> bytes:
         encoded = value.encode()
     except UnicodeEncodeError as problem:
         raise SchemaError(f"{value!r} has no UTF-8 form") from problem
-    if len(encoded) > _LONGEST_STRING:
-        raise SchemaError(f"a name of {len(encoded)} bytes is too long; at most {_LONGEST_STRING} fit")
+    if len(encoded) > LONGEST_STRING:
+        raise SchemaError(f"a name of {len(encoded)} bytes is too long; at most {LONGEST_STRING} fit")
     return _int16(len(encoded)) + encoded
 
 
@@ -392,11 +331,11 @@ def _bytes(value: bytes | None) -> bytes:
 
 
 def _int16(value: int) -> bytes:
-    return _INT16.pack(value)
+    return INT16.pack(value)
 
 
 def _int32(value: int) -> bytes:
     try:
-        return _INT32.pack(value)
+        return INT32.pack(value)
     except struct.error as problem:
         raise SchemaError(f"{value} does not fit into 32 bits") from problem

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rebalance_sim.kafka.consumer_protocol import SchemaError, decode_subscription
+from rebalance_sim.kafka.consumer_protocol import decode_subscription
 from rebalance_sim.kafka.coordinator.classic_group import (
     EMPTY_ASSIGNMENT,
     NONE,
@@ -51,6 +51,7 @@ from rebalance_sim.kafka.coordinator.requests import (
 )
 from rebalance_sim.kafka.coordinator.timers import expire_next, next_deadline
 from rebalance_sim.kafka.election import PreferenceLists, elect
+from rebalance_sim.kafka.readable import SchemaError
 from rebalance_sim.kafka.records import new_records, rows
 from rebalance_sim.kafka.strings import Strings, java_hash, java_hashes
 from rebalance_sim.versions import CoordinatorRules, kafka_version

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rebalance_sim.kafka.consumer_protocol import SchemaError, decode_assignment, decode_subscription
+from rebalance_sim.kafka.consumer_protocol import decode_assignment, decode_subscription
 from rebalance_sim.kafka.coordinator.classic_group import (
     EMPTY_ASSIGNMENT,
     NEVER,
@@ -61,6 +61,7 @@ from rebalance_sim.kafka.coordinator.rebalance import begin_generation, end_writ
 from rebalance_sim.kafka.coordinator.requests import finish_replacement
 from rebalance_sim.kafka.election import PreferenceLists, elect
 from rebalance_sim.kafka.hash_order import java_order, java_table_size, timeline_slot
+from rebalance_sim.kafka.readable import SchemaError
 from rebalance_sim.kafka.records import new_records, rows
 from rebalance_sim.kafka.strings import Strings, java_hash, java_hashes
 from rebalance_sim.versions import kafka_version

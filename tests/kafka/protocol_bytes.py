@@ -5,7 +5,6 @@ from collections.abc import Callable
 from rebalance_sim.kafka.consumer_protocol import (
     NEWEST_VERSION,
     Assignment,
-    SchemaError,
     StickyUserData,
     Subscription,
     TopicPartition,
@@ -17,6 +16,7 @@ from rebalance_sim.kafka.consumer_protocol import (
     encode_subscription,
     member_data,
 )
+from rebalance_sim.kafka.readable import SchemaError
 from rebalance_sim.versions import kafka_version
 from tests.kafka.cases import JsonObject
 

@@ -13,7 +13,6 @@ from rebalance_sim.kafka.consumer_protocol import (
     STICKY,
     Assignment,
     MemberData,
-    SchemaError,
     StickyUserData,
     Subscription,
     TopicPartition,
@@ -27,6 +26,7 @@ from rebalance_sim.kafka.consumer_protocol import (
     encode_subscription,
     member_data,
 )
+from rebalance_sim.kafka.readable import SchemaError
 from rebalance_sim.versions import KafkaVersion, kafka_version
 from tests.kafka.cases import golden
 from tests.kafka.protocol_bytes import owned_of, read, same_reading, subscription_of, written
