@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.oracle.consumer_group_cases import consumer_group_cases
 from tests.oracle.coordinator_cases import coordinator_cases
 from tests.oracle.migration_cases import migration_cases
+from tests.oracle.offsets_topic_cases import offsets_topic_cases
 from tests.oracle.oracle import (
     BUILT_IN_PARTITIONER_VERSIONS,
     DEFAULT_PARTITIONER_VERSIONS,
@@ -46,6 +47,7 @@ PARTITIONER_SEED = 24
 COORDINATOR_SEED, COORDINATOR_COUNT = 25, 400
 CONSUMER_GROUP_SEED, CONSUMER_GROUP_COUNT = 26, 300
 MIGRATION_SEED, MIGRATION_COUNT = 27, 300
+OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT = 28, 250
 GOLDEN_PRODUCERS = ("2.3", "2.8", "4.3")
 """A release of each age; the live tests ask the others as well."""
 
@@ -75,6 +77,7 @@ def main() -> None:
     write_coordinators()
     write_consumer_groups()
     write_migrations()
+    write_offsets_topic()
 
 
 def write_protocol_bytes() -> None:
@@ -116,6 +119,14 @@ def write_migrations() -> None:
     answered = [pair for pair in zip(cases, answers("4.3", cases), strict=True) if "answers" in pair[1]]
     _write("cases-migration-4.3", (case for case, _ in answered[:MIGRATION_COUNT]))
     _write("migration-4.3", (answer for _, answer in answered[:MIGRATION_COUNT]))
+
+
+def write_offsets_topic() -> None:
+    """Each release writes types and versions of its own."""
+    for version in VERSIONS:
+        cases = list(offsets_topic_cases(version, OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT))
+        _write(f"cases-offsets-topic-{version}", cases)
+        _write(f"offsets-topic-{version}", answers(version, cases))
 
 
 def _write_rule(cases: Iterable[JsonObject], versions: Iterable[str]) -> None:

@@ -19,6 +19,7 @@ final class GroupAnswers {
             case "read-subscription", "read-assignment", "read-sticky", "read-cooperative-sticky" ->
                     ProtocolBytes.read(question);
             case "coordinator" -> CoordinatorAnswers.to(question);
+            case "offsets-topic" -> OffsetsTopicAnswers.to(question);
             default -> assignment(question);
         };
     }

@@ -1,0 +1,459 @@
+"""The records of ``__consumer_offsets``: what a group coordinator keeps of its groups, as bytes.
+
+A key begins with the record's type, a value with the version of its format. Read are the types of Kafka 0.9 to 4.3 that
+tell of consumer groups: offset commits, groups of the classic protocol, and groups of KIP-848. Of share and streams
+groups only the keys are read. The formats are those of Kafka's message definitions (``OffsetCommitValue``,
+``GroupMetadataValue``, ``ConsumerGroup*``), and before 3.0 the schemas in ``GroupMetadataManager``.
+
+As in Kafka, what follows the last field is left alone. Stricter than Kafka: names that are not UTF-8 are an error.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from rebalance_sim.kafka.readable import INT32, Readable, SchemaError
+
+_FIRST_FLEXIBLE_GROUP_VERSION = 4
+"""Of offset commits and classic groups; those of KIP-848 are flexible from the first."""
+_NONE = -1
+_NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""``Uuid.ZERO_UUID``."""
+_UUID_BYTES = 16
+
+
+class RecordType(IntEnum):
+    """What a record is about (``CoordinatorRecordType`` of 4.3; 9 and 18 of earlier releases)."""
+
+    LEGACY_OFFSET_COMMIT = 0
+    OFFSET_COMMIT = 1
+    GROUP_METADATA = 2
+    CONSUMER_GROUP_METADATA = 3
+    CONSUMER_GROUP_PARTITION_METADATA = 4
+    CONSUMER_GROUP_MEMBER_METADATA = 5
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA = 6
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER = 7
+    CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT = 8
+    SHARE_GROUP_PARTITION_METADATA = 9
+    SHARE_GROUP_MEMBER_METADATA = 10
+    SHARE_GROUP_METADATA = 11
+    SHARE_GROUP_TARGET_ASSIGNMENT_METADATA = 12
+    SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER = 13
+    SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT = 14
+    SHARE_GROUP_STATE_PARTITION_METADATA = 15
+    CONSUMER_GROUP_REGULAR_EXPRESSION = 16
+    STREAMS_GROUP_METADATA = 17
+    STREAMS_GROUP_PARTITION_METADATA = 18
+    STREAMS_GROUP_MEMBER_METADATA = 19
+    STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA = 20
+    STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER = 21
+    STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT = 22
+    STREAMS_GROUP_TOPOLOGY = 23
+
+    @property
+    def is_offset_commit(self) -> bool:
+        """It is one with a key of either version."""
+        return self <= RecordType.OFFSET_COMMIT
+
+    @property
+    def is_of_kip848(self) -> bool:
+        """It tells of a consumer group of KIP-848."""
+        return RecordType.CONSUMER_GROUP_METADATA <= self <= RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT or (
+            self is RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION
+        )
+
+    @property
+    def is_of_consumers(self) -> bool:
+        """It tells of groups and offsets of consumers, not of share or streams groups."""
+        return self <= RecordType.GROUP_METADATA or self.is_of_kip848
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a record is about; the last record of a key counts."""
+
+    type: RecordType
+    group_id: str
+    topic: str | None = None
+    partition: int | None = None
+    member_id: str | None = None
+    regular_expression: str | None = None
+
+
+@dataclass(frozen=True)
+class OffsetCommit:
+    """The committed offset of a group in a partition."""
+
+    offset: int
+    metadata: str
+    commit_timestamp_ms: int
+    expire_timestamp_ms: int | None = None
+    """Told by version 1 alone."""
+    leader_epoch: int | None = None
+    """Told since version 3."""
+    topic_id: str | None = None
+    """Told since Kafka 4.1, by requests that name topics so."""
+
+
+@dataclass(frozen=True)
+class GroupMember:
+    """A member of a group of the classic protocol."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    subscription: bytes | None
+    """What it said of the elected protocol when it joined; None where a dump does not tell."""
+    assignment: bytes | None
+
+
+@dataclass(frozen=True)
+class GroupMetadata:
+    """A group of the classic protocol after its last rebalance."""
+
+    protocol_type: str
+    generation: int
+    protocol: str | None
+    leader: str | None
+    members: tuple[GroupMember, ...]
+
+
+@dataclass(frozen=True)
+class ConsumerGroupMetadata:
+    """The epoch of a group of KIP-848."""
+
+    epoch: int
+
+
+@dataclass(frozen=True)
+class TopicMetadata:
+    """A topic that a group of KIP-848 subscribes to."""
+
+    topic_id: str
+    topic: str
+    partitions: int
+
+
+@dataclass(frozen=True)
+class ConsumerGroupPartitionMetadata:
+    """The topics of a group of KIP-848 (before Kafka 4.1)."""
+
+    topics: tuple[TopicMetadata, ...]
+
+
+class ClassicProtocol(NamedTuple):
+    """A protocol that a classic member of a group of KIP-848 supports."""
+
+    name: str
+    metadata: bytes
+
+
+@dataclass(frozen=True)
+class ClassicMemberMetadata:
+    """What a member of a group of KIP-848 said that speaks the classic protocol."""
+
+    session_timeout_ms: int
+    protocols: tuple[ClassicProtocol, ...]
+
+
+@dataclass(frozen=True)
+class ConsumerGroupMemberMetadata:
+    """A member of a group of KIP-848, and what it asks for."""
+
+    instance_id: str | None
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    subscribed_topics: tuple[str, ...]
+    subscribed_regex: str | None
+    rebalance_timeout_ms: int
+    server_assignor: str | None
+    """None: the member leaves it to the coordinator."""
+    classic: ClassicMemberMetadata | None
+    """None, or without protocols, for members that speak the new protocol."""
+
+
+@dataclass(frozen=True)
+class ConsumerGroupTargetAssignmentMetadata:
+    """The group epoch that a group's target assignment is for."""
+
+    epoch: int
+
+
+class TopicIdPartitions(NamedTuple):
+    """Partitions of a topic, which is named by its id."""
+
+    topic_id: str
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ConsumerGroupTargetAssignmentMember:
+    """What a member of a group of KIP-848 is to have in the end."""
+
+    partitions: tuple[TopicIdPartitions, ...]
+
+
+@dataclass(frozen=True)
+class ConsumerGroupCurrentMemberAssignment:
+    """What a member of a group of KIP-848 has now."""
+
+    member_epoch: int
+    previous_member_epoch: int
+    state: int
+    assigned: tuple[TopicIdPartitions, ...]
+    pending_revocation: tuple[TopicIdPartitions, ...]
+    """What it has been asked to give back and has not yet."""
+
+
+@dataclass(frozen=True)
+class ConsumerGroupRegularExpression:
+    """The topics that match a regular expression which members subscribe to."""
+
+    topics: tuple[str, ...]
+    version: int
+
+
+Value = (
+    OffsetCommit
+    | GroupMetadata
+    | ConsumerGroupMetadata
+    | ConsumerGroupPartitionMetadata
+    | ConsumerGroupMemberMetadata
+    | ConsumerGroupTargetAssignmentMetadata
+    | ConsumerGroupTargetAssignmentMember
+    | ConsumerGroupCurrentMemberAssignment
+    | ConsumerGroupRegularExpression
+)
+
+
+def decode_key(data: bytes) -> Key:
+    """Read the key of a record. Raises SchemaError for broken bytes and for types that are not known.
+
+    >>> key = decode_key(bytes.fromhex("0001" "000167" "000174" "00000003"))
+    >>> key.type.name, key.group_id, key.topic, key.partition
+    ('OFFSET_COMMIT', 'g', 't', 3)
+    """
+    reader = Readable(data, "record key")
+    number = reader.int16("type")
+    kind = _TYPES.get(number)
+    if kind is None:
+        raise reader.error("type", f"{number} is not known", 0)
+    reader.what = f"{_name(kind)} key"
+    group_id = reader.string("group")
+    if kind.is_offset_commit:
+        return Key(kind, group_id, topic=reader.string("topic"), partition=reader.int32("partition"))
+    if kind in _OF_A_MEMBER:
+        return Key(kind, group_id, member_id=reader.string("member_id"))
+    if kind is RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION:
+        return Key(kind, group_id, regular_expression=reader.string("regular_expression"))
+    return Key(kind, group_id)
+
+
+def decode_value(kind: RecordType, data: bytes) -> Value:
+    """Read the value of a record that tells of consumers.
+
+    Raises SchemaError for broken bytes, and for versions and types that are not read.
+
+    >>> decode_value(RecordType.OFFSET_COMMIT, bytes.fromhex("0002" "000000000000002a" "0000" "0000000000000001"))
+    ... # doctest: +ELLIPSIS
+    OffsetCommit(offset=42, metadata='', commit_timestamp_ms=1, ...)
+    >>> decode_value(RecordType.GROUP_METADATA, bytes.fromhex("0009"))
+    Traceback (most recent call last):
+    ...
+    rebalance_sim.kafka.readable.SchemaError: group metadata value: version: 9 is not known at byte 0
+    """
+    reader = Readable(data, f"{_name(kind)} value")
+    version = reader.int16("version")
+    known = _VALUES.get(kind)
+    if known is None:
+        raise SchemaError(f"{reader.what}: tells of no consumer group")
+    if not 0 <= version <= known.newest_version:
+        raise reader.error("version", f"{version} is not known", 0)
+    reader.flexible = version >= known.first_flexible_version
+    return known.read(reader, version)
+
+
+def _name(kind: RecordType) -> str:
+    return kind.name.lower().replace("_", " ")
+
+
+_TYPES: dict[int, RecordType] = {kind.value: kind for kind in RecordType}
+_OF_A_MEMBER = (
+    RecordType.CONSUMER_GROUP_MEMBER_METADATA,
+    RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER,
+    RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+)
+
+
+# ---- values
+
+
+def _offset_commit(reader: Readable, version: int) -> OffsetCommit:
+    offset = reader.int64("offset")
+    leader_epoch = reader.int32("leader_epoch") if version >= 3 else _NONE
+    metadata = reader.string("metadata")
+    committed = reader.int64("commit_timestamp")
+    expires = reader.int64("expire_timestamp") if version == 1 else _NONE
+    topic_ids: list[str] = []
+    reader.tagged_fields({0: ("topic_id", lambda: topic_ids.append(reader.uuid("topic_id")))})
+    return OffsetCommit(
+        offset,
+        metadata,
+        committed,
+        None if expires == _NONE else expires,
+        None if leader_epoch == _NONE else leader_epoch,
+        next((each for each in topic_ids[-1:] if each != _NO_TOPIC_ID), None),
+    )
+
+
+def _group_metadata(reader: Readable, version: int) -> GroupMetadata:
+    protocol_type = reader.string("protocol_type")
+    generation = reader.int32("generation")
+    protocol = reader.nullable_string("protocol")
+    leader = reader.nullable_string("leader")
+    if version >= 2:
+        reader.int64("current_state_timestamp")
+    members = tuple(_group_member(reader, version) for _ in range(reader.size("members", 1)))
+    reader.tagged_fields()
+    return GroupMetadata(protocol_type, generation, protocol, leader, members)
+
+
+def _group_member(reader: Readable, version: int) -> GroupMember:
+    member_id = reader.string("member_id")
+    instance_id = reader.nullable_string("group_instance_id") if version >= 3 else None
+    client_id = reader.string("client_id")
+    client_host = reader.string("client_host")
+    rebalance_timeout = reader.int32("rebalance_timeout") if version >= 1 else _NONE
+    session_timeout = reader.int32("session_timeout")
+    subscription = reader.sized_bytes("subscription")
+    assignment = reader.sized_bytes("assignment")
+    reader.tagged_fields()
+    # As a coordinator that loads the group (GroupMetadataManager.readGroupMessageValue, ClassicGroupMember).
+    rebalance_timeout = session_timeout if rebalance_timeout == _NONE else rebalance_timeout
+    return GroupMember(
+        member_id, instance_id, client_id, client_host, rebalance_timeout, session_timeout, subscription, assignment
+    )
+
+
+def _consumer_group_metadata(reader: Readable, version: int) -> ConsumerGroupMetadata:
+    epoch = reader.int32("epoch")
+    reader.tagged_fields()
+    return ConsumerGroupMetadata(epoch)
+
+
+def _partition_metadata(reader: Readable, version: int) -> ConsumerGroupPartitionMetadata:
+    topics = tuple(_topic_metadata(reader) for _ in range(reader.size("topics", _UUID_BYTES)))
+    reader.tagged_fields()
+    return ConsumerGroupPartitionMetadata(topics)
+
+
+def _topic_metadata(reader: Readable) -> TopicMetadata:
+    topic = TopicMetadata(reader.uuid("topic_id"), reader.string("topic_name"), reader.int32("num_partitions"))
+    for _ in range(reader.size("partition_metadata", INT32.size)):
+        reader.int32("partition")
+        reader.strings("racks")
+        reader.tagged_fields()
+    reader.tagged_fields()
+    return topic
+
+
+def _member_metadata(reader: Readable, version: int) -> ConsumerGroupMemberMetadata:
+    # A field that is not there is one without content, not null: so the generated class has its default.
+    classic: list[ClassicMemberMetadata | None] = [ClassicMemberMetadata(0, ())]
+    instance_id, rack_id = reader.nullable_string("instance_id"), reader.nullable_string("rack_id")
+    client_id, client_host = reader.string("client_id"), reader.string("client_host")
+    topics = reader.strings("subscribed_topic_names")
+    regex = reader.nullable_string("subscribed_topic_regex")
+    rebalance_timeout = reader.int32("rebalance_timeout_ms")
+    server_assignor = reader.nullable_string("server_assignor")
+    reader.tagged_fields({0: ("classic_member_metadata", lambda: classic.append(_classic_member(reader)))})
+    return ConsumerGroupMemberMetadata(
+        instance_id,
+        rack_id,
+        client_id,
+        client_host,
+        topics,
+        regex or None,
+        rebalance_timeout,
+        server_assignor,
+        classic[-1],
+    )
+
+
+def _classic_member(reader: Readable) -> ClassicMemberMetadata | None:
+    """Read a structure that may be null: a number before it tells."""
+    if reader.unsigned_varint("classic_member_metadata") == 0:
+        return None
+    session_timeout = reader.int32("session_timeout_ms")
+    protocols = tuple(_classic_protocol(reader) for _ in range(reader.size("supported_protocols", 1)))
+    reader.tagged_fields()
+    return ClassicMemberMetadata(session_timeout, protocols)
+
+
+def _classic_protocol(reader: Readable) -> ClassicProtocol:
+    protocol = ClassicProtocol(reader.string("name"), reader.sized_bytes("metadata"))
+    reader.tagged_fields()
+    return protocol
+
+
+def _target_metadata(reader: Readable, version: int) -> ConsumerGroupTargetAssignmentMetadata:
+    epoch = reader.int32("assignment_epoch")
+    reader.tagged_fields()
+    return ConsumerGroupTargetAssignmentMetadata(epoch)
+
+
+def _target_member(reader: Readable, version: int) -> ConsumerGroupTargetAssignmentMember:
+    partitions = _topic_id_partitions(reader, "topic_partitions")
+    reader.tagged_fields()
+    return ConsumerGroupTargetAssignmentMember(partitions)
+
+
+def _current_assignment(reader: Readable, version: int) -> ConsumerGroupCurrentMemberAssignment:
+    epoch, previous = reader.int32("member_epoch"), reader.int32("previous_member_epoch")
+    state = reader.int8("state")
+    assigned = _topic_id_partitions(reader, "assigned_partitions")
+    pending = _topic_id_partitions(reader, "partitions_pending_revocation")
+    reader.tagged_fields()
+    return ConsumerGroupCurrentMemberAssignment(epoch, previous, state, assigned, pending)
+
+
+def _topic_id_partitions(reader: Readable, field: str) -> tuple[TopicIdPartitions, ...]:
+    topics = []
+    for _ in range(reader.size(field, _UUID_BYTES)):
+        topics.append(TopicIdPartitions(reader.uuid(field), reader.int32s(field)))
+        reader.tagged_fields()
+    return tuple(topics)
+
+
+def _regular_expression(reader: Readable, version: int) -> ConsumerGroupRegularExpression:
+    topics = reader.strings("topics")
+    resolved = reader.int64("version")
+    reader.int64("timestamp")
+    reader.tagged_fields()
+    return ConsumerGroupRegularExpression(topics, resolved)
+
+
+class _Format(NamedTuple):
+    newest_version: int
+    first_flexible_version: int
+    read: Callable[[Readable, int], Value]
+
+
+_VALUES = {
+    # A value of any version may follow an old key: keys and values have changed at different times.
+    RecordType.LEGACY_OFFSET_COMMIT: _Format(4, _FIRST_FLEXIBLE_GROUP_VERSION, _offset_commit),
+    RecordType.OFFSET_COMMIT: _Format(4, _FIRST_FLEXIBLE_GROUP_VERSION, _offset_commit),
+    RecordType.GROUP_METADATA: _Format(4, _FIRST_FLEXIBLE_GROUP_VERSION, _group_metadata),
+    RecordType.CONSUMER_GROUP_METADATA: _Format(0, 0, _consumer_group_metadata),
+    RecordType.CONSUMER_GROUP_PARTITION_METADATA: _Format(0, 0, _partition_metadata),
+    RecordType.CONSUMER_GROUP_MEMBER_METADATA: _Format(0, 0, _member_metadata),
+    RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: _Format(0, 0, _target_metadata),
+    RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: _Format(0, 0, _target_member),
+    RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: _Format(0, 0, _current_assignment),
+    RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION: _Format(0, 0, _regular_expression),
+}
