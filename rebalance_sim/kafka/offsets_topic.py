@@ -18,7 +18,7 @@ from rebalance_sim.kafka.readable import INT32, Readable, SchemaError
 _FIRST_FLEXIBLE_GROUP_VERSION = 4
 """Of offset commits and classic groups; those of KIP-848 are flexible from the first."""
 _NONE = -1
-_NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 """``Uuid.ZERO_UUID``."""
 _UUID_BYTES = 16
 
@@ -307,7 +307,7 @@ def _offset_commit(reader: Readable, version: int) -> OffsetCommit:
         committed,
         None if expires == _NONE else expires,
         None if leader_epoch == _NONE else leader_epoch,
-        next((each for each in topic_ids[-1:] if each != _NO_TOPIC_ID), None),
+        next((each for each in topic_ids[-1:] if each != ZERO_UUID), None),
     )
 
 
