@@ -1,10 +1,11 @@
-"""``fleet``: makes the input tables: a synthetic fleet, a capture of Kafka's command-line tools, or a live cluster."""
+"""``fleet``: makes the input tables: a synthetic fleet, or a real one by tools, brokers or __consumer_offsets."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
+from rebalance_sim.commands.offsets_topic import run_offsets_topic
 from rebalance_sim.commands.options import add_output_options, check_at_least, items, new_run
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import print_summary, summarise_run
@@ -15,6 +16,7 @@ from rebalance_sim.sources.client_properties import read_client_properties
 from rebalance_sim.sources.fleet_spec import load
 from rebalance_sim.sources.kafka_tools import Capture, read_capture
 from rebalance_sim.sources.live_cluster import read_cluster
+from rebalance_sim.sources.offsets_topic_dump import KAFKA
 from rebalance_sim.sources.synthetic import synthetic_fleet
 from rebalance_sim.sources.topic_records import PACKAGE, read_records
 from rebalance_sim.tables import DEFAULT_CLUSTER, INPUTS, MEMBERS, OFFSETS, OUTPUTS, RECORDS, TOPICS
@@ -26,20 +28,24 @@ def add_options(parser: ArgumentParser) -> None:
     source.add_argument("--synthetic", metavar="FILE", help="make up a fleet as conf/fleets/*.yaml describe one")
     source.add_argument("--kafka-tools", metavar="DIR", help="read what Kafka's command-line tools printed")
     source.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="read a live cluster by these brokers")
+    source.add_argument(
+        "--offsets-topic",
+        metavar="WHERE",
+        help="read __consumer_offsets: a dump (Parquet with key, value, partition and offset, or what the console "
+        f"consumer printed), or kafka:HOST:PORT,... (Spark needs {PACKAGE} for that)",
+    )
     parser.add_argument("--groups", type=int, default=1000, metavar="N", help="of a synthetic fleet (default: 1000)")
     parser.add_argument("--seed", type=int, default=0, help="of a synthetic fleet (default: 0)")
-    parser.add_argument(
-        "--cluster", default=DEFAULT_CLUSTER, metavar="NAME", help="of a capture or a live cluster (default: default)"
-    )
+    parser.add_argument("--cluster", default=DEFAULT_CLUSTER, metavar="NAME", help="of what is read (default: default)")
     parser.add_argument(
         "--protocols",
         metavar="NAME,...",
-        help="what members of a capture or a live cluster offer, where nothing else tells it but what was elected",
+        help="what members of a real cluster offer, where nothing else tells it but what was elected",
     )
     parser.add_argument(
         "--command-config",
         metavar="FILE",
-        help="client properties for a live cluster, as Kafka's tools take them or with librdkafka's names",
+        help="client properties for brokers, as Kafka's tools take them; for --bootstrap-servers also librdkafka's",
     )
     parser.add_argument(
         "--records-from",
@@ -47,18 +53,26 @@ def add_options(parser: ArgumentParser) -> None:
         help=f"also make records of what is in these topics of a live cluster; Spark needs {PACKAGE} for that, which a "
         "run that is not started by spark-submit fetches itself",
     )
+    parser.add_argument(
+        "--topics",
+        metavar="PATH",
+        help="with --offsets-topic: topics table, Parquet or by its ending; its topic_id names those of KIP-848 groups",
+    )
     add_output_options(parser)
 
 
 def packages(options: Namespace) -> Sequence[str]:
     """Packages that Spark needs for what is asked."""
-    return (PACKAGE,) if options.records_from else ()
+    return (PACKAGE,) if options.records_from or _reads_topic_from_brokers(options) else ()
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
     """Make topics and members; from a real cluster offsets as well, and records where topics are named."""
     _check(options)
     run = new_run(spark, "fleet", options)
+    if options.offsets_topic:
+        run_offsets_topic(run, options, _properties(options))
+        return
     rejects = no_rejects(spark)
     if options.synthetic:
         check_at_least("--groups", options.groups, 0)
@@ -79,11 +93,17 @@ def run(spark: SparkSession, options: Namespace) -> None:
 
 
 def _check(options: Namespace) -> None:
-    """Raise UserError for options that need a live cluster where none is read."""
-    if options.bootstrap_servers is None:
-        for option in ("command_config", "records_from"):
-            if getattr(options, option):
-                raise UserError(f"--{option.replace('_', '-')}: only allowed with --bootstrap-servers")
+    """Raise UserError for options that need what is not read."""
+    if options.records_from and options.bootstrap_servers is None:
+        raise UserError("--records-from: only allowed with --bootstrap-servers")
+    if options.command_config and options.bootstrap_servers is None and not _reads_topic_from_brokers(options):
+        raise UserError(f"--command-config: only allowed with --bootstrap-servers and --offsets-topic {KAFKA}HOST:PORT")
+    if options.topics and options.offsets_topic is None:
+        raise UserError("--topics: only allowed with --offsets-topic")
+
+
+def _reads_topic_from_brokers(options: Namespace) -> bool:
+    return options.offsets_topic is not None and options.offsets_topic.startswith(KAFKA)
 
 
 def _read(run: Run, options: Namespace) -> tuple[Capture, dict[str, DataFrame]]:

@@ -29,16 +29,7 @@ def read_records(
     ``seq`` is the offset: the order within a partition, which over partitions is not that of the producer.
     ``properties`` are those of a Java client. Raises UserError where the session has no source for Kafka.
     """
-    configuration = java_properties(properties or {}) | {"bootstrap.servers": bootstrap_servers}
-    reader = spark.read.format("kafka").option("subscribe", ",".join(topics))
-    for name, value in configuration.items():
-        reader = reader.option(f"kafka.{name}", value)
-    try:
-        rows = reader.load()
-    except AnalysisException as problem:
-        raise UserError(
-            f"the Spark session has no source for Kafka: start it with --packages {PACKAGE} ({first_line(problem)})"
-        ) from problem
+    rows = read_topics(spark, bootstrap_servers, topics, java_properties(properties or {}))
     made = {
         "cluster": F.lit(cluster),
         "topic": F.col("topic"),
@@ -52,3 +43,21 @@ def read_records(
     return rows.select(
         *[made.get(column.name, null).cast(column.type).alias(column.name) for column in RECORDS.columns]
     )
+
+
+def read_topics(
+    spark: SparkSession, bootstrap_servers: str, topics: Sequence[str], properties: Mapping[str, str]
+) -> DataFrame:
+    """Read topics as they are now with Spark's source for Kafka.
+
+    ``properties`` are those of a Java client. Raises UserError where the session has no such source.
+    """
+    reader = spark.read.format("kafka").option("subscribe", ",".join(topics))
+    for name, value in {**properties, "bootstrap.servers": bootstrap_servers}.items():
+        reader = reader.option(f"kafka.{name}", value)
+    try:
+        return reader.load()
+    except AnalysisException as problem:
+        raise UserError(
+            f"the Spark session has no source for Kafka: start it with --packages {PACKAGE} ({first_line(problem)})"
+        ) from problem

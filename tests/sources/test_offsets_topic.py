@@ -1,0 +1,525 @@
+"""The tables that __consumer_offsets tells: by hand, of Kafka's own records in any order, and of broken ones."""
+
+import gzip
+import json
+import random
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from rebalance_sim.cli import USER_ERROR, main
+from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.consumer_protocol import (
+    Assignment,
+    Subscription,
+    TopicPartition,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from rebalance_sim.kafka.offsets_topic import GroupMetadata, OffsetCommit, RecordType, decode_key, decode_value
+from rebalance_sim.sources.offsets_topic import OffsetsTopic, read_offsets_topic
+from rebalance_sim.sources.offsets_topic_dump import read_where
+from rebalance_sim.tables import TOPICS
+from tests.kafka.cases import JsonObject, golden
+from tests.naive.model import VERSIONS
+from tests.naive.offsets_topic import written_key, written_value
+from tests.oracle.protocol_cases import spoilt
+
+RECORDS = "key binary, value binary, partition int, offset long"
+Record = tuple[bytes | None, bytes | None, int, int]
+ORDERS, CLICKS, GONE = "b3JkZXJzLW9yZGVycy1vcg", "Y2xpY2tzLWNsaWNrcy1jbA", "Z29uZS1nb25lLWdvbmUtZw"
+MUTATIONS = 10_000
+
+
+def frame(spark: SparkSession, records: list[Record]) -> DataFrame:
+    return spark.createDataFrame(records, RECORDS)
+
+
+def step(number: int, kind: str, key: JsonObject, value: JsonObject | None = None, version: int = 0) -> JsonObject:
+    told = {"type": kind, "key_version": number, "key": key, "value_version": version}
+    return told if value is None else told | {"value": value}
+
+
+def commit(topic: str, offset: int, group: str = "classic", version: int = 3, **fields: Any) -> JsonObject:
+    value = {"offset": offset, "leaderEpoch": 1, "metadata": "m", "commitTimestamp": 5, "expireTimestamp": -1, **fields}
+    return step(1, "OffsetCommit", {"group": group, "topic": topic, "partition": 0}, value, version)
+
+
+def member(member_id: str, topics: tuple[str, ...], owned: tuple[TopicPartition, ...], **fields: Any) -> JsonObject:
+    told = encode_subscription(Subscription(topics, b"u", (), 1, "r1"))
+    return {
+        "memberId": member_id,
+        "groupInstanceId": "i",
+        "clientId": "c",
+        "clientHost": "/h",
+        "rebalanceTimeout": 300_000,
+        "sessionTimeout": 45_000,
+        "subscription": b64encode(told).decode(),
+        "assignment": b64encode(encode_assignment(Assignment(owned))).decode(),
+        **fields,
+    }
+
+
+def group(name: str, members: list[JsonObject], **fields: Any) -> JsonObject:
+    value = {
+        "protocolType": "consumer",
+        "generation": 4,
+        "protocol": "range",
+        "leader": "b",
+        "currentStateTimestamp": 1,
+        "members": members,
+        **fields,
+    }
+    return step(2, "GroupMetadata", {"group": name}, value, 3)
+
+
+def consumer(member_id: str, **fields: Any) -> JsonObject:
+    value = {
+        "instanceId": None,
+        "rackId": "r2",
+        "clientId": "k",
+        "clientHost": "/k",
+        "subscribedTopicNames": ["orders"],
+        "subscribedTopicRegex": None,
+        "rebalanceTimeoutMs": 60_000,
+        "serverAssignor": None,
+        "classicMemberMetadata": None,
+        **fields,
+    }
+    return step(5, "ConsumerGroupMemberMetadata", {"groupId": "new", "memberId": member_id}, value)
+
+
+def current(member_id: str, partitions: dict[str, list[int]], epoch: int = 7) -> JsonObject:
+    assigned = [{"topicId": topic_id, "partitions": numbers} for topic_id, numbers in partitions.items()]
+    value = {
+        "memberEpoch": epoch,
+        "previousMemberEpoch": 6,
+        "state": 0,
+        "assignedPartitions": assigned,
+        "partitionsPendingRevocation": [],
+    }
+    return step(8, "ConsumerGroupCurrentMemberAssignment", {"groupId": "new", "memberId": member_id}, value)
+
+
+def classic_metadata() -> JsonObject:
+    told = b64encode(encode_subscription(Subscription(("orders",)))).decode()
+    protocols = [{"name": name, "metadata": told} for name in ("cooperative-sticky", "range")]
+    return {"sessionTimeoutMs": 45_000, "supportedProtocols": protocols}
+
+
+def topic_of_a_group(topic_id: str, name: str, partitions: int) -> JsonObject:
+    return {"topicId": topic_id, "topicName": name, "numPartitions": partitions, "partitionMetadata": []}
+
+
+STEPS = [
+    commit("orders", 1),
+    commit("orders", 2, expireTimestamp=9, version=1),
+    commit("gone", 3),
+    step(1, "OffsetCommit", {"group": "classic", "topic": "gone", "partition": 0}),
+    commit("clicks", 4, "alone", version=4, topicId=CLICKS),
+    group("classic", [member("a", ("orders",), ()), member("b", ("orders", "clicks"), (TopicPartition("orders", 0),))]),
+    group("broken", [member("a", (), (), subscription="AAAA"), member("b", (), ())]),
+    group("empty", [], protocol=None, leader=None),
+    group("workers", [member("w", (), ())], protocolType="connect", protocol="sessioned", leader="w"),
+    step(2, "GroupMetadata", {"group": "dead"}),
+    step(3, "ConsumerGroupMetadata", {"groupId": "new"}, {"epoch": 8, "metadataHash": 0}),
+    step(
+        4,
+        "ConsumerGroupPartitionMetadata",
+        {"groupId": "new"},
+        {"topics": [topic_of_a_group(ORDERS, "orders", 3)]},
+    ),
+    consumer("m1", serverAssignor="range", subscribedTopicRegex="cl.*"),
+    consumer("m2", classicMemberMetadata=classic_metadata()),
+    consumer("m3"),
+    current("m1", {CLICKS: [1, 0], ORDERS: [2]}),
+    current("m2", {GONE: [5], ORDERS: [0, 1]}),
+    step(
+        16,
+        "ConsumerGroupRegularExpression",
+        {"groupId": "new", "regularExpression": "cl.*"},
+        {"topics": ["clicks"], "version": 1, "timestamp": 1},
+    ),
+    step(11, "ShareGroupMetadata", {"groupId": "shared"}),
+]
+BROKEN: list[Record] = [(None, b"", 3, 0), (b"\0\1\0", b"", 3, 1), (b"\0\x63", None, 3, 2), (None, None, 3, 3)]
+
+
+def by_hand() -> list[Record]:
+    written: list[Record] = [(written_key(each), written_value(each), 0, i) for i, each in enumerate(STEPS)]
+    return written + BROKEN
+
+
+def rows(table: DataFrame, *names: str) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in table.select(*names).collect()), key=repr)
+
+
+def pairs(partitions: list[Row] | None) -> list[tuple[Any, ...]] | None:
+    return None if partitions is None else [tuple(each) for each in partitions]
+
+
+@pytest.fixture(scope="module")
+def told(spark: SparkSession) -> OffsetsTopic:
+    return read_offsets_topic(frame(spark, by_hand()), cluster="c1")
+
+
+def test_offsets(told: OffsetsTopic) -> None:
+    assert rows(told.offsets, *told.offsets.columns) == [
+        ("c1", "alone", "clicks", 0, 4, None, "m", 5, None),
+        ("c1", "classic", "orders", 0, 2, None, "m", 5, 9),
+    ]
+
+
+def test_classic_members(told: OffsetsTopic) -> None:
+    members = {(row.group_id, row.member_id): row for row in told.members.where("group_id != 'new'").collect()}
+    assert sorted(members) == [("broken", "b"), ("classic", "a"), ("classic", "b"), ("workers", "w")]
+    leader = members["classic", "b"]
+    assert leader.asDict() == {
+        "cluster": "c1",
+        "group_id": "classic",
+        "member_id": "b",
+        "instance_id": "i",
+        "client_id": "c",
+        "host": "/h",
+        "rack": "r1",
+        "protocol_type": "consumer",
+        "protocols": ["range"],
+        "subscription": ["clicks", "orders"],
+        "owned": [Row(topic="orders", partition=0)],
+        "generation": 4,
+        "user_data": bytearray(b"u"),
+        "join_order": 0,
+        "session_timeout_ms": 45_000,
+        "rebalance_timeout_ms": 300_000,
+    }
+    assert (members["classic", "a"].join_order, members["classic", "a"].owned) == (1, [])
+    worker = members["workers", "w"]
+    assert (worker.protocol_type, worker.protocols, worker.subscription, worker.owned) == (
+        "connect",
+        ["sessioned"],
+        [],
+        None,
+    )
+
+
+def test_members_of_kip_848(told: OffsetsTopic) -> None:
+    members = {row.member_id: row for row in told.members.where("group_id = 'new'").collect()}
+    assert {name: (row.protocols, row.generation, row.session_timeout_ms) for name, row in members.items()} == {
+        "m1": (["server-range"], 7, None),
+        "m2": (["cooperative-sticky", "range"], 7, 45_000),
+        "m3": (["server-uniform"], None, None),
+    }
+    assert {name: (row.subscription, pairs(row.owned)) for name, row in members.items()} == {
+        "m1": (["clicks", "orders"], [("clicks", 0), ("clicks", 1), ("orders", 2)]),
+        "m2": (["orders"], [("orders", 0), ("orders", 1)]),
+        "m3": (["orders"], None),
+    }
+
+
+def test_what_is_told_beside_the_members(told: OffsetsTopic) -> None:
+    assert rows(told.topics, "cluster", "topic", "partitions", "topic_id") == [("c1", "orders", 3, ORDERS)]
+    assert told.members_given == 8
+    rejects = {(row.table, row.group_id, row.reason): json.loads(row.row) for row in told.rejects.collect()}
+    assert rejects == {
+        ("assigned_partitions", "new", f"topic id {GONE} has no name; a topics table with topic_id may give it"): {
+            "member_id": "m2",
+            "topic_id": GONE,
+            "partitions": [5],
+        },
+        ("members", "broken", "subscription: topics: 4 bytes expected at byte 2, 1 are left"): {
+            "member_id": "a",
+            "client_id": "c",
+            "host": "/h",
+        },
+        ("offsets_topic", None, "offset commit key: group: 2 bytes expected at byte 2, 1 are left"): {
+            "partition": 3,
+            "offset": 1,
+            "key": "000100",
+            "value": "",
+        },
+        ("offsets_topic", None, "record key: type: 99 is not known at byte 0"): {
+            "partition": 3,
+            "offset": 2,
+            "key": "0063",
+            "value": None,
+        },
+        ("offsets_topic", None, "record key: null"): {"partition": 3, "offset": 3, "key": None, "value": None},
+    }
+    assert told.rejects.count() == 6
+
+
+def test_records_are_counted(told: OffsetsTopic) -> None:
+    assert told.records == {
+        "unreadable": {"rejected": 4},
+        "offset commit": {"superseded": 2, "tombstone": 1, "used": 2},
+        "group metadata": {"tombstone": 1, "used": 4},
+        "consumer group metadata": {"used": 1},
+        "consumer group partition metadata": {"used": 1},
+        "consumer group member metadata": {"used": 3},
+        "consumer group current member assignment": {"used": 2},
+        "consumer group regular expression": {"used": 1},
+        "share group metadata": {"other group": 1},
+    }
+    assert sum(sum(of_type.values()) for of_type in told.records.values()) == len(by_hand())
+
+
+def test_what_is_assumed_is_told(told: OffsetsTopic) -> None:
+    assert told.assumptions == [
+        "protocols of 4 members in 3 groups taken to be the elected one alone: the topic holds no other",
+        "server assignor of 1 member in 1 group taken to be uniform: they leave it to the coordinator",
+        "subscription of 1 member in 1 group by a regular expression: topics as the coordinator found them last, "
+        "if it did",
+        "subscription and owned partitions of 1 member in 1 group are not known: their protocol type is not consumer",
+        "join order of 4 members in 3 groups is known of leaders alone: ties that follow the order may differ",
+        "2 groups (alone, empty) without members: nothing is predicted for them",
+        "1 record of share and streams groups left out: they are no consumer groups",
+        "no topics table was given: topics are those alone that groups of KIP-848 keep, before Kafka 4.1",
+        "log end offsets are not known: the topic does not hold them",
+    ]
+
+
+def test_options(spark: SparkSession) -> None:
+    topics = spark.createDataFrame([("gone", 9, GONE)], "topic string, partitions int, topic_id string")
+    told = read_offsets_topic(frame(spark, by_hand()), topics=topics, protocols=["sticky", "range"])
+    offered = {row.protocol_type: row.protocols for row in told.members.where("group_id != 'new'").collect()}
+    assert offered == {"consumer": ["sticky", "range"], "connect": ["sessioned"]}
+    assert told.rejects.where("table = 'assigned_partitions'").count() == 0
+    (owned,) = told.members.where("member_id = 'm2'").select("owned").collect()
+    assert pairs(owned[0]) == [("gone", 5), ("orders", 0), ("orders", 1)]
+    assert rows(told.topics, "topic", "partitions") == [("gone", 9)]
+    assert told.topics.columns == TOPICS.names
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ("key binary, value binary, partition int", "column 'offset' is missing"),
+        ("key string, value binary, partition int, offset long", "column 'key' is string, expected binary"),
+    ],
+)
+def test_columns_that_do_not_fit(spark: SparkSession, schema: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        read_offsets_topic(spark.createDataFrame([], schema))
+
+
+# ---- Kafka's own records
+
+
+def as_bytes(record: JsonObject) -> tuple[bytes, bytes | None]:
+    return bytes.fromhex(record["key"]), None if record["value"] is None else bytes.fromhex(record["value"])
+
+
+def golden_records() -> list[Record]:
+    """What four releases wrote, one after the other into three partitions."""
+    answers = [answer for version in VERSIONS for answer in golden(f"offsets-topic-{version}")]
+    written = [record for answer in answers for record in answer["records"]]
+    return [(*as_bytes(record), i % 3, i // 3) for i, record in enumerate(written)]
+
+
+def printed_records(version: str) -> list[Record]:
+    """What the first two formatters of a release print, in the order of writing."""
+    records = [record for answer in golden(f"offsets-topic-{version}") for record in answer["records"]]
+    # A formatter of 3.9 throws over some groups, which no consumer can have brought about.
+    return [(*as_bytes(record), 0, i) for i, record in enumerate(records) if any(record["printed"][:2])]
+
+
+def twin(records: list[Record]) -> tuple[dict[Any, Any], dict[Any, Any], Counter[tuple[str, str]]]:
+    """Committed offsets, classic members and records by type, as a loop over a dictionary finds them."""
+    last: dict[Any, tuple[Any, bytes | None]] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    for key, value, _, _ in sorted(records, key=lambda record: record[2:]):
+        assert key is not None
+        name = decode_key(key)
+        kind = max(name.type, RecordType.OFFSET_COMMIT)
+        identity = (kind, name.group_id, name.topic, name.partition, name.member_id, name.regular_expression)
+        counts[kind.name.lower().replace("_", " "), "superseded"] += identity in last
+        last[identity] = (name, value)
+    offsets, members = {}, {}
+    for (kind, group_id, topic, partition, *_), (_, value) in last.items():
+        status = "used" if kind.is_of_consumers else "other group"
+        counts[kind.name.lower().replace("_", " "), "tombstone" if value is None and status == "used" else status] += 1
+        told = decode_value(kind, value) if value is not None and status == "used" else None
+        if isinstance(told, OffsetCommit):
+            offsets[group_id, topic, partition] = (told.offset, told.metadata, told.expire_timestamp_ms)
+        if isinstance(told, GroupMetadata):
+            for each in told.members:
+                told_by = decode_subscription(each.subscription or b"")
+                owned = decode_assignment(each.assignment).partitions if each.assignment else ()
+                is_consumer = told.protocol_type == "consumer"
+                members[group_id, each.member_id] = (
+                    list(told_by.topics) if is_consumer else [],
+                    [tuple(each) for each in owned] if is_consumer else None,
+                    int(each.member_id != told.leader),
+                    each.group_instance_id,
+                )
+    return offsets, members, +counts
+
+
+def as_twin(told: OffsetsTopic) -> tuple[dict[Any, Any], dict[Any, Any], Counter[tuple[str, str]]]:
+    offsets = {
+        (row.group_id, row.topic, row.partition): (row.committed, row.metadata, row.expires_at_ms)
+        for row in told.offsets.collect()
+    }
+    classic = told.members.where(~F.element_at("protocols", 1).startswith("server-") & F.col("join_order").isNotNull())
+    members = {
+        (row.group_id, row.member_id): (row.subscription, pairs(row.owned), row.join_order, row.instance_id)
+        for row in classic.collect()
+    }
+    counts = {(kind, status): n for kind, of_type in told.records.items() for status, n in of_type.items()}
+    return offsets, members, Counter(counts)
+
+
+@pytest.mark.parametrize(("layout", "seed"), [(1, 0), (3, 1), (7, 2)])
+def test_the_last_record_of_a_key_counts(spark: SparkSession, layout: int, seed: int) -> None:
+    records = golden_records()
+    expected = twin(records)
+    random.Random(seed).shuffle(records)
+    told = read_offsets_topic(frame(spark, records).repartition(layout))
+    offsets, members, counts = as_twin(told)
+    assert (offsets, members, counts) == expected
+    assert len(offsets) > 100
+    assert len(members) > 10
+    assert told.rejects.where("table != 'assigned_partitions'").count() == 0
+
+
+def test_spoilt_records_are_counted(spark: SparkSession) -> None:
+    rng = random.Random(10)
+    whole = golden_records()
+    records: list[Record] = []
+    for i in range(MUTATIONS):
+        key, value, _, _ = rng.choice(whole)
+        assert key is not None
+        key = spoilt(rng, key) if rng.random() < 0.5 else key
+        records.append((key, value and spoilt(rng, value), 0, i))
+    told = read_offsets_topic(frame(spark, records).repartition(3))
+    statuses: Counter[str] = Counter()
+    for of_type in told.records.values():
+        statuses.update(of_type)
+    assert statuses.total() == MUTATIONS
+    by_table = Counter(row.table for row in told.rejects.collect())
+    assert by_table["offsets_topic"] == statuses["rejected"] > MUTATIONS / 20
+    assert told.members.count() + by_table["members"] == told.members_given
+    assert told.offsets.count() > MUTATIONS / 200
+    json.dumps([row.asDict(recursive=True) for row in told.members.drop("user_data").collect()])
+
+
+# ---- dumps
+
+
+def printed(version: str, *formatters: int) -> Iterator[str]:
+    for answer in golden(f"offsets-topic-{version}"):
+        for record in answer["records"]:
+            yield from (record["printed"][formatter] or "" for formatter in formatters)
+
+
+def test_text_of_3_8(spark: SparkSession, tmp_path: Path) -> None:
+    """Offsets are those of the bytes; members are there without what the formatter does not print."""
+    (tmp_path / "offsets.txt").write_text("".join(printed("3.9", 0)))
+    (tmp_path / "groups.txt.gz").write_bytes(gzip.compress("".join(printed("3.9", 1)).encode()))
+    told = read_where(spark, str(tmp_path))
+    offsets, members, _ = twin(printed_records("3.9"))
+    assert as_twin(told)[0] == offsets
+    topics = told.offsets.groupBy("group_id").agg(F.sort_array(F.collect_set("topic")).alias("topics"))
+    used = {row.group_id: row.topics for row in topics.collect()}
+    found = told.members.collect()
+    assert {(row.group_id, row.member_id) for row in found} == members.keys()
+    assert all(row.subscription == used.get(row.group_id, []) for row in found if row.protocol_type == "consumer")
+    assert {(row.owned, row.join_order) for row in found} == {(None, None)}
+    assert told.rejects.count() == 0
+    assert any("do not print" in sentence for sentence in told.assumptions)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_json_of_4_3(spark: SparkSession, tmp_path: Path, suffix: str) -> None:
+    """Objects on one line, as Kafka leaves them; what is in the files is what is in the bytes."""
+    for number, name in enumerate(("offsets", "groups")):
+        text = "".join(printed("4.3", number)).encode()
+        (tmp_path / f"{name}.json{suffix}").write_bytes(gzip.compress(text) if suffix else text)
+    told = read_where(spark, str(tmp_path))
+    assert as_twin(told) == twin(printed_records("4.3"))
+
+
+def test_many_splits_of_one_file(spark: SparkSession, tmp_path: Path) -> None:
+    """The last line of a key counts, however Spark parts the file."""
+    lines = [
+        f"[g,t,{i % 50}]::OffsetAndMetadata(offset={i}, leaderEpoch=Optional.empty, metadata=, commitTimestamp=1, "
+        "expireTimestamp=None)\n"
+        for i in range(5000)
+    ]
+    (tmp_path / "dump.txt").write_text("".join(lines))
+    spark.conf.set("spark.sql.files.maxPartitionBytes", 10_000)
+    try:
+        told = read_where(spark, str(tmp_path / "dump.txt"))
+        assert sorted(row.committed for row in told.offsets.collect()) == list(range(4950, 5000))
+    finally:
+        spark.conf.unset("spark.sql.files.maxPartitionBytes")
+    assert told.records == {"offset commit": {"used": 50, "superseded": 4950}}
+
+
+def test_what_is_no_dump(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot read the dump"):
+        read_where(spark, str(tmp_path / "missing"))
+    with pytest.raises(UserError, match="holds no files"):
+        read_where(spark, str(tmp_path))
+    (tmp_path / "wide.txt").write_bytes("[g,t,0]::NULL\n".encode("utf-16"))
+    with pytest.raises(UserError, match="is UTF-16"):
+        read_where(spark, str(tmp_path))
+
+
+def test_lines_that_are_no_records(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "dump.txt").write_text("[g,t,0]::NULL\nProcessed a total of 1 messages\n\nnonsense\n")
+    told = read_where(spark, str(tmp_path))
+    assert told.records == {"unreadable": {"rejected": 2}, "offset commit": {"tombstone": 1}}
+    assert sorted(json.loads(row.row)["text"] for row in told.rejects.collect()) == [
+        "Processed a total of 1 messages",
+        "nonsense",
+    ]
+
+
+# ---- the job
+
+
+def test_the_job(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    frame(spark, by_hand()).write.parquet(f"{tmp_path}/dump")
+    spark.createDataFrame([("gone", 9, GONE)], "topic string, partitions int, topic_id string").write.json(
+        f"{tmp_path}/topics.json"
+    )
+    arguments = ["fleet", "--offsets-topic", f"{tmp_path}/dump", "--out", f"{tmp_path}/out"]
+    assert main([*arguments, "--topics", f"{tmp_path}/topics.json"]) == 0
+    record = json.loads((tmp_path / "out/_run.json").read_text())
+    assert record["rows"]["in"] == {"offsets_topic": 23, "members": 8}
+    assert record["rows"]["used"] == {"offsets_topic": 19, "members": 7}
+    assert record["rows"]["rejected"] == {"offsets_topic": 4, "members": 1}
+    assert record["rows"]["out"] == {"topics": 1, "members": 7, "offsets": 2, "rejects": 5}
+    assert record["rows"]["records"]["offset commit"] == {"tombstone": 1, "used": 2, "superseded": 2}
+    printed = capsys.readouterr().out
+    assert "made 1 topics, 7 members, 2 offsets" in printed
+    assert "rows used: 19 of 23 offsets_topic, 7 of 8 members; rejected: 5" in printed
+
+    assert main([*arguments, "--on-bad-input", "fail"]) == USER_ERROR
+    assert "one of 6 rejected rows" in capsys.readouterr().err
+    assert not (tmp_path / "out/_run.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--offsets-topic", "dump", "--command-config", "x"], "--command-config: only allowed with"),
+        (["--synthetic", "x", "--topics", "y"], "--topics: only allowed with --offsets-topic"),
+        (["--offsets-topic", "/no/such/dump"], "cannot read the dump '/no/such/dump'"),
+    ],
+)
+def test_mistakes(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    assert main(["fleet", *options, "--out", f"{tmp_path}/out"]) == USER_ERROR
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
