@@ -523,3 +523,53 @@ def test_mistakes(
     assert main(["fleet", *options, "--out", f"{tmp_path}/out"]) == USER_ERROR
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+# ---- scale
+
+
+@pytest.mark.scale
+def test_a_million_commits_and_fifty_thousand_groups(spark: SparkSession, tmp_path: Path) -> None:
+    """Each key has two records, of which the second counts."""
+    groups, commits, members = 50_000, 1_000_000, 3
+    number = F.format_string("%08x", "id")
+    value = written_value(commit("orders", 0))
+    key = written_key(commit("orders", 0, "group-00000000"))
+    assert value is not None
+    name, partition = key.index(b"group-") + len("group-"), len(key) - 4
+    of_key = F.concat(
+        F.lit(key[:name]),
+        F.format_string("%08x", F.col("id") % groups).cast("binary"),
+        F.lit(key[name + 8 : partition]),
+        F.unhex(F.format_string("%08x", F.floor(F.col("id") / groups))),
+    )
+    of_value = F.concat(F.lit(value[:2]), F.unhex(F.lpad(F.hex("offset"), 16, "0")), F.lit(value[10:]))
+    rounds = [
+        spark.range(commits).select(F.lit(0).alias("partition"), (F.col("id") + n * commits).alias("offset"), "id")
+        for n in (0, 1)
+    ]
+    offsets = rounds[0].union(rounds[1]).select(of_key.alias("key"), of_value.alias("value"), "partition", "offset")
+
+    told_by = [member(f"m{i}", ("orders",), (TopicPartition("orders", i),)) for i in range(members)]
+    whole = group("group-00000000", told_by, leader="m0")
+    group_key, group_value = written_key(whole), written_value(whole)
+    assert group_value is not None
+    of_group = F.concat(F.lit(group_key[:-8]), number.cast("binary"))
+    classic = spark.range(groups).select(
+        of_group.alias("key"),
+        F.lit(group_value).alias("value"),
+        F.lit(1).alias("partition"),
+        F.col("id").alias("offset"),
+    )
+    offsets.union(classic).write.parquet(f"{tmp_path}/dump")
+
+    assert main(["fleet", "--offsets-topic", f"{tmp_path}/dump", "--out", f"{tmp_path}/out"]) == 0
+    rows = json.loads((tmp_path / "out/_run.json").read_text())["rows"]
+    assert rows["out"] == {"topics": 0, "members": groups * members, "offsets": commits, "rejects": 0}
+    assert rows["records"] == {
+        "offset commit": {"used": commits, "superseded": commits},
+        "group metadata": {"used": groups},
+    }
+    written = spark.read.parquet(f"{tmp_path}/out/offsets")
+    assert written.agg(F.min("committed"), F.max("committed")).first() == (commits, 2 * commits - 1)
+    assert written.select("group_id", "partition").distinct().count() == commits
