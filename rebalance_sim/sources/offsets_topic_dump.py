@@ -19,7 +19,7 @@ from rebalance_sim.sources.offsets_topic import (
     read_printed_offsets_topic,
 )
 from rebalance_sim.sources.offsets_topic_text import BETWEEN_OBJECTS
-from rebalance_sim.sources.topic_records import read_topics
+from rebalance_sim.sources.topic_records import read_internal_topic
 from rebalance_sim.tables import DEFAULT_CLUSTER
 
 KAFKA = "kafka:"
@@ -49,7 +49,7 @@ def read_where(
     if where.startswith(KAFKA):
         # Else offsets would count that a transaction has not committed, or has taken back.
         configuration = {**java_properties(properties or {}), "isolation.level": "read_committed"}
-        rows = read_topics(spark, where.removeprefix(KAFKA), [TOPIC], configuration)
+        rows = read_internal_topic(spark, where.removeprefix(KAFKA), TOPIC, configuration)
         return read_offsets_topic(rows, topics=topics, protocols=protocols, cluster=cluster, stage=stage)
     try:
         files = _files(spark, where)

@@ -1,8 +1,11 @@
 """Records from topics of a live cluster, with the partitions that their real producers chose."""
 
+import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyspark
+from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -14,6 +17,7 @@ from rebalance_sim.tables import DEFAULT_CLUSTER, RECORDS
 
 PACKAGE = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
 """Spark's source for Kafka, which PySpark comes without."""
+_BY_CONSUMER = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 
 
 def read_records(
@@ -52,8 +56,44 @@ def read_topics(
 
     ``properties`` are those of a Java client. Raises UserError where the session has no such source.
     """
-    reader = spark.read.format("kafka").option("subscribe", ",".join(topics))
-    for name, value in {**properties, "bootstrap.servers": bootstrap_servers}.items():
+    return _load(spark, {"subscribe": ",".join(topics)}, {**properties, "bootstrap.servers": bootstrap_servers})
+
+
+def read_internal_topic(
+    spark: SparkSession, bootstrap_servers: str, topic: str, properties: Mapping[str, str]
+) -> DataFrame:
+    """Read a topic of Kafka's own, which Spark's source passes over unless a consumer is asked for its offsets.
+
+    Raises UserError where the session has no source for Kafka, and where the topic cannot be read.
+    """
+    configuration = {**properties, "bootstrap.servers": bootstrap_servers}
+    # The partitions are assigned: a consumer that subscribes would join a group, and so write into the offsets topic.
+    spark.conf.set(_BY_CONSUMER, "true")
+    rows = _load(spark, {"assign": json.dumps({topic: [0]})}, configuration)
+    numbers = list(range(_partitions(spark, topic, configuration)))
+    return rows if numbers == [0] else _load(spark, {"assign": json.dumps({topic: numbers})}, configuration)
+
+
+def _partitions(spark: SparkSession, topic: str, configuration: Mapping[str, str]) -> int:
+    """Ask the brokers how many partitions a topic has."""
+    jvm: Any = spark.sparkContext._jvm
+    given = jvm.java.util.Properties()
+    for name, value in configuration.items():
+        given.setProperty(name, value)
+    try:
+        admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(given)
+        try:
+            described = admin.describeTopics(jvm.java.util.List.of(topic)).allTopicNames().get()
+            return int(described.get(topic).partitions().size())
+        finally:
+            admin.close()
+    except Py4JError as problem:
+        raise UserError(f"cannot read topic {topic!r}: {first_line(problem)}") from problem
+
+
+def _load(spark: SparkSession, what: Mapping[str, str], configuration: Mapping[str, str]) -> DataFrame:
+    reader = spark.read.format("kafka").options(**what)
+    for name, value in configuration.items():
         reader = reader.option(f"kafka.{name}", value)
     try:
         return reader.load()

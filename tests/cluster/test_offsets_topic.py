@@ -1,0 +1,91 @@
+"""__consumer_offsets of real brokers, read with Spark's source for Kafka by a user whose password nothing tells."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AclOperation, AdminClient, NewTopic, ResourceType
+from pyspark.sql import SparkSession
+
+from tests.cluster.broker import Broker
+from tests.cluster.conftest import ALICE, alices_properties, allow
+from tests.cluster.test_topic_records import PACKAGES, run_fleet
+
+pytestmark = pytest.mark.cluster
+
+SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def assigned(live_broker: Broker) -> Iterator[dict[tuple[str, str], list[int]]]:
+    """Two members of a classic group and, since 4.0, one of KIP-848, with what each has; all have committed."""
+    servers = live_broker.bootstrap_servers
+    admin = AdminClient({"bootstrap.servers": servers})
+    allow(admin, ResourceType.TOPIC, "*", AclOperation.READ)
+    allow(admin, ResourceType.GROUP, "*", AclOperation.READ)
+    allow(admin, ResourceType.BROKER, "kafka-cluster")
+    admin.create_topics([NewTopic("orders", 4, 1)])["orders"].result(SECONDS)
+    protocols = {"classic": ("range", 2)} | ({"new": ("consumer", 1)} if live_broker.version.startswith("4") else {})
+    consumers: list[tuple[str, Any]] = []
+    with ExitStack() as stack:
+        for group, (protocol, count) in protocols.items():
+            for number in range(count):
+                settings = {"bootstrap.servers": servers, "group.id": group, "client.id": f"{group}-{number}"}
+                name = "partition.assignment.strategy" if group == "classic" else "group.protocol"
+                consumer = Consumer(settings | {name: protocol, "enable.auto.commit": False})
+                stack.callback(consumer.close)
+                consumer.subscribe(["orders"])
+                consumers.append((group, consumer))
+        wanted = {"classic": 2, "new": 4}
+        deadline = time.monotonic() + SECONDS
+        while any(len(consumer.assignment()) != wanted[group] for group, consumer in consumers):
+            assert time.monotonic() < deadline
+            for _, consumer in consumers:
+                consumer.poll(0.1)
+        for _, consumer in consumers:
+            consumer.commit(
+                offsets=[TopicPartition("orders", each.partition, 7) for each in consumer.assignment()],
+                asynchronous=False,
+            )
+        yield {
+            (group, consumer.memberid()): sorted(each.partition for each in consumer.assignment())
+            for group, consumer in consumers
+        }
+
+
+def test_the_topic_itself(
+    spark: SparkSession, live_broker: Broker, assigned: dict[tuple[str, str], list[int]], tmp_path: Path
+) -> None:
+    topics: list[tuple[str, int, str | None]] = [("orders", 4, None)]
+    if live_broker.version.startswith("4"):
+        described = live_broker.tools("kafka-topics", "--describe", "--topic", "orders")
+        topics = [("orders", 4, described.split("TopicId: ")[1].split()[0])]
+    spark.createDataFrame(topics, "topic string, partitions int, topic_id string").write.parquet(f"{tmp_path}/topics")
+    arguments = ["--offsets-topic", f"kafka:{live_broker.sasl_bootstrap_servers}", "--topics", f"{tmp_path}/topics"]
+    arguments += ["--command-config", alices_properties(tmp_path), "--out", f"{tmp_path}/out"]
+    for package in PACKAGES:
+        done = run_fleet(package, arguments)
+        if "unresolved dependency" not in done.stdout + done.stderr:
+            break
+    else:
+        pytest.skip(f"Maven cannot fetch {' or '.join(PACKAGES)}")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert ALICE["alice"] not in done.stdout + done.stderr
+    members = spark.read.parquet(f"{tmp_path}/out/members").collect()
+    owned = {(row.group_id, row.member_id): sorted(each.partition for each in row.owned) for row in members}
+    assert owned == assigned
+    assert {(row.group_id, *row.protocols, *row.subscription) for row in members} <= {
+        ("classic", "range", "orders"),
+        ("new", "server-uniform", "orders"),
+    }
+    offsets = spark.read.parquet(f"{tmp_path}/out/offsets").collect()
+    assert {(row.group_id, row.topic, row.committed) for row in offsets} == {(g, "orders", 7) for g, _ in assigned}
+    assert len(offsets) == 4 * len({group for group, _ in assigned})
+    record = (tmp_path / "out/_run.json").read_text()
+    assert json.loads(record)["rows"]["rejected"] == {"offsets_topic": 0, "members": 0}
+    assert ALICE["alice"] not in record
