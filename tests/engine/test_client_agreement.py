@@ -114,6 +114,7 @@ def test_topics_at_risk(spark: SparkSession) -> None:
     assert by_topic["spread"]["examples"][0]["partitions"] == [("java-3.3", 10), ("kafka-go", None)]
 
 
+@pytest.mark.scale
 def test_the_way_rows_lie_changes_nothing(spark: SparkSession) -> None:
     names = [CLIENTS[name] for name in ("java-3.3", "librdkafka")]
     rows = [record(f"k{i % 60}".encode(), client=("java-3.3", "librdkafka")[i % 2]) for i in range(150)]

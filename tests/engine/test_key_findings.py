@@ -94,6 +94,7 @@ def test_findings_by_hand(found: DataFrame) -> None:
     assert rows["few", "java-3.3", "idle_partitions"]["partitions"] == idle
 
 
+@pytest.mark.scale
 def test_the_way_rows_lie_changes_nothing(spark: SparkSession, found: DataFrame) -> None:
     again = findings(spark, given(spark).orderBy(F.xxhash64("key", "topic")).repartition(3))
     assert contents(again) == contents(found)

@@ -132,6 +132,7 @@ def test_the_share_of_many_keys_that_move(found: Growth) -> None:
     assert shares == pytest.approx({"ten": 0.51, "twelve": 0.67, "eight": 0.89}, abs=0.02)
 
 
+@pytest.mark.scale
 def test_the_way_rows_lie_changes_nothing(spark: SparkSession, found: Growth) -> None:
     assert growth(spark, given(spark).orderBy(F.xxhash64("topic", "key")).repartition(5)) == found
 
