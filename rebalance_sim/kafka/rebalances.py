@@ -25,7 +25,8 @@ import numpy as np
 from rebalance_sim.kafka.election import PreferenceLists
 from rebalance_sim.kafka.groups import Assignments, Failure, Groups, Outcome
 from rebalance_sim.kafka.kernel import kernel
-from rebalance_sim.kafka.strings import Flags, Ints, Ints32, Strings
+from rebalance_sim.kafka.lists import gather, list_offsets, take_lists, take_strings
+from rebalance_sim.kafka.strings import Flags, Ints, Ints32
 
 MOST_REBALANCES = 20
 """Rebalances of a group that are looked at.
@@ -126,7 +127,7 @@ def course(protocol: RebalanceProtocol, groups: Groups, ranks: Ints, found: Sequ
         ended[rebalance.groups] = rebalance.last
         if rebalance.revoked is not None:
             sizes = np.diff(groups.members)[rebalance.groups]
-            revoked[rebalance.groups] += _count(_offsets(sizes), rebalance.revoked)
+            revoked[rebalance.groups] += _count(list_offsets(sizes), rebalance.revoked)
     assignments = _last_assignments(found)
     if protocol is RebalanceProtocol.EAGER:
         revoked = _count(groups.members, groups.owned)
@@ -150,7 +151,7 @@ def _last_assignments(found: Sequence[Rebalance]) -> Assignments:
         starts[rebalance.members] = before + given.offsets[:-1]
         lengths[rebalance.members] = np.diff(given.offsets)
         before += len(given.topics)
-    offsets, places = _gather(starts, lengths)
+    offsets, places = gather(starts, lengths)
     topics = np.concatenate([given.topics for given in lists])
     partitions = np.concatenate([given.partitions for given in lists])
     return Assignments(offsets, topics[places], partitions[places])
@@ -316,37 +317,17 @@ def _take_groups(groups: Groups, chosen: Flags) -> Groups:
     """Take some of the groups, with all that they have."""
     sizes = np.diff(groups.members)
     members = np.flatnonzero(np.repeat(chosen, sizes))
-    subscriptions, wanted = _take_lists(groups.subscriptions, members)
-    offsets, owned = _take_lists(groups.owned.offsets, members)
+    subscriptions, wanted = take_lists(groups.subscriptions, members)
+    offsets, owned = take_lists(groups.owned.offsets, members)
     return Groups(
-        _offsets(sizes[chosen]),
-        _take_strings(groups.member_ids, members),
+        list_offsets(sizes[chosen]),
+        take_strings(groups.member_ids, members),
         groups.member_hashes[members],
         groups.instance_first[members],
-        _take_strings(groups.sort_ids, members),
+        take_strings(groups.sort_ids, members),
         groups.member_racks[members],
         subscriptions,
         groups.topics[wanted],
         Assignments(offsets, groups.owned.topics[owned], groups.owned.partitions[owned]),
         groups.generations[members],
     )
-
-
-def _take_strings(strings: Strings, chosen: Ints) -> Strings:
-    offsets, places = _take_lists(strings.offsets, chosen)
-    return Strings.over(offsets, strings.data[places])
-
-
-def _take_lists(offsets: Ints32, chosen: Ints) -> tuple[Ints32, Ints]:
-    """Take some of the lists that lie one behind the other: their offsets, and where their entries were."""
-    return _gather(offsets[:-1][chosen], np.diff(offsets)[chosen])
-
-
-def _gather(starts: Ints32, lengths: Ints32) -> tuple[Ints32, Ints]:
-    """Lay lists, given by start and length, one behind the other: their offsets, and where their entries were."""
-    offsets = _offsets(lengths)
-    return offsets, np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
-
-
-def _offsets(lengths: Ints32) -> Ints32:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)

@@ -338,13 +338,6 @@ def with_rows_to_write(state: BatchState, fleet: Fleet, due: Ints32) -> BatchSta
     return note_room(state._replace(rebalances=rebalances, timeline=timeline))
 
 
-def gather(offsets: Ints32, chosen: Ints32) -> tuple[Ints32, Ints]:
-    """Lay some of the lists one behind the other: their offsets, and where their entries are."""
-    starts, lengths = offsets[chosen], offsets[chosen + 1] - offsets[chosen]
-    laid = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    return laid, np.arange(laid[-1]) + np.repeat(starts - laid[:-1], lengths)
-
-
 @kernel
 def _kept_subscriptions(lists: Lists, subscriptions: Ints32, made: Assignments) -> Ints32:
     """Return the subscriptions for which rows of assignments were made; NONE where a row does not keep to it."""

@@ -30,6 +30,7 @@ from rebalance_sim.kafka.coordinator.migration import align_numbers, finish_down
 from rebalance_sim.kafka.coordinator.mixed_requests import finish_target_of_any
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Failure, Groups, Topics
 from rebalance_sim.kafka.kernel import inner_kernel, kernel, kernel_written_out
+from rebalance_sim.kafka.lists import take_lists, take_strings
 from rebalance_sim.kafka.records import Records, new_records, rows
 from rebalance_sim.kafka.simulation.batch import NO_LIMIT, begin_classic_group, begin_group
 from rebalance_sim.kafka.simulation.batch_state import (
@@ -38,7 +39,6 @@ from rebalance_sim.kafka.simulation.batch_state import (
     Simulated,
     broker_of,
     field,
-    gather,
     listed_in_groups,
     make_room,
     new_state,
@@ -71,7 +71,6 @@ from rebalance_sim.kafka.simulation.elections import (
     known_topics,
     revoke_unsubscribed,
     spell_ids,
-    take_strings,
 )
 from rebalance_sim.kafka.simulation.fleet import Fleet
 from rebalance_sim.kafka.simulation.messages import draw, schedule
@@ -526,7 +525,7 @@ def _as_groups(state: BatchState, fleet: Fleet, due: Ints32, asked: _Targets) ->
         *spell_ids(state, fleet, due, asked.offsets, asked.consumers, asked.numbers, asked.by_themselves)
     )
     is_static = field(fleet.of_consumers, "instance")[asked.consumers] != NONE
-    listed, places = gather(fleet.subscriptions.offsets, asked.subscriptions)
+    listed, places = take_lists(fleet.subscriptions.offsets, asked.subscriptions)
     subscribed, owned = fleet.subscriptions.topics[places], asked.owned
     grown = known_topics(fleet, due, field(state.courses, "next_event")[due])
     if grown is not None:

@@ -17,12 +17,12 @@ from rebalance_sim.kafka.coordinator.requests import finish_replacement
 from rebalance_sim.kafka.election import PreferenceLists, elect
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Groups, Outcome, Topics
 from rebalance_sim.kafka.kernel import inner_kernel, kernel
+from rebalance_sim.kafka.lists import gather, take_lists, take_strings
 from rebalance_sim.kafka.simulation.batch_state import (
     BatchState,
     Broker,
     OfRows,
     field,
-    gather,
     one_simulation,
     with_rows,
     with_rows_to_write,
@@ -175,7 +175,7 @@ def _elected(fleet: Fleet, joined: _Joined, ids: Strings, map_rule: int) -> Ints
     """Elect the protocol of each group; where there is but one it is that."""
     if len(fleet.preferences.hashes) == 1:
         return np.zeros(len(joined.offsets) - 1, np.int32)
-    offsets, places = gather(fleet.preferences.offsets, joined.preferences)
+    offsets, places = take_lists(fleet.preferences.offsets, joined.preferences)
     offered = fleet.preferences.protocols[places]
     if (joined.elected_only != NONE).any():
         only = np.repeat(joined.elected_only, np.diff(offsets))
@@ -190,7 +190,7 @@ def _members_of(offsets: Ints32, groups: Ints32) -> Ints32:
     """Return the members of some groups."""
     if len(groups) == len(offsets) - 1:
         return np.arange(offsets[-1], dtype=np.int32)
-    return gather(offsets, groups)[1].astype(np.int32)
+    return take_lists(offsets, groups)[1].astype(np.int32)
 
 
 def _member_ids(state: BatchState, fleet: Fleet, due: Ints32, joined: _Joined) -> Strings:
@@ -258,7 +258,7 @@ def _as_groups(
     member_ids = ids if len(members) == len(joined.consumers) else take_strings(ids, members)
     is_static = field(fleet.of_consumers, "instance")[consumers] != NONE
     sort_ids = choose_strings(member_ids, take_strings(fleet.names.instance_ids, consumers), is_static)
-    listed, places = gather(fleet.subscriptions.offsets, joined.subscriptions[members])
+    listed, places = take_lists(fleet.subscriptions.offsets, joined.subscriptions[members])
     subscribed = fleet.subscriptions.topics[places]
     grown = known_topics(fleet, due[chosen], joined.topics_known[chosen])
     if grown is not None:
@@ -299,12 +299,6 @@ def known_topics(fleet: Fleet, groups: Ints32, known: Ints32) -> Callable[[Ints,
     return grown
 
 
-def take_strings(strings: Strings, chosen: Ints32) -> Strings:
-    """Take some of the strings."""
-    offsets, places = gather(strings.offsets, chosen)
-    return Strings.over(offsets, strings.data[places])
-
-
 def choose_strings(usual: Strings, others: Strings, where: Flags) -> Strings:
     """Take the others where that is said."""
     if not where.any():
@@ -332,9 +326,7 @@ def _rows_told(fleet: Fleet, joined: _Joined, members: Ints32, cooperative: bool
 def _owned(state: BatchState, rows: Ints32) -> Assignments:
     has = rows >= 0
     starts = np.where(has, state.first_listed[rows], 0)
-    lengths = np.where(has, state.first_listed[rows + 1] - starts, 0)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+    offsets, places = gather(starts, np.where(has, state.first_listed[rows + 1] - starts, 0))
     return Assignments(offsets, state.listed_topics[places], state.listed_partitions[places])
 
 
@@ -368,7 +360,7 @@ def revoke_unsubscribed(state: BatchState, fleet: Fleet, broker: Broker, due: In
     consumers = fleet.consumers[due] + field(state.courses, "revoking")[due]
     subscriptions = field(fleet.of_consumers, "subscription")[consumers].astype(np.int32)
     owned = _owned(state, field(fleet.of_consumers, "owned")[consumers])
-    listed, places = gather(fleet.subscriptions.offsets, subscriptions)
+    listed, places = take_lists(fleet.subscriptions.offsets, subscriptions)
     count = int(fleet.base_topics.max(initial=0)) + 1
     of_subscribed = np.repeat(np.arange(len(due)), np.diff(listed)) * count + fleet.subscriptions.topics[places]
     of_owned = np.repeat(np.arange(len(due)), np.diff(owned.offsets)) * count + owned.topics
