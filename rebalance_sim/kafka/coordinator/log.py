@@ -109,6 +109,7 @@ def _load_member(c: ClassicGroup, number: int) -> None:
     member.known = True
     put(c, number)
     member.elected_only = True
+    member.instance_forgotten = False
     # 2.3.1 takes an instance id that is null for one (``readGroupMessageValue``): nobody is removed who does not join.
     member.taken_for_static = c.rules == CoordinatorRules.SCALA_2_3
     c.group.members += 1

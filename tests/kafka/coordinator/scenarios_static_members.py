@@ -34,10 +34,12 @@ from tests.kafka.coordinator.steps import (
     join_for_id,
     joined,
     leave,
+    load,
     stable,
     sync,
     syncs,
     tick,
+    unload,
 )
 
 A: dict[str, Any] = {"instance_id": "a"}
@@ -115,6 +117,19 @@ JOINING = (
         config={"group_max_size": 2},
         steps=(*stable(2, AB), join(7000, **B)),
         expected=(answer(-1, GROUP_MAX_SIZE_REACHED), group(-1, STABLE, members=[0, 1])),
+    ),
+    Scenario(
+        name="a static member whose instance id a full group has forgotten is found again after loading",
+        mirrors=("GroupCoordinator.handleJoinGroup", "GroupMetadata.loadGroup"),
+        versions=SINCE_2_3,
+        config={"group_max_size": 2},
+        steps=(*stable(2, AB), join(7000, **B), join(7000, 1, **B), unload(8000), load(8000), join(9000, 1, **B)),
+        expected=(
+            answer(-5, GROUP_MAX_SIZE_REACHED),
+            answer(-4, UNKNOWN_MEMBER_ID, versions=("2.3",)),
+            answer(-4, generation=1, versions=SINCE_3_9),
+            answer(-1, generation=1, member=1),
+        ),
     ),
 )
 
