@@ -46,6 +46,10 @@ test: $(STAMP) ## run the tests (at most 10 minutes on two cores)
 test-real: $(STAMP) ## run the tests that need Kafka's released jars, a broker, other clients, a fresh clone or more time, and what the pages say
 	$(BIN)/python -m pytest $(BY_FILE) -m "oracle or cluster or scale or setup or clients"
 
+.PHONY: hunt
+hunt: $(STAMP) ## look for a case that Kafka's released classes answer in another way: SEED=N, or another one every time
+	$(BIN)/python -m pytest $(BY_FILE) -m oracle --seed $(or $(SEED),$(shell date +%s)) --hypothesis-profile default tests/oracle
+
 .PHONY: lint
 lint: $(STAMP) ## check style and types
 	$(BIN)/ruff check .

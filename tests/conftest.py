@@ -1,8 +1,9 @@
-"""The one Spark session of the tests."""
+"""The one Spark session of the tests, and what draws their random cases."""
 
 import sys
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 
@@ -11,6 +12,14 @@ from rebalance_sim.engine.session import DEFAULTS
 
 _FOR_A_SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 """Without the second of Java's compilers: it took a quarter of all processor time for code that runs a few times."""
+
+# The same commit gets the same verdict; `make hunt` draws other cases.
+hypothesis.settings.load_profile("ci")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the live comparisons with Kafka's classes be told what to draw their cases from."""
+    parser.addoption("--seed", type=int, default=1, help="what the live comparisons draw their cases from")
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,5 @@
 """What the live comparisons with Kafka's released classes begin with."""
 
-import random
-
 import pytest
 
 from tests.oracle import OracleUnavailable, build
@@ -16,6 +14,6 @@ def _built() -> None:
 
 
 @pytest.fixture(scope="module")
-def seed() -> int:
-    """Return another seed every time; pytest shows it where a comparison fails."""
-    return random.SystemRandom().getrandbits(32)
+def seed(request: pytest.FixtureRequest) -> int:
+    """Return what the cases are drawn from; pytest shows it where a comparison fails."""
+    return int(request.config.getoption("--seed"))
