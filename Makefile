@@ -44,7 +44,7 @@ test: $(STAMP) ## run the tests (at most 10 minutes on two cores)
 
 .PHONY: test-real
 test-real: $(STAMP) ## run the tests that need Kafka's released jars, a broker, other clients, a fresh clone or more time, and what the pages say
-	$(BIN)/python -m pytest $(BY_FILE) -m "oracle or cluster or scale or setup or clients"
+	$(BIN)/python -m pytest $(BY_FILE) $(if $(SEED),--seed $(SEED)) -m "oracle or cluster or scale or setup or clients"
 
 .PHONY: hunt
 hunt: $(STAMP) ## look for a case that Kafka's released classes answer in another way: SEED=N, or another one every time
