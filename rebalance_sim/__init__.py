@@ -31,7 +31,7 @@ from rebalance_sim.record_transformations import (
     spread_keys,
     topics_at_risk,
 )
-from rebalance_sim.simulation_transformations import costs, follow, simulated_rebalances, timeline
+from rebalance_sim.simulation_transformations import costs, follow, owned_partitions, simulated_rebalances, timeline
 from rebalance_sim.transformations import (
     assign,
     balance,
@@ -67,6 +67,7 @@ __all__ = [
     "key_findings",
     "last_rebalance",
     "optimum",
+    "owned_partitions",
     "partition",
     "partition_growth",
     "partition_load",

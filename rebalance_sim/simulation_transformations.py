@@ -18,7 +18,7 @@ from rebalance_sim.kafka.assignors import check_strategy
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.sources.scenarios import read_scenario
-from rebalance_sim.tables import COSTS, MEMBERS, REBALANCES, TIMELINE
+from rebalance_sim.tables import COSTS, MEMBERS, OWNED_PARTITIONS, REBALANCES, TIMELINE
 from rebalance_sim.transformations import custom_names
 from rebalance_sim.versions import NEWEST
 from rebalance_sim.versions import kafka_version as rules_of
@@ -71,6 +71,27 @@ def simulated_rebalances(
     <BLANKLINE>
     """
     return _told_by(_simulations(REBALANCES.name, scenario, topics, strategy, kafka_version, seed, assignors))
+
+
+def owned_partitions(
+    scenario: str | Scenario,
+    topics: DataFrame,
+    strategy: str = ELECTED,
+    kafka_version: str = NEWEST,
+    seed: int = 0,
+    assignors: Sequence[ConsumerPartitionAssignor] = (),
+) -> Transformation:
+    """From members to what each consumer has when a scenario has happened.
+
+    >>> members.transform(owned_partitions("leave", topics)).select("member_id", "partitions").show(truncate=False)
+    +---------+---------------------------------------+
+    |member_id|partitions                             |
+    +---------+---------------------------------------+
+    |c2       |[{orders, 0}, {orders, 1}, {orders, 2}]|
+    +---------+---------------------------------------+
+    <BLANKLINE>
+    """
+    return _told_by(_simulations(OWNED_PARTITIONS.name, scenario, topics, strategy, kafka_version, seed, assignors))
 
 
 def timeline(

@@ -595,6 +595,33 @@ REBALANCES = Table(
     ),
 )
 
+OWNED_PARTITIONS = Table(
+    "owned_partitions",
+    "what a consumer that is there has when a simulation ends",
+    (
+        _CLUSTER,
+        _GROUP,
+        _STRATEGY,
+        Column("member_id", STRING, "the consumer, by the name that it has in members or events"),
+        Column("partitions", TOPIC_PARTITIONS, "partitions, sorted"),
+    ),
+)
+
+PARTITION_COSTS = Table(
+    "partition_costs",
+    "a partition that stands still in a simulation, or goes to another consumer",
+    (
+        _CLUSTER,
+        _GROUP,
+        _STRATEGY,
+        Column("topic", STRING, "name"),
+        Column("partition", INT, "number"),
+        Column("paused_ms", LONG, "milliseconds for which nobody consumed it"),
+        Column("moved", INT, "how often it went to another consumer"),
+        Column("member_id", STRING, "the consumer that has it in the end; null: nobody"),
+    ),
+)
+
 COSTS = Table(
     "costs",
     "what a simulation costs a group",
@@ -680,6 +707,8 @@ OUTPUTS = {
         PRODUCE_REQUESTS,
         TIMELINE,
         REBALANCES,
+        OWNED_PARTITIONS,
+        PARTITION_COSTS,
         COSTS,
         ADVICE,
         REJECTS,

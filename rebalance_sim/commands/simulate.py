@@ -36,7 +36,7 @@ from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.kafka.simulation.settings import Settings
 from rebalance_sim.sources.scenarios import RejectedStep, read_scenario, scenario_names, settings_of
-from rebalance_sim.tables import ADVICE, COSTS, EVENTS, MEMBERS, REBALANCES, REJECTS, TIMELINE, TOPICS
+from rebalance_sim.tables import ADVICE, COSTS, EVENTS, MEMBERS, OWNED_PARTITIONS, REBALANCES, REJECTS, TIMELINE, TOPICS
 from rebalance_sim.versions import kafka_version
 
 NOBODY = "none"
@@ -116,14 +116,14 @@ def run(spark: SparkSession, options: Namespace) -> None:
     metadata = TopicMetadata.of(usable(topics))
     tried = variations(scenario, version) if options.advice else ()
     storms = Storms(options.storm_rebalances, options.storm_window_ms)
-    outputs = (TIMELINE.name, REBALANCES.name, COSTS.name, REJECTS.name)
+    outputs = (TIMELINE.name, REBALANCES.name, OWNED_PARTITIONS.name, COSTS.name, REJECTS.name)
     run.tell(f"simulating {scenario.name or 'the events'} under {', '.join(wanted)}")
     simulate = Simulations(
         outputs, version, wanted, metadata, scenario, options.seed, followed, storms, tried, tuple(own.values())
     )
     found = run.stage(simulate(usable(members), None if events is None else usable(events)))
     tables: dict[str, DataFrame] = {}
-    for name in (TIMELINE.name, REBALANCES.name):
+    for name in (TIMELINE.name, REBALANCES.name, OWNED_PARTITIONS.name):
         tables[name] = run.write(name, found.transform(outcome(name)))
     tables[COSTS.name] = run.write(COSTS.name, found.where("variation = 0").transform(outcome(COSTS.name)))
     if tried:

@@ -17,6 +17,7 @@ from rebalance_sim.engine.group_batches import GroupBatch, collect_members
 from rebalance_sim.engine.group_events import EventReader, collect_events, rejected_event_rows
 from rebalance_sim.engine.prediction import ELECTED, GOES_ON, no_assignor, reject_rows
 from rebalance_sim.engine.simulated_groups import Happening, Joiner, SimulatedGroups, expand
+from rebalance_sim.engine.simulated_partitions import owned_partition_rows, partition_cost_rows
 from rebalance_sim.engine.simulation_rows import Storms, Told, cost_rows, rebalance_rows, timeline_rows
 from rebalance_sim.engine.topic_metadata import TopicIndex, TopicMetadata
 from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of
@@ -31,9 +32,16 @@ from rebalance_sim.kafka.simulation.consumer_group_batch import simulate_consume
 from rebalance_sim.kafka.simulation.fleet import Fleet
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.kafka.strings import Flags, Ints, Ints32
-from rebalance_sim.tables import COSTS, OUTPUTS, REBALANCES, REJECTS, TIMELINE
+from rebalance_sim.tables import COSTS, OUTPUTS, OWNED_PARTITIONS, PARTITION_COSTS, REBALANCES, REJECTS, TIMELINE
 from rebalance_sim.versions import SERVER_SIDE, CoordinatorRules, KafkaVersion
 
+_ROWS = {
+    REBALANCES.name: rebalance_rows,
+    TIMELINE.name: timeline_rows,
+    OWNED_PARTITIONS.name: owned_partition_rows,
+    PARTITION_COSTS.name: partition_cost_rows,
+}
+"""How the rows of tables are built beside the costs."""
 GROUPS_AT_A_TIME = 2_000
 """So many groups are simulated side by side: enough for calls of the assignors, few enough for the memory."""
 COLUMNS = (
@@ -140,9 +148,9 @@ class Simulations:
         for number, variation in enumerate([Variation("", "", None, self.scenario), *self.variations]):
             told = self._told(self.groups(read, variation.strategy or strategy, variation.scenario))
             yield COSTS.name, number, cost_rows(told, strategy, self.storms)
-            if number == 0:
-                yield REBALANCES.name, 0, rebalance_rows(told, strategy)
-                yield TIMELINE.name, 0, timeline_rows(told, strategy)
+            for name, rows_of in _ROWS.items() if number == 0 else ():
+                if name in self.outputs:
+                    yield name, 0, rows_of(told, strategy)
 
     def groups(self, read: "ReadBatch", strategy: str, scenario: Scenario) -> SimulatedGroups:
         """Put together what is simulated of a batch under a strategy."""

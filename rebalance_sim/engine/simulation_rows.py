@@ -16,7 +16,7 @@ from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.kernel import kernel
 from rebalance_sim.kafka.simulation.batch_state import Simulated, field
 from rebalance_sim.kafka.simulation.model import ScenarioKind, Subject
-from rebalance_sim.kafka.strings import Ints, Ints32
+from rebalance_sim.kafka.strings import Flags, Ints, Ints32
 from rebalance_sim.tables import COSTS, REBALANCES, TIMELINE
 
 _REQUESTS = {int(kind): kind.name for kind in Kind} | {CONSUMER_HEARTBEAT: "CONSUMER_GROUP_HEARTBEAT"}
@@ -42,6 +42,11 @@ class Told:
     """Why there is no simulation of a group, or why it ended."""
     simulated: Simulated
 
+    @property
+    def simulates(self) -> Flags:
+        """Whether there is a simulation, by group."""
+        return np.array([error is None for error in self.errors], np.bool_)
+
     def group_columns(self, groups: Ints, strategy: str) -> dict[str, pa.Array]:
         """Return the columns that say which group, for some rows."""
         chosen = pa.array(groups)
@@ -62,7 +67,7 @@ class Told:
 def cost_rows(told: Told, strategy: str, storms: Storms) -> pa.StructArray:
     """Build the costs of every group; those without a simulation have an error and no figures."""
     courses, groups = told.simulated.courses, np.arange(len(told.errors))
-    failed = np.array([error is not None for error in told.errors], np.bool_)
+    failed = ~told.simulates
     rows = told.simulated.rebalances
     settled = field(courses, "settled").astype(np.bool_)
     played, first_ms = _events(told)

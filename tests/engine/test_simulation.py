@@ -19,13 +19,14 @@ from rebalance_sim.kafka.simulation.scenario import Scenario, Selection, Step
 from rebalance_sim.sources.fleet_spec import load
 from rebalance_sim.sources.scenarios import read_scenario
 from rebalance_sim.sources.synthetic import synthetic_fleet
-from rebalance_sim.tables import ADVICE, COSTS, EVENTS, REBALANCES, REJECTS, TIMELINE
+from rebalance_sim.tables import ADVICE, COSTS, EVENTS, OWNED_PARTITIONS, PARTITION_COSTS, REBALANCES, REJECTS, TIMELINE
 from rebalance_sim.versions import kafka_version
 from tests.engine.layout import shuffled_into
 from tests.engine.rows import member, members, table, topics
 
 SMALL_FLEET = Path(__file__).parents[2] / "conf" / "fleets" / "small.yaml"
-OUTPUTS = (TIMELINE.name, REBALANCES.name, COSTS.name, REJECTS.name)
+TABLES = (TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, REJECTS)
+OUTPUTS = tuple(of.name for of in TABLES)
 NEWEST = kafka_version("4.3")
 ROLLING, _ = read_scenario("rolling-restart")
 Row = dict[str, Any]
@@ -53,6 +54,10 @@ def told(found: DataFrame) -> dict[str, list[Row]]:
 
 def key(row: Any) -> tuple[str, str]:
     return row["cluster"], row["group_id"]
+
+
+def parts(topic: str, *numbers: int) -> list[Row]:
+    return [{"topic": topic, "partition": number} for number in numbers]
 
 
 def of_group(rows: list[Row], group_id: str) -> list[Row]:
@@ -174,6 +179,29 @@ def test_what_is_possible_happens(eventful: dict[str, list[Row]]) -> None:
     ]
     (cost,) = of_group(eventful["costs"], "g")
     assert (cost["consumers"], cost["partitions"], cost["settled"], cost["evicted"]) == (4, 11, True, 1)
+
+
+def test_who_has_what_in_the_end(eventful: dict[str, list[Row]]) -> None:
+    """Range deals by member id; who has left or crashed has no row, nor has a group without a simulation."""
+    owned = {(row["group_id"], row["member_id"]): row["partitions"] for row in eventful["owned_partitions"]}
+    of_calm = {("calm", ""), ("calm", "a"), ("calm", "new-1")}
+    assert set(owned) == {("g", "b"), ("g", "c"), ("founded", "n"), ("without topics", "n")} | of_calm
+    assert owned["g", "b"] == [*parts("t", 0, 1, 2), *parts("u", 0, 1, 2)]
+    assert owned["g", "c"] == [*parts("t", 3, 4, 5), *parts("u", 3, 4)]
+    assert owned["without topics", "n"] == []
+
+
+def test_what_partitions_cost(eventful: dict[str, list[Row]]) -> None:
+    costs = {(row["topic"], row["partition"]): row for row in of_group(eventful["partition_costs"], "g")}
+    (group,) = of_group(eventful["costs"], "g")
+    for figure in ("paused_ms", "moved"):
+        assert sum(row[figure] for row in costs.values()) == group[figure] > 0
+    # The first of the leaver's goes to the one who stays, and stands still until that one has joined again.
+    assert (costs["t", 0]["moved"], costs["t", 0]["member_id"]) == (1, "b")
+    assert costs["t", 0]["paused_ms"] > 0
+    # Nobody has what a topic has more until the leader's metadata are new.
+    assert costs["t", 5]["paused_ms"] > costs["t", 0]["paused_ms"]
+    assert {row["paused_ms"] > 0 or row["moved"] > 0 for row in eventful["partition_costs"]} == {True}
 
 
 def test_a_group_without_members_is_founded_by_who_joins(eventful: dict[str, list[Row]]) -> None:
@@ -303,7 +331,7 @@ def simulated(fleet: tuple[DataFrame, DataFrame], simulate: Simulations) -> dict
 
 def test_the_columns_are_those_of_the_tables(fleet: tuple[DataFrame, DataFrame], simulate: Simulations) -> None:
     found = simulate(fleet[1])
-    for of in (TIMELINE, REBALANCES, COSTS, REJECTS):
+    for of in TABLES:
         expected = [(column.name, column.type.simpleString()) for column in of.columns]
         assert found.transform(outcome(of.name)).dtypes == expected
 

@@ -135,6 +135,8 @@ class JavaPlayer(Player):
         is_refused = ends_group and not self.held and not self.waiting and self.store_error != Errors.NONE
         if is_refused or not (ends_group or any(self.offsets[k].expired for k in range(len(self.partitions)))):
             return
+        if ends_group and self.c.group.writes > self.c.group.writes_ended:
+            self.left_out = "a write of a group that is deleted goes on, and would end in its successor"
         self.store_tombstones()
         remove_expired(self.c, rows(self.offsets), len(self.partitions), ends_group, True)
         self.write_records(lambda _: None)

@@ -18,11 +18,12 @@ from rebalance_sim.kafka.assignors import ASSIGNORS
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.groups import Groups, Outcome
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
+from rebalance_sim.kafka.records import Records
 from rebalance_sim.kafka.simulation.batch import NO_LIMIT, simulate_by_steps
 from rebalance_sim.kafka.simulation.batch_state import Simulated
 from rebalance_sim.kafka.simulation.consumer_group_batch import simulate_consumer_groups
 from rebalance_sim.kafka.simulation.fleet import Fleet
-from rebalance_sim.kafka.simulation.model import Consumer, Course, Subject
+from rebalance_sim.kafka.simulation.model import Consumer, Course, PartitionState, Subject
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.kafka.simulation.settings import Settings
 from rebalance_sim.kafka.strings import Ints32
@@ -72,6 +73,9 @@ class Played:
 
     def consumers(self, group: int = 0) -> Sequence[Consumer]:
         return self.fleet.of_consumers[self.fleet.consumers[group] : self.fleet.consumers[group + 1]]
+
+    def partitions(self, group: int = 0) -> Records[PartitionState]:
+        return self.simulated.partitions[self.fleet.partitions[group] : self.fleet.partitions[group + 1]]
 
     def names(self, group: int = 0) -> list[str]:
         low, high = self.fleet.consumers[group], self.fleet.consumers[group + 1]

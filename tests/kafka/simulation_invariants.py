@@ -159,6 +159,10 @@ def _ends(played: Played) -> Told:
             continue
         if not course.finished or now < course.last_event_ms:
             yield group, f"ends at {now}, before the last event"
+        for figure in ("paused", "moved"):
+            of_partitions, of_group = int(field(played.partitions(group), figure).sum()), getattr(course, figure)
+            if of_partitions != of_group:
+                yield group, f"{figure} {of_group}, but of its partitions {of_partitions}"
         running = [place for place, of in enumerate(consumers) if of.step != Step.STOPPED]
         for place in running:
             of = consumers[place]

@@ -81,8 +81,8 @@ def simulate_by_steps(
             state = revoke_unsubscribed(state, fleet, broker, revoking)
         active = active[(pauses != Pause.ENDED) & (failures[active] == Failure.NONE)]
         if events < NO_LIMIT:
-            yield simulated_so_far(state, failures, rounds)
-    yield simulated_so_far(state, failures, rounds)
+            yield simulated_so_far(state, fleet, failures, rounds)
+    yield simulated_so_far(state, fleet, failures, rounds)
 
 
 @kernel

@@ -35,6 +35,7 @@ from rebalance_sim.kafka.simulation.model import (
     LISTED_ROOM,
     ROWS,
     ROWS_ROOM,
+    Consumer,
     Course,
     PartitionState,
     RebalanceRow,
@@ -100,12 +101,16 @@ class Simulated:
     """Row r of the assignments, which ``Consumer.owned`` names, is ``first_listed[r]`` to ``first_listed[r + 1]``."""
     listed: Ints32
     """Numbers of partitions in their group, NONE for one that no topic has."""
+    listed_topics: Ints32
+    listed_partitions: Ints32
+    consumers: Records[Consumer]
+    partitions: Records[PartitionState]
     assignor_failures: Ints32
     """By group: the number of the ``Failure`` of the assignor that ended the simulation."""
     rounds: int
 
 
-def simulated_so_far(state: BatchState, failures: Ints32, rounds: int) -> Simulated:
+def simulated_so_far(state: BatchState, fleet: Fleet, failures: Ints32, rounds: int) -> Simulated:
     """Tell how the groups stand."""
     return Simulated(
         state.courses,
@@ -115,6 +120,10 @@ def simulated_so_far(state: BatchState, failures: Ints32, rounds: int) -> Simula
         state.timeline[: state.written[TIMELINE]],
         state.first_listed,
         state.listed,
+        state.listed_topics,
+        state.listed_partitions,
+        fleet.of_consumers,
+        state.partitions,
         failures,
         rounds,
     )

@@ -59,13 +59,12 @@ from rebalance_sim.kafka.simulation.model import (
     Step,
     Subject,
 )
-from rebalance_sim.kafka.simulation.ownership import forget_lost, grow, note_wanted
+from rebalance_sim.kafka.simulation.ownership import end_course, forget_lost, grow, note_wanted
 from rebalance_sim.kafka.simulation.timeline import (
     REBALANCES,
     REBALANCES_ROOM,
     TIMELINE,
     TIMELINE_ROOM,
-    end_course,
     follow_rebalances,
     note_generation,
     tell,

@@ -75,9 +75,9 @@ from rebalance_sim.kafka.simulation.elections import (
 from rebalance_sim.kafka.simulation.fleet import Fleet
 from rebalance_sim.kafka.simulation.messages import draw, schedule
 from rebalance_sim.kafka.simulation.model import ROWS, Happening, Presence, Step
-from rebalance_sim.kafka.simulation.ownership import take
+from rebalance_sim.kafka.simulation.ownership import end_course, take
 from rebalance_sim.kafka.simulation.settings import Settings
-from rebalance_sim.kafka.simulation.timeline import end_course, note_generation
+from rebalance_sim.kafka.simulation.timeline import note_generation
 from rebalance_sim.kafka.strings import Flags, Ints32, Strings, java_hashes
 
 _ANSWERS = 4
@@ -131,8 +131,8 @@ def simulate_consumer_groups(
             state = _make_targets(state, modern, fleet, topics, broker, assign, due, failures)
         active = active[(pauses != Pause.ENDED) & (failures[active] == Failure.NONE)]
         if events < NO_LIMIT:
-            yield simulated_so_far(state, failures, rounds)
-    yield simulated_so_far(state, failures, rounds)
+            yield simulated_so_far(state, fleet, failures, rounds)
+    yield simulated_so_far(state, fleet, failures, rounds)
 
 
 @kernel_written_out

@@ -80,8 +80,8 @@ from rebalance_sim.kafka.simulation.model import (
     Step,
     Subject,
 )
-from rebalance_sim.kafka.simulation.ownership import grow, note_wanted, set_presence
-from rebalance_sim.kafka.simulation.timeline import end_course, follow_rebalances, tell
+from rebalance_sim.kafka.simulation.ownership import end_course, grow, note_wanted, set_presence
+from rebalance_sim.kafka.simulation.timeline import follow_rebalances, tell
 
 ROWS_AN_EVENT_LISTS = 4
 """Rows of assignments that an event makes at most, beside one for each member where a group becomes a classic one."""

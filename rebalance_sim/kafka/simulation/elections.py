@@ -39,7 +39,7 @@ from rebalance_sim.kafka.simulation.model import (
     ROWS,
     ScenarioKind,
 )
-from rebalance_sim.kafka.simulation.timeline import end_course
+from rebalance_sim.kafka.simulation.ownership import end_course
 from rebalance_sim.kafka.strings import Bytes, Flags, Ints, Ints32, Strings
 
 Assign = Callable[[int, Groups, Ints32], Outcome]

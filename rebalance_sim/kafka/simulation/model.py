@@ -195,6 +195,11 @@ class PartitionState:
     """The consumer that had it last, and the one before."""
     owner_before: int
     mark: int
+    missed_ms: int
+    """Since when it is missed, if it is."""
+    paused: int
+    """Milliseconds for which it was, up to the last time that somebody took it."""
+    moved: int
 
 
 class Course:

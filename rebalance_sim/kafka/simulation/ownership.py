@@ -2,8 +2,8 @@
 
 from rebalance_sim.kafka.coordinator.classic_group import NONE, knows
 from rebalance_sim.kafka.kernel import inner_kernel
-from rebalance_sim.kafka.simulation.model import Presence, Simulation, Subject
-from rebalance_sim.kafka.simulation.timeline import tell
+from rebalance_sim.kafka.simulation.model import PartitionState, Presence, Simulation, Subject
+from rebalance_sim.kafka.simulation.timeline import end_row, tell
 
 
 @inner_kernel
@@ -11,6 +11,24 @@ def count_paused(s: Simulation) -> None:
     """Count the time up to now for the partitions that nobody has."""
     s.course.paused += s.course.unowned * (s.queue.now - s.course.counted_ms)
     s.course.counted_ms = s.queue.now
+
+
+@inner_kernel
+def is_missed(partition: PartitionState) -> bool:
+    """Tell whether nobody has a partition that a consumer of the group wants."""
+    return partition.owners == 0 and partition.counted and not partition.unwanted
+
+
+@inner_kernel
+def _begin_to_miss(s: Simulation, partition: PartitionState) -> None:
+    partition.missed_ms = s.queue.now
+    s.course.unowned += 1
+
+
+@inner_kernel
+def _cease_to_miss(s: Simulation, partition: PartitionState) -> None:
+    partition.paused += s.queue.now - partition.missed_ms
+    s.course.unowned -= 1
 
 
 @inner_kernel
@@ -36,8 +54,8 @@ def _release_one(s: Simulation, p: int) -> None:
         return
     partition = s.partitions[p]
     partition.owners -= 1
-    if partition.owners == 0 and partition.counted and not partition.unwanted:
-        s.course.unowned += 1
+    if is_missed(partition):
+        _begin_to_miss(s, partition)
 
 
 @inner_kernel
@@ -85,14 +103,15 @@ def _take_one(s: Simulation, i: int, p: int) -> None:
     if p == NONE:
         return
     partition = s.partitions[p]
-    if partition.owners == 0 and partition.counted and not partition.unwanted:
-        s.course.unowned -= 1
+    if is_missed(partition):
+        _cease_to_miss(s, partition)
     partition.counted = True
     partition.owners += 1
     if partition.owner == i:
         return
     if partition.owner != NONE:
         s.course.moved += 1
+        partition.moved += 1
         if partition.owner_before == i:
             s.course.moved_back += 1
     partition.owner_before = partition.owner
@@ -104,9 +123,23 @@ def grow(s: Simulation, first: int, before: int, after: int) -> None:
     """Let a topic have more partitions, which nobody has yet."""
     count_paused(s)
     for p in range(first + before, first + after):
-        if not s.partitions[p].counted:
-            s.partitions[p].counted = True
-            s.course.unowned += int(not s.partitions[p].unwanted)
+        partition = s.partitions[p]
+        if not partition.counted:
+            partition.counted = True
+            if is_missed(partition):
+                _begin_to_miss(s, partition)
+
+
+@inner_kernel
+def end_course(s: Simulation) -> None:
+    """Close what is open when a simulation ends."""
+    count_paused(s)
+    for p in range(s.course.partitions):
+        if is_missed(s.partitions[p]):
+            _cease_to_miss(s, s.partitions[p])
+            _begin_to_miss(s, s.partitions[p])
+    end_row(s)
+    s.course.finished = True
 
 
 # ---- What the consumers of the group want
@@ -165,9 +198,11 @@ def note_wanted(s: Simulation) -> None:
 def _miss(s: Simulation, first: int, end: int, missed: bool) -> None:
     for p in range(first, end):
         partition = s.partitions[p]
+        if is_missed(partition):
+            _cease_to_miss(s, partition)
         partition.unwanted = not missed
-        if partition.owners == 0 and partition.counted:
-            s.course.unowned += 1 if missed else -1
+        if is_missed(partition):
+            _begin_to_miss(s, partition)
 
 
 @inner_kernel

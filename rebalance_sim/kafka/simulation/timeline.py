@@ -34,14 +34,14 @@ def follow_rebalances(s: Simulation) -> None:
     group, course = s.coordinator.group, s.course
     if group.rebalances > course.begun:
         course.begun = group.rebalances
-        _end_row(s)
+        end_row(s)
         _begin_row(s)
     if group.state != course.state:
         course.state = group.state
         course.changed_ms = s.queue.now
         tell(s, Subject.STATE, NONE, NONE, group.reason, 0, 0)
         if group.state == State.DEAD:
-            _end_row(s)
+            end_row(s)
         if group.state == State.STABLE and course.rebalance != NONE:
             row = s.rebalances[course.rebalance]
             if row.to_ms == NONE:
@@ -52,7 +52,7 @@ def follow_rebalances(s: Simulation) -> None:
         course.settled_ms = s.queue.now
         if course.rebalance != NONE:
             s.rebalances[course.rebalance].settled_ms = s.queue.now
-            _end_row(s)
+            end_row(s)
     course.settled = settled
 
 
@@ -90,7 +90,7 @@ def note_generation(s: Simulation) -> None:
 
 
 @inner_kernel
-def _end_row(s: Simulation) -> None:
+def end_row(s: Simulation) -> None:
     """Close the row of a rebalance: what has been paused or given up since the one before was closed is its doing."""
     course = s.course
     if course.rebalance == NONE:
@@ -110,12 +110,3 @@ def _sum_up(s: Simulation, row: RebalanceRow) -> None:
     row.evicted = s.coordinator.group.evicted - course.evicted_before
     course.paused_before, course.revoked_before, course.moved_before = paused, course.revoked, course.moved
     course.evicted_before = s.coordinator.group.evicted
-
-
-@inner_kernel
-def end_course(s: Simulation) -> None:
-    """Close what is open when a simulation ends."""
-    s.course.paused += s.course.unowned * (s.queue.now - s.course.counted_ms)
-    s.course.counted_ms = s.queue.now
-    _end_row(s)
-    s.course.finished = True
