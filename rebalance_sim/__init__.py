@@ -19,6 +19,7 @@ from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPa
 from rebalance_sim.kafka.consumer_protocol import Subscription, TopicPartition
 from rebalance_sim.kafka.partitioners.record_accumulator import Settings as ProducerSettings
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
+from rebalance_sim.lag_transformations import lag_balance, member_lag, rejected_offsets
 from rebalance_sim.record_transformations import (
     client_agreement,
     key_findings,
@@ -39,6 +40,7 @@ from rebalance_sim.transformations import (
     cooperative_rebalances,
     decode_subscriptions,
     elect,
+    last_assignments,
     last_rebalance,
     optimum,
     partitions_long,
@@ -65,7 +67,10 @@ __all__ = [
     "elect",
     "follow",
     "key_findings",
+    "lag_balance",
+    "last_assignments",
     "last_rebalance",
+    "member_lag",
     "optimum",
     "owned_partitions",
     "partition",
@@ -74,6 +79,7 @@ __all__ = [
     "partition_load_after",
     "partitions_long",
     "produce_requests",
+    "rejected_offsets",
     "rejected_records",
     "rejects",
     "sent_records",

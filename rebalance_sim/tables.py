@@ -113,8 +113,8 @@ OFFSETS = Table(
         _GROUP,
         Column("topic", STRING, "name", required=True),
         Column("partition", INT, "number", required=True),
-        Column("committed", LONG, "committed offset; null if none"),
-        Column("end", LONG, "log end offset"),
+        Column("committed", LONG, "committed offset; null or, as Kafka has it, -1: none"),
+        Column("end", LONG, "log end offset; null: not known"),
         Column("metadata", STRING, "what the client stored with the offset"),
         Column("committed_at_ms", LONG, "time of the commit"),
         Column("expires_at_ms", LONG, "time after which the offset goes"),
@@ -187,6 +187,13 @@ ASSIGNMENTS = Table(
     ),
 )
 
+LAST_ASSIGNMENTS = replace(
+    ASSIGNMENTS,
+    name="last_assignments",
+    meaning="what a member has after the last rebalance (in a shell; what a job finds is in assignments and, where the "
+    "assignor is cooperative, in the last of cooperative_rebalances)",
+)
+
 COOPERATIVE_REBALANCES = Table(
     "cooperative_rebalances",
     "what a member gives up and takes in a rebalance, where the assignor is cooperative; the first is in assignments",
@@ -248,6 +255,71 @@ OPTIMUM = Table(
         ),
         Column("balance_exact", BOOLEAN, "min, max, stddev and idle_members are exact"),
         Column("moved_exact", BOOLEAN, "moved is exact"),
+    ),
+)
+
+_LAG_PARTITIONS = Column("lag_partitions", INT, "partitions with lag")
+_UNKNOWN_PARTITIONS = Column("unknown_partitions", INT, "partitions whose lag is not known")
+
+MEMBER_LAG = Table(
+    "member_lag",
+    "the lag that a member has after its group's last rebalance; of groups with lag, or with partitions whose lag is "
+    "not known",
+    (
+        _CLUSTER,
+        _GROUP,
+        Column("strategy", STRING, "assignor"),
+        _MEMBER,
+        Column("partitions", INT, "partitions that it has"),
+        _LAG_PARTITIONS,
+        _UNKNOWN_PARTITIONS,
+        Column("lag", LONG, "log end offset less committed offset, of all its partitions; null: known of none of them"),
+        Column("share", DOUBLE, "share of the group's lag, 0 to 1; null: the group has none, or it is not known"),
+        Column("max_partition_lag", LONG, "largest lag of one partition; null: no lag"),
+        Column("max_lag_partition", TOPIC_PARTITIONS.elementType, "the partition that has it"),
+    ),
+)
+
+LAG_BALANCE = Table(
+    "lag_balance",
+    "how even the lag of a group is after its last rebalance; of groups with lag, or with partitions whose lag is not "
+    "known, which count with what is known",
+    (
+        _CLUSTER,
+        _GROUP,
+        Column("strategy", STRING, "assignor"),
+        Column("rank", INT, "place among the groups of the strategy, from 1: by excess_lag, then by lag"),
+        Column("members", INT, "members"),
+        Column("partitions", INT, "partitions that members have, or that the group has offsets of"),
+        _LAG_PARTITIONS,
+        _UNKNOWN_PARTITIONS,
+        Column(
+            "negative_partitions",
+            INT,
+            "partitions whose committed offset is above the log end offset: Kafka's tools print a negative lag, here "
+            "it is 0",
+        ),
+        Column("lag", LONG, "log end offset less committed offset, of all partitions; null: known of none of them"),
+        Column("unassigned_lag", LONG, "of this, lag in partitions that no member has"),
+        Column("max_partition_lag", LONG, "largest lag of a partition that a member has"),
+        Column("max_lag", LONG, "largest lag of a member"),
+        Column("max_lag_member_id", STRING, "the member that has it"),
+        Column("min_lag", LONG, "least lag of a member"),
+        Column("mean_lag", DOUBLE, "mean lag of the members"),
+        Column("imbalance", DOUBLE, "max_lag as a multiple of mean_lag: 1 is even; null: no member has lag"),
+        Column(
+            "max_lag_bound",
+            LONG,
+            "no way to give the same partitions to members that subscribe to them has a smaller max_lag; there need "
+            "not be one that has no more",
+        ),
+        Column("excess_lag", LONG, "max_lag above that bound: what another assignment could save at the most"),
+        Column("moved_lag", LONG, "lag in partitions that another member owned before; null as owned_max_lag"),
+        Column(
+            "owned_max_lag",
+            LONG,
+            "largest lag of a member by what they owned before; null: nothing, or with no lag known",
+        ),
     ),
 )
 
@@ -691,11 +763,14 @@ OUTPUTS = {
         ELECTIONS,
         ASSIGNMENTS,
         COOPERATIVE_REBALANCES,
+        LAST_ASSIGNMENTS,
         BALANCE,
         OPTIMUM,
         COMPARISON,
         DISTRIBUTIONS,
         CHANGES,
+        MEMBER_LAG,
+        LAG_BALANCE,
         RECORD_PARTITIONS,
         PARTITION_LOAD,
         PARTITION_LOAD_AFTER,

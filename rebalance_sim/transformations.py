@@ -23,6 +23,7 @@ from rebalance_sim.tables import (
     BALANCE,
     COOPERATIVE_REBALANCES,
     ELECTIONS,
+    LAST_ASSIGNMENTS,
     MEMBERS,
     OPTIMUM,
     REJECTS,
@@ -77,7 +78,7 @@ def assign(
     +-------+--------+--------+---------+------+---------+
     <BLANKLINE>
     """
-    return _predict(ASSIGNMENTS.name, strategy, topics, kafka_version, assignors)
+    return _predict(ASSIGNMENTS.name, (strategy,), topics, kafka_version, assignors)
 
 
 def cooperative_rebalances(
@@ -101,7 +102,7 @@ def cooperative_rebalances(
     +---------+----+---------+-------+--------------------+
     <BLANKLINE>
     """
-    return _predict(COOPERATIVE_REBALANCES.name, strategy, topics, kafka_version, assignors)
+    return _predict(COOPERATIVE_REBALANCES.name, (strategy,), topics, kafka_version, assignors)
 
 
 def balance(
@@ -122,7 +123,7 @@ def balance(
     +-------+----------+---+---+
     <BLANKLINE>
     """
-    return _predict(BALANCE.name, strategy, topics, kafka_version, assignors)
+    return _predict(BALANCE.name, (strategy,), topics, kafka_version, assignors)
 
 
 def optimum(topics: DataFrame) -> Transformation:
@@ -239,18 +240,51 @@ def last_rebalance(cooperative_rebalances: DataFrame) -> DataFrame:
     return cooperative_rebalances.where("last")
 
 
+def last_assignments(
+    strategies: Sequence[str],
+    topics: DataFrame,
+    kafka_version: str = NEWEST,
+    assignors: Sequence[ConsumerPartitionAssignor] = (),
+) -> Transformation:
+    """From members to what each has after the last rebalance, by each of the strategies.
+
+    That is what ``assign`` returns, but where cooperative members hand over partitions in more than one rebalance.
+    With ``elected`` among other strategies, groups that elect none of them are assigned by what they elect. Errors are
+    those of ``assign``.
+
+    >>> last = members.transform(last_assignments(["range", "cooperative-sticky"], topics))
+    >>> last.orderBy("member_id", "strategy").select("member_id", "strategy", "partitions").show(truncate=False)
+    +---------+------------------+--------------------------+
+    |member_id|strategy          |partitions                |
+    +---------+------------------+--------------------------+
+    |c1       |cooperative-sticky|[{orders, 0}, {orders, 2}]|
+    |c1       |range             |[{orders, 0}, {orders, 1}]|
+    |c2       |cooperative-sticky|[{orders, 1}]             |
+    |c2       |range             |[{orders, 2}]             |
+    +---------+------------------+--------------------------+
+    <BLANKLINE>
+    """
+    return _predict(LAST_ASSIGNMENTS.name, tuple(dict.fromkeys(strategies)), topics, kafka_version, assignors)
+
+
 def partitions_long(assignments: DataFrame) -> DataFrame:
     """From assignments, or a last rebalance, to long rows: cluster, group_id, strategy, member_id, topic, partition."""
     return assignments.select("cluster", "group_id", "strategy", "member_id", F.inline("partitions"))
 
 
 def _predict(
-    output: str, strategy: str, topics: DataFrame, kafka_version: str, assignors: Sequence[ConsumerPartitionAssignor]
+    output: str,
+    strategies: tuple[str, ...],
+    topics: DataFrame,
+    kafka_version: str,
+    assignors: Sequence[ConsumerPartitionAssignor],
 ) -> Transformation:
     version = rules_of(kafka_version)
-    check_strategy("strategy", strategy, version, [*custom_names(assignors, version), ELECTED])
-    metadata = TopicMetadata.of(usable(fit_topics(topics)), asks_topic_ids((strategy,)))
-    predict = Prediction((output,), version, (strategy,), metadata, assignors=tuple(assignors))
+    known = [*custom_names(assignors, version), ELECTED]
+    for strategy in strategies:
+        check_strategy("strategy", strategy, version, known)
+    metadata = TopicMetadata.of(usable(fit_topics(topics)), asks_topic_ids(strategies))
+    predict = Prediction((output,), version, strategies, metadata, assignors=tuple(assignors))
     return lambda members: predict(usable(fit(members, MEMBERS)))
 
 

@@ -29,6 +29,10 @@ def test_examples(name: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatc
             "('group', 'c2', array('roundrobin', 'range'), array('orders')) "
             "AS members(group_id, member_id, protocols, subscription)"
         ),
+        "offsets": spark.sql(
+            "SELECT 'group' group_id, 'orders' topic, * FROM VALUES (0, 30, 50), (1, 5, 15), (2, 0, 10) "
+            "AS offsets(partition, committed, end)"
+        ),
         "records": spark.sql(
             "SELECT 'orders' topic, 10 value_bytes, * FROM VALUES ('TT0124', 'java-3.3'), ('TT0124', 'java-3.3'), "
             "('TT0124', 'librdkafka'), ('A5', 'librdkafka') AS records(key, client)"

@@ -12,7 +12,17 @@ from rebalance_sim.engine.topic_ids import UUID_PATTERN
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
-from rebalance_sim.tables import EVENTS, MAX_PARTITIONS, MEMBERS, RECORDS, REJECTS, TOPICS, TOPICS_AFTER, Table
+from rebalance_sim.tables import (
+    EVENTS,
+    MAX_PARTITIONS,
+    MEMBERS,
+    OFFSETS,
+    RECORDS,
+    REJECTS,
+    TOPICS,
+    TOPICS_AFTER,
+    Table,
+)
 from rebalance_sim.tables import Column as TableColumn
 
 LIST_SEPARATOR = ";"
@@ -94,9 +104,20 @@ def rejected(fitted: DataFrame, table: Table) -> DataFrame:
 
 def fit_topics(rows: DataFrame, table: Table = TOPICS) -> DataFrame:
     """Fit a topics table; a topic given more than once is used once, the first by content."""
-    fitted = fit(rows, table)
-    same = Window.partitionBy("cluster", "topic", F.col(REASON).isNull()).orderBy("_row")
     again = F.concat(F.lit("topic '"), F.col("topic"), F.lit("' is given more than once; one row is used"))
+    return _used_once(fit(rows, table), ["cluster", "topic"], again)
+
+
+def fit_offsets(rows: DataFrame) -> DataFrame:
+    """Fit an offsets table; a group's partition that is given more than once is used once, the first by content."""
+    partition = F.concat_ws("-", "topic", "partition")
+    again = F.concat(F.lit("partition '"), partition, F.lit("' is given more than once in its group; one row is used"))
+    return _used_once(fit(rows, OFFSETS), ["cluster", "group_id", "topic", "partition"], again)
+
+
+def _used_once(fitted: DataFrame, keys: list[str], again: Column) -> DataFrame:
+    """Let one of the usable rows with the same keys be used, the first by content; ``again`` tells of the others."""
+    same = Window.partitionBy(*keys, F.col(REASON).isNull()).orderBy("_row")
     return (
         fitted.withColumn("_nth", F.row_number().over(same))
         .withColumn(REASON, F.coalesce(REASON, F.when(F.col("_nth") > 1, again)))
@@ -193,6 +214,15 @@ def _member_reasons(values: dict[str, Column]) -> list[Column]:
     return [F.when(values["protocol_type"] == "", F.lit("protocol_type is empty"))]
 
 
+def _offset_reasons(values: dict[str, Column]) -> list[Column]:
+    reasons = []
+    # -1 is how Kafka says that there is no committed offset (OffsetFetchResponse.INVALID_OFFSET).
+    for name, least in (("partition", 0), ("committed", -1), ("end", 0)):
+        told = F.concat(F.lit(f"{name} is "), values[name].cast("string"), F.lit(f"; allowed: {least} and more"))
+        reasons.append(F.when(values[name] < least, told))
+    return reasons
+
+
 def _record_reasons(values: dict[str, Column]) -> list[Column]:
     client, value_bytes = values["client"], values["value_bytes"]
     unknown = F.concat(F.lit("client '"), client, F.lit(f"' is not known; allowed: {', '.join(CLIENTS)}"))
@@ -245,6 +275,7 @@ _CHECKS = {
     TOPICS.name: _topic_reasons,
     TOPICS_AFTER.name: _topic_after_reasons,
     MEMBERS.name: _member_reasons,
+    OFFSETS.name: _offset_reasons,
     RECORDS.name: _record_reasons,
 }
 

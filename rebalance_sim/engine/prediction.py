@@ -50,6 +50,7 @@ from rebalance_sim.tables import (
     COOPERATIVE_REBALANCES,
     DEFAULT_PROTOCOL_TYPE,
     ELECTIONS,
+    LAST_ASSIGNMENTS,
     MEMBERS,
     OPTIMUM,
     OUTPUTS,
@@ -200,14 +201,18 @@ class Prediction:
         to_come = rebalances(protocol, groups, ranks, eager, answer)
         first = next(to_come)
         yield ASSIGNMENTS.name, _assignment_rows(batch, strategy, first, topics)
-        if not {COOPERATIVE_REBALANCES.name, BALANCE.name} & set(self.outputs):
+        if not {COOPERATIVE_REBALANCES.name, LAST_ASSIGNMENTS.name, BALANCE.name} & set(self.outputs):
             return
         found = [first, *to_come]
         if COOPERATIVE_REBALANCES.name in self.outputs and protocol is RebalanceProtocol.COOPERATIVE:
             for number, rebalance in enumerate(found, 1):
                 yield COOPERATIVE_REBALANCES.name, _rebalance_rows(batch, strategy, number, rebalance, topics)
+        if not {LAST_ASSIGNMENTS.name, BALANCE.name} & set(self.outputs):
+            return
+        end = course(protocol, groups, ranks, found)
+        if LAST_ASSIGNMENTS.name in self.outputs:
+            yield LAST_ASSIGNMENTS.name, _last_assignment_rows(batch, strategy, end, topics)
         if BALANCE.name in self.outputs:
-            end = course(protocol, groups, ranks, found)
             figures = _balance(groups, end.assignments, topics)
             yield BALANCE.name, _balance_rows(batch, strategy, figures, end, _failed(end, problems))
 
@@ -315,18 +320,29 @@ def reject_rows(batch: GroupBatch, rejected: list[RejectedMember]) -> pa.StructA
 
 
 def _assignment_rows(batch: GroupBatch, strategy: str, first: Rebalance, topics: BatchTopics) -> pa.StructArray:
+    rows = _all_assignment_rows(batch, strategy, first.outcome.assignments, topics)
+    return _answered(rows, first, pa.array(batch.group_of_member()))
+
+
+def _last_assignment_rows(batch: GroupBatch, strategy: str, end: Course, topics: BatchTopics) -> pa.StructArray:
+    rows = _all_assignment_rows(batch, strategy, end.assignments, topics)
+    return rows if end.ended.all() else rows.filter(pa.array(end.ended[batch.group_of_member()]))
+
+
+def _all_assignment_rows(
+    batch: GroupBatch, strategy: str, assignments: Assignments, topics: BatchTopics
+) -> pa.StructArray:
     of_members = pa.array(batch.group_of_member())
-    rows = rows_of(
+    return rows_of(
         ASSIGNMENTS.schema,
         {
             "cluster": batch.clusters.take(of_members),
             "group_id": batch.group_ids.take(of_members),
             "strategy": pa.repeat(strategy, len(of_members)),
             "member_id": batch.column("member_id"),
-            "partitions": _partition_lists(first.outcome.assignments, topics),
+            "partitions": _partition_lists(assignments, topics),
         },
     )
-    return _answered(rows, first, of_members)
 
 
 def _rebalance_rows(

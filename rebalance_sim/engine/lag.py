@@ -1,0 +1,263 @@
+"""How much lag the members of each group have, and how even it lies.
+
+Lag is the log end offset less the committed offset; where one of the two is not known, the lag is not known either. So
+Kafka's tools have it (``ConsumerGroupCommand.getLag`` of 4.3, to which a committed offset of -1 is none). A committed
+offset above the log end they print as a negative lag. Here it is none, so that it takes nothing from another
+partition's.
+"""
+
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from rebalance_sim.tables import LAG_BALANCE, MEMBER_LAG, MEMBERS, TOPIC_PARTITIONS
+
+_GROUP = ("cluster", "group_id")
+_PARTITION = (*_GROUP, "topic", "partition")
+_ASSIGNED = (*_GROUP, "strategy")
+_MEMBER = (*_ASSIGNED, "member_id")
+_LAST = 2**63 - 1
+_NO_GENERATION = -1
+
+
+def partition_lag(offsets: DataFrame) -> DataFrame:
+    """From usable offsets to ``cluster, group_id, topic, partition, lag, negative``; lag is null if not known."""
+    committed, end = F.col("committed"), F.col("end")
+    known = (committed >= 0) & end.isNotNull()
+    return offsets.select(
+        *_PARTITION,
+        F.when(known, F.greatest(end - committed, F.lit(0))).alias("lag"),
+        F.coalesce(committed > end, F.lit(False)).alias("negative"),
+    )
+
+
+def with_owners(members: DataFrame) -> Callable[[DataFrame], DataFrame]:
+    """From ``partition_lag`` to the same with ``owner``: who of the usable members had the partition before.
+
+    Partitions that somebody owned and that have no offsets are added; of them ``negative`` is null.
+    """
+    owners = members.transform(_each_once).transform(_owners)
+    return lambda lags: lags.join(owners, [*_PARTITION], "full")
+
+
+def held_lag(partitions: DataFrame, members: DataFrame) -> Callable[[DataFrame], DataFrame]:
+    """From assignments to a row a member, which ``member_lag`` and ``lag_balance`` are taken from.
+
+    ``partitions`` are those of ``with_owners``, and ``members`` are usable. What a member subscribes to that is not
+    among them is not known.
+    """
+    subscriptions = members.transform(_each_once).select(*_GROUP, "member_id", "subscription")
+    return lambda assignments: (
+        assignments.join(subscriptions, [*_GROUP, "member_id"], "left")
+        .transform(_partitions_and_topics)
+        .join(partitions, [*_PARTITION], "left")
+        .transform(_by_topic)
+        .transform(_by_member)
+    )
+
+
+def member_lag(partitions: DataFrame) -> Callable[[DataFrame], DataFrame]:
+    """From ``held_lag`` to the lag of each member."""
+    of_group = Window.partitionBy(*_ASSIGNED)
+    largest = F.col("largest")
+    return lambda held: (
+        held.join(partitions.transform(_of_groups), [*_GROUP], "left")
+        .withColumn("without_offsets", F.sum("without_offsets").over(of_group))
+        .transform(_that_matter)
+        .withColumns(
+            {
+                "share": F.try_divide("lag", "group_lag"),
+                "max_partition_lag": -largest["minus_lag"],
+                "max_lag_partition": F.when(largest.isNotNull(), F.struct(largest["topic"], largest["partition"])),
+            }
+        )
+        .select(*[F.col(column.name).cast(column.type) for column in MEMBER_LAG.columns])
+    )
+
+
+def lag_balance(partitions: DataFrame) -> Callable[[DataFrame], DataFrame]:
+    """From ``held_lag`` to how even the lag of each group is, and what is moved of it."""
+    first = Window.partitionBy("strategy").orderBy(F.desc_nulls_last("excess_lag"), F.desc_nulls_last("lag"), *_GROUP)
+    return lambda held: (
+        held.transform(_by_group)
+        .join(partitions.transform(_of_groups), [*_GROUP], "left")
+        .transform(_that_matter)
+        .withColumns(
+            {
+                "partitions": F.coalesce("offsets", F.lit(0)) + F.col("without_offsets"),
+                "lag_partitions": F.coalesce("group_lag_partitions", F.lit(0)),
+                "unknown_partitions": _unknown(),
+                "negative_partitions": F.coalesce("negative", F.lit(0)),
+                "lag": F.col("group_lag"),
+                "unassigned_lag": F.col("group_lag") - F.coalesce("given_lag", F.lit(0)),
+                "mean_lag": F.when(F.col("max_lag").isNotNull(), F.col("held_lag") / F.col("members")),
+                "moved_lag": F.when(F.col("owned_max_lag").isNotNull(), F.coalesce("moved_lag", F.lit(0))),
+                "max_lag_bound": F.when(F.col("max_lag").isNotNull(), _bound()),
+            }
+        )
+        .withColumn("imbalance", F.col("max_lag") / F.nullif("mean_lag", F.lit(0)))
+        .withColumn("excess_lag", F.col("max_lag") - F.col("max_lag_bound"))
+        .withColumn("rank", F.row_number().over(first))
+        .select(*[F.col(column.name).cast(column.type) for column in LAG_BALANCE.columns])
+    )
+
+
+def lag_without_members(lags: DataFrame, assignments: DataFrame) -> DataFrame:
+    """Find the groups with lag of which there is no assignment: ``cluster, group_id, lag``."""
+    return (
+        lags.groupBy(*_GROUP)
+        .agg(F.try_sum("lag").alias("lag"))
+        .where("lag > 0")
+        .join(assignments.select(*_GROUP), [*_GROUP], "left_anti")
+    )
+
+
+def _each_once(members: DataFrame) -> DataFrame:
+    """Take the first of members that are given more than once, as assignments do: by join order, then by content."""
+    join_order = F.coalesce("join_order", F.lit(_LAST)).alias("join_order")
+    first = F.min(F.struct(join_order, "subscription", "owned", "generation")).alias("member")
+    return members.groupBy(*_GROUP, "member_id").agg(first).select(*_GROUP, "member_id", "member.*")
+
+
+def _owners(members: DataFrame) -> DataFrame:
+    """Tell who owned each partition; of two that claim it the one of ``rebalance_sim.kafka.balance``."""
+    latest = F.struct(-F.coalesce("generation", F.lit(_NO_GENERATION)), "join_order", "member_id")
+    return (
+        members.select(*_GROUP, "member_id", "generation", "join_order", F.inline("owned"))
+        .groupBy(*_PARTITION)
+        .agg(F.min_by("member_id", latest).alias("owner"))
+    )
+
+
+def _partitions_and_topics(assigned: DataFrame) -> DataFrame:
+    """Lay out what members have, and with no partition what they subscribe to; a row without both for those without."""
+    topics = F.coalesce("subscription", F.array().cast(MEMBERS.schema["subscription"].dataType))
+    subscribed = F.transform(F.array_distinct(topics), lambda topic: F.struct(topic, F.lit(None)))
+    entries = F.concat(F.coalesce("partitions", F.array()).cast(TOPIC_PARTITIONS), subscribed.cast(TOPIC_PARTITIONS))
+    return assigned.select(
+        *_MEMBER, F.col("subscription").isNull().alias("may_take_all"), F.explode_outer(entries).alias("entry")
+    ).select(*_MEMBER, "may_take_all", "entry.*")
+
+
+def _by_topic(given: DataFrame) -> DataFrame:
+    """Sum up by member and topic, with the lag of the topic and the members that may take its partitions.
+
+    A partition that is given twice counts once for the group, and for each member that has it.
+    """
+    of_partition = Window.partitionBy(*_ASSIGNED, "topic", "partition")
+    of_topic = Window.partitionBy(*_ASSIGNED, "topic")
+    is_partition, lag = F.col("partition").isNotNull(), F.col("lag")
+    first, moved = F.col("nth") == 1, F.col("owner").isNotNull() & ~F.col("stays")
+    return (
+        given.withColumn("nth", F.row_number().over(of_partition.orderBy("member_id")))
+        .withColumn("stays", F.max(F.col("owner") == F.col("member_id")).over(of_partition))
+        .groupBy(*_MEMBER, "topic")
+        .agg(
+            F.bool_or("may_take_all").alias("may_take_all"),
+            F.count("partition").alias("partitions"),
+            F.count_if(lag > 0).alias("lag_partitions"),
+            F.count_if(is_partition & lag.isNull()).alias("unknown_partitions"),
+            F.count_if(first & is_partition & F.col("negative").isNull()).alias("without_offsets"),
+            F.try_sum("lag").alias("lag"),
+            F.min(F.when(lag > 0, F.struct((-lag).alias("minus_lag"), "topic", "partition"))).alias("largest"),
+            F.try_sum(F.when(first, lag)).alias("given_lag"),
+            F.try_sum(F.when(first & moved, lag)).alias("moved_lag"),
+            F.collect_list(F.when(first & (lag > 0), lag)).alias("lags"),
+        )
+        .withColumn("topic_lag", F.try_sum("given_lag").over(of_topic))
+        .withColumn("takers", F.count("*").over(of_topic))
+    )
+
+
+def _by_member(by_topic: DataFrame) -> DataFrame:
+    summed = ("partitions", "lag_partitions", "unknown_partitions", "without_offsets")
+    nothing = F.sum("partitions") == 0
+    return by_topic.groupBy(*_MEMBER).agg(
+        *[F.sum(name).alias(name) for name in summed],
+        F.when(nothing, 0).otherwise(F.try_sum("lag")).alias("lag"),
+        F.min("largest").alias("largest"),
+        F.try_sum("given_lag").alias("given_lag"),
+        F.try_sum("moved_lag").alias("moved_lag"),
+        F.flatten(F.collect_list("lags")).alias("lags"),
+        F.bool_or("may_take_all").alias("may_take_all"),
+        F.bool_or(F.col("topic_lag") > 0).alias("may_take"),
+        F.max(_ceiling("topic_lag", "takers")).alias("bound_of_topics"),
+    )
+
+
+def _by_group(held: DataFrame) -> DataFrame:
+    # Members without a partition have no lag, and that is known; it tells nothing if of no partition the lag is known.
+    known = F.try_sum("given_lag").isNotNull() | (F.sum("partitions") == 0)
+    most = F.min(F.when(F.col("lag") > 0, F.struct((-F.col("lag")).alias("minus_lag"), "member_id")))
+    return (
+        held.groupBy(*_ASSIGNED)
+        .agg(
+            F.count("*").alias("members"),
+            F.sum("without_offsets").alias("without_offsets"),
+            F.try_sum("given_lag").alias("given_lag"),
+            F.try_sum("moved_lag").alias("moved_lag"),
+            F.when(known, F.max("lag")).alias("max_lag"),
+            F.when(known, F.min("lag")).alias("min_lag"),
+            F.try_sum("lag").alias("held_lag"),
+            most["member_id"].alias("max_lag_member_id"),
+            F.coalesce(-F.min("largest.minus_lag"), F.when(known, 0)).alias("max_partition_lag"),
+            F.sort_array(F.flatten(F.collect_list("lags")), asc=False).alias("lags"),
+            F.bool_or("may_take_all").alias("some_may_take_all"),
+            F.count_if("may_take").alias("may_take"),
+            F.max("bound_of_topics").alias("bound_of_topics"),
+        )
+        .withColumn(
+            "takers",
+            F.greatest(F.when(F.col("some_may_take_all"), F.col("members")).otherwise(F.col("may_take")), F.lit(1)),
+        )
+    )
+
+
+def _bound() -> Column:
+    """Return the least that the largest lag of a member can be, as far as it is easily told.
+
+    A partition goes whole to one member; somebody has at least the mean of those that may take something, and of those
+    that may take a topic; of one partition more than there are members two are with one of them.
+    """
+    lags, takers = F.col("lags"), F.col("takers").cast("int")
+    return F.greatest(
+        F.coalesce("max_partition_lag", F.lit(0)),
+        _ceiling("given_lag", "takers"),
+        F.try_add(F.get(lags, takers - 1), F.get(lags, takers)),
+        F.when(~F.col("some_may_take_all"), F.col("bound_of_topics")),
+    )
+
+
+def _ceiling(total: str, parts: str) -> Column:
+    return F.expr(f"{total} DIV {parts} + CAST({total} % {parts} > 0 AS BIGINT)")
+
+
+def _of_groups(partitions: DataFrame) -> DataFrame:
+    summed = ("offsets", "group_lag_partitions", "without_lag", "negative")
+    return (
+        partitions.groupBy(*_GROUP, "owner")
+        .agg(
+            F.count("negative").alias("offsets"),
+            F.count_if(F.col("lag") > 0).alias("group_lag_partitions"),
+            F.count_if(F.col("negative").isNotNull() & F.col("lag").isNull()).alias("without_lag"),
+            F.count_if("negative").alias("negative"),
+            F.try_sum("lag").alias("lag"),
+        )
+        .groupBy(*_GROUP)
+        .agg(
+            *[F.sum(name).alias(name) for name in summed],
+            F.try_sum("lag").alias("group_lag"),
+            F.max(F.when(F.col("owner").isNotNull(), F.col("lag"))).alias("owned_max_lag"),
+        )
+    )
+
+
+def _unknown() -> Column:
+    """Partitions of a group whose lag is not known: with offsets or without."""
+    return F.coalesce("without_lag", F.lit(0)) + F.col("without_offsets")
+
+
+def _that_matter(groups: DataFrame) -> DataFrame:
+    """Leave out groups that are known to have no lag."""
+    return groups.where((F.coalesce("group_lag_partitions", F.lit(0)) > 0) | (_unknown() > 0))
