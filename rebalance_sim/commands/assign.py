@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.commands.comparison import summarise_comparison, write_comparison
 from rebalance_sim.commands.custom_assignors import load_assignors
+from rebalance_sim.commands.lag import Offsets, add_offsets_option, summarise_lag
 from rebalance_sim.commands.options import (
     add_assignors_option,
     add_election_options,
@@ -38,7 +39,9 @@ from rebalance_sim.tables import (
     COMPARISON,
     COOPERATIVE_REBALANCES,
     ELECTIONS,
+    LAST_ASSIGNMENTS,
     MEMBERS,
+    OFFSETS,
     OPTIMUM,
     REJECTS,
     TOPICS,
@@ -51,6 +54,7 @@ ALL = "all"
 def add_options(parser: ArgumentParser) -> None:
     """Options of the job."""
     add_input_options(parser, TOPICS, MEMBERS)
+    add_offsets_option(parser)
     parser.add_argument(
         "--strategy",
         default=ELECTED,
@@ -89,6 +93,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     given_topics = read(spark, TOPICS, options.topics, options.format)
     given_members = read(spark, MEMBERS, options.members, options.format)
     topics, members = fit_topics(given_topics), fit(given_members, MEMBERS)
+    offsets = Offsets.read(spark, options)
     run = begin_run(spark, "assign", options)
 
     run.tell("reading topics")
@@ -97,12 +102,13 @@ def run(spark: SparkSession, options: Namespace) -> None:
     outputs = [ASSIGNMENTS.name, COOPERATIVE_REBALANCES.name, BALANCE.name, REJECTS.name]
     outputs += [ELECTIONS.name] if compares or ELECTED in wanted else []
     outputs += [OPTIMUM.name] if compares else []
+    outputs += [LAST_ASSIGNMENTS.name] if offsets else []
     run.tell(f"assigning by {', '.join(wanted)}")
     predict = Prediction(tuple(outputs), version, wanted, metadata, options.offsets_partitions, tuple(own.values()))
     predicted = run.stage(usable(members).transform(predict))
     tables: dict[str, DataFrame] = {}
     for name in outputs:
-        if name not in (OPTIMUM.name, REJECTS.name):
+        if name not in (OPTIMUM.name, LAST_ASSIGNMENTS.name, REJECTS.name):
             run.tell(f"writing {name}")
             tables[name] = run.write(name, predicted.transform(outcome(name)))
     tables |= write_comparison(run, predicted) if compares else {}
@@ -110,6 +116,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         rejected(topics, TOPICS),
         rejected(members, MEMBERS),
         predicted.transform(outcome(REJECTS.name)),
+        *([offsets.rejects] if offsets else []),
     ]
     bad = write_rejects(run, union(rejects), options.on_bad_input)
 
@@ -117,6 +124,10 @@ def run(spark: SparkSession, options: Namespace) -> None:
     by_group = tables[COMPARISON.name if compares else BALANCE.name]
     used = by_group.agg({"members": "sum"}).first()
     count_rows(run, MEMBERS.name, given_members.count(), (used and used[0]) or 0, bad[MEMBERS.name])
+    lag = None
+    if offsets:
+        last = predicted.transform(outcome(LAST_ASSIGNMENTS.name))
+        lag = offsets.write(run, last, usable(members), bad[OFFSETS.name])
     run.assumptions = earlier_assumptions(spark, options.members)
     run.finish()
     lines = summarise_elections(tables[ELECTIONS.name]) if ELECTIONS.name in tables else []
@@ -124,4 +135,5 @@ def run(spark: SparkSession, options: Namespace) -> None:
     lines += summarise_rebalances(tables[COOPERATIVE_REBALANCES.name])
     lines += summarise_balance(tables[BALANCE.name])
     lines += summarise_comparison(tables) if compares else []
+    lines += summarise_lag(lag, tables.get(ELECTIONS.name)) if lag else []
     print_summary(lines + summarise_run(run))

@@ -59,10 +59,11 @@ class Run:
         """Say on the console what goes on, with the seconds since the start."""
         print(f"[{time.monotonic() - self.started:6.1f} s] {message}", file=sys.stderr, flush=True)
 
-    def stage(self, rows: DataFrame) -> DataFrame:
-        """Compute rows once that several outputs are taken from."""
-        rows.write.mode("overwrite").parquet(self._path(_STAGING))
-        return self.spark.read.schema(rows.schema).parquet(self._path(_STAGING))
+    def stage(self, rows: DataFrame, name: str = "rows") -> DataFrame:
+        """Compute rows once that several outputs are taken from; they stay until others are staged by that name."""
+        path = self._path(f"{_STAGING}/{name}")
+        rows.write.mode("overwrite").parquet(path)
+        return self.spark.read.schema(rows.schema).parquet(path)
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:
         """Write an output table, and return it as written."""
