@@ -35,7 +35,8 @@ def member_lag(offsets: DataFrame) -> Transformation:
     +---------+----------+------------------+---+-----+-----------------+
     <BLANKLINE>
     """
-    return _lag(offsets, None, lag.member_lag)
+    held = _held(offsets, None)
+    return lambda assignments: assignments.transform(held).transform(lag.member_lag)
 
 
 def lag_balance(offsets: DataFrame, members: DataFrame | None = None) -> Transformation:
@@ -57,7 +58,8 @@ def lag_balance(offsets: DataFrame, members: DataFrame | None = None) -> Transfo
     +----+---+-------+--------+-------------+----------+
     <BLANKLINE>
     """
-    return _lag(offsets, members, lag.lag_balance)
+    held = _held(offsets, members)
+    return lambda assignments: assignments.transform(held).transform(lag.lag_balance)
 
 
 def rejected_offsets(offsets: DataFrame) -> DataFrame:
@@ -69,10 +71,9 @@ def rejected_offsets(offsets: DataFrame) -> DataFrame:
     return rejected(fit_offsets(offsets), OFFSETS)
 
 
-def _lag(offsets: DataFrame, members: DataFrame | None, table: Callable[[DataFrame], Transformation]) -> Transformation:
+def _held(offsets: DataFrame, members: DataFrame | None) -> Transformation:
     lags = lag.partition_lag(usable(fit_offsets(offsets)))
     if members is None:
         members = offsets.sparkSession.createDataFrame([], MEMBERS.schema)
     used = usable(fit(members, MEMBERS))
-    partitions = lags.transform(lag.with_owners(used))
-    return lambda assignments: assignments.transform(lag.held_lag(partitions, used)).transform(table(partitions))
+    return lag.held_lag(lags.transform(lag.with_owners(used)), used)

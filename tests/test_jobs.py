@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from rebalance_sim.cli import main
 from rebalance_sim.commands.assign import strategies
 from rebalance_sim.commands.custom_assignors import load_assignors
-from rebalance_sim.tables import TOPICS
+from rebalance_sim.tables import OFFSETS, TOPICS
 from rebalance_sim.versions import kafka_version
 from tests.engine.rows import member, members, table, topics
 
@@ -153,11 +153,27 @@ def test_all_strategies_are_compared(
     assert "compared with the optimum, which is exact in all groups" in told
 
 
-def test_the_elected_beside_another(spark: SparkSession, given: list[str], tmp_path: Path) -> None:
-    """Here the coordinator's refusals count."""
-    out = tmp_path / "out"
-    assert main(["assign", *given, "--strategy", "elected,sticky", "--out", str(out)]) == 0
-    assert record(out)["rows"]["used"]["members"] == 2
+def test_the_elected_beside_another(
+    spark: SparkSession, given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Here the coordinator's refusals count. With offsets, lag is compared too."""
+    numbers = [("t", 0, 10, 110), ("t", 1, 5, 55), ("t", 2, 7, None), ("u", 0, 9, 4), ("u", -1, 0, 0)]
+    columns = ("group_id", "topic", "partition", "committed", "end")
+    of_groups = [*(("g", *row) for row in numbers), ("nobody", "t", 0, 0, 7)]
+    table(spark, OFFSETS, [dict(zip(columns, row, strict=True)) for row in of_groups]).write.parquet(
+        f"{tmp_path}/offsets"
+    )
+    out, offsets = tmp_path / "out", ["--offsets", f"{tmp_path}/offsets"]
+    assert main(["assign", *given, *offsets, "--strategy", "elected,sticky", "--out", str(out)]) == 0
+    counts = record(out)["rows"]
+    assert [counts[kind]["offsets"] for kind in ("in", "used", "rejected")] == [6, 5, 1]
+    assert counts["used"]["members"] == 2
+    assert (counts["out"]["member_lag"], counts["out"]["lag_balance"]) == (4, 2)
+    told = capsys.readouterr().out
+    assert "lag: 150 records in 2 partitions of 1 groups\n  not known of 3 partitions of 1 groups\n" in told
+    assert "  committed offset above the log end, which counts as no lag: 1 partitions\n" in told
+    assert "  and 7 records of 1 groups without assignment\n" in told
+    assert "rows used: 2 of 3 topics, 2 of 6 members, 5 of 6 offsets; rejected: 6" in told
     (row,) = spark.read.parquet(f"{out}/comparison").collect()
     assert (row["members"], sorted(row["strategies"])) == (2, sorted({row["elected"], "sticky"}))
 

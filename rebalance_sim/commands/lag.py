@@ -76,8 +76,8 @@ class Offsets:
         without = partitions.transform(without_assignment(held)).agg(F.count("*"), F.try_sum("lag")).first()
         groups, lag = without or (0, None)
         return LagTables(
-            run.write(MEMBER_LAG.name, held.transform(member_lag(partitions))),
-            run.write(LAG_BALANCE.name, held.transform(lag_balance(partitions))),
+            run.write(MEMBER_LAG.name, held.transform(member_lag)),
+            run.write(LAG_BALANCE.name, held.transform(lag_balance)),
             groups,
             lag,
         )

@@ -18,6 +18,8 @@ _GROUP = ("cluster", "group_id")
 _PARTITION = (*_GROUP, "topic", "partition")
 _ASSIGNED = (*_GROUP, "strategy")
 _MEMBER = (*_ASSIGNED, "member_id")
+_COUNTED = ("group_partitions", "group_lag_partitions", "group_unknown_partitions", "group_negative_partitions")
+"""What is the same for all members of a group."""
 _LAST = 2**63 - 1
 _NO_GENERATION = -1
 
@@ -43,58 +45,50 @@ def with_owners(members: DataFrame) -> Callable[[DataFrame], DataFrame]:
 
 
 def held_lag(partitions: DataFrame, members: DataFrame) -> Callable[[DataFrame], DataFrame]:
-    """From assignments to a row a member, which ``member_lag`` and ``lag_balance`` are taken from.
+    """From assignments to a row a member, with what is known of its group, for ``member_lag`` and ``lag_balance``.
 
     ``partitions`` are those of ``with_owners``, and ``members`` are usable. What a member subscribes to that is not
-    among them is not known.
+    among them is not known. Groups that are known to have no lag are left out.
     """
     subscriptions = members.transform(_each_once).select(*_GROUP, "member_id", "subscription")
+    without_offsets = F.sum("without_offsets").over(Window.partitionBy(*_ASSIGNED))
     return lambda assignments: (
         assignments.join(subscriptions, [*_GROUP, "member_id"], "left")
         .transform(_partitions_and_topics)
         .join(partitions, [*_PARTITION], "left")
         .transform(_by_topic)
         .transform(_by_member)
+        .join(partitions.transform(_of_groups), [*_GROUP], "left")
+        .fillna(0, list(_COUNTED))
+        .withColumns({name: F.col(name) + without_offsets for name in ("group_partitions", "group_unknown_partitions")})
+        .where("group_lag_partitions > 0 OR group_unknown_partitions > 0")
     )
 
 
-def member_lag(partitions: DataFrame) -> Callable[[DataFrame], DataFrame]:
+def member_lag(held: DataFrame) -> DataFrame:
     """From ``held_lag`` to the lag of each member."""
-    of_group = Window.partitionBy(*_ASSIGNED)
     largest = F.col("largest")
-    return lambda held: (
-        held.join(partitions.transform(_of_groups), [*_GROUP], "left")
-        .withColumn("without_offsets", F.sum("without_offsets").over(of_group))
-        .transform(_that_matter)
-        .withColumns(
-            {
-                "share": F.try_divide("lag", "group_lag"),
-                "max_partition_lag": -largest["minus_lag"],
-                "max_lag_partition": F.when(largest.isNotNull(), F.struct(largest["topic"], largest["partition"])),
-            }
-        )
-        .select(*[F.col(column.name).cast(column.type) for column in MEMBER_LAG.columns])
-    )
+    return held.withColumns(
+        {
+            "share": F.try_divide("lag", "group_lag"),
+            "max_partition_lag": -largest["minus_lag"],
+            "max_lag_partition": F.when(largest.isNotNull(), F.struct(largest["topic"], largest["partition"])),
+        }
+    ).select(*[F.col(column.name).cast(column.type) for column in MEMBER_LAG.columns])
 
 
-def lag_balance(partitions: DataFrame) -> Callable[[DataFrame], DataFrame]:
+def lag_balance(held: DataFrame) -> DataFrame:
     """From ``held_lag`` to how even the lag of each group is, and what is moved of it."""
     first = Window.partitionBy("strategy").orderBy(F.desc_nulls_last("excess_lag"), F.desc_nulls_last("lag"), *_GROUP)
-    return lambda held: (
+    is_known = F.col("max_lag").isNotNull()
+    return (
         held.transform(_by_group)
-        .join(partitions.transform(_of_groups), [*_GROUP], "left")
-        .transform(_that_matter)
         .withColumns(
             {
-                "partitions": F.coalesce("offsets", F.lit(0)) + F.col("without_offsets"),
-                "lag_partitions": F.coalesce("group_lag_partitions", F.lit(0)),
-                "unknown_partitions": _unknown(),
-                "negative_partitions": F.coalesce("negative", F.lit(0)),
-                "lag": F.col("group_lag"),
-                "unassigned_lag": F.col("group_lag") - F.coalesce("given_lag", F.lit(0)),
-                "mean_lag": F.when(F.col("max_lag").isNotNull(), F.col("held_lag") / F.col("members")),
+                "unassigned_lag": F.col("lag") - F.coalesce("given_lag", F.lit(0)),
+                "mean_lag": F.when(is_known, F.col("held_lag") / F.col("members")),
                 "moved_lag": F.when(F.col("owned_max_lag").isNotNull(), F.coalesce("moved_lag", F.lit(0))),
-                "max_lag_bound": F.when(F.col("max_lag").isNotNull(), _bound()),
+                "max_lag_bound": F.when(is_known, _bound()),
             }
         )
         .withColumn("imbalance", F.col("max_lag") / F.nullif("mean_lag", F.lit(0)))
@@ -204,7 +198,7 @@ def _by_group(held: DataFrame) -> DataFrame:
         held.groupBy(*_ASSIGNED)
         .agg(
             F.count("*").alias("members"),
-            F.sum("without_offsets").alias("without_offsets"),
+            *[F.first(name).alias(name.removeprefix("group_")) for name in (*_COUNTED, "group_lag", "owned_max_lag")],
             F.try_sum("given_lag").alias("given_lag"),
             F.try_sum("moved_lag").alias("moved_lag"),
             F.when(known, F.max("lag")).alias("max_lag"),
@@ -244,30 +238,21 @@ def _ceiling(total: str, parts: str) -> Column:
 
 
 def _of_groups(partitions: DataFrame) -> DataFrame:
-    summed = ("offsets", "group_lag_partitions", "without_lag", "negative")
+    """Sum up what offsets tell of each group, and what the members owned of it before."""
+    with_offsets, lag = F.col("negative").isNotNull(), F.col("lag")
     return (
         partitions.groupBy(*_GROUP, "owner")
         .agg(
-            F.count("negative").alias("offsets"),
-            F.count_if(F.col("lag") > 0).alias("group_lag_partitions"),
-            F.count_if(F.col("negative").isNotNull() & F.col("lag").isNull()).alias("without_lag"),
-            F.count_if("negative").alias("negative"),
+            F.count_if(with_offsets).alias("group_partitions"),
+            F.count_if(lag > 0).alias("group_lag_partitions"),
+            F.count_if(with_offsets & lag.isNull()).alias("group_unknown_partitions"),
+            F.count_if("negative").alias("group_negative_partitions"),
             F.try_sum("lag").alias("lag"),
         )
         .groupBy(*_GROUP)
         .agg(
-            *[F.sum(name).alias(name) for name in summed],
+            *[F.sum(name).alias(name) for name in _COUNTED],
             F.try_sum("lag").alias("group_lag"),
-            F.max(F.when(F.col("owner").isNotNull(), F.col("lag"))).alias("owned_max_lag"),
+            F.max(F.when(F.col("owner").isNotNull(), lag)).alias("owned_max_lag"),
         )
     )
-
-
-def _unknown() -> Column:
-    """Partitions of a group whose lag is not known: with offsets or without."""
-    return F.coalesce("without_lag", F.lit(0)) + F.col("without_offsets")
-
-
-def _that_matter(groups: DataFrame) -> DataFrame:
-    """Leave out groups that are known to have no lag."""
-    return groups.where((F.coalesce("group_lag_partitions", F.lit(0)) > 0) | (_unknown() > 0))

@@ -8,7 +8,7 @@ from rebalance_sim.engine.inputs import fit, fit_topics, usable
 from rebalance_sim.engine.prediction import ELECTED, Prediction, outcome
 from rebalance_sim.engine.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.rebalances import MOST_REBALANCES
-from rebalance_sim.tables import ASSIGNMENTS, BALANCE, COOPERATIVE_REBALANCES, MEMBERS
+from rebalance_sim.tables import ASSIGNMENTS, BALANCE, COOPERATIVE_REBALANCES, LAST_ASSIGNMENTS, MEMBERS
 from rebalance_sim.transformations import assign, cooperative_rebalances, last_rebalance, partitions_long
 from rebalance_sim.versions import kafka_version
 from tests.engine.rows import member, members, topics
@@ -23,9 +23,12 @@ def owner(member_id: str, owned: str, **more: Any) -> dict[str, Any]:
 
 
 def predicted(spark: SparkSession, given: DataFrame, strategy: str) -> tuple[list[Row], dict[str, Row]]:
-    """Return rows of cooperative_rebalances, in order, and of balance, by group; the first are the assignments."""
+    """Return rows of cooperative_rebalances, in order, and of balance, by group.
+
+    The first of them are the assignments, and the last are what members have in the end.
+    """
     metadata = TopicMetadata.of(usable(fit_topics(topics(spark, t=6, u=2))))
-    outputs = (ASSIGNMENTS.name, COOPERATIVE_REBALANCES.name, BALANCE.name)
+    outputs = (ASSIGNMENTS.name, COOPERATIVE_REBALANCES.name, LAST_ASSIGNMENTS.name, BALANCE.name)
     rows = Prediction(outputs, kafka_version("4.3"), (strategy,), metadata)(usable(fit(given, MEMBERS))).cache()
     order = ("group_id", "member_id")
     assigned = rows.transform(outcome(ASSIGNMENTS.name)).orderBy(*order).collect()
@@ -33,6 +36,9 @@ def predicted(spark: SparkSession, given: DataFrame, strategy: str) -> tuple[lis
     if played:
         first = [tuple(row[name] for name in ASSIGNMENTS.names) for row in played if row["rebalance"] == 1]
         assert first == [tuple(row) for row in assigned]
+    ended = [row for row in played if row["last"]] if played else assigned
+    last = rows.transform(outcome(LAST_ASSIGNMENTS.name)).collect()
+    assert sorted(last) == sorted(tuple(row[name] for name in ASSIGNMENTS.names) for row in ended)
     return played, {row["group_id"]: row for row in rows.transform(outcome(BALANCE.name)).collect()}
 
 
