@@ -94,7 +94,8 @@ def blocks(text: str, language: str = "") -> list[str]:
 
 @pytest.mark.setup
 @pytest.mark.parametrize(
-    ("page", "commands", "examples"), [("compare.md", 2, 6), ("partitions.md", 3, 10), ("simulate.md", 4, 23)]
+    ("page", "commands", "examples"),
+    [("compare.md", 2, 6), ("lag.md", 2, 11), ("partitions.md", 3, 10), ("simulate.md", 4, 23)],
 )
 def test_the_pages_of_output(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], page: str, commands: int, examples: int
