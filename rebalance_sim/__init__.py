@@ -32,7 +32,14 @@ from rebalance_sim.record_transformations import (
     spread_keys,
     topics_at_risk,
 )
-from rebalance_sim.simulation_transformations import costs, follow, owned_partitions, simulated_rebalances, timeline
+from rebalance_sim.simulation_transformations import (
+    costs,
+    follow,
+    lag_costs,
+    owned_partitions,
+    simulated_rebalances,
+    timeline,
+)
 from rebalance_sim.transformations import (
     assign,
     balance,
@@ -68,6 +75,7 @@ __all__ = [
     "follow",
     "key_findings",
     "lag_balance",
+    "lag_costs",
     "last_assignments",
     "last_rebalance",
     "member_lag",

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pyspark.sql import DataFrame
 
 from rebalance_sim.engine import followed_group
-from rebalance_sim.engine.inputs import fit, fit_topics, usable
+from rebalance_sim.engine.inputs import fit, fit_offsets, fit_topics, usable
+from rebalance_sim.engine.lag import partition_lag
+from rebalance_sim.engine.lag_costs import lag_costs as costs_with_lag
 from rebalance_sim.engine.prediction import ELECTED, outcome
 from rebalance_sim.engine.simulation import Simulations
 from rebalance_sim.engine.topic_metadata import TopicMetadata
@@ -18,7 +20,7 @@ from rebalance_sim.kafka.assignors import check_strategy
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.sources.scenarios import read_scenario
-from rebalance_sim.tables import COSTS, MEMBERS, OWNED_PARTITIONS, REBALANCES, TIMELINE
+from rebalance_sim.tables import COSTS, MEMBERS, OWNED_PARTITIONS, PARTITION_COSTS, REBALANCES, TIMELINE
 from rebalance_sim.transformations import custom_names
 from rebalance_sim.versions import NEWEST
 from rebalance_sim.versions import kafka_version as rules_of
@@ -92,6 +94,31 @@ def owned_partitions(
     <BLANKLINE>
     """
     return _told_by(_simulations(OWNED_PARTITIONS.name, scenario, topics, strategy, kafka_version, seed, assignors))
+
+
+def lag_costs(
+    scenario: str | Scenario,
+    topics: DataFrame,
+    offsets: DataFrame,
+    strategy: str = ELECTED,
+    kafka_version: str = NEWEST,
+    seed: int = 0,
+    assignors: Sequence[ConsumerPartitionAssignor] = (),
+) -> Transformation:
+    """From members to what a scenario costs the groups with lag, in the partitions where it sits.
+
+    >>> late = members.transform(lag_costs("leave", topics, offsets))
+    >>> late.select("lag", "paused_lag", "moved_lag", "max_paused_ms", "paused_record_ms").show()
+    +---+----------+---------+-------------+----------------+
+    |lag|paused_lag|moved_lag|max_paused_ms|paused_record_ms|
+    +---+----------+---------+-------------+----------------+
+    | 40|        40|       30|         2744|           82460|
+    +---+----------+---------+-------------+----------------+
+    <BLANKLINE>
+    """
+    partition_costs = _simulations(PARTITION_COSTS.name, scenario, topics, strategy, kafka_version, seed, assignors)
+    where_lag_sits = costs_with_lag(partition_lag(usable(fit_offsets(offsets))))
+    return lambda members: members.transform(_told_by(partition_costs)).transform(where_lag_sits)
 
 
 def timeline(

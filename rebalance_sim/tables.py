@@ -725,6 +725,28 @@ COSTS = Table(
     ),
 )
 
+LAG_COSTS = Table(
+    "lag_costs",
+    "what a simulation costs a group where records wait; of groups with lag in partitions that stand still or move",
+    (
+        _CLUSTER,
+        _GROUP,
+        _STRATEGY,
+        Column("rank", INT, "place among the groups of the strategy, from 1: by paused_record_ms, then by moved_lag"),
+        _LAG_PARTITIONS,
+        Column("lag", LONG, "lag of the group when the simulation begins, as far as it is known"),
+        Column("paused_lag_partitions", INT, "partitions with lag that stand still"),
+        Column("paused_lag", LONG, "lag in them"),
+        Column("moved_lag", LONG, "lag in partitions that go to another consumer"),
+        Column("max_paused_ms", LONG, "longest time for which a partition with lag stands still"),
+        Column("paused_record_ms", LONG, "record-milliseconds: lag of each partition times the time it stands still"),
+        Column("delay_ms", DOUBLE, "by how much a record that waits is late, in the mean: paused_record_ms a record"),
+        Column("worst_partition", TOPIC_PARTITIONS.elementType, "the partition with most of them; null: none"),
+        Column("worst_lag", LONG, "its lag"),
+        Column("worst_paused_ms", LONG, "how long it stands still"),
+    ),
+)
+
 ADVICE = Table(
     "advice",
     "what another setting would have saved a group in the same scenario, found by running it",
@@ -785,6 +807,7 @@ OUTPUTS = {
         OWNED_PARTITIONS,
         PARTITION_COSTS,
         COSTS,
+        LAG_COSTS,
         ADVICE,
         REJECTS,
     )

@@ -54,7 +54,7 @@ ALL = "all"
 def add_options(parser: ArgumentParser) -> None:
     """Options of the job."""
     add_input_options(parser, TOPICS, MEMBERS)
-    add_offsets_option(parser)
+    add_offsets_option(parser, "with it, who has how much lag is told, and which assignment would part it better")
     parser.add_argument(
         "--strategy",
         default=ELECTED,

@@ -1,4 +1,4 @@
-"""What ``assign`` writes and tells about lag, where it is given offsets."""
+"""What ``assign`` and ``simulate`` write about lag where they are given offsets, and what ``assign`` tells of it."""
 
 from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim.commands.rejects import count_rows
-from rebalance_sim.commands.summary import columns
+from rebalance_sim.commands.summary import columns, shown_number
 from rebalance_sim.engine.inputs import fit_offsets, read, rejected, usable
 from rebalance_sim.engine.lag import (
     against_elected,
@@ -19,20 +19,21 @@ from rebalance_sim.engine.lag import (
     with_owners,
     without_assignment,
 )
+from rebalance_sim.engine.lag_costs import lag_costs
 from rebalance_sim.engine.runs import Run
-from rebalance_sim.tables import LAG_BALANCE, MEMBER_LAG, OFFSETS
+from rebalance_sim.tables import LAG_BALANCE, LAG_COSTS, MEMBER_LAG, OFFSETS
 
 SHOWN_GROUPS = 3
 """Groups of each strategy that are shown, the worst first."""
 
 
-def add_offsets_option(parser: ArgumentParser) -> None:
+def add_offsets_option(parser: ArgumentParser, told: str) -> None:
     """Option of the jobs that tell where lag lies."""
     parser.add_argument(
         f"--{OFFSETS.name}",
         default="",
         metavar="PATH",
-        help=f"{OFFSETS.name} table; with it, who has how much lag is told, and which assignment would part it better",
+        help=f"{OFFSETS.name} table; {told}",
     )
 
 
@@ -82,6 +83,13 @@ class Offsets:
             lag,
         )
 
+    def write_costs(self, run: Run, partition_costs: DataFrame, bad: int) -> DataFrame:
+        """Write what the partitions of a simulation cost where lag sits; ``bad`` rows of offsets are rejected."""
+        run.tell(f"writing {LAG_COSTS.name}")
+        lags = run.stage(partition_lag(usable(self.fitted)), "partition_lag")
+        count_rows(run, OFFSETS.name, self.given.count(), lags.count(), bad)
+        return run.write(LAG_COSTS.name, partition_costs.transform(lag_costs(lags)))
+
 
 def summarise_lag(found: LagTables, elections: DataFrame | None) -> list[str]:
     """How much lag there is, how even each strategy parts it, and the groups where that matters most."""
@@ -105,7 +113,7 @@ def _known(found: LagTables) -> list[str]:
     ).first()
     assert told is not None
     lines = [
-        f"lag: {_number(told['lag'] if told['groups'] else 0)} records in {told['with_lag'] or 0:,} partitions of "
+        f"lag: {shown_number(told['lag'] if told['groups'] else 0)} records in {told['with_lag'] or 0:,} partitions of "
         f"{told['groups']:,} groups"
     ]
     if told["unknown"]:
@@ -114,7 +122,7 @@ def _known(found: LagTables) -> list[str]:
         lines.append(f"  committed offset above the log end, which counts as no lag: {told['negative']:,} partitions")
     if found.groups_without:
         lines.append(
-            f"  and {_number(found.lag_without)} records of {found.groups_without:,} groups without assignment"
+            f"  and {shown_number(found.lag_without)} records of {found.groups_without:,} groups without assignment"
         )
     return lines
 
@@ -146,7 +154,7 @@ def _by_strategy(balanced: DataFrame, elections: DataFrame | None) -> list[str]:
         [
             row["strategy"],
             *(f"{row[name]:,}" for name in ("groups", "even")),
-            *(_number(row[name]) for name in ("excess", "unassigned", "moved")),
+            *(shown_number(row[name]) for name in ("excess", "unassigned", "moved")),
             *((f"{row[name]:,}" for name in ("better", "worse")) if several else ()),
         ]
         for row in by_strategy
@@ -164,14 +172,10 @@ def _worst(balanced: DataFrame) -> list[str]:
             row["strategy"],
             row["group_id"],
             row["members"],
-            *(_number(row[name]) for name in ("lag", "max_lag", "max_lag_bound", "excess_lag", "owned_max_lag")),
+            *(shown_number(row[name]) for name in ("lag", "max_lag", "max_lag_bound", "excess_lag", "owned_max_lag")),
             row["max_lag_member_id"],
         )
         for row in rows
     ]
     header = ("strategy", "group", "members", "lag", "largest", "bound", "excess", "largest now", "who has the largest")
     return ["", f"where lag lies least even (all groups in {LAG_BALANCE.name})", *columns(header, cells)]
-
-
-def _number(records: int | None) -> str:
-    return "-" if records is None else f"{records:,}"

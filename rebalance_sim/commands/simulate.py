@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.commands.assign import ALL, strategies
 from rebalance_sim.commands.custom_assignors import load_assignors
+from rebalance_sim.commands.lag import Offsets, add_offsets_option
 from rebalance_sim.commands.options import (
     add_assignors_option,
     add_election_options,
@@ -21,7 +22,7 @@ from rebalance_sim.commands.options import (
     items,
 )
 from rebalance_sim.commands.rejects import count_rows, write_rejects
-from rebalance_sim.commands.simulation_summary import summarise_advice, summarise_costs
+from rebalance_sim.commands.simulation_summary import summarise_advice, summarise_costs, summarise_lag_costs
 from rebalance_sim.commands.summary import print_summary, summarise_run
 from rebalance_sim.engine.advice import advise, variations
 from rebalance_sim.engine.comparison import BEST
@@ -36,7 +37,20 @@ from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.kafka.simulation.settings import Settings
 from rebalance_sim.sources.scenarios import RejectedStep, read_scenario, scenario_names, settings_of
-from rebalance_sim.tables import ADVICE, COSTS, EVENTS, MEMBERS, OWNED_PARTITIONS, REBALANCES, REJECTS, TIMELINE, TOPICS
+from rebalance_sim.tables import (
+    ADVICE,
+    COSTS,
+    EVENTS,
+    LAG_COSTS,
+    MEMBERS,
+    OFFSETS,
+    OWNED_PARTITIONS,
+    PARTITION_COSTS,
+    REBALANCES,
+    REJECTS,
+    TIMELINE,
+    TOPICS,
+)
 from rebalance_sim.versions import kafka_version
 
 NOBODY = "none"
@@ -51,6 +65,7 @@ _ASSUMED = (
 def add_options(parser: ArgumentParser) -> None:
     """Options of the job."""
     add_input_options(parser, TOPICS, MEMBERS)
+    add_offsets_option(parser, "with it, what is told is which records wait longer, and where")
     parser.add_argument(
         "--scenario",
         default="",
@@ -107,6 +122,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     }
     topics, members = fit_topics(given[TOPICS.name]), fit(given[MEMBERS.name], MEMBERS)
     events = _events(spark, options) if options.events else None
+    offsets = Offsets.read(spark, options)
     followed = _followed(options)
     _check_groups("--timeline", () if options.timeline == ALL else _asked(options.timeline), members, events)
     _check_groups("--follow", [options.follow] if options.follow else (), members, events)
@@ -116,10 +132,11 @@ def run(spark: SparkSession, options: Namespace) -> None:
     metadata = TopicMetadata.of(usable(topics))
     tried = variations(scenario, version) if options.advice else ()
     storms = Storms(options.storm_rebalances, options.storm_window_ms)
-    outputs = (TIMELINE.name, REBALANCES.name, OWNED_PARTITIONS.name, COSTS.name, REJECTS.name)
+    outputs = [TIMELINE.name, REBALANCES.name, OWNED_PARTITIONS.name, COSTS.name, REJECTS.name]
+    outputs += [PARTITION_COSTS.name] if offsets else []
     run.tell(f"simulating {scenario.name or 'the events'} under {', '.join(wanted)}")
     simulate = Simulations(
-        outputs, version, wanted, metadata, scenario, options.seed, followed, storms, tried, tuple(own.values())
+        tuple(outputs), version, wanted, metadata, scenario, options.seed, followed, storms, tried, tuple(own.values())
     )
     found = run.stage(simulate(usable(members), None if events is None else usable(events)))
     tables: dict[str, DataFrame] = {}
@@ -131,6 +148,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         tables[ADVICE.name] = run.write(ADVICE.name, costs.transform(advise(tried)))
     rejects = [rejected(topics, TOPICS), rejected(members, MEMBERS), found.transform(outcome(REJECTS.name))]
     rejects += [rejected(events, EVENTS)] if events is not None else []
+    rejects += [offsets.rejects] if offsets else []
     bad = write_rejects(run, union([*rejects, _rejected_steps(spark, bad_steps)]), options.on_bad_input)
 
     count_rows(run, TOPICS.name, given[TOPICS.name].count(), metadata.topics.num_rows, bad[TOPICS.name])
@@ -141,11 +159,15 @@ def run(spark: SparkSession, options: Namespace) -> None:
     if events is not None:
         in_events = events.count()
         count_rows(run, EVENTS.name, in_events, in_events - bad[EVENTS.name], bad[EVENTS.name])
+    if offsets:
+        found_costs = found.transform(outcome(PARTITION_COSTS.name))
+        tables[LAG_COSTS.name] = offsets.write_costs(run, found_costs, bad[OFFSETS.name])
     run.assumptions = [*earlier_assumptions(spark, options.members), *_assumed(scenario)]
     run.finish()
     if options.follow:
         print_summary(_log(tables[TIMELINE.name], options.follow))
     lines = summarise_costs(tables[COSTS.name])
+    lines += summarise_lag_costs(tables[LAG_COSTS.name]) if offsets else []
     lines += summarise_advice(tables[ADVICE.name]) if tried else []
     print_summary(lines + summarise_run(run))
 

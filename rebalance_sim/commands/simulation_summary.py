@@ -5,6 +5,12 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from rebalance_sim.commands.summary import columns, shown_number
+from rebalance_sim.tables import LAG_COSTS
+
+SHOWN_LATE_GROUPS = 3
+"""Groups of each strategy whose records wait longest that are shown."""
+
 
 def summarise_costs(costs: DataFrame) -> list[str]:
     """Sum the costs up, by strategy; groups that nothing happens to are only counted."""
@@ -70,3 +76,35 @@ def summarise_advice(advice: DataFrame) -> list[str]:
             f"{row['rebalances'] or 0:,} rebalances; best for {row['best'] or 0:,} groups"
         )
     return lines
+
+
+def summarise_lag_costs(costs: DataFrame) -> list[str]:
+    """How much lag stands still or moves, by strategy, and the groups that it costs most."""
+    figures = ("lag", "paused_lag", "moved_lag", "paused_record_ms")
+    sums = [F.try_sum(name).alias(name) for name in figures]
+    by_strategy = costs.groupBy("strategy").agg(F.count("*").alias("groups"), *sums).orderBy("strategy").collect()
+    if not by_strategy:
+        return ["no partition with lag stands still or moves"]
+    lines = [
+        f"{row['strategy']}: {shown_number(row['lag'])} records wait in {row['groups']:,} groups; "
+        f"{shown_number(row['paused_lag'])} in partitions that stand still, {shown_number(row['moved_lag'])} in some "
+        f"that move; {_seconds(row['paused_record_ms'], row['lag'])} later, in the mean"
+        for row in by_strategy
+    ]
+    worst = costs.where(F.col("rank") <= SHOWN_LATE_GROUPS).orderBy("strategy", "rank").collect()
+    cells = [
+        (
+            row["strategy"],
+            row["group_id"],
+            *(shown_number(row[name]) for name in ("lag", "paused_lag", "moved_lag")),
+            _seconds(row["max_paused_ms"], 1),
+            _seconds(row["paused_record_ms"], row["lag"]),
+        )
+        for row in worst
+    ]
+    header = ("strategy", "group", "lag", "stands still", "moves", "at the longest", "later, in the mean")
+    return [*lines, "", f"where records wait longest (all groups in {LAG_COSTS.name})", *columns(header, cells)]
+
+
+def _seconds(milliseconds: int | None, of: int | None) -> str:
+    return "-" if milliseconds is None or not of else f"{milliseconds / of / 1000:.1f} s"

@@ -39,6 +39,15 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str
     ]
 
 
+def shown_number(number: int | None) -> str:
+    """Show a count that may not be known.
+
+    >>> shown_number(1234), shown_number(None)
+    ('1,234', '-')
+    """
+    return "-" if number is None else f"{number:,}"
+
+
 def partition_ranges(partitions: Iterable[Row]) -> str:
     """Write partitions briefly, in their order.
 

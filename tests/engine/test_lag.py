@@ -10,8 +10,10 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim import lag_balance, member_lag
-from rebalance_sim.engine.inputs import fit_offsets, rejected
-from rebalance_sim.tables import ASSIGNMENTS, LAG_BALANCE, MEMBER_LAG, OFFSETS
+from rebalance_sim.engine.inputs import fit_offsets, rejected, usable
+from rebalance_sim.engine.lag import partition_lag
+from rebalance_sim.engine.lag_costs import lag_costs
+from rebalance_sim.tables import ASSIGNMENTS, LAG_BALANCE, LAG_COSTS, MEMBER_LAG, OFFSETS, PARTITION_COSTS
 from tests.engine.layout import shuffled_into
 from tests.engine.rows import contents, member, members, table
 from tests.naive.lag import (
@@ -278,3 +280,40 @@ def test_partitioning_and_row_order_change_nothing(spark: SparkSession, found: F
     with shuffled_into(spark, 5):
         told = contents(assignments.transform(lag_balance(offsets, joined)))
     assert told == sorted(str(row.asDict(recursive=True)) for row in found.balances.values())
+
+
+# ---- Simulated
+
+
+def test_what_a_simulation_costs_where_lag_sits(spark: SparkSession) -> None:
+    """Partitions without lag do not count, nor do those that neither stand still nor move."""
+    lags = {("late", "x", 0): 100, ("late", "x", 1): 10, ("late", "y", 0): 0, ("late", "y", 1): 5, ("calm", "x", 0): 7}
+    costs = [
+        ("late", "x", 0, 2_000, 1),
+        ("late", "x", 1, 30_000, 0),
+        ("late", "y", 0, 90_000, 3),
+        ("other", "x", 0, 90_000, 3),
+    ]
+    names = ("group_id", "topic", "partition")
+    offsets = [dict(zip(names, of, strict=True)) | {"committed": 50, "end": 50 + lag} for of, lag in lags.items()]
+    rows = [dict(zip((*names, "paused_ms", "moved"), of, strict=True)) | {"strategy": "range"} for of in costs]
+    given = table(spark, OFFSETS, offsets).transform(fit_offsets).transform(usable).transform(partition_lag)
+    found = table(spark, PARTITION_COSTS, rows).transform(lag_costs(given))
+    assert found.dtypes == [(column.name, column.type.simpleString()) for column in LAG_COSTS.columns]
+    (row,) = found.drop("cluster").collect()
+    assert row.asDict(recursive=True) == {
+        "group_id": "late",
+        "strategy": "range",
+        "rank": 1,
+        "lag_partitions": 3,
+        "lag": 115,
+        "paused_lag_partitions": 2,
+        "paused_lag": 110,
+        "moved_lag": 100,
+        "max_paused_ms": 30_000,
+        "paused_record_ms": 100 * 2_000 + 10 * 30_000,
+        "delay_ms": 500_000 / 115,
+        "worst_partition": {"topic": "x", "partition": 1},
+        "worst_lag": 10,
+        "worst_paused_ms": 30_000,
+    }
