@@ -144,22 +144,35 @@ RECORDS = Table(
 
 INADMISSIBLE = ArrayType(StructType([StructField("member_id", STRING), StructField("error", STRING)]))
 
+CLASSIC, CONSUMER = "classic", "consumer"
+"""Types of groups, in the words of Kafka's tools."""
+
 ELECTIONS = Table(
     "elections",
-    "the protocol that a group elects",
+    "the protocol that a group elects, or the assignor that its coordinator runs (KIP-848)",
     (
         _CLUSTER,
         _GROUP,
+        Column(
+            "type",
+            STRING,
+            "classic, or consumer: with a member of `group.protocol=consumer`, its coordinator assigns (KIP-848)",
+        ),
         Column("members", INT, "members that the coordinator admits"),
-        Column("protocol", STRING, "the elected protocol"),
-        Column("candidates", STRINGS, "protocols that every member supports, in the leader's order"),
-        Column("votes", MapType(STRING, INT), "votes for each candidate that has some"),
+        Column("protocol", STRING, "the elected protocol; consumer: the assignor that most members wish for"),
+        Column(
+            "candidates",
+            STRINGS,
+            "protocols that every member supports, in the leader's order; consumer: assignors that some wish for",
+        ),
+        Column("votes", MapType(STRING, INT), "votes for each candidate that has some; consumer: wishes"),
         Column(
             "tie",
             BOOLEAN,
-            "others had as many votes: hash order decided, and another Kafka may decide otherwise",
+            "others had as many votes: hash order decided, and another Kafka may decide otherwise; consumer: it is "
+            "uniform",
         ),
-        Column("leader_id", STRING, "member that computes the assignment: the first to join"),
+        Column("leader_id", STRING, "member that computes the assignment: the first to join; consumer: none"),
         Column("coordinator_partition", INT, "partition of __consumer_offsets whose leader coordinates the group"),
         Column(
             "inadmissible",
@@ -350,7 +363,7 @@ COMPARISON = Table(
         _GROUP,
         Column("members", INT, "members"),
         Column("partitions", INT, "partitions of the topics that the group subscribes to"),
-        Column("elected", STRING, "the protocol that the group elects"),
+        Column("elected", STRING, "the protocol that the group elects, or the assignor that its coordinator runs"),
         Column("optimum", _struct(BEST_FIGURES), "as in the table optimum"),
         Column(
             "strategies",
@@ -391,7 +404,7 @@ CHANGES = Table(
         _GROUP,
         Column("members", INT, "members"),
         Column("partitions", INT, "partitions of the topics that the group subscribes to"),
-        Column("elected", STRING, "the protocol that the group elects"),
+        Column("elected", STRING, "the protocol that the group elects, or the assignor that its coordinator runs"),
         Column("elected_stddev", DOUBLE, "standard deviation of the partitions a member, by the elected protocol"),
         Column("stddev", DOUBLE, "the same by the strategy"),
         Column("elected_moved", INT, "partitions that another member owned before, by the elected protocol"),

@@ -186,7 +186,7 @@ def rejects(topics: DataFrame, kafka_version: str = NEWEST) -> Transformation:
     def transform(members: DataFrame) -> DataFrame:
         fitted = fit(members, MEMBERS)
         outputs = (ASSIGNMENTS.name, REJECTS.name)
-        predict = Prediction(outputs, rules_of(kafka_version), (ELECTED,), TopicMetadata.of(usable(checked), ids=False))
+        predict = Prediction(outputs, rules_of(kafka_version), (ELECTED,), TopicMetadata.of(usable(checked)))
         from_groups = predict(usable(fitted)).transform(outcome(REJECTS.name))
         return union([rejected(checked, TOPICS), rejected(fitted, MEMBERS), from_groups])
 

@@ -89,7 +89,9 @@ class KafkaVersion:
 
 
 SERVER_SIDE = ("server-range", "server-uniform")
-"""Assignors of the coordinator (KIP-848, for production since 4.0); no member offers them, so no group elects them."""
+"""Assignors of the coordinator (KIP-848, for production since 4.0), by names that tell them from the consumers' own.
+
+A member whose ``protocols`` are one of them alone follows ``group.protocol=consumer``."""
 _EAGER = ("range", "roundrobin", "sticky")
 _CLIENT_SIDE = (*_EAGER, "cooperative-sticky")  # Since 2.4.
 

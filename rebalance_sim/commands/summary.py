@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.commands.rejects import rejects_summary
 from rebalance_sim.engine.runs import Run
-from rebalance_sim.tables import REJECTS
+from rebalance_sim.tables import CLASSIC, REJECTS
 
 SHOWN_GROUPS = 25
 """A fleet of so many groups is shown group by group."""
@@ -80,10 +80,10 @@ def summarise_elections(elections: DataFrame) -> list[str]:
             (
                 row["group_id"],
                 row["members"],
-                row["protocol"],
+                row["protocol"] or "-",
                 ", ".join(f"{name} {votes}" for name, votes in row["votes"].items()),
                 "tie" if row["tie"] else "",
-                row["leader_id"],
+                _leader(row),
             )
             for row in shown
         ]
@@ -92,9 +92,16 @@ def summarise_elections(elections: DataFrame) -> list[str]:
         *lines,
         *columns(
             ("protocol", "groups", "ties"),
-            [(r["protocol"], f"{r['groups']:,}", f"{r['ties'] or 0:,}") for r in rows[:12]],
+            [(r["protocol"] or "-", f"{r['groups']:,}", f"{r['ties'] or 0:,}") for r in rows[:12]],
         ),
     ]
+
+
+def _leader(election: Row) -> str:
+    """Say who computes a group's assignment."""
+    if election["error"] is not None:
+        return "-"
+    return election["leader_id"] if election["type"] == CLASSIC else "(the coordinator)"
 
 
 def summarise_assignments(assignments: DataFrame) -> list[str]:

@@ -16,7 +16,6 @@ from rebalance_sim.tables import (
     FIGURES,
     OPTIMUM,
 )
-from rebalance_sim.versions import SERVER_SIDE
 
 COMPARED_OUTPUTS = (BALANCE.name, OPTIMUM.name, ELECTIONS.name)
 """What a Prediction must return for a comparison."""
@@ -145,8 +144,7 @@ def against_elected(comparison: DataFrame) -> DataFrame:
     ``elected_stddev`` and ``elected_moved`` are those of the protocol that the group elects. Nothing is said where one
     of the two assignments has no excess over the optimum (see ``compare_strategies``).
     """
-    # No consumer's assignor has the name that this project gives to one of the coordinator's.
-    before = F.col("strategies")[F.when(~F.col("elected").isin(*SERVER_SIDE), F.col("elected"))]
+    before = F.col("strategies")[F.col("elected")]
     comparable = F.col("excess_stddev").isNotNull() & F.col("elected_excess").isNotNull()
     more_even = F.col("elected_stddev") - F.col("stddev")
     gain = (more_even > 0) | ((more_even == 0) & (_moves_more() < 0))

@@ -15,7 +15,9 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.arrow import codes, list_offsets, numbers, strings
 from rebalance_sim.kafka.election import PreferenceLists, repeats_a_protocol
 from rebalance_sim.kafka.groups import groups_with_repeated_members
+from rebalance_sim.kafka.simulation.scenario import OFFERS
 from rebalance_sim.kafka.strings import Flags, Ints, Ints32, java_hashes, sort_sections
+from rebalance_sim.versions import SERVER_SIDE
 
 _LAST = np.iinfo(np.int64).max
 
@@ -159,7 +161,18 @@ class GroupBatch:
         reasons = dict.fromkeys(empty.tolist(), "protocols is empty")
         repeats = np.flatnonzero(repeats_a_protocol(preferences))
         reasons |= dict.fromkeys(repeats.tolist(), "protocols names an assignor twice")
-        return self._bad_names("protocols") | reasons
+        return self._bad_names("protocols") | self._no_offers() | reasons
+
+    def _no_offers(self) -> dict[int, str]:
+        """Find members with an assignor of the coordinator's beside others: they follow no protocol."""
+        preferences, names = self.preferences
+        if set(names.to_pylist()).isdisjoint(SERVER_SIDE):
+            return {}
+        reason = f"protocols is not {OFFERS}"
+        lists = self.column("protocols")
+        server = pc.is_in(lists.flatten(), value_set=pa.array(SERVER_SIDE))
+        among_others = np.diff(preferences.offsets) > 1
+        return {member: reason for member in self._members_with(lists, server) if among_others[member]}
 
     def _bad_owned(self) -> dict[int, str]:
         lists = self.column("owned")

@@ -11,7 +11,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from rebalance_sim.engine.arrow import arrow_type, codes, lists, rows_of, strings
-from rebalance_sim.engine.batch_arrays import as_groups, elect_protocols, find_topics, groups_where, refusals
+from rebalance_sim.engine.batch_arrays import (
+    answers,
+    as_groups,
+    elect_protocols,
+    find_topics,
+    groups_where,
+    refusals,
+)
 from rebalance_sim.engine.custom_assignors import NamedTopics, assign_by_custom
 from rebalance_sim.engine.group_batches import GroupBatch, RejectedMember, collect_members
 from rebalance_sim.engine.topic_metadata import BatchTopics, TopicIndex, TopicMetadata
@@ -19,11 +26,8 @@ from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom import followed_protocol
 from rebalance_sim.kafka.balance import Balance, balance
-from rebalance_sim.kafka.election import (
-    INCONSISTENT_GROUP_PROTOCOL,
-    Elections,
-    offsets_partition,
-)
+from rebalance_sim.kafka.election import offsets_partition
+from rebalance_sim.kafka.group_types import GroupProtocols
 from rebalance_sim.kafka.groups import (
     Assignments,
     Failure,
@@ -47,6 +51,8 @@ from rebalance_sim.kafka.strings import Flags, Ints32, java_hashes
 from rebalance_sim.tables import (
     ASSIGNMENTS,
     BALANCE,
+    CLASSIC,
+    CONSUMER,
     COOPERATIVE_REBALANCES,
     DEFAULT_PROTOCOL_TYPE,
     ELECTIONS,
@@ -56,13 +62,14 @@ from rebalance_sim.tables import (
     OUTPUTS,
     REJECTS,
 )
-from rebalance_sim.versions import SERVER_SIDE, KafkaVersion
+from rebalance_sim.versions import KafkaVersion
 
 ELECTED = "elected"
 """The strategy that lets every group use the protocol it elects."""
 OFFSETS_PARTITIONS = 50
 """Kafka's default of offsets.topic.num.partitions."""
 
+NOBODY_ADMITTED = "the coordinator refuses all members"
 GOES_ON = f"members ask for another rebalance after {MOST_REBALANCES} still"
 
 _ELECTION_COLUMNS = ("join_order", "member_id", "protocol_type", "protocols")
@@ -145,12 +152,11 @@ class Prediction:
         protocols: pa.Array | None = None
         if self.elects:
             voters = batch if self.refuses else batch.voters()
-            elections = elect_protocols(voters, self.version)
-            _, names = voters.preferences
-            yield ELECTIONS.name, _election_rows(voters, elections, names, self.offsets_partitions)
-            protocols = names.take(pa.array(elections.winner, mask=elections.winner < 0))
+            found = elect_protocols(voters, self.version)
+            yield ELECTIONS.name, _election_rows(voters, found, self.offsets_partitions)
+            protocols = _elected(voters, found)
             if self.refuses:
-                batch, refused = batch.reject(refusals(elections))
+                batch, refused = batch.reject(refusals(found))
                 rejected += refused
         if rejected:
             yield REJECTS.name, reject_rows(batch, rejected)
@@ -172,13 +178,9 @@ class Prediction:
         protocol_codes, names = codes(pc.if_else(pc.is_in(protocols, value_set=named), None, protocols))
         for code, name in enumerate(names.to_pylist()):
             chosen = groups_where(batch, protocol_codes == code)
-            if name in SERVER_SIDE:
-                # No consumer's assignor has this name: it is only what this project calls the coordinator's.
-                yield BALANCE.name, _failed_balance_rows(chosen, name, no_assignor(name))
-            else:
-                cooperative = self._protocol_of(name) is RebalanceProtocol.COOPERATIVE
-                eager = self._eager(chosen) if cooperative else _nobody(chosen)
-                yield from self._assign_by(chosen, name, eager, index)
+            cooperative = self._protocol_of(name) is RebalanceProtocol.COOPERATIVE
+            eager = self._eager(chosen) if cooperative else _nobody(chosen)
+            yield from self._assign_by(chosen, name, eager, index)
 
     def _assign_by(
         self, batch: GroupBatch, strategy: str, eager: Flags, index: TopicIndex
@@ -186,7 +188,7 @@ class Prediction:
         if strategy not in self._custom and strategy not in assignors_of(self.version):
             yield BALANCE.name, _failed_balance_rows(batch, strategy, no_assignor(strategy))
             return
-        topics = find_topics(batch, index)
+        topics = find_topics(batch, index, asks_topic_ids((strategy,)))
         groups = as_groups(batch, topics, index)
         problems: list[str] = []
 
@@ -230,8 +232,10 @@ class Prediction:
 
 
 def asks_topic_ids(strategies: Iterable[str]) -> bool:
-    """Tell whether some of the strategies depend on the topics' Uuids; nothing that consumers elect does."""
-    return any(strategy in ASSIGNORS and ASSIGNORS[strategy].asks_topic_ids for strategy in strategies)
+    """Tell whether some of the strategies depend on the topics' Uuids; what groups go by may do so."""
+    return any(
+        strategy == ELECTED or (strategy in ASSIGNORS and ASSIGNORS[strategy].asks_topic_ids) for strategy in strategies
+    )
 
 
 def no_assignor(protocol: str) -> str:
@@ -263,45 +267,61 @@ def _by_topic(groups: Groups, topics: BatchTopics) -> Subscribers:
     return subscribers(groups, in_map_order, in_map_order, len(topics.names), count_repeats=False)
 
 
-def _election_rows(batch: GroupBatch, elections: Elections, names: pa.Array, offsets_partitions: int) -> pa.StructArray:
-    winner, offsets = elections.winner, elections.candidate_offsets
+def _elected(batch: GroupBatch, found: GroupProtocols) -> pa.Array:
+    """Name what each group goes by; null where nobody is in it."""
+    _, names = batch.preferences
+    winner = found.elections.winner
+    return names.take(pa.array(winner, mask=winner < 0))
+
+
+def _election_rows(batch: GroupBatch, found: GroupProtocols, offsets_partitions: int) -> pa.StructArray:
+    elections, (_, names) = found.elections, batch.preferences
+    offsets, admitted = elections.candidate_offsets, elections.admitted
     candidates = names.take(pa.array(elections.candidates))
     voted = elections.votes > 0
     votes_offsets = np.concatenate([[0], np.cumsum(voted)]).astype(np.int32)[offsets]
-    admitted_before = np.concatenate([[0], np.cumsum(elections.admitted)]).astype(np.int32)
-    with_members = np.diff(batch.offsets) > 0
-    first = np.minimum(batch.offsets[:-1], max(len(batch.members) - 1, 0))
-    refused = np.flatnonzero(~elections.admitted)
-    refused_before = np.concatenate([[0], np.cumsum(~elections.admitted)]).astype(np.int32)
+    admitted_before = np.concatenate([[0], np.cumsum(admitted)]).astype(np.int32)[batch.offsets]
+    members = np.diff(admitted_before)
+    refused = np.flatnonzero(~admitted)
+    refused_before = np.concatenate([[0], np.cumsum(~admitted)]).astype(np.int32)
     rows = rows_of(
         ELECTIONS.schema,
         {
             "cluster": batch.clusters,
             "group_id": batch.group_ids,
-            "members": pa.array(np.diff(admitted_before[batch.offsets])),
-            "protocol": names.take(pa.array(winner, mask=winner < 0)),
+            "type": pa.array([CLASSIC, CONSUMER]).take(pa.array(found.of_consumers.astype(np.int32))),
+            "members": pa.array(members),
+            "protocol": _elected(batch, found),
             "candidates": lists(offsets, candidates),
             "votes": pa.MapArray.from_arrays(
                 pa.array(votes_offsets), candidates.filter(pa.array(voted)), pa.array(elections.votes[voted])
             ),
             "tie": pa.array(elections.tie),
-            "leader_id": batch.column("member_id").take(pa.array(first, mask=~with_members)),
+            "leader_id": _leaders(batch, found, admitted_before),
             "coordinator_partition": pa.array(
                 offsets_partition(java_hashes(strings(batch.group_ids)), offsets_partitions)
             ),
             "inadmissible": lists(
                 refused_before[batch.offsets],
                 pa.StructArray.from_arrays(
-                    [
-                        batch.column("member_id").take(pa.array(refused)),
-                        pa.array([INCONSISTENT_GROUP_PROTOCOL] * len(refused), pa.string()),
-                    ],
+                    [batch.column("member_id").take(pa.array(refused)), pa.array(answers(found), pa.string())],
                     names=["member_id", "error"],
                 ),
             ),
+            "error": pa.array([NOBODY_ADMITTED] * len(members), mask=members > 0),
         },
     )
+    with_members = np.diff(batch.offsets) > 0
     return rows if with_members.all() else rows.filter(pa.array(with_members))
+
+
+def _leaders(batch: GroupBatch, found: GroupProtocols, admitted_before: Ints32) -> pa.Array:
+    """The first member of each group that elects; nobody leads where the coordinator assigns."""
+    admitted = np.flatnonzero(found.elections.admitted)
+    leads = (np.diff(admitted_before) > 0) & ~found.of_consumers
+    first = np.zeros(len(leads), np.int64)
+    first[leads] = admitted[admitted_before[:-1][leads]]
+    return batch.column("member_id").take(pa.array(first, mask=~leads))
 
 
 def reject_rows(batch: GroupBatch, rejected: list[RejectedMember]) -> pa.StructArray:
@@ -433,7 +453,7 @@ def _failed(end: Course, problems: list[str]) -> pa.Array:
 
 
 def _optimum_rows(batch: GroupBatch, index: TopicIndex) -> pa.StructArray:
-    topics = find_topics(batch, index)
+    topics = find_topics(batch, index, ids=False)
     groups = as_groups(batch, topics, index)
     best = optimum(groups.members, topics.topics, _by_topic(groups, topics), groups.owned, groups.generations)
     sizes = np.diff(batch.offsets)

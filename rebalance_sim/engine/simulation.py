@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 from rebalance_sim.engine.arrow import arrow_type, numbers
-from rebalance_sim.engine.batch_arrays import as_groups, elect_protocols, groups_where, refusals
+from rebalance_sim.engine.batch_arrays import as_groups, elect_protocols, groups_where, of_both_protocols, refusals
 from rebalance_sim.engine.custom_assignors import NamedTopics, assign_by_custom
 from rebalance_sim.engine.group_batches import GroupBatch, collect_members
 from rebalance_sim.engine.group_events import EventReader, collect_events, rejected_event_rows
@@ -49,6 +49,8 @@ COLUMNS = (
     "owned", "generation", "session_timeout_ms", "rebalance_timeout_ms",
 )  # fmt: skip
 """Of the members table; where there are assignors of the user's own, their user data too."""
+
+_MIXED = "before the simulation begins: members of both protocols; a simulated group begins with those of one"
 
 
 @dataclass(frozen=True)
@@ -288,13 +290,12 @@ def begin(
     """
     custom = custom or {}
     batch = groups.batch
-    count = len(batch.group_ids)
-    elected = _protocols(groups, version)
-    errors: list[str | None] = [None] * count
+    elected, mixed = _protocols(groups, version)
+    errors: list[str | None] = [_MIXED if each else None for each in mixed.tolist()]
     parts: list[tuple[Ints32, Assignments]] = []
     for protocol in np.unique(elected).tolist():
-        chosen = np.flatnonzero(elected == protocol)
-        if protocol < 0:
+        chosen = np.flatnonzero((elected == protocol) & ~mixed)
+        if protocol < 0 or not len(chosen):
             continue
         name = groups.protocol_names[protocol]
         if name not in custom and name not in assignors_of(version):
@@ -302,7 +303,7 @@ def begin(
                 errors[group] = no_assignor(name)
             continue
         members = np.flatnonzero(np.isin(batch.group_of_member(), chosen)).astype(np.int32)
-        part = groups_where(batch, elected == protocol)
+        part = groups_where(batch, (elected == protocol) & ~mixed)
         assignments, told = _settle(groups, part, members, name, version, custom)
         parts.append((members, assignments))
         for group, error in zip(chosen.tolist(), told, strict=True):
@@ -312,13 +313,16 @@ def begin(
     )
 
 
-def _protocols(groups: SimulatedGroups, version: KafkaVersion) -> Ints32:
+def _protocols(groups: SimulatedGroups, version: KafkaVersion) -> tuple[Ints32, Flags]:
+    """Return what each group goes by, and whether it has members of both protocols."""
     if groups.strategy is not None:
-        return np.zeros(len(groups.batch.group_ids), np.int32)
+        nothing = np.zeros(len(groups.batch.group_ids), np.int32)
+        return nothing, nothing.astype(np.bool_)
     batch = groups.as_offered
+    found = elect_protocols(batch, version)
     _, names = batch.preferences
     place = np.array([*(groups.protocol_names.index(name) for name in names.to_pylist()), NONE], np.int32)
-    return place[elect_protocols(batch, version).winner]
+    return place[found.elections.winner], of_both_protocols(batch, found)
 
 
 def _settle(

@@ -1,7 +1,7 @@
 """The topics table on the workers: it goes whole to each of them, as in a broadcast join."""
 
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from uuid import uuid4
 
 import numpy as np
@@ -69,9 +69,7 @@ class TopicIndex:
         self._partitions = numbers(_array(table, "partitions")).astype(np.int32)
         self._strings = strings(self._names)
         self._hashes = java_hashes(self._strings)
-        self._ids = np.zeros((len(self._names), 2), np.int64)
-        if "topic_id" in table.column_names:
-            self._ids = topic_ids(_array(table, "topic_id"), self._names)
+        self._texts_of_ids = _array(table, "topic_id") if "topic_id" in table.column_names else None
         self._cluster_codes, self._clusters = codes(_array(table, "cluster"))
         self._table = _hash_table(self._strings, self._hashes, self._cluster_codes)
         racks = _array(table, "racks")
@@ -83,8 +81,18 @@ class TopicIndex:
             rack_codes,
         )
 
-    def find(self, clusters: pa.Array, cluster_of_name: Ints32, names: pa.Array) -> "BatchTopics":
-        """Look up topic names; ``cluster_of_name`` is the index of each name's cluster in ``clusters``."""
+    @cached_property
+    def _ids(self) -> Ints:
+        """The topics' Uuids; where the metadata came without them they are all zero."""
+        if self._texts_of_ids is None:
+            return np.zeros((len(self._names), 2), np.int64)
+        return topic_ids(self._texts_of_ids, self._names)
+
+    def find(self, clusters: pa.Array, cluster_of_name: Ints32, names: pa.Array, ids: bool = True) -> "BatchTopics":
+        """Look up topic names; ``cluster_of_name`` is the index of each name's cluster in ``clusters``.
+
+        Without ``ids`` the Uuids are zero: they are read when somebody first asks for them.
+        """
         cluster_codes = numbers(pc.index_in(clusters, self._clusters).fill_null(-1)).astype(np.int32)
         wanted = strings(names)
         hashes = java_hashes(wanted)
@@ -99,16 +107,16 @@ class TopicIndex:
         )
         used, places = np.unique(found, return_inverse=True)
         if len(used) and used[0] == -1:
-            return self._with_missing(names, found, used[1:], places)
-        return BatchTopics(places.astype(np.int32), self._names.take(pa.array(used)), self._topics(used))
+            return self._with_missing(names, found, used[1:], places, ids)
+        return BatchTopics(places.astype(np.int32), self._names.take(pa.array(used)), self._topics(used, ids))
 
-    def _with_missing(self, names: pa.Array, found: Ints, used: Ints, places: Ints) -> "BatchTopics":
+    def _with_missing(self, names: pa.Array, found: Ints, used: Ints, places: Ints, ids: bool) -> "BatchTopics":
         """Number the topics that the metadata does not know behind those that it knows."""
         missing = found < 0
         missing_codes, missing_names = codes(names.filter(pa.array(missing)))
         places = places - 1
         places[missing] = len(used) + missing_codes
-        known = self._topics(used)
+        known = self._topics(used, ids)
         all_names = pa.concat_arrays([self._names.take(pa.array(used)), missing_names])
         topics = Topics(
             np.concatenate([known.partitions, np.full(len(missing_names), -1, np.int32)]),
@@ -121,7 +129,7 @@ class TopicIndex:
         )
         return BatchTopics(places.astype(np.int32), all_names, topics)
 
-    def _topics(self, used: Ints) -> Topics:
+    def _topics(self, used: Ints, ids: bool) -> Topics:
         first_racks, rack_offsets, racks = _racks_of(used, self._first_racks, self._rack_offsets, self._racks)
         return Topics(
             self._partitions[used],
@@ -130,7 +138,7 @@ class TopicIndex:
             first_racks,
             rack_offsets,
             racks,
-            self._ids[used],
+            self._ids[used] if ids else np.zeros((len(used), 2), np.int64),
         )
 
     def racks(self, names: pa.Array) -> Ints32:

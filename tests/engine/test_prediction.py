@@ -43,6 +43,7 @@ def test_worked_example_of_an_election(spark: SparkSession) -> None:
     assert elections(given)["g"] == {
         "cluster": "default",
         "group_id": "g",
+        "type": "classic",
         "members": 3,
         "protocol": "range",
         "candidates": ["range", "roundrobin"],

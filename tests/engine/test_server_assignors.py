@@ -16,7 +16,7 @@ from rebalance_sim.engine.topic_metadata import TopicMetadata
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of
 from rebalance_sim.kafka.strings import Ints
-from rebalance_sim.tables import ASSIGNMENTS, BALANCE, MEMBERS, TOPICS
+from rebalance_sim.tables import BALANCE, MEMBERS, TOPICS
 from rebalance_sim.transformations import assign
 from rebalance_sim.versions import kafka_version
 from tests.engine.layout import shuffled_into
@@ -128,19 +128,11 @@ def test_which_version_has_which_assignors() -> None:
     for name in ("1.0", "2.3", "3.9"):
         assert not [known for known in assignors_of(kafka_version(name)) if known.startswith("server-")]
     assert assignors_of(kafka_version("4.0")) == assignors_of(kafka_version("4.3.1")) == tuple(ASSIGNORS)
-    assert not asks_topic_ids((ELECTED, "range", "server-range"))
+    assert not asks_topic_ids(("range", "server-range"))
     assert asks_topic_ids(("range", "server-uniform"))
+    assert asks_topic_ids((ELECTED,))
 
 
 def test_the_transformation_names_what_a_version_has(spark: SparkSession) -> None:
     with pytest.raises(UserError, match=r"^strategy: Kafka 3\.9 has no 'server-range'; allowed: range, .*elected$"):
         assign("server-range", topics(spark, t=1), "3.9")
-
-
-def test_no_group_elects_the_coordinators_assignors(spark: SparkSession) -> None:
-    given = members(spark, member("a", ["server-uniform"], ["t"]), member("b", ["range"], ["t"], group_id="h"))
-    metadata = TopicMetadata.of(usable(fit_topics(topics(spark, t=1))))
-    rule = Prediction((ASSIGNMENTS.name, BALANCE.name), kafka_version("4.3"), (ELECTED,), metadata)
-    rows = [row[BALANCE.name] for row in rule(usable(fit(given, MEMBERS))).collect() if row[BALANCE.name]]
-    errors = {row["group_id"]: row["error"] for row in rows}
-    assert errors == {"g": "no assignor for protocol 'server-uniform'", "h": None}

@@ -9,7 +9,7 @@ import numpy as np
 
 from rebalance_sim.kafka.assignors import ASSIGNORS
 from rebalance_sim.kafka.balance import Balance, balance
-from rebalance_sim.kafka.election import PreferenceLists, elect
+from rebalance_sim.kafka.election import Elections, PreferenceLists, elect
 from rebalance_sim.kafka.groups import (
     NO_RACK,
     UNKNOWN_RACK,
@@ -83,40 +83,55 @@ class Election:
     """Votes for each candidate; the leader's order."""
 
 
-def elect_all(version: str, groups: Sequence[Sequence[Joiner]]) -> list[Election]:
-    """Hold the elections of many groups.
+class Voters:
+    """Groups as arrays.
 
     As everywhere in this project, who offers no protocol at all is left out before (every coordinator refuses it).
     """
-    voters = [[joiner for joiner in group if joiner.protocols] for group in groups]
-    members = list(chain.from_iterable(voters))
-    protocols = numbered(name for member in members for name in member.protocols)
-    types = numbered(member.protocol_type for member in members)
-    sections = offsets(len(group) for group in voters)
-    answer = elect(
-        sections,
-        Strings.of([member.member_id for member in members]),
-        ints(types[member.protocol_type] for member in members),
-        PreferenceLists(
-            offsets(len(member.protocols) for member in members),
-            ints(protocols[name] for member in members for name in member.protocols),
-            hashes(list(protocols)),
-        ),
-        int(kafka_version(version).coordinator_map),
-    )
-    names = list(protocols)
-    elections = []
-    for g in range(len(voters)):
-        low, high = answer.candidate_offsets[g], answer.candidate_offsets[g + 1]
-        elections.append(
-            Election(
-                tuple(members[m].member_id for m in range(sections[g], sections[g + 1]) if answer.admitted[m]),
-                names[answer.winner[g]] if answer.winner[g] >= 0 else None,
-                bool(answer.tie[g]),
-                {names[answer.candidates[k]]: int(answer.votes[k]) for k in range(low, high)},
-            )
+
+    def __init__(self, groups: Sequence[Sequence[Joiner]]) -> None:
+        voters = [[joiner for joiner in group if joiner.protocols] for group in groups]
+        self.members = list(chain.from_iterable(voters))
+        protocols = numbered(name for member in self.members for name in member.protocols)
+        self.type_numbers = numbered(member.protocol_type for member in self.members)
+        self.names = list(protocols)
+        self.sections = offsets(len(group) for group in voters)
+        self.ids = Strings.of([member.member_id for member in self.members])
+        self.types = ints(self.type_numbers[member.protocol_type] for member in self.members)
+        self.preferences = PreferenceLists(
+            offsets(len(member.protocols) for member in self.members),
+            ints(protocols[name] for member in self.members for name in member.protocols),
+            hashes(self.names),
         )
-    return elections
+
+    def told(self, answer: Elections) -> list[Election]:
+        """What became of each group."""
+        elections = []
+        for low, high, first, end, winner, tie in zip(
+            self.sections[:-1],
+            self.sections[1:],
+            answer.candidate_offsets[:-1],
+            answer.candidate_offsets[1:],
+            answer.winner,
+            answer.tie,
+            strict=True,
+        ):
+            elections.append(
+                Election(
+                    tuple(self.members[m].member_id for m in range(low, high) if answer.admitted[m]),
+                    self.names[winner] if winner >= 0 else None,
+                    bool(tie),
+                    {self.names[answer.candidates[k]]: int(answer.votes[k]) for k in range(first, end)},
+                )
+            )
+        return elections
+
+
+def elect_all(version: str, groups: Sequence[Sequence[Joiner]]) -> list[Election]:
+    """Hold the elections of many groups."""
+    voters = Voters(groups)
+    map_rule = int(kafka_version(version).coordinator_map)
+    return voters.told(elect(voters.sections, voters.ids, voters.types, voters.preferences, map_rule))
 
 
 # ---- assignments

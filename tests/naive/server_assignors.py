@@ -80,7 +80,7 @@ def _buckets_of_copy(count: int) -> int:
     return buckets
 
 
-class _TimelineHashMap:
+class TimelineHashMap:
     """``org.apache.kafka.timeline.TimelineHashMap`` with strings as keys."""
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class _GroupSpec:
     def __init__(self, group: Group) -> None:
         self.cluster = group.cluster
         by_id = {member.member_id: member for member in group.members}
-        joined = _TimelineHashMap()
+        joined = TimelineHashMap()
         for member_id in by_id:
             joined.put(member_id)  # The record of what it asks for,
             joined.put(member_id)  # and of what it is told.
