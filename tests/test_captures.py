@@ -41,10 +41,7 @@ def capture(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[Cap
     outputs = (ELECTIONS.name, ASSIGNMENTS.name, BALANCE.name)
     predict = Prediction(outputs, kafka_version(request.param), (ELECTED,), metadata)
     predicted = predict(usable(fit(members, MEMBERS))).cache()
-    yield (
-        {name: group for name, group in truth.items() if "protocol" in group and group["type"] == "classic"},
-        predicted,
-    )
+    yield {name: group for name, group in truth.items() if group["state"] == "Stable"}, predicted
     predicted.unpersist()
 
 
@@ -52,7 +49,8 @@ def test_elections(capture: Capture) -> None:
     truth, predicted = capture
     elections = {row["group_id"]: row for row in predicted.transform(outcome(ELECTIONS.name)).collect()}
     elected = {name: (elections[name]["protocol"], elections[name]["leader_id"]) for name in truth}
-    assert elected == {name: (group["protocol"], group["leader"]) for name, group in truth.items()}
+    assert elected == {name: (protocol_of(group), group.get("leader")) for name, group in truth.items()}
+    assert {name: elections[name]["type"] for name in truth} == {name: group["type"] for name, group in truth.items()}
     assert sum(elections[name]["tie"] for name in truth) == 3
     assert len(truth) >= 20
 
@@ -64,10 +62,10 @@ def test_assignments(capture: Capture) -> None:
         assigned.setdefault(row["group_id"], {})[row["member_id"]] = pairs(row["partitions"])
     compared = 0
     for name, group in truth.items():
-        if group["protocol"] in ASSIGNORS:
+        if protocol_of(group) in ASSIGNORS:
             compared += 1
             got, want = assigned[name], group["assignments"]
-            if name in LED_BY_LIBRDKAFKA or ASSIGNORS[group["protocol"]].remembers:
+            if name in LED_BY_LIBRDKAFKA or ASSIGNORS[protocol_of(group)].remembers:
                 # What a settled group would do again: nobody loses anything, but the order in a member's list comes
                 # from a past that the tools do not show.
                 got, want = ({m: sorted(p) for m, p in side.items()} for side in (got, want))
@@ -98,6 +96,11 @@ def test_rebalances_of_a_cooperative_group(spark: SparkSession, version: str) ->
         assert {row["last"] for row in told} == {number == 2}
     assert len(rows) == 6
     assert second["generation"] == first["generation"] + 1
+
+
+def protocol_of(group: dict[str, Any]) -> str:
+    """What a group has elected; of KIP-848 the record of it does not tell, but the capture does: the default."""
+    return str(group["protocol"]) if group["type"] == "classic" else "server-uniform"
 
 
 def pairs(partitions: list[Row]) -> list[list[object]]:

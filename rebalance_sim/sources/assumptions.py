@@ -5,12 +5,9 @@ from collections.abc import Iterable, Sequence
 
 JAVA_DEFAULT_PROTOCOLS = ("range", "cooperative-sticky")
 """partition.assignment.strategy of a Java consumer since 3.0 that is not configured otherwise."""
-KIP848_REASON = "KIP-848 groups elect nothing, their coordinator assigns: only classic members are read"
-"""Why a member is rejected that offers no assignors."""
 _MOST_NAMES = 5
 
 # {} is "12 members in 4 groups".
-LEFT_OUT = "{} left out: KIP-848 groups elect nothing, only classic members are read"
 GIVEN = "protocols of {} taken from the option protocols"
 DEFAULTS = f"protocols of {{}} taken to be the Java client's default, {', '.join(JAVA_DEFAULT_PROTOCOLS)}"
 USED_TOPICS = "subscription of {} taken to be the topics that their group owns or has offsets for"

@@ -26,8 +26,6 @@ from rebalance_sim.sources.assumptions import (
     DEFAULTS,
     GIVEN,
     JAVA_DEFAULT_PROTOCOLS,
-    KIP848_REASON,
-    LEFT_OUT,
     NO_TOPICS,
     REBALANCING,
     USED_TOPICS,
@@ -36,6 +34,14 @@ from rebalance_sim.sources.assumptions import (
     groups,
     names,
     plural,
+)
+from rebalance_sim.sources.consumer_groups import (
+    CLASSIC,
+    DEFAULT_SERVER_ASSIGNOR,
+    SERVER,
+    SERVER_DEFAULT,
+    classic_by_id,
+    server_protocols,
 )
 from rebalance_sim.sources.kafka_tools_text import (
     BadLine,
@@ -65,9 +71,10 @@ from rebalance_sim.tables import (
     TOPICS,
     Table,
 )
+from rebalance_sim.versions import SERVER_SIDE
 
 _MEMBERS_COMMAND = "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --describe --all-groups --members --verbose"
-_REBALANCING_STATES = ("PreparingRebalance", "CompletingRebalance", "AwaitingSync")
+_REBALANCING_STATES = ("PreparingRebalance", "CompletingRebalance", "AwaitingSync", "Assigning", "Reconciling")
 _LONGEST_SAMPLE = 200
 _BATCH_ROWS = 50_000
 # Before 2.3 a group is described alone, and its output does not name it: the file's name has to.
@@ -75,7 +82,6 @@ _TEXT_SUFFIX = re.compile(r"\.(?:txt|log|out)$", re.IGNORECASE)
 _REPORT_SUFFIX = re.compile(r"(?:^|[._-])(?:members|offsets|state)(?:[._-]verbose)?$", re.IGNORECASE)
 # A member of a KIP-848 group calls itself by a bare Uuid; a classic coordinator's ids end in 36 characters.
 _KIP848_MEMBER_ID = re.compile(r"[A-Za-z0-9_-]{22}")
-_KIP848_ASSIGNOR = "uniform"
 
 
 @dataclass(frozen=True)
@@ -407,7 +413,7 @@ _ORDER = (
     "leaders, and ties that follow the order, may differ"
 )
 _SENTENCES = (
-    *(LEFT_OUT, GIVEN, _ELECTED, DEFAULTS, USED_TOPICS, NO_TOPICS),
+    *(GIVEN, _ELECTED, DEFAULTS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, NO_TOPICS),
     *(_NAMES_LOST, _NOT_VERBOSE, _NOT_OWNED, _OTHER_MOMENT, _NO_RACK, _ORDER),
 )
 
@@ -420,6 +426,7 @@ class Fleet:
         self._cluster = cluster
         self._given_protocols = protocols
         self._kip848 = _kip848_groups(lines)
+        self._classic = _classic_members(lines, self._kip848)
         self._owned_by_offsets = _owned_by_offsets(lines)
         self._topics_of_group = _topics_of_group(lines)
         self._tallies = Tallies()
@@ -445,12 +452,8 @@ class Fleet:
         """Rows of the members table."""
         places: defaultdict[str, int] = defaultdict(int)
         for member in self._lines.members.values():
-            consumer = self._consumer(member)
-            if member.group_id in self._kip848:
-                self._leave_out(member)
-            else:
-                yield self._member(member, consumer, places[member.group_id])
-                places[member.group_id] += 1
+            yield self._member(member, self._consumer(member), places[member.group_id])
+            places[member.group_id] += 1
         self._reject_unused_consumers()
 
     def rejects(self) -> Iterator[tuple[object, ...]]:
@@ -458,12 +461,9 @@ class Fleet:
         for table, group_id, row, reason in self._lines.rejects:
             yield table, self._cluster, group_id, row, reason
 
-    def _leave_out(self, member: _Member) -> None:
-        self._tallies.add(LEFT_OUT, member.group_id)
-        self._lines.reject(member.place, Kind.MEMBERS, member.group_id, KIP848_REASON)
-
     def _member(self, member: _Member, consumer: ConsumerLine | None, place: int) -> tuple[object, ...]:
-        self._tallies.add(_ORDER, member.group_id)
+        if member.group_id not in self._kip848:
+            self._tallies.add(_ORDER, member.group_id)
         owned = self._owned(member)
         rack = consumer.rack if consumer else None
         if rack is None:
@@ -488,16 +488,26 @@ class Fleet:
         )
 
     def _protocols(self, member: _Member, consumer: ConsumerLine | None) -> tuple[str, ...]:
-        if consumer is not None and consumer.protocols is not None:
-            return consumer.protocols
+        group_id = member.group_id
+        in_kip848 = group_id in self._kip848
+        is_classic = not in_kip848 or (group_id, member.line.member_id) in self._classic
+        if in_kip848 and is_classic and member.line.upgraded is None:
+            self._tallies.add(CLASSIC, group_id)
+        configured = None if consumer is None else consumer.protocols
+        if configured is not None and (not in_kip848 or is_classic == set(configured).isdisjoint(SERVER_SIDE)):
+            return configured
+        state = self._lines.states.get(group_id)
+        assignor = None if state is None else state.strategy
+        if not is_classic:
+            self._tallies.add(SERVER if assignor else SERVER_DEFAULT, group_id)
+            return server_protocols(assignor)
         if self._given_protocols:
-            self._tallies.add(GIVEN, member.group_id)
+            self._tallies.add(GIVEN, group_id)
             return self._given_protocols
-        state = self._lines.states.get(member.group_id)
-        if state is not None and state.strategy is not None:
-            self._tallies.add(_ELECTED, member.group_id)
-            return (state.strategy,)
-        self._tallies.add(DEFAULTS, member.group_id)
+        if assignor is not None and not in_kip848:
+            self._tallies.add(_ELECTED, group_id)
+            return (assignor,)
+        self._tallies.add(DEFAULTS, group_id)
         return JAVA_DEFAULT_PROTOCOLS
 
     def _subscription(self, member: _Member, consumer: ConsumerLine | None) -> list[str]:
@@ -569,7 +579,6 @@ class Fleet:
         rebalancing = lines.noticed[Notice.REBALANCING] | {
             group_id for group_id, state in lines.states.items() if state.state in _REBALANCING_STATES
         }
-        rebalancing -= self._kip848
         if rebalancing:
             yield REBALANCING.replace("{}", groups(rebalancing))
         without = set(self.groups_without_members())
@@ -617,12 +626,26 @@ def _kip848_groups(lines: Lines) -> set[str]:
             signs.add(group_id)
     for group_id, state in lines.states.items():
         told[group_id].add(state.is_kip848)
-        if state.strategy == _KIP848_ASSIGNOR:
+        if state.strategy == DEFAULT_SERVER_ASSIGNOR:
             signs.add(group_id)
     for group_id, is_kip848 in lines.types.items():
         told[group_id].add(is_kip848)
     certain = {group_id for group_id, answers in told.items() if True in answers}
     return certain | {group_id for group_id in signs if False not in told[group_id]}
+
+
+def _classic_members(lines: Lines, kip848: set[str]) -> set[tuple[str, str]]:
+    """Members of those groups that follow the classic protocol, by group and id: told so, else by their ids."""
+    ids: defaultdict[str, list[str]] = defaultdict(list)
+    for group_id, member_id in lines.members:
+        if group_id in kip848:
+            ids[group_id].append(member_id)
+    by_id = {(group_id, member_id) for group_id, of_group in ids.items() for member_id in classic_by_id(of_group)}
+    found = set()
+    for key, member in lines.members.items():
+        if key[0] in kip848 and (member.line.upgraded is False or (member.line.upgraded is None and key in by_id)):
+            found.add(key)
+    return found
 
 
 def _owned_by_offsets(lines: Lines) -> dict[tuple[str, str], list[TopicPartition]]:

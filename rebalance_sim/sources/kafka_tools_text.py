@@ -100,6 +100,8 @@ class MemberLine:
     """The line tells partitions, but not of which topics."""
     is_kip848: bool | None
     """Whether the group follows KIP-848; None where the layout does not tell."""
+    upgraded: bool | None
+    """Whether the member does; None where the line does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,6 +467,7 @@ def _member_row(cells: dict[str, str]) -> MemberLine:
         assignment,
         names_lost,
         is_kip848,
+        {"true": True, "false": False}.get(cells.get("UPGRADED", "-")),
     )
 
 

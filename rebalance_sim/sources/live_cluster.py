@@ -19,8 +19,6 @@ from rebalance_sim.sources.assumptions import (
     DEFAULTS,
     GIVEN,
     JAVA_DEFAULT_PROTOCOLS,
-    KIP848_REASON,
-    LEFT_OUT,
     NO_TOPICS,
     REBALANCING,
     USED_TOPICS,
@@ -29,6 +27,7 @@ from rebalance_sim.sources.assumptions import (
     groups,
     plural,
 )
+from rebalance_sim.sources.consumer_groups import CLASSIC, SERVER, SERVER_DEFAULT, classic_by_id, server_protocols
 from rebalance_sim.sources.group_offsets import CommittedOffsets, OffsetReader
 from rebalance_sim.sources.kafka_requests import REQUEST_SECONDS, Failure, answers
 from rebalance_sim.sources.kafka_tools import Capture, frame, given_protocols
@@ -43,6 +42,8 @@ _HOPELESS = ("_AUTHENTICATION", "_SSL", "_ALL_BROKERS_DOWN")
 """What waiting for a first answer does not mend."""
 _GONE = Failure("GROUP_ID_NOT_FOUND", "the group has gone since it was listed")
 _KIP848_TYPE = "CONSUMER"
+_UNKNOWN = "UNKNOWN"
+"""State of a group of KIP-848 that assigns or reconciles: librdkafka has no names for that."""
 
 _ELECTED = "protocols of {} taken from the assignor that their group has elected"
 _NOT_OWNED = "owned partitions of {} are not known: a coordinator does not tell them during a rebalance"
@@ -51,7 +52,10 @@ _ORDER = (
     "join order of {} taken to be the order in which the coordinator tells members, which is not that of joining: "
     "leaders, and ties that follow the order, may differ"
 )
-_SENTENCES = (LEFT_OUT, GIVEN, _ELECTED, DEFAULTS, USED_TOPICS, NO_TOPICS, _NOT_OWNED, _NO_RACK, _ORDER)
+_SENTENCES = (
+    *(GIVEN, _ELECTED, DEFAULTS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, NO_TOPICS),
+    *(_NOT_OWNED, _NO_RACK, _ORDER),
+)
 
 Tell = Callable[[str], None]
 _Row = tuple[object, ...]
@@ -68,8 +72,8 @@ def read_cluster(
 ) -> Capture:
     """Read a cluster by its brokers.
 
-    ``properties`` are those of a Java client or of librdkafka. ``protocols`` are the assignors of all members, instead
-    of the one that their group has elected. ``tell`` hears how far the reading is. Raises UserError where
+    ``properties`` are those of a Java client or of librdkafka. ``protocols`` are the assignors of all classic members,
+    instead of the one that their group has elected. ``tell`` hears how far the reading is. Raises UserError where
     confluent-kafka is missing, a property is not allowed, or no broker answers.
     """
     given = given_protocols(protocols)
@@ -333,27 +337,30 @@ class _Fleet:
     def members(self) -> Iterator[_Row]:
         """Rows of the members table."""
         for group_id, group in self._found.groups.items():
-            if group.is_kip848:
-                self._leave_out(group_id, group)
-                continue
             subscription = self._subscription(group_id)
+            classic = classic_by_id([each.member_id for each in group.members]) if group.is_kip848 else set()
             for place, member in enumerate(group.members):
-                yield self._member(group_id, group, member, subscription, place)
+                protocols = self._protocols(group_id, group, member.member_id in classic)
+                yield self._member(group_id, group, member, protocols, subscription, place)
 
     def rejects(self) -> Iterator[_Row]:
         """Rows of the rejects table."""
         for kind, group_id, row, reason in self._found.rejects:
             yield kind.value, self._cluster, group_id, row, reason
 
-    def _leave_out(self, group_id: str, group: _Group) -> None:
-        for member in group.members:
-            self._tallies.add(LEFT_OUT, group_id)
-            row = {"group_id": group_id, "member_id": member.member_id, "client_id": member.client_id}
-            self._found.reject(Kind.MEMBERS, group_id, row | {"host": member.host}, KIP848_REASON)
-
-    def _member(self, group_id: str, group: _Group, member: _Member, subscription: list[str], place: int) -> _Row:
-        for sentence in (_NO_RACK, _ORDER, USED_TOPICS if subscription else NO_TOPICS):
+    def _member(
+        self,
+        group_id: str,
+        group: _Group,
+        member: _Member,
+        protocols: tuple[str, ...],
+        subscription: list[str],
+        place: int,
+    ) -> _Row:
+        for sentence in (_NO_RACK, USED_TOPICS if subscription else NO_TOPICS):
             self._tallies.add(sentence, group_id)
+        if not group.is_kip848:
+            self._tallies.add(_ORDER, group_id)
         owned = [{"topic": topic, "partition": number} for topic, number in member.assignment]
         is_known = bool(owned) or group.state not in _REBALANCING_STATES
         if not is_known:
@@ -367,7 +374,7 @@ class _Fleet:
             member.host,
             None,
             DEFAULT_PROTOCOL_TYPE,
-            self._protocols(group_id, group),
+            protocols,
             subscription,
             owned if is_known else None,
             None,
@@ -377,11 +384,17 @@ class _Fleet:
             None,
         )
 
-    def _protocols(self, group_id: str, group: _Group) -> tuple[str, ...]:
+    def _protocols(self, group_id: str, group: _Group, is_classic: bool) -> tuple[str, ...]:
+        """What a member offers; ``is_classic``: it follows the classic protocol in a group of KIP-848."""
+        if is_classic:
+            self._tallies.add(CLASSIC, group_id)
+        if group.is_kip848 and not is_classic:
+            self._tallies.add(SERVER if group.assignor else SERVER_DEFAULT, group_id)
+            return server_protocols(group.assignor or None)
         if self._given_protocols:
             self._tallies.add(GIVEN, group_id)
             return self._given_protocols
-        if group.assignor:
+        if group.assignor and not is_classic:
             self._tallies.add(_ELECTED, group_id)
             return (group.assignor,)
         self._tallies.add(DEFAULTS, group_id)
@@ -404,6 +417,7 @@ class _Fleet:
         for group_id, group in self._found.groups.items():
             found[group.state].add(group_id)
         rebalancing = set[str]().union(*(found[state] for state in _REBALANCING_STATES))
+        rebalancing |= {group_id for group_id in found[_UNKNOWN] if self._found.groups[group_id].is_kip848}
         for sentence, those in ((REBALANCING, rebalancing), (WITHOUT_MEMBERS, self.groups_without_members())):
             if those:
                 yield sentence.replace("{}", groups(those))

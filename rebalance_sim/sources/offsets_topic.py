@@ -35,6 +35,7 @@ from rebalance_sim.kafka.offsets_topic import (
 )
 from rebalance_sim.kafka.readable import SchemaError
 from rebalance_sim.sources.assumptions import GIVEN, USED_TOPICS, WITHOUT_MEMBERS, plural
+from rebalance_sim.sources.consumer_groups import server_protocols
 from rebalance_sim.sources.kafka_tools import given_protocols
 from rebalance_sim.sources.offsets_topic_text import BadText, NotPrinted, Printed, read_printed
 from rebalance_sim.tables import DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS, OFFSETS, REJECTS, TOPICS
@@ -49,11 +50,9 @@ SUPERSEDED = "superseded"
 
 _LONGEST_SAMPLE = 2000
 _MOST_NAMES = 5
-_SERVER_DEFAULT = "uniform"
-"""First of ``group.consumer.assignors``, which the brokers' configuration may change."""
 
 _ELECTED = "protocols of {} taken to be the elected one alone: the topic holds no other"
-_SERVER = "server assignor of {} taken to be uniform: they leave it to the coordinator"
+_SERVER = "server assignor of {} taken to be what most others of their group wish for, or uniform: they wish for none"
 _LEADER = "join order of {} is known of leaders alone: ties that follow the order may differ"
 _ORDER = "join order of {} is not known: Kafka's formatters up to 3.8 do not print the leader"
 _NOT_PRINTED = "owned partitions and rack of {} are not known: Kafka's formatters up to 3.8 do not print them"
@@ -360,13 +359,15 @@ def _consumer_member(key: Key, member: ConsumerGroupMemberMetadata, protocols: S
     """Return a member of a group of KIP-848; what it has now stands in a record of its own."""
     is_classic = member.classic is not None and len(member.classic.protocols) > 0
     notes = []
+    offered: list[str] | None = None
+    session_timeout = None
     if member.classic is not None and is_classic:
         offered = [protocol.name for protocol in member.classic.protocols]
         session_timeout = member.classic.session_timeout_ms
+    elif member.server_assignor:
+        offered = [*server_protocols(member.server_assignor)]
     else:
-        offered, session_timeout = [f"server-{member.server_assignor or _SERVER_DEFAULT}"], None
-        if not member.server_assignor:
-            notes.append(_SERVER)
+        notes.append(_SERVER)
     if member.subscribed_regex is not None:
         notes.append(_REGEX)
     told = {
@@ -474,7 +475,9 @@ def _consumer_members(used: DataFrame, topics: DataFrame, cluster: str) -> tuple
         .join(current.select(*member, F.col("epoch").alias("generation")), member, "left")
         .join(owned, member, "left")
         .join(matched, ["group_id", "regex"], "left")
+        .join(_preferred(base), "group_id", "left")
     )
+    default = F.array(*map(F.lit, server_protocols(None)))
     owned_type = MEMBERS.schema["owned"].dataType
     nothing = F.array().cast(owned_type)
     both = F.array_sort(F.array_distinct(F.concat("subscription", "matched")))
@@ -482,6 +485,7 @@ def _consumer_members(used: DataFrame, topics: DataFrame, cluster: str) -> tuple
         {
             "owned": F.coalesce(F.col("has").cast(owned_type), F.when(F.col("generation").isNotNull(), nothing)),
             "subscription": F.coalesce(both, "subscription"),
+            "protocols": F.coalesce("protocols", "preferred", default),
         }
     )
     row = F.to_json(F.struct("member_id", "topic_id", "partitions"))
@@ -490,6 +494,12 @@ def _consumer_members(used: DataFrame, topics: DataFrame, cluster: str) -> tuple
         F.lit(ASSIGNED).alias("table"), "group_id", row.alias("row"), reason.alias("reason")
     )
     return _fit(members, MEMBERS.schema, cluster), unnamed
+
+
+def _preferred(members: DataFrame) -> DataFrame:
+    """Find the assignor that most members of each group wish for; of several it is the last by name, as uniform is."""
+    wishes = members.where(F.col("protocols")[0].startswith("server-")).groupBy("group_id", "protocols").count()
+    return wishes.groupBy("group_id").agg(F.max_by("protocols", F.struct("count", "protocols")).alias("preferred"))
 
 
 def _names(used: DataFrame, topics: DataFrame, cluster: str) -> DataFrame:

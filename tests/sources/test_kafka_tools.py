@@ -293,7 +293,7 @@ def test_rows_of_consumers_csv_that_are_of_no_use() -> None:
     ]
 
 
-# --- groups that elect nothing ---
+# --- groups of KIP-848 ---
 
 VERBOSE_4_TXT = f"""
 GROUP           CONSUMER-ID                               HOST            CLIENT-ID       #PARTITIONS     \
@@ -304,36 +304,87 @@ billing         bill-{UUID} /127.0.0.1      bill            1               \
 UNIFORM_TXT = STATE_TXT.replace("roundrobin", "uniform   ")
 KIP_848_ID = "8XYk0V8BRZCMtoYgMwwEoA"
 LIST_TXT = "GROUP                     TYPE                 STATE\nbilling                   {}             Stable\n"
-KIP_848_CASES: dict[str, tuple[dict[str, str], bool]] = {
-    "member epoch": ({"members": VERBOSE_4_TXT.replace("@", "4")}, True),
-    "no member epoch": ({"members": VERBOSE_4_TXT.replace("@", "-")}, False),
+DEFAULT = ["range", "cooperative-sticky"]
+ONE_UUID_TXT = MEMBERS_TXT.replace(f"bill-{UUID}", KIP_848_ID + " " * 19)
+SERVER = "taken to be the assignor of their group's coordinator: what each wishes for is not told"
+SERVER_DEFAULT = "taken to be the coordinator's default, server-uniform: what it runs is not told"
+KIP_848_CASES: dict[str, tuple[dict[str, str], list[list[str]], str | None]] = {
+    "member epoch": ({"members": VERBOSE_4_TXT.replace("@", "4")}, [["server-uniform"]], SERVER_DEFAULT),
+    "no member epoch": ({"members": VERBOSE_4_TXT.replace("@", "-")}, [DEFAULT], None),
     "no member epoch, but an assignor of that name": (
         {"members": VERBOSE_4_TXT.replace("@", "-"), "state": UNIFORM_TXT},
-        False,
+        [["uniform"]],
+        None,
     ),
-    "assignor": ({"members": MEMBERS_TXT, "state": UNIFORM_TXT}, True),
-    "state": ({"members": MEMBERS_TXT, "state": STATE_TXT.replace("Stable     ", "Reconciling")}, True),
-    "type": ({"members": MEMBERS_TXT, "list": LIST_TXT.format("Consumer")}, True),
-    "another type": ({"members": MEMBERS_TXT, "state": UNIFORM_TXT, "list": LIST_TXT.format("Classic ")}, False),
-    "member id": ({"members": MEMBERS_TXT.replace(f"bill-{UUID}", KIP_848_ID + " " * 19)}, True),
-    "none": ({"members": MEMBERS_TXT, "state": STATE_TXT}, False),
+    "assignor": ({"members": MEMBERS_TXT, "state": UNIFORM_TXT}, [["server-uniform"]] * 3, SERVER),
+    "state": (
+        {
+            "members": MEMBERS_TXT,
+            "state": STATE_TXT.replace("roundrobin", "range     ").replace("Stable     ", "Reconciling"),
+        },
+        [["server-range"]] * 3,
+        SERVER,
+    ),
+    "type": ({"members": MEMBERS_TXT, "list": LIST_TXT.format("Consumer")}, [["server-uniform"]] * 3, SERVER_DEFAULT),
+    "another type": (
+        {"members": MEMBERS_TXT, "state": UNIFORM_TXT, "list": LIST_TXT.format("Classic ")},
+        [["uniform"]] * 3,
+        None,
+    ),
+    "member id": ({"members": ONE_UUID_TXT}, [DEFAULT, ["server-uniform"], DEFAULT], SERVER_DEFAULT),
+    "none": ({"members": MEMBERS_TXT, "state": STATE_TXT}, [["roundrobin"]] * 3, None),
 }
 
 
-@pytest.mark.parametrize(("files", "expected"), KIP_848_CASES.values(), ids=KIP_848_CASES)
-def test_members_of_kip_848_groups_are_left_out(files: dict[str, str], expected: bool) -> None:
+@pytest.mark.parametrize(("files", "protocols", "assumed"), KIP_848_CASES.values(), ids=KIP_848_CASES)
+def test_groups_of_kip_848(files: dict[str, str], protocols: list[list[str]], assumed: str | None) -> None:
     consumers = "group_id,client_id,subscription\nbilling,bill,orders\n"
     capture = Joined(consumers__csv=consumers, **files)
-    number = 1 if "EPOCH" in files["members"] else 3
-    assert len(capture.members) == (0 if expected else number)
-    assert len(capture.rejects) == (number if expected else 0)
-    assert "billing" not in capture.groups_without_members
-    plural = "member" if number == 1 else "members"
-    sentence = f"{number} {plural} in 1 group left out: KIP-848 groups elect nothing, only classic members are read"
-    assert (sentence in capture.assumptions) == expected
-    if expected:
-        assert {row["group_id"] for row in capture.rejects} == {"billing"}
-        assert "KIP-848 groups elect nothing" in capture.reasons[0]
+    assert [[*each] for each in capture.of_members("protocols")] == protocols
+    assert capture.rejects == []
+    told = [each[each.index("taken") :] for each in capture.assumptions if each.endswith((SERVER, SERVER_DEFAULT))]
+    assert told == ([] if assumed is None else [assumed])
+
+
+def mixed(upgraded: dict[str, str]) -> str:
+    """Members of a group of KIP-848, as 4.x prints them with --verbose."""
+    header = (
+        "GROUP           CONSUMER-ID                               HOST            CLIENT-ID       #PARTITIONS     "
+        "CURRENT-EPOCH   CURRENT-ASSIGNMENT   TARGET-EPOCH    TARGET-ASSIGNMENT   UPGRADED\n"
+    )
+    lines = [
+        f"billing         {member_id:<41} /127.0.0.1      bill            1               "
+        f"4               orders:{n}             4               orders:{n}            {told}\n"
+        for n, (member_id, told) in enumerate(upgraded.items())
+    ]
+    return "".join([header, *lines])
+
+
+def test_members_that_migrate() -> None:
+    """What the tool says of a member counts before its id, and the option is for those of the classic protocol."""
+    members = mixed({f"bill-{UUID}": "false", KIP_848_ID: "true", f"bill-{UUID_2}": "true"})
+    capture = Joined("roundrobin", members=members, state=UNIFORM_TXT)
+    assert [[*each] for each in capture.of_members("protocols")] == [
+        ["roundrobin"],
+        ["server-uniform"],
+        ["server-uniform"],
+    ]
+    assert [owned(row) for row in capture.members] == [[("orders", 0)], [("orders", 1)], [("orders", 2)]]
+    by_id = Joined(members=ONE_UUID_TXT)
+    assert any(each.startswith("2 members in 1 group of KIP-848 taken to follow") for each in by_id.assumptions)
+
+
+def test_assignors_of_the_coordinator_in_consumers_csv() -> None:
+    """What a member wishes for is known by its owner; a classic list of it is for the time before it migrated."""
+    members = MEMBERS_TXT.replace("bill   ", "one    ", 1)
+    both = "group_id,client_id,protocols\nbilling,bill,server-range\nbilling,one,sticky\n"
+    capture = Joined(members=members, state=UNIFORM_TXT, consumers__csv=both)
+    assert [[*each] for each in capture.of_members("protocols")] == [
+        ["server-uniform"],
+        ["server-range"],
+        ["server-range"],
+    ]
+    assert capture.rejects == []
 
 
 # --- groups without members, or on the way to others ---
@@ -517,13 +568,12 @@ def test_real_members(example: tuple[Capture, dict[str, Any]]) -> None:
     found = defaultdict(set)
     for row in capture.members.collect():
         found[row.group_id].add(row.member_id)
-    expected = {group: set(each["join_order"]) for group, each in truth.items() if each["type"] == "classic"}
-    assert found == expected
+    assert found == {group: set(each["join_order"]) for group, each in truth.items()}
 
 
 def test_real_owned_partitions(example: tuple[Capture, dict[str, Any]]) -> None:
     capture, truth = example
-    stable = {group: each for group, each in truth.items() if "protocol" in each}
+    stable = {group: each for group, each in truth.items() if each["state"] == "Stable"}
     assert len(stable) > 15
     found = {row.member_id: owned(row) for row in capture.members.collect() if row.group_id in stable}
     expected = {
@@ -535,25 +585,24 @@ def test_real_owned_partitions(example: tuple[Capture, dict[str, Any]]) -> None:
 
 
 def test_real_rejects(example: tuple[Capture, dict[str, Any]]) -> None:
-    """Nothing but what the capture's maker put beside the tools' output, and the KIP-848 groups."""
-    capture, truth = example
-    next_generation = [group for group, each in truth.items() if each["type"] == "consumer"]
-    rejects = capture.rejects.collect()
-    assert [row.group_id for row in rejects] == [group for group in next_generation for _ in truth[group]["join_order"]]
-    assert all("KIP-848" in row.reason for row in rejects)
+    capture, _ = example
+    assert capture.rejects.isEmpty()
 
 
 def test_real_protocols_are_those_that_elect(example: tuple[Capture, dict[str, Any]]) -> None:
     capture, truth = example
     for row in capture.members.collect():
-        assert truth[row.group_id].get("protocol", "range") in row.protocols
+        of_coordinator = truth[row.group_id]["type"] == "consumer"
+        assert truth[row.group_id].get("protocol", "server-uniform" if of_coordinator else "range") in row.protocols
         assert row.subscription
 
 
 def test_real_assumptions(example: tuple[Capture, dict[str, Any]]) -> None:
-    capture, _ = example
+    capture, truth = example
     told = "\n".join(capture.assumptions)
     assert capture.groups_without_members == ["backfill", "nightly-export", "visitors"]
     assert "1 group (mid-rebalance) in the middle of a rebalance" in told
     assert "3 groups (backfill, nightly-export, visitors) without members" in told
-    assert "protocols of" not in told
+    has_kip848 = any(each["type"] == "consumer" for each in truth.values())
+    assert told.count("protocols of") == has_kip848
+    assert ("protocols of 3 members in 1 group taken to be the assignor of their group's" in told) == has_kip848

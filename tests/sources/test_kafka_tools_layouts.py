@@ -204,7 +204,7 @@ def member_lines(draw: st.DrawFn, layout: str, group_id: str) -> tuple[MemberLin
     client, host = draw(st.just("") | ids), draw(hosts)
     instance = draw(st.none() | names) if "GROUP-INSTANCE-ID" in columns else None
     epoch = draw(st.none() | st.integers(0, 2**31 - 1))
-    upgraded = draw(st.sampled_from(["true", "false"]))
+    upgraded = draw(st.booleans())
     names_lost = layout.startswith("3.8") and bool(owned)
     line = MemberLine(
         group_id if "GROUP" in columns else None,
@@ -216,6 +216,7 @@ def member_lines(draw: st.DrawFn, layout: str, group_id: str) -> tuple[MemberLin
         None if names_lost or not layout.count("--verbose") else tuple(owned),
         names_lost,
         (epoch is not None or "UPGRADED" in columns) if "CURRENT-EPOCH" in columns else None,
+        upgraded if "UPGRADED" in columns else None,
     )
     cells = {
         "GROUP": group_id,
@@ -229,7 +230,7 @@ def member_lines(draw: st.DrawFn, layout: str, group_id: str) -> tuple[MemberLin
         "CURRENT-ASSIGNMENT": as_assignment(owned, layout),
         "TARGET-EPOCH": cell(epoch),
         "TARGET-ASSIGNMENT": as_assignment(draw(owned_partitions), layout),
-        "UPGRADED": upgraded,
+        "UPGRADED": str(upgraded).lower(),
     }
     return line, cells
 

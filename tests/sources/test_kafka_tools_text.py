@@ -259,10 +259,11 @@ def member(
     partitions: int | None = None,
     names_lost: bool = False,
     is_kip848: bool | None = None,
+    upgraded: bool | None = None,
 ) -> MemberLine:
     number = len(owned or ()) if partitions is None else partitions
     member_id = f"{instance or client}-{UUID}"
-    return MemberLine(group, member_id, instance, client, "127.0.0.1", number, owned, names_lost, is_kip848)
+    return MemberLine(group, member_id, instance, client, "127.0.0.1", number, owned, names_lost, is_kip848, upgraded)
 
 
 MEMBERS = {
@@ -319,7 +320,14 @@ MEMBERS = {
         "CURRENT-EPOCH   CURRENT-ASSIGNMENT   TARGET-EPOCH    TARGET-ASSIGNMENT    UPGRADED\n"
         f"billing         app-{UUID} /127.0.0.1      app             0               "
         "4               -                    5               a:0                  false\n",
-        member(is_kip848=True),
+        member(is_kip848=True, upgraded=False),
+    ),
+    "4.x --verbose, another member of that group": (
+        "GROUP           CONSUMER-ID                              HOST            CLIENT-ID       #PARTITIONS     "
+        "CURRENT-EPOCH   CURRENT-ASSIGNMENT   TARGET-EPOCH    TARGET-ASSIGNMENT    UPGRADED\n"
+        f"billing         app-{UUID} /127.0.0.1      app             0               "
+        "4               -                    5               a:0                  true\n",
+        member(is_kip848=True, upgraded=True),
     ),
     "no client.id": (
         "GROUP           CONSUMER-ID                              HOST            CLIENT-ID       #PARTITIONS     \n"
