@@ -10,8 +10,10 @@ from rebalance_sim.commands.summary import summarise_elections
 from rebalance_sim.engine.comparison import changes
 from rebalance_sim.engine.inputs import fit, fit_topics, usable
 from rebalance_sim.engine.prediction import ELECTED, Prediction
+from rebalance_sim.engine.simulation import Simulations
 from rebalance_sim.engine.topic_metadata import TopicMetadata
-from rebalance_sim.tables import ASSIGNMENTS, BALANCE, ELECTIONS, MEMBERS, REJECTS
+from rebalance_sim.kafka.simulation.scenario import Scenario, Selection, Step
+from rebalance_sim.tables import ASSIGNMENTS, BALANCE, COSTS, ELECTIONS, MEMBERS, REJECTS
 from rebalance_sim.transformations import assign, compare, elect
 from rebalance_sim.versions import kafka_version
 from tests.engine.rows import contents, member, members, topics
@@ -140,6 +142,28 @@ def test_members_that_follow_no_protocol(spark: SparkSession) -> None:
     assert json.loads(reject["row"])["member_id"] == "a"
     assert reject["reason"] == "protocols is not server-range or server-uniform alone, or assignors of the consumer"
     assert by_member(tables[ASSIGNMENTS.name]) == {"b": [("t", 0), ("t", 1)]}
+
+
+def test_simulated_groups_begin_with_one_protocol(spark: SparkSession) -> None:
+    simulate = Simulations(
+        (COSTS.name, REJECTS.name),
+        kafka_version("4.3"),
+        (ELECTED,),
+        TopicMetadata.of(usable(fit_topics(topics(spark, t=6)))),
+        Scenario("", steps=(Step("leave", 1000, members=Selection(first=1)),)),
+    )
+    rows = simulate(usable(fit(members(spark, *FLEET), MEMBERS))).collect()
+    costs = {row[COSTS.name]["group_id"]: row[COSTS.name] for row in rows if row[COSTS.name] is not None}
+    mixed = "before the simulation begins: members of both protocols; a simulated group begins with those of one"
+    assert {group: row["error"] for group, row in costs.items()} == {
+        "settled": None,
+        "tie": None,
+        "classic": None,
+        "migrates": mixed,
+    }
+    assert costs["settled"]["rebalances"] == 1
+    rejects = [json.loads(row[REJECTS.name]["row"])["member_id"] for row in rows if row[REJECTS.name] is not None]
+    assert sorted(rejects) == ["e", "g"]
 
 
 def test_compared_with_what_the_coordinator_assigns(spark: SparkSession) -> None:

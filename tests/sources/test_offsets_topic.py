@@ -215,12 +215,37 @@ def test_members_of_kip_848(told: OffsetsTopic) -> None:
     assert {name: (row.protocols, row.generation, row.session_timeout_ms) for name, row in members.items()} == {
         "m1": (["server-range"], 7, None),
         "m2": (["cooperative-sticky", "range"], 7, 45_000),
-        "m3": (["server-uniform"], None, None),
+        "m3": (["server-range"], None, None),
     }
     assert {name: (row.subscription, pairs(row.owned)) for name, row in members.items()} == {
         "m1": (["clicks", "orders"], [("clicks", 0), ("clicks", 1), ("orders", 2)]),
         "m2": (["orders"], [("orders", 0), ("orders", 1)]),
         "m3": (["orders"], None),
+    }
+
+
+@pytest.mark.parametrize(
+    ("wishes", "expected"),
+    [
+        ([None, None], "server-uniform"),
+        ([None, None, "range"], "server-range"),
+        ([None, "range", "uniform"], "server-uniform"),
+        ([None, "range", "uniform", "range"], "server-range"),
+    ],
+)
+def test_members_that_leave_the_assignor_to_the_coordinator(
+    spark: SparkSession, wishes: list[str | None], expected: str
+) -> None:
+    """They count for what the coordinator runs without them."""
+    steps = [consumer(f"m{n}", serverAssignor=wish) for n, wish in enumerate(wishes)]
+    steps.append(consumer("classic", classicMemberMetadata=classic_metadata()))
+    told = read_offsets_topic(
+        frame(spark, [(written_key(each), written_value(each), 0, i) for i, each in enumerate(steps)])
+    )
+    protocols = {row.member_id: row.protocols for row in told.members.collect()}
+    assert protocols == {
+        "classic": ["cooperative-sticky", "range"],
+        **{f"m{n}": [f"server-{wish}" if wish else expected] for n, wish in enumerate(wishes)},
     }
 
 
@@ -274,7 +299,8 @@ def test_records_are_counted(told: OffsetsTopic) -> None:
 def test_what_is_assumed_is_told(told: OffsetsTopic) -> None:
     assert told.assumptions == [
         "protocols of 4 members in 3 groups taken to be the elected one alone: the topic holds no other",
-        "server assignor of 1 member in 1 group taken to be uniform: they leave it to the coordinator",
+        "server assignor of 1 member in 1 group taken to be what most others of their group wish for, or uniform: "
+        "they wish for none",
         "subscription of 1 member in 1 group by a regular expression: topics as the coordinator found them last, "
         "if it did",
         "subscription and owned partitions of 1 member in 1 group are not known: their protocol type is not consumer",
