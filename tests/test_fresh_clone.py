@@ -49,7 +49,7 @@ def test_make_run_without_java(clone: Path, without_java: dict[str, str]) -> Non
     assert shutil.which("java", path=without_java["PATH"]) is None
     told = make(clone, without_java, "run")
     assert "setting up .venv" in told
-    assert "22 groups elected; 3 by a tie that hash order decided" in told
+    assert "23 groups elected; 3 by a tie that hash order decided" in told
     assert (clone / ".venv" / "java-for-spark" / "bin" / "java").exists()
     record = json.loads((clone / "out" / "assign" / "_run.json").read_text())
     assert record["rows"]["used"] == record["rows"]["in"]

@@ -48,7 +48,7 @@ def compare_strategies(predicted: DataFrame) -> DataFrame:
     """From what a Prediction of ``COMPARED_OUTPUTS`` returned to the comparison, a row a group.
 
     A strategy has an excess over the optimum only where it gives every partition to one member that asked for it: the
-    optimum is the best of such assignments.
+    optimum is the best of such assignments. A group of which the coordinator refuses all members is not there.
     """
     group = [F.coalesce(*[f"{name}.{column}" for name in COMPARED_OUTPUTS]).alias(column) for column in _GROUP]
     return (
@@ -60,6 +60,7 @@ def compare_strategies(predicted: DataFrame) -> DataFrame:
             # Sorted, since Spark collects in any order: of these rows only the strategies differ before the figures.
             F.array_sort(F.collect_list(BALANCE.name)).alias("balances"),
         )
+        .where("optimum IS NOT NULL")
         .withColumn("strategies", F.map_from_entries(F.transform("balances", _compared)))
         .withColumns({name: F.col(f"optimum.{name}") for name in ("members", "partitions")})
         .withColumn("optimum", F.struct(*[f"optimum.{name}" for name in BEST_FIGURES]))

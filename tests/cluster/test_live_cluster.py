@@ -1,6 +1,5 @@
 """Live clusters: what is read of them, and that what is predicted from it is what their groups have."""
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -11,8 +10,9 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, ResourceType
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from rebalance_sim import UserError, assign
+from rebalance_sim import UserError, assign, elect
 from rebalance_sim.cli import main
 from rebalance_sim.sources.assumptions import JAVA_DEFAULT_PROTOCOLS
 from rebalance_sim.sources.group_offsets import CommittedOffsets, OffsetReader
@@ -125,15 +125,20 @@ def by_member(rows: DataFrame, column: str) -> dict[str, Partitions]:
 def test_what_is_predicted_is_what_the_groups_have(spark: SparkSession, busy: Busy) -> None:
     assigned = busy.assigned()
     capture = read_cluster(spark, busy.servers)
-    classic = {group.group_id for group in busy.groups} - {NEXT_GENERATION}
-    assert {row["group_id"] for row in capture.members.select("group_id").distinct().collect()} == classic
+    listed = {group.group_id for group in busy.groups}
+    assert {row["group_id"] for row in capture.members.select("group_id").distinct().collect()} == listed
     owned = by_member(capture.members, "owned")
     assert owned == {member_id: assigned[member_id] for member_id in owned}
     # Assignors are of the clients: with the broker of 2.3 they are today's.
     version = NEWEST if needs_zookeeper(busy.broker.version) else busy.broker.version
     assert by_member(capture.members.transform(assign("elected", capture.topics, version)), "partitions") == owned
     assert sum(map(len, owned.values())) > 30
-    assert len(classic) == (3 if needs_zookeeper(busy.broker.version) else 7)
+    assert len(listed - {NEXT_GENERATION}) == (3 if needs_zookeeper(busy.broker.version) else 7)
+    elections = {row["group_id"]: row for row in capture.members.transform(elect(version)).collect()}
+    assert {group for group, row in elections.items() if row["type"] == "consumer"} == listed & {NEXT_GENERATION}
+    if NEXT_GENERATION in listed:
+        row = elections[NEXT_GENERATION]
+        assert (row["protocol"], row["votes"], row["leader_id"]) == ("server-uniform", {"server-uniform": 3}, None)
 
 
 def test_the_tables(spark: SparkSession, busy: Busy) -> None:
@@ -158,11 +163,13 @@ def test_the_tables(spark: SparkSession, busy: Busy) -> None:
     described = {key for key in offsets if key[0] == "kafka-python"}
     assert described == {("kafka-python", topic, n) for topic in ("orders", "prices") for n in range(TOPICS[topic])}
 
-    rejected = capture.rejects.collect()
-    of_kip848 = [json.loads(row["row"])["client_id"] for row in rejected if row["group_id"] == NEXT_GENERATION]
+    assert capture.rejects.isEmpty()
+    of_kip848 = capture.members.where(F.col("group_id") == NEXT_GENERATION).orderBy("client_id").collect()
     has_next_generation = any(group.group_id == NEXT_GENERATION for group in busy.groups)
-    assert sorted(of_kip848) == ([f"{NEXT_GENERATION}-{n}" for n in (1, 2, 3)] if has_next_generation else [])
-    assert len(rejected) == len(of_kip848)
+    assert [(row["client_id"], row["protocols"]) for row in of_kip848] == (
+        [(f"{NEXT_GENERATION}-{n}", ["server-uniform"]) for n in (1, 2, 3)] if has_next_generation else []
+    )
+    assert any("assignor of their group's coordinator" in each for each in capture.assumptions) == has_next_generation
     assert capture.groups_without_members == [BACKFILL]
     assert any(each.startswith("protocols of ") and "has elected" in each for each in capture.assumptions)
     assert f"1 group ({BACKFILL}) without members: nothing is predicted for them" in capture.assumptions
@@ -172,7 +179,8 @@ def test_the_tables(spark: SparkSession, busy: Busy) -> None:
 
 def test_protocols_that_are_given(spark: SparkSession, busy: Busy) -> None:
     capture = read_cluster(spark, busy.servers, protocols=JAVA_DEFAULT_PROTOCOLS)
-    assert {tuple(row["protocols"]) for row in capture.members.collect()} == {JAVA_DEFAULT_PROTOCOLS}
+    classic = capture.members.where(F.col("group_id") != NEXT_GENERATION)
+    assert {tuple(row["protocols"]) for row in classic.collect()} == {JAVA_DEFAULT_PROTOCOLS}
     assert any(each.endswith("taken from the option protocols") for each in capture.assumptions)
 
 

@@ -126,6 +126,10 @@ def test_coordinators_that_do_not_know_it(spark: SparkSession, version: str) -> 
         "error": "the coordinator refuses all members",
     }
     assert [row["group_id"] for row in tables[BALANCE.name]] == ["g"]
+    compared = given.transform(compare(topics(spark, t=2), ["elected", "roundrobin"], version)).collect()
+    assert [(row["group_id"], row["elected"], sorted(row["strategies"])) for row in compared] == [
+        ("g", "range", ["range", "roundrobin"])
+    ]
     reason = (
         "UNSUPPORTED_VERSION: the coordinator does not know group.protocol=consumer, which Kafka 4.0 brought (KIP-848)"
     )
