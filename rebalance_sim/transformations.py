@@ -38,6 +38,8 @@ Transformation = Callable[[DataFrame], DataFrame]
 def elect(kafka_version: str = NEWEST, offsets_partitions: int = OFFSETS_PARTITIONS) -> Transformation:
     """From members to elections: the protocol that each group elects, and its leader.
 
+    Groups of KIP-848 elect nothing: there it is the assignor that the coordinator runs, and nobody leads.
+
     Raises UserError for a version that is not known, and for members without a required column.
 
     >>> members.transform(elect(kafka_version="2.3")).select("protocol", "votes", "tie").show()
