@@ -12,7 +12,6 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from rebalance_sim.tables import LAG_BALANCE, MEMBER_LAG, MEMBERS, TOPIC_PARTITIONS
-from rebalance_sim.versions import SERVER_SIDE
 
 _GROUP = ("cluster", "group_id")
 _PARTITION = (*_GROUP, "topic", "partition")
@@ -100,9 +99,9 @@ def lag_balance(held: DataFrame) -> DataFrame:
 
 def against_elected(elections: DataFrame) -> Callable[[DataFrame], DataFrame]:
     """From ``lag_balance`` to the same with ``elected_max_lag``: what it is by the protocol that the group elects."""
-    # No consumer's assignor has the name that this project gives to one of the coordinator's.
-    is_elected = (F.col("strategy") == F.col("protocol")) & ~F.col("protocol").isin(*SERVER_SIDE)
-    of_elected = F.max(F.when(is_elected, F.col("max_lag"))).over(Window.partitionBy(*_GROUP))
+    of_elected = F.max(F.when(F.col("strategy") == F.col("protocol"), F.col("max_lag"))).over(
+        Window.partitionBy(*_GROUP)
+    )
     protocols = elections.select(*_GROUP, "protocol")
     return lambda balanced: balanced.join(protocols, [*_GROUP], "left").withColumn("elected_max_lag", of_elected)
 
