@@ -118,6 +118,19 @@ def test_joins() -> None:
     assert [len(owned) for owned in played.owned().values()] == [2, 2]
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_poll_wakes_the_thread_that_sends_heartbeats(version: str) -> None:
+    """Where none comes, it looks every retry.backoff.ms."""
+    seldom = replace(EXACT, retry_backoff_ms=900)
+    crash = at(60_000, "crash", 1)
+    on_time, polling = (two_consumers(crash, settings=each, version=version) for each in (EXACT, seldom))
+    assert told(polling) == told(on_time)
+    stalled = two_consumers(at(25_000, "stall", 1, 100_000), crash, settings=seldom, version=version)
+    late = stalled.rebalances()[-1].from_ms - on_time.rebalances()[-1].from_ms
+    assert -3000 < late < 3900
+    assert late != 0
+
+
 @pytest.mark.parametrize("version", ["3.9", "4.3"])
 def test_who_joins_in_the_initial_delay_prolongs_it(version: str) -> None:
     joiners = [consumer("A", "t"), consumer("B", "t")]
