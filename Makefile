@@ -65,6 +65,10 @@ format: $(STAMP) ## put the code into the project's style
 bench: $(STAMP) ## measure, as ratios against the floor and against Kafka's own classes
 	$(BIN)/python -m tests.benchmarks
 
+.PHONY: measure
+measure: $(STAMP) ## measure how long groups on a real broker take to be stable again, beside what is simulated
+	$(BIN)/python -m tests.cluster.measured_times
+
 .PHONY: clean
 clean: ## remove what was made, the environment too
 	rm -rf $(VENV) $(OUT) build *.egg-info

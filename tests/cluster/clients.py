@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from confluent_kafka import Consumer
 
@@ -36,6 +37,15 @@ class Runner(Protocol):
     def assignments(self) -> dict[str, Partitions]: ...
 
 
+class Report(NamedTuple):
+    """A line that a Java consumer has written; see the class PollingConsumer."""
+
+    at_ms: int
+    event: str
+    name: str
+    fields: tuple[str, ...]
+
+
 class JavaConsumers:
     """The class rebalancesim.cluster.Consumers and what it has reported so far."""
 
@@ -47,6 +57,8 @@ class JavaConsumers:
         self._assigned: dict[str, tuple[str, Partitions]] = {}
         self._last_event: dict[str, str] = {}
         self._failures: list[str] = []
+        self._reports: list[Report] = []
+        self._ordering = threading.Lock()
 
     def __enter__(self) -> JavaConsumers:
         command = java_command(self._version, "-Xmx512m", log_level="error")
@@ -79,8 +91,9 @@ class JavaConsumers:
             self._process.wait()
         self._reader.join()
 
-    def start(self, name: str, client: Client) -> None:
-        settings = _java_settings(client, self._bootstrap_servers)
+    def start(self, name: str, client: Client, more: Mapping[str, str] | None = None) -> None:
+        """Start a consumer; ``more`` are settings beside those that all have here."""
+        settings = _java_settings(client, self._bootstrap_servers) | dict(more or {})
         self._order("start", name, *(f"{key}={value}" for key, value in settings.items()))
 
     def stall(self, name: str) -> None:
@@ -92,17 +105,31 @@ class JavaConsumers:
         self._order("close", name)
         self._wait_for("closed", name)
 
+    def kill(self) -> None:
+        """End the process with all its consumers at once, none of which leaves its group."""
+        self._process.kill()
+
     def assignments(self) -> dict[str, Partitions]:
         """The partitions of each member id, as its own consumer last reported them."""
         with self._changed:
-            if self._failures:
-                raise RuntimeError("; ".join(self._failures))
+            self._raise_failures()
             return dict(self._assigned.values())
+
+    def reports(self) -> list[Report]:
+        """All that the consumers have reported, in its order."""
+        with self._changed:
+            self._raise_failures()
+            return list(self._reports)
+
+    def _raise_failures(self) -> None:
+        if self._failures:
+            raise RuntimeError("; ".join(self._failures))
 
     def _order(self, *fields: str) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.write("\t".join(fields) + "\n")
-        self._process.stdin.flush()
+        with self._ordering:
+            self._process.stdin.write("\t".join(fields) + "\n")
+            self._process.stdin.flush()
 
     def _wait_for(self, event: str, name: str) -> None:
         with self._changed:
@@ -112,17 +139,18 @@ class JavaConsumers:
     def _read_reports(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            event, name, *rest = line.rstrip("\n").split("\t")
+            event, name, *rest, at_ms = line.rstrip("\n").split("\t")
             with self._changed:
                 self._last_event[name] = event
+                self._reports.append(Report(int(at_ms), event, name, tuple(rest)))
                 if event == "assigned":
-                    self._assigned[name] = (rest[0], _partitions(rest[2]))
+                    self._assigned[name] = (rest[0], listed_partitions(rest[2]))
                 elif event == "failed":
                     self._failures.append(f"{name}: {rest[0]}")
                 self._changed.notify_all()
 
 
-def _partitions(listing: str) -> Partitions:
+def listed_partitions(listing: str) -> Partitions:
     pairs = (each.rpartition("-") for each in listing.split(",") if each)
     return {(topic, int(partition)) for topic, _, partition in pairs}
 

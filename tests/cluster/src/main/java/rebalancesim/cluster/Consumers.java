@@ -19,7 +19,7 @@ import java.util.Properties;
  *                                 "topics" (a,b,c) and "commit" (never, once, always)
  *   stall   NAME                  stop polling; heartbeats go on, as in a consumer stuck at work
  *   resume  NAME                  poll again
- *   close   NAME                  leave the group and end
+ *   close   NAME                  leave the group and end; nobody waits for it here
  *   exit                          close them all and end; so does the end of the input
  * </pre>
  *
@@ -46,17 +46,13 @@ public final class Consumers {
         }
     }
 
-    private void obey(String[] fields) throws InterruptedException {
+    private void obey(String[] fields) {
         String name = fields[1];
         switch (fields[0]) {
             case "start" -> start(name, settings(fields));
             case "stall" -> running.get(name).setStalled(true);
             case "resume" -> running.get(name).setStalled(false);
-            case "close" -> {
-                PollingConsumer consumer = running.remove(name);
-                consumer.close();
-                consumer.join();
-            }
+            case "close" -> running.remove(name).close();
             default -> throw new IllegalArgumentException("unknown order: " + fields[0]);
         }
     }

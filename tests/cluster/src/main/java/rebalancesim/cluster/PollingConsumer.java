@@ -20,12 +20,17 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * One consumer on one thread. It reports, in tab-separated fields:
  *
  * <pre>
+ *   starting  NAME
+ *   started   NAME                                           polls for the first time
  *   assigned  NAME  MEMBER_ID  GENERATION  topic-0,topic-1   all that it has now
  *   revoked   NAME  MEMBER_ID  GENERATION  topic-0,topic-1   what it gives up
  *   stalled   NAME                                           no longer polls
+ *   closing   NAME                                           has been asked to close
  *   closed    NAME
  *   failed    NAME  REASON
  * </pre>
+ *
+ * The last field of each, not shown here, is the time in milliseconds since 1970.
  */
 final class PollingConsumer extends Thread implements ConsumerRebalanceListener {
     private static final Duration POLL = Duration.ofMillis(200);
@@ -42,6 +47,7 @@ final class PollingConsumer extends Thread implements ConsumerRebalanceListener 
     PollingConsumer(String label, Properties settings) {
         super("consumer-" + label);
         this.label = label;
+        report("starting", label);
         this.topics = List.of(settings.remove("topics").toString().split(","));
         this.commit = settings.remove("commit").toString();
         this.consumer = new KafkaConsumer<>(
@@ -52,6 +58,7 @@ final class PollingConsumer extends Thread implements ConsumerRebalanceListener 
     public void run() {
         try (consumer) {
             consumer.subscribe(topics, this);
+            report("started", label);
             while (waitForTurn()) {
                 pollOnce();
             }
@@ -97,6 +104,7 @@ final class PollingConsumer extends Thread implements ConsumerRebalanceListener 
     }
 
     synchronized void close() {
+        report("closing", label);
         closing = true;
         consumer.wakeup();
         notifyAll();
@@ -120,6 +128,6 @@ final class PollingConsumer extends Thread implements ConsumerRebalanceListener 
     }
 
     private static void report(String... fields) {
-        REPORTS.println(String.join("\t", fields));
+        REPORTS.println(String.join("\t", fields) + "\t" + System.currentTimeMillis());
     }
 }
