@@ -131,6 +131,15 @@ def test_a_poll_wakes_the_thread_that_sends_heartbeats(version: str) -> None:
     assert late != 0
 
 
+def test_a_consumer_of_kip_848_without_partitions_waits_in_a_poll() -> None:
+    """It has nothing to work on between polls, and a poll looks every retry.backoff.ms."""
+    joiner = consumer("A", "t", protocols=["server-uniform"])
+    history = History(joiners=[joiner], happenings=[at(0, "join", 0)])
+    settings = replace(EXACT, poll_interval_ms=1000, retry_backoff_ms=100)
+    played = play([history], {"t": 4}, settings=settings)
+    assert played.times(Subject.ASSIGNED, 0) == [START + 100]
+
+
 @pytest.mark.parametrize("version", ["3.9", "4.3"])
 def test_who_joins_in_the_initial_delay_prolongs_it(version: str) -> None:
     joiners = [consumer("A", "t"), consumer("B", "t")]

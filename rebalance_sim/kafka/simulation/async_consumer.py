@@ -19,6 +19,7 @@ from rebalance_sim.kafka.kernel import inner_kernel
 from rebalance_sim.kafka.simulation.classic_consumer import (
     fail,
     next_poll_ms,
+    poll_from,
     read_configuration,
     start_after,
     stop,
@@ -34,7 +35,7 @@ from rebalance_sim.kafka.simulation.consumer_group_model import (
 from rebalance_sim.kafka.simulation.event_queue import Event
 from rebalance_sim.kafka.simulation.member_ids import own_id_hash
 from rebalance_sim.kafka.simulation.messages import schedule, send, travel_ms
-from rebalance_sim.kafka.simulation.model import Happening, Presence, Step, Subject
+from rebalance_sim.kafka.simulation.model import Happening, Presence, Simulation, Step, Subject
 from rebalance_sim.kafka.simulation.ownership import release, set_presence, take
 from rebalance_sim.kafka.simulation.timeline import tell
 
@@ -96,10 +97,14 @@ def _finish_close(c: ConsumerGroupSimulation, i: int) -> None:
 def _commits(c: ConsumerGroupSimulation, i: int) -> bool:
     s = c.base
     consumer = s.consumers[i]
-    if not s.settings.enable_auto_commit or consumer.owned == NONE or not consumer.coordinator_known:
+    if not s.settings.enable_auto_commit or not consumer.coordinator_known:
         return False
-    has_any = s.first_listed[consumer.owned] != s.first_listed[consumer.owned + 1]
-    return has_any and consumer.generation > JOIN_EPOCH
+    return _has_any(s, consumer.owned) and consumer.generation > JOIN_EPOCH
+
+
+@inner_kernel
+def _has_any(s: Simulation, row: int) -> bool:
+    return row != NONE and s.first_listed[row] != s.first_listed[row + 1]
 
 
 @inner_kernel
@@ -140,10 +145,18 @@ def _expect_late_poll(c: ConsumerGroupSimulation, i: int) -> None:
 
 @inner_kernel
 def _need_poll(c: ConsumerGroupSimulation, i: int) -> None:
-    """Wait for the application's next poll."""
-    consumer = c.base.consumers[i]
+    """Wait for the application's next poll.
+
+    Who has no partitions has nothing to work on, but waits in a poll, which then looks every retry.backoff.ms at what
+    the thread in the background wants (``AsyncKafkaConsumer.pollForFetches``).
+    """
+    s = c.base
+    consumer = s.consumers[i]
+    every_ms = s.settings.poll_interval_ms
+    if not _has_any(s, consumer.owned):
+        every_ms = min(every_ms, s.settings.retry_backoff_ms)
     if consumer.step == Step.POLLING:
-        wake_at(c.base, i, Step.POLLING, next_poll_ms(c.base, i))
+        wake_at(s, i, Step.POLLING, poll_from(s, i, s.queue.now, every_ms))
 
 
 @inner_kernel

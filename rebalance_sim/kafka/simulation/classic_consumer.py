@@ -211,18 +211,17 @@ def _work_for_long(s: Simulation, i: int) -> None:
 @inner_kernel
 def next_poll_ms(s: Simulation, i: int) -> int:
     """Return the time of the next poll; one is due every ``poll_interval_ms``, but for stalls."""
-    return _poll_from(s, i, s.queue.now)
+    return poll_from(s, i, s.queue.now, s.settings.poll_interval_ms)
 
 
 @inner_kernel
-def _poll_from(s: Simulation, i: int, at_ms: int) -> int:
-    """Return the time of the first poll that is not before a time."""
+def poll_from(s: Simulation, i: int, at_ms: int, every_ms: int) -> int:
+    """Return the time of the first poll that is not before a time, if there is one every so often."""
     consumer = s.consumers[i]
     if consumer.busy_until_ms > at_ms:
         return consumer.busy_until_ms
-    interval = max(s.settings.poll_interval_ms, 1)
     since = at_ms - consumer.polled_ms
-    return at_ms + (-since) % interval
+    return at_ms + (-since) % max(every_ms, 1)
 
 
 @inner_kernel
@@ -569,7 +568,8 @@ def _next_beat(s: Simulation, i: int) -> None:
     """
     consumer = s.consumers[i]
     due_ms = s.queue.now + s.settings.heartbeat_interval_ms
-    at_ms = min(due_ms + draw(s, s.settings.retry_backoff_ms), _poll_from(s, i, due_ms))
+    late_ms = due_ms + draw(s, s.settings.retry_backoff_ms)
+    at_ms = min(late_ms, poll_from(s, i, due_ms, s.settings.poll_interval_ms))
     schedule(s, Happening.BEAT, i, consumer.turn, at_ms).generation = consumer.beats
 
 
