@@ -10,6 +10,7 @@ measured and how.
 from __future__ import annotations
 
 import os
+import random
 import signal
 import statistics
 import sys
@@ -24,14 +25,14 @@ from typing import NamedTuple
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from rebalance_sim.engine.simulated_groups import Happening
+from rebalance_sim.kafka.simulation.model import Subject
 from rebalance_sim.kafka.simulation.settings import Settings
 from tests.cluster.broker import broker
 from tests.cluster.clients import JavaConsumers
 from tests.cluster.fleet import COOPERATIVE, RANGE, Client
 from tests.cluster.jars import ClusterUnavailable
 from tests.cluster.timed_groups import TimedGroup, generations, now_ms, to_each, wait_until_balanced
-from tests.kafka.simulated import History, at, consumer, play
+from tests.kafka.simulated import History, Played, at, consumer, play
 
 KAFKA_VERSION = "4.3.1"
 SERVER = "server-uniform"
@@ -49,8 +50,8 @@ DOWN_MS, EVERY_MS = 2000, 6000
 POLL_MS = 200
 """How long a poll of the class PollingConsumer waits for records, of which there are none."""
 _COMMITS = 50
-_SIMULATED_FROM_MS = 60_000
-"""When something happens to groups that are simulated; they are stable by then."""
+_LASTS_MS = 30_000
+"""Longer than a group that is simulated needs until it is stable again."""
 
 _BROKER = {
     "group.initial.rebalance.delay.ms": str(INITIAL_DELAY_MS),
@@ -228,45 +229,72 @@ def _store_ms(servers: str) -> int:
 
 
 def simulate(machine: Machine) -> Outcomes:
-    """Let the same happen to groups that are simulated."""
-    return {
-        (situation, strategy): _simulated(situation, strategy, machine)
-        for situation in SITUATIONS
-        for strategy in STRATEGIES
-    }
+    """Let the same happen, in the same order, to groups that are simulated."""
+    outcomes: Outcomes = {}
+    for strategy in STRATEGIES:
+        outcomes |= _simulated((STATIC_RESTART,), strategy, machine)
+        outcomes |= _simulated((LEAVE, ROLLING_RESTART, CRASH), strategy, machine)
+    return {(situation, strategy): outcomes[situation, strategy] for situation in SITUATIONS for strategy in STRATEGIES}
 
 
-def _simulated(situation: str, strategy: str, machine: Machine) -> list[Outcome]:
-    histories = [_history(situation, strategy, number, machine) for number in range(SIMULATED_GROUPS)]
+def _simulated(situations: Sequence[str], strategy: str, machine: Machine) -> Outcomes:
+    rng = random.Random(f"{strategy} {situations}")
+    begun = [_begin(situations, rng) for _ in range(SIMULATED_GROUPS)]
+    histories = [_history(began_ms, number, strategy, machine) for number, began_ms in enumerate(begun)]
     played = play(histories, {TOPIC: PARTITIONS}, settings=_settings(strategy, machine))
-    outcomes = []
-    for number, history in enumerate(histories):
-        began_ms = history.happenings[MEMBERS].at_ms
-        course = played.course(number)
-        assert course.settled
-        rebalances = [row for row in played.rebalances(number) if row.from_ms >= began_ms]
-        outcomes.append(Outcome(int(course.settled_ms) - began_ms, len(rebalances)))
+    outcomes: Outcomes = {(situation, strategy): [] for situation in situations}
+    for number, began_ms in enumerate(begun):
+        complete = _complete(played, number)
+        for situation, from_ms in began_ms.items():
+            to_ms = from_ms + _LASTS_MS
+            settled_ms = max(at_ms for at_ms in complete if from_ms <= at_ms < to_ms)
+            rebalances = sum(from_ms <= row.from_ms < to_ms for row in played.rebalances(number))
+            outcomes[situation, strategy].append(Outcome(settled_ms - from_ms, rebalances))
     return outcomes
 
 
-def _history(situation: str, strategy: str, number: int, machine: Machine) -> History:
-    """Three join, and later it happens, at any phase of their heartbeats."""
-    at_ms = _SIMULATED_FROM_MS + number * HEARTBEAT_MS // SIMULATED_GROUPS
+def _begin(situations: Sequence[str], rng: random.Random) -> dict[str, int]:
+    """When something happens to a group: at any phase of its heartbeats, and when it is stable again."""
+    return {
+        situation: 2 * place * _LASTS_MS + rng.randrange(HEARTBEAT_MS)
+        for place, situation in enumerate(situations, start=1)
+    }
+
+
+def _history(began_ms: Mapping[str, int], number: int, strategy: str, machine: Machine) -> History:
+    """Three consumers join, and then it happens. Who has left is started again, as on the broker."""
     leaver = number % MEMBERS
     down_ms = DOWN_MS + machine.close_ms[strategy]
-    happenings = {
-        CRASH: [at(at_ms, "crash", leaver)],
-        LEAVE: [at(at_ms, "leave", leaver)],
-        STATIC_RESTART: [at(at_ms, "restart", leaver, down_ms)],
-        ROLLING_RESTART: [at(at_ms + place * EVERY_MS, "restart", place, down_ms) for place in range(MEMBERS)],
-    }
+    happenings = [at(0, "join", place) for place in range(MEMBERS)]
+    for situation, at_ms in began_ms.items():
+        happenings += {
+            CRASH: [at(at_ms, "crash", leaver)],
+            LEAVE: [at(at_ms, "restart", leaver, _LASTS_MS)],
+            STATIC_RESTART: [at(at_ms, "restart", leaver, down_ms)],
+            ROLLING_RESTART: [at(at_ms + place * EVERY_MS, "restart", place, down_ms) for place in range(MEMBERS)],
+        }[situation]
+    static = STATIC_RESTART in began_ms
     joiners = [
         consumer(name, TOPIC, protocols=(strategy,), session_timeout_ms=SESSION_TIMEOUT_MS)
-        | ({"instance_id": name} if situation == STATIC_RESTART else {})
+        | ({"instance_id": name} if static else {})
         for name in "ABC"[:MEMBERS]
     ]
-    joins: list[Happening] = [at(0, "join", place) for place in range(MEMBERS)]
-    return History(joiners=joiners, happenings=[*joins, *happenings[situation]], name=f"{situation}-{number}")
+    return History(joiners=joiners, happenings=happenings, name=f"{strategy}-{number}")
+
+
+def _complete(played: Played, group: int) -> list[int]:
+    """When each partition got an owner again."""
+    has = dict.fromkeys(range(MEMBERS), 0)
+    complete = []
+    for row in played.timeline(group):
+        before = sum(has.values())
+        if row.subject == Subject.ASSIGNED:
+            has[row.consumer] = row.partitions
+        elif row.subject in (Subject.REVOKED, Subject.LOST, Subject.STOPPED):
+            has[row.consumer] = 0
+        if before < sum(has.values()) == PARTITIONS:
+            complete.append(int(row.at_ms))
+    return complete
 
 
 def _settings(strategy: str, machine: Machine) -> Settings:
