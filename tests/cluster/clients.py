@@ -41,6 +41,7 @@ class Report(NamedTuple):
     """A line that a Java consumer has written; see the class PollingConsumer."""
 
     at_ms: int
+    """By ``time.monotonic_ns``."""
     event: str
     name: str
     fields: tuple[str, ...]

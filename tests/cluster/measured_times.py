@@ -124,18 +124,17 @@ class _Span(NamedTuple):
     situation: str
     strategy: str
     group_id: str
-    began_ms: int
-    settled_ms: int
-    ended_ms: int
-    """When nothing went on any more."""
+    settle_ms: int
+    between_ms: tuple[int, int]
+    """By the broker's clock, which may be set meanwhile; ``settle_ms`` is not by that."""
 
 
 def _outcomes(spans: Sequence[_Span], written: Mapping[str, Mapping[int, int]]) -> Outcomes:
     outcomes: Outcomes = {}
     for span in spans:
-        rebalances = sum(span.began_ms <= at_ms <= span.ended_ms for at_ms in written[span.group_id].values())
-        outcome = Outcome(span.settled_ms - span.began_ms, rebalances)
-        outcomes.setdefault((span.situation, span.strategy), []).append(outcome)
+        low, high = span.between_ms
+        rebalances = sum(low <= at_ms <= high for at_ms in written[span.group_id].values())
+        outcomes.setdefault((span.situation, span.strategy), []).append(Outcome(span.settle_ms, rebalances))
     return outcomes
 
 
@@ -202,14 +201,17 @@ def _crashes(groups: Sequence[TimedGroup]) -> list[_Span]:
 
 
 def _timed(situation: str, groups: Sequence[TimedGroup], happen: Callable[[TimedGroup], None]) -> list[_Span]:
-    began_ms = now_ms()
+    began_ms, began_at_ms = now_ms(), _time_of_day_ms()
     to_each(groups, happen, HEARTBEAT_MS)
     wait_until_balanced(groups)
-    ended_ms = now_ms()
+    between_ms = began_at_ms, _time_of_day_ms()
     return [
-        _Span(situation, _strategy(g), g.group_id, g.began_ms(began_ms), g.settled_ms() or ended_ms, ended_ms)
-        for g in groups
+        _Span(situation, _strategy(g), g.group_id, g.settled_ms() - g.began_ms(began_ms), between_ms) for g in groups
     ]
+
+
+def _time_of_day_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _store_ms(servers: str) -> int:

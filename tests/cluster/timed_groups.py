@@ -92,8 +92,13 @@ class TimedGroup:
         reports = sorted((r for r in self._reports() if r.event in (first, last)), key=lambda r: (r.name, r.at_ms))
         return [b.at_ms - a.at_ms for a, b in pairwise(reports) if (a.event, b.event) == (first, last)]
 
-    def settled_ms(self) -> int | None:
-        """When each partition had an owner that knew, for the last time; None while one has none."""
+    def settled_ms(self) -> int:
+        """When each partition had an owner that knew, for the last time."""
+        settled_ms = self._settled_ms()
+        assert settled_ms is not None, f"{self.group_id} is not settled"
+        return settled_ms
+
+    def _settled_ms(self) -> int | None:
         owners: dict[Partition, str] = {}
         settled = None
         for report in sorted(self._reports(), key=lambda report: report.at_ms):
@@ -113,7 +118,7 @@ class TimedGroup:
         """Each consumer that is up has its share, and knows."""
         up = [self._name(place) for place in range(len(self.clients)) if place not in self._down]
         has = {r.name: len(listed_partitions(r.fields[2])) for r in self._reports() if r.event == "assigned"}
-        return self.settled_ms() is not None and all(has.get(name) == self.partitions // len(up) for name in up)
+        return self._settled_ms() is not None and all(has.get(name) == self.partitions // len(up) for name in up)
 
     def _name(self, place: int) -> str:
         return self.clients[place].client_id
@@ -131,7 +136,7 @@ class TimedGroup:
 
 def now_ms() -> int:
     """The time as the consumers report it."""
-    return time.time_ns() // 1_000_000
+    return time.monotonic_ns() // 1_000_000
 
 
 def to_each(groups: Sequence[TimedGroup], happen: Callable[[TimedGroup], None], over_ms: int = 0) -> None:

@@ -30,7 +30,8 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  *   failed    NAME  REASON
  * </pre>
  *
- * The last field of each, not shown here, is the time in milliseconds since 1970.
+ * The last field of each, not shown here, is the time in milliseconds of System.nanoTime(): the
+ * machine's monotonic clock, which processes on Linux have in common.
  */
 final class PollingConsumer extends Thread implements ConsumerRebalanceListener {
     private static final Duration POLL = Duration.ofMillis(200);
@@ -128,6 +129,6 @@ final class PollingConsumer extends Thread implements ConsumerRebalanceListener 
     }
 
     private static void report(String... fields) {
-        REPORTS.println(String.join("\t", fields) + "\t" + System.currentTimeMillis());
+        REPORTS.println(String.join("\t", fields) + "\t" + System.nanoTime() / 1_000_000);
     }
 }
