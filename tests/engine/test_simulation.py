@@ -285,6 +285,32 @@ def test_events_of_one_time_have_an_order(spark: SparkSession) -> None:
     ]
 
 
+def test_sticky_remembers_what_it_assigned_itself(spark: SparkSession) -> None:
+    """As seen on a broker: it knows nothing of what range has assigned, and still has what it did before that."""
+    by_range = [member(name, ["range", "sticky"], ["t", "u"], group_id="turns") for name in ("a", "b")]
+    by_sticky = [member(name, ["sticky", "range"], ["t", "u"], group_id="turns back") for name in ("b", "c")]
+    rows = [
+        event("join", 9000, "c", group_id="turns", protocols=["sticky"], subscription=["t", "u"]),
+        event("join", 9000, "a", group_id="turns back", protocols=["range"], subscription=["t", "u"]),
+        event("leave", 60_000, "a", group_id="turns back"),
+    ]
+    given = members(spark, *by_range, *by_sticky)
+    found = told(simulations(topics(spark, t=7, u=6), Scenario(""))(given, events(spark, *rows)))
+    elected = {(row["group_id"], row["rebalance"]): row["protocol"] for row in found["rebalances"]}
+    assert elected == {("turns", 1): "sticky", ("turns back", 1): "range", ("turns back", 2): "sticky"}
+    (_, range_moved), (_, moved_back) = sorted(
+        (row["rebalance"], row["moved"]) for row in of_group(found["rebalances"], "turns back")
+    )
+    assert range_moved > 0
+    assert moved_back == range_moved
+    owned = {row["member_id"]: row["partitions"] for row in of_group(found["owned_partitions"], "turns")}
+    assert owned == {
+        "a": parts("t", 0, 3, 6) + parts("u", 2, 5),
+        "b": parts("t", 1, 4) + parts("u", 0, 3),
+        "c": parts("t", 2, 5) + parts("u", 1, 4),
+    }
+
+
 def test_groups_without_events_do_not_settle(spark: SparkSession) -> None:
     """Nor do events count that change nothing: growth of a topic of others, protocols where all offer the strategy."""
     given = members(

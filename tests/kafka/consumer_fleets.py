@@ -109,6 +109,7 @@ class SmallGroup:
             Lists(np.array([0, 1], np.int32), np.zeros(1, np.int32)),
             PreferenceLists(np.array([0, 1], np.int32), np.zeros(1, np.int32), java_hashes(Strings.of(["uniform"]))),
             np.zeros(1, np.bool_),
+            np.zeros(1, np.bool_),
             np.array([SERVER_ASSIGNORS.index(self.strategy)], np.int32),
             (np.arange(groups + 1) * most).astype(np.int32),
             GroupTopics(np.arange(groups + 1).astype(np.int32), zeros, zeros, np.full(groups, most, np.int32)),

@@ -27,6 +27,7 @@ from rebalance_sim.kafka.simulation.batch_state import (
     set_field,
     simulated_so_far,
 )
+from rebalance_sim.kafka.simulation.classic_consumer import remembers
 from rebalance_sim.kafka.simulation.classic_simulation import (
     Pause,
     advance,
@@ -197,7 +198,7 @@ def _begin_member(s: Simulation, i: int, row: int, member_hash: int) -> None:
     consumer.leads = group.leader == i
     consumer.joined_subscription = consumer.subscription
     consumer.polled_ms = -draw(s, max(s.settings.poll_interval_ms - 1, 0))
-    consumer.last_assignment = row
+    consumer.last_assignment = row if remembers(s) else NONE
     take(s, i, row)
     beat_ms = draw(s, s.settings.heartbeat_interval_ms)
     schedule(s, Happening.BEAT, i, consumer.turn, beat_ms).generation = consumer.beats

@@ -309,6 +309,7 @@ def one_simulation(state: BatchState, fleet: Fleet, broker: Broker, g: int) -> S
         rows(state.row_sets),
         rows(state.row_members),
         rows(state.row_subscriptions),
+        rows(fleet.remembered),
         rows(state.rebalances),
         rows(state.timeline),
         rows(state.written),

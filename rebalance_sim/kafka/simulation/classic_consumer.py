@@ -484,13 +484,25 @@ def synced(s: Simulation, i: int, event: Event) -> None:
     if not _accepts(s, i, event.assignment):
         return
     given_up = take(s, i, event.assignment)
-    consumer.last_assignment = event.assignment
+    if remembers(s):
+        consumer.last_assignment = event.assignment
     if given_up > 0 and not consumer.eager:
         consumer.rejoin_needed = True
         if s.settings.revoke_ms > 0:
             wake_at(s, i, Step.BACKING_OFF, s.queue.now + s.settings.revoke_ms)
             return
     poll(s, i)
+
+
+@inner_kernel
+def remembers(s: Simulation) -> bool:
+    """Tell whether consumers remember what they are assigned now.
+
+    Only the assignor that was elected hears of the assignment (``ConsumerCoordinator.onJoinComplete``): sticky goes by
+    what it assigned itself, however long ago, and knows nothing of what range has done since.
+    """
+    protocol = s.coordinator.group.protocol
+    return bool(protocol == NONE or s.course.modern or s.remembered[protocol])
 
 
 @inner_kernel

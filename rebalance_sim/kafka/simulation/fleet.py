@@ -61,6 +61,10 @@ class Fleet(NamedTuple):
     """By list of protocols."""
     cooperative: Flags
     """By protocol: whether its consumers keep what they have while they join."""
+    remembered: Flags
+    """By protocol: whether a consumer remembers what it was assigned by it, to tell that when it joins again.
+
+    A consumer has one memory for all of them, though each of Java's assignors has its own."""
     assignors: Ints32
     """By protocol: the coordinator's assignor that it stands for (KIP-848); NONE: the leader's assignor runs."""
     partitions: Ints32

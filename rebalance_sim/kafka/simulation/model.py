@@ -7,7 +7,7 @@ from rebalance_sim.kafka.coordinator.classic_group import ClassicGroup
 from rebalance_sim.kafka.records import Records
 from rebalance_sim.kafka.simulation.event_queue import Event, Place, Queue
 from rebalance_sim.kafka.simulation.settings import Settings
-from rebalance_sim.kafka.strings import Ints, Ints32
+from rebalance_sim.kafka.strings import Flags, Ints, Ints32
 
 ROWS, ROWS_ROOM, LISTED_ROOM = range(3)
 """Places in ``BatchState.rows``: how many rows of assignments there are, and what there is room for."""
@@ -160,7 +160,7 @@ class Consumer:
     owned: int
     """The row of the assignments that it works on; NONE where it has nothing."""
     last_assignment: int
-    """The row that it got last, whether it still has it or not: what the sticky assignor tells."""
+    """The row that it got last by a protocol that remembers, whether it still has it or not: what sticky tells."""
     given: int
     """The row that the answer to SyncGroup holds, or that the leader's assignor has made."""
     polled_ms: int
@@ -354,6 +354,8 @@ class Simulation(NamedTuple):
     row_members: Ints
     row_subscriptions: Ints32
     """A subscription to which each row keeps, if it keeps to the one that it was made for; else NONE."""
+    remembered: Flags
+    """By protocol: whether consumers remember what they were assigned by it."""
     rebalances: Records[RebalanceRow]
     timeline: Records[TimelineRow]
     written: Ints
