@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
 from confluent_kafka import Consumer
 
-from tests.cluster.fleet import COOPERATIVE, RANGE, ROBIN, STICKY, Client
+from tests.cluster.fleet import COOPERATIVE, RANGE, ROBIN, SERVER, STICKY, Client
 from tests.cluster.jars import java_command, java_environment
 
 _JAVA_ASSIGNORS = {
@@ -22,6 +22,9 @@ _JAVA_ASSIGNORS = {
 }
 # Long enough for a stalled member to hold its group in a rebalance during the whole capture.
 _POLL_INTERVAL_MS = 600_000
+# Rebalances are waited for: members are to hear of them, and leaders of topics that have grown, sooner than usual.
+_HEARTBEAT_INTERVAL_MS = 1000
+_METADATA_MAX_AGE_MS = 1000
 _END_SECONDS = 60
 
 Partitions = set[tuple[str, int]]
@@ -31,6 +34,8 @@ class Runner(Protocol):
     """What the consumers of all libraries have in common; NAME is unique, client.id is not."""
 
     def start(self, name: str, client: Client) -> None: ...
+
+    def subscribe(self, name: str, topics: Sequence[str]) -> None: ...
 
     def close(self, name: str) -> None: ...
 
@@ -102,9 +107,15 @@ class JavaConsumers:
         self._order("stall", name)
         self._wait_for("stalled", name)
 
+    def subscribe(self, name: str, topics: Sequence[str]) -> None:
+        self._order("subscribe", name, ",".join(topics))
+
     def close(self, name: str) -> None:
+        """A static member does not leave; but nobody of its id has its partitions then."""
         self._order("close", name)
         self._wait_for("closed", name)
+        with self._changed:
+            self._assigned.pop(name, None)
 
     def kill(self) -> None:
         """End the process with all its consumers at once, none of which leaves its group."""
@@ -161,6 +172,7 @@ def _java_settings(client: Client, bootstrap_servers: str) -> dict[str, str]:
     settings["max.poll.records"] = "20"
     settings["topics"] = ",".join(client.topics)
     settings["commit"] = client.commit
+    settings["metadata.max.age.ms"] = str(_METADATA_MAX_AGE_MS)
     if not client.next_generation:
         settings["partition.assignment.strategy"] = ",".join(_JAVA_ASSIGNORS[protocol] for protocol in client.protocols)
     return settings
@@ -177,6 +189,10 @@ def _common_settings(client: Client, bootstrap_servers: str) -> dict[str, str]:
     }
     if client.next_generation:
         settings["group.protocol"] = "consumer"
+        if client.protocols:
+            settings["group.remote.assignor"] = client.protocols[0].removeprefix(SERVER)
+    else:
+        settings["heartbeat.interval.ms"] = str(_HEARTBEAT_INTERVAL_MS)
     if client.rack:
         settings["client.rack"] = client.rack
     if client.instance_id:
@@ -211,6 +227,9 @@ class PythonConsumers:
         self._running[name] = polling
         polling.start()
 
+    def subscribe(self, name: str, topics: Sequence[str]) -> None:
+        self._running[name].wanted = list(topics)
+
     def close(self, name: str) -> None:
         polling = self._running.pop(name)
         polling.ending.set()
@@ -227,8 +246,15 @@ class _Polling(threading.Thread):
         self.ending = threading.Event()
         # Asked for by this thread alone: from another one the question can block for ever.
         self.assigned: tuple[str, Partitions] = ("", set())
+        # What to subscribe to before the next poll; empty if that has been done.
+        self.wanted = list(client.topics)
         self._client = client
         self._bootstrap_servers = bootstrap_servers
+
+    def _renew_subscription(self, subscribe: Callable[[list[str]], object]) -> None:
+        if self.wanted:
+            wanted, self.wanted = self.wanted, []
+            subscribe(wanted)
 
 
 class RdkafkaConsumers(PythonConsumers):
@@ -241,9 +267,9 @@ class RdkafkaConsumers(PythonConsumers):
 class _RdkafkaPolling(_Polling):
     def run(self) -> None:
         consumer = Consumer(_rdkafka_settings(self._client, self._bootstrap_servers))
-        consumer.subscribe(list(self._client.topics))
         commit = self._client.commit
         while not self.ending.is_set():
+            self._renew_subscription(consumer.subscribe)
             messages = consumer.consume(num_messages=20, timeout=0.2)
             if messages and commit != "never":
                 consumer.commit(asynchronous=False)
@@ -256,6 +282,7 @@ class _RdkafkaPolling(_Polling):
 def _rdkafka_settings(client: Client, bootstrap_servers: str) -> dict[str, Any]:
     settings: dict[str, Any] = _common_settings(client, bootstrap_servers)
     settings["log_level"] = 0
+    settings["topic.metadata.refresh.interval.ms"] = str(_METADATA_MAX_AGE_MS)
     if not client.next_generation:
         settings["partition.assignment.strategy"] = ",".join(client.protocols)
     return settings
@@ -272,9 +299,10 @@ class _KafkaPythonPolling(_Polling):
     def run(self) -> None:
         from kafka import KafkaConsumer  # noqa: PLC0415 - the whole package, which warns
 
-        consumer = KafkaConsumer(*self._client.topics, **_kafka_python_settings(self._client, self._bootstrap_servers))
+        consumer = KafkaConsumer(**_kafka_python_settings(self._client, self._bootstrap_servers))
         commit = self._client.commit
         while not self.ending.is_set():
+            self._renew_subscription(consumer.subscribe)
             if consumer.poll(timeout_ms=200, max_records=20) and commit != "never":
                 consumer.commit()
                 commit = "never" if commit == "once" else commit
@@ -284,15 +312,25 @@ class _KafkaPythonPolling(_Polling):
 
 
 def _kafka_python_settings(client: Client, bootstrap_servers: str) -> dict[str, Any]:
+    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor  # noqa: PLC0415
     from kafka.coordinator.assignors.range import RangePartitionAssignor  # noqa: PLC0415
     from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor  # noqa: PLC0415
+    from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor  # noqa: PLC0415
 
-    assignors = {RANGE: RangePartitionAssignor, ROBIN: RoundRobinPartitionAssignor}
+    assignors = {
+        RANGE: RangePartitionAssignor,
+        ROBIN: RoundRobinPartitionAssignor,
+        STICKY: StickyPartitionAssignor,
+        COOPERATIVE: CooperativeStickyAssignor,
+    }
     return {
         "bootstrap_servers": bootstrap_servers,
         "group_id": client.group,
         "client_id": client.client_id,
         "auto_offset_reset": "earliest",
         "enable_auto_commit": False,
+        "group_instance_id": client.instance_id or None,
+        "heartbeat_interval_ms": _HEARTBEAT_INTERVAL_MS,
+        "metadata_max_age_ms": _METADATA_MAX_AGE_MS,
         "partition_assignment_strategy": [assignors[protocol] for protocol in client.protocols],
     }

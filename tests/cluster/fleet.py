@@ -23,6 +23,8 @@ RANGE = "range"
 ROBIN = "roundrobin"
 STICKY = "sticky"
 COOPERATIVE = "cooperative-sticky"
+# What the names of the coordinator's assignors begin with (KIP-848).
+SERVER = "server-"
 # What a Java consumer and a librdkafka consumer use when nobody chooses.
 JAVA_DEFAULT = (RANGE, COOPERATIVE)
 RDKAFKA_DEFAULT = (RANGE, ROBIN)
@@ -44,8 +46,8 @@ class Client:
 
     @property
     def next_generation(self) -> bool:
-        """KIP-848: the broker assigns, so there is no list of protocols."""
-        return not self.protocols
+        """KIP-848: the broker assigns, by an assignor of its own; without a protocol by the first that it has."""
+        return not self.protocols or self.protocols[0].startswith(SERVER)
 
 
 @dataclass(frozen=True)

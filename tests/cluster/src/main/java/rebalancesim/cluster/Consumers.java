@@ -19,6 +19,7 @@ import java.util.Properties;
  *                                 "topics" (a,b,c) and "commit" (never, once, always)
  *   stall   NAME                  stop polling; heartbeats go on, as in a consumer stuck at work
  *   resume  NAME                  poll again
+ *   subscribe  NAME  a,b,c        want other topics, from the next poll on
  *   close   NAME                  leave the group and end; nobody waits for it here
  *   exit                          close them all and end; so does the end of the input
  * </pre>
@@ -52,6 +53,7 @@ public final class Consumers {
             case "start" -> start(name, settings(fields));
             case "stall" -> running.get(name).setStalled(true);
             case "resume" -> running.get(name).setStalled(false);
+            case "subscribe" -> running.get(name).subscribe(fields[2]);
             case "close" -> running.remove(name).close();
             default -> throw new IllegalArgumentException("unknown order: " + fields[0]);
         }

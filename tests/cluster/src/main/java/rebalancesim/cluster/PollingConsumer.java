@@ -39,8 +39,9 @@ final class PollingConsumer extends Thread implements ConsumerRebalanceListener 
         new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
 
     private final String label;
-    private final List<String> topics;
     private final KafkaConsumer<byte[], byte[]> consumer;
+    /** What to subscribe to before the next poll; null if that has been done. */
+    private List<String> wanted;
     private String commit;
     private boolean stalled;
     private boolean closing;
@@ -49,7 +50,7 @@ final class PollingConsumer extends Thread implements ConsumerRebalanceListener 
         super("consumer-" + label);
         this.label = label;
         report("starting", label);
-        this.topics = List.of(settings.remove("topics").toString().split(","));
+        subscribe(settings.remove("topics").toString());
         this.commit = settings.remove("commit").toString();
         this.consumer = new KafkaConsumer<>(
             settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
@@ -58,9 +59,10 @@ final class PollingConsumer extends Thread implements ConsumerRebalanceListener 
     @Override
     public void run() {
         try (consumer) {
-            consumer.subscribe(topics, this);
+            renewSubscription();
             report("started", label);
             while (waitForTurn()) {
+                renewSubscription();
                 pollOnce();
             }
         } catch (WakeupException e) {
@@ -70,6 +72,13 @@ final class PollingConsumer extends Thread implements ConsumerRebalanceListener 
             return;
         }
         report("closed", label);
+    }
+
+    private synchronized void renewSubscription() {
+        if (wanted != null) {
+            consumer.subscribe(wanted, this);
+            wanted = null;
+        }
     }
 
     private void pollOnce() {
@@ -102,6 +111,10 @@ final class PollingConsumer extends Thread implements ConsumerRebalanceListener 
     synchronized void setStalled(boolean value) {
         stalled = value;
         notifyAll();
+    }
+
+    final synchronized void subscribe(String topics) {
+        wanted = List.of(topics.split(","));
     }
 
     synchronized void close() {
