@@ -88,6 +88,11 @@ class LiveSetUps:
             if found
         }
 
+    def member_ids(self) -> dict[str, set[str]]:
+        """The ids of each group's members."""
+        described = self._described(self._set_ups)
+        return {name: {member.member_id for member in found.members} for name, found in described.items() if found}
+
     def offsets_topic(self) -> list[OffsetsRecord]:
         """Read all records of the coordinators' topic."""
         return read_topic(self._servers, "__consumer_offsets")

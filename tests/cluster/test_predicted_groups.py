@@ -1,11 +1,13 @@
 """What is predicted from the state of groups before a change is what they have after it, on a live broker."""
 
+from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pytest
 from pyspark.sql import SparkSession
 
+from rebalance_sim.kafka.strings import Strings, java_hashes
 from rebalance_sim.sources.live_cluster import read_cluster
 from tests.cluster import truth
 from tests.cluster.clients import JavaConsumers, KafkaPythonConsumers, Partitions, RdkafkaConsumers, Runner
@@ -28,6 +30,8 @@ class Seen:
     assigned: dict[str, dict[str, Partitions]]
     """By the clients' own word."""
     generations: truth.Records
+    member_ids: dict[str, set[str]]
+    """Those before and after."""
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +49,12 @@ def seen(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Seen:
         live.form()
         topics = read_cluster(spark, servers).topics.persist()
         topics.count()
-        records = live.offsets_topic()
+        records, before = live.offsets_topic(), live.member_ids()
         live.go_on()
+        member_ids = {group: ids | before.get(group, set()) for group, ids in live.member_ids().items()}
         assigned, generations = live.assigned(), truth.records(broker)
     members = members_before(spark, records, topics, SET_UPS)
-    return Seen(predict(members, topics, SET_UPS, VERSIONS[0]), assigned, generations)
+    return Seen(predict(members, topics, SET_UPS, VERSIONS[0]), assigned, generations, member_ids)
 
 
 def named(set_up: SetUp) -> str:
@@ -60,8 +65,16 @@ ALIKE = [each for each in SET_UPS if not each.differs]
 CLASSIC = [each for each in ALIKE if not any(client.next_generation for client in each.clients().values())]
 
 
+def share_a_bucket(member_ids: Collection[str]) -> bool:
+    """Tell whether two of a few members lie in one bucket of a HashMap: there the order of joining counts."""
+    hashes = java_hashes(Strings.of(list(member_ids)))
+    return len({int(h ^ h >> 16) & 15 for h in hashes}) < len(member_ids)
+
+
 @pytest.mark.parametrize("set_up", ALIKE, ids=named)
 def test_who_has_what(seen: Seen, set_up: SetUp) -> None:
+    if set_up not in CLASSIC and share_a_bucket(seen.member_ids[set_up.group]):
+        pytest.skip("drawn ids of two members share a bucket, and no record tells the order in which they joined")
     assert [each[set_up.group].assigned for each in seen.predicted] == [seen.assigned[set_up.group]] * 3
 
 
