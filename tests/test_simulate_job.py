@@ -81,7 +81,8 @@ def test_advice_and_strategies(
     assert main(["simulate", *fleet, *asked, "--out", str(out)]) == 0
     rows = run_record(out)["rows"]
     assert rows["out"] | {"rebalances": 0} == {
-        "timeline": 0, "rebalances": 0, "costs": 24, "advice": 24 * 6, "rejects": 0,
+        "timeline": 0, "rebalances": 0, "owned_partitions": 2 * rows["used"]["members"], "costs": 24,
+        "advice": 24 * 6, "rejects": 0,
     }  # fmt: skip
     advice = spark.read.parquet(f"{out}/advice")
     assert advice.columns == ADVICE.names
