@@ -23,13 +23,26 @@ def faults(played: Played) -> list[str]:
         f"{played.histories[group].name}: {told}"
         for check in (_assignments, _timelines, _requests, _rebalances, _ends)
         for group, told in check(played)
-        if not _throws_in_kafka(played, group)
+        if not _throws_in_kafka(played, group) and not _joins_for_ever_in_kafka(played, group)
     ]
 
 
 def _throws_in_kafka(played: Played, group: int) -> bool:
     """Tell whether Kafka's own assignor has thrown: a leader with old metadata is told of partitions that it misses."""
     return bool(played.simulated.assignor_failures[group]) and "grow" in _events_of(played, group)
+
+
+def _joins_for_ever_in_kafka(played: Played, group: int) -> bool:
+    """Tell whether sticky gives a consumer again and again what it had and no longer subscribes to.
+
+    Where a partition is moved back to who had it before, Java does not look at the subscription
+    (``performReassignments``); who is given it refuses it and joins again, telling the same as before
+    (``onJoinComplete``).
+    """
+    given = [(place, of.given) for place, of in enumerate(played.consumers(group)) if of.given >= 0]
+    return "subscribe" in _events_of(played, group) and any(
+        topic not in subscribed(played, group, place) for place, row in given for topic, _ in played.listed(group, row)
+    )
 
 
 Told = Iterator[tuple[int, str]]
