@@ -26,6 +26,11 @@ def check_travels(what: str, assignor: ConsumerPartitionAssignor) -> None:
         raise UserError(f"{what}: {type(assignor).__name__} cannot be sent to Spark's workers: {problem}") from problem
 
 
+def tells_user_data(assignor: ConsumerPartitionAssignor) -> bool:
+    """Tell whether its members may tell more than their topics: what they had last, for one."""
+    return type(assignor).subscription_user_data is not ConsumerPartitionAssignor.subscription_user_data
+
+
 @dataclass(frozen=True)
 class NamedTopics:
     """The topics of a batch, by number."""

@@ -25,8 +25,8 @@ from rebalance_sim.kafka.strings import Flags, Ints, Ints32, java_hashes
 
 KINDS = {kind.name.lower().replace("_", "-"): kind for kind in ScenarioKind}
 """Events by the names that scenarios and the events table have."""
-_FORGETFUL = ("range", "roundrobin")
-"""Assignors that do not look at what their members had."""
+FORGETFUL = ("range", "roundrobin")
+"""Kafka's assignors whose members do not tell, when they join again, what they were assigned last."""
 _UUID = r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 _SESSION_TIMEOUT_MS, _OLDER_SESSION_TIMEOUT_MS = 45_000, 10_000
 """session.timeout.ms of consumers since 3.0, and before."""
@@ -124,6 +124,8 @@ class SimulatedGroups:
     older: bool
     """Whether consumers are older than 3.0."""
     scenario: Scenario
+    forgetful: Sequence[str] = FORGETFUL
+    """Protocols whose consumers do not tell, when they join again, what they were assigned last."""
 
     @classmethod
     def of(
@@ -357,7 +359,7 @@ class SimulatedGroups:
             self.subscriptions,
             PreferenceLists(offsets, flat, java_hashes(strings(names))),
             np.array([name not in self.eager for name in self.protocol_names], np.bool_),
-            np.array([name not in _FORGETFUL for name in self.protocol_names], np.bool_),
+            np.array([name not in self.forgetful for name in self.protocol_names], np.bool_),
             np.array([_assignor_of(name) for name in self.protocol_names], np.int32),
             partitions,
             topics,

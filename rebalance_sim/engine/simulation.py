@@ -12,11 +12,11 @@ from pyspark.sql.types import StructField, StructType
 
 from rebalance_sim.engine.arrow import arrow_type, numbers
 from rebalance_sim.engine.batch_arrays import as_groups, elect_protocols, groups_where, of_both_protocols, refusals
-from rebalance_sim.engine.custom_assignors import NamedTopics, assign_by_custom
+from rebalance_sim.engine.custom_assignors import NamedTopics, assign_by_custom, tells_user_data
 from rebalance_sim.engine.group_batches import GroupBatch, collect_members
 from rebalance_sim.engine.group_events import EventReader, collect_events, rejected_event_rows
 from rebalance_sim.engine.prediction import ELECTED, GOES_ON, no_assignor, reject_rows
-from rebalance_sim.engine.simulated_groups import Happening, Joiner, SimulatedGroups, expand
+from rebalance_sim.engine.simulated_groups import FORGETFUL, Happening, Joiner, SimulatedGroups, expand
 from rebalance_sim.engine.simulated_partitions import owned_partition_rows, partition_cost_rows
 from rebalance_sim.engine.simulation_rows import Storms, Told, cost_rows, rebalance_rows, timeline_rows
 from rebalance_sim.engine.topic_metadata import TopicIndex, TopicMetadata
@@ -159,7 +159,11 @@ class Simulations:
         older = self.version.coordinator < CoordinatorRules.SCALA_3_9
         offered = None if strategy == ELECTED else strategy
         groups = SimulatedGroups.of(read.batch, read.joiners, read.happenings, read.index, (), offered, older, scenario)
-        return replace(groups, eager=[name for name in groups.protocol_names if self._is_eager(name)])
+        return replace(
+            groups,
+            eager=[name for name in groups.protocol_names if self._is_eager(name)],
+            forgetful=[*FORGETFUL, *(name for name, assignor in self._custom.items() if not tells_user_data(assignor))],
+        )
 
     def _is_eager(self, protocol: str) -> bool:
         """Tell whether an assignor's members give up everything before they join; one that is not known counts so."""
