@@ -44,7 +44,9 @@ test: $(STAMP) ## run the tests (at most 10 minutes on two cores)
 
 .PHONY: test-real
 test-real: $(STAMP) ## run the tests that need Kafka's released jars, a broker, other clients, a fresh clone or more time, and what the pages say
-	$(BIN)/python -m pytest $(BY_FILE) $(if $(SEED),--seed $(SEED)) -m "oracle or cluster or scale or setup or clients"
+	$(BIN)/python -m pytest $(BY_FILE) $(if $(SEED),--seed $(SEED)) \
+		-m "(oracle or cluster or scale or setup or clients) and not alone"
+	$(BIN)/python -m pytest -m alone
 
 .PHONY: hunt
 hunt: $(STAMP) ## look for a case that Kafka's released classes answer in another way: SEED=N, or another one every time

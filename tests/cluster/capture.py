@@ -30,7 +30,7 @@ from tests.cluster.fleet import LEFT, NEVER_JOINED, STALLED, TOPICS, Client, Gro
 
 # Long enough for one member after the other to join the same first rebalance.
 FIRST_REBALANCE_MS = 3000
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 240
 
 GROUP_REPORTS = {
     "offsets.txt": ("--offsets",),

@@ -28,7 +28,7 @@ from tests.cluster.measured_times import (
     table,
 )
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 REBALANCES = {
     (situation, strategy): count

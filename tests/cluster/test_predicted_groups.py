@@ -16,7 +16,11 @@ from tests.cluster.live_set_ups import LiveSetUps
 from tests.cluster.predicted_set_ups import Predicted, members_before, predict
 from tests.cluster.set_ups import BY_CHANCE, SET_UPS, SetUp
 
-pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated")]
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.alone,
+    pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated"),
+]
 
 HEARTBEATS = {f"group.consumer.{of}heartbeat.interval.ms": "1000" for of in ("", "min.")}
 """Members of KIP-848 are to hear of changes sooner than every 5 seconds."""
