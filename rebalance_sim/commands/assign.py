@@ -31,7 +31,7 @@ from rebalance_sim.engine.inputs import fit, fit_topics, read, rejected, union, 
 from rebalance_sim.engine.prediction import ELECTED, Prediction, asks_topic_ids, outcome
 from rebalance_sim.engine.runs import earlier_assumptions
 from rebalance_sim.engine.topic_metadata import TopicMetadata
-from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of, check_strategy
+from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS, assignors_of, check_strategy
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.tables import (
     ASSIGNMENTS,
@@ -60,8 +60,8 @@ def add_options(parser: ArgumentParser) -> None:
         default=ELECTED,
         metavar="NAME,...",
         help=f"{ELECTED} (each group's own, the default), {ALL} that the version has, or some of: "
-        f"{', '.join(ASSIGNORS)}, MODULE:CLASS (an assignor of your own); more than one are compared, with each other "
-        "and with the optimum",
+        f"{', '.join(KNOWN_ASSIGNORS)}, MODULE:CLASS (an assignor of your own); more than one are compared, with each "
+        "other and with the optimum",
     )
     add_assignors_option(parser)
     add_election_options(parser)

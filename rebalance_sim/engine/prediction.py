@@ -22,7 +22,7 @@ from rebalance_sim.engine.batch_arrays import (
 from rebalance_sim.engine.custom_assignors import NamedTopics, assign_by_custom
 from rebalance_sim.engine.group_batches import GroupBatch, RejectedMember, collect_members
 from rebalance_sim.engine.topic_metadata import BatchTopics, TopicIndex, TopicMetadata
-from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of
+from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS, find_assignor
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom import followed_protocol
 from rebalance_sim.kafka.balance import Balance, balance
@@ -185,7 +185,8 @@ class Prediction:
     def _assign_by(
         self, batch: GroupBatch, strategy: str, eager: Flags, index: TopicIndex
     ) -> Iterator[tuple[str, pa.StructArray]]:
-        if strategy not in self._custom and strategy not in assignors_of(self.version):
+        assignor, custom = find_assignor(strategy, self.version), self._custom.get(strategy)
+        if assignor is None and custom is None:
             yield BALANCE.name, _failed_balance_rows(batch, strategy, no_assignor(strategy))
             return
         topics = find_topics(batch, index, asks_topic_ids((strategy,)))
@@ -193,9 +194,9 @@ class Prediction:
         problems: list[str] = []
 
         def answer(joined: Groups, members: Ints32) -> Outcome:
-            custom = self._custom.get(strategy)
-            if custom is None:
-                return ASSIGNORS[strategy].assign(joined, topics.topics, self.version)
+            if assignor is not None:
+                return assignor.assign(joined, topics.topics, self.version)
+            assert custom is not None
             rows, named = batch.members.take(pa.array(members)), NamedTopics.of(topics)
             return assign_by_custom(custom, rows, eager[members], joined, named, self.version, problems)
 
@@ -222,7 +223,7 @@ class Prediction:
         """How members hand over partitions; a protocol that is no known assignor counts as eager."""
         if strategy in self._custom:
             return followed_protocol(self._custom[strategy], self.version)
-        return ASSIGNORS[strategy].protocol if strategy in ASSIGNORS else RebalanceProtocol.EAGER
+        return KNOWN_ASSIGNORS[strategy].protocol if strategy in KNOWN_ASSIGNORS else RebalanceProtocol.EAGER
 
     def _eager(self, batch: GroupBatch) -> Flags:
         """Tell who follows the eager protocol: whoever offers an assignor that is not known to be cooperative."""
@@ -234,7 +235,8 @@ class Prediction:
 def asks_topic_ids(strategies: Iterable[str]) -> bool:
     """Tell whether some of the strategies depend on the topics' Uuids; what groups go by may do so."""
     return any(
-        strategy == ELECTED or (strategy in ASSIGNORS and ASSIGNORS[strategy].asks_topic_ids) for strategy in strategies
+        strategy == ELECTED or (strategy in KNOWN_ASSIGNORS and KNOWN_ASSIGNORS[strategy].asks_topic_ids)
+        for strategy in strategies
     )
 
 
@@ -245,7 +247,7 @@ def no_assignor(protocol: str) -> str:
 
 def _remembers(strategy: str) -> bool:
     """Tell whether a strategy asks what members own; any assignor may be elected, and a user's own may ask anything."""
-    return strategy not in ASSIGNORS or ASSIGNORS[strategy].remembers
+    return strategy not in KNOWN_ASSIGNORS or KNOWN_ASSIGNORS[strategy].remembers
 
 
 def outcome(name: str) -> Callable[[DataFrame], DataFrame]:
@@ -445,7 +447,7 @@ def _failed(end: Course, problems: list[str]) -> pa.Array:
     """
     if end.ended.all():
         return pa.nulls(len(end.ended), pa.string())
-    failures = [*(f"Kafka's assignor {failure.told}" for failure in Failure), *problems]
+    failures = [*(failure.told for failure in Failure), *problems]
     told = [*failures, *(f"{failure}, in a later rebalance" for failure in failures), GOES_ON]
     in_later = end.rebalances > 1
     which = np.where(end.errors == Failure.NONE, len(told) - 1, end.errors + in_later * len(failures))

@@ -20,7 +20,7 @@ from rebalance_sim.engine.simulated_groups import FORGETFUL, Happening, Joiner, 
 from rebalance_sim.engine.simulated_partitions import owned_partition_rows, partition_cost_rows
 from rebalance_sim.engine.simulation_rows import Storms, Told, cost_rows, rebalance_rows, timeline_rows
 from rebalance_sim.engine.topic_metadata import TopicIndex, TopicMetadata
-from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of
+from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS, assignors_of, find_assignor
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom import followed_protocol
 from rebalance_sim.kafka.coordinator.classic_group import NONE
@@ -169,7 +169,7 @@ class Simulations:
         """Tell whether an assignor's members give up everything before they join; one that is not known counts so."""
         if protocol in self._custom:
             return followed_protocol(self._custom[protocol], self.version) is RebalanceProtocol.EAGER
-        return protocol not in ASSIGNORS or ASSIGNORS[protocol].protocol is RebalanceProtocol.EAGER
+        return protocol not in KNOWN_ASSIGNORS or KNOWN_ASSIGNORS[protocol].protocol is RebalanceProtocol.EAGER
 
     def _told(self, groups: SimulatedGroups) -> Told:
         *_, told = self.steps(groups, NO_LIMIT)
@@ -230,8 +230,9 @@ class _Leaders:
             eager = field_of(self.fleet.of_consumers, "eager")[consumers].astype(np.bool_)
             own, topics = self.custom[name], self._named_topics
             return assign_by_custom(own, told, eager, joined, topics, self.version, self.problems)
-        if name in assignors_of(self.version):
-            return ASSIGNORS[name].assign(joined, self.topics, self.version)
+        assignor = find_assignor(name, self.version)
+        if assignor is not None:
+            return assignor.assign(joined, self.topics, self.version)
         self.problems.append(no_assignor(name))
         nobody = np.empty(0, np.int32)
         nothing = Assignments(np.zeros(len(joined.member_hashes) + 1, np.int32), nobody, nobody)
@@ -240,7 +241,7 @@ class _Leaders:
 
 def _failures(problems: list[str]) -> list[str]:
     """Say how assignors fail, by number."""
-    return [*(f"Kafka's assignor {failure.told}" for failure in Failure), *problems]
+    return [*(failure.told for failure in Failure), *problems]
 
 
 @dataclass(frozen=True)
@@ -302,7 +303,7 @@ def begin(
         if protocol < 0 or not len(chosen):
             continue
         name = groups.protocol_names[protocol]
-        if name not in custom and name not in assignors_of(version):
+        if name not in custom and find_assignor(name, version) is None:
             for group in chosen.tolist():
                 errors[group] = no_assignor(name)
             continue
@@ -339,14 +340,14 @@ def _settle(
 ) -> tuple[Assignments, list[str | None]]:
     topics = groups.topics_of_members(members)
     joined = as_groups(part, topics, groups.index)
-    protocol = followed_protocol(custom[name], version) if name in custom else ASSIGNORS[name].protocol
+    protocol = followed_protocol(custom[name], version) if name in custom else KNOWN_ASSIGNORS[name].protocol
     ranks = topics.topics.ranks
     eager = groups.eager_members(members)
     problems: list[str] = []
 
     def answer(asked: Groups, of_members: Ints32) -> Outcome:
         if name not in custom:
-            return ASSIGNORS[name].assign(asked, topics.topics, version)
+            return KNOWN_ASSIGNORS[name].assign(asked, topics.topics, version)
         rows, named = part.members.take(pa.array(of_members)), NamedTopics.of(topics)
         return assign_by_custom(custom[name], rows, eager[of_members], asked, named, version, problems)
 

@@ -21,7 +21,7 @@ UNKNOWN_RACK = -2
 
 
 class Failure(IntEnum):
-    """How Kafka's assignors fail."""
+    """How assignors fail."""
 
     NONE = 0
     NULL_POINTER = 1
@@ -30,21 +30,23 @@ class Failure(IntEnum):
     NEVER_RETURNS = 4
     ARRAY_INDEX = 5
     PARTITION_ASSIGNOR = 6
+    KEY_ERROR = 7
 
     @property
     def told(self) -> str:
-        """What the assignor does."""
+        """What becomes of the group, as an error of it."""
         return _TOLD[self]
 
 
 _TOLD = {
-    Failure.NONE: "assigns",
-    Failure.NULL_POINTER: "throws NullPointerException",
-    Failure.ILLEGAL_STATE: "throws IllegalStateException",
-    Failure.NO_SUCH_ELEMENT: "throws NoSuchElementException",
-    Failure.NEVER_RETURNS: "never returns",
-    Failure.ARRAY_INDEX: "throws ArrayIndexOutOfBoundsException",
-    Failure.PARTITION_ASSIGNOR: "throws PartitionAssignorException",
+    Failure.NONE: "Kafka's assignor assigns",
+    Failure.NULL_POINTER: "Kafka's assignor throws NullPointerException",
+    Failure.ILLEGAL_STATE: "Kafka's assignor throws IllegalStateException",
+    Failure.NO_SUCH_ELEMENT: "Kafka's assignor throws NoSuchElementException",
+    Failure.NEVER_RETURNS: "Kafka's assignor never returns",
+    Failure.ARRAY_INDEX: "Kafka's assignor throws ArrayIndexOutOfBoundsException",
+    Failure.PARTITION_ASSIGNOR: "Kafka's assignor throws PartitionAssignorException",
+    Failure.KEY_ERROR: "kafka-python's assignor raises KeyError",
 }
 
 
@@ -200,6 +202,16 @@ def subscribers(
     return Subscribers(
         group_topics, topics[:entries], offsets[: entries + 1], members[: offsets[entries]], last_name_is_new
     )
+
+
+@kernel
+def topics_by_name(topics: Topics, by_topic: Subscribers) -> Ints32:
+    """Entries of ``by_topic.topics``, those of each group sorted by the topic's name."""
+    order = np.empty(len(by_topic.topics), np.int32)
+    for g in range(len(by_topic.group_topics) - 1):
+        first, end = by_topic.group_topics[g], by_topic.group_topics[g + 1]
+        order[first:end] = np.argsort(topics.ranks[by_topic.topics[first:end]]) + first
+    return order
 
 
 @kernel

@@ -60,9 +60,10 @@ def members_before(
 
 
 def predict(
-    members: DataFrame, topics: DataFrame, set_ups: Sequence[SetUp], version: str
+    members: DataFrame, topics: DataFrame, set_ups: Sequence[SetUp], version: str, strategy: str = ELECTED
 ) -> list[dict[str, Predicted]]:
     """Simulate the changes of all set-ups at once, under each of DRAWS."""
+    members = members.where(F.col("group_id").isin([each.group for each in set_ups]))
     spark = members.sparkSession
     draws = F.broadcast(spark.createDataFrame([(draw,) for draw in DRAWS], "draw string"))
     before = members.collect()
@@ -73,7 +74,7 @@ def predict(
     outputs = (REBALANCES.name, OWNED_PARTITIONS.name, REJECTS.name)
     scenario = Scenario("", settings=_SETTINGS)
     metadata = TopicMetadata.of(usable(fit_topics(drawn[0])))
-    simulate = Simulations(outputs, kafka_version(version), (ELECTED,), metadata, scenario)
+    simulate = Simulations(outputs, kafka_version(version), (strategy,), metadata, scenario)
     found = simulate(usable(fit(drawn[1], MEMBERS)), usable(fit(events, EVENTS))).persist()
     rejected = found.transform(outcome(REJECTS.name)).collect()
     assert not rejected, rejected

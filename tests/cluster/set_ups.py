@@ -63,6 +63,8 @@ class SetUp:
     rounds: tuple[Round, ...]
     differs: str = ""
     """Why its members have something else than what Java's assignor would give them."""
+    strategy: str = ""
+    """The assignor of the leader's library, if it differs and goes by a name of its own."""
 
     def clients(self) -> dict[str, Client]:
         """All that there ever are, as they begin."""
@@ -92,7 +94,9 @@ def _reading(topics: str, *clients: Client) -> tuple[Client, ...]:
     return tuple(replace(c, topics=tuple(t.split())) for c, t in zip(clients, listed, strict=True))
 
 
-def _set_up(name: str, topics: str, members: tuple[Client, ...], *rounds: Change | Round, differs: str = "") -> SetUp:
+def _set_up(
+    name: str, topics: str, members: tuple[Client, ...], *rounds: Change | Round, differs: str = "", strategy: str = ""
+) -> SetUp:
     """Put a set-up together; ``topics`` are its own, as ``a:5 b:3``."""
     partitions = {f"{name}.{topic}": int(count) for topic, count in (each.split(":") for each in topics.split())}
 
@@ -114,7 +118,7 @@ def _set_up(name: str, topics: str, members: tuple[Client, ...], *rounds: Change
         return change
 
     told = tuple(tuple(map(of_set_up, each if isinstance(each, tuple) else (each,))) for each in rounds)
-    return SetUp(name, partitions, tuple(map(of_group, members)), told, differs)
+    return SetUp(name, partitions, tuple(map(of_group, members)), told, differs, strategy)
 
 
 def _joins(*clients: Client) -> tuple[Join, ...]:
@@ -286,6 +290,15 @@ def _of_librdkafka() -> list[SetUp]:
             (*_clients("a b", RANGE, library=lib), *_static("c d", RANGE, library=lib)),
             Join(_client("e", RANGE, library=lib)),
             differs=_BY_MEMBER_ID,
+            strategy="librdkafka-range",
+        ),
+        _set_up(
+            "rdkafka-some-static-roundrobin",
+            "a:7 b:4",
+            (*_clients("a b", ROBIN, library=lib), *_static("c d", ROBIN, library=lib)),
+            Join(_client("e", ROBIN, library=lib)),
+            differs=_BY_MEMBER_ID,
+            strategy="librdkafka-roundrobin",
         ),
         _set_up(
             "rdkafka-cooperative-forms",

@@ -31,6 +31,8 @@ class Seen:
     """What was predicted of each group, by the ids that newcomers may draw, and what it had then."""
 
     predicted: list[dict[str, Predicted]]
+    by_library: list[dict[str, Predicted]]
+    """What is predicted of groups whose leader's assignor has a name of its own, by name and draw."""
     assigned: dict[str, dict[str, Partitions]]
     """By the clients' own word."""
     generations: truth.Records
@@ -58,7 +60,13 @@ def seen(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Seen:
         member_ids = {group: ids | before.get(group, set()) for group, ids in live.member_ids().items()}
         assigned, generations = live.assigned(), truth.records(broker)
     members = members_before(spark, records, topics, SET_UPS)
-    return Seen(predict(members, topics, SET_UPS, VERSIONS[0]), assigned, generations, member_ids)
+    predicted = predict(members, topics, SET_UPS, VERSIONS[0])
+    by_library = [
+        by_draw
+        for strategy, led in OF_LIBRARIES.items()
+        for by_draw in predict(members, topics, led, VERSIONS[0], strategy)
+    ]
+    return Seen(predicted, by_library, assigned, generations, member_ids)
 
 
 def named(set_up: SetUp) -> str:
@@ -66,6 +74,10 @@ def named(set_up: SetUp) -> str:
 
 
 ALIKE = [each for each in SET_UPS if not each.differs]
+OF_LIBRARIES = {
+    strategy: [each for each in SET_UPS if each.strategy == strategy]
+    for strategy in sorted({each.strategy for each in SET_UPS if each.strategy})
+}
 CLASSIC = [each for each in ALIKE if not any(client.next_generation for client in each.clients().values())]
 
 
@@ -97,12 +109,20 @@ def test_protocol_and_leader(seen: Seen, set_up: SetUp) -> None:
 def test_other_clients_that_differ(seen: Seen, set_up: SetUp) -> None:
     """They elect as predicted; who has what is by rules of their own, as even but not the same."""
     last = seen.generations[set_up.group][-1]
-    assert {each[set_up.group].protocol for each in seen.predicted} == {last["protocol"]}
+    clients = {member["memberId"]: member["clientId"] for member in last["members"]}
+    led = {(each[set_up.group].protocol, each[set_up.group].leader) for each in seen.predicted}
+    assert led == {(last["protocol"], clients[last["leader"]])}
     assigned = seen.assigned[set_up.group]
     if set_up.differs != BY_CHANCE:
         assert assigned not in [each[set_up.group].assigned for each in seen.predicted]
     partitions = sorted(partition for has in assigned.values() for partition in has)
     assert partitions == [(topic, number) for topic, count in set_up.topics.items() for number in range(count)]
+
+
+@pytest.mark.parametrize("set_up", [each for each in SET_UPS if each.strategy], ids=named)
+def test_by_the_assignor_of_the_leaders_library(seen: Seen, set_up: SetUp) -> None:
+    predicted = [each[set_up.group].assigned for each in seen.by_library if set_up.group in each]
+    assert predicted == [seen.assigned[set_up.group]] * 3
 
 
 def test_there_are_enough() -> None:

@@ -177,6 +177,23 @@ def test_quirks_of_kafka_are_told(spark: SparkSession) -> None:
     assert told == {"g": (0, 1, 0), "h": (0, 0, 1)}
 
 
+def test_strategies_of_other_clients(spark: SparkSession) -> None:
+    """Static z has an id that begins with its instance id: librdkafka sorts it behind a, Java before."""
+    given = members(
+        spark,
+        member("a-1", ["range"], ["t"]),
+        member("z-2", ["range"], ["t", "u"], instance_id="z"),
+        member("b", ["range"], ["t"], group_id="h"),
+    )
+    metadata = topics(spark, t=2, u=3)
+    assert assignments(given, metadata, "range")["a-1"] == [("t", 1)]
+    assert assignments(given, metadata, "librdkafka-range")["a-1"] == [("t", 0)]
+    known = TopicMetadata.of(usable(fit_topics(metadata)))
+    rule = Prediction((BALANCE.name,), kafka_version("4.3"), ("kafka-python-roundrobin",), known)
+    errors = {row["group_id"]: row["error"] for row in rule(usable(fit(given, MEMBERS))).collect()}
+    assert errors == {"g": "kafka-python's assignor raises KeyError", "h": None}
+
+
 def test_an_unknown_protocol_is_the_error_of_its_group_only(spark: SparkSession) -> None:
     given = members(spark, member("a", ["mine"], ["t"]), member("b", ["range"], ["t"], group_id="h"))
     rule = Prediction(

@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors import ASSIGNORS
+from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
 from rebalance_sim.kafka.balance import Balance, balance
 from rebalance_sim.kafka.election import Elections, PreferenceLists, elect
 from rebalance_sim.kafka.groups import (
@@ -38,6 +38,7 @@ ERRORS = {
     Failure.NEVER_RETURNS: "TimeoutException",
     Failure.ARRAY_INDEX: "ArrayIndexOutOfBoundsException",
     Failure.PARTITION_ASSIGNOR: "PartitionAssignorException",
+    Failure.KEY_ERROR: "KeyError",
 }
 TopicKey = tuple[int, str]
 """A topic is known by its cluster (the object's id) and its name."""
@@ -168,13 +169,13 @@ class Batch:
 
     def answers(self, version: str, strategy: str) -> list[Outcome]:
         """Run an assignor over all groups: an assignment, or the error that the oracle tells."""
-        outcome = ASSIGNORS[strategy].assign(self.arrays, self.topics, kafka_version(version))
+        outcome = KNOWN_ASSIGNORS[strategy].assign(self.arrays, self.topics, kafka_version(version))
         lists = self.lists(outcome.assignments)
         return [ERRORS[error] if error else given for given, error in zip(lists, outcome.errors, strict=True)]
 
     def play(self, version: str, strategy: str, eager: Flags | None = None) -> list[RebalanceOfSome]:
         """The rebalances in which members hand over what they own; ``eager`` ones do otherwise than the strategy."""
-        assignor, kafka = ASSIGNORS[strategy], kafka_version(version)
+        assignor, kafka = KNOWN_ASSIGNORS[strategy], kafka_version(version)
         nobody = np.zeros(len(self._members), np.bool_)
         to_come = rebalances(
             assignor.protocol,
@@ -203,7 +204,7 @@ class Batch:
 
     def course(self, strategy: str, played: Sequence[RebalanceOfSome]) -> Course:
         """Sum up the rebalances of each group."""
-        return course(ASSIGNORS[strategy].protocol, self.arrays, self.topics.ranks, played)
+        return course(KNOWN_ASSIGNORS[strategy].protocol, self.arrays, self.topics.ranks, played)
 
     def measure(self, assignments: Sequence[Assignment]) -> Balance:
         """Balance figures of all groups; what members owned is in the groups."""

@@ -32,7 +32,9 @@ def faults(strategy: str, version: str, wishes: "Wishes", assigned: Assignments)
     match strategy:
         case "range" | "server-range":
             own = _range_faults(strategy, version, given)
-        case "roundrobin":
+        case "librdkafka-range" | "kafka-python-range":
+            own = {"uneven": given.uneven_by_topic()}
+        case "roundrobin" | "librdkafka-roundrobin" | "kafka-python-roundrobin":
             own = {"uneven": given.uneven_where_all_want_the_same()}
         case "server-uniform":
             own = {"uneven": given.uneven_where_all_want_the_same(), "lost in vain": _lost_in_vain(given)}
@@ -172,6 +174,18 @@ class Given:
         _, least = _extremes(wishes.pair_of_wish, self.loads[wishes.subscriber], len(wishes.pairs))
         return wishes.by_group(wishes.group_of_pair[most > least + 1])
 
+    def shares(self) -> Ints:
+        """Partitions by wish: those of its topic that its member has."""
+        wishes = self.all
+        of_wish = _find(wishes.wishes, self.holder * wishes.n_topics + wishes.pairs[self.pair] % wishes.n_topics)
+        return np.bincount(of_wish[self.wanted_by_holder], minlength=len(wishes.wishes))
+
+    def uneven_by_topic(self) -> Ints:
+        """Topics of which two members that want them differ by two partitions."""
+        wishes = self.all
+        most, least = _extremes(wishes.pair_of_wish, self.shares(), len(wishes.pairs))
+        return wishes.by_group(wishes.group_of_pair[most > least + 1])
+
     def uneven_where_all_want_the_same(self) -> Ints:
         """Whether members that want the same differ by two partitions."""
         most, least = _extremes(self.all.group, self.loads, self.all.n_groups)
@@ -197,9 +211,7 @@ def _extremes(which: Ints, values: Ints, count: int) -> tuple[Ints, Ints]:
 def _range_faults(strategy: str, version: str, given: Given) -> Faults:
     """Of each topic members have the same number or one more; without racks, in blocks, from the first member on."""
     wishes, rules = given.all, kafka_version(version)
-    of_wish = _find(wishes.wishes, given.holder * wishes.n_topics + wishes.pairs[given.pair] % wishes.n_topics)
-    shares = np.bincount(of_wish[given.wanted_by_holder], minlength=len(wishes.wishes))
-    most, least = _extremes(wishes.pair_of_wish, shares, len(wishes.pairs))
+    shares = given.shares()
     in_blocks = np.ones(wishes.n_groups, np.bool_)
     if strategy == "range" and rules.rack_aware:
         in_blocks = np.array([not group.cluster.racks for group in wishes.batch.groups], np.bool_)
@@ -211,7 +223,7 @@ def _range_faults(strategy: str, version: str, given: Given) -> Faults:
     pair, place = given.pair[order], given.place[order]
     falls = pair[1:][(pair[1:] == pair[:-1]) & (place[1:] < place[:-1])]
     return {
-        "uneven": wishes.by_group(wishes.group_of_pair[most > least + 1]),
+        "uneven": given.uneven_by_topic(),
         "the last have more": in_blocks * wishes.by_group(wishes.group_of_pair[grows]),
         "not in blocks": in_blocks * wishes.by_group(wishes.group_of_pair[falls]),
     }

@@ -180,6 +180,27 @@ def _subscription(topics: list[str]) -> st.SearchStrategy[list[str]]:
     return st.one_of(some, some, st.just(topics))
 
 
+def as_sent(group: Group) -> Group:
+    """The same group as brokers and consumers have it, whoever they are.
+
+    Names of topics are legal, no two members have the same instance id, and none names a topic twice.
+    """
+    names = {topic for member in group.members for topic in member.topics}.union(group.cluster.partitions)
+    legal = {name: f"topic.{number % 5}-{number}" for number, name in enumerate(sorted(names))}
+    cluster = Cluster(
+        {legal[topic]: count for topic, count in group.cluster.partitions.items()},
+        {legal[topic]: racks for topic, racks in group.cluster.racks.items()},
+    )
+    members, taken = [], set[str]()
+    for member in group.members:
+        instance_id = None if member.instance_id in taken else member.instance_id
+        taken.update({instance_id} if instance_id else ())
+        topics = tuple(dict.fromkeys(legal[topic] for topic in member.topics))
+        owned = tuple(Partition(legal.get(topic, topic), number) for topic, number in member.owned)
+        members.append(replace(member, topics=topics, instance_id=instance_id, owned=owned))
+    return Group(tuple(members), cluster)
+
+
 # ---- what members owned, and an assignment that no assignor would make
 
 

@@ -338,13 +338,13 @@ MISTAKES = [
         named("sticky"),
         V4,
         "Nameless.name is 'sticky'; not allowed: range, roundrobin, sticky, cooperative-sticky, server-range, "
-        "server-uniform, elected",
+        "server-uniform, librdkafka-range, librdkafka-roundrobin, kafka-python-range, kafka-python-roundrobin, elected",
     ),
     (
         named("elected"),
         V4,
         "Nameless.name is 'elected'; not allowed: range, roundrobin, sticky, cooperative-sticky, server-range, "
-        "server-uniform, elected",
+        "server-uniform, librdkafka-range, librdkafka-roundrobin, kafka-python-range, kafka-python-roundrobin, elected",
     ),
     (
         named("x", ()),

@@ -1,4 +1,4 @@
-"""Partition assignors by the name under which members offer them."""
+"""Partition assignors by name: Kafka's by that under which members offer them, other libraries' by one of their own."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from rebalance_sim.errors import UserError, check_choice
 from rebalance_sim.kafka.assignors import (
     cooperative_sticky,
+    kafka_python_range,
+    kafka_python_roundrobin,
+    librdkafka_range,
+    librdkafka_roundrobin,
     range,
     roundrobin,
     server_range,
@@ -19,7 +23,7 @@ from rebalance_sim.versions import KafkaVersion
 
 @dataclass(frozen=True)
 class Assignor:
-    """An assignor of Kafka's."""
+    """An assignor of Kafka's, or of another client library."""
 
     assign: Callable[[Groups, Topics, KafkaVersion], Outcome]
     """Assigns the partitions of every group of a batch."""
@@ -42,15 +46,33 @@ ASSIGNORS = {
     ),
 }
 
+CLIENTS_ASSIGNORS = {
+    "librdkafka-range": Assignor(librdkafka_range.assign),
+    "librdkafka-roundrobin": Assignor(librdkafka_roundrobin.assign),
+    "kafka-python-range": Assignor(kafka_python_range.assign),
+    "kafka-python-roundrobin": Assignor(kafka_python_roundrobin.assign),
+}
+"""Assignors of other client libraries: what they do where a member of theirs leads.
+
+Members offer them under the names of Java's, which need not do the same. So nobody elects them: they are strategies
+for those who know who leads."""
+
+KNOWN_ASSIGNORS = {**ASSIGNORS, **CLIENTS_ASSIGNORS}
+
 
 def assignors_of(version: KafkaVersion) -> tuple[str, ...]:
     """Names of the assignors that a version of Kafka has."""
     return tuple(name for name in ASSIGNORS if name in version.assignors)
 
 
+def find_assignor(name: str, version: KafkaVersion) -> Assignor | None:
+    """Find an assignor of a version of Kafka, or of another client library, which works with every version."""
+    return KNOWN_ASSIGNORS[name] if name in (*version.assignors, *CLIENTS_ASSIGNORS) else None
+
+
 def check_strategy(what: str, name: str, version: KafkaVersion, others: Sequence[str]) -> None:
-    """Raise UserError for a name that is neither an assignor of the version nor one of the others."""
-    check_choice(what, name, [*ASSIGNORS, *others])
-    allowed = [*assignors_of(version), *others]
+    """Raise UserError for a name that is neither an assignor to be found for the version nor one of the others."""
+    check_choice(what, name, [*KNOWN_ASSIGNORS, *others])
+    allowed = [*assignors_of(version), *CLIENTS_ASSIGNORS, *others]
     if name not in allowed:
         raise UserError(f"{what}: Kafka {version.name} has no {name!r}; allowed: {', '.join(allowed)}")

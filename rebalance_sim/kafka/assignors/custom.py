@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.assignors import ASSIGNORS
+from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.consumer_protocol import Subscription, TopicPartition
 from rebalance_sim.kafka.hash_order import java_order, java_table_size
@@ -44,7 +44,7 @@ class AssignorError(Exception):
 def check_assignor(what: str, given: object, version: KafkaVersion, reserved: Sequence[str]) -> None:
     """Raise UserError for what is no assignor, or not one that consumers of the version can use.
 
-    ``reserved``: names that it must not have, beside those of Kafka's assignors.
+    ``reserved``: names that it must not have, beside those of assignors that are known.
     """
     if isinstance(given, type):
         raise UserError(f"{what}: {given.__name__} is a class; expected an object of it: {given.__name__}()")
@@ -56,8 +56,9 @@ def check_assignor(what: str, given: object, version: KafkaVersion, reserved: Se
         raise UserError(f"{told}.name is {_shown(name)}; expected the name under which members offer the assignor")
     if not name.isprintable() or set(name) & set(",:"):
         raise UserError(f"{told}.name is {name!r}; not allowed: a comma, a colon, a line break")
-    if name in ASSIGNORS or name in reserved:
-        raise UserError(f"{told}.name is {name!r}; not allowed: {', '.join([*ASSIGNORS, *reserved])}")
+    taken = [*KNOWN_ASSIGNORS, *reserved]
+    if name in taken:
+        raise UserError(f"{told}.name is {name!r}; not allowed: {', '.join(taken)}")
     _check_protocols(told, given.supported_protocols, version)
 
 

@@ -43,10 +43,15 @@ def assign(groups: Groups, topics: Topics, version: KafkaVersion) -> Outcome:
         len(topics.partitions),
         count_repeats=not version.static_members_first,
     )
-    if version.rack_aware and (groups.member_racks != NO_RACK).any() and len(topics.rack_offsets) > 1:
-        return without_failures(groups, _assign_with_racks(groups, topics, by_topic))
-    walk = int(version.range_walk)
-    return without_failures(groups, _assign(groups.members, len(groups.member_hashes), topics, by_topic, walk))
+    if version.rack_aware and with_racks(groups, topics):
+        return without_failures(groups, assign_with_racks(groups, topics, by_topic, by_librdkafka=False))
+    order = _topic_orders(topics, by_topic, int(version.range_walk))
+    return without_failures(groups, assign_in_blocks(len(groups.member_hashes), topics, by_topic, order))
+
+
+def with_racks(groups: Groups, topics: Topics) -> bool:
+    """Tell whether both members and replicas have racks."""
+    return bool((groups.member_racks != NO_RACK).any()) and len(topics.rack_offsets) > 1
 
 
 @kernel
@@ -68,7 +73,20 @@ def _topic_order(topics: Topics, by_topic: Subscribers, g: int, walk: int) -> In
 
 
 @kernel
-def _assign(groups: Ints32, n_members: int, topics: Topics, by_topic: Subscribers, walk: int) -> Assignments:
+def _topic_orders(topics: Topics, by_topic: Subscribers, walk: int) -> Ints32:
+    """Entries of all groups' topics in the order in which the assignor walks them."""
+    orders = np.empty(len(by_topic.topics), np.int32)
+    n = 0
+    for g in range(len(by_topic.group_topics) - 1):
+        order = _topic_order(topics, by_topic, g, walk)
+        orders[n : n + len(order)] = order
+        n += len(order)
+    return orders[:n]
+
+
+@kernel
+def assign_in_blocks(n_members: int, topics: Topics, by_topic: Subscribers, order: Ints32) -> Assignments:
+    """Give each topic's subscribers consecutive partitions; topics are walked in an order of their entries."""
     offsets = np.zeros(n_members + 1, np.int32)
     for entry in range(len(by_topic.topics)):
         first, end = by_topic.offsets[entry], by_topic.offsets[entry + 1]
@@ -81,20 +99,19 @@ def _assign(groups: Ints32, n_members: int, topics: Topics, by_topic: Subscriber
     cursor = offsets[:-1].copy()
     assigned_topics = np.empty(offsets[n_members], np.int32)
     assigned_partitions = np.empty(offsets[n_members], np.int32)
-    for g in range(len(groups) - 1):
-        for entry in _topic_order(topics, by_topic, g, walk):
-            topic = by_topic.topics[entry]
-            first, end = by_topic.offsets[entry], by_topic.offsets[entry + 1]
-            partitions = max(topics.partitions[topic], 0)
-            share, extra = partitions // (end - first), partitions % (end - first)
-            partition = 0
-            for i in range(end - first):
-                m = by_topic.members[first + i]
-                for _ in range(share + (1 if i < extra else 0)):
-                    assigned_topics[cursor[m]] = topic
-                    assigned_partitions[cursor[m]] = partition
-                    cursor[m] += 1
-                    partition += 1
+    for entry in order:
+        topic = by_topic.topics[entry]
+        first, end = by_topic.offsets[entry], by_topic.offsets[entry + 1]
+        partitions = max(topics.partitions[topic], 0)
+        share, extra = partitions // (end - first), partitions % (end - first)
+        partition = 0
+        for i in range(end - first):
+            m = by_topic.members[first + i]
+            for _ in range(share + (1 if i < extra else 0)):
+                assigned_topics[cursor[m]] = topic
+                assigned_partitions[cursor[m]] = partition
+                cursor[m] += 1
+                partition += 1
     return Assignments(offsets, assigned_topics, assigned_partitions)
 
 
@@ -251,12 +268,18 @@ def _match_racks(state: _TopicState, topics: Topics, by_topic: Subscribers, entr
 
 @kernel
 def _match_co_partitioned(
-    state: _TopicState, topics: Topics, by_topic: Subscribers, entries: Ints32, member_racks: Ints32
+    state: _TopicState,
+    topics: Topics,
+    by_topic: Subscribers,
+    entries: Ints32,
+    member_racks: Ints32,
+    by_librdkafka: bool,
 ) -> None:
     """Give partition p of all ``entries`` (same subscribers, same number of partitions) to one subscriber.
 
-    It is the first that may still take one and whose rack holds a replica of partition p of each topic. All entries
-    stand alike at any time, so the first tells what a subscriber may take; once that is nothing, it stays so.
+    It is the first that may still take one and whose rack holds a replica of partition p of each topic; who has no
+    rack may take any in Kafka, none in librdkafka. All entries stand alike at any time, so the first tells what a
+    subscriber may take; once that is nothing, it stays so.
     """
     lead = entries[0]
     racks, starts, ordered = _rack_classes(by_topic, lead, member_racks)
@@ -268,7 +291,7 @@ def _match_co_partitioned(
                 following[c] += 1
             if following[c] == starts[c + 1] or (chosen >= 0 and ordered[following[c]] > chosen):
                 continue
-            matches = True
+            matches = racks[c] != NO_RACK or not by_librdkafka
             if racks[c] != NO_RACK:
                 for entry in entries:
                     if not _has_rack(topics, by_topic.topics[entry], partition, racks[c]):
@@ -322,7 +345,11 @@ def _start(topics: Topics, by_topic: Subscribers) -> _TopicState:
 
 
 @kernel
-def _assign_with_racks(groups: Groups, topics: Topics, by_topic: Subscribers) -> Assignments:
+def assign_with_racks(groups: Groups, topics: Topics, by_topic: Subscribers, by_librdkafka: bool) -> Assignments:
+    """Match racks, then give out the rest in plain ranges.
+
+    librdkafka (2.2 to 2.16) matches topics together even if none of the group's needs it, and sorts in any case.
+    """
     last_rack = groups.member_racks.max()
     if len(topics.racks) > 0:
         last_rack = max(last_rack, topics.racks.max())
@@ -335,14 +362,14 @@ def _assign_with_racks(groups: Groups, topics: Topics, by_topic: Subscribers) ->
         needs = np.zeros(len(order), np.bool_)
         for k in range(len(order)):
             needs[k] = _needs_racks(topics, by_topic, order[k], groups.member_racks, seen)
-        if needs.any():
-            _match_group(state, topics, by_topic, order, needs, groups.member_racks)
+        if needs.any() or by_librdkafka:
+            _match_group(state, topics, by_topic, order, needs, groups.member_racks, by_librdkafka)
             order = order[np.argsort(topics.ranks[by_topic.topics[order]])]
         for entry in order:
             _assign_rest(state, topics, by_topic, entry)
         orders[by_topic.group_topics[g] : by_topic.group_topics[g] + len(order)] = order
         orders[by_topic.group_topics[g] + len(order) : by_topic.group_topics[g + 1]] = -1
-    return _collect(len(groups.member_hashes), by_topic, state, orders)
+    return collect(len(groups.member_hashes), by_topic, state.first_partition, state.owner, orders)
 
 
 @kernel
@@ -353,6 +380,7 @@ def _match_group(
     order: Ints32,
     needs: Flags,
     member_racks: Ints32,
+    by_librdkafka: bool,
 ) -> None:
     """``assignWithRackMatching``: topics with the same subscribers and number of partitions are matched together."""
     done = np.zeros(len(order), np.bool_)
@@ -372,20 +400,24 @@ def _match_group(
                 together[n] = order[other]
                 n += 1
         if n > 1:
-            _match_co_partitioned(state, topics, by_topic, together[:n], member_racks)
+            _match_co_partitioned(state, topics, by_topic, together[:n], member_racks, by_librdkafka)
         elif needs[k]:
             _match_racks(state, topics, by_topic, order[k], member_racks)
 
 
 @kernel
-def _collect(n_members: int, by_topic: Subscribers, state: _TopicState, orders: Ints32) -> Assignments:
+def collect(
+    n_members: int, by_topic: Subscribers, first_partition: Ints32, owners: Ints32, orders: Ints32
+) -> Assignments:
     """Write the owners as lists: topics in the order of ``orders``, partitions ascending.
+
+    Partition 0 of an entry has place ``first_partition[entry]`` in ``owners``; -1 is nobody.
 
     A group that matched racks is sorted by topic and partition in Kafka; in others each topic's partitions go out
     ascending anyway.
     """
     offsets = np.zeros(n_members + 1, np.int32)
-    for owner in state.owner:
+    for owner in owners:
         if owner >= 0:
             offsets[owner + 1] += 1
     for m in range(n_members):
@@ -396,10 +428,10 @@ def _collect(n_members: int, by_topic: Subscribers, state: _TopicState, orders: 
     for entry in orders:
         if entry < 0:
             continue
-        for place in range(state.first_partition[entry], state.first_partition[entry + 1]):
-            m = state.owner[place]
+        for place in range(first_partition[entry], first_partition[entry + 1]):
+            m = owners[place]
             if m >= 0:
                 topics[cursor[m]] = by_topic.topics[entry]
-                partitions[cursor[m]] = place - state.first_partition[entry]
+                partitions[cursor[m]] = place - first_partition[entry]
                 cursor[m] += 1
     return Assignments(offsets, topics, partitions)

@@ -15,6 +15,7 @@ from rebalance_sim.kafka.groups import (
     map_order,
     sorted_order,
     subscribers,
+    topics_by_name,
     without_failures,
 )
 from rebalance_sim.kafka.kernel import kernel
@@ -25,24 +26,26 @@ from rebalance_sim.versions import KafkaVersion
 def assign(groups: Groups, topics: Topics, version: KafkaVersion) -> Outcome:
     """Assign the partitions of every group of a batch."""
     in_map_order = map_order(groups)
-    in_turn = sorted_order(groups, in_map_order, version.static_members_first)
-    by_topic = subscribers(groups, in_map_order, in_turn, len(topics.partitions), count_repeats=False)
-    return without_failures(groups, _assign(groups.members, in_turn, topics, by_topic))
+    return deal(groups, sorted_order(groups, in_map_order, version.static_members_first), topics)
+
+
+def deal(groups: Groups, in_turn: Ints32, topics: Topics) -> Outcome:
+    """Deal the partitions of every group to its members in turn; ``in_turn`` are the members of the first group, ..."""
+    by_topic = subscribers(groups, in_turn, in_turn, len(topics.partitions), count_repeats=False)
+    return without_failures(groups, _deal(groups.members, in_turn, topics, by_topic, topics_by_name(topics, by_topic)))
 
 
 @kernel
-def _assign(groups: Ints32, in_turn: Ints32, topics: Topics, by_topic: Subscribers) -> Assignments:
+def _deal(groups: Ints32, in_turn: Ints32, topics: Topics, by_topic: Subscribers, order: Ints32) -> Assignments:
     n_members = len(in_turn)
     turn = np.empty(n_members, np.int32)
     for g in range(len(groups) - 1):
         for i in range(groups[g], groups[g + 1]):
             turn[in_turn[i]] = i
-    order = np.empty(len(by_topic.topics), np.int32)
     first_subscriber = np.empty(len(by_topic.topics), np.int32)
     offsets = np.zeros(n_members + 1, np.int32)
     for g in range(len(groups) - 1):
         first, end = by_topic.group_topics[g], by_topic.group_topics[g + 1]
-        order[first:end] = np.argsort(topics.ranks[by_topic.topics[first:end]]) + first
         following = groups[g]
         for entry in order[first:end]:
             partitions = topics.partitions[by_topic.topics[entry]]
