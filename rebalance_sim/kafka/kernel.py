@@ -1,13 +1,16 @@
 """How the rules are compiled."""
 
 import hashlib
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numba
 from numba.core import config
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, register_pass
@@ -22,7 +25,7 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 @cache
-def _cache_folder() -> str:
+def _cache_folder() -> Path:
     """Where compiled code is kept: a folder for this very source of the rules.
 
     numba notices a change in the file of a kernel, but not in another file that the kernel calls into.
@@ -30,8 +33,63 @@ def _cache_folder() -> str:
     digest = hashlib.sha256()
     for source in (_PACKAGE / "versions.py", *sorted((_PACKAGE / "kafka").rglob("*.py"))):
         digest.update(source.read_bytes())
-    base = Path(config.CACHE_DIR) if config.CACHE_DIR else _PACKAGE / "__pycache__"
-    return str(base / f"kernels-{digest.hexdigest()[:16]}")
+    name = f"kernels-{digest.hexdigest()[:16]}"
+    if config.CACHE_DIR:
+        return Path(config.CACHE_DIR) / name
+    beside = _PACKAGE / "__pycache__" / name
+    if beside.is_dir() or os.access(_PACKAGE, os.W_OK):
+        return beside
+    return Path.home() / ".cache" / "rebalance_sim" / name
+
+
+@cache
+def _digest_of(source: str) -> str:
+    return hashlib.sha256(Path(source).read_bytes()).hexdigest()
+
+
+def is_compiled() -> bool:
+    """Tell whether compiled code is kept on this machine, or none is asked for; else the first run takes minutes."""
+    return bool(config.DISABLE_JIT) or any(_cache_folder().rglob("*.nbc"))
+
+
+class _PlaceInCache:
+    """Where the compiled code of a kernel is: by the place of its source in the package, wherever that lies.
+
+    numba's own places go by the path of the source: code that was packed and sent to executors would not be found.
+    """
+
+    def __init__(self, function: Callable[..., Any], source: str) -> None:
+        self._py_file = source
+        self._line = function.__code__.co_firstlineno
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], source: str) -> "_PlaceInCache":
+        return cls(function, source)
+
+    def get_cache_path(self) -> str:
+        return str(_cache_folder() / Path(self._py_file).parent.relative_to(_PACKAGE))
+
+    def ensure_cache_path(self) -> None:
+        os.makedirs(self.get_cache_path(), exist_ok=True)
+
+    def get_source_stamp(self) -> str:
+        return _digest_of(self._py_file)
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+
+class _KernelCacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_PlaceInCache,)
+
+
+class _KernelCache(FunctionCache):  # type: ignore[misc]
+    _impl_class = _KernelCacheImpl
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep compiled code, where that may be written; it runs all the same."""
+        with suppress(OSError):
+            super().save_overload(sig, data)
 
 
 class _Nowhere:
@@ -133,10 +191,7 @@ def _widened(kind: Any) -> Any:
 
 
 def _cached(function: Callable[_P, _R], **options: bool | str) -> Callable[_P, _R]:
-    folder, usual = _cache_folder(), config.CACHE_DIR
-    config.CACHE_DIR = folder
-    try:
-        compiled: Callable[_P, _R] = numba.njit(cache=True, nogil=True, **options)(function)
-    finally:
-        config.CACHE_DIR = usual
+    compiled: Callable[_P, _R] = numba.njit(nogil=True, **options)(function)
+    if isinstance(compiled, Dispatcher):
+        compiled._cache = _KernelCache(function)  # type: ignore[attr-defined]
     return compiled
