@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from rebalance_sim.engine.arrow import codes, list_offsets, numbers, strings
 from rebalance_sim.engine.group_batches import GroupBatch
 from rebalance_sim.engine.topic_metadata import BatchTopics, TopicIndex
+from rebalance_sim.kafka.assignors import FORGETFUL
 from rebalance_sim.kafka.coordinator.classic_group import NONE
 from rebalance_sim.kafka.coordinator.consumer_group import SERVER_ASSIGNORS
 from rebalance_sim.kafka.coordinator.errors import Errors
@@ -25,8 +26,6 @@ from rebalance_sim.kafka.strings import Flags, Ints, Ints32, java_hashes
 
 KINDS = {kind.name.lower().replace("_", "-"): kind for kind in ScenarioKind}
 """Events by the names that scenarios and the events table have."""
-FORGETFUL = ("range", "roundrobin")
-"""Kafka's assignors whose members do not tell, when they join again, what they were assigned last."""
 _UUID = r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 _SESSION_TIMEOUT_MS, _OLDER_SESSION_TIMEOUT_MS = 45_000, 10_000
 """session.timeout.ms of consumers since 3.0, and before."""

@@ -16,11 +16,11 @@ from rebalance_sim.engine.custom_assignors import NamedTopics, assign_by_custom,
 from rebalance_sim.engine.group_batches import GroupBatch, collect_members
 from rebalance_sim.engine.group_events import EventReader, collect_events, rejected_event_rows
 from rebalance_sim.engine.prediction import ELECTED, GOES_ON, no_assignor, reject_rows
-from rebalance_sim.engine.simulated_groups import FORGETFUL, Happening, Joiner, SimulatedGroups, expand
+from rebalance_sim.engine.simulated_groups import Happening, Joiner, SimulatedGroups, expand
 from rebalance_sim.engine.simulated_partitions import owned_partition_rows, partition_cost_rows
 from rebalance_sim.engine.simulation_rows import Storms, Told, cost_rows, rebalance_rows, timeline_rows
 from rebalance_sim.engine.topic_metadata import TopicIndex, TopicMetadata
-from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS, assignors_of, find_assignor
+from rebalance_sim.kafka.assignors import FORGETFUL, KNOWN_ASSIGNORS, assignors_of, find_assignor
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom import followed_protocol
 from rebalance_sim.kafka.coordinator.classic_group import NONE

@@ -59,6 +59,13 @@ for those who know who leads."""
 
 KNOWN_ASSIGNORS = {**ASSIGNORS, **CLIENTS_ASSIGNORS}
 
+FORGETFUL = tuple(
+    name
+    for name, assignor in KNOWN_ASSIGNORS.items()
+    if assignor.protocol is RebalanceProtocol.EAGER and not assignor.remembers
+)
+"""Assignors whose members do not tell, when they join again, what they were assigned last."""
+
 
 def assignors_of(version: KafkaVersion) -> tuple[str, ...]:
     """Names of the assignors that a version of Kafka has."""
