@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from tests.cluster.broker import Broker
 from tests.cluster.conftest import ALICE, alices_properties, allow
-from tests.cluster.test_topic_records import PACKAGES, run_fleet
+from tests.cluster.test_topic_records import run_fleet
 
 pytestmark = pytest.mark.cluster
 
@@ -71,12 +71,7 @@ def test_the_topic_itself(
     spark.createDataFrame(topics, "topic string, partitions int, topic_id string").write.parquet(f"{tmp_path}/topics")
     arguments = ["--offsets-topic", f"kafka:{live_broker.sasl_bootstrap_servers}", "--topics", f"{tmp_path}/topics"]
     arguments += ["--command-config", alices_properties(tmp_path), "--out", f"{tmp_path}/out"]
-    for package in PACKAGES:
-        done = run_fleet(package, arguments)
-        if "unresolved dependency" not in done.stdout + done.stderr:
-            break
-    else:
-        pytest.skip(f"Maven cannot fetch {' or '.join(PACKAGES)}")
+    done = run_fleet(arguments)
     assert done.returncode == 0, done.stderr[-3000:]
     assert ALICE["alice"] not in done.stdout + done.stderr
     of_groups = F.col("group_id").isin([group for group, _ in assigned])

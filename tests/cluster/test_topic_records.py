@@ -78,8 +78,17 @@ def sent(live_broker: Broker) -> Broker:
     return live_broker
 
 
-def run_fleet(package: str, arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-    """With a Spark of its own: the tests' session was started without the package."""
+def run_fleet(arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    """With a Spark of its own, and the first of the packages that can be fetched."""
+    for package in PACKAGES:
+        done = _run_fleet(package, arguments)
+        if "unresolved dependency" not in done.stdout + done.stderr:
+            return done
+    pytest.skip(f"Maven cannot fetch {' or '.join(PACKAGES)}")
+
+
+def _run_fleet(package: str, arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    """The tests' session was started without the package."""
     submit = [f"{Path(sys.executable).parent}/spark-submit", "--master", "local[2]", "--packages", package]
     environment: Mapping[str, str] = os.environ | {
         "JAVA_HOME": str(java_home()),
@@ -101,12 +110,7 @@ def test_records_are_where_they_are_predicted(spark: SparkSession, sent: Broker,
     """They are read by a user whose password no log has, not even that of Spark, which tells much here."""
     arguments = ["--bootstrap-servers", sent.sasl_bootstrap_servers, "--command-config", alices_properties(tmp_path)]
     arguments += ["--records-from", ",".join(PARTITIONS), "--out", f"{tmp_path}/out"]
-    for package in PACKAGES:
-        done = run_fleet(package, arguments)
-        if "unresolved dependency" not in done.stdout + done.stderr:
-            break
-    else:
-        pytest.skip(f"Maven cannot fetch {' or '.join(PACKAGES)}")
+    done = run_fleet(arguments)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "PlainLoginModule" not in done.stdout + done.stderr
     assert ALICE["alice"] not in done.stdout + done.stderr
