@@ -85,6 +85,8 @@ class ScalaCoordinator(Coordinator):
             self._check_active()
             self._sync(request, respond)
         except KafkaError as error:
+            if error.error == UNKNOWN_SERVER_ERROR:
+                raise  # Scala throws: no callback answers.
             respond(SyncResponse(error.error))
 
     def heartbeat(self, identity: Identity, respond: Respond[str]) -> None:
