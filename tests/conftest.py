@@ -8,10 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.engine.java_runtime import java_home
-from rebalance_sim.engine.session import DEFAULTS
-
-_FOR_A_SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
-"""Without the second of Java's compilers: it took a quarter of all processor time for code that runs a few times."""
+from tests.spark_settings import FOR_A_SHORT_LIFE
 
 # The same commit gets the same verdict; `make hunt` draws other cases.
 hypothesis.settings.load_profile("ci")
@@ -29,21 +26,7 @@ def spark() -> Iterator[SparkSession]:
         environment.setenv("PYSPARK_PYTHON", sys.executable)
         environment.setenv("JAVA_HOME", str(java_home()))
         builder = SparkSession.builder.master("local[2]").appName("tests")
-        settings = DEFAULTS | {
-            "spark.sql.shuffle.partitions": "4",
-            "spark.ui.enabled": "false",
-            "spark.ui.showConsoleProgress": "false",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.memory": "2g",
-            "spark.driver.extraJavaOptions": _FOR_A_SHORT_LIFE,
-            "spark.log.level": "ERROR",
-            # Plans run once, over a few rows: to compile code for each took longer. Jobs run as users run them in
-            # the tests of what the pages say.
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        }
-        for name, value in settings.items():
+        for name, value in FOR_A_SHORT_LIFE.items():
             builder = builder.config(name, value)
         session = builder.getOrCreate()
         yield session

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 from rebalance_sim.engine.java_runtime import java_home
 from rebalance_sim.errors import UserError
@@ -34,8 +35,15 @@ def session(app_name: str, packages: Sequence[str] = ()) -> SparkSession:
     """Return the running session, or start one.
 
     Under spark-submit the submitted configuration counts. Started from Python it runs on all cores of this machine,
-    with these ``packages``, which are fetched from a Maven repository. Raises UserError where they cannot be.
+    with these ``packages``, which are fetched from a Maven repository. Raises UserError where they cannot be, and on
+    Spark Connect.
     """
+    if is_remote() or "SPARK_REMOTE" in os.environ:
+        # A run keeps its record beside its tables by Hadoop's file systems, which only a classic session reaches.
+        raise UserError(
+            "jobs do not run on Spark Connect; unset SPARK_REMOTE and submit the job to the cluster, "
+            "or call the functions of rebalance_sim, which do"
+        )
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
