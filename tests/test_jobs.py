@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 from rebalance_sim.cli import main
 from rebalance_sim.commands.assign import strategies
 from rebalance_sim.commands.custom_assignors import load_assignors
-from rebalance_sim.tables import OFFSETS, TOPICS
+from rebalance_sim.engine.runs import Run
+from rebalance_sim.tables import MEMBERS, OFFSETS, OUTPUTS, TOPICS
 from rebalance_sim.versions import kafka_version
 from tests.engine.rows import member, members, table, topics
 
@@ -201,6 +202,24 @@ def test_bad_input_may_stop_a_run(given: list[str], tmp_path: Path, capsys: pyte
     assert main(["elect", *given[2:], "--on-bad-input", "fail", "--out", str(out)]) == 2
     assert not (out / "_run.json").exists()
     assert "rebalance-sim elect: members: " in capsys.readouterr().err
+
+
+def test_tables_of_a_run_that_has_not_finished_are_refused(
+    spark: SparkSession, given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tables that the run does not replace can be read, though they lie beside."""
+    run = Run(spark, "fleet", str(tmp_path), {})
+    run.begin([MEMBERS.name])
+    members(spark, member("a", ["range"], ["t"])).write.parquet(f"{tmp_path}/members")
+    assign = ["assign", *given, "--out", f"{tmp_path}/out"]
+    assert main(assign) == 2
+    told = f"rebalance-sim assign: members: '{tmp_path}/members' is of a run of fleet that has not finished; wait for"
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    run.finish()
+    assert main(assign) == 0
+    Run(spark, "elect", str(tmp_path), {}).begin(OUTPUTS)
+    assert main(assign) == 0
 
 
 OWN_ASSIGNORS = """

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DecimalType, FractionalType, IntegralType, StringType, StructType
 
+from rebalance_sim.engine.run_folders import unfinished_job
 from rebalance_sim.engine.topic_ids import UUID_PATTERN
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.coordinator.errors import Errors
@@ -37,8 +38,14 @@ _NO_UUID = "is no Uuid; allowed: 22 characters of A to Z, a to z, 0 to 9, - and 
 def read(spark: SparkSession, table: Table, path: str, source: str) -> DataFrame:
     """Read a table from a path in any format that Spark knows.
 
-    Raises UserError, naming the table, where the path cannot be read.
+    Raises UserError, naming the table, where the path cannot be read, and where a run has begun to replace what is
+    there and has not finished.
     """
+    unfinished = unfinished_job(spark, path)
+    if unfinished is not None:
+        raise UserError(
+            f"{table.name}: {path!r} is of a run of {unfinished} that has not finished; wait for it, or run it again"
+        )
     reader = spark.read.format(source)
     if source == "csv":
         reader = reader.option("header", True)

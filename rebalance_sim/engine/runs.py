@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any, cast
+from typing import Any
 
 import pyspark
 from py4j.protocol import Py4JJavaError
@@ -15,11 +15,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.engine.inputs import first_line
+from rebalance_sim.engine.run_folders import BEGUN, RECORD, begun_text, beside, hadoop_path
 from rebalance_sim.errors import UserError
 from rebalance_sim.tables import ASSIGNMENTS
 
-RECORD = "_run.json"
-_PROBE = "_probe"
 _STAGING = "_staging"
 
 
@@ -27,7 +26,8 @@ _STAGING = "_staging"
 class Run:
     """One run of a job into a folder.
 
-    The record ``_run.json`` goes first and comes last: while it is missing, the output is not finished.
+    The record ``_run.json`` goes first and comes last: while it is missing, the output is not finished. Meanwhile
+    another file names the tables that are replaced: who reads one of them is told.
     """
 
     spark: SparkSession
@@ -46,9 +46,10 @@ class Run:
         """
         if not self.out.strip("/ "):
             raise UserError(f"--out: {self.out!r} is not allowed; allowed: a folder that the run may replace")
+        names = list(replaced)
         try:
-            self._create(_PROBE, "")
-            for name in (_PROBE, RECORD, _STAGING, *replaced):
+            self._create(BEGUN, begun_text(self.job, names))
+            for name in (RECORD, _STAGING, *names):
                 self._delete(name)
         except Exception as problem:
             raise UserError(f"--out: cannot write to {self.out!r}: {first_line(problem)}") from problem
@@ -98,6 +99,7 @@ class Run:
             "seconds": round(time.monotonic() - self.started, 3),
         }
         self._create(RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+        self._delete(BEGUN)
 
     def _path(self, name: str) -> str:
         return f"{self.out.rstrip('/')}/{name}"
@@ -120,31 +122,10 @@ class Run:
         file_system.rename(unfinished, path)
 
 
-def hadoop_path(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    """Return Hadoop's file system and path object for a path."""
-    jvm: Any = spark.sparkContext._jvm
-    hadoop = jvm.org.apache.hadoop.fs.Path(path)
-    return hadoop.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()), hadoop
-
-
 def earlier_assumptions(spark: SparkSession, table_path: str) -> list[str]:
     """Return what the run that made an input table assumed, if its record lies beside the table."""
-    file_system, table = hadoop_path(spark, table_path.rstrip("/"))
-    parent = table.getParent()
-    if parent is None:
-        return []
-    record = parent.suffix(f"/{RECORD}")
-    if not file_system.exists(record):
-        return []
-    # Not by Spark, which passes over files whose names begin with an underscore.
-    stream, jvm = file_system.open(record), cast(Any, spark.sparkContext._jvm)
-    try:
-        told = json.loads(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-    except ValueError as problem:
-        raise UserError(f"{record}: is not the record of a run: {problem}") from problem
-    finally:
-        stream.close()
-    return list(told.get("assumptions", []))
+    told = beside(spark, table_path, RECORD)
+    return [] if told is None else list(told.get("assumptions", []))
 
 
 def _is_user_error(problem: PySparkException | Py4JJavaError) -> bool:

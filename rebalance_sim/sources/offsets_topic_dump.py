@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.inputs import first_line, union
-from rebalance_sim.engine.runs import hadoop_path
+from rebalance_sim.engine.run_folders import hadoop_path
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.librdkafka_properties import java_properties
 from rebalance_sim.sources.offsets_topic import (
