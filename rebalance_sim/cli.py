@@ -8,14 +8,23 @@ from collections.abc import Sequence
 
 from pyspark.errors import PySparkException
 
-from rebalance_sim.commands import assign, elect, fleet, partition, simulate
+from rebalance_sim.commands import assign, check, elect, fleet, partition, simulate
 from rebalance_sim.commands.custom_assignors import WHERE_MODULES_ARE
 from rebalance_sim.engine.session import session
-from rebalance_sim.errors import UserError
+from rebalance_sim.errors import CheckError, UserError
 
 USER_ERROR = 2
 """Exit code where an option or an input is at fault."""
-_JOBS = {"fleet": fleet, "elect": elect, "assign": assign, "partition": partition, "simulate": simulate}
+CHECK_FAILED = 3
+"""Exit code where a check finds more than is allowed."""
+_JOBS = {
+    "fleet": fleet,
+    "elect": elect,
+    "assign": assign,
+    "partition": partition,
+    "simulate": simulate,
+    "check": check,
+}
 
 
 def _parser() -> ArgumentParser:
@@ -31,7 +40,7 @@ def _parser() -> ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a job; return the exit code: 0 done, 2 a mistake of the user's, told in one line."""
+    """Run a job; return the exit code: 0 done, 2 a mistake of the user's, 3 a failed check, both told in one line."""
     options = _parser().parse_args(arguments)
     try:
         packages = fleet.packages(options) if options.job == "fleet" else ()
@@ -40,6 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as mistake:
         print(f"rebalance-sim {options.job}: {mistake}", file=sys.stderr)
         return USER_ERROR
+    except CheckError as failed:
+        print(f"rebalance-sim {options.job}: {failed}", file=sys.stderr)
+        return CHECK_FAILED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except PySparkException as failure:

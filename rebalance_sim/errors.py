@@ -1,4 +1,4 @@
-"""What went wrong on the user's side of the program."""
+"""What ends a command with a line of its own."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -6,6 +6,10 @@ from difflib import get_close_matches
 
 class UserError(Exception):
     """A mistake in an option or an input, told in one line; the commands end with exit code 2."""
+
+
+class CheckError(Exception):
+    """More was found than a check allows, told in one line; the command ends with exit code 3."""
 
 
 def check_choice(what: str, value: str, allowed: Sequence[str]) -> None:
