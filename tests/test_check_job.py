@@ -1,6 +1,6 @@
 """``check`` as schedulers call it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from rebalance_sim.engine.runs import Run
 from rebalance_sim.tables import BALANCE, COSTS, ELECTIONS, PARTITION_LOAD, REJECTS, Table
 from tests.engine.rows import table
 
-Rows = Sequence[Mapping[str, Any]]
+Rows = list[dict[str, Any]]
 
 
 def finish(spark: SparkSession, out: Path, tables: Mapping[Table, Rows], output_format: str = "parquet") -> str:

@@ -36,23 +36,25 @@ def beside(spark: SparkSession, table_path: str, name: str) -> dict[str, Any] | 
 
     Raises UserError where it is not what a run writes.
     """
+    folder, slash, _ = table_path.rstrip("/").rpartition("/")
+    return told_in(spark, f"{folder}{slash}{name}")
+
+
+def told_in(spark: SparkSession, path: str) -> dict[str, Any] | None:
+    """Read a file that a run writes about itself; None where there is none. Raises UserError where it is another."""
     try:
-        file_system, table = hadoop_path(spark, table_path.rstrip("/"))
+        file_system, file = hadoop_path(spark, path)
+        if not file_system.exists(file):
+            return None
+        # Not by Spark, which passes over files whose names begin with an underscore.
+        stream, jvm = file_system.open(file), cast(Any, spark.sparkContext._jvm)
     except Py4JJavaError:
         # The path of another kind of source: Hadoop knows no file system for it.
         return None
-    parent = table.getParent()
-    if parent is None:
-        return None
-    record = parent.suffix(f"/{name}")
-    if not file_system.exists(record):
-        return None
-    # Not by Spark, which passes over files whose names begin with an underscore.
-    stream, jvm = file_system.open(record), cast(Any, spark.sparkContext._jvm)
     try:
         told: dict[str, Any] = json.loads(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
     except ValueError as problem:
-        raise UserError(f"{record}: is not the record of a run: {problem}") from problem
+        raise UserError(f"{path}: is not the record of a run: {problem}") from problem
     finally:
         stream.close()
     return told
