@@ -13,14 +13,13 @@ A share is a number from 0 to 1, a weight a number above 0.
 
 import difflib
 import math
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, dataclass, fields
 from os import PathLike
 from typing import Any, TypeVar
 
-import yaml
-
 from rebalance_sim.errors import UserError
+from rebalance_sim.sources.yaml_files import read_yaml
 
 MAX_MEMBERS = 1_000_000
 MAX_TOPICS = 10_000_000
@@ -188,34 +187,7 @@ def load(path: str | PathLike[str]) -> FleetSpec:
 
     Raises UserError, naming the file and the key, for what cannot be read, is missing, unknown or out of range.
     """
-    place = _Place(str(path))
-    try:
-        with open(path, encoding="utf-8") as file:
-            settings = yaml.load(file, _StrictLoader)
-    except OSError as problem:
-        raise place.wrong(f"cannot be read: {problem.strerror}") from problem
-    except UnicodeDecodeError as problem:
-        raise place.wrong("is not UTF-8 text") from problem
-    except yaml.MarkedYAMLError as problem:
-        line = f"line {problem.problem_mark.line + 1}: " if problem.problem_mark else ""
-        raise place.wrong(f"{line}not YAML: {problem.problem}") from problem
-    except yaml.YAMLError as problem:
-        raise place.wrong(f"not YAML: {' '.join(str(problem).split())}") from problem
-    return _FLEET(settings, place)
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """Refuses a key that is given twice, of which YAML's own loader silently takes the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen = set()
-        for key, _ in node.value:
-            # Lists and mappings as keys are refused by the loader that this one goes on to.
-            name = key.value if isinstance(key, yaml.ScalarNode) else None
-            if name is not None and name in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"key {name!r} is given twice", key.start_mark)
-            seen.add(name)
-        return super().construct_mapping(node, deep)
+    return _FLEET(read_yaml(path), _Place(str(path)))
 
 
 @dataclass(frozen=True)
