@@ -11,6 +11,8 @@ In a shell or a notebook:
 A user's own assignor is a class derived from ``ConsumerPartitionAssignor``.
 """
 
+import logging
+
 from rebalance_sim.engine.comparison import changes, distributions, strategies_long
 from rebalance_sim.engine.produce_requests import produce_requests
 from rebalance_sim.engine.producers import batches
@@ -53,6 +55,9 @@ from rebalance_sim.transformations import (
     partitions_long,
     rejects,
 )
+
+# Who uses the package decides what becomes of its logs; the console command does so for itself.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 __all__ = [
     "ConsumerPartitionAssignor",

@@ -1,22 +1,30 @@
 """The console command ``rebalance-sim``: every job under its name."""
 
-import os
+import logging
 import re
+import signal
 import sys
-from argparse import ArgumentParser
-from collections.abc import Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
 
 from pyspark.errors import PySparkException
 
 from rebalance_sim.commands import assign, check, elect, fleet, partition, simulate
+from rebalance_sim.commands.configuration import read_options
 from rebalance_sim.commands.custom_assignors import WHERE_MODULES_ARE
+from rebalance_sim.commands.options import add_operation_options
+from rebalance_sim.commands.plan import plan
+from rebalance_sim.commands.summary import print_summary
+from rebalance_sim.engine.failures import cause_of
+from rebalance_sim.engine.planned_runs import DryRun, Planned
+from rebalance_sim.engine.progress import progress
 from rebalance_sim.engine.session import session
 from rebalance_sim.errors import CheckError, UserError
+from rebalance_sim.logs import LOGGER, logs_on_stderr
 
-USER_ERROR = 2
-"""Exit code where an option or an input is at fault."""
-CHECK_FAILED = 3
-"""Exit code where a check finds more than is allowed."""
+_LOG = logging.getLogger(LOGGER)
 _JOBS = {
     "fleet": fleet,
     "elect": elect,
@@ -25,42 +33,97 @@ _JOBS = {
     "simulate": simulate,
     "check": check,
 }
+_FAILED, USER_ERROR, CHECK_FAILED = 1, 2, 3
+_EXIT_CODES: dict[type[Exception], int] = {UserError: USER_ERROR, CheckError: CHECK_FAILED}
+"""Of what is told in a line and is no failure of the program; docs/operations.md lists them all."""
+_UNFINISHED = "an output without _run.json is not finished"
 
 
-def _parser() -> ArgumentParser:
+def parsers() -> tuple[ArgumentParser, dict[str, ArgumentParser]]:
+    """Make the parser, and those of the jobs. Abbreviations would change their meaning with each option added."""
     parser = ArgumentParser(
         prog="rebalance-sim",
         description="Predict what Kafka will do with a fleet of groups, and where producers send records.",
+        allow_abbrev=False,
     )
-    jobs = parser.add_subparsers(dest="job", required=True, metavar="JOB")
+    of_jobs = parser.add_subparsers(dest="job", required=True, metavar="JOB")
+    jobs = {}
     for name, module in _JOBS.items():
         told = (module.__doc__ or "").partition(": ")[2].strip()
-        module.add_options(jobs.add_parser(name, help=told, description=told))
-    return parser
+        jobs[name] = of_jobs.add_parser(name, help=told, description=told, allow_abbrev=False)
+        module.add_options(jobs[name])
+        add_operation_options(jobs[name])
+    return parser, jobs
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a job; return the exit code: 0 done, 2 a mistake of the user's, 3 a failed check, both told in one line."""
-    options = _parser().parse_args(arguments)
+    """Run a job; return the exit code: 0 where it is done, else what went wrong is told in a line."""
     try:
-        packages = fleet.packages(options) if options.job == "fleet" else ()
-        spark = session(f"rebalance-sim {options.job}", packages)
-        _JOBS[options.job].run(spark, options)
+        options = read_options(*parsers(), sys.argv[1:] if arguments is None else arguments)
     except UserError as mistake:
-        print(f"rebalance-sim {options.job}: {mistake}", file=sys.stderr)
+        print(f"rebalance-sim: {mistake}", file=sys.stderr)
         return USER_ERROR
-    except CheckError as failed:
-        print(f"rebalance-sim {options.job}: {failed}", file=sys.stderr)
-        return CHECK_FAILED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except PySparkException as failure:
-        cause = _user_error_in(failure)
-        if cause is None:
-            raise
-        print(f"rebalance-sim {options.job}: {cause}", file=sys.stderr)
-        return USER_ERROR
+    with logs_on_stderr(options.job, options.log_level, options.log_format):
+        try:
+            with _interrupted_by_sigterm():
+                _run(options)
+        except KeyboardInterrupt as interrupt:
+            number = signal.SIGTERM if isinstance(interrupt, _Terminated) else signal.SIGINT
+            _LOG.error("stopped by %s; %s", number.name, _UNFINISHED)
+            return 128 + number
+        except Exception as problem:
+            return _told(problem)
     return 0
+
+
+def _run(options: Namespace) -> None:
+    packages = fleet.packages(options) if options.job == "fleet" else ()
+    spark = session(f"rebalance-sim {options.job}", packages)
+    try:
+        with progress(spark):
+            _JOBS[options.job].run(spark, options)
+    except Planned as planned:
+        if isinstance(planned.run, DryRun):
+            print_summary(plan(planned.run, options))
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM."""
+
+
+@contextmanager
+def _interrupted_by_sigterm() -> Iterator[None]:
+    """Let a scheduler's SIGTERM end the work as Ctrl-C does. Only where signals can be handled: in the main thread."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise _Terminated
+
+    try:
+        usual = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, usual)
+
+
+def _told(problem: Exception) -> int:
+    """Log what went wrong, and return the exit code."""
+    for kind, code in _EXIT_CODES.items():
+        if isinstance(problem, kind):
+            _LOG.error("%s", problem)
+            return code
+    mistake = _user_error_in(problem) if isinstance(problem, PySparkException) else None
+    if mistake:
+        _LOG.error("%s", mistake)
+        return USER_ERROR
+    cause = cause_of(problem)
+    # What is known to come from the surroundings needs no traceback.
+    told = None if cause and not _LOG.isEnabledFor(logging.DEBUG) else problem
+    _LOG.error("%s; %s", cause or f"failed by {type(problem).__name__}", _UNFINISHED, exc_info=told)
+    return _FAILED
 
 
 def _user_error_in(failure: PySparkException) -> str | None:

@@ -13,11 +13,11 @@ from rebalance_sim.commands.options import (
     add_election_options,
     add_input_options,
     add_output_options,
-    begin_run,
     check_at_least,
     items,
+    new_run,
 )
-from rebalance_sim.commands.rejects import count_rows, write_rejects
+from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import (
     print_summary,
     summarise_assignments,
@@ -27,7 +27,7 @@ from rebalance_sim.commands.summary import (
     summarise_run,
 )
 from rebalance_sim.engine.comparison import BEST
-from rebalance_sim.engine.inputs import fit, fit_topics, read, rejected, union, usable
+from rebalance_sim.engine.inputs import fit, fit_topics, rejected, union, usable
 from rebalance_sim.engine.prediction import ELECTED, Prediction, asks_topic_ids, outcome
 from rebalance_sim.engine.runs import earlier_assumptions
 from rebalance_sim.engine.topic_metadata import TopicMetadata
@@ -90,11 +90,12 @@ def run(spark: SparkSession, options: Namespace) -> None:
     check_at_least("--offsets-partitions", options.offsets_partitions, 1)
     own = load_assignors(options.assignors, options.strategy, version, [ELECTED, ALL, BEST])
     wanted = strategies(options.strategy, version, own)
-    given_topics = read(spark, TOPICS, options.topics, options.format)
-    given_members = read(spark, MEMBERS, options.members, options.format)
+    run = new_run(spark, "assign", options)
+    given_topics = run.read(TOPICS, options.topics, options.format)
+    given_members = run.read(MEMBERS, options.members, options.format)
     topics, members = fit_topics(given_topics), fit(given_members, MEMBERS)
-    offsets = Offsets.read(spark, options)
-    run = begin_run(spark, "assign", options)
+    offsets = Offsets.read(run, options)
+    run.begin()
 
     run.tell("reading topics")
     metadata = TopicMetadata.of(usable(topics), asks_topic_ids(wanted))
@@ -109,7 +110,6 @@ def run(spark: SparkSession, options: Namespace) -> None:
     tables: dict[str, DataFrame] = {}
     for name in outputs:
         if name not in (OPTIMUM.name, LAST_ASSIGNMENTS.name, REJECTS.name):
-            run.tell(f"writing {name}")
             tables[name] = run.write(name, predicted.transform(outcome(name)))
     tables |= write_comparison(run, predicted) if compares else {}
     rejects = [
@@ -120,10 +120,10 @@ def run(spark: SparkSession, options: Namespace) -> None:
     ]
     bad = write_rejects(run, union(rejects), options.on_bad_input)
 
-    count_rows(run, TOPICS.name, given_topics.count(), metadata.topics.num_rows, bad[TOPICS.name])
+    run.count_rows(TOPICS.name, given_topics.count(), metadata.topics.num_rows, bad[TOPICS.name])
     by_group = tables[COMPARISON.name if compares else BALANCE.name]
     used = by_group.agg({"members": "sum"}).first()
-    count_rows(run, MEMBERS.name, given_members.count(), (used and used[0]) or 0, bad[MEMBERS.name])
+    run.count_rows(MEMBERS.name, given_members.count(), (used and used[0]) or 0, bad[MEMBERS.name])
     lag = None
     if offsets:
         last = predicted.transform(outcome(LAST_ASSIGNMENTS.name))

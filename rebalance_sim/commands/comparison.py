@@ -24,7 +24,6 @@ SHOWN_CHANGES = 2
 
 def write_comparison(run: Run, predicted: DataFrame) -> dict[str, DataFrame]:
     """Write comparison, distributions and changes, and return them as written."""
-    run.tell(f"writing {COMPARISON.name}")
     comparison = run.write(COMPARISON.name, predicted.transform(compare_strategies))
     return {
         COMPARISON.name: comparison,

@@ -8,12 +8,12 @@ from rebalance_sim.commands.options import (
     add_election_options,
     add_input_options,
     add_output_options,
-    begin_run,
     check_at_least,
+    new_run,
 )
-from rebalance_sim.commands.rejects import count_rows, write_rejects
+from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import print_summary, summarise_elections, summarise_run
-from rebalance_sim.engine.inputs import fit, read, rejected, union, usable
+from rebalance_sim.engine.inputs import fit, rejected, union, usable
 from rebalance_sim.engine.prediction import Prediction, outcome
 from rebalance_sim.engine.runs import earlier_assumptions
 from rebalance_sim.tables import ELECTIONS, MEMBERS, REJECTS
@@ -31,9 +31,10 @@ def run(spark: SparkSession, options: Namespace) -> None:
     """Read members, elect, write elections and rejects."""
     version = kafka_version(options.kafka_version)
     check_at_least("--offsets-partitions", options.offsets_partitions, 1)
-    given = read(spark, MEMBERS, options.members, options.format)
+    run = new_run(spark, "elect", options)
+    given = run.read(MEMBERS, options.members, options.format)
     members = fit(given, MEMBERS)
-    run = begin_run(spark, "elect", options)
+    run.begin()
     predict = Prediction((ELECTIONS.name, REJECTS.name), version, offsets_partitions=options.offsets_partitions)
 
     run.tell("electing")
@@ -45,7 +46,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         options.on_bad_input,
     )
     used = elections.agg({"members": "sum"}).first()
-    count_rows(run, MEMBERS.name, given.count(), (used and used[0]) or 0, bad[MEMBERS.name])
+    run.count_rows(MEMBERS.name, given.count(), (used and used[0]) or 0, bad[MEMBERS.name])
     run.assumptions = earlier_assumptions(spark, options.members)
     run.finish()
     print_summary(summarise_elections(elections) + summarise_run(run))

@@ -84,7 +84,6 @@ def run(spark: SparkSession, options: Namespace) -> None:
         rejects, run.assumptions = capture.rejects, capture.assumptions
     run.begin([*INPUTS, *OUTPUTS])
     for name, rows in tables.items():
-        run.tell(f"writing {name}")
         run.write(name, rows)
     write_rejects(run, rejects, options.on_bad_input)
     run.finish()

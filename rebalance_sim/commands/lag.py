@@ -4,12 +4,11 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.rejects import count_rows
 from rebalance_sim.commands.summary import columns, shown_number
-from rebalance_sim.engine.inputs import fit_offsets, read, rejected, usable
+from rebalance_sim.engine.inputs import fit_offsets, rejected, usable
 from rebalance_sim.engine.lag import (
     against_elected,
     held_lag,
@@ -56,11 +55,11 @@ class Offsets:
     fitted: DataFrame
 
     @classmethod
-    def read(cls, spark: SparkSession, options: Namespace) -> "Offsets | None":
+    def read(cls, run: Run, options: Namespace) -> "Offsets | None":
         """Read the option; None where it is not given."""
         if not options.offsets:
             return None
-        given = read(spark, OFFSETS, options.offsets, options.format)
+        given = run.read(OFFSETS, options.offsets, options.format)
         return cls(given, fit_offsets(given))
 
     @property
@@ -70,9 +69,9 @@ class Offsets:
 
     def write(self, run: Run, assignments: DataFrame, members: DataFrame, bad: int) -> LagTables:
         """Write who has how much lag by these assignments, of usable members; ``bad`` rows of offsets are rejected."""
-        run.tell(f"writing {LAG_BALANCE.name}")
+        run.tell("finding who has how much lag")
         partitions = run.stage(partition_lag(usable(self.fitted)).transform(with_owners(members)), "partition_lag")
-        count_rows(run, OFFSETS.name, self.given.count(), partitions.where("negative IS NOT NULL").count(), bad)
+        run.count_rows(OFFSETS.name, self.given.count(), partitions.where("negative IS NOT NULL").count(), bad)
         held = run.stage(assignments.transform(held_lag(partitions, members)), "held_lag")
         without = partitions.transform(without_assignment(held)).agg(F.count("*"), F.try_sum("lag")).first()
         groups, lag = without or (0, None)
@@ -85,9 +84,9 @@ class Offsets:
 
     def write_costs(self, run: Run, partition_costs: DataFrame, bad: int) -> DataFrame:
         """Write what the partitions of a simulation cost where lag sits; ``bad`` rows of offsets are rejected."""
-        run.tell(f"writing {LAG_COSTS.name}")
+        run.tell("finding what lag the costs fall on")
         lags = run.stage(partition_lag(usable(self.fitted)), "partition_lag")
-        count_rows(run, OFFSETS.name, self.given.count(), lags.count(), bad)
+        run.count_rows(OFFSETS.name, self.given.count(), lags.count(), bad)
         return run.write(LAG_COSTS.name, partition_costs.transform(lag_costs(lags)))
 
 

@@ -4,11 +4,11 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
-from rebalance_sim.commands.rejects import count_rows, write_rejects
+from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import columns, print_summary, summarise_run
-from rebalance_sim.engine.inputs import format_of, read
+from rebalance_sim.engine.inputs import format_of
 from rebalance_sim.engine.runs import Run
 from rebalance_sim.sources.offsets_topic import RECORD, REJECTED, SUPERSEDED, USED, OffsetsTopic
 from rebalance_sim.sources.offsets_topic_dump import read_where
@@ -27,7 +27,7 @@ def run_offsets_topic(run: Run, options: Namespace, properties: Mapping[str, str
         run.spark,
         options.offsets_topic,
         properties=properties,
-        topics=_topics(run.spark, options.topics),
+        topics=_topics(run, options.topics),
         protocols=options.protocols.split(",") if options.protocols else None,
         cluster=options.cluster,
         stage=stage,
@@ -35,7 +35,6 @@ def run_offsets_topic(run: Run, options: Namespace, properties: Mapping[str, str
     run.assumptions = told.assumptions
     tables = {TOPICS.name: told.topics, MEMBERS.name: told.members, OFFSETS.name: told.offsets}
     for name, rows in tables.items():
-        run.tell(f"writing {name}")
         run.write(name, rows)
     _count(run, told, write_rejects(run, told.rejects, options.on_bad_input))
     run.finish()
@@ -43,16 +42,16 @@ def run_offsets_topic(run: Run, options: Namespace, properties: Mapping[str, str
     print_summary([f"made {written}", *_summarise_records(told.records), *summarise_run(run)])
 
 
-def _topics(spark: SparkSession, path: str | None) -> DataFrame | None:
-    return None if path is None else read(spark, TOPICS, path, format_of(path, "parquet"))
+def _topics(run: Run, path: str | None) -> DataFrame | None:
+    return None if path is None else run.read(TOPICS, path, format_of(path, "parquet"))
 
 
 def _count(run: Run, told: OffsetsTopic, rejected: Counter[str]) -> None:
     """Put records and members on record: each is used or rejected."""
     given = sum(sum(of_type.values()) for of_type in told.records.values())
     kept = sum(sum(of_type.values()) - of_type.get(REJECTED, 0) for of_type in told.records.values())
-    count_rows(run, RECORD, given, kept, rejected[RECORD])
-    count_rows(run, MEMBERS.name, told.members_given, run.counts["out"][MEMBERS.name], rejected[MEMBERS.name])
+    run.count_rows(RECORD, given, kept, rejected[RECORD])
+    run.count_rows(MEMBERS.name, told.members_given, run.counts["out"][MEMBERS.name], rejected[MEMBERS.name])
     run.counts["records"] = told.records
 
 

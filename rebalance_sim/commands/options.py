@@ -1,21 +1,35 @@
 """Options that the jobs share."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from rebalance_sim.commands.configuration import CONFIG
+from rebalance_sim.engine.planned_runs import DryRun, ExplainedRun
 from rebalance_sim.engine.prediction import OFFSETS_PARTITIONS
 from rebalance_sim.engine.runs import Run
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.partitioners.clients import Client, client_named
-from rebalance_sim.tables import OUTPUTS, Table
+from rebalance_sim.logs import FORMATS, LEVELS
+from rebalance_sim.tables import Table
 from rebalance_sim.versions import NEWEST
+
+_HOW_TO_RUN = ("job", "sources", "dry_run", "explain")
+"""What is no option of what is computed."""
+
+
+def add_operation_options(parser: ArgumentParser) -> None:
+    """Options of every job: how it runs."""
+    parser.add_argument(CONFIG, metavar="FILE", help="options from a file, as conf/rebalance-sim.yaml is one")
+    parser.add_argument("--log-level", choices=LEVELS, default="info", help="of what is told on stderr (default: info)")
+    parser.add_argument(
+        "--log-format", choices=FORMATS, default="text", help="lines of text, or of one JSON object (default: text)"
+    )
 
 
 def add_output_options(parser: ArgumentParser) -> None:
-    """Options of every job."""
+    """Options of every job that writes."""
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for the outputs; replaced if it is there")
     parser.add_argument(
         "--output-format", default="parquet", metavar="FORMAT", help="any Spark sink (default: parquet)"
@@ -26,6 +40,11 @@ def add_output_options(parser: ArgumentParser) -> None:
         default="quarantine",
         help="rows that cannot be used: put them into rejects and go on, or stop (default: quarantine)",
     )
+    planned = parser.add_mutually_exclusive_group()
+    planned.add_argument(
+        "--dry-run", action="store_true", help="check options and inputs, tell what would be done, and write nothing"
+    )
+    planned.add_argument("--explain", action="store_true", help="print Spark's plan of each output, and write nothing")
 
 
 def add_input_options(parser: ArgumentParser, *tables: Table) -> None:
@@ -87,16 +106,10 @@ def named_clients(option: str, asked: str) -> tuple[Client, ...]:
 
 
 def new_run(spark: SparkSession, job: str, options: Namespace) -> Run:
-    """Make a run with what was asked for on record; its folder stays as it is until the run begins."""
-    asked: dict[str, Any] = {name: value for name, value in vars(options).items() if name != "job"}
-    return Run(spark, job, options.out, asked, options.output_format)
-
-
-def begin_run(spark: SparkSession, job: str, options: Namespace, replaced: Iterable[str] = OUTPUTS) -> Run:
-    """Start a run, and take away the tables of an earlier one in its folder."""
-    run = new_run(spark, job, options)
-    run.begin(replaced)
-    return run
+    """Make a run, or a plan of one, with what was asked for on record; its folder stays as it is until it begins."""
+    asked: dict[str, Any] = {name: value for name, value in vars(options).items() if name not in _HOW_TO_RUN}
+    kind = DryRun if options.dry_run else ExplainedRun if options.explain else Run
+    return kind(spark, job, options.out, asked, options.output_format)
 
 
 def check_at_least(option: str, value: int, least: int) -> None:

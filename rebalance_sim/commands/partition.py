@@ -4,13 +4,13 @@ from argparse import ArgumentParser, Namespace
 
 from pyspark.sql import SparkSession
 
-from rebalance_sim.commands.options import add_input_options, add_output_options, begin_run, named_clients
+from rebalance_sim.commands.options import add_input_options, add_output_options, named_clients, new_run
 from rebalance_sim.commands.partition_summary import summarise_partitions
 from rebalance_sim.commands.partition_what_ifs import WhatIfs, add_what_if_options
 from rebalance_sim.commands.producers import add_producer_options, producer_settings, write_record_partitions
-from rebalance_sim.commands.rejects import count_rows, write_rejects
+from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import print_summary, summarise_run
-from rebalance_sim.engine.inputs import fit_topics, read, rejected, union, usable
+from rebalance_sim.engine.inputs import fit_topics, rejected, union, usable
 from rebalance_sim.engine.key_findings import key_findings
 from rebalance_sim.engine.partition_load import partition_load
 from rebalance_sim.engine.record_partitions import clients_of, fit_records, sent_by
@@ -55,19 +55,19 @@ def run(spark: SparkSession, options: Namespace) -> None:
     """Read topics and records, find the partitions; write them, what follows from them, and rejects."""
     asked = named_clients("--client", options.client)
     settings = producer_settings(options)
-    what_ifs = WhatIfs.read(spark, options)
-    given_topics = read(spark, TOPICS, options.topics, options.format)
-    given_records = read(spark, RECORDS, options.records, options.format)
+    run = new_run(spark, "partition", options)
+    what_ifs = WhatIfs.read(run, options)
+    given_topics = run.read(TOPICS, options.topics, options.format)
+    given_records = run.read(RECORDS, options.records, options.format)
     fitted_topics = fit_topics(given_topics)
     topics = usable(fitted_topics)
     records = fit_records(given_records, topics)
-    run = begin_run(spark, "partition", options)
+    run.begin()
 
     clients = asked or clients_of(records)
     sent = usable(records).transform(sent_by(asked))
     tables = write_record_partitions(run, sent, topics, clients, settings, options)
     record_partitions = tables[RECORD_PARTITIONS.name]
-    run.tell(f"writing {PARTITION_LOAD.name}")
     loads = partition_load(topics, exact=options.heaviest_keys == EXACT)
     tables[PARTITION_LOAD.name] = run.write(PARTITION_LOAD.name, record_partitions.transform(loads))
     findings = record_partitions.transform(key_findings(tables[PARTITION_LOAD.name]))
@@ -80,9 +80,9 @@ def run(spark: SparkSession, options: Namespace) -> None:
     bad_records = bad_records if used < given else bad_records.limit(0)
     rejects = union([rejected(fitted_topics, TOPICS), what_ifs.rejects, bad_records])
     bad = write_rejects(run, rejects, options.on_bad_input)
-    count_rows(run, TOPICS.name, given_topics.count(), topics.count(), bad[TOPICS.name])
+    run.count_rows(TOPICS.name, given_topics.count(), topics.count(), bad[TOPICS.name])
     what_ifs.count(run, bad[TOPICS_AFTER.name])
-    count_rows(run, RECORDS.name, given, used, bad[RECORDS.name])
+    run.count_rows(RECORDS.name, given, used, bad[RECORDS.name])
     run.assumptions += earlier_assumptions(spark, options.topics)
     run.finish()
     print_summary(summarise_partitions(tables) + summarise_run(run))

@@ -4,13 +4,12 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.commands.options import check_between, named_clients
-from rebalance_sim.commands.rejects import count_rows
 from rebalance_sim.engine.client_agreement import client_agreement, topics_at_risk
-from rebalance_sim.engine.inputs import fit_topics, no_rejects, read, rejected, usable
+from rebalance_sim.engine.inputs import fit_topics, no_rejects, rejected, usable
 from rebalance_sim.engine.partition_growth import grown_topics, moved_keys, partition_growth, partition_load_after
 from rebalance_sim.engine.record_keys import record_keys
 from rebalance_sim.engine.runs import Run
@@ -54,18 +53,18 @@ class WhatIfs:
     compared: tuple[Client, ...]
 
     @classmethod
-    def read(cls, spark: SparkSession, options: Namespace) -> "WhatIfs":
+    def read(cls, run: Run, options: Namespace) -> "WhatIfs":
         """Read the options; raise UserError for what they cannot mean."""
         compared = named_clients(_COMPARE, options.compare)
         if len(compared) == 1:
             raise UserError(f"{_COMPARE}: {options.compare!r} is one client; allowed: two and more")
         asked = options.partitions_after
         if not asked:
-            return cls(None, None, no_rejects(spark), compared)
+            return cls(None, None, no_rejects(run.spark), compared)
         if asked.lstrip("+-").isdecimal():
             check_between(_AFTER, int(asked), 1, MAX_PARTITIONS)
-            return cls(int(asked), None, no_rejects(spark), compared)
-        given = read(spark, TOPICS_AFTER, asked, options.format)
+            return cls(int(asked), None, no_rejects(run.spark), compared)
+        given = run.read(TOPICS_AFTER, asked, options.format)
         fitted = fit_topics(given, TOPICS_AFTER)
         return cls(usable(fitted), given, rejected(fitted, TOPICS_AFTER), compared)
 
@@ -86,12 +85,10 @@ class WhatIfs:
         keys = record_partitions.transform(record_keys)
         keys = run.stage(keys if self.after is None else keys.transform(moved_keys(grown, clients)))
         if self.after is not None:
-            run.tell(f"writing {PARTITION_GROWTH.name}")
             load_after = keys.transform(partition_load_after(grown))
             tables[PARTITION_LOAD_AFTER.name] = run.write(PARTITION_LOAD_AFTER.name, load_after)
             tables[PARTITION_GROWTH.name] = run.write(PARTITION_GROWTH.name, keys.transform(partition_growth(grown)))
         if self.compared:
-            run.tell(f"writing {CLIENT_AGREEMENT.name}")
             of_records = keys if own else keys.where(F.col("client") == clients[0].name)
             agreement = of_records.transform(client_agreement(topics, self.compared))
             tables[CLIENT_AGREEMENT.name] = run.write(CLIENT_AGREEMENT.name, agreement)
@@ -100,7 +97,7 @@ class WhatIfs:
     def count(self, run: Run, rejected_rows: int) -> None:
         """Put the rows of the table of topics on record, if there is one."""
         if self.given_after is not None and isinstance(self.after, DataFrame):
-            count_rows(run, TOPICS_AFTER.name, self.given_after.count(), self.after.count(), rejected_rows)
+            run.count_rows(TOPICS_AFTER.name, self.given_after.count(), self.after.count(), rejected_rows)
 
 
 def _write_topics_at_risk(

@@ -57,13 +57,12 @@ def write_record_partitions(
 ) -> dict[str, DataFrame]:
     """Find the partitions of usable records, and write them, with the batches where those count or are asked for."""
     placed = records.transform(fixed_partitions(clients))
-    if not options.batches and records.where(without_partition_or_key(clients)).isEmpty():
-        run.tell(f"writing {RECORD_PARTITIONS.name}")
+    may_do_without = not options.batches and run.looks_at_rows
+    if may_do_without and records.where(without_partition_or_key(clients)).isEmpty():
         return {RECORD_PARTITIONS.name: run.write(RECORD_PARTITIONS.name, placed.select(*RECORD_PARTITIONS.names))}
     run.tell("sending records, producer by producer")
     run.assumptions.append(_ONE_BROKER_EACH)
     sent = run.stage(placed.transform(send_records(topics, settings, options.seed, clients)))
-    run.tell(f"writing {RECORD_PARTITIONS.name} and {BATCHES.name}")
     record_partitions = run.write(RECORD_PARTITIONS.name, sent.drop("batch"))
     opened = run.write(BATCHES.name, sent.transform(batches))
     requests = run.write(PRODUCE_REQUESTS.name, opened.transform(produce_requests))

@@ -26,14 +26,6 @@ def write_rejects(run: Run, rejects: DataFrame, on_bad_input: str) -> Counter[st
     return by_table
 
 
-def count_rows(run: Run, table: str, given: int, used: int, rejected: int) -> None:
-    """Put a table's rows on record. They must add up: anything else is a fault of this program."""
-    if given != used + rejected:
-        raise RuntimeError(f"{table}: {given} rows given, but {used} used and {rejected} rejected")
-    for name, rows in (("in", given), ("used", used), ("rejected", rejected)):
-        run.counts.setdefault(name, {})[table] = rows
-
-
 def rejects_summary(written: DataFrame) -> list[str]:
     """Count the rejected rows by table and by kind of reason, most first."""
     kind = F.regexp_replace("reason", r"'[^']*'|(?<!KIP-)\b\d+", "…")

@@ -17,19 +17,19 @@ from rebalance_sim.commands.options import (
     add_election_options,
     add_input_options,
     add_output_options,
-    begin_run,
     check_at_least,
     items,
+    new_run,
 )
-from rebalance_sim.commands.rejects import count_rows, write_rejects
+from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.simulation_summary import summarise_advice, summarise_costs, summarise_lag_costs
 from rebalance_sim.commands.summary import print_summary, summarise_run
 from rebalance_sim.engine.advice import advise, variations
 from rebalance_sim.engine.comparison import BEST
 from rebalance_sim.engine.followed_group import log_lines
-from rebalance_sim.engine.inputs import fit, fit_topics, format_of, read, rejected, union, usable
+from rebalance_sim.engine.inputs import fit, fit_topics, format_of, rejected, union, usable
 from rebalance_sim.engine.prediction import ELECTED, outcome
-from rebalance_sim.engine.runs import earlier_assumptions
+from rebalance_sim.engine.runs import Run, earlier_assumptions
 from rebalance_sim.engine.simulation import Simulations
 from rebalance_sim.engine.simulation_rows import Storms
 from rebalance_sim.engine.topic_metadata import TopicMetadata
@@ -117,16 +117,16 @@ def run(spark: SparkSession, options: Namespace) -> None:
     own = load_assignors(options.assignors, options.strategy, version, [ELECTED, ALL, BEST])
     wanted = strategies(options.strategy, version, own)
     scenario, bad_steps = _scenario(options)
-    given = {
-        table.name: read(spark, table, getattr(options, table.name), options.format) for table in (TOPICS, MEMBERS)
-    }
+    run = new_run(spark, "simulate", options)
+    given = {table.name: run.read(table, getattr(options, table.name), options.format) for table in (TOPICS, MEMBERS)}
     topics, members = fit_topics(given[TOPICS.name]), fit(given[MEMBERS.name], MEMBERS)
-    events = _events(spark, options) if options.events else None
-    offsets = Offsets.read(spark, options)
+    events = _events(run, options) if options.events else None
+    offsets = Offsets.read(run, options)
     followed = _followed(options)
-    _check_groups("--timeline", () if options.timeline == ALL else _asked(options.timeline), members, events)
-    _check_groups("--follow", [options.follow] if options.follow else (), members, events)
-    run = begin_run(spark, "simulate", options)
+    if run.looks_at_rows:
+        _check_groups("--timeline", () if options.timeline == ALL else _asked(options.timeline), members, events)
+        _check_groups("--follow", [options.follow] if options.follow else (), members, events)
+    run.begin()
 
     run.tell("reading topics")
     metadata = TopicMetadata.of(usable(topics))
@@ -151,14 +151,14 @@ def run(spark: SparkSession, options: Namespace) -> None:
     rejects += [offsets.rejects] if offsets else []
     bad = write_rejects(run, union([*rejects, _rejected_steps(spark, bad_steps)]), options.on_bad_input)
 
-    count_rows(run, TOPICS.name, given[TOPICS.name].count(), metadata.topics.num_rows, bad[TOPICS.name])
+    run.count_rows(TOPICS.name, given[TOPICS.name].count(), metadata.topics.num_rows, bad[TOPICS.name])
     in_members = given[MEMBERS.name].count()
-    count_rows(run, MEMBERS.name, in_members, in_members - bad[MEMBERS.name], bad[MEMBERS.name])
+    run.count_rows(MEMBERS.name, in_members, in_members - bad[MEMBERS.name], bad[MEMBERS.name])
     if options.scenario:
-        count_rows(run, _STEPS, len(scenario.steps) + len(bad_steps), len(scenario.steps), bad[_STEPS])
+        run.count_rows(_STEPS, len(scenario.steps) + len(bad_steps), len(scenario.steps), bad[_STEPS])
     if events is not None:
         in_events = events.count()
-        count_rows(run, EVENTS.name, in_events, in_events - bad[EVENTS.name], bad[EVENTS.name])
+        run.count_rows(EVENTS.name, in_events, in_events - bad[EVENTS.name], bad[EVENTS.name])
     if offsets:
         found_costs = found.transform(outcome(PARTITION_COSTS.name))
         tables[LAG_COSTS.name] = offsets.write_costs(run, found_costs, bad[OFFSETS.name])
@@ -172,8 +172,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
     print_summary(lines + summarise_run(run))
 
 
-def _events(spark: SparkSession, options: Namespace) -> DataFrame:
-    return fit(read(spark, EVENTS, options.events, format_of(options.events, options.format)), EVENTS)
+def _events(run: Run, options: Namespace) -> DataFrame:
+    return fit(run.read(EVENTS, options.events, format_of(options.events, options.format)), EVENTS)
 
 
 def _asked(timeline: str) -> list[str]:

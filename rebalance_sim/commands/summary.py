@@ -1,5 +1,7 @@
 """The short readable end of a job on the console."""
 
+import os
+import sys
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
@@ -16,8 +18,11 @@ SHOWN_MEMBERS = 120
 
 
 def print_summary(lines: Iterable[str]) -> None:
-    """Print to standard output."""
-    print("\n".join(lines))
+    """Print to standard output; nothing is wrong if nobody reads it to its end, as where ``head`` does."""
+    try:
+        print("\n".join(lines), flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def one_line(text: object, width: int = 60) -> str:
@@ -30,9 +35,9 @@ def one_line(text: object, width: int = 60) -> str:
     return shown if len(shown) <= width else shown[: width - 1] + "…"
 
 
-def columns(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    """Lay out a small table in columns."""
-    cells = [[one_line(cell) for cell in row] for row in [header, *rows]]
+def columns(header: Sequence[str], rows: Sequence[Sequence[object]], widest: int = 60) -> list[str]:
+    """Lay out a small table in columns of limited width."""
+    cells = [[one_line(cell, widest) for cell in row] for row in [header, *rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     return [
         "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells

@@ -1,24 +1,26 @@
 """Output folders: written so that what looks finished is finished."""
 
 import json
+import logging
 import platform
-import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any
+from typing import Any, ClassVar
 
 import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from rebalance_sim.engine.inputs import first_line
+from rebalance_sim.engine.inputs import first_line, read
 from rebalance_sim.engine.run_folders import BEGUN, RECORD, begun_text, beside, hadoop_path
 from rebalance_sim.errors import UserError
-from rebalance_sim.tables import ASSIGNMENTS
+from rebalance_sim.kafka.kernel import is_compiled
+from rebalance_sim.tables import ASSIGNMENTS, OUTPUTS, Table
 
+_LOG = logging.getLogger(__name__)
 _STAGING = "_staging"
 
 
@@ -38,14 +40,19 @@ class Run:
     counts: dict[str, Any] = field(default_factory=dict)
     assumptions: list[str] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
+    looks_at_rows: ClassVar[bool] = True
+    """Some runs only look at the columns of their inputs."""
 
-    def begin(self, replaced: Iterable[str]) -> None:
+    def read(self, table: Table, path: str, source: str) -> DataFrame:
+        """Read an input table (``rebalance_sim.engine.inputs.read``)."""
+        return read(self.spark, table, path, source)
+
+    def begin(self, replaced: Iterable[str] = OUTPUTS) -> None:
         """Take away what an earlier run left: first its record, then the tables that are ``replaced``.
 
         Raises UserError where the folder cannot be written to, or not in the wanted format.
         """
-        if not self.out.strip("/ "):
-            raise UserError(f"--out: {self.out!r} is not allowed; allowed: a folder that the run may replace")
+        self._check_out()
         names = list(replaced)
         try:
             self._create(BEGUN, begun_text(self.job, names))
@@ -56,21 +63,29 @@ class Run:
         if self.output_format != "parquet":
             self._save(_STAGING, self.spark.createDataFrame([], ASSIGNMENTS.schema))
 
-    def tell(self, message: str) -> None:
-        """Say on the console what goes on, with the seconds since the start."""
-        print(f"[{time.monotonic() - self.started:6.1f} s] {message}", file=sys.stderr, flush=True)
+    def _check_out(self) -> None:
+        if not self.out.strip("/ "):
+            raise UserError(f"--out: {self.out!r} is not allowed; allowed: a folder that the run may replace")
+
+    def tell(self, message: str, **fields: Any) -> None:
+        """Log what goes on, with fields for logs that programs read."""
+        _LOG.info("%s", message, extra={"fields": fields})
 
     def stage(self, rows: DataFrame, name: str = "rows") -> DataFrame:
         """Compute rows once that several outputs are taken from; they stay until others are staged by that name."""
+        if not is_compiled():
+            self.tell("compiling the rules, once on this machine (some minutes)")
         path = self._path(f"{_STAGING}/{name}")
         rows.write.mode("overwrite").parquet(path)
         return self.spark.read.schema(rows.schema).parquet(path)
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:
         """Write an output table, and return it as written."""
+        self.tell(f"writing {name}", table=name)
         self._save(name, rows)
         written = self.spark.read.schema(rows.schema).format(self.output_format).load(self._path(name))
-        self.counts.setdefault("out", {})[name] = written.count()
+        number = self.counts.setdefault("out", {})[name] = written.count()
+        _LOG.debug("%s rows in %s", f"{number:,}", name, extra={"fields": {"table": name, "rows": number}})
         return written
 
     def _save(self, name: str, rows: DataFrame) -> None:
@@ -82,6 +97,13 @@ class Run:
                     f"--output-format: cannot write as {self.output_format}: {first_line(problem)}"
                 ) from problem
             raise
+
+    def count_rows(self, table: str, given: int, used: int, rejected: int) -> None:
+        """Put an input's rows on record. They must add up: anything else is a fault of this program."""
+        if given != used + rejected:
+            raise RuntimeError(f"{table}: {given} rows given, but {used} used and {rejected} rejected")
+        for name, rows in (("in", given), ("used", used), ("rejected", rejected)):
+            self.counts.setdefault(name, {})[table] = rows
 
     def finish(self) -> None:
         """Write the record."""
@@ -100,6 +122,7 @@ class Run:
         }
         self._create(RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
         self._delete(BEGUN)
+        self.tell("finished", rows=self.counts, out=self.out)
 
     def _path(self, name: str) -> str:
         return f"{self.out.rstrip('/')}/{name}"

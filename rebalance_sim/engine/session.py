@@ -3,7 +3,10 @@
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
@@ -14,11 +17,17 @@ from rebalance_sim.errors import UserError
 DEFAULTS = {
     # A row is a whole group: batches by bytes keep a giant group from filling a worker's memory.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    # lz4 was seen to hang with nested columns; none and zstd are fine.
+    "spark.sql.execution.arrow.compression.codec": "none",
     "spark.sql.session.timeZone": "UTC",
 }
+SUBMITTED_DEFAULTS = DEFAULTS | {"spark.log.level": "ERROR"}
+"""Where nothing else was submitted; conf/spark-defaults.conf says the same."""
+_LOG4J = Path(__file__).with_name("log4j2.properties")
 _LOCAL_DEFAULTS = {
+    # From its first line on; the level alone counts only when Spark has begun.
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
     "spark.ui.enabled": "false",
-    "spark.log.level": "ERROR",
     # Enough to be even, and for memory; Spark's 200 are for a cluster, and files for that many cost time here.
     "spark.sql.shuffle.partitions": str(16 * (os.cpu_count() or 1)),
 }
@@ -34,9 +43,9 @@ def _driver_memory() -> str:
 def session(app_name: str, packages: Sequence[str] = ()) -> SparkSession:
     """Return the running session, or start one.
 
-    Under spark-submit the submitted configuration counts. Started from Python it runs on all cores of this machine,
-    with these ``packages``, which are fetched from a Maven repository. Raises UserError where they cannot be, and on
-    Spark Connect.
+    Under spark-submit what was submitted counts, and ``SUBMITTED_DEFAULTS`` for the rest. Started from Python it runs
+    on all cores of this machine, with these ``packages``, which are fetched from a Maven repository. Raises UserError
+    where they cannot be, and on Spark Connect.
     """
     if is_remote() or "SPARK_REMOTE" in os.environ:
         # A run keeps its record beside its tables by Hadoop's file systems, which only a classic session reaches.
@@ -49,8 +58,9 @@ def session(app_name: str, packages: Sequence[str] = ()) -> SparkSession:
         return running
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app_name)
-    settings = DEFAULTS
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        settings = _not_submitted()
+    else:
         os.environ["JAVA_HOME"] = str(java_home())
         on_terminal = str(sys.stderr.isatty()).lower()
         settings = DEFAULTS | _LOCAL_DEFAULTS
@@ -68,3 +78,15 @@ def session(app_name: str, packages: Sequence[str] = ()) -> SparkSession:
         raise UserError(
             f"Spark does not start with {', '.join(packages)}, which it fetches from a Maven repository: see above"
         ) from problem
+
+
+def _not_submitted() -> dict[str, str]:
+    """Return the defaults for what was not submitted. A Log4j configuration of the user's is left alone."""
+    SparkContext._ensure_initialized()
+    submitted = SparkConf()
+    settings = {name: value for name, value in SUBMITTED_DEFAULTS.items() if not submitted.contains(name)}
+    jvm: Any = SparkContext._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    if loader.getResource("log4j2.properties") or jvm.java.lang.System.getProperty("log4j2.configurationFile"):
+        settings.pop("spark.log.level", None)
+    return settings
