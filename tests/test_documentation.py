@@ -3,13 +3,14 @@
 import doctest
 import re
 import shlex
+import signal
 from pathlib import Path
 from textwrap import indent
 
 import pytest
 from pyspark.sql import SparkSession
 
-from rebalance_sim.cli import main
+from rebalance_sim.cli import CHECK_FAILED, USER_ERROR, main
 from rebalance_sim.kafka.simulation.settings import Settings
 from rebalance_sim.sources.scenarios import KEYS, scenario_names
 from rebalance_sim.tables import INPUTS, OUTPUTS, Table
@@ -114,3 +115,22 @@ def test_the_pages_of_output(
     session = "".join(blocks(text, "python")).replace('"out/', f'"{tmp_path}/out/')
     shell = doctest.DocTestParser().get_doctest(session, {"spark": spark}, page, None, None)
     assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(shell) == (0, examples)
+
+
+@pytest.mark.setup
+def test_the_page_of_operations(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its codes and its file are those that there are; its commands, which write nothing, print what it shows."""
+    text = (DOCS / "operations.md").read_text()
+    codes = [int(row[0]) for row in table_under(text, "code | means")]
+    assert codes == [0, 1, USER_ERROR, CHECK_FAILED, 128 + signal.SIGINT, 128 + signal.SIGTERM]
+    assert blocks(text, "yaml") == [(DOCS / "examples" / "options.yaml").read_text()]
+    printed, run = "", 0
+    for block in blocks(text):
+        if block.startswith("$ .venv/bin/rebalance-sim "):
+            assert main(shlex.split(block.replace("\\\n", " "))[2:]) == 0
+            printed, run = capsys.readouterr().out, run + 1
+        else:
+            assert block in printed
+    assert run == 2
+    session = doctest.DocTestParser().get_doctest("".join(blocks(text, "python")), {}, "operations.md", None, None)
+    assert doctest.DocTestRunner().run(session) == (0, 2)
