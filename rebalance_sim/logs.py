@@ -13,12 +13,16 @@ LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("text", "json")
 
 
-class _Text(logging.Formatter):
-    """What goes on with the seconds since the start; what went wrong with the name of the job."""
+class _OfJob(logging.Formatter):
+    """Knows the job, and when it started."""
 
     def __init__(self, job: str) -> None:
         super().__init__()
         self._job, self._started = job, time.time()
+
+
+class _Text(_OfJob):
+    """What goes on with the seconds since the start; what went wrong with the name of the job."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
         """Put what stands before a message."""
@@ -27,12 +31,8 @@ class _Text(logging.Formatter):
         return f"[{record.created - self._started:6.1f} s] {record.message}"
 
 
-class _Json(logging.Formatter):
+class _Json(_OfJob):
     """One object a line."""
-
-    def __init__(self, job: str) -> None:
-        super().__init__()
-        self._job, self._started = job, time.time()
 
     def format(self, record: logging.LogRecord) -> str:
         """Write the object."""
