@@ -8,6 +8,15 @@ In a shell or a notebook:
 >>> record_partitions = records.transform(partition(topics))
 >>> costs_of_a_deploy = members.transform(costs("rolling-restart", topics))
 
+One group from a literal, and why it goes as it goes:
+
+>>> from rebalance_sim import explain_assignment, explain_election, explain_key, group, topics_table
+>>> two = group({"c1": {"protocols": ["sticky"]}, "c2": {"protocols": ["sticky"]}}, subscription=["orders"])
+>>> explain_election(two).protocol, explain_assignment(two, topics_table({"orders": 6}), "orders", 0).member_ids
+('sticky', ('c1',))
+>>> explain_key("customer-17", 12).partition, explain_key("customer-17", 12, "librdkafka").partition
+(4, 11)
+
 A user's own assignor is a class derived from ``ConsumerPartitionAssignor``.
 """
 
@@ -17,11 +26,13 @@ from rebalance_sim.engine.comparison import changes, distributions, strategies_l
 from rebalance_sim.engine.produce_requests import produce_requests
 from rebalance_sim.engine.producers import batches
 from rebalance_sim.errors import UserError
+from rebalance_sim.explanations import explain_assignment, explain_election, explain_key
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.consumer_protocol import Subscription, TopicPartition
 from rebalance_sim.kafka.partitioners.record_accumulator import Settings as ProducerSettings
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.lag_transformations import lag_balance, member_lag, rejected_offsets
+from rebalance_sim.literals import group, topics_table
 from rebalance_sim.record_transformations import (
     client_agreement,
     key_findings,
@@ -77,7 +88,11 @@ __all__ = [
     "decode_subscriptions",
     "distributions",
     "elect",
+    "explain_assignment",
+    "explain_election",
+    "explain_key",
     "follow",
+    "group",
     "key_findings",
     "lag_balance",
     "lag_costs",
@@ -101,4 +116,10 @@ __all__ = [
     "strategies_long",
     "timeline",
     "topics_at_risk",
+    "topics_table",
 ]
+
+
+def __dir__() -> list[str]:
+    """Offer to whoever presses Tab what is meant for users, and not the modules behind it."""
+    return __all__

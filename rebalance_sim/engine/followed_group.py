@@ -5,7 +5,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from rebalance_sim.engine.group_batches import collect_members
+from rebalance_sim.engine.group_batches import collect_group
 from rebalance_sim.engine.simulation import Simulations
 from rebalance_sim.engine.simulation_rows import timeline_rows
 from rebalance_sim.errors import UserError
@@ -19,11 +19,8 @@ def follow(simulations: Simulations, members: DataFrame) -> Iterator[str]:
 
     Raises UserError where the members are of several groups, or of none, or where the group cannot be simulated.
     """
-    collected = collect_members(members, simulations.columns).toArrow().combine_chunks().to_batches()
-    count = sum(len(batch) for batch in collected)
-    if count != 1:
-        raise UserError(f"members: of {count} groups; allowed: members of one group")
-    read = simulations.read(collected[0], simulations.metadata.index())
+    group = collect_group(members, simulations.columns)
+    read = simulations.read(group, simulations.metadata.index())
     if len(read.batch.group_ids) == 0:
         raise UserError(f"members: none can be used: {read.rejects[0].field('reason')[0].as_py()}")
     strategy = simulations.strategies[0]

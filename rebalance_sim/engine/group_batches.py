@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.arrow import codes, list_offsets, numbers, strings
+from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.election import PreferenceLists, repeats_a_protocol
 from rebalance_sim.kafka.groups import groups_with_repeated_members
 from rebalance_sim.kafka.simulation.scenario import OFFERS
@@ -33,6 +34,18 @@ def collect_members(members: DataFrame, columns: Iterable[str]) -> DataFrame:
     Only the given columns of ``members`` go into the structs: what is not shuffled costs nothing.
     """
     return members.groupBy("cluster", "group_id").agg(F.collect_list(F.struct(*columns)).alias("members"))
+
+
+def collect_group(members: DataFrame, columns: Iterable[str]) -> pa.RecordBatch:
+    """Bring the members of one group to the driver, as ``collect_members`` nests them.
+
+    Raises UserError where the members are of several groups, or of none.
+    """
+    collected = collect_members(members, columns).toArrow().combine_chunks().to_batches()
+    count = sum(len(batch) for batch in collected)
+    if count != 1:
+        raise UserError(f"members: of {count} groups; allowed: members of one group")
+    return collected[0]
 
 
 @dataclass(frozen=True)
