@@ -88,6 +88,11 @@ def _followed(given: Given) -> list[str]:
     return list(sim.follow(given.members.where("group_id = 'g' AND member_id <> ''"), given.topics, "leave"))
 
 
+def _explained(given: Given) -> list[str]:
+    told = sim.explain_assignment(given.members, given.topics, "t", 5, "cooperative-sticky", group_id="g")
+    return repr(told).splitlines()
+
+
 CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "assign": lambda given: given.assigned,
     "assign, by an assignor of one's own": lambda given: given.members.transform(
@@ -107,7 +112,11 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "decode_subscriptions": _decoded,
     "distributions": lambda given: given.compared.transform(sim.distributions),
     "elect": lambda given: given.members.transform(sim.elect()),
+    "explain_assignment": _explained,
+    "explain_election": lambda given: repr(sim.explain_election(given.members, group_id="g")).splitlines(),
+    "explain_key": lambda given: repr(sim.explain_key("key", 6)).splitlines(),
     "follow": _followed,
+    "group": lambda given: sim.group({"c1": {"owned": {"t": [0]}}, "c2": {}}, subscription=["t"]),
     "key_findings": lambda given: given.placed.transform(sim.key_findings(given.topics)),
     "lag_balance": lambda given: given.assigned.transform(sim.lag_balance(given.offsets, given.members)),
     "lag_costs": lambda given: given.members.transform(sim.lag_costs("leave", given.topics, given.offsets)),
@@ -135,6 +144,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "strategies_long": lambda given: given.compared.transform(sim.strategies_long),
     "timeline": lambda given: given.members.transform(sim.timeline("leave", given.topics)),
     "topics_at_risk": lambda given: given.records.transform(sim.topics_at_risk(given.topics)),
+    "topics_table": lambda given: sim.topics_table({"t": 6, "u": {"partitions": 1, "racks": [["a"]]}}),
 }
 """By the function's name, with what is special behind a comma."""
 ONE_PARTITION = {"spark.sql.shuffle.partitions": "1"}

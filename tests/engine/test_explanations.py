@@ -1,10 +1,6 @@
 """What is told in a shell of one group, one partition and one key is what is predicted, and true."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +15,6 @@ from rebalance_sim.engine.explained_assignment import OUTPUTS, AssignmentExplana
 from rebalance_sim.engine.explained_assignment import explain_assignment as explain_partition
 from rebalance_sim.engine.explained_election import ElectionExplanation
 from rebalance_sim.engine.explained_election import explain_election as explain_vote
-from rebalance_sim.engine.java_runtime import java_home
 from rebalance_sim.engine.prediction import ELECTED, Prediction
 from rebalance_sim.engine.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
@@ -31,19 +26,6 @@ from tests.kafka.keys import partitions_of
 from tests.kafka.strategies import elections, groups
 from tests.naive.classic_group import ClassicGroup
 from tests.naive.model import VERSIONS, Group, Joiner
-
-ON_CONNECT = """
-from pyspark.sql import SparkSession
-from rebalance_sim import assign, explain_assignment, explain_election, group, partitions_long, topics_table
-
-spark = SparkSession.builder.remote("local[1]").getOrCreate()
-topics = topics_table({"orders": 3})
-members = group({"c1": {"owned": {"orders": [0, 1, 2]}}, "c2": {}}, protocols=["sticky"], subscription=["orders"])
-assert explain_election(members).protocol == "sticky"
-assert explain_assignment(members, topics, "orders", 2).member_ids == ("c2",)
-assert members.transform(assign("sticky", topics)).transform(partitions_long).count() == 3
-spark.stop()
-"""
 
 
 def nested(rows: Sequence[dict[str, Any]]) -> pa.RecordBatch:
@@ -334,15 +316,3 @@ def test_one_of_several_groups(spark: SparkSession) -> None:
 def test_what_tab_offers() -> None:
     assert dir(rebalance_sim) == sorted(rebalance_sim.__all__)
     assert all(getattr(rebalance_sim, name).__doc__ for name in rebalance_sim.__all__)
-
-
-@pytest.mark.clients
-def test_spark_connect() -> None:
-    pytest.importorskip("grpc", reason="Spark Connect needs grpcio")
-    root = str(Path(__file__).parents[2])
-    told = {"PYTHONPATH": root, "PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(java_home())}
-    environment = os.environ | told | {"SPARK_LOCAL_IP": "127.0.0.1"}
-    done = subprocess.run(
-        [sys.executable, "-c", ON_CONNECT], cwd=root, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
