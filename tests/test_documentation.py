@@ -4,21 +4,28 @@ import doctest
 import re
 import shlex
 import signal
+from dataclasses import fields
+from enum import IntEnum
+from itertools import permutations
 from pathlib import Path
 from textwrap import indent
 
+import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import CHECK_FAILED, USER_ERROR, main
+from rebalance_sim.kafka.hash_order import vote_order
 from rebalance_sim.kafka.simulation.settings import Settings
+from rebalance_sim.kafka.strings import Strings, java_hashes
 from rebalance_sim.sources.scenarios import KEYS, scenario_names
 from rebalance_sim.tables import INPUTS, OUTPUTS, Table
+from rebalance_sim.versions import NEWEST, CoordinatorRules, KafkaVersion, kafka_version
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 TABLES_PAGE, OWN_ASSIGNOR_PAGE = DOCS / "tables.md", DOCS / "own-assignor.md"
-SIMULATE_PAGE = DOCS / "simulate.md"
+SIMULATE_PAGE, VERSIONS_PAGE = DOCS / "simulate.md", DOCS / "kafka-versions.md"
 REBALANCE_SIM = "PYTHONPATH=docs/examples .venv/bin/rebalance-sim "
 
 
@@ -70,6 +77,43 @@ def test_what_the_page_of_simulations_lists() -> None:
     assert blocks(text, "yaml") == [(DOCS / "examples" / "rollout.yaml").read_text()]
 
 
+def test_the_page_of_versions() -> None:
+    """Its tables have every rule of every line, and the order in which tied protocols win."""
+    text = VERSIONS_PAGE.read_text()
+    lines = [kafka_version(name) for name in ("1.0", "2.3", "3.9", "4.0.0", NEWEST)]
+    assert f"| 1.0 | 2.3 | 3.9 | 4.0.0 | {lines[-1].name} |\n" in text
+    assert {row[0]: row[2:] for row in table_under(text, "rule")} == {
+        rule.name: [shown_rule(getattr(line, rule.name)) for line in lines]
+        for rule in fields(KafkaVersion)
+        if rule.name != "name"
+    }
+    assert [row[0] for row in table_under(text, "rules of the coordinator")] == [
+        rules.name for rules in CoordinatorRules
+    ]
+
+    for version, winners in table_under(text, "version"):
+        names = winners.split(", ")
+        hashes, map_rule = java_hashes(Strings.of(names)), int(kafka_version(version).coordinator_map)
+        for count in range(2, len(names) + 1):
+            for voted in permutations(range(len(names)), count):
+                met = vote_order(hashes, np.array(voted, np.int32), map_rule)
+                assert met.tolist() == sorted(voted), version
+
+
+def shown_rule(value: object) -> str:
+    if isinstance(value, IntEnum):
+        return value.name
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def test_where_rules_are_added() -> None:
+    named = re.findall(r"`((?:rebalance_sim|tests)/[\w/.]+)`", (DOCS / "adding-rules.md").read_text())
+    assert len(named) > 10
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
 @pytest.mark.setup
 def test_the_page_of_own_assignors(spark: SparkSession, tmp_path: Path) -> None:
     """Its class is the example's, its shell session runs, and so does its command."""
@@ -96,7 +140,17 @@ def blocks(text: str, language: str = "") -> list[str]:
 @pytest.mark.setup
 @pytest.mark.parametrize(
     ("page", "commands", "examples"),
-    [("compare.md", 2, 6), ("lag.md", 2, 11), ("partitions.md", 3, 10), ("simulate.md", 4, 23)],
+    [
+        ("assign.md", 2, 8),
+        ("compare.md", 2, 6),
+        ("elect.md", 3, 11),
+        ("fleet.md", 2, 2),
+        ("kafka-versions.md", 0, 3),
+        ("lag.md", 2, 11),
+        ("partitions.md", 3, 10),
+        ("simulate.md", 4, 23),
+        ("tutorial.md", 0, 27),
+    ],
 )
 def test_the_pages_of_output(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], page: str, commands: int, examples: int
