@@ -78,9 +78,6 @@ class AssignmentExplanation(Explanation):
     def lines(self) -> Sequence[str]:
         """Tell the facts, a line each."""
         goes = f"goes to {' and '.join(self.member_ids)}" if self.member_ids else "goes to nobody"
-        concerned = {*self.member_ids, *(claim.member_id for claim in self.claims)}
-        first = sorted(self.subscribers, key=lambda member_id: member_id not in concerned)
-        shown_first = first if len(first) > MOST_SHOWN else self.subscribers
         return [
             f"{self.topic}-{self.partition} of group {self.group_id!r} {goes} "
             f"({self.strategy}, Kafka {self.kafka_version})",
@@ -90,7 +87,7 @@ class AssignmentExplanation(Explanation):
             *(f"  {reason}" for reason in self.reasons),
             *(f"  {line}" for line in self._steps()),
             f"  partitions of those that subscribe to {self.topic}, of all topics",
-            *first_lines([f"    {member_id}: {self._count(member_id)}" for member_id in shown_first]),
+            *first_lines([f"    {member_id}: {self._count(member_id)}" for member_id in self._concerned_first()]),
         ]
 
     def _before(self) -> str:
@@ -98,7 +95,7 @@ class AssignmentExplanation(Explanation):
             return "nobody had it"
         return " and ".join(
             f"{claim.member_id} had it"
-            + ("" if claim.generation is None else f" since generation {claim.generation}")
+            + ("" if claim.generation is None else f" (generation {claim.generation})")
             + ("" if claim.takes_part else ", and may not have it now")
             for claim in self.claims
         )
@@ -115,6 +112,13 @@ class AssignmentExplanation(Explanation):
                 yield f"rebalance {step.rebalance}: {shown(step.revoked_by)} gives it up"
             if step.added_to:
                 yield f"rebalance {step.rebalance}: {shown(step.added_to)} takes it"
+
+    def _concerned_first(self) -> Sequence[str]:
+        """Of so many members that not all are shown, those that have or had the partition are."""
+        if len(self.subscribers) <= MOST_SHOWN:
+            return self.subscribers
+        concerned = {*self.member_ids, *(claim.member_id for claim in self.claims)}
+        return sorted(self.subscribers, key=lambda member_id: member_id not in concerned)
 
     def _count(self, member_id: str) -> str:
         return f"{self.after.get(member_id, 0)} (had {self.before.get(member_id, 0)})"
@@ -139,6 +143,7 @@ def explain_assignment(
     wanted = (topic, partition)
     owned = {member["member_id"]: _pairs(member["owned"]) for member in members}
     wanting = order.subscribers_of[topic]
+    reasons = _REASONS.get(told["strategy"])
     return AssignmentExplanation(
         cluster=told["cluster"],
         group_id=told["group_id"],
@@ -155,7 +160,7 @@ def explain_assignment(
         subscribers=wanting,
         before={member_id: len(partitions) for member_id, partitions in owned.items()},
         after={member_id: len(partitions) for member_id, partitions in last.items()},
-        reasons=tuple(_REASONS.get(told["strategy"], _no_reasons)(order, last, wanted)),
+        reasons=tuple(reasons(order, last, wanted)) if reasons else (),
         steps=tuple(_steps(predicted[COOPERATIVE_REBALANCES.name], wanted)),
         error=told["error"],
     )
@@ -232,12 +237,8 @@ class _Order:
         check_choice("topic", topic, list(self.subscribers_of))
         partitions = self.partitions_of[topic]
         if not 0 <= partition < partitions:
-            allowed = f"0 to {partitions - 1}" if partitions > 0 else "none, for the cluster does not have the topic"
+            allowed = f"0 to {partitions - 1}" if partitions > 0 else "none, the topics table has no partition of it"
             raise UserError(f"partition {partition} of topic {topic!r}; allowed: {allowed}")
-
-
-def _no_reasons(order: _Order, last: _Lists, wanted: _TopicPartition) -> list[str]:
-    return []
 
 
 def _blocks(order: _Order, last: _Lists, wanted: _TopicPartition) -> list[str]:
