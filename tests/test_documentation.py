@@ -26,6 +26,49 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 TABLES_PAGE, OWN_ASSIGNOR_PAGE = DOCS / "tables.md", DOCS / "own-assignor.md"
 SIMULATE_PAGE, VERSIONS_PAGE = DOCS / "simulate.md", DOCS / "kafka-versions.md"
+PAGES_OF_OUTPUT = [
+    ("assign.md", 2, 8),
+    ("compare.md", 2, 6),
+    ("elect.md", 3, 11),
+    ("fleet.md", 2, 2),
+    ("kafka-versions.md", 0, 3),
+    ("lag.md", 2, 11),
+    ("partitions.md", 3, 10),
+    ("simulate.md", 4, 23),
+    ("tutorial.md", 0, 27),
+]
+"""Pages with how many commands and examples for the shell they have."""
+RUN_ELSEWHERE = {
+    "make run": "tests/test_fresh_clone.py",
+    "make test": ".ci/run",
+    "make test-real": ".ci/run",
+    "mkdir capture": "tests/cluster/test_live_cluster.py",
+    "kafka-topics.sh": "tests/cluster/test_live_cluster.py",
+    "kafka-consumer-groups.sh": "tests/cluster/test_live_cluster.py",
+    ".venv/bin/rebalance-sim fleet --kafka-tools capture": "tests/cluster/test_live_cluster.py",
+    ".venv/bin/rebalance-sim assign --topics out/fleet/topics": "tests/cluster/test_live_cluster.py",
+    ".venv/bin/rebalance-sim fleet --bootstrap-servers HOST:9092 --out": "tests/cluster/test_live_cluster.py",
+    "rebalance-sim fleet --bootstrap-servers HOST:9092,HOST:9092": "tests/cluster/test_live_cluster.py",
+    "rebalance-sim fleet --bootstrap-servers HOST:9092 --records-from": "tests/cluster/test_topic_records.py",
+    "spark-submit --packages": "tests/cluster/test_topic_records.py",
+    ".venv/bin/rebalance-sim fleet --offsets-topic dump": "tests/sources/test_offsets_topic.py",
+    "PYTHONPATH=docs/examples .venv/bin/rebalance-sim": "tests/test_fresh_clone.py",
+}
+"""Commands of pages that are no pages of output, by how they begin, and where they are run."""
+NOT_RUN = {
+    "pip install 'rebalance-sim[live]'": "the package is in no registry yet",
+    "rebalance-sim partition --topics out/fleet/topics": "of records that the command before it has read from a broker",
+    "kafka-console-consumer.sh": "waits for half a minute; tests/golden has what its formatters print",
+    "spark-submit --driver-java-options": "only keeps Spark's own log down",
+    "spark-submit --py-files": "the module travels as in tests/test_jobs.py",
+    "python -m tests.cluster.capture": "takes a minute or two and replaces the examples",
+    ". .venv/bin/activate": "for people; what they type then is run",
+    "pyspark": "for people; what they type then is run",
+}
+"""The others, and why nothing runs them."""
+_PROGRAM = r"(?:make|mkdir|rebalance-sim|spark-submit|kafka-[\w-]+\.sh|python|pip|\.)"
+_COMMAND = re.compile(rf"(?:[A-Z]+=\S+ )?(?:\S*/)?{_PROGRAM} .+|pyspark")
+_FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 REBALANCE_SIM = "PYTHONPATH=docs/examples .venv/bin/rebalance-sim "
 
 
@@ -133,25 +176,11 @@ def test_the_page_of_own_assignors(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def blocks(text: str, language: str = "") -> list[str]:
-    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [block for named, block in fenced if named == language]
+    return [block for named, block in _FENCED.findall(text) if named == language]
 
 
 @pytest.mark.setup
-@pytest.mark.parametrize(
-    ("page", "commands", "examples"),
-    [
-        ("assign.md", 2, 8),
-        ("compare.md", 2, 6),
-        ("elect.md", 3, 11),
-        ("fleet.md", 2, 2),
-        ("kafka-versions.md", 0, 3),
-        ("lag.md", 2, 11),
-        ("partitions.md", 3, 10),
-        ("simulate.md", 4, 23),
-        ("tutorial.md", 0, 27),
-    ],
-)
+@pytest.mark.parametrize(("page", "commands", "examples"), PAGES_OF_OUTPUT)
 def test_the_pages_of_output(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], page: str, commands: int, examples: int
 ) -> None:
@@ -188,3 +217,22 @@ def test_the_page_of_operations(spark: SparkSession, capsys: pytest.CaptureFixtu
     assert run == 2
     session = doctest.DocTestParser().get_doctest("".join(blocks(text, "python")), {}, "operations.md", None, None)
     assert doctest.DocTestRunner().run(session) == (0, 2)
+
+
+def commands() -> list[str]:
+    """All commands of the README and the pages, but for those of pages of output that the tests run there."""
+    found = []
+    for page in (ROOT / "README.md", *DOCS.rglob("*.md")):
+        text = page.read_text().replace("\\\n", " ")
+        fenced = "\n".join(blocks(text)).splitlines()
+        indented = re.findall(r"^    (\S.*)$", _FENCED.sub("", text), re.MULTILINE)
+        found += [line for line in (*fenced, *indented) if _COMMAND.fullmatch(line.strip())]
+    return found
+
+
+def test_every_command_is_run_or_told_why_not() -> None:
+    known = RUN_ELSEWHERE | NOT_RUN
+    found = [re.sub(" +", " ", command.strip()) for command in commands()]
+    assert [command for command in found if not command.startswith(tuple(known))] == []
+    assert [begin for begin in known if not any(command.startswith(begin) for command in found)] == []
+    assert [path for path in RUN_ELSEWHERE.values() if not (ROOT / path).exists()] == []

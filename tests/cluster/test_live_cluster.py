@@ -1,6 +1,7 @@
 """Live clusters: what is read of them, and that what is predicted from it is what their groups have."""
 
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -27,6 +28,8 @@ from tests.cluster.jars import needs_zookeeper
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated")]
 
+README = Path(__file__).parents[2] / "README.md"
+PAGE = README.parent / "docs" / "live-clusters.md"
 NEXT_GENERATION = "next-generation"
 OF_JAVA = ("payments-roundrobin", "clicks-sticky", "sessions-cooperative", "static-tills")
 OF_LIBRDKAFKA = ("rdkafka-eager", "rdkafka-cooperative")
@@ -139,6 +142,39 @@ def test_what_is_predicted_is_what_the_groups_have(spark: SparkSession, busy: Bu
     if NEXT_GENERATION in listed:
         row = elections[NEXT_GENERATION]
         assert (row["protocol"], row["votes"], row["leader_id"]) == ("server-uniform", {"server-uniform": 3}, None)
+
+
+def test_the_commands_of_the_readme(spark: SparkSession, busy: Busy, tmp_path: Path) -> None:
+    """What it tells to do with one's own cluster, done with this one as a newcomer would, line by line."""
+    if needs_zookeeper(busy.broker.version):
+        pytest.skip("its kafka-consumer-groups.sh has no --all-groups")
+    told = README.read_text().partition("## Your own cluster\n")[2].partition("\n## ")[0]
+    here = told.replace("HOST:9092", busy.servers).replace(" out/", f" {tmp_path}/out/")
+    has, done = busy.assigned(), []
+    for line in re.findall("^    (.*)$", here.replace(" capture", f" {tmp_path}/capture"), re.MULTILINE):
+        command, *arguments = shlex.split(line)
+        if command == "mkdir":
+            Path(*arguments).mkdir()
+        elif command.startswith("kafka-"):
+            *options, _, file = arguments
+            Path(file).write_text(busy.broker.tools(command.removesuffix(".sh"), *options[2:]))
+        else:
+            assert command == ".venv/bin/rebalance-sim"
+            assert main(arguments) == 0
+        done.append(command)
+        if arguments[0] == "assign":
+            assignments = by_member(spark.read.parquet(f"{tmp_path}/out/assign/assignments"), "partitions")
+            assert {member_id: assignments[member_id] for member_id in has} == has
+    assert len(done) >= 8
+
+
+def test_the_command_of_the_page_of_live_clusters(busy: Busy, tmp_path: Path) -> None:
+    told = re.search(r"^    rebalance-sim (fleet [^\\\n]*(?:\\\n[^\\\n]*)*)$", PAGE.read_text(), re.MULTILINE)
+    assert told
+    here = told[1].replace("HOST:9092", busy.broker.sasl_bootstrap_servers).replace(" out/", f" {tmp_path}/out/")
+    command = here.replace("client.properties", alices_properties(tmp_path)).replace("\\\n", " ")
+    assert main(shlex.split(command)) == 0
+    assert (tmp_path / "out" / "fleet" / "_run.json").exists()
 
 
 def test_the_tables(spark: SparkSession, busy: Busy) -> None:
