@@ -43,20 +43,21 @@ def runs(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
             {"group_id": "a", "strategy": "range", "settled": True, "paused_ms": 1_234_567},
             {"group_id": "b", "strategy": "range", "settled": False, "paused_ms": 10},
         ],
-        REJECTS: [],
+        # What is rejected by each of two runs counts once.
+        REJECTS: [{"table": "members", "group_id": "c", "reason": "protocols is empty"}],
     }
     folders = [finish(spark, base / "assign", assign), finish(spark, base / "simulate", simulate, "json")]
     return ",".join([*folders, finish(spark, base / "partition", {PARTITION_LOAD: [], REJECTS: []})])
 
 
 FOUND = {
-    "rejects": (2, "table members, cluster default, group_id c, reason protocols is empty, in {}/assign"),
-    "errors": (2, "cluster default, group_id c, strategy range, error why, in {}/assign"),
-    "ties": (1, "cluster default, group_id a, in {}/assign"),
-    "imbalance": (5, "cluster default, group_id b, strategy range, in {}/assign"),
-    "idle-members": (2, "cluster default, group_id a, strategy range, in {}/assign"),
-    "unsettled": (1, "cluster default, group_id b, strategy range, in {}/simulate"),
-    "paused-ms": (1_234_567, "cluster default, group_id a, strategy range, in {}/simulate"),
+    "rejects": (2, "table members, cluster default, group_id c, reason protocols is empty, in {}/assign/rejects"),
+    "errors": (1, "cluster default, group_id c, strategy range, error why, in {}/assign/balance"),
+    "ties": (1, "cluster default, group_id a, in {}/assign/elections"),
+    "imbalance": (5, "cluster default, group_id b, strategy range, in {}/assign/balance"),
+    "idle-members": (2, "cluster default, group_id a, strategy range, in {}/assign/balance"),
+    "unsettled": (1, "cluster default, group_id b, strategy range, in {}/simulate/costs"),
+    "paused-ms": (1_234_567, "cluster default, group_id a, strategy range, in {}/simulate/costs"),
     "rejected-share": (0.25, "2 of 8 rows of members, in {}/assign"),
 }
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.finished_runs import FinishedRun
@@ -22,7 +22,7 @@ class Check:
     figure: str
     """Of a row, in SQL; null where the row has none."""
     adds_up: bool = False
-    """Whether the figures of all rows are added; else the largest counts."""
+    """Whether the figures of a table are added; else its largest counts."""
 
 
 _ERROR = "int(error IS NOT NULL)"
@@ -61,34 +61,36 @@ def has_table(run: FinishedRun, table: Table) -> bool:
 
 
 def find(runs: Sequence[FinishedRun], checks: Sequence[Check]) -> dict[str, Found]:
-    """Find, by name, what checks are about, in one pass over the tables; of each, some run has one."""
+    """Find by name, in one pass over the tables of all runs, the most that a table has of what checks are about."""
+    found = {check.name: Found(0, None) for check in checks}
     figures = [
-        run.table(table).select(
-            F.lit(check.name).alias("name"),
-            F.expr(check.figure).cast("double").alias("figure"),
-            _told(table, run.folder).alias("row"),
-        )
+        _figures(check, run.table(table), table, f"{run.folder}/{table.name}")
         for check in checks
         for table in check.tables
         for run in runs
         if has_table(run, table)
     ]
     if not figures:
-        return {}
-    most = F.max(F.struct("figure", "row")).alias("most")
-    found = reduce(DataFrame.unionByName, figures).where("figure > 0").groupBy("name").agg(F.sum("figure"), most)
-    rows = {row["name"]: row for row in found.collect()}
-    return {check.name: _found(check, rows.get(check.name)) for check in checks}
+        return found
+    by_name = {check.name: check for check in checks}
+    for row in reduce(DataFrame.unionByName, figures).transform(_by_table).collect():
+        figure, told = row["most"]
+        amount = row["sum"] if by_name[row["name"]].adds_up else figure
+        found[row["name"]] = max(found[row["name"]], Found(amount, f"{told}, in {row['folder']}"))
+    return found
 
 
-def _found(check: Check, row: Row | None) -> Found:
-    if row is None:
-        return Found(0, None)
-    figure, told = row["most"]
-    return Found(row["sum(figure)"] if check.adds_up else figure, told)
+def _figures(check: Check, rows: DataFrame, table: Table, folder: str) -> DataFrame:
+    """Take the figure of each row, and say which row it is."""
+    told = [F.concat(F.lit(f"{name} "), F.col(f"`{name}`")) for name in _TELLING if name in table.names]
+    return rows.select(
+        F.lit(check.name).alias("name"),
+        F.lit(folder).alias("folder"),
+        F.expr(check.figure).cast("double").alias("figure"),
+        F.concat_ws(", ", *told).alias("row"),
+    )
 
 
-def _told(table: Table, folder: str) -> Column:
-    """Say in one line which row it is."""
-    known = [F.concat(F.lit(f"{name} "), F.col(f"`{name}`")) for name in _TELLING if name in table.names]
-    return F.concat_ws(", ", *known, F.lit(f"in {folder}"))
+def _by_table(figures: DataFrame) -> DataFrame:
+    sum_of, most = F.sum("figure").alias("sum"), F.max(F.struct("figure", "row")).alias("most")
+    return figures.where("figure > 0").groupBy("name", "folder").agg(sum_of, most)
