@@ -4,13 +4,14 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
+AIRFLOW := build/airflow
 CAPTURE ?= docs/examples/kafka-4.3.1
 OUT ?= out
 # Two processes, each with a Spark session of its own. The kernels' tests come first, a file in one process: so that what
 # is compiled is compiled once, and Spark's workers find it ready.
 IN_TWO := -n 2 --dist worksteal
 BY_FILE := -n 2 --dist loadfile
-HERE := not oracle and not cluster and not scale and not setup and not clients
+HERE := not oracle and not cluster and not scale and not setup and not clients and not airflow
 
 .DEFAULT_GOAL := help
 
@@ -31,6 +32,15 @@ $(STAMP): requirements.txt requirements-java.txt pyproject.toml
 		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-java.txt
 	@touch $@
 
+.PHONY: airflow
+airflow: $(AIRFLOW)/.set-up ## make build/airflow, an environment with Airflow, to run conf/airflow
+
+$(AIRFLOW)/.set-up: requirements-airflow.txt
+	@echo "setting up $(AIRFLOW) (a minute, once)"
+	@test -x $(AIRFLOW)/bin/python || $(PYTHON) -m venv $(AIRFLOW)
+	@$(AIRFLOW)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-airflow.txt
+	@touch $@
+
 .PHONY: run
 run: $(STAMP) ## elect and assign every group of a real Kafka capture
 	$(BIN)/rebalance-sim fleet --kafka-tools $(CAPTURE) --out $(OUT)/fleet
@@ -43,9 +53,9 @@ test: $(STAMP) ## run the tests (at most 10 minutes on two cores)
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(IN_TWO) -m "not scale" tests/kafka
 
 .PHONY: test-real
-test-real: $(STAMP) ## run the tests that need Kafka's released jars, a broker, other clients, a fresh clone or more time, and what the pages say
+test-real: $(STAMP) ## run the tests that need Kafka's released jars, a broker, other clients, Airflow, a fresh clone or more time, and what the pages say
 	$(BIN)/python -m pytest $(BY_FILE) $(if $(SEED),--seed $(SEED)) \
-		-m "(oracle or cluster or scale or setup or clients) and not alone"
+		-m "(oracle or cluster or scale or setup or clients or airflow) and not alone"
 	$(BIN)/python -m pytest -m alone
 
 .PHONY: hunt

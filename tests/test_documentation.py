@@ -42,6 +42,7 @@ RUN_ELSEWHERE = {
     "make run": "tests/test_fresh_clone.py",
     "make test": ".ci/run",
     "make test-real": ".ci/run",
+    "make setup airflow": "tests/airflow/conftest.py",
     "mkdir capture": "tests/cluster/test_live_cluster.py",
     "kafka-topics.sh": "tests/cluster/test_live_cluster.py",
     "kafka-consumer-groups.sh": "tests/cluster/test_live_cluster.py",
