@@ -112,7 +112,8 @@ class SendRecords:
         sender_of, (clients_of, producers_of) = _distinct(clients, producers)
         sending, (senders, topics_sent) = _distinct(pa.array(sender_of), topic_numbers)
         seeds = [_seed(self.seed, producer) for producer in producers_of.to_pylist()]
-        values = [*(numbers(column).astype(np.int64) for column in sizes), numbers(timestamps.fill_null(0))]
+        # Copied: Arrow's own arrays may be read-only or not, and each is compiled for by itself.
+        values = [numbers(column).astype(np.int64) for column in (*sizes, timestamps.fill_null(0))]
         order = _in_order(seq, timestamps, [numbers(topic_numbers), numbers(contents), *values])
         sent = send(
             self.settings,
