@@ -11,7 +11,7 @@ OUT ?= out
 # is compiled is compiled once, and Spark's workers find it ready.
 IN_TWO := -n 2 --dist worksteal
 BY_FILE := -n 2 --dist loadfile
-HERE := not oracle and not cluster and not scale and not setup and not clients and not airflow
+HERE := not oracle and not cluster and not scale and not setup and not clients and not airflow and not spark_cluster
 
 .DEFAULT_GOAL := help
 
@@ -55,12 +55,16 @@ test: $(STAMP) ## run the tests (at most 10 minutes on two cores)
 .PHONY: test-real
 test-real: $(STAMP) ## run the tests that need Kafka's released jars, a broker, other clients, Airflow, a fresh clone or more time, and what the pages say
 	$(BIN)/python -m pytest $(BY_FILE) $(if $(SEED),--seed $(SEED)) \
-		-m "(oracle or cluster or scale or setup or clients or airflow) and not alone"
+		-m "(oracle or cluster or scale or setup or clients or airflow or spark_cluster) and not alone"
 	$(BIN)/python -m pytest -m alone
 
 .PHONY: hunt
 hunt: $(STAMP) ## look for a case that Kafka's released classes answer in another way: SEED=N, or another one every time
 	$(BIN)/python -m pytest $(BY_FILE) -m oracle --seed $(or $(SEED),$(shell date +%s)) --hypothesis-profile default tests/oracle
+
+.PHONY: package
+package: $(STAMP) ## pack what the executors of a Spark cluster need
+	$(BIN)/python -m rebalance_sim.environment dist/rebalance-sim-environment.tar.gz
 
 .PHONY: lint
 lint: $(STAMP) ## check style and types
@@ -83,4 +87,4 @@ measure: $(STAMP) ## measure how long groups on a real broker take to be stable 
 
 .PHONY: clean
 clean: ## remove what was made, the environment too
-	rm -rf $(VENV) $(OUT) build *.egg-info
+	rm -rf $(VENV) $(OUT) build dist *.egg-info
