@@ -1,0 +1,80 @@
+"""Jobs in processes of their own, to be killed in the middle, and what they leave."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from rebalance_sim.engine.java_runtime import java_home
+from tests.engine.rows import contents
+
+ROOT = Path(__file__).parents[1]
+RECORD = "_run.json"
+SECONDS = 300
+MANY_TASKS = {
+    "spark.sql.shuffle.partitions": "24",
+    "spark.sql.adaptive.coalescePartitions.enabled": "false",
+    "spark.ui.enabled": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""So that there is a middle: some tasks have written their rows, and others have not."""
+
+
+def start(command: Sequence[str], log: Path, **environment: str) -> subprocess.Popen[bytes]:
+    """Start a command as a process group of its own."""
+    settings = {
+        "PYTHONPATH": str(ROOT),
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "JAVA_HOME": str(java_home()),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    with log.open("wb") as told:
+        return subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=os.environ | settings | environment,
+            stdin=subprocess.DEVNULL,
+            stdout=told,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def submitted(master: str, job: Sequence[str], settings: dict[str, str] = MANY_TASKS) -> list[str]:
+    """Return the command that submits a job with settings."""
+    configured = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    name, *options = job
+    return [f"{sys.prefix}/bin/spark-submit", "--master", master, *configured, f"jobs/{name}.py", *options]
+
+
+def wait_for_the_middle(job: subprocess.Popen[bytes], out: Path, log: Path) -> None:
+    """Wait until a task has written its rows, and others of the same step have not."""
+    deadline = time.monotonic() + SECONDS
+    while not any(out.glob("**/_temporary/0/task_*")):
+        assert job.poll() is None, f"ended before its middle:\n{log.read_text()[-3000:]}"
+        assert time.monotonic() < deadline, f"never came to its middle:\n{log.read_text()[-3000:]}"
+        time.sleep(0.01)
+    assert not (out / RECORD).exists()
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and all of its group."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def tables(spark: SparkSession, out: Path) -> dict[str, list[str]]:
+    """Return the rows of all tables of a finished run."""
+    names = json.loads((out / RECORD).read_text())["rows"]["out"]
+    return {name: contents(spark.read.parquet(f"{out}/{name}")) for name in names}
