@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from numba.core import config
 
 from rebalance_sim.cli import main
+from rebalance_sim.engine.session import session
 from rebalance_sim.kafka.kernel import _cache_folder
 from rebalance_sim.sources.scenarios import SCENARIOS
 
@@ -32,6 +33,12 @@ here=$(cd "$(dirname "$0")/.." && pwd) || exit
 export PYTHONPATH="$here/lib${{PYTHONPATH:+:$PYTHONPATH}}"
 {cpu}exec {python} "$@"
 """
+_FOR_FEW_ROWS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""What Spark compiles itself is not kept."""
 _RECORD = {"topic": "orders", "key": "a", "value_bytes": 10, "producer_id": "p", "seq": 1}
 
 
@@ -99,6 +106,9 @@ def _compile_rules(launcher: Path, runs: Path) -> None:
     """Let workers of the environment run the jobs over a little of everything: they keep what they compile."""
     os.environ["PYSPARK_PYTHON"] = str(launcher)
     os.environ.pop("NUMBA_CACHE_DIR", None)
+    spark = session("rebalance-sim environment")
+    for name, value in _FOR_FEW_ROWS.items():
+        spark.conf.set(name, value)
     runs.mkdir()
     (runs / "topics.json").write_text(json.dumps({"topic": _RECORD["topic"], "partitions": 6}) + "\n")
     (runs / "records.json").write_text("".join(json.dumps(_RECORD | {"key": key}) + "\n" for key in ("a", "", None)))
@@ -107,9 +117,11 @@ def _compile_rules(launcher: Path, runs: Path) -> None:
     small = str(SCENARIOS.parent / "fleets" / "small.yaml")
     for job in (
         ["fleet", "--synthetic", small, "--groups", "30"],
-        ["assign", *fleet, "--strategy", "elected,all"],
+        ["assign", *fleet],
+        ["assign", *fleet, "--strategy", "all"],
         ["partition", *orders, "--partitions-after", "8"],
-        ["simulate", *fleet, "--scenario", "rolling-restart", "--strategy", "elected,all"],
+        ["simulate", *fleet, "--scenario", "rolling-restart"],
+        ["simulate", *fleet, "--scenario", "rolling-restart", "--strategy", "all"],
     ):
         with redirect_stdout(sys.stderr):
             if main([*job, "--out", f"{runs}/{job[0]}"]) != 0:
