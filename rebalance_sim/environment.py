@@ -20,7 +20,7 @@ from numba.core import config
 
 from rebalance_sim.cli import main
 from rebalance_sim.engine.session import session
-from rebalance_sim.kafka.kernel import _cache_folder
+from rebalance_sim.kafka.kernel import cache_folder
 from rebalance_sim.sources.scenarios import SCENARIOS
 
 _PACKAGE = Path(__file__).parent
@@ -69,7 +69,7 @@ def _copy_packages(lib: Path) -> None:
     here = lib / _PACKAGE.name
     shutil.copytree(_PACKAGE, here, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     shutil.copytree(SCENARIOS, lib / SCENARIOS.relative_to(_PACKAGE.parent), dirs_exist_ok=True)
-    compiled = _cache_folder()
+    compiled = cache_folder()
     if compiled.is_dir():
         shutil.copytree(compiled, here / "__pycache__" / compiled.name)
 

@@ -10,7 +10,7 @@ from rebalance_sim.engine.batch_arrays import answers, elect_protocols
 from rebalance_sim.engine.explanation import Explanation, first_lines, shown
 from rebalance_sim.engine.group_batches import GroupBatch
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.election import _ballot
+from rebalance_sim.kafka.election import ballot
 from rebalance_sim.kafka.hash_order import (
     coordinator_order,
     java_bucket,
@@ -148,7 +148,7 @@ def explain_election(group: pa.RecordBatch, version: KafkaVersion, kafka_version
         ballots = [None if found.classic[member] else offered[member][0] for member in joined]
         met = [protocol for protocol in candidates if votes[protocol]]
     else:
-        voted = [_ballot(int(member), preferences, support, len(joined)) for member in joined]
+        voted = [ballot(int(member), preferences, support, len(joined)) for member in joined]
         ballots = [names[protocol] for protocol in voted]
         met = _met(batch, joined, voted, version.coordinator_map)
     winner = int(elections.winner[0])

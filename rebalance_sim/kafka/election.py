@@ -138,7 +138,7 @@ def _admit(start: int, end: int, types: Ints32, preferences: PreferenceLists, su
 
 
 @kernel
-def _ballot(m: int, preferences: PreferenceLists, support: Ints32, members: int) -> int:
+def ballot(m: int, preferences: PreferenceLists, support: Ints32, members: int) -> int:
     """``MemberMetadata.vote``: the first protocol of the member's list that all members support."""
     for k in range(preferences.offsets[m], preferences.offsets[m + 1]):
         if support[preferences.protocols[k]] == members:
@@ -161,7 +161,7 @@ def _vote(
     n = 0
     for m in range(start, end):
         if admitted[m]:
-            protocol = _ballot(m, preferences, support, members)
+            protocol = ballot(m, preferences, support, members)
             if counted[protocol] == 0:
                 voted[n] = protocol
                 n += 1
@@ -195,7 +195,7 @@ def _break_tie(
     seen = np.zeros(len(preferences.hashes), np.bool_)
     n = 0
     for k in coordinator_order(hashes, joined, map_rule):
-        protocol = _ballot(start + k, preferences, support, members)
+        protocol = ballot(start + k, preferences, support, members)
         if not seen[protocol]:
             seen[protocol] = True
             voted[n] = protocol

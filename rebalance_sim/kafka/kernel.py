@@ -25,7 +25,7 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 @cache
-def _cache_folder() -> Path:
+def cache_folder() -> Path:
     """Where compiled code is kept: a folder for this very source of the rules.
 
     numba notices a change in the file of a kernel, but not in another file that the kernel calls into.
@@ -49,7 +49,7 @@ def _digest_of(source: str) -> str:
 
 def is_compiled() -> bool:
     """Tell whether compiled code is kept on this machine, or none is asked for; else the first run takes minutes."""
-    return bool(config.DISABLE_JIT) or any(_cache_folder().rglob("*.nbc"))
+    return bool(config.DISABLE_JIT) or any(cache_folder().rglob("*.nbc"))
 
 
 class _PlaceInCache:
@@ -67,7 +67,7 @@ class _PlaceInCache:
         return cls(function, source)
 
     def get_cache_path(self) -> str:
-        return str(_cache_folder() / Path(self._py_file).parent.relative_to(_PACKAGE))
+        return str(cache_folder() / Path(self._py_file).parent.relative_to(_PACKAGE))
 
     def ensure_cache_path(self) -> None:
         os.makedirs(self.get_cache_path(), exist_ok=True)
