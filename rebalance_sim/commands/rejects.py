@@ -5,6 +5,7 @@ from collections import Counter
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from rebalance_sim.engine.inputs import kind_of_reason
 from rebalance_sim.engine.runs import Run
 from rebalance_sim.errors import UserError
 from rebalance_sim.tables import REJECTS
@@ -28,6 +29,10 @@ def write_rejects(run: Run, rejects: DataFrame, on_bad_input: str) -> Counter[st
 
 def rejects_summary(written: DataFrame) -> list[str]:
     """Count the rejected rows by table and by kind of reason, most first."""
-    kind = F.regexp_replace("reason", r"'[^']*'|(?<!KIP-)\b\d+", "…")
-    rows = written.groupBy("table", kind.alias("kind")).count().orderBy(F.desc("count"), "table", "kind").limit(5)
+    rows = (
+        written.groupBy("table", kind_of_reason("reason").alias("kind"))
+        .count()
+        .orderBy(F.desc("count"), "table", "kind")
+        .limit(5)
+    )
     return [f"  {row['count']:>9,} {row['table']}: {row['kind']}" for row in rows.collect()]

@@ -122,6 +122,16 @@ def fit_offsets(rows: DataFrame) -> DataFrame:
     return _used_once(fit(rows, OFFSETS), ["cluster", "group_id", "topic", "partition"], again)
 
 
+def kind_of_reason(name: str) -> Column:
+    r"""Return the kind of a reason or an error: what differs from row to row, names and numbers, is left out.
+
+    >>> rows = spark.createDataFrame([("topic 'a' has 3 partitions (KIP-848)",)], "reason string")
+    >>> rows.select(kind_of_reason("reason").alias("kind")).first()["kind"]
+    'topic … has … partitions (KIP-848)'
+    """
+    return F.regexp_replace(name, r"'[^']*'|(?<!KIP-)\b\d+", "…")
+
+
 def _used_once(fitted: DataFrame, keys: list[str], again: Column) -> DataFrame:
     """Let one of the usable rows with the same keys be used, the first by content; ``again`` tells of the others."""
     same = Window.partitionBy(*keys, F.col(REASON).isNull()).orderBy("_row")
