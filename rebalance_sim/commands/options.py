@@ -105,11 +105,15 @@ def named_clients(option: str, asked: str) -> tuple[Client, ...]:
     return tuple(client_named(option, name) for name in items(asked)) if asked else ()
 
 
+def on_record(options: Namespace) -> dict[str, Any]:
+    """Return what was asked for, without what changes nothing about the outputs."""
+    return {name: value for name, value in vars(options).items() if name not in _HOW_TO_RUN}
+
+
 def new_run(spark: SparkSession, job: str, options: Namespace) -> Run:
     """Make a run, or a plan of one, with what was asked for on record; its folder stays as it is until it begins."""
-    asked: dict[str, Any] = {name: value for name, value in vars(options).items() if name not in _HOW_TO_RUN}
     kind = DryRun if options.dry_run else ExplainedRun if options.explain else Run
-    return kind(spark, job, options.out, asked, options.output_format)
+    return kind(spark, job, options.out, on_record(options), options.output_format)
 
 
 def check_at_least(option: str, value: int, least: int) -> None:

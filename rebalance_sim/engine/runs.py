@@ -55,7 +55,7 @@ class Run:
         self._check_out()
         names = list(replaced)
         try:
-            self._create(BEGUN, begun_text(self.job, names))
+            self._create(BEGUN, begun_text(self.job, names).encode())
             for name in (RECORD, _STAGING, *names):
                 self._delete(name)
         except Exception as problem:
@@ -87,6 +87,10 @@ class Run:
         number = self.counts.setdefault("out", {})[name] = written.count()
         _LOG.debug("%s rows in %s", f"{number:,}", name, extra={"fields": {"table": name, "rows": number}})
         return written
+
+    def write_file(self, name: str, content: bytes) -> None:
+        """Write a file that is no table, such as a page or a picture."""
+        self._create(name, content)
 
     def _save(self, name: str, rows: DataFrame) -> None:
         try:
@@ -120,7 +124,7 @@ class Run:
             "assumptions": self.assumptions,
             "seconds": round(time.monotonic() - self.started, 3),
         }
-        self._create(RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+        self._create(RECORD, (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode())
         self._delete(BEGUN)
         self.tell("finished", rows=self.counts, out=self.out)
 
@@ -133,12 +137,12 @@ class Run:
         file_system, path = hadoop_path(self.spark, self._path(name))
         file_system.delete(path, True)
 
-    def _create(self, name: str, text: str) -> None:
+    def _create(self, name: str, content: bytes) -> None:
         file_system, path = hadoop_path(self.spark, self._path(name))
-        unfinished = path.getParent().suffix(f"/{name}.unfinished")
+        unfinished = path.suffix(".unfinished")
         stream = file_system.create(unfinished, True)
         try:
-            stream.write(text.encode())
+            stream.write(content)
         finally:
             stream.close()
         file_system.delete(path, False)
