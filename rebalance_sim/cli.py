@@ -11,7 +11,7 @@ from types import FrameType
 
 from pyspark.errors import PySparkException
 
-from rebalance_sim.commands import assign, check, elect, fleet, partition, simulate
+from rebalance_sim.commands import assign, check, elect, fleet, partition, report, simulate
 from rebalance_sim.commands.configuration import read_options
 from rebalance_sim.commands.custom_assignors import WHERE_MODULES_ARE
 from rebalance_sim.commands.options import add_operation_options
@@ -32,6 +32,7 @@ _JOBS = {
     "partition": partition,
     "simulate": simulate,
     "check": check,
+    "report": report,
 }
 _FAILED, USER_ERROR, CHECK_FAILED = 1, 2, 3
 _EXIT_CODES: dict[type[Exception], int] = {UserError: USER_ERROR, CheckError: CHECK_FAILED}

@@ -1,0 +1,96 @@
+"""``report``: makes a page of finished runs, and their charts as pictures."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+
+from rebalance_sim.commands.options import items, on_record
+from rebalance_sim.commands.summary import one_line, print_summary
+from rebalance_sim.engine.finished_runs import finished_run
+from rebalance_sim.engine.run_folders import hadoop_path
+from rebalance_sim.engine.runs import Run
+from rebalance_sim.errors import UserError
+
+if TYPE_CHECKING:
+    from rebalance_sim.report.page import Check
+    from rebalance_sim.report.rendering import Rendered
+
+PAGE, CHARTS = "report.html", "charts"
+_TITLE = "What Kafka will do"
+_OPTIONAL = {"altair", "vl_convert", "jinja2"}
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Options of the job."""
+    parser.add_argument(
+        "--runs", required=True, metavar="DIR,...", help="output folders of finished runs of the other jobs"
+    )
+    parser.add_argument(
+        "--out", required=True, metavar="DIR", help="folder for the page and its charts; replaced if they are there"
+    )
+    parser.add_argument("--title", default=_TITLE, metavar="TEXT", help=f"of the page (default: {_TITLE})")
+    parser.add_argument(
+        "--groups",
+        default="",
+        metavar="GROUP,...",
+        help="groups whose course is drawn, of those that simulate told the --timeline of (default: those that change "
+        "most)",
+    )
+
+
+def run(spark: SparkSession, options: Namespace) -> None:
+    """Read the tables of the runs, sum them up, draw, write the page and the pictures."""
+    runs = [finished_run(spark, "--runs", folder) for folder in items(options.runs)]
+    if _absolute(spark, options.out) in [_absolute(spark, run.folder) for run in runs]:
+        raise UserError(
+            f"--out: {options.out!r} is one of --runs, whose record it would replace; allowed: another folder"
+        )
+    _check_libraries()
+    from rebalance_sim.report.contents import check_groups, page  # noqa: PLC0415 (needs optional dependencies)
+    from rebalance_sim.report.rendering import render  # noqa: PLC0415
+
+    groups = items(options.groups) if options.groups else []
+    check_groups(runs, groups)
+    run = Run(spark, "report", options.out, on_record(options))
+    run.begin([PAGE, CHARTS])
+    told = page(runs, options.title, groups, run.tell)
+    run.tell("drawing")
+    rendered = render(told)
+    _write(run, rendered)
+    run.assumptions = list(dict.fromkeys(sentence for each in runs for sentence in each.record["assumptions"]))
+    run.finish()
+    print_summary([rendered.verdict, *_found(told.checks), "", f"output: {options.out}/{PAGE}"])
+
+
+def _absolute(spark: SparkSession, folder: str) -> str:
+    file_system, path = hadoop_path(spark, folder)
+    return str(file_system.makeQualified(path))
+
+
+def _found(checks: Sequence["Check"]) -> Iterator[str]:
+    """Tell what is not fine, the worst first."""
+    for check in checks:
+        if check.level.value != "fine":
+            where = ", ".join([check.run, " / ".join(map(one_line, check.where))] if check.where else [check.run])
+            yield f"  {check.level.value}: {check.number} {check.what} ({where})"
+
+
+def _write(run: Run, rendered: "Rendered") -> None:
+    run.tell(f"writing {PAGE}")
+    run.write_file(PAGE, rendered.html.encode())
+    for drawn in rendered.charts:
+        run.write_file(f"{CHARTS}/{drawn.chart.name}.svg", drawn.svg_file.encode())
+        run.write_file(f"{CHARTS}/{drawn.chart.name}.png", drawn.png_file)
+
+
+def _check_libraries() -> None:
+    """Raise UserError where one that only this job needs is missing."""
+    for name in sorted(_OPTIONAL):
+        if find_spec(name) is None:
+            raise UserError(
+                f"a report is made by Altair, vl-convert and Jinja2, and {name} is missing: "
+                "pip install rebalance-sim[report]"
+            )

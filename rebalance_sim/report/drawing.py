@@ -1,0 +1,63 @@
+"""Specifications drawn: as SVG for the page, and as SVG and PNG files for a wiki."""
+
+import re
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import vl_convert
+
+from rebalance_sim.report.colours import as_light, as_variables
+from rebalance_sim.report.page import Chart
+
+_ROOT = re.compile(r"<svg [^>]*?width=\"([\d.]+)\" height=\"([\d.]+)\" viewBox=\"[\d. ]+\">")
+_IDS = re.compile(r'\b(id="|url\(#|href="#)')
+_VERSION = "6.4"
+"""Of Vega-Lite, which the specifications are written for."""
+_PNG_SCALE = 2
+_TITLE_CHARACTERS = 78
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What is within an SVG element, and its size in pixels."""
+
+    content: str
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A chart, drawn for a wide and a narrow page in the page's own colours, and as files in light colours."""
+
+    chart: Chart
+    wide: Drawing
+    narrow: Drawing
+    svg_file: str
+    png_file: bytes
+
+
+def draw(chart: Chart, render: Callable[..., str]) -> Drawn:
+    """Draw a chart. ``render`` makes text of the template ``chart.svg.j2``."""
+    wide, narrow = _drawing(chart.wide, f"{chart.name}-"), _drawing(chart.narrow, f"{chart.name}-narrow-")
+    lines = textwrap.wrap(chart.title, _TITLE_CHARACTERS)
+    svg = as_light(render(title=chart.title, lines=lines, told=chart.told, drawing=wide))
+    png = vl_convert.svg_to_png(svg, scale=_PNG_SCALE)
+    return Drawn(chart, _in_page_colours(wide), _in_page_colours(narrow), svg, png)
+
+
+def _drawing(spec: Mapping[str, Any], prefix: str) -> Drawing:
+    # No address is fetched: the data are in the specification.
+    svg = vl_convert.vegalite_to_svg(dict(spec), vl_version=_VERSION, allowed_base_urls=[])
+    root = _ROOT.match(svg)
+    if root is None:
+        raise RuntimeError(f"an SVG of another shape than expected: {svg[:200]}")
+    content = svg[root.end() :].removesuffix("</svg>").replace(' font-family="sans-serif"', "")
+    # Several charts share a page, so that what they refer to needs names of its own in each.
+    return Drawing(_IDS.sub(rf"\1{prefix}", content), float(root[1]), float(root[2]))
+
+
+def _in_page_colours(drawing: Drawing) -> Drawing:
+    return Drawing(as_variables(drawing.content), drawing.width, drawing.height)

@@ -1,0 +1,242 @@
+"""What a page says of producers: which partitions run hot, by which keys, and what more partitions would move."""
+
+from collections.abc import Iterator, Sequence
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from rebalance_sim.engine.finished_runs import FinishedRun
+from rebalance_sim.report.charts import bars, both, stacked_bars
+from rebalance_sim.report.colours import PLACEHOLDERS
+from rebalance_sim.report.page import (
+    CLIENT,
+    CLUSTER,
+    TOPIC,
+    Block,
+    Chart,
+    Check,
+    Column,
+    Findings,
+    Kind,
+    Level,
+    Table,
+    counts,
+)
+from rebalance_sim.report.text import count, label, plural, plural_of, printable, share, unique
+from rebalance_sim.tables import KEY_FINDINGS, PARTITION_GROWTH, PARTITION_LOAD, TOPICS_AT_RISK
+
+SKEW, GROWTH = "skew", "growth"
+SHOWN_TOPICS = 12
+SHOWN_PARTITIONS = 40
+"""Of the topic with the hottest one."""
+SHOWN_FINDINGS = 40
+HOT = 2
+"""So many times an even share is worth a look."""
+_OF = ("client", "cluster", "topic")
+_KEY, _OTHERS = "the heaviest key", "all other keys"
+
+
+def hottest(partition_load: DataFrame) -> DataFrame:
+    """Return the hottest partition of each client's topic, the hottest of all first."""
+    figures = ("partition", "records", "share", "imbalance")
+    of_one = F.struct(*figures, F.try_element_at("heaviest_keys", F.lit(1)).alias("key"))
+    return (
+        partition_load.groupBy(*_OF)
+        .agg(
+            F.count("*").alias("partitions"),
+            F.max_by(of_one, F.struct(F.col("imbalance"), -F.col("partition"))).alias("hottest"),
+        )
+        .select(*_OF, "partitions", "hottest.*")
+        .orderBy(F.desc("imbalance"), *_OF)
+    )
+
+
+def partitions_of(partition_load: DataFrame, topic: Row) -> DataFrame:
+    """Return the partitions of one client's topic, the hottest first."""
+    theirs = [F.col(name).eqNullSafe(F.lit(topic[name])) for name in _OF]
+    first = F.try_element_at("heaviest_keys", F.lit(1))["records"]
+    return (
+        partition_load.where(theirs[0] & theirs[1] & theirs[2])
+        .select("partition", "records", "imbalance", F.coalesce(first, F.lit(0)).alias("of_the_key"))
+        .orderBy(F.desc("imbalance"), "partition")
+    )
+
+
+def skew(run: FinishedRun) -> Findings:
+    """Say what a run tells of hot partitions and odd keys."""
+    if not run.rows(PARTITION_LOAD):
+        return Findings()
+    load = run.table(PARTITION_LOAD)
+    topics = hottest(load.where("imbalance IS NOT NULL")).limit(SHOWN_TOPICS).collect()
+    odd = run.table(KEY_FINDINGS) if run.rows(KEY_FINDINGS) else None
+    blocks: list[Block] = []
+    checks: list[Check] = []
+    if topics:
+        blocks += [_hottest_chart(topics), _partitions_chart(topics[0], partitions_of(load, topics[0]))]
+        worst = topics[0]
+        level = Level.LOOK if worst["imbalance"] >= HOT else Level.FINE
+        told = f"an even share in the hottest partition, {worst['partition']}"
+        where = (worst["cluster"], worst["topic"])
+        checks.append(Check(level, f"{worst['imbalance']:.1f} ×", told, SKEW, where))
+    if odd is not None:
+        found = odd.orderBy(F.desc_nulls_last("records"), *_OF, "finding").limit(SHOWN_FINDINGS).collect()
+        rows = tuple((*(row[name] for name in ("client", "cluster", "topic")), row["told"]) for row in found)
+        caption = f"Odd about the keys: {len(found):,} of {run.rows(KEY_FINDINGS):,}"
+        blocks.append(Table(caption, (CLIENT, CLUSTER, TOPIC, Column("what")), rows))
+        first = found[0]
+        told = plural_of(run.rows(KEY_FINDINGS), "thing is", "things are") + " odd about keys"
+        where = (first["cluster"], first["topic"])
+        checks.append(Check(Level.LOOK, count(run.rows(KEY_FINDINGS)), told, SKEW, where, many=True))
+    if run.rows(TOPICS_AT_RISK):
+        blocks.append(_at_risk(run.table(TOPICS_AT_RISK)))
+        checks += _risk_checks(run.table(TOPICS_AT_RISK))
+    return Findings(tuple(blocks), tuple(checks))
+
+
+def _hottest_chart(topics: Sequence[Row]) -> Chart:
+    names = unique(label(row["topic"], str(row["partition"]), row["client"]) for row in topics)
+    rows = [
+        {
+            "label": name,
+            "value": row["imbalance"],
+            "text": f"{row['imbalance']:.2f}",
+            "colour": PLACEHOLDERS["second" if row["imbalance"] >= HOT else "plain"],
+        }
+        for name, row in zip(names, topics, strict=True)
+    ]
+    head = (
+        TOPIC,
+        CLIENT,
+        CLUSTER,
+        *counts("hottest partition", "of", "records"),
+        Column("share of bytes", Kind.SHARE),
+        Column("times even", Kind.DECIMAL),
+        Column("heaviest key", Kind.NAME),
+        *counts("its records"),
+    )
+    shown = tuple(
+        (row["topic"], row["client"], row["cluster"], row["partition"], row["partitions"], row["records"],
+         row["share"], row["imbalance"], *((key_text(row["key"]["key"]), row["key"]["records"]) if row["key"]
+         else (None, None)))
+        for row in topics
+    )  # fmt: skip
+    worst = topics[0]
+    return Chart(
+        "skew-topics",
+        f"Partition {worst['partition']} of {label(worst['topic'])} gets {worst['imbalance']:.1f} times an even share",
+        "The hottest partition of each topic and client, as a multiple of an even share of its topic. The dashed line "
+        "is even.",
+        **both(bars(rows, "times an even share of the topic's bytes", even=1)),
+        data=Table("Hottest partitions", head, shown),
+    )
+
+
+def _partitions_chart(topic: Row, partitions: DataFrame) -> Chart:
+    hot = partitions.limit(SHOWN_PARTITIONS).collect()
+    in_order = sorted(hot, key=lambda row: row["partition"])
+    parts = [
+        {"label": str(row["partition"]), "part": part, "value": records}
+        for row in in_order
+        for part, records in ((_KEY, row["of_the_key"]), (_OTHERS, row["records"] - row["of_the_key"]))
+    ]
+    colours = {_KEY: PLACEHOLDERS["second"], _OTHERS: PLACEHOLDERS["rest"]}
+    worst = hot[0]
+    part = share(worst["of_the_key"], worst["records"])
+    head = (*counts("partition", "records", "of the heaviest key"), Column("times even", Kind.DECIMAL))
+    shown = tuple((row["partition"], row["records"], row["of_the_key"], row["imbalance"]) for row in in_order)
+    some = "" if topic["partitions"] <= len(hot) else f" Its {len(hot)} hottest of {topic['partitions']:,} are shown."
+    return Chart(
+        "skew-partitions",
+        f"{label(topic['topic'])} by {label(topic['client'])}: one key is {part} of partition {worst['partition']}",
+        f"Records by partition of the topic with the hottest one, and those with the partition's heaviest key.{some}",
+        **both(stacked_bars(parts, colours, "records, by partition")),
+        data=Table("Records by partition", head, shown),
+    )
+
+
+def _at_risk(topics: DataFrame) -> Table:
+    order = (F.desc("keys_parted"), F.desc("keys_parting"), "cluster", "topic")
+    rows = topics.orderBy(*order).limit(SHOWN_FINDINGS).collect()
+    head = (
+        CLUSTER,
+        TOPIC,
+        Column("clients", Kind.NAME),
+        *counts("keys", "would part", "shared by clients", "parted", "records of these"),
+    )
+    names = ("keys", "keys_parting", "keys_shared", "keys_parted", "records_parted")
+    shown = tuple(
+        (row["cluster"], row["topic"], ", ".join(row["clients"]), *(row[name] for name in names)) for row in rows
+    )
+    return Table("Topics whose clients place keys differently", head, shown)
+
+
+def _risk_checks(topics: DataFrame) -> Iterator[Check]:
+    found = topics.agg(
+        F.sum("keys_parted").alias("keys"),
+        F.max_by(F.struct("cluster", "topic"), F.struct("keys_parted", "cluster", "topic")).alias("first"),
+    ).first()
+    if found and found["keys"]:
+        told = (
+            plural_of(found["keys"], "key lies", "keys lie")
+            + " in several partitions, by clients that hash differently"
+        )
+        yield Check(Level.WRONG, count(found["keys"]), told, SKEW, tuple(found["first"]), many=True)
+
+
+def growth(run: FinishedRun) -> Findings:
+    """Say what a run tells of keys that would move if topics grew."""
+    if not run.rows(PARTITION_GROWTH):
+        return Findings()
+    table = run.table(PARTITION_GROWTH).where("partitions <> partitions_after")
+    most = table.orderBy(F.desc("keys_moved"), *_OF).limit(SHOWN_TOPICS).collect()
+    if not most:
+        return Findings(("No topic of this run would have another number of partitions.",))
+    names = unique(label(row["topic"], row["client"]) for row in most)
+    rows = [
+        {
+            "label": name,
+            "value": row["keys_moved_share"] or 0,
+            "text": f"{share(row['keys_moved'], row['keys'])}, {row['partitions']:,} to {row['partitions_after']:,}",
+            "short": share(row["keys_moved"], row["keys"]),
+            "colour": PLACEHOLDERS["plain"],
+        }
+        for name, row in zip(names, most, strict=True)
+    ]
+    names_of_counts = ("partitions", "partitions_after", "keys", "keys_moved", "records", "records_moved")
+    head = (
+        CLIENT,
+        CLUSTER,
+        TOPIC,
+        *counts("partitions", "afterwards", "keys", "keys that move", "records", "records that move"),
+        Column("hottest now", Kind.DECIMAL),
+        Column("hottest afterwards", Kind.DECIMAL),
+    )
+    shown = tuple(tuple(row[name] for name in (*_OF, *names_of_counts, "imbalance", "imbalance_after")) for row in most)
+    first = most[0]
+    told = f"of {plural(first['keys'], 'key')} would move with {first['partitions_after']:,} partitions"
+    moved = share(first["keys_moved"], first["keys"])
+    chart = Chart(
+        "growth",
+        f"{moved} of the keys of {label(first['topic'])} would go elsewhere with {first['partitions_after']:,} "
+        "partitions",
+        "Share of the different keys of a topic that would go to another partition. Old records stay where they are.",
+        **both(bars(rows, "share of the keys that would move", ticks="%")),
+        data=Table("What more partitions would move", head, shown),
+    )
+    check = Check(Level.LOOK, count(first["keys_moved"]), told, GROWTH, (first["cluster"], first["topic"]))
+    return Findings((chart,), (check,))
+
+
+def key_text(key: bytes | None) -> str | None:
+    r"""Show a key as text if it is some, else in hexadecimal digits.
+
+    >>> key_text(bytearray(b"C001")), key_text(b"\xff\x00"), key_text(None)
+    ('C001', '0xff00', None)
+    """
+    if key is None:
+        return None
+    try:
+        text = bytes(key).decode()
+    except UnicodeDecodeError:
+        return f"0x{bytes(key).hex()}"
+    return text if printable(text) == text else f"0x{bytes(key).hex()}"

@@ -1,0 +1,182 @@
+"""The page as a file: what it fetches, what it says of names, and what it does not."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from pyspark.sql import SparkSession
+
+from rebalance_sim.cli import main
+from rebalance_sim.commands import report
+from rebalance_sim.report.colours import PLACEHOLDERS
+from rebalance_sim.report.page import Kind
+from rebalance_sim.report.rendering import LONGEST, WholeTexts, csp_hash
+from rebalance_sim.tables import TIMELINE
+from tests.report.runs import HOSTILE, LONG, SCRIPT, write_run
+
+FETCHING = {"src", "srcset", "action", "data", "poster", "background", "xlink:href"}
+
+
+class Elements(HTMLParser):
+    """All elements with their attributes, and the text of styles and scripts."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, str] = {}
+        self.within: str = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        self.within = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self.within = ""
+
+    def handle_data(self, data: str) -> None:
+        self.texts[self.within] = self.texts.get(self.within, "") + data
+
+
+@pytest.fixture(scope="module")
+def html(hostile_page: Path) -> str:
+    return (hostile_page / "report.html").read_text()
+
+
+@pytest.fixture(scope="module")
+def elements(html: str) -> Elements:
+    return Elements(html)
+
+
+def test_what_is_written(hostile_page: Path, elements: Elements) -> None:
+    assert sorted(path.name for path in hostile_page.iterdir() if not path.name.startswith(".")) == [
+        "_run.json", "charts", "report.html",
+    ]  # fmt: skip
+    record = json.loads((hostile_page / "_run.json").read_text())
+    assert (record["job"], record["options"]["title"]) == ("report", f"All of it {SCRIPT}")
+    charts = {str(named["id"]).removeprefix("chart-") for tag, named in elements.found if tag == "figure"}
+    files = {path.name for path in (hostile_page / "charts").iterdir() if not path.name.startswith(".")}
+    assert files == {f"{name}.{kind}" for name in charts for kind in ("svg", "png")}
+    assert len(charts) >= 15
+
+
+def test_nothing_is_fetched(elements: Elements) -> None:
+    """No address but those within the page, and a policy that forbids all others."""
+    for tag, named in elements.found:
+        assert tag not in ("iframe", "object", "embed", "img", "base", "form"), tag
+        assert not FETCHING & named.keys(), (tag, named)
+        assert not any(name.startswith("on") or name == "style" for name in named), (tag, named)
+        assert (named.get("href") or "#").startswith(("#", "data:,")), named
+    policy = next(str(named["content"]) for _, named in elements.found if "http-equiv" in named)
+    assert "default-src 'none'" in policy
+    assert f"style-src '{csp_hash(elements.texts['style'])}'" in policy
+    assert f"script-src '{csp_hash(elements.texts['script'])}'" in policy
+    assert not re.search(r"url\((?!#)|@import|https?:", elements.texts["style"])
+
+
+def test_links_lead_somewhere(elements: Elements) -> None:
+    ids = [named["id"] for _, named in elements.found if "id" in named]
+    assert len(ids) == len(set(ids))
+    links = [str(named["href"])[1:] for tag, named in elements.found if tag == "a"]
+    assert set(links) <= set(ids)
+    assert len(links) > 30
+
+
+def test_names_are_text(html: str, elements: Elements) -> None:
+    assert [tag for tag, _ in elements.found].count("script") == 1
+    assert "&lt;script&gt;document.title=" in html
+    # What turns the text around it, or cannot be seen, is shown as what it is.
+    assert not re.search("[\u202a-\u202e\u2066\u2067\u200f\x00-\x09\x0b-\x1f\x7f-\x9f\ufeff]", html)
+    assert r"safe\u202egpj.exe\u2066\u200f" in html
+    assert r"a\x00b\x07c\x1bd\x85e\ufeff\U000e0041" in html
+    # A name from right to left is kept from turning what stands beside it.
+    assert '<bdi class="name">مجموعة-الطلبات</bdi>' in html
+    assert "by \u2068مجموعة-الطلبات\u2069" in html
+    # Once in full, however often it is named.
+    assert html.count(f"<bdi>{LONG}</bdi>") == 1
+
+
+def test_every_chart_is_drawn_and_told(html: str) -> None:
+    figures = re.findall("<figure.*?</figure>", html, re.DOTALL)
+    assert len(figures) >= 15
+    for figure in figures:
+        drawings = re.findall(r'<svg class="(?:wide|narrow)".*?</svg>', figure, re.DOTALL)
+        assert len(drawings) == 2
+        for drawing in drawings:
+            root = ElementTree.fromstring(drawing)
+            assert root.get("role") == "img"
+            assert len(root.get("aria-label", "")) > 20
+            marks = [e for e in root.iter() if re.search(r"\bmark-(rect|symbol|rule)\b", e.get("class", ""))]
+            assert any(len(mark) for mark in marks)
+            assert "var(--" in drawing
+        assert "<details><summary>The data of this chart" in figure
+        assert "<td" in figure
+    assert not any(placeholder in html for placeholder in PLACEHOLDERS.values())
+
+
+def test_charts_as_files(hostile_page: Path) -> None:
+    for file in (hostile_page / "charts").glob("[!.]*.svg"):
+        text = file.read_text()
+        assert "var(" not in text
+        assert not any(placeholder in text for placeholder in PLACEHOLDERS.values())
+        assert ElementTree.fromstring(text).get("role") == "img"
+    for file in (hostile_page / "charts").glob("[!.]*.png"):
+        assert file.read_bytes().startswith(b"\x89PNG")
+
+
+def test_it_is_small(html: str) -> None:
+    assert len(html.encode()) < 2_000_000
+
+
+def test_a_long_text_stands_once_in_full() -> None:
+    texts = WholeTexts()
+    assert texts.text("short", Kind.NAME).anchor == ""
+    cut = texts.text(LONG, Kind.NAME)
+    assert (len(cut.shown), cut.shown[:5], cut.shown[-4:]) == (48, "long-", "-end")
+    assert texts.text(LONG, Kind.TEXT).anchor == cut.anchor
+    assert texts.kept == {cut.anchor: LONG}
+    endless = texts.text("y" * 50_000, Kind.NAME)
+    assert texts.kept[endless.anchor] == "y" * LONGEST + "… and 17,233 more characters"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--runs", "{empty}"], "--runs: '{empty}' has no _run.json"),
+        (["--runs", "{run}", "--out", "{run}/"], "--out: '{run}/' is one of --runs"),
+        (["--runs", "{run}", "--groups", "bill"], "no run has a timeline of 'bill'; the nearest: 'billing', 'shop'"),
+    ],
+)  # fmt: skip
+def test_mistakes(
+    arguments: list[str], expected: str, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps = [{"group_id": name, "what": "STATE"} for name in ("shop", "billing")]
+    run = write_run(spark, tmp_path / "run", "simulate", {TIMELINE: steps})
+    (tmp_path / "empty").mkdir()
+    named = {"run": run, "empty": str(tmp_path / "empty")}
+    given = ["--out", str(tmp_path / "out"), *(each.format(**named) for each in arguments)]
+    assert main(["report", *given]) == 2
+    assert expected.format(**named) in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_library_is_named(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = write_run(spark, tmp_path / "run", "elect", {})
+    monkeypatch.setattr(report, "find_spec", lambda name: None if name == "jinja2" else object())
+    assert main(["report", "--runs", run, "--out", str(tmp_path / "out")]) == 2
+    assert "jinja2 is missing: pip install rebalance-sim[report]" in capsys.readouterr().err
+
+
+def test_runs_without_tables_make_a_page(spark: SparkSession, tmp_path: Path) -> None:
+    run = write_run(spark, tmp_path / "run", "elect", {}, assumptions=["join order assumed"])
+    assert main(["report", "--runs", run, "--out", str(tmp_path / "out")]) == 0
+    html = (tmp_path / "out" / "report.html").read_text()
+    assert "Nothing is wrong in what these runs looked at." in html
+    assert "join order assumed" in html
+    assert "<figure" not in html
+    assert set(HOSTILE).isdisjoint(html.split())
