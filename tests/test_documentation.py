@@ -34,6 +34,7 @@ PAGES_OF_OUTPUT = [
     ("kafka-versions.md", 0, 3),
     ("lag.md", 2, 11),
     ("partitions.md", 3, 10),
+    ("report.md", 5, 0),
     ("simulate.md", 4, 23),
     ("tutorial.md", 0, 27),
 ]
@@ -187,7 +188,7 @@ def test_the_pages_of_output(
 ) -> None:
     """A block is a command, or a part of what the last command printed; then come examples for the shell."""
     here = (DOCS / page).read_text().replace("docs/", f"{ROOT}/docs/")
-    text, printed, run = here.replace(" out/", f" {tmp_path}/out/"), "", 0
+    text, printed, run = re.sub("(?<=[ ,])out/", f"{tmp_path}/out/", here), "", 0
     for block in blocks(text):
         if block.startswith("$ .venv/bin/rebalance-sim "):
             arguments = shlex.split(block.replace("\\\n", " "))[2:]
