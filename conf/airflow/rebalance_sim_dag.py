@@ -169,13 +169,16 @@ with DAG(
             f"--out={RUN}/partition",
         ],
     )
-    check = RebalanceSimOperator(
-        task_id="check",
-        options=[
-            f"--runs={RUN}/fleet,{RUN}/assign,{RUN}/simulate{{% if params.records %}},{RUN}/partition{{% endif %}}",
-            *map(given, LIMITS),
-        ],
+    runs = f"--runs={RUN}/fleet,{RUN}/assign,{RUN}/simulate{{% if params.records %}},{RUN}/partition{{% endif %}}"
+    report = RebalanceSimOperator(
+        task_id="report",
+        options=[runs, "--title={{ dag.dag_id }}, {{ date_of(dag_run) }}", f"--out={RUN}/report"],
         trigger_rule=TriggerRule.NONE_FAILED,
     )
-    fleet >> [assign, simulate, partition] >> check
+    check = RebalanceSimOperator(
+        task_id="check", options=[runs, *map(given, LIMITS)], trigger_rule=TriggerRule.NONE_FAILED
+    )
+    for ending in (report, check):
+        [assign, simulate, partition] >> ending
+    fleet >> [assign, simulate, partition]
     has_records() >> partition

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.airflow
 DAG = ROOT / "conf" / "airflow" / "rebalance_sim_dag.py"
 PAGE = ROOT / "docs" / "airflow.md"
 DATE, NEXT_DATE = "2026-11-21", "2026-11-22"
-JOBS = ("fleet", "assign", "partition", "simulate")
+JOBS = ("fleet", "assign", "partition", "simulate", "report")
 READ_DAG = f"""
 import datetime, json, runpy, types
 read = runpy.run_path({str(DAG)!r})
@@ -72,7 +72,7 @@ class Runs:
             told = json.loads(record.read_text())
             del told["seconds"]
             found[f"{record.parent.name}/{record.name}"] = told
-            for name in told["rows"]["out"]:
+            for name in told["rows"].get("out", {}):
                 rows = pq.read_table(record.parent / name, partitioning=None).to_pylist()
                 found[f"{record.parent.name}/{name}"] = sorted(map(str, rows))
         return found
@@ -159,6 +159,7 @@ def test_another_date_has_a_folder_of_its_own(airflow: Airflow, runs: Runs) -> N
         "simulate": ("success", 1),
         "has_records": ("success", 1),
         "partition": ("skipped", 0),
+        "report": ("failed", 1),
         "check": ("failed", 1),
     }
     assert [path.name for path in runs.of(NEXT_DATE).iterdir()] == ["fleet"]
