@@ -28,9 +28,9 @@ _OF_SPARK = ("pyspark", "py4j")
 _OF_THIS_CHECKOUT = ("__editable__", "direct_url.json")
 """Parts of the names of files that tell where a package under development lies."""
 _LAUNCHER = """#!/bin/sh
-# The Python of this machine, with the packages that lie here.
+# The Python of this machine, with the packages that lie here, and not with those of the folder where it is started.
 here=$(cd "$(dirname "$0")/.." && pwd) || exit
-export PYTHONPATH="$here/lib${{PYTHONPATH:+:$PYTHONPATH}}"
+export PYTHONPATH="$here/lib${{PYTHONPATH:+:$PYTHONPATH}}" PYTHONSAFEPATH=1
 {cpu}exec {python} "$@"
 """
 _FOR_FEW_ROWS = {
