@@ -49,12 +49,15 @@ RUN_ELSEWHERE = {
     "kafka-consumer-groups.sh": "tests/cluster/test_live_cluster.py",
     ".venv/bin/rebalance-sim fleet --kafka-tools capture": "tests/cluster/test_live_cluster.py",
     ".venv/bin/rebalance-sim assign --topics out/fleet/topics": "tests/cluster/test_live_cluster.py",
+    ".venv/bin/rebalance-sim report --runs out/assign": "tests/cluster/test_live_cluster.py",
     ".venv/bin/rebalance-sim fleet --bootstrap-servers HOST:9092 --out": "tests/cluster/test_live_cluster.py",
     "rebalance-sim fleet --bootstrap-servers HOST:9092,HOST:9092": "tests/cluster/test_live_cluster.py",
     "rebalance-sim fleet --bootstrap-servers HOST:9092 --records-from": "tests/cluster/test_topic_records.py",
     "spark-submit --packages": "tests/cluster/test_topic_records.py",
     ".venv/bin/rebalance-sim fleet --offsets-topic dump": "tests/sources/test_offsets_topic.py",
     "PYTHONPATH=docs/examples .venv/bin/rebalance-sim": "tests/test_fresh_clone.py",
+    "make package": "tests/cluster/test_spark_cluster.py",
+    ".venv/bin/spark-submit --master spark://": "tests/cluster/test_spark_cluster.py",
 }
 """Commands of pages that are no pages of output, by how they begin, and where they are run."""
 NOT_RUN = {
@@ -63,6 +66,8 @@ NOT_RUN = {
     "kafka-console-consumer.sh": "waits for half a minute; tests/golden has what its formatters print",
     "spark-submit --driver-java-options": "only keeps Spark's own log down",
     "spark-submit --py-files": "the module travels as in tests/test_jobs.py",
+    ".venv/bin/spark-submit --master yarn": "needs a cluster of Hadoop's",
+    ".venv/bin/spark-submit --master k8s:": "needs a cluster of Kubernetes",
     "python -m tests.cluster.capture": "takes a minute or two and replaces the examples",
     ". .venv/bin/activate": "for people; what they type then is run",
     "pyspark": "for people; what they type then is run",
