@@ -11,6 +11,8 @@ OUT ?= out
 # is compiled is compiled once, and Spark's workers find it ready.
 IN_TWO := -n 2 --dist worksteal
 BY_FILE := -n 2 --dist loadfile
+# Servers and other programs are waited for half of the time.
+WITH_SERVERS := -n 3 --dist loadfile
 # What needs more than this machine's Python and Java, or more time.
 REAL := oracle or cluster or scale or setup or clients or airflow or spark_cluster or browser
 HERE := not ($(REAL))
@@ -56,7 +58,7 @@ test: $(STAMP) ## run the tests (at most 10 minutes on two cores)
 
 .PHONY: test-real
 test-real: $(STAMP) ## run the tests that need Kafka's released jars, a broker, other clients, Airflow, a browser, a fresh clone or more time, and what the pages say
-	$(BIN)/python -m pytest $(BY_FILE) $(if $(SEED),--seed $(SEED)) -m "($(REAL)) and not alone"
+	$(BIN)/python -m pytest $(WITH_SERVERS) $(if $(SEED),--seed $(SEED)) -m "($(REAL)) and not alone"
 	$(BIN)/python -m pytest -m alone
 
 .PHONY: hunt
