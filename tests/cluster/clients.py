@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, KafkaException
 
 from tests.cluster.fleet import COOPERATIVE, RANGE, ROBIN, SERVER, STICKY, Client
 from tests.cluster.jars import java_command, java_environment
@@ -219,8 +221,10 @@ class PythonConsumers:
     ) -> None:
         for each in self._running.values():
             each.ending.set()
+        # Whether a library closes its consumers is not what is tested: one that does not ends with this process.
+        deadline = time.monotonic() + _END_SECONDS
         for each in self._running.values():
-            each.join()
+            each.join(max(0, deadline - time.monotonic()))
 
     def start(self, name: str, client: Client) -> None:
         polling = self._polling(client, self._bootstrap_servers)
@@ -233,7 +237,9 @@ class PythonConsumers:
     def close(self, name: str) -> None:
         polling = self._running.pop(name)
         polling.ending.set()
-        polling.join()
+        polling.join(_END_SECONDS)
+        if polling.is_alive():
+            raise TimeoutError(f"{name} is not closed within {_END_SECONDS} s")
 
     def assignments(self) -> dict[str, Partitions]:
         """The partitions of each member id, as its own consumer knows them."""
@@ -266,17 +272,26 @@ class RdkafkaConsumers(PythonConsumers):
 
 class _RdkafkaPolling(_Polling):
     def run(self) -> None:
-        consumer = Consumer(_rdkafka_settings(self._client, self._bootstrap_servers))
-        commit = self._client.commit
-        while not self.ending.is_set():
-            self._renew_subscription(consumer.subscribe)
-            messages = consumer.consume(num_messages=20, timeout=0.2)
-            if messages and commit != "never":
-                consumer.commit(asynchronous=False)
-                commit = "never" if commit == "once" else commit
-            partitions = {(p.topic, p.partition) for p in consumer.assignment()}
-            self.assigned = (consumer.memberid(), partitions)
-        consumer.close()
+        # It is closed whatever happens: librdkafka waits for ever, and the whole process with it, where a consumer is
+        # thrown away without that.
+        with closing(Consumer(_rdkafka_settings(self._client, self._bootstrap_servers))) as consumer:
+            commit = self._client.commit
+            while not self.ending.is_set():
+                self._renew_subscription(consumer.subscribe)
+                messages = consumer.consume(num_messages=20, timeout=0.2)
+                if messages and commit != "never" and _has_committed(consumer, KafkaException, asynchronous=False):
+                    commit = "never" if commit == "once" else commit
+                partitions = {(p.topic, p.partition) for p in consumer.assignment()}
+                self.assigned = (consumer.memberid(), partitions)
+
+
+def _has_committed(consumer: Any, refused: type[Exception], **options: bool) -> bool:
+    """Tell whether the coordinator took it: not from a member of an earlier generation. The next records go with it."""
+    try:
+        consumer.commit(**options)
+    except refused:
+        return False
+    return True
 
 
 def _rdkafka_settings(client: Client, bootstrap_servers: str) -> dict[str, Any]:
@@ -297,18 +312,19 @@ class KafkaPythonConsumers(PythonConsumers):
 
 class _KafkaPythonPolling(_Polling):
     def run(self) -> None:
-        from kafka import KafkaConsumer  # noqa: PLC0415 - the whole package, which warns
+        # The whole package, which warns.
+        from kafka import KafkaConsumer  # noqa: PLC0415
+        from kafka.errors import KafkaError  # noqa: PLC0415
 
-        consumer = KafkaConsumer(**_kafka_python_settings(self._client, self._bootstrap_servers))
-        commit = self._client.commit
-        while not self.ending.is_set():
-            self._renew_subscription(consumer.subscribe)
-            if consumer.poll(timeout_ms=200, max_records=20) and commit != "never":
-                consumer.commit()
-                commit = "never" if commit == "once" else commit
-            member_id = consumer.group_metadata().member_id
-            self.assigned = (member_id, {(p.topic, p.partition) for p in consumer.assignment()})
-        consumer.close()
+        with closing(KafkaConsumer(**_kafka_python_settings(self._client, self._bootstrap_servers))) as consumer:
+            commit = self._client.commit
+            while not self.ending.is_set():
+                self._renew_subscription(consumer.subscribe)
+                messages = consumer.poll(timeout_ms=200, max_records=20)
+                if messages and commit != "never" and _has_committed(consumer, KafkaError):
+                    commit = "never" if commit == "once" else commit
+                member_id = consumer.group_metadata().member_id
+                self.assigned = (member_id, {(p.topic, p.partition) for p in consumer.assignment()})
 
 
 def _kafka_python_settings(client: Client, bootstrap_servers: str) -> dict[str, Any]:
