@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,49 +11,31 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from rebalance_sim.engine.java_runtime import java_home
 from tests.engine.rows import contents
+from tests.spark_settings import FOR_A_SHORT_LIFE
+from tests.submitted_jobs import ROOT, environment
 
-ROOT = Path(__file__).parents[1]
 RECORD = "_run.json"
 SECONDS = 300
-MANY_TASKS = {
-    "spark.sql.shuffle.partitions": "24",
+MANY_TASKS = FOR_A_SHORT_LIFE | {
+    "spark.sql.shuffle.partitions": "12",
     "spark.sql.adaptive.coalescePartitions.enabled": "false",
-    "spark.ui.enabled": "false",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """So that there is a middle: some tasks have written their rows, and others have not."""
 
 
-def start(command: Sequence[str], log: Path, **environment: str) -> subprocess.Popen[bytes]:
+def start(command: Sequence[str], log: Path, **variables: str) -> subprocess.Popen[bytes]:
     """Start a command as a process group of its own."""
-    settings = {
-        "PYTHONPATH": str(ROOT),
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "JAVA_HOME": str(java_home()),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
     with log.open("wb") as told:
         return subprocess.Popen(
             command,
             cwd=ROOT,
-            env=os.environ | settings | environment,
+            env=os.environ | environment() | variables,
             stdin=subprocess.DEVNULL,
             stdout=told,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-
-
-def submitted(master: str, job: Sequence[str], settings: dict[str, str] = MANY_TASKS) -> list[str]:
-    """Return the command that submits a job with settings."""
-    configured = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
-    name, *options = job
-    return [f"{sys.prefix}/bin/spark-submit", "--master", master, *configured, f"jobs/{name}.py", *options]
 
 
 def wait_for_the_middle(job: subprocess.Popen[bytes], out: Path, log: Path) -> None:

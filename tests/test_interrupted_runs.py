@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import main
-from tests.interruptions import MANY_TASKS, RECORD, ROOT, SECONDS, kill, start, submitted, tables, wait_for_the_middle
+from tests.interruptions import MANY_TASKS, RECORD, SECONDS, kill, start, tables, wait_for_the_middle
+from tests.submitted_jobs import ROOT, submitted
 
 pytestmark = pytest.mark.spark_cluster
 
@@ -41,7 +42,7 @@ def undisturbed(
 
 
 def kill_in_the_middle(job: list[str], out: Path, log: Path) -> None:
-    started = start(submitted(LOCALLY, [*job, "--out", str(out)]), log)
+    started = start(submitted(LOCALLY, [*job, "--out", str(out)], MANY_TASKS), log)
     try:
         wait_for_the_middle(started, out, log)
     finally:

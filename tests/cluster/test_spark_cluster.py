@@ -14,7 +14,8 @@ from rebalance_sim.cli import main
 from rebalance_sim.engine.java_runtime import java_home
 from rebalance_sim.errors import UserError
 from tests.cluster.spark_cluster import SparkCluster
-from tests.interruptions import MANY_TASKS, ROOT, SECONDS, kill, start, tables, wait_for_the_middle
+from tests.interruptions import MANY_TASKS, SECONDS, kill, start, tables, wait_for_the_middle
+from tests.submitted_jobs import ROOT
 
 pytestmark = pytest.mark.spark_cluster
 
@@ -22,8 +23,6 @@ PAGE = ROOT / "docs" / "clusters.md"
 ARCHIVE = "dist/rebalance-sim-environment.tar.gz"
 COMPILED = "lib/rebalance_sim/__pycache__/kernels-"
 ON_LOOPBACK = MANY_TASKS | {
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     "spark.executor.memory": "512m",
     # What the lost worker had is given up soon.
     "spark.shuffle.io.maxRetries": "1",

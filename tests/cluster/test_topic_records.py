@@ -4,7 +4,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -16,17 +16,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim import partition
-from rebalance_sim.engine.java_runtime import java_home
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.topic_records import PACKAGE, read_records
 from rebalance_sim.tables import RECORDS
 from tests.cluster.broker import Broker, ClusterUnavailable
 from tests.cluster.conftest import ALICE, VERSIONS, alices_properties, allow
 from tests.cluster.producers import Record, send_by_java, send_by_kafka_python, send_by_librdkafka
+from tests.spark_settings import FOR_A_SHORT_LIFE
+from tests.submitted_jobs import ROOT, environment, submitted
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated")]
 
-ROOT = Path(__file__).parents[2]
 KEYS = 100_000
 PARTITIONS = {
     "java-3.3": 12,
@@ -40,6 +40,7 @@ CRC32 = {"librdkafka"}
 """The others of them hash with murmur2."""
 PACKAGES = (PACKAGE, PACKAGE.replace(pyspark.__version__, "4.2.0"))
 """Maven's repositories get a release of Spark later than PyPI does; the release before works as well."""
+_unresolved: set[str] = set()
 
 
 def some_records(topic: str) -> list[Record]:
@@ -79,28 +80,27 @@ def sent(live_broker: Broker) -> Broker:
 
 
 def run_fleet(arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-    """With a Spark of its own, and the first of the packages that can be fetched."""
+    """With a Spark of its own, which tells much, and the first of the packages that can be fetched."""
     for package in PACKAGES:
+        if package in _unresolved:
+            continue
         done = _run_fleet(package, arguments)
         if "unresolved dependency" not in done.stdout + done.stderr:
             return done
+        _unresolved.add(package)
     pytest.skip(f"Maven cannot fetch {' or '.join(PACKAGES)}")
 
 
 def _run_fleet(package: str, arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
     """The tests' session was started without the package."""
-    submit = [f"{Path(sys.executable).parent}/spark-submit", "--master", "local[2]", "--packages", package]
-    environment: Mapping[str, str] = os.environ | {
-        "JAVA_HOME": str(java_home()),
-        "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": str(ROOT),
-    }
+    settings = FOR_A_SHORT_LIFE | {"spark.jars.packages": package, "spark.log.level": "INFO"}
     return subprocess.run(
-        [*submit, "--conf", "spark.driver.host=127.0.0.1", str(ROOT / "jobs" / "fleet.py"), *arguments],
+        submitted("local[2]", ["fleet", *arguments], settings),
         check=False,
         capture_output=True,
         text=True,
-        env=environment,
+        cwd=ROOT,
+        env=os.environ | environment(),
         timeout=300,
     )
 
@@ -145,13 +145,13 @@ def test_a_session_without_the_source(spark: SparkSession) -> None:
 
 def test_a_package_that_cannot_be_fetched() -> None:
     start = "from rebalance_sim.engine.session import session; session('test', ['rebalancesim:nothing:1'])"
-    environment = {name: value for name, value in os.environ.items() if name != "PYSPARK_GATEWAY_PORT"}
+    inherited = {name: value for name, value in os.environ.items() if name != "PYSPARK_GATEWAY_PORT"}
     done = subprocess.run(
         [sys.executable, "-c", start],
         check=False,
         capture_output=True,
         text=True,
-        env=environment | {"PYTHONPATH": str(ROOT)},
+        env=inherited | {"PYTHONPATH": str(ROOT)},
         timeout=300,
     )
     assert "UserError: Spark does not start with rebalancesim:nothing:1, which it fetches from a Maven" in done.stderr
