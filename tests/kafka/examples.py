@@ -12,12 +12,12 @@ COMPILED = not numba.config.DISABLE_JIT
 
 def scaled(count: int) -> int:
     """Less of something where the rules are not compiled."""
-    return count if COMPILED else max(count // 4, 1)
+    return count if COMPILED else max(count // 8, 1)
 
 
 def some(cases: Sequence[_T]) -> Sequence[_T]:
     """All of them, or some."""
-    return cases if COMPILED else cases[::4]
+    return cases if COMPILED else cases[::8]
 
 
 def examples(count: int) -> settings:

@@ -153,13 +153,13 @@ def test_what_cannot_be_stored_does_not_happen() -> None:
     events = [
         Told(20_000, ScenarioKind.FAIL_STORE, 0, Errors.NOT_ENOUGH_REPLICAS),
         Told(21_000, ScenarioKind.JOIN, 2),
-        Told(40_000, ScenarioKind.FAIL_STORE, 0, Errors.NONE),
+        Told(24_000, ScenarioKind.FAIL_STORE, 0, Errors.NONE),
     ]
     course = SmallGroup(2, 6, events, more=1).simulate()
     refused = course.told(Subject.ANSWER, Errors.COORDINATOR_NOT_AVAILABLE)
     assert {row.consumer for row in refused} == {2}
     (rebalance,) = course.rebalances
-    assert rebalance.from_ms >= 40_000
+    assert rebalance.from_ms >= 24_000
     assert course.course.settled
 
 

@@ -27,7 +27,7 @@ COOPERATIVE = "cooperative-sticky"
 @cache
 def batch() -> Batch:
     """Random groups, some of which never end, and some without members."""
-    some = [group_of(case) for case in sticky_cases(429, scaled(500))]
+    some = [group_of(case) for case in sticky_cases(429, scaled(1000))]
     return Batch([Group((), Cluster({"t": 1})), *some, Group((), Cluster({"t": 1}))])
 
 
