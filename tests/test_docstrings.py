@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 import rebalance_sim
 
+pytestmark = pytest.mark.setup
 MODULES = [module.name for module in pkgutil.walk_packages(rebalance_sim.__path__, "rebalance_sim.")]
 
 

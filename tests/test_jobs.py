@@ -125,6 +125,7 @@ def test_no_table_of_an_earlier_run_stays(given: list[str], tmp_path: Path) -> N
     assert "comparison" not in folders
 
 
+@pytest.mark.scale
 def test_all_strategies_are_compared(
     spark: SparkSession, given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -154,6 +155,7 @@ def test_all_strategies_are_compared(
     assert "compared with the optimum, which is exact in all groups" in told
 
 
+@pytest.mark.scale
 def test_the_elected_beside_another(
     spark: SparkSession, given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -189,6 +189,7 @@ class ToLast(ConsumerPartitionAssignor):
 """
 
 
+@pytest.mark.scale
 def test_an_own_assignor(spark: SparkSession, tmp_path: Path) -> None:
     """Named, registered and elected."""
     file = tmp_path / "own_simulated_assignor.py"

@@ -100,7 +100,7 @@ def by_range_in_python(group: Group) -> Assignment:
     return {member_id: [Partition(*partition) for partition in given] for member_id, given in answer.items()}
 
 
-@examples(100)
+@examples(40)
 @given(groups())
 def test_range_in_python_is_range(batch: list[Group]) -> None:
     """Topic by topic in the order of Kafka's map, which shows in each member's list."""

@@ -21,7 +21,7 @@ from tests.naive.optimum import Best, best_by_shortest_paths, best_of_all, score
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
-SMALL = 5_000 if COMPILED else 1_000
+SMALL = 3_000 if COMPILED else 1_000
 MEDIUM = scaled(200)
 
 

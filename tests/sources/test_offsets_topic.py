@@ -403,7 +403,7 @@ def as_twin(told: OffsetsTopic) -> tuple[dict[Any, Any], dict[Any, Any], Counter
     return offsets, members, Counter(counts)
 
 
-@pytest.mark.parametrize(("layout", "seed"), [(1, 0), (3, 1), (7, 2)])
+@pytest.mark.parametrize(("layout", "seed"), [(1, 0), (7, 2)])
 def test_the_last_record_of_a_key_counts(spark: SparkSession, layout: int, seed: int) -> None:
     records = golden_records()
     expected = twin(records)
@@ -416,6 +416,7 @@ def test_the_last_record_of_a_key_counts(spark: SparkSession, layout: int, seed:
     assert told.rejects.where("table != 'assigned_partitions'").count() == 0
 
 
+@pytest.mark.scale
 def test_spoilt_records_are_counted(spark: SparkSession) -> None:
     rng = random.Random(10)
     whole = golden_records()
@@ -446,6 +447,7 @@ def printed(version: str, *formatters: int) -> Iterator[str]:
             yield from (record["printed"][formatter] or "" for formatter in formatters)
 
 
+@pytest.mark.scale
 def test_text_of_3_8(spark: SparkSession, tmp_path: Path) -> None:
     """Offsets are those of the bytes; members are there without what the formatter does not print."""
     (tmp_path / "offsets.txt").write_text("".join(printed("3.9", 0)))
@@ -463,6 +465,7 @@ def test_text_of_3_8(spark: SparkSession, tmp_path: Path) -> None:
     assert any("do not print" in sentence for sentence in told.assumptions)
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_json_of_4_3(spark: SparkSession, tmp_path: Path, suffix: str) -> None:
     """Objects on one line, as Kafka leaves them; what is in the files is what is in the bytes."""
@@ -473,6 +476,7 @@ def test_json_of_4_3(spark: SparkSession, tmp_path: Path, suffix: str) -> None:
     assert as_twin(told) == twin(printed_records("4.3"))
 
 
+@pytest.mark.scale
 def test_many_splits_of_one_file(spark: SparkSession, tmp_path: Path) -> None:
     """The last line of a key counts, however Spark parts the file."""
     lines = [
@@ -500,6 +504,7 @@ def test_what_is_no_dump(spark: SparkSession, tmp_path: Path) -> None:
         read_where(spark, str(tmp_path))
 
 
+@pytest.mark.scale
 def test_lines_that_are_no_records(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "dump.txt").write_text("[g,t,0]::NULL\nProcessed a total of 1 messages\n\nnonsense\n")
     told = read_where(spark, str(tmp_path))
