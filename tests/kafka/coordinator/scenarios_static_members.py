@@ -119,6 +119,19 @@ JOINING = (
         expected=(answer(-1, GROUP_MAX_SIZE_REACHED), group(-1, STABLE, members=[0, 1])),
     ),
     Scenario(
+        name="an instance id is forgotten with the member that had it before",
+        mirrors=("GroupCoordinator.handleJoinGroup", "GroupCoordinator.removeMemberAndUpdateGroup"),
+        versions=("2.3",),
+        config={"group_max_size": 2},
+        # The third has it when the second ends; it comes back, and is not known as a static member any more.
+        steps=(*stable(2, AB), join(7000, **B), leave(8000, 0), join(9000, **B), tick(16_500), join(17_000, **B)),
+        expected=(
+            answer(-5, GROUP_MAX_SIZE_REACHED),
+            answer(-3, at_ms=16_000, generation=2, member=2, members=[2]),
+            group(-1, PREPARING, members=[2, 3]),
+        ),
+    ),
+    Scenario(
         name="a static member whose instance id a full group has forgotten is found again after loading",
         mirrors=("GroupCoordinator.handleJoinGroup", "GroupMetadata.loadGroup"),
         versions=SINCE_2_3,
