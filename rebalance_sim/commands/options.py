@@ -1,6 +1,6 @@
 """Options that the jobs share."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace, _ActionsContainer
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -41,10 +41,15 @@ def add_output_options(parser: ArgumentParser) -> None:
         help="rows that cannot be used: put them into rejects and go on, or stop (default: quarantine)",
     )
     planned = parser.add_mutually_exclusive_group()
-    planned.add_argument(
+    add_dry_run_option(planned)
+    planned.add_argument("--explain", action="store_true", help="print Spark's plan of each output, and write nothing")
+
+
+def add_dry_run_option(parser: _ActionsContainer) -> None:
+    """Option of every job that writes."""
+    parser.add_argument(
         "--dry-run", action="store_true", help="check options and inputs, tell what would be done, and write nothing"
     )
-    planned.add_argument("--explain", action="store_true", help="print Spark's plan of each output, and write nothing")
 
 
 def add_input_options(parser: ArgumentParser, *tables: Table) -> None:

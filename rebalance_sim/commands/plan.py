@@ -1,13 +1,14 @@
 """What ``--dry-run`` prints."""
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pyspark.sql.types import DataType
 
 from rebalance_sim.commands.configuration import DEFAULT
 from rebalance_sim.commands.summary import columns
 from rebalance_sim.engine.planned_runs import DryRun, Input
+from rebalance_sim.engine.run_folders import RECORD
 from rebalance_sim.tables import Column
 from rebalance_sim.versions import kafka_version
 
@@ -16,17 +17,24 @@ _LONGEST = 4096
 
 
 def plan(run: DryRun, options: Namespace) -> list[str]:
-    """Lay out inputs, steps, outputs and options."""
-    out = f"{run.out} ({'replaces what is there' if run.replaces else 'nothing finished is there'})"
-    return [
-        f"{run.job} would",
+    """Lay out inputs, steps, outputs and options of a job that writes tables."""
+    would = [
         *(line for given in run.inputs for line in _input(given)),
         *(["  (no row has been looked at: also what only some rows need is told)"] if run.inputs else []),
         *_version(options),
         *(f"  - {step}" for step in run.steps),
-        f"and write as {run.output_format} into {out}",
-        *(f"  {name}" for name in run.counts.get("out", {})),
-        "  _run.json",
+    ]
+    return laid_out(run, options, would, run.counts.get("out", {}), f" as {run.output_format}")
+
+
+def laid_out(run: DryRun, options: Namespace, would: Iterable[str], outputs: Iterable[str], how: str = "") -> list[str]:
+    """Lay out what a job would do, the outputs that it would write, and its options."""
+    return [
+        f"{run.job} would",
+        *would,
+        f"and write{how} into {run.out} ({'replaces what is there' if run.replaces else 'nothing finished is there'})",
+        *(f"  {name}" for name in outputs),
+        f"  {RECORD}",
         *(f"assuming: {assumption}" for assumption in run.assumptions),
         "options",
         *_options(run.options, options.sources),

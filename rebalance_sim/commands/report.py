@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from rebalance_sim.commands.options import items, on_record
+from rebalance_sim.commands.options import add_dry_run_option, items, on_record
+from rebalance_sim.commands.plan import laid_out
 from rebalance_sim.commands.summary import one_line, print_summary
-from rebalance_sim.engine.finished_runs import finished_run
+from rebalance_sim.engine.finished_runs import FinishedRun, finished_run
+from rebalance_sim.engine.planned_runs import DryRun
 from rebalance_sim.engine.run_folders import hadoop_path
 from rebalance_sim.engine.runs import Run
 from rebalance_sim.errors import UserError
@@ -39,6 +41,7 @@ def add_options(parser: ArgumentParser) -> None:
         help="groups whose course is drawn, of those that simulate told the --timeline of (default: those that change "
         "most)",
     )
+    add_dry_run_option(parser)
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
@@ -54,8 +57,12 @@ def run(spark: SparkSession, options: Namespace) -> None:
 
     groups = items(options.groups) if options.groups else []
     check_groups(runs, groups)
-    run = Run(spark, "report", options.out, on_record(options))
+    kind = DryRun if options.dry_run else Run
+    run = kind(spark, "report", options.out, on_record(options))
     run.begin([PAGE, CHARTS])
+    if isinstance(run, DryRun):
+        print_summary(laid_out(run, options, map(_read, runs), [PAGE, CHARTS]))
+        return
     told = page(runs, options.title, groups, run.tell)
     run.tell("drawing")
     rendered = render(told)
@@ -63,6 +70,11 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run.assumptions = list(dict.fromkeys(sentence for each in runs for sentence in each.record["assumptions"]))
     run.finish()
     print_summary([rendered.verdict, *_found(told.checks), "", f"output: {options.out}/{PAGE}"])
+
+
+def _read(run: FinishedRun) -> str:
+    """Tell what is read of a run."""
+    return f"  read {', '.join(run.record['rows'].get('out', {}))} from {run.folder} ({run.job})"
 
 
 def _absolute(spark: SparkSession, folder: str) -> str:

@@ -163,6 +163,21 @@ def test_mistakes(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_dry_run(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run(spark, tmp_path / "run", "simulate", {TIMELINE: [{"group_id": "shop", "what": "STATE"}]})
+    arguments = ["report", "--runs", run, "--out", f"{tmp_path}/out"]
+    assert main([*arguments, "--dry-run"]) == 0
+    assert capsys.readouterr().out.startswith(
+        f"report would\n"
+        f"  read timeline from {run} (simulate)\n"
+        f"and write into {tmp_path}/out (nothing finished is there)\n"
+        f"  report.html\n  charts\n  _run.json\n"
+        f"options\n"
+    )
+    assert not (tmp_path / "out").exists()
+    assert main([*arguments, "--groups", "other", "--dry-run"]) == 2
+
+
 def test_a_missing_library_is_named(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
