@@ -55,7 +55,7 @@ RUN_ELSEWHERE = {
     "rebalance-sim fleet --bootstrap-servers HOST:9092 --records-from": "tests/cluster/test_topic_records.py",
     "spark-submit --packages": "tests/cluster/test_topic_records.py",
     ".venv/bin/rebalance-sim fleet --offsets-topic dump": "tests/sources/test_offsets_topic.py",
-    "PYTHONPATH=docs/examples .venv/bin/rebalance-sim": "tests/test_fresh_clone.py",
+    "PYTHONPATH=docs/examples .venv/bin/rebalance-sim": "tests/test_documentation.py",
     "make package": "tests/cluster/test_spark_cluster.py",
     ".venv/bin/spark-submit --master spark://": "tests/cluster/test_spark_cluster.py",
 }

@@ -56,10 +56,6 @@ def test_make_run_without_java(clone: Path, without_java: dict[str, str]) -> Non
     record = json.loads((clone / "out" / "assign" / "_run.json").read_text())
     assert record["rows"]["used"] == record["rows"]["in"]
 
-    command = (clone / "docs" / "own-assignor.md").read_text().partition("    PYTHONPATH=")[2].partition("\n\n")[0]
-    command = f"PYTHONPATH={command}".replace("out/by-lag/members", "out/fleet/members")
-    subprocess.run(command, shell=True, cwd=clone, env=without_java, check=True)
-
     assert "setting up" not in make(clone, without_java, "setup")
 
 
