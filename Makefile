@@ -7,9 +7,8 @@ STAMP := $(VENV)/.set-up
 AIRFLOW := build/airflow
 CAPTURE ?= docs/examples/kafka-4.3.1
 OUT ?= out
-# Two processes, each with a Spark session of its own. The kernels' tests come first, a file in one process: so that what
-# is compiled is compiled once, and Spark's workers find it ready.
-IN_TWO := -n 2 --dist worksteal
+# Two processes, each with a Spark session of its own, and a file in one of them: what its tests share is made once, what
+# they compile is compiled once. The kernels' tests come first: so that Spark's workers find that ready.
 BY_FILE := -n 2 --dist loadfile
 # Servers and other programs are waited for half of the time.
 WITH_SERVERS := -n 3 --dist loadfile
@@ -53,8 +52,8 @@ run: $(STAMP) ## elect and assign every group of a real Kafka capture
 .PHONY: test
 test: $(STAMP) ## run the tests (at most 10 minutes on two cores)
 	$(BIN)/python -m pytest $(BY_FILE) -m "$(HERE)" tests/kafka
-	$(BIN)/python -m pytest $(IN_TWO) -m "$(HERE)" --ignore tests/kafka
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(IN_TWO) -m "not scale" tests/kafka
+	$(BIN)/python -m pytest $(BY_FILE) -m "$(HERE)" --ignore tests/kafka
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(BY_FILE) -m "not scale" tests/kafka
 
 .PHONY: test-real
 test-real: $(STAMP) ## run the tests that need Kafka's released jars, a broker, other clients, Airflow, a browser, a fresh clone or more time, and what the pages say
