@@ -1,4 +1,4 @@
-# Every target that needs the environment makes it first; it is made again only when the pins change.
+# Every target that needs .venv sets it up first, and again when the pinned versions change.
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
@@ -7,39 +7,39 @@ STAMP := $(VENV)/.set-up
 AIRFLOW := build/airflow
 CAPTURE ?= docs/examples/kafka-4.3.1
 OUT ?= out
-# Two processes, each with a Spark session of its own, and a file in one of them: what its tests share is made once, what
-# they compile is compiled once. The kernels' tests come first: so that Spark's workers find that ready.
+# Two processes, each with its own Spark session. All tests of a file run in one process, which creates shared fixtures
+# and compiles kernels once. The tests of the kernels come first, so that Spark's workers find them compiled.
 BY_FILE := -n 2 --dist loadfile
-# Servers and other programs are waited for half of the time.
+# More processes than cores: half of the time these tests wait for servers and other programs.
 WITH_SERVERS := -n 3 --dist loadfile
-# What needs more than this machine's Python and Java, or more time.
+# Tests that need more than Python and Java, or more time.
 REAL := oracle or cluster or scale or setup or clients or airflow or spark_cluster or browser
 HERE := not ($(REAL))
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
-help: ## show this list
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: $(STAMP) ## make .venv with everything that the project needs, a Java runtime included if there is none
+setup: $(STAMP) ## set up .venv with all dependencies, and a Java runtime if the machine has none
 
 $(STAMP): requirements.txt requirements-java.txt pyproject.toml
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed, none was found on the PATH" >&2; exit 2; }
-	@echo "setting up $(VENV) (some minutes, once)"
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is required; none found on the PATH" >&2; exit 2; }
+	@echo "setting up $(VENV) (takes minutes, once)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
-	@$(BIN)/python -c 'from rebalance_sim.engine.java_runtime import java_home; java_home()' 2>/dev/null \
+	@$(BIN)/python -c 'from rebalance_sim.engine.spark.java_runtime import java_home; java_home()' 2>/dev/null \
 		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-java.txt
 	@touch $@
 
 .PHONY: airflow
-airflow: $(AIRFLOW)/.set-up ## make build/airflow, an environment with Airflow, to run conf/airflow
+airflow: $(AIRFLOW)/.set-up ## set up build/airflow, an environment with Airflow for the DAG in conf/airflow
 
 $(AIRFLOW)/.set-up: requirements-airflow.txt
-	@echo "setting up $(AIRFLOW) (a minute, once)"
+	@echo "setting up $(AIRFLOW) (takes a minute, once)"
 	@test -x $(AIRFLOW)/bin/python || $(PYTHON) -m venv $(AIRFLOW)
 	@$(AIRFLOW)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-airflow.txt
 	@touch $@
@@ -51,21 +51,22 @@ run: $(STAMP) ## elect and assign every group of a real Kafka capture
 
 .PHONY: test
 test: $(STAMP) ## run the tests (at most 10 minutes on two cores)
+	$(BIN)/python -m pytest tests/kafka/runtime/test_numba_internals.py
 	$(BIN)/python -m pytest $(BY_FILE) -m "$(HERE)" tests/kafka
 	$(BIN)/python -m pytest $(BY_FILE) -m "$(HERE)" --ignore tests/kafka
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(BY_FILE) -m "not scale" tests/kafka
 
 .PHONY: test-real
-test-real: $(STAMP) ## run the tests that need Kafka's released jars, a broker, other clients, Airflow, a browser, a fresh clone or more time, and what the pages say
+test-real: $(STAMP) ## run the tests that need Maven, brokers, Spark or YARN clusters, other clients, Airflow, a browser or more time
 	$(BIN)/python -m pytest $(WITH_SERVERS) $(if $(SEED),--seed $(SEED)) -m "($(REAL)) and not alone"
 	$(BIN)/python -m pytest -m alone
 
 .PHONY: hunt
-hunt: $(STAMP) ## look for a case that Kafka's released classes answer in another way: SEED=N, or another one every time
+hunt: $(STAMP) ## search for a random case with another answer than Kafka's released classes (SEED=N, default: the time)
 	$(BIN)/python -m pytest $(BY_FILE) -m oracle --seed $(or $(SEED),$(shell date +%s)) --hypothesis-profile default tests/oracle
 
 .PHONY: package
-package: $(STAMP) ## pack what the executors of a Spark cluster need
+package: $(STAMP) ## pack the environment for the executors of a cluster into dist
 	$(BIN)/python -m rebalance_sim.environment dist/rebalance-sim-environment.tar.gz
 
 .PHONY: lint
@@ -75,18 +76,18 @@ lint: $(STAMP) ## check style and types
 	$(BIN)/mypy
 
 .PHONY: format
-format: $(STAMP) ## put the code into the project's style
+format: $(STAMP) ## format the code and fix its style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 .PHONY: bench
-bench: $(STAMP) ## measure, as ratios against the floor and against Kafka's own classes
+bench: $(STAMP) ## run the benchmarks: ratios to the floor and to Kafka's own classes
 	$(BIN)/python -m tests.benchmarks
 
 .PHONY: measure
-measure: $(STAMP) ## measure how long groups on a real broker take to be stable again, beside what is simulated
-	$(BIN)/python -m tests.cluster.measured_times
+measure: $(STAMP) ## measure how long groups on a real broker take to become stable, beside the simulated times
+	$(BIN)/python -m tests.support.cluster.measured_times
 
 .PHONY: clean
-clean: ## remove what was made, the environment too
+clean: ## remove everything that was generated, including .venv
 	rm -rf $(VENV) $(OUT) build dist *.egg-info

@@ -1,4 +1,4 @@
-"""spark-submit jobs/assign.py OPTIONS: the job ``assign`` of rebalance-sim (``--help`` lists the options)."""
+"""Run ``rebalance-sim assign`` with spark-submit: ``spark-submit jobs/assign.py --help`` lists the options."""
 
 import sys
 

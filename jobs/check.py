@@ -1,4 +1,4 @@
-"""spark-submit jobs/check.py OPTIONS: the job ``check`` of rebalance-sim (``--help`` lists the options)."""
+"""Run ``rebalance-sim check`` with spark-submit: ``spark-submit jobs/check.py --help`` lists the options."""
 
 import sys
 

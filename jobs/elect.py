@@ -1,4 +1,4 @@
-"""spark-submit jobs/elect.py OPTIONS: the job ``elect`` of rebalance-sim (``--help`` lists the options)."""
+"""Run ``rebalance-sim elect`` with spark-submit: ``spark-submit jobs/elect.py --help`` lists the options."""
 
 import sys
 

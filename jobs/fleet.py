@@ -1,4 +1,4 @@
-"""spark-submit jobs/fleet.py OPTIONS: the job ``fleet`` of rebalance-sim (``--help`` lists the options)."""
+"""Run ``rebalance-sim fleet`` with spark-submit: ``spark-submit jobs/fleet.py --help`` lists the options."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""spark-submit jobs/partition.py OPTIONS: the job ``partition`` of rebalance-sim (``--help`` lists the options)."""
+"""Run ``rebalance-sim partition`` with spark-submit: ``spark-submit jobs/partition.py --help`` lists the options."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""spark-submit jobs/report.py OPTIONS: the job ``report`` of rebalance-sim (``--help`` lists the options)."""
+"""Run ``rebalance-sim report`` with spark-submit: ``spark-submit jobs/report.py --help`` lists the options."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""spark-submit jobs/simulate.py OPTIONS: the job ``simulate`` of rebalance-sim (``--help`` lists the options)."""
+"""Run ``rebalance-sim simulate`` with spark-submit: ``spark-submit jobs/simulate.py --help`` lists the options."""
 
 import sys
 

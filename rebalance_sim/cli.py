@@ -17,10 +17,10 @@ from rebalance_sim.commands.custom_assignors import WHERE_MODULES_ARE
 from rebalance_sim.commands.options import add_operation_options
 from rebalance_sim.commands.plan import plan
 from rebalance_sim.commands.summary import print_summary
-from rebalance_sim.engine.failures import cause_of
-from rebalance_sim.engine.planned_runs import DryRun, Planned
-from rebalance_sim.engine.progress import progress
-from rebalance_sim.engine.session import session
+from rebalance_sim.engine.runs.planned_runs import DryRun, PlanComplete
+from rebalance_sim.engine.runs.progress import progress
+from rebalance_sim.engine.runs.spark_failures import cause_of
+from rebalance_sim.engine.spark.session import session
 from rebalance_sim.errors import CheckError, UserError
 from rebalance_sim.logs import LOGGER, logs_on_stderr
 
@@ -36,29 +36,34 @@ _JOBS = {
 }
 _FAILED, USER_ERROR, CHECK_FAILED = 1, 2, 3
 _EXIT_CODES: dict[type[Exception], int] = {UserError: USER_ERROR, CheckError: CHECK_FAILED}
-"""Of what is told in a line and is no failure of the program; docs/operations.md lists them all."""
+"""Exit codes of errors that take one line, without a traceback; docs/operations.md lists all exit codes."""
 _UNFINISHED = "an output without _run.json is not finished"
 
 
 def parsers() -> tuple[ArgumentParser, dict[str, ArgumentParser]]:
-    """Make the parser, and those of the jobs. Abbreviations would change their meaning with each option added."""
+    """Return the parser, and those of the jobs.
+
+    Abbreviations are not allowed: each new option could change their meaning.
+    """
     parser = ArgumentParser(
         prog="rebalance-sim",
-        description="Predict what Kafka will do with a fleet of groups, and where producers send records.",
+        description="Predict what Kafka does with a fleet of consumer groups and with the records that producers send.",
         allow_abbrev=False,
     )
     of_jobs = parser.add_subparsers(dest="job", required=True, metavar="JOB")
     jobs = {}
     for name, module in _JOBS.items():
-        told = (module.__doc__ or "").partition(": ")[2].strip()
-        jobs[name] = of_jobs.add_parser(name, help=told, description=told, allow_abbrev=False)
+        summary = (module.__doc__ or "").partition("\n")[0].partition(": ")[2].strip()
+        jobs[name] = of_jobs.add_parser(
+            name, help=summary, description=summary[0].upper() + summary[1:], allow_abbrev=False
+        )
         module.add_options(jobs[name])
         add_operation_options(jobs[name])
     return parser, jobs
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a job; return the exit code: 0 where it is done, else what went wrong is told in a line."""
+    """Run a job and return its exit code; anything but 0 comes with an error on stderr."""
     try:
         options = read_options(*parsers(), sys.argv[1:] if arguments is None else arguments)
     except UserError as mistake:
@@ -73,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _LOG.error("stopped by %s; %s", number.name, _UNFINISHED)
             return 128 + number
         except Exception as problem:
-            return _told(problem)
+            return _log_failure(problem)
     return 0
 
 
@@ -83,9 +88,9 @@ def _run(options: Namespace) -> None:
     try:
         with progress(spark):
             _JOBS[options.job].run(spark, options)
-    except Planned as planned:
-        if isinstance(planned.run, DryRun):
-            print_summary(plan(planned.run, options))
+    except PlanComplete as complete:
+        if isinstance(complete.run, DryRun):
+            print_summary(plan(complete.run, options))
 
 
 class _Terminated(KeyboardInterrupt):
@@ -94,7 +99,10 @@ class _Terminated(KeyboardInterrupt):
 
 @contextmanager
 def _interrupted_by_sigterm() -> Iterator[None]:
-    """Let a scheduler's SIGTERM end the work as Ctrl-C does. Only where signals can be handled: in the main thread."""
+    """End a job on SIGTERM, as schedulers send it, like on Ctrl-C.
+
+    Python handles signals in the main thread only; elsewhere nothing changes.
+    """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise _Terminated
@@ -110,8 +118,8 @@ def _interrupted_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, usual)
 
 
-def _told(problem: Exception) -> int:
-    """Log what went wrong, and return the exit code."""
+def _log_failure(problem: Exception) -> int:
+    """Log an error and return its exit code."""
     for kind, code in _EXIT_CODES.items():
         if isinstance(problem, kind):
             _LOG.error("%s", problem)
@@ -121,18 +129,18 @@ def _told(problem: Exception) -> int:
         _LOG.error("%s", mistake)
         return USER_ERROR
     cause = cause_of(problem)
-    # What is known to come from the surroundings needs no traceback.
-    told = None if cause and not _LOG.isEnabledFor(logging.DEBUG) else problem
-    _LOG.error("%s; %s", cause or f"failed by {type(problem).__name__}", _UNFINISHED, exc_info=told)
+    # A known cause outside the program, such as a full disk, is clear without a traceback.
+    shown = None if cause and not _LOG.isEnabledFor(logging.DEBUG) else problem
+    _LOG.error("%s; %s", cause or f"failed with {type(problem).__name__}", _UNFINISHED, exc_info=shown)
     return _FAILED
 
 
 def _user_error_in(failure: PySparkException) -> str | None:
-    """Return a line that tells of an unreadable input, or a module, that Spark missed only while it ran."""
+    """Return the line for an unreadable input or a missing module that Spark only noticed while it ran."""
     text = str(failure)
     missing = re.search("^ModuleNotFoundError: No module named '(.*)'$", text, re.MULTILINE)
     if missing:
-        return f"Spark's workers have no module {missing[1]!r}; {WHERE_MODULES_ARE}"
+        return f"Spark's workers cannot import module {missing[1]!r}; {WHERE_MODULES_ARE}"
     for mark in ("FAILED_READ_FILE", "CANNOT_READ_FILE", "Unable to infer schema", "MALFORMED_RECORD"):
         if mark in text:
             return text.strip().partition("\n")[0]

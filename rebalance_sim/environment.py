@@ -1,8 +1,8 @@
-"""Packs what Spark's executors need, where they have a Python but not this package: ``make package``.
+"""Pack the environment for executors that have a Python but not this package: ``make package``.
 
-The archive goes with a job by ``--archives FILE#environment``, and ``PYSPARK_PYTHON=./environment/bin/python`` starts
-the executors' own Python with what is in it: this package, what it depends on as it is installed here, and the compiled
-rules. Spark brings its own part of Python along.
+Submit the archive with ``--archives FILE#environment``. ``PYSPARK_PYTHON=./environment/bin/python`` then starts the
+executor's own Python with the content of the archive: this package, the installed versions of its dependencies, and the
+compiled rules. Spark itself distributes PySpark.
 """
 
 import json
@@ -16,19 +16,18 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from numba.core import config
+import numba
 
 from rebalance_sim.cli import main
-from rebalance_sim.engine.session import session
-from rebalance_sim.kafka.kernel import cache_folder
-from rebalance_sim.sources.scenarios import SCENARIOS
+from rebalance_sim.engine.spark.session import session
+from rebalance_sim.kafka.runtime.compiled_code import cache_folder
 
 _PACKAGE = Path(__file__).parent
 _OF_SPARK = ("pyspark", "py4j")
 _OF_THIS_CHECKOUT = ("__editable__", "direct_url.json")
-"""Parts of the names of files that tell where a package under development lies."""
+"""Parts of the names of files that refer to the folder of an editable installation."""
 _LAUNCHER = """#!/bin/sh
-# The Python of this machine, with the packages that lie here, and not with those of the folder where it is started.
+# Starts this machine's Python with the packages of this archive, and without those of the current folder.
 here=$(cd "$(dirname "$0")/.." && pwd) || exit
 export PYTHONPATH="$here/lib${{PYTHONPATH:+:$PYTHONPATH}}" PYTHONSAFEPATH=1
 {cpu}exec {python} "$@"
@@ -38,12 +37,12 @@ _FOR_FEW_ROWS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""What Spark compiles itself is not kept."""
+"""For a few rows, Spark's own code generation takes longer than the queries, and its result is not packed."""
 _RECORD = {"topic": "orders", "key": "a", "value_bytes": 10, "producer_id": "p", "seq": 1}
 
 
 def pack(archive: Path) -> None:
-    """Write the archive, a tar.gz."""
+    """Write the archive (tar.gz)."""
     archive.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=archive.parent) as folder:
         environment = Path(folder) / "environment"
@@ -51,9 +50,9 @@ def pack(archive: Path) -> None:
         launcher = _write_launcher(environment / "bin" / "python")
         _compile_rules(launcher, Path(folder) / "runs")
         unfinished = Path(folder) / archive.name
-        # Soon there rather than small: compiled code is most of it.
+        # Level 1: the archive is mostly machine code, which higher levels hardly make smaller.
         with tarfile.open(unfinished, "w:gz", compresslevel=1) as tar:
-            tar.add(environment, arcname=".", filter=_of_nobody)
+            tar.add(environment, arcname=".", filter=_without_owner)
         unfinished.replace(archive)
 
 
@@ -62,40 +61,42 @@ def _copy_packages(lib: Path) -> None:
         for file in packed.files or ():
             if ".." in file.parts or any(part in str(file) for part in _OF_THIS_CHECKOUT):
                 continue
-            target = lib / file
+            source, target = Path(str(file.locate())), lib / file
+            if source.suffix == ".pyc" and not source.exists():
+                # pip records bytecode, which may have been removed since: Python writes it again.
+                continue
             target.parent.mkdir(parents=True, exist_ok=True)
-            # With its time: Python compares it with that of the source in the bytecode.
-            shutil.copy2(file.locate(), target)
+            # Keeps the modification time, which Python compares with the one recorded in the bytecode.
+            shutil.copy2(source, target)
     here = lib / _PACKAGE.name
     shutil.copytree(_PACKAGE, here, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
-    shutil.copytree(SCENARIOS, lib / SCENARIOS.relative_to(_PACKAGE.parent), dirs_exist_ok=True)
     compiled = cache_folder()
     if compiled.is_dir():
         shutil.copytree(compiled, here / "__pycache__" / compiled.name)
 
 
 def _distributions() -> list[Distribution]:
-    """Find this package and all that it depends on, but for what comes with Spark."""
+    """Return this package and its dependencies, without those that Spark distributes."""
     found: dict[str, Distribution] = {}
-    waiting = [_PACKAGE.name.replace("_", "-")]
-    while waiting:
-        name = waiting.pop()
+    required_names = [_PACKAGE.name.replace("_", "-")]
+    while required_names:
+        name = required_names.pop()
         if name in found or name in _OF_SPARK:
             continue
         try:
             found[name] = distribution(name)
         except PackageNotFoundError:
-            # Needed on other systems only, or it would be here.
+            # A dependency of other platforms, or it would be installed.
             continue
         needed = [required for required in found[name].requires or () if "extra ==" not in required]
-        waiting += [re.split(r"[^\w.-]", required, maxsplit=1)[0].lower() for required in needed]
+        required_names += [re.split(r"[^\w.-]", required, maxsplit=1)[0].lower() for required in needed]
     return list(found.values())
 
 
 def _write_launcher(launcher: Path) -> Path:
     python = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    # Compiled rules are for a kind of processor, and where that is chosen, executors have to choose the same.
-    cpu = f"export NUMBA_CPU_NAME={config.CPU_NAME}\n" if config.CPU_NAME else ""
+    # Compiled rules depend on the type of processor. If it is set here, executors must use the same setting.
+    cpu = f"export NUMBA_CPU_NAME={numba.config.CPU_NAME}\n" if numba.config.CPU_NAME else ""
     launcher.parent.mkdir(parents=True)
     launcher.write_text(_LAUNCHER.format(python=python, cpu=cpu))
     launcher.chmod(0o755)
@@ -103,7 +104,7 @@ def _write_launcher(launcher: Path) -> Path:
 
 
 def _compile_rules(launcher: Path, runs: Path) -> None:
-    """Let workers of the environment run the jobs over a little of everything: they keep what they compile."""
+    """Run the jobs on small inputs in workers of the packed environment, which keep the code that they compile."""
     os.environ["PYSPARK_PYTHON"] = str(launcher)
     os.environ.pop("NUMBA_CACHE_DIR", None)
     spark = session("rebalance-sim environment")
@@ -114,9 +115,8 @@ def _compile_rules(launcher: Path, runs: Path) -> None:
     (runs / "records.json").write_text("".join(json.dumps(_RECORD | {"key": key}) + "\n" for key in ("a", "", None)))
     fleet = ["--topics", f"{runs}/fleet/topics", "--members", f"{runs}/fleet/members"]
     orders = ["--format", "json", "--topics", f"{runs}/topics.json", "--records", f"{runs}/records.json"]
-    small = str(SCENARIOS.parent / "fleets" / "small.yaml")
     for job in (
-        ["fleet", "--synthetic", small, "--groups", "30"],
+        ["fleet", "--synthetic", "small", "--groups", "30"],
         ["assign", *fleet],
         ["assign", *fleet, "--strategy", "all"],
         ["partition", *orders, "--partitions-after", "8"],
@@ -125,11 +125,11 @@ def _compile_rules(launcher: Path, runs: Path) -> None:
     ):
         with redirect_stdout(sys.stderr):
             if main([*job, "--out", f"{runs}/{job[0]}"]) != 0:
-                raise RuntimeError(f"{job[0]} fails with what was packed: see above")
+                raise RuntimeError(f"{job[0]} failed in the packed environment; see the error above")
 
 
-def _of_nobody(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Leave out who packed it."""
+def _without_owner(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Remove the user who packed the archive."""
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = ""
     return entry

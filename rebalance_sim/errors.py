@@ -1,19 +1,19 @@
-"""What ends a command with a line of its own."""
+"""Errors that end a command with one line on stderr."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
 
 
 class UserError(Exception):
-    """A mistake in an option or an input, told in one line; the commands end with exit code 2."""
+    """A mistake in an option or an input; commands print it in one line and exit with code 2."""
 
 
 class CheckError(Exception):
-    """More was found than a check allows, told in one line; the command ends with exit code 3."""
+    """A limit of ``check`` is exceeded; the command prints it in one line and exits with code 3."""
 
 
 def check_choice(what: str, value: str, allowed: Sequence[str]) -> None:
-    """Raise UserError, with the nearest allowed value, for one that is not allowed."""
+    """Raise UserError for a value that is not allowed, with the nearest allowed one."""
     if value not in allowed:
         nearest = get_close_matches(value, allowed, n=1)
         hint = f" (did you mean {nearest[0]!r}?)" if nearest else ""

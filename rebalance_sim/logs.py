@@ -1,4 +1,4 @@
-"""What the console command tells of its work, on standard error: lines for people, or objects for programs."""
+"""The log of the console command on stderr: lines of text for people, or JSON objects for programs."""
 
 import json
 import logging
@@ -14,7 +14,7 @@ FORMATS = ("text", "json")
 
 
 class _OfJob(logging.Formatter):
-    """Knows the job, and when it started."""
+    """A formatter with the name of the job and its start."""
 
     def __init__(self, job: str) -> None:
         super().__init__()
@@ -22,21 +22,21 @@ class _OfJob(logging.Formatter):
 
 
 class _Text(_OfJob):
-    """What goes on with the seconds since the start; what went wrong with the name of the job."""
+    """Progress after the seconds since the start; errors after the name of the job."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
-        """Put what stands before a message."""
+        """Return a message with its prefix."""
         if record.levelno >= logging.ERROR:
             return f"rebalance-sim {self._job}: {record.message}"
         return f"[{record.created - self._started:6.1f} s] {record.message}"
 
 
 class _Json(_OfJob):
-    """One object a line."""
+    """One JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write the object."""
-        told = {
+        """Return the object as text."""
+        fields = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "job": self._job,
@@ -45,20 +45,20 @@ class _Json(_OfJob):
             **getattr(record, "fields", {}),
         }
         if record.exc_info:
-            told["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(told, ensure_ascii=False, default=str)
+            fields["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(fields, ensure_ascii=False, default=str)
 
 
 @contextmanager
 def logs_on_stderr(job: str, level: str, log_format: str) -> Iterator[None]:
-    """Tell on standard error what the package logs, while a job runs."""
+    """Write the package's log to stderr while a job runs."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json(job) if log_format == "json" else _Text(job))
     logger, root, silent = logging.getLogger(LOGGER), logging.getLogger(), logging.NullHandler()
     usual = logger.level
     logger.addHandler(handler)
     logger.setLevel(level.upper())
-    # Py4J tells the root logger of an interrupt, with its traceback, and a root without handlers gets one by that.
+    # Py4J logs an interrupt with a traceback to the root logger; without a handler, logging would print it.
     root.addHandler(silent)
     try:
         yield

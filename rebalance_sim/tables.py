@@ -1,4 +1,4 @@
-"""The vocabulary: every table of the program, with a line for each column."""
+"""The vocabulary: every input and output table, with a description of each column."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,24 +25,24 @@ DEFAULT_CLUSTER = "default"
 DEFAULT_PROTOCOL_TYPE = "consumer"
 DEFAULT_CLIENT = "java-3.3"
 MAX_PARTITIONS = 1_000_000
-"""Partitions of one topic that are believed; Kafka clusters hold fewer in all their topics together."""
+"""Upper limit for one topic, against typing errors: whole Kafka clusters hold fewer partitions."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table."""
+    """A column: its name, type and description."""
 
     name: str
     type: DataType
     meaning: str
     required: bool = False
-    """Must be present. A column that is not required and not there is read as null, or as its default."""
+    """Whether the input must have the column. A missing optional column is read as null or as its default."""
     default: Any = None
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its name, what a row is, and its columns."""
+    """A table: its name, what one row stands for, and its columns."""
 
     name: str
     meaning: str
@@ -50,147 +50,154 @@ class Table:
 
     @property
     def schema(self) -> StructType:
-        """The Spark schema."""
+        """Return the Spark schema."""
         return StructType([StructField(column.name, column.type) for column in self.columns])
 
     @property
     def names(self) -> list[str]:
-        """The names of the columns."""
+        """Return the column names."""
         return [column.name for column in self.columns]
 
 
-_CLUSTER = Column("cluster", STRING, "namespace of topics and groups", default=DEFAULT_CLUSTER)
-_GROUP = Column("group_id", STRING, "consumer group", required=True)
+_CLUSTER = Column("cluster", STRING, "cluster that the topic or group belongs to", default=DEFAULT_CLUSTER)
+_GROUP = Column("group_id", STRING, "group.id", required=True)
 
 TOPICS = Table(
     "topics",
-    "a topic of a cluster",
+    "One row per topic.",
     (
         _CLUSTER,
-        Column("topic", STRING, "name", required=True),
+        Column("topic", STRING, "topic name", required=True),
         Column("partitions", INT, f"number of partitions, 0 to {MAX_PARTITIONS:,}", required=True),
         Column(
             "topic_id",
             STRING,
-            "Uuid, as Kafka prints it (base64url); null or zero: MurmurHash3 of the name, for server-uniform",
+            "topic id as Kafka prints it (base64url), used by server-uniform; if null or the zero id, a MurmurHash3 of "
+            "the name is used instead",
         ),
         Column("unavailable", ArrayType(INT), "partitions without a leader"),
-        Column("racks", ArrayType(STRINGS), "racks of the replicas, a list for each partition"),
+        Column("racks", ArrayType(STRINGS), "racks of the replicas: one list per partition"),
     ),
 )
 
-TOPICS_AFTER = replace(TOPICS, name="topics_after", meaning="a topic as it will be")
-"""What may be asked of a job: a topics table in which no topic is without partitions."""
+TOPICS_AFTER = replace(
+    TOPICS, name="topics_after", meaning="One row per topic with its new number of partitions, which is at least 1."
+)
 
 MEMBERS = Table(
     "members",
-    "a member of a consumer group",
+    "One row per member of a consumer group.",
     (
         _CLUSTER,
         _GROUP,
-        Column("member_id", STRING, "id that the coordinator knows the member by", required=True),
-        Column("instance_id", STRING, "group.instance.id of a static member"),
+        Column("member_id", STRING, "member id assigned by the coordinator or, under KIP-848, chosen by the client",
+               required=True),
+        Column("instance_id", STRING, "group.instance.id; null if the member is dynamic"),
         Column("client_id", STRING, "client.id"),
-        Column("host", STRING, "where the client connects from"),
+        Column("host", STRING, "address the client connects from"),
         Column("rack", STRING, "client.rack"),
-        Column("protocol_type", STRING, "only members of one type share a group", default=DEFAULT_PROTOCOL_TYPE),
-        Column("protocols", STRINGS, "assignors the member offers, the preferred one first", required=True),
-        Column("subscription", STRINGS, "topics the member wants", required=True),
-        Column("owned", TOPIC_PARTITIONS, "partitions the member has, as it tells the leader when it joins"),
-        Column("generation", INT, "generation that `owned` comes from; null if not known"),
-        Column("user_data", BINARY, "user data of the member's subscription, for a user's own assignor"),
-        Column("join_order", LONG, "place in the order of joining: the lowest leads; equal or null: by member_id"),
-        Column("session_timeout_ms", INT, "session.timeout.ms"),
-        Column("rebalance_timeout_ms", INT, "max.poll.interval.ms"),
+        Column(
+            "protocol_type", STRING, "protocol type, the same for all members of a group", default=DEFAULT_PROTOCOL_TYPE
+        ),
+        Column("protocols", STRINGS, "assignors the member offers, most preferred first", required=True),
+        Column("subscription", STRINGS, "topics the member subscribes to", required=True),
+        Column("owned", TOPIC_PARTITIONS, "partitions the member owns when it joins"),
+        Column("generation", INT, "generation in which the member received `owned`; null if unknown"),
+        Column("user_data", BINARY, "user data of the member's subscription, for custom assignors"),
+        Column("join_order", LONG, "position in the join order: the lowest leads; ties and nulls sort by member_id"),
+        Column("session_timeout_ms", INT, "session.timeout.ms; null for the default"),
+        Column("rebalance_timeout_ms", INT, "max.poll.interval.ms; null for the default"),
     ),
-)
+)  # fmt: skip
 
 OFFSETS = Table(
     "offsets",
-    "the committed offset of a group in a partition",
+    "One row per group and partition: the committed offset.",
     (
         _CLUSTER,
         _GROUP,
-        Column("topic", STRING, "name", required=True),
-        Column("partition", INT, "number", required=True),
-        Column("committed", LONG, "committed offset; null or, as Kafka has it, -1: none"),
-        Column("end", LONG, "log end offset; null: not known"),
-        Column("metadata", STRING, "what the client stored with the offset"),
-        Column("committed_at_ms", LONG, "time of the commit"),
-        Column("expires_at_ms", LONG, "time after which the offset goes"),
+        Column("topic", STRING, "topic name", required=True),
+        Column("partition", INT, "partition number", required=True),
+        Column("committed", LONG, "committed offset; null or -1 if the group has committed none"),
+        Column("end", LONG, "log end offset; null if unknown"),
+        Column("metadata", STRING, "metadata the client committed with the offset"),
+        Column("committed_at_ms", LONG, "commit timestamp"),
+        Column("expires_at_ms", LONG, "expiry timestamp; null if the commit has none"),
     ),
 )
 
-_CLIENT = Column("client", STRING, "client library whose rules place the record")
+_CLIENT = Column("client", STRING, "client library whose partitioner is used")
 _RECORD = (
     _CLUSTER,
-    Column("topic", STRING, "name", required=True),
-    Column("key", BINARY, "key as it is sent; null: none"),
-    Column("explicit_partition", INT, "partition that the application asks for"),
-    Column("value_bytes", INT, "length of the value; null: a tombstone"),
-    Column("producer_id", STRING, "producer; null: all such records of a cluster have one"),
+    Column("topic", STRING, "topic name", required=True),
+    Column("key", BINARY, "serialized key; null if the record has none"),
+    Column("explicit_partition", INT, "partition set by the application; null if it sets none"),
+    Column("value_bytes", INT, "length of the serialized value; null for a tombstone"),
+    Column("producer_id", STRING, "name of the producer; all records of a cluster with null share one producer"),
 )
 _ORDER = (
-    Column("timestamp_ms", LONG, "time of sending; null: 0"),
-    Column("seq", LONG, "place in the order of the producer; null: timestamp_ms; equal: by what is sent"),
+    Column("timestamp_ms", LONG, "time of the send; null counts as 0"),
+    Column("seq", LONG, "position in the producer's send order; if null, timestamp_ms; ties sort by content"),
 )
-_SENT_TO = Column("sent_to", INT, "partition that the record is in, where it was read from a real topic")
+_ACTUAL_PARTITION = Column(
+    "actual_partition", INT, "partition the record was read from; null if it was not read from a topic"
+)
 
 RECORDS = Table(
     "records",
-    "a record that a producer sends",
-    (*_RECORD, Column("client", STRING, _CLIENT.meaning, default=DEFAULT_CLIENT), *_ORDER, _SENT_TO),
+    "One row per record that a producer sends.",
+    (*_RECORD, Column("client", STRING, _CLIENT.meaning, default=DEFAULT_CLIENT), *_ORDER, _ACTUAL_PARTITION),
 )
 
-INADMISSIBLE = ArrayType(StructType([StructField("member_id", STRING), StructField("error", STRING)]))
+REFUSED_MEMBERS = ArrayType(StructType([StructField("member_id", STRING), StructField("error", STRING)]))
 
 CLASSIC, CONSUMER = "classic", "consumer"
-"""Types of groups, in the words of Kafka's tools."""
+"""Group types as Kafka's command-line tools print them."""
 
 ELECTIONS = Table(
     "elections",
-    "the protocol that a group elects, or the assignor that its coordinator runs (KIP-848)",
+    "One row per group: the protocol a classic group elects, or the assignor a consumer-protocol group (KIP-848) uses.",
     (
         _CLUSTER,
         _GROUP,
         Column(
             "type",
             STRING,
-            "classic, or consumer: with a member of `group.protocol=consumer`, its coordinator assigns (KIP-848)",
+            "`classic`, or `consumer` if a member uses group.protocol=consumer (KIP-848): the coordinator then assigns",
         ),
-        Column("members", INT, "members that the coordinator admits"),
-        Column("protocol", STRING, "the elected protocol; consumer: the assignor that most members wish for"),
+        Column("members", INT, "members the coordinator accepts"),
+        Column("protocol", STRING, "elected protocol; consumer: the server-side assignor most members prefer"),
         Column(
             "candidates",
             STRINGS,
-            "protocols that every member supports, in the leader's order; consumer: assignors that some wish for",
+            "protocols every member supports, in the leader's order; consumer: assignors at least one member prefers",
         ),
-        Column("votes", MapType(STRING, INT), "votes for each candidate that has some; consumer: wishes"),
+        Column("votes", MapType(STRING, INT), "votes per candidate, without zeros; consumer: members preferring each"),
         Column(
             "tie",
             BOOLEAN,
-            "others had as many votes: hash order decided, and another Kafka may decide otherwise; consumer: it is "
-            "uniform",
+            "several candidates have the most votes, so that hash order decides and another Kafka version may elect "
+            "another protocol; consumer: several assignors are preferred equally and uniform is used",
         ),
-        Column("leader_id", STRING, "member that computes the assignment: the first to join; consumer: none"),
+        Column("leader_id", STRING, "member that computes the assignment: the first to join; consumer: null"),
         Column("coordinator_partition", INT, "partition of __consumer_offsets whose leader coordinates the group"),
         Column(
-            "inadmissible",
-            INADMISSIBLE,
-            "members that the coordinator refuses, in join order, with its answer",
+            "refused",
+            REFUSED_MEMBERS,
+            "members the coordinator refuses, in join order, with the error it returns",
         ),
-        Column("error", STRING, "why nothing was elected"),
+        Column("error", STRING, "why no protocol is elected; null if one is"),
     ),
 )
 
-_MEMBER = Column("member_id", STRING, "member")
+_MEMBER = Column("member_id", STRING, "member id")
 _PARTITIONS = Column(
-    "partitions", TOPIC_PARTITIONS, "partitions, in the order in which Kafka returns them; server-*: sorted"
+    "partitions", TOPIC_PARTITIONS, "assigned partitions in the order Kafka's assignor returns; server-*: sorted"
 )
 
 ASSIGNMENTS = Table(
     "assignments",
-    "what the assignor gives a member, with `owned` as what the leader is told",
+    "One row per member and strategy: the partitions the assignor assigns in the first rebalance.",
     (
         _CLUSTER,
         _GROUP,
@@ -203,135 +210,154 @@ ASSIGNMENTS = Table(
 LAST_ASSIGNMENTS = replace(
     ASSIGNMENTS,
     name="last_assignments",
-    meaning="what a member has after the last rebalance (in a shell; what a job finds is in assignments and, where the "
-    "assignor is cooperative, in the last of cooperative_rebalances)",
+    meaning="One row per member and strategy: the partitions the member owns after the last rebalance. Returned in the "
+    "shell; a job writes them to assignments and, for cooperative assignors, to cooperative_rebalances where `last`.",
 )
 
 COOPERATIVE_REBALANCES = Table(
     "cooperative_rebalances",
-    "what a member gives up and takes in a rebalance, where the assignor is cooperative; the first is in assignments",
+    "One row per member, strategy and rebalance of a cooperative assignor. The first rebalance is also in assignments.",
     (
         _CLUSTER,
         _GROUP,
         Column("strategy", STRING, "assignor"),
-        Column("rebalance", INT, "number of the rebalance, from 1; above it members have joined again"),
-        Column("last", BOOLEAN, "nobody asks for another rebalance: so the group ends"),
+        Column("rebalance", INT, "number of the rebalance, from 1"),
+        Column("last", BOOLEAN, "no member requests a further rebalance"),
         _MEMBER,
         _PARTITIONS,
-        Column("revoked", TOPIC_PARTITIONS, "what it stops consuming, sorted"),
-        Column("added", TOPIC_PARTITIONS, "what it takes and did not join with, sorted"),
+        Column("revoked", TOPIC_PARTITIONS, "partitions the member owned and must revoke, sorted"),
+        Column("added", TOPIC_PARTITIONS, "partitions the member did not own and is assigned, sorted"),
     ),
 )
 
 BALANCE = Table(
     "balance",
-    "how even a group's assignment is after its last rebalance, and what it moves",
+    "One row per group and strategy: how balanced the assignment is after the last rebalance, and what moves.",
     (
         _CLUSTER,
         _GROUP,
         Column("strategy", STRING, "assignor"),
-        Column("members", INT, "members"),
-        Column("partitions", INT, "partitions of the topics that the group subscribes to"),
-        Column("min", INT, "fewest partitions that a member has"),
-        Column("max", INT, "most partitions that a member has"),
-        Column("stddev", DOUBLE, "standard deviation of the partitions a member"),
-        Column("topic_spread", INT, "largest difference of two subscribers' partitions of one topic"),
-        Column("idle_members", INT, "members without a partition"),
-        Column("moved", INT, "partitions that another member owned before"),
-        Column("kept", INT, "partitions that stay with their owner"),
-        Column("unassigned", INT, "partitions that nobody gets"),
-        Column("assigned_twice", INT, "partitions that are given more than once: a quirk of Kafka's assignor"),
-        Column("not_subscribed", INT, "partitions that a member gets without subscribing to the topic: a quirk"),
-        Column("nonexistent", INT, "partitions that are given though the topic has no such number: a quirk"),
-        Column("rebalances", INT, "rebalances that it takes"),
-        Column("revoked", INT, "partitions that members stop consuming on the way; eager ones give up all they own"),
-        Column("error", STRING, "why the group has no assignment in the end"),
+        Column("members", INT, "number of members"),
+        Column("partitions", INT, "partitions of the topics the group subscribes to"),
+        Column("min", INT, "fewest partitions of any member"),
+        Column("max", INT, "most partitions of any member"),
+        Column("stddev", DOUBLE, "standard deviation of partitions per member"),
+        Column("topic_spread", INT, "for the most imbalanced topic: most minus fewest partitions per subscriber"),
+        Column("idle_members", INT, "members without partitions"),
+        Column("moved", INT, "partitions assigned to another member than the previous owner"),
+        Column("kept", INT, "partitions that stay with the previous owner"),
+        Column("unassigned", INT, "partitions assigned to no member"),
+        Column("assigned_twice", INT, "partitions assigned more than once (a bug of Kafka's assignor, reproduced)"),
+        Column(
+            "not_subscribed", INT, "partitions assigned to a member not subscribed to the topic (a bug, reproduced)"
+        ),
+        Column("nonexistent", INT, "partitions assigned although the topic has no such partition (a bug, reproduced)"),
+        Column("rebalances", INT, "rebalances until no member requests another"),
+        Column("revoked", INT, "partitions revoked on the way; eager members revoke everything they own"),
+        Column("error", STRING, "why the group has no assignment; null if it has one"),
     ),
 )
 
 OPTIMUM = Table(
     "optimum",
-    "the best for a group: most even, with the fewest moves to it (in a shell; what a job finds is in comparison)",
+    "One row per group: the most balanced assignment that exists, with the fewest moves that reach it. Returned in the "
+    "shell; a job writes it to comparison.",
     (
         _CLUSTER,
         _GROUP,
-        Column("members", INT, "members"),
-        Column("partitions", INT, "partitions of the topics that the group subscribes to"),
-        Column("min", INT, "fewest partitions that a member has; where not exact, no assignment has more"),
-        Column("max", INT, "most partitions that a member has; where not exact, no assignment has less"),
-        Column("stddev", DOUBLE, "standard deviation of the partitions a member; where not exact, at least that"),
-        Column("idle_members", INT, "members without a partition; where not exact, at least that"),
-        Column(
-            "moved",
-            INT,
-            "fewest partitions to take from another owner for such an assignment; where not exact, at least that",
-        ),
+        Column("members", INT, "number of members"),
+        Column("partitions", INT, "partitions of the topics the group subscribes to"),
+        Column("min", INT, "fewest partitions of any member; an upper bound unless balance_exact"),
+        Column("max", INT, "most partitions of any member; a lower bound unless balance_exact"),
+        Column("stddev", DOUBLE, "standard deviation of partitions per member; a lower bound unless balance_exact"),
+        Column("idle_members", INT, "members without partitions; a lower bound unless balance_exact"),
+        Column("moved", INT, "fewest partitions that must change owner; a lower bound unless moved_exact"),
         Column("balance_exact", BOOLEAN, "min, max, stddev and idle_members are exact"),
         Column("moved_exact", BOOLEAN, "moved is exact"),
     ),
 )
 
 _LAG_PARTITIONS = Column("lag_partitions", INT, "partitions with lag")
-_UNKNOWN_PARTITIONS = Column("unknown_partitions", INT, "partitions whose lag is not known")
+_UNKNOWN_PARTITIONS = Column("unknown_partitions", INT, "partitions whose lag is unknown")
 
 MEMBER_LAG = Table(
     "member_lag",
-    "the lag that a member has after its group's last rebalance; of groups with lag, or with partitions whose lag is "
-    "not known",
+    "One row per member and strategy: lag after the last rebalance. Groups whose lag is known to be 0 are left out.",
     (
         _CLUSTER,
         _GROUP,
         Column("strategy", STRING, "assignor"),
         _MEMBER,
-        Column("partitions", INT, "partitions that it has"),
+        Column("partitions", INT, "assigned partitions"),
         _LAG_PARTITIONS,
         _UNKNOWN_PARTITIONS,
-        Column("lag", LONG, "log end offset less committed offset, of all its partitions; null: known of none of them"),
-        Column("share", DOUBLE, "share of the group's lag, 0 to 1; null: the group has none, or it is not known"),
-        Column("max_partition_lag", LONG, "largest lag of one partition; null: no lag"),
-        Column("max_lag_partition", TOPIC_PARTITIONS.elementType, "the partition that has it"),
+        Column("lag", LONG, "lag of its partitions: log end offset minus committed offset; null if all are unknown"),
+        Column("share", DOUBLE, "share of the group's lag, 0 to 1; null if the group's lag is 0 or unknown"),
+        Column("max_partition_lag", LONG, "largest lag of one partition; null if it has no lag"),
+        Column(
+            "max_lag_partition", TOPIC_PARTITIONS.elementType, "partition with the largest lag; null if none has any"
+        ),
+    ),
+)
+
+EXPIRING_OFFSETS = Table(
+    "expiring_offsets",
+    "One row per committed offset that expires (offsets.retention.minutes) unless the group commits it again.",
+    (
+        _CLUSTER,
+        _GROUP,
+        Column("topic", STRING, "topic name"),
+        Column("partition", INT, "partition number"),
+        Column("committed_at_ms", LONG, "commit timestamp; null if unknown"),
+        Column(
+            "expires_at_ms",
+            LONG,
+            "earliest time at which the coordinator may delete the offset; null if no commit timestamp is known. The "
+            "retention of a group without members starts when it becomes empty, which is unknown; its latest commit is "
+            "used instead. The retention of a group that never had members starts with each commit",
+        ),
+        Column("reason", STRING, "why the offset expires, and when its retention starts"),
     ),
 )
 
 LAG_BALANCE = Table(
     "lag_balance",
-    "how even the lag of a group is after its last rebalance; of groups with lag, or with partitions whose lag is not "
-    "known, which count with what is known",
+    "One row per group and strategy: how balanced the lag is after the last rebalance. Groups whose lag is known to be "
+    "0 are left out; partitions with unknown lag are not part of any sum.",
     (
         _CLUSTER,
         _GROUP,
         Column("strategy", STRING, "assignor"),
-        Column("rank", INT, "place among the groups of the strategy, from 1: by excess_lag, then by lag"),
-        Column("members", INT, "members"),
-        Column("partitions", INT, "partitions that members have, or that the group has offsets of"),
+        Column("rank", INT, "rank of the group within the strategy, from 1: by excess_lag, then by lag"),
+        Column("members", INT, "number of members"),
+        Column("partitions", INT, "partitions that are assigned or have a committed offset"),
         _LAG_PARTITIONS,
         _UNKNOWN_PARTITIONS,
         Column(
             "negative_partitions",
             INT,
-            "partitions whose committed offset is above the log end offset: Kafka's tools print a negative lag, here "
-            "it is 0",
+            "partitions whose committed offset is above the log end offset. Kafka's tools print a negative lag; here "
+            "it counts as 0",
         ),
-        Column("lag", LONG, "log end offset less committed offset, of all partitions; null: known of none of them"),
-        Column("unassigned_lag", LONG, "of this, lag in partitions that no member has"),
-        Column("max_partition_lag", LONG, "largest lag of a partition that a member has"),
+        Column("lag", LONG, "lag of all partitions; null if all are unknown"),
+        Column("unassigned_lag", LONG, "lag of partitions assigned to no member"),
+        Column("max_partition_lag", LONG, "largest lag of an assigned partition"),
         Column("max_lag", LONG, "largest lag of a member"),
-        Column("max_lag_member_id", STRING, "the member that has it"),
-        Column("min_lag", LONG, "least lag of a member"),
-        Column("mean_lag", DOUBLE, "mean lag of the members"),
-        Column("imbalance", DOUBLE, "max_lag as a multiple of mean_lag: 1 is even; null: no member has lag"),
+        Column("max_lag_member_id", STRING, "member with the largest lag"),
+        Column("min_lag", LONG, "smallest lag of a member"),
+        Column("mean_lag", DOUBLE, "mean lag per member"),
+        Column("imbalance", DOUBLE, "max_lag / mean_lag: 1 is balanced; null if no member has lag"),
         Column(
             "max_lag_bound",
             LONG,
-            "no way to give the same partitions to members that subscribe to them has a smaller max_lag; there need "
-            "not be one that has no more",
+            "lower bound of max_lag over all assignments of these partitions to subscribers; may not be reachable",
         ),
-        Column("excess_lag", LONG, "max_lag above that bound: what another assignment could save at the most"),
-        Column("moved_lag", LONG, "lag in partitions that another member owned before; null as owned_max_lag"),
+        Column("excess_lag", LONG, "max_lag - max_lag_bound: the most that another assignment could save"),
+        Column("moved_lag", LONG, "lag of partitions that change owner; null if owned_max_lag is"),
         Column(
             "owned_max_lag",
             LONG,
-            "largest lag of a member by what they owned before; null: nothing, or with no lag known",
+            "largest lag of a member before the rebalance; null if members owned nothing or the lag is unknown",
         ),
     ),
 )
@@ -339,7 +365,7 @@ LAG_BALANCE = Table(
 _OF_THE_GROUP = ("cluster", "group_id", "strategy", "members", "partitions")
 
 BEST_FIGURES = {field.name: field.dataType for field in OPTIMUM.schema if field.name not in _OF_THE_GROUP}
-"""What a comparison says of the optimum of a group."""
+"""The figures that a comparison has of a group's optimum."""
 
 FIGURES = {
     **{field.name: field.dataType for field in BALANCE.schema if field.name not in (*_OF_THE_GROUP, "error")},
@@ -348,7 +374,7 @@ FIGURES = {
     "excess_moved": INT,
     "error": STRING,
 }
-"""What a comparison says of a strategy in a group."""
+"""The figures that a comparison has of a group under one strategy."""
 
 
 def _struct(types: dict[str, DataType]) -> StructType:
@@ -357,68 +383,68 @@ def _struct(types: dict[str, DataType]) -> StructType:
 
 COMPARISON = Table(
     "comparison",
-    "a group under every strategy, beside the best that any could do",
+    "One row per group: its balance under every strategy, beside the optimum.",
     (
         _CLUSTER,
         _GROUP,
-        Column("members", INT, "members"),
-        Column("partitions", INT, "partitions of the topics that the group subscribes to"),
-        Column("elected", STRING, "the protocol that the group elects, or the assignor that its coordinator runs"),
-        Column("optimum", _struct(BEST_FIGURES), "as in the table optimum"),
+        Column("members", INT, "number of members"),
+        Column("partitions", INT, "partitions of the topics the group subscribes to"),
+        Column("elected", STRING, "elected protocol, or the coordinator's assignor for a consumer-protocol group"),
+        Column("optimum", _struct(BEST_FIGURES), "see table optimum"),
         Column(
             "strategies",
             MapType(STRING, _struct(FIGURES)),
-            "by assignor: as in balance, and how much max, stddev and moved are above the optimum's; that is null "
-            "where not every partition is with one member that asked",
+            "per assignor: the columns of balance, and how far max, stddev and moved exceed the optimum (`excess_*`; "
+            "null unless every partition is assigned to exactly one member subscribed to its topic)",
         ),
     ),
 )
 
 DISTRIBUTIONS = Table(
     "distributions",
-    "how a figure of a strategy is distributed over the groups",
+    "One row per strategy and figure: its distribution over all groups.",
     (
         Column("strategy", STRING, "assignor, or `optimum`"),
-        Column("figure", STRING, "figure of balance or of comparison"),
-        Column("groups", LONG, "groups that have the figure"),
-        Column("missing", LONG, "groups that have not"),
-        Column("zero", LONG, "groups where it is 0"),
-        Column("total", DOUBLE, "sum over the groups"),
-        Column("mean", DOUBLE, "mean over the groups"),
-        Column("min", DOUBLE, "least"),
-        Column("p50", DOUBLE, "median, between two values linear"),
-        Column("p90", DOUBLE, "90th percentile, so too"),
-        Column("p99", DOUBLE, "99th percentile, so too"),
-        Column("max", DOUBLE, "greatest"),
+        Column("figure", STRING, "column of balance or comparison"),
+        Column("groups", LONG, "groups with a value"),
+        Column("missing", LONG, "groups without a value"),
+        Column("zero", LONG, "groups where the value is 0"),
+        Column("total", DOUBLE, "sum"),
+        Column("mean", DOUBLE, "mean"),
+        Column("min", DOUBLE, "minimum"),
+        Column("p50", DOUBLE, "median, linearly interpolated"),
+        Column("p90", DOUBLE, "90th percentile, linearly interpolated"),
+        Column("p99", DOUBLE, "99th percentile, linearly interpolated"),
+        Column("max", DOUBLE, "maximum"),
     ),
 )
 
 CHANGES = Table(
     "changes",
-    "a group that would gain or lose most by a strategy, against the one that it elects",
+    "One row per strategy and group that would gain or lose most by switching from its elected protocol.",
     (
         Column("strategy", STRING, "assignor"),
-        Column("change", STRING, "gain or loss: in stddev, and where that stays the same in moved"),
-        Column("rank", INT, "place among the gains or the losses of the strategy, from 1"),
+        Column("change", STRING, "`gain` or `loss`, in stddev or, if stddev stays the same, in moved"),
+        Column("rank", INT, "rank among the gains or losses of the strategy, from 1"),
         _CLUSTER,
         _GROUP,
-        Column("members", INT, "members"),
-        Column("partitions", INT, "partitions of the topics that the group subscribes to"),
-        Column("elected", STRING, "the protocol that the group elects, or the assignor that its coordinator runs"),
-        Column("elected_stddev", DOUBLE, "standard deviation of the partitions a member, by the elected protocol"),
-        Column("stddev", DOUBLE, "the same by the strategy"),
-        Column("elected_moved", INT, "partitions that another member owned before, by the elected protocol"),
-        Column("moved", INT, "the same by the strategy"),
+        Column("members", INT, "number of members"),
+        Column("partitions", INT, "partitions of the topics the group subscribes to"),
+        Column("elected", STRING, "elected protocol, or the coordinator's assignor for a consumer-protocol group"),
+        Column("elected_stddev", DOUBLE, "standard deviation of partitions per member under the elected protocol"),
+        Column("stddev", DOUBLE, "standard deviation of partitions per member under the strategy"),
+        Column("elected_moved", INT, "partitions that change owner under the elected protocol"),
+        Column("moved", INT, "partitions that change owner under the strategy"),
     ),
 )
 
-_PRODUCER = Column("producer_id", STRING, "producer")
-_PARTITION = Column("partition", INT, "number")
+_PRODUCER = Column("producer_id", STRING, "name of the producer")
+_PARTITION = Column("partition", INT, "partition number")
 
 RECORD_PARTITIONS = Table(
     "record_partitions",
-    "a record and the partition that it goes to",
-    (*_RECORD, _CLIENT, *_ORDER, Column("partition", INT, "partition that it goes to"), _SENT_TO),
+    "One row per record: the partition it is sent to.",
+    (*_RECORD, _CLIENT, *_ORDER, Column("partition", INT, "predicted partition"), _ACTUAL_PARTITION),
 )
 
 HEAVY_KEYS = ArrayType(
@@ -427,48 +453,50 @@ HEAVY_KEYS = ArrayType(
 
 PARTITION_LOAD = Table(
     "partition_load",
-    "what a partition gets",
+    "One row per partition and client library: the load it receives.",
     (
         _CLIENT,
         _CLUSTER,
-        Column("topic", STRING, "name"),
+        Column("topic", STRING, "topic name"),
         _PARTITION,
-        Column("records", LONG, "records"),
+        Column("records", LONG, "number of records"),
         Column("bytes", LONG, "bytes of their keys and values"),
-        Column("share", DOUBLE, "share of the topic's bytes, 0 to 1; of a topic without bytes, of its records"),
-        Column("imbalance", DOUBLE, "share as a multiple of an even one: 1 is even"),
-        Column("heaviest_keys", HEAVY_KEYS, "keys with the most records in it, first the heaviest"),
+        Column("share", DOUBLE, "share of the topic's bytes, 0 to 1; share of its records if the topic has no bytes"),
+        Column("imbalance", DOUBLE, "share x number of partitions: 1 is balanced"),
+        Column("heaviest_keys", HEAVY_KEYS, "keys with the most records in the partition, heaviest first"),
     ),
 )
 
 PARTITION_LOAD_AFTER = replace(
     PARTITION_LOAD,
     name="partition_load_after",
-    meaning="what a partition would get if topics had other numbers of partitions; records that no key or application "
-    "places are left out",
+    meaning="One row per partition and client library: the load it would receive with the new number of partitions. "
+    "Records placed neither by their key nor by the application are left out.",
 )
 
 PARTITION_GROWTH = Table(
     "partition_growth",
-    "what would move if a topic had another number of partitions",
+    "One row per topic and client library: the keys and records that move if the number of partitions changes.",
     (
         _CLIENT,
         _CLUSTER,
-        Column("topic", STRING, "name"),
-        Column("partitions", INT, "number of partitions"),
-        Column("partitions_after", INT, "number of partitions that it would have"),
-        Column("keys", LONG, "different keys by which the client places records"),
-        Column("keys_moved", LONG, "of these, keys that would go to another partition"),
-        Column("keys_moved_share", DOUBLE, "share of the keys, 0 to 1; null without any"),
-        Column("records", LONG, "records that go by their key; a client that hashes null may place those without, too"),
-        Column("records_moved", LONG, "of these, records that would go to another partition"),
-        Column("records_moved_share", DOUBLE, "share of the records; null without any"),
+        Column("topic", STRING, "topic name"),
+        Column("partitions", INT, "current number of partitions"),
+        Column("partitions_after", INT, "new number of partitions"),
+        Column("keys", LONG, "distinct keys the client hashes"),
+        Column("keys_moved", LONG, "of these, keys that hash to another partition"),
+        Column("keys_moved_share", DOUBLE, "share of the keys, 0 to 1; null if there are none"),
+        Column("records", LONG, "records placed by their key; includes null keys for clients that hash them"),
+        Column("records_moved", LONG, "of these, records that go to another partition"),
+        Column("records_moved_share", DOUBLE, "share of the records, 0 to 1; null if there are none"),
         Column("bytes", LONG, "bytes of these records' keys and values"),
-        Column("bytes_moved", LONG, "bytes of the records that would go to another partition"),
-        Column("bytes_moved_share", DOUBLE, "share of the bytes; null without any"),
-        Column("records_gone", LONG, "records that ask for a partition that would not be there"),
-        Column("imbalance", DOUBLE, "the largest of its partitions, of records that a key or the application places"),
-        Column("imbalance_after", DOUBLE, "the same afterwards"),
+        Column("bytes_moved", LONG, "of these, bytes that go to another partition"),
+        Column("bytes_moved_share", DOUBLE, "share of the bytes, 0 to 1; null if there are none"),
+        Column("records_out_of_range", LONG, "records whose explicit partition would not exist"),
+        Column(
+            "imbalance", DOUBLE, "largest imbalance of a partition, of records placed by their key or the application"
+        ),
+        Column("imbalance_after", DOUBLE, "imbalance with the new number of partitions"),
     ),
 )
 
@@ -485,27 +513,27 @@ _AGREEMENT_EXAMPLES = ArrayType(
 
 CLIENT_AGREEMENT = Table(
     "client_agreement",
-    "how far two clients would place the keys of a topic alike",
+    "One row per topic and pair of client libraries: how many keys both send to the same partition.",
     (
         _CLUSTER,
-        Column("topic", STRING, "name"),
-        Column("client", STRING, "client library"),
-        Column("other_client", STRING, "another"),
-        Column("keys", LONG, "different keys of records that ask for no partition"),
-        Column("keys_agreed", LONG, "of these, keys that both would send to one and the same partition"),
+        Column("topic", STRING, "topic name"),
+        Column("client", STRING, "first client library"),
+        Column("other_client", STRING, "second client library"),
+        Column("keys", LONG, "distinct keys of records without an explicit partition"),
+        Column("keys_agreed", LONG, "of these, keys both send to the same partition"),
         Column("keys_agreed_share", DOUBLE, "share of the keys, 0 to 1"),
         Column("records", LONG, "records with these keys"),
-        Column("records_agreed", LONG, "records with a key that both would send to one partition"),
-        Column("records_agreed_share", DOUBLE, "share of the records"),
+        Column("records_agreed", LONG, "of these, records whose key both send to the same partition"),
+        Column("records_agreed_share", DOUBLE, "share of the records, 0 to 1"),
         Column(
             "examples",
             _AGREEMENT_EXAMPLES,
-            "keys that part, the heaviest first, and where each would send them; null: anywhere",
+            "keys placed differently, most records first, with both partitions; null if the key decides none",
         ),
     ),
 )
 
-_PARTED_KEYS = ArrayType(
+_KEYS_PLACED_DIFFERENTLY = ArrayType(
     StructType(
         [
             StructField("key", BINARY),
@@ -519,275 +547,282 @@ _PARTED_KEYS = ArrayType(
 
 TOPICS_AT_RISK = Table(
     "topics_at_risk",
-    "a topic whose producers, of more than one client, would place some of its keys differently",
+    "One row per topic written by several client libraries that place some of its keys differently.",
     (
         _CLUSTER,
-        Column("topic", STRING, "name"),
-        Column("clients", STRINGS, "clients whose producers send keys to it, sorted"),
-        Column("keys", LONG, "different keys of records that ask for no partition"),
-        Column("keys_parting", LONG, "of these, keys that they would not all send to one and the same partition"),
-        Column("keys_shared", LONG, "keys that producers of more than one client send"),
-        Column("keys_parted", LONG, "of these, keys that are now in more than one partition, or anywhere"),
-        Column("records_parted", LONG, "records with these keys"),
+        Column("topic", STRING, "topic name"),
+        Column("clients", STRINGS, "client libraries that send keys to the topic, sorted"),
+        Column("keys", LONG, "distinct keys of records without an explicit partition"),
+        Column("keys_conflicting", LONG, "of these, keys the clients would not all send to the same partition"),
+        Column("keys_shared", LONG, "keys that several clients send"),
+        Column("keys_split", LONG, "of these, keys whose records are in several partitions, or in any"),
+        Column("records_split", LONG, "records with these keys"),
         Column(
             "examples",
-            _PARTED_KEYS,
-            "keys that part, first those that are parted, then the heaviest; and where each of the clients would send "
-            "them; null: anywhere",
+            _KEYS_PLACED_DIFFERENTLY,
+            "conflicting keys, split ones first, then most records first, with each client's partition; null if the "
+            "key decides none",
         ),
     ),
 )
 
 KEY_FINDINGS = Table(
     "key_findings",
-    "something odd about the keys that a client's producers send to a topic",
+    "One row per finding about the keys that a client library's producers send to a topic.",
     (
         _CLIENT,
         _CLUSTER,
-        Column("topic", STRING, "name"),
+        Column("topic", STRING, "topic name"),
         Column(
             "finding",
             STRING,
-            "`empty_keys`; `null_keys_hashed`: records without key, all in one partition; `keys_ignored`; "
-            "`dominant_key`: one with more than half of the records of a partition that has more than an even share; "
-            "`idle_partitions`: no key goes there",
+            "`empty_keys`: records have an empty key; `null_keys_hashed`: null keys are hashed, so that all records "
+            "without a key go to one partition; `keys_ignored`: the partitioner does not use keys; `dominant_key`: one "
+            "key has more than half of the records of a partition with more than its share; `idle_partitions`: no key "
+            "goes to some partitions",
         ),
-        Column("records", LONG, "records that it is about; with `dominant_key` those with the key in the partition"),
-        Column("share", DOUBLE, "share of the topic's records, 0 to 1; with `dominant_key` of the partition's"),
-        Column("partitions", INT, "partitions that it is about; with `dominant_key` that have such a key"),
-        Column("partition", INT, "partition that they go to; of several, that of the key with the most records"),
-        Column("key", BINARY, "key that it is about"),
-        Column("told", STRING, "the finding in words"),
+        Column("records", LONG, "records affected; dominant_key: records with the key in the partition"),
+        Column("share", DOUBLE, "share of the topic's records, 0 to 1; dominant_key: of the partition's records"),
+        Column("partitions", INT, "partitions affected; dominant_key: partitions with a dominant key"),
+        Column("partition", INT, "partition the records go to; if several, the one whose key has the most records"),
+        Column("key", BINARY, "key affected; null if the finding is not about one key"),
+        Column("description", STRING, "the finding as a sentence"),
     ),
 )
 
 BATCHES = Table(
     "batches",
-    "a batch that a producer sends",
+    "One row per batch that a producer sends.",
     (
         _CLIENT,
         _CLUSTER,
         _PRODUCER,
-        Column("topic", STRING, "name"),
+        Column("topic", STRING, "topic name"),
         _PARTITION,
-        Column("records", INT, "records"),
-        Column("bytes", INT, "bytes on the wire, not compressed, the batch's header included"),
-        Column("opened_ms", LONG, "time of its first record"),
-        Column("closed_ms", LONG, "time at which it is sent; null if never, since the partition has no leader"),
-        Column("waited_ms", LONG, "from its first record to its sending"),
+        Column("records", INT, "number of records"),
+        Column("bytes", INT, "uncompressed size on the wire, including the batch header"),
+        Column("opened_ms", LONG, "time at which its first record is appended"),
+        Column("closed_ms", LONG, "time at which it is sent; null if never, because the partition has no leader"),
+        Column("waited_ms", LONG, "closed_ms - opened_ms; null if it is never sent"),
     ),
 )
 
 PRODUCE_REQUESTS = Table(
     "produce_requests",
-    "what the producers of a cluster send",
+    "One row per cluster and client library: what its producers send.",
     (
         _CLIENT,
         _CLUSTER,
-        Column("producers", LONG, "producers"),
-        Column("records", LONG, "records"),
-        Column("unsent", LONG, "records in batches that are never sent, since their partition has no leader"),
-        Column("bytes", LONG, "bytes of the batches"),
-        Column("batches", LONG, "batches"),
-        Column("records_a_batch", DOUBLE, "mean"),
-        Column("bytes_a_batch", DOUBLE, "mean"),
-        Column("waited_ms", DOUBLE, "mean time of a batch from its first record to its sending"),
-        Column("requests_least", LONG, "requests if one broker leads all partitions"),
-        Column("requests_most", LONG, "requests if each partition is led by another broker"),
+        Column("producers", LONG, "number of producers"),
+        Column("records", LONG, "number of records"),
+        Column("unsent", LONG, "records in batches that are never sent, because the partition has no leader"),
+        Column("bytes", LONG, "bytes of all batches"),
+        Column("batches", LONG, "number of batches"),
+        Column("records_per_batch", DOUBLE, "mean records per batch"),
+        Column("bytes_per_batch", DOUBLE, "mean bytes per batch"),
+        Column("waited_ms", DOUBLE, "mean time from a batch's first record until it is sent"),
+        Column("min_requests", LONG, "produce requests if one broker leads all partitions"),
+        Column("max_requests", LONG, "produce requests if every partition has another leader"),
     ),
 )
 
 EVENTS = Table(
     "events",
-    "something that will happen to a group, for simulate",
+    "One row per event that `simulate` applies to a group.",
     (
         _CLUSTER,
         _GROUP,
-        Column("at_ms", LONG, "when, in milliseconds from the beginning", required=True),
+        Column("at_ms", LONG, "simulated time of the event, in milliseconds from the start", required=True),
         Column(
             "event",
             STRING,
-            "join, leave, crash, restart, stall, subscribe, protocols, grow, move-coordinator, fail-store; events of a "
-            "group at one time happen in this order, those of one kind by member_id",
+            "join, leave, crash, restart, stall, subscribe, protocols, grow, move-coordinator or fail-store. A group's "
+            "events at the same time are applied in this order, and those of one kind by member_id",
             required=True,
         ),
-        Column("member_id", STRING, "the consumer it happens to; of join a new name, of the group's events null"),
-        Column("down_ms", LONG, "restart: until the process starts again; move-coordinator: until there is another"),
-        Column("for_ms", LONG, "stall: how long there is no poll"),
-        Column("topic", STRING, "grow: the topic"),
-        Column("partitions", INT, "grow: how many partitions it has then"),
-        Column("error", STRING, "fail-store: what the log answers to writes from now on; NONE: nothing"),
-        Column("subscription", STRINGS, "subscribe and join: topics the consumer wants"),
-        Column("protocols", STRINGS, "protocols and join: assignors it offers, from its next start on"),
+        Column("member_id", STRING, "consumer affected; join: a new name; null for events of the whole group"),
+        Column("down_ms", LONG, "restart: time until the process starts again; move-coordinator: time until the new "
+               "coordinator has loaded the group"),
+        Column("for_ms", LONG, "stall: time without a poll"),
+        Column("topic", STRING, "grow: topic"),
+        Column("partitions", INT, "grow: new number of partitions"),
+        Column("error", STRING, "fail-store: error that writes to __consumer_offsets return from now on; NONE ends it"),
+        Column("subscription", STRINGS, "subscribe and join: topics the consumer subscribes to"),
+        Column("protocols", STRINGS, "protocols and join: assignors the consumer offers from its next start on"),
         Column("instance_id", STRING, "join: group.instance.id"),
         Column("client_id", STRING, "join: client.id"),
         Column("rack", STRING, "join: client.rack"),
         Column("session_timeout_ms", INT, "join: session.timeout.ms"),
         Column("rebalance_timeout_ms", INT, "join: max.poll.interval.ms"),
     ),
-)
+)  # fmt: skip
 
 _STRATEGY = Column("strategy", STRING, "assignor, or `elected`")
+_CONSUMER = Column("member_id", STRING, "consumer, by its member_id in members or events")
 
 TIMELINE = Table(
     "timeline",
-    "something that happened in a simulation: a request, an answer, a change of state, or what a consumer did",
+    "One row per step of a simulation: a request, a response, a change of state, or an action of a consumer.",
     (
         _CLUSTER,
         _GROUP,
         _STRATEGY,
-        Column("number", INT, "place in the order of what happened to the group, from 0"),
-        Column("at_ms", LONG, "when, in milliseconds from the beginning"),
+        Column("number", INT, "position in the group's timeline, from 0"),
+        Column("at_ms", LONG, "simulated time, in milliseconds from the start"),
         Column(
-            "what",
+            "kind",
             STRING,
-            "EVENT, STATE, REQUEST, ANSWER, STARTED, STOPPED, FAILED, REVOKED, LOST, ASSIGNED, POLL_EXPIRED",
+            "EVENT, STATE, REQUEST, ANSWER, STARTED, STOPPED, FAILED, REVOKED, LOST, ASSIGNED or POLL_EXPIRED",
         ),
-        Column("member_id", STRING, "the consumer, by the name that it has in members or events"),
+        replace(_CONSUMER, meaning=f"{_CONSUMER.meaning}; null if the step concerns the whole group"),
         Column("detail", STRING, "the event, the request or the reason"),
-        Column("error", STRING, "Kafka's error, of fail-store the log's; null: none"),
-        Column("generation", INT, "generation, or group epoch, of the group"),
-        Column("state", STRING, "state of the group afterwards"),
-        Column("partitions", INT, "partitions that are given up, lost or assigned"),
-        Column("value", LONG, "of an event: down_ms, for_ms, or how many partitions a topic has then"),
+        Column("error", STRING, "error code of a response or, for fail-store, of the log; null if there is none"),
+        Column("generation", INT, "generation of the group; group epoch of a consumer-protocol group"),
+        Column("state", STRING, "state of the group after the step"),
+        Column("partitions", INT, "partitions revoked, lost or assigned"),
+        Column("value", LONG, "EVENT: down_ms, for_ms, or the topic's new number of partitions"),
     ),
 )
 
 REBALANCES = Table(
     "rebalances",
-    "a rebalance of a simulation",
+    "One row per simulated rebalance.",
     (
         _CLUSTER,
         _GROUP,
         _STRATEGY,
-        Column("rebalance", INT, "number, from 1"),
-        Column("reason", STRING, "why it began"),
-        Column("member_id", STRING, "the consumer that it began with"),
-        Column("from_ms", LONG, "when it began"),
-        Column("joined_ms", LONG, "when all had joined, or the wait for them ended; null: it did not come to that"),
-        Column("to_ms", LONG, "when the group was stable; null: it did not come to that"),
-        Column("settled_ms", LONG, "when all partitions were consumed again; null: not before the next rebalance"),
-        Column("generation", INT, "generation, or group epoch"),
-        Column("protocol", STRING, "the elected protocol"),
-        Column("leader", STRING, "the consumer that leads"),
-        Column("joined", INT, "members of the generation"),
-        Column("evicted", INT, "members that were removed because nothing was heard of them"),
-        Column("revoked", INT, "partitions that consumers gave up"),
-        Column("moved", INT, "partitions that went to another consumer"),
+        Column("rebalance", INT, "number of the rebalance, from 1"),
+        Column("reason", STRING, "why the group rebalances"),
+        Column("member_id", STRING, "consumer that triggers the rebalance; null if none does"),
+        Column("from_ms", LONG, "time at which the rebalance starts"),
+        Column("joined_ms", LONG, "time at which the join phase completes; null if it does not"),
+        Column("to_ms", LONG, "time at which the group is stable; null if the next rebalance starts first"),
         Column(
-            "paused_ms", LONG, "partition-milliseconds that nobody consumed, since the rebalance before had settled"
+            "all_owned_ms", LONG, "time at which every partition has an owner; null if the next rebalance starts first"
         ),
+        Column("generation", INT, "generation; group epoch of a consumer-protocol group"),
+        Column("protocol", STRING, "elected protocol"),
+        Column("leader", STRING, "consumer that leads the generation"),
+        Column("joined", INT, "members of the generation"),
+        Column("evicted", INT, "members the coordinator removes because their session or rebalance timeout expires"),
+        Column("revoked", INT, "partitions that consumers revoke"),
+        Column("moved", INT, "partitions that go to another consumer"),
+        Column("unowned_ms", LONG, "partition-milliseconds without an owner since the group was last stable"),
     ),
 )
 
 OWNED_PARTITIONS = Table(
     "owned_partitions",
-    "what a consumer that is there has when a simulation ends",
+    "One row per consumer that is running when a simulation ends: the partitions it owns.",
     (
         _CLUSTER,
         _GROUP,
         _STRATEGY,
-        Column("member_id", STRING, "the consumer, by the name that it has in members or events"),
-        Column("partitions", TOPIC_PARTITIONS, "partitions, sorted"),
+        _CONSUMER,
+        Column("partitions", TOPIC_PARTITIONS, "owned partitions, sorted"),
     ),
 )
 
 PARTITION_COSTS = Table(
     "partition_costs",
-    "a partition that stands still in a simulation, or goes to another consumer",
+    "One row per partition that is unowned for some time in a simulation or goes to another consumer.",
     (
         _CLUSTER,
         _GROUP,
         _STRATEGY,
-        Column("topic", STRING, "name"),
-        Column("partition", INT, "number"),
-        Column("paused_ms", LONG, "milliseconds for which nobody consumed it"),
-        Column("moved", INT, "how often it went to another consumer"),
-        Column("member_id", STRING, "the consumer that has it in the end; null: nobody"),
+        Column("topic", STRING, "topic name"),
+        Column("partition", INT, "partition number"),
+        Column("unowned_ms", LONG, "milliseconds without an owner"),
+        Column("moved", INT, "how many times it went to another consumer"),
+        Column("member_id", STRING, "consumer that owns it at the end; null if none does"),
     ),
 )
 
 COSTS = Table(
     "costs",
-    "what a simulation costs a group",
+    "One row per group and strategy: what the simulated scenario costs.",
     (
         _CLUSTER,
         _GROUP,
         _STRATEGY,
-        Column("consumers", INT, "consumers, those that join later included"),
-        Column("partitions", INT, "partitions of their topics, in the end"),
-        Column("events", INT, "events that happen to the group; 0: neither scenario nor events table has one for it"),
-        Column("rebalances", INT, "rebalances that began"),
-        Column("completed", INT, "those after which the group was stable"),
-        Column("storms", INT, "windows of --storm-window-ms in which at least --storm-rebalances began"),
-        Column("settled", BOOLEAN, "whether the group is stable in the end and all partitions are consumed"),
+        Column("consumers", INT, "consumers, including those that join later"),
+        Column("partitions", INT, "partitions of the subscribed topics at the end"),
+        Column("events", INT, "events of the scenario and the events table that affect the group"),
+        Column("rebalances", INT, "rebalances that started"),
+        Column("completed", INT, "rebalances after which the group was stable"),
+        Column("storms", INT, "windows of --storm-window-ms in which at least --storm-rebalances rebalances start"),
+        Column("stable", BOOLEAN, "at the end the group is stable and every partition has an owner"),
         Column(
-            "settle_ms",
+            "stable_ms",
             LONG,
-            "from the first event until that was so for the last time; null: it is not so, or no event",
+            "time from the first event until the group is stable for good; null if there is no event or it never is",
         ),
-        Column("paused_ms", LONG, "partition-milliseconds that nobody consumed"),
-        Column("moved", INT, "partitions that went to another consumer"),
-        Column("moved_back", INT, "those that went back to the one before"),
-        Column("evicted", INT, "members that were removed because nothing was heard of them"),
-        Column("failed", INT, "consumers that an error of Kafka's ended"),
-        Column("failure", STRING, "the first of them: error, consumer, time, and after which event"),
-        Column("messages", LONG, "requests and answers"),
-        Column("simulated_ms", LONG, "how long the simulation is"),
-        Column("error", STRING, "why there is no simulation"),
+        Column("unowned_ms", LONG, "partition-milliseconds without an owner"),
+        Column("moved", INT, "times a partition goes to another consumer"),
+        Column("moved_back", INT, "of these, times it returns to the previous owner"),
+        Column("evicted", INT, "members the coordinator removes because their session or rebalance timeout expires"),
+        Column("failed", INT, "consumers stopped by a fatal Kafka error"),
+        Column("failure", STRING, "the first of these: error, consumer, time and preceding event; null if none failed"),
+        Column("messages", LONG, "requests and responses"),
+        Column("simulated_ms", LONG, "length of the simulation"),
+        Column("error", STRING, "why the group is not simulated; null if it is"),
     ),
 )
 
 LAG_COSTS = Table(
     "lag_costs",
-    "what a simulation costs a group where records wait; of groups with lag in partitions that stand still or move",
+    "One row per group and strategy with lag in partitions that are unowned for some time or move in the simulation.",
     (
         _CLUSTER,
         _GROUP,
         _STRATEGY,
-        Column("rank", INT, "place among the groups of the strategy, from 1: by paused_record_ms, then by moved_lag"),
+        Column("rank", INT, "rank of the group within the strategy, from 1: by unowned_record_ms, then by moved_lag"),
         _LAG_PARTITIONS,
-        Column("lag", LONG, "lag of the group when the simulation begins, as far as it is known"),
-        Column("paused_lag_partitions", INT, "partitions with lag that stand still"),
-        Column("paused_lag", LONG, "lag in them"),
-        Column("moved_lag", LONG, "lag in partitions that go to another consumer"),
-        Column("max_paused_ms", LONG, "longest time for which a partition with lag stands still"),
-        Column("paused_record_ms", LONG, "record-milliseconds: lag of each partition times the time it stands still"),
-        Column("delay_ms", DOUBLE, "by how much a record that waits is late, in the mean: paused_record_ms a record"),
-        Column("worst_partition", TOPIC_PARTITIONS.elementType, "the partition with most of them; null: none"),
-        Column("worst_lag", LONG, "its lag"),
-        Column("worst_paused_ms", LONG, "how long it stands still"),
+        Column("lag", LONG, "known lag of the group when the simulation starts"),
+        Column("unowned_lag_partitions", INT, "partitions with lag that are unowned for some time"),
+        Column("unowned_lag", LONG, "lag of these partitions"),
+        Column("moved_lag", LONG, "lag of partitions that go to another consumer"),
+        Column("max_unowned_ms", LONG, "longest time a partition with lag is unowned"),
+        Column("unowned_record_ms", LONG, "record-milliseconds: the lag of each partition x the time it is unowned"),
+        Column("delay_ms", DOUBLE, "mean delay per waiting record: unowned_record_ms / lag"),
+        Column(
+            "worst_partition", TOPIC_PARTITIONS.elementType, "partition with most record-milliseconds; null if none"
+        ),
+        Column("worst_lag", LONG, "lag of worst_partition"),
+        Column("worst_unowned_ms", LONG, "time worst_partition is unowned"),
     ),
 )
 
 ADVICE = Table(
     "advice",
-    "what another setting would have saved a group in the same scenario, found by running it",
+    "One row per group, strategy and setting: what the setting saves in the same scenario, found by simulating it.",
     (
         _CLUSTER,
         _GROUP,
         _STRATEGY,
-        Column("setting", STRING, "what would have been otherwise"),
-        Column("value", STRING, "to what"),
-        Column("rebalances", INT, "rebalances with it"),
-        Column("rebalances_saved", INT, "fewer than without; negative: more"),
-        Column("paused_ms", LONG, "partition-milliseconds that nobody consumed, with it"),
-        Column("paused_ms_saved", LONG, "fewer than without"),
-        Column("settle_ms_saved", LONG, "sooner settled than without; null where settle_ms is, with or without"),
-        Column("moved_saved", INT, "fewer partitions moved than without"),
-        Column("best", BOOLEAN, "no other setting saves the group more paused_ms, and it saves some"),
+        Column("setting", STRING, "setting that is changed"),
+        Column("value", STRING, "value it is changed to"),
+        Column("rebalances", INT, "rebalances with the setting"),
+        Column("rebalances_saved", INT, "rebalances it saves; negative if there are more"),
+        Column("unowned_ms", LONG, "partition-milliseconds without an owner, with the setting"),
+        Column("unowned_ms_saved", LONG, "partition-milliseconds it saves; negative if there are more"),
+        Column(
+            "stable_ms_saved", LONG, "how much earlier the group is stable; null if stable_ms is, with or without it"
+        ),
+        Column("moved_saved", INT, "partition moves it saves; negative if there are more"),
+        Column("best", BOOLEAN, "the setting saves unowned_ms, and no other saves this group more"),
     ),
 )
 
 REJECTS = Table(
     "rejects",
-    "an input row that could not be used",
+    "One row per input row that cannot be used.",
     (
-        Column("table", STRING, "table that the row was given in"),
+        Column("table", STRING, "input table of the row"),
         _CLUSTER,
         _GROUP,
-        Column("row", STRING, "the row as JSON; of a member, the columns that the job reads"),
-        Column("reason", STRING, "what is wrong with it"),
+        Column("row", STRING, "the row as JSON; for a member, only the columns the job reads"),
+        Column("reason", STRING, "what is wrong with the row"),
     ),
 )
 
@@ -806,6 +841,7 @@ OUTPUTS = {
         CHANGES,
         MEMBER_LAG,
         LAG_BALANCE,
+        EXPIRING_OFFSETS,
         RECORD_PARTITIONS,
         PARTITION_LOAD,
         PARTITION_LOAD_AFTER,

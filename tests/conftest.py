@@ -1,4 +1,4 @@
-"""The one Spark session of the tests, and what draws their random cases."""
+"""The Spark session that all tests share, and the options for random cases."""
 
 import sys
 from collections.abc import Iterator
@@ -7,21 +7,23 @@ import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 
-from rebalance_sim.engine.java_runtime import java_home
-from tests.spark_settings import FOR_A_SHORT_LIFE
+from rebalance_sim.engine.spark.java_runtime import java_home
+from tests.support.spark_settings import FOR_A_SHORT_LIFE
 
-# The same commit gets the same verdict; `make hunt` draws other cases.
+# Fixed cases: the same commit always gets the same verdict. `make hunt` draws new ones.
 hypothesis.settings.load_profile("ci")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let the live comparisons with Kafka's classes be told what to draw their cases from."""
-    parser.addoption("--seed", type=int, default=1, help="what the live comparisons draw their cases from")
+    """Add the seed of the live comparisons with Kafka's classes."""
+    parser.addoption(
+        "--seed", type=int, default=1, help="seed of the random cases in live comparisons with Kafka's classes"
+    )
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """A local session on two cores with few shuffle partitions."""
+    """Yield a local session on two cores with few shuffle partitions."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("PYSPARK_PYTHON", sys.executable)
         environment.setenv("JAVA_HOME", str(java_home()))

@@ -1,4 +1,4 @@
-"""The examples in docstrings, run."""
+"""The examples in docstrings give the results shown."""
 
 import doctest
 import importlib
@@ -20,9 +20,9 @@ def examples(module: ModuleType) -> list[doctest.DocTest]:
 
 
 @pytest.mark.parametrize("name", ["rebalance_sim", *MODULES])
-def test_examples(name: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_docstring_examples_hold(name: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parents[1])
-    ready = {
+    predefined = {
         "spark": spark,
         "topics": spark.sql("SELECT 'orders' topic, 3 partitions"),
         "members": spark.sql(
@@ -41,9 +41,9 @@ def test_examples(name: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatc
     }
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     for test in examples(importlib.import_module(name)):
-        test.globs |= ready
+        test.globs |= predefined
         assert runner.run(test).failed == 0, test.name
 
 
-def test_there_are_examples() -> None:
+def test_modules_have_examples() -> None:
     assert sum(len(examples(importlib.import_module(name))) for name in MODULES) > 10

@@ -1,4 +1,4 @@
-"""The pages that repeat what the code says or prints, held against it."""
+"""Pages that repeat code or output, compared with what the program says and prints."""
 
 import doctest
 import re
@@ -15,12 +15,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import CHECK_FAILED, USER_ERROR, main
-from rebalance_sim.kafka.hash_order import vote_order
+from rebalance_sim.kafka.runtime.hash_order import vote_order
+from rebalance_sim.kafka.runtime.strings import Strings, java_hashes
 from rebalance_sim.kafka.simulation.settings import Settings
-from rebalance_sim.kafka.strings import Strings, java_hashes
+from rebalance_sim.releases import NEWEST, CoordinatorRules, KafkaVersion, kafka_version
 from rebalance_sim.sources.scenarios import KEYS, scenario_names
 from rebalance_sim.tables import INPUTS, OUTPUTS, Table
-from rebalance_sim.versions import NEWEST, CoordinatorRules, KafkaVersion, kafka_version
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -38,41 +38,41 @@ PAGES_OF_OUTPUT = [
     ("simulate.md", 4, 23),
     ("tutorial.md", 0, 27),
 ]
-"""Pages with how many commands and examples for the shell they have."""
+"""Pages whose output is compared, with their number of commands and of shell examples."""
 RUN_ELSEWHERE = {
-    "make run": "tests/test_fresh_clone.py",
+    "make run": "tests/real/test_fresh_clone.py",
     "make test": ".ci/run",
     "make test-real": ".ci/run",
-    "make setup airflow": "tests/airflow/conftest.py",
-    "mkdir capture": "tests/cluster/test_live_cluster.py",
-    "kafka-topics.sh": "tests/cluster/test_live_cluster.py",
-    "kafka-consumer-groups.sh": "tests/cluster/test_live_cluster.py",
-    ".venv/bin/rebalance-sim fleet --kafka-tools capture": "tests/cluster/test_live_cluster.py",
-    ".venv/bin/rebalance-sim assign --topics out/fleet/topics": "tests/cluster/test_live_cluster.py",
-    ".venv/bin/rebalance-sim report --runs out/assign": "tests/cluster/test_live_cluster.py",
-    ".venv/bin/rebalance-sim fleet --bootstrap-servers HOST:9092 --out": "tests/cluster/test_live_cluster.py",
-    "rebalance-sim fleet --bootstrap-servers HOST:9092,HOST:9092": "tests/cluster/test_live_cluster.py",
-    "rebalance-sim fleet --bootstrap-servers HOST:9092 --records-from": "tests/cluster/test_topic_records.py",
-    "spark-submit --packages": "tests/cluster/test_topic_records.py",
-    ".venv/bin/rebalance-sim fleet --offsets-topic dump": "tests/sources/test_offsets_topic.py",
+    "make setup airflow": "tests/real/airflow/conftest.py",
+    "mkdir capture": "tests/real/test_live_cluster.py",
+    "kafka-topics.sh": "tests/real/test_live_cluster.py",
+    "kafka-consumer-groups.sh": "tests/real/test_live_cluster.py",
+    ".venv/bin/rebalance-sim fleet --kafka-tools capture": "tests/real/test_live_cluster.py",
+    ".venv/bin/rebalance-sim assign --topics out/fleet/topics": "tests/real/test_live_cluster.py",
+    ".venv/bin/rebalance-sim report --runs out/assign": "tests/real/test_live_cluster.py",
+    ".venv/bin/rebalance-sim fleet --bootstrap-servers HOST:9092 --out": "tests/real/test_live_cluster.py",
+    "rebalance-sim fleet --bootstrap-servers HOST:9092,HOST:9092": "tests/real/test_live_cluster.py",
+    "rebalance-sim fleet --bootstrap-servers HOST:9092 --records-from": "tests/real/test_topic_records.py",
+    "spark-submit --packages": "tests/real/test_topic_records.py",
+    ".venv/bin/rebalance-sim fleet --offsets-topic dump": "tests/sources/offsets_topic/test_fleet.py",
     "PYTHONPATH=docs/examples .venv/bin/rebalance-sim": "tests/test_documentation.py",
-    "make package": "tests/cluster/test_spark_cluster.py",
-    ".venv/bin/spark-submit --master spark://": "tests/cluster/test_spark_cluster.py",
+    "make package": "tests/real/test_spark_cluster.py",
+    ".venv/bin/spark-submit --master spark://": "tests/real/test_spark_cluster.py",
+    ".venv/bin/spark-submit --master yarn": "tests/real/test_yarn.py",
 }
-"""Commands of pages that are no pages of output, by how they begin, and where they are run."""
+"""Commands on other pages, by their beginning, and the test that runs them."""
 NOT_RUN = {
     "pip install 'rebalance-sim[live]'": "the package is in no registry yet",
-    "rebalance-sim partition --topics out/fleet/topics": "of records that the command before it has read from a broker",
-    "kafka-console-consumer.sh": "waits for half a minute; tests/golden has what its formatters print",
-    "spark-submit --driver-java-options": "only keeps Spark's own log down",
-    "spark-submit --py-files": "the module travels as in tests/test_jobs.py",
-    ".venv/bin/spark-submit --master yarn": "needs a cluster of Hadoop's",
-    ".venv/bin/spark-submit --master k8s:": "needs a cluster of Kubernetes",
-    "python -m tests.cluster.capture": "takes a minute or two and replaces the examples",
-    ". .venv/bin/activate": "for people; what they type then is run",
-    "pyspark": "for people; what they type then is run",
+    "rebalance-sim partition --topics out/fleet/topics": "needs records that the command before it reads from a broker",
+    "kafka-console-consumer.sh": "waits 30 seconds; tests/golden has the output of its formatters",
+    "spark-submit --driver-java-options": "only suppresses Spark's own log",
+    "spark-submit --py-files": "tests/commands/test_jobs.py sends the module the same way",
+    ".venv/bin/spark-submit --master k8s:": "needs a Kubernetes cluster",
+    "python -m tests.support.cluster.capture": "takes two minutes and replaces the examples",
+    ". .venv/bin/activate": "interactive; the examples typed then are run",
+    "pyspark": "interactive; the examples typed then are run",
 }
-"""The others, and why nothing runs them."""
+"""Commands that no test runs, and why."""
 _PROGRAM = r"(?:make|mkdir|rebalance-sim|spark-submit|kafka-[\w-]+\.sh|python|pip|\.)"
 _COMMAND = re.compile(rf"(?:[A-Z]+=\S+ )?(?:\S*/)?{_PROGRAM} .+|pyspark")
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -80,7 +80,7 @@ REBALANCE_SIM = "PYTHONPATH=docs/examples .venv/bin/rebalance-sim "
 
 
 def section(table: Table) -> str:
-    lines = [f"## {table.name}", "", f"One row: {table.meaning}.", "", "| column | type | meaning |", "|---|---|---|"]
+    lines = [f"## {table.name}", "", table.meaning, "", "| column | type | meaning |", "|---|---|---|"]
     for column in table.columns:
         note = "required" if column.required else f"default: {column.default}" if column.default is not None else ""
         meaning = f"{column.meaning} ({note})" if note and table.name in INPUTS else column.meaning
@@ -92,26 +92,26 @@ def page() -> str:
     parts = [
         "# Tables",
         "",
-        "Columns that are not required may be missing: they are read as null, or as their default.",
+        "Every table the program reads and writes. Optional input columns may be missing: they are read as null or as",
+        "their default.",
         "",
     ]
-    parts += ["# Inputs", "", *(f"{section(table)}\n" for table in INPUTS.values())]
-    parts += ["# Outputs", "", *(f"{section(table)}\n" for table in OUTPUTS.values())]
+    parts += ["# Input tables", "", *(f"{section(table)}\n" for table in INPUTS.values())]
+    parts += ["# Output tables", "", *(f"{section(table)}\n" for table in OUTPUTS.values())]
     return "\n".join(parts)
 
 
-def test_the_page_of_tables() -> None:
+def test_tables_page_describes_every_column() -> None:
     assert TABLES_PAGE.read_text() == page()
 
 
 def table_under(text: str, head: str) -> list[list[str]]:
-    """Cells of the rows of a table, without the marks of code."""
+    """Return the cells of a Markdown table without backticks."""
     rows = text.partition(f"| {head} |")[2].partition("\n\n")[0].splitlines()[2:]
     return [[cell.strip().replace("`", "") for cell in row.strip("|").split("|")] for row in rows]
 
 
-def test_what_the_page_of_simulations_lists() -> None:
-    """Its scenarios, events with their keys, settings with their defaults, and its file, are those that there are."""
+def test_simulate_page_lists_all_scenarios_events_and_settings() -> None:
     text = SIMULATE_PAGE.read_text()
     assert sorted(row[0] for row in table_under(text, "scenario")) == scenario_names()
 
@@ -127,8 +127,7 @@ def test_what_the_page_of_simulations_lists() -> None:
     assert blocks(text, "yaml") == [(DOCS / "examples" / "rollout.yaml").read_text()]
 
 
-def test_the_page_of_versions() -> None:
-    """Its tables have every rule of every line, and the order in which tied protocols win."""
+def test_versions_page_lists_every_rule_and_the_order_of_ties() -> None:
     text = VERSIONS_PAGE.read_text()
     lines = [kafka_version(name) for name in ("1.0", "2.3", "3.9", "4.0.0", NEWEST)]
     assert f"| 1.0 | 2.3 | 3.9 | 4.0.0 | {lines[-1].name} |\n" in text
@@ -158,15 +157,16 @@ def shown_rule(value: object) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
-def test_where_rules_are_added() -> None:
-    named = re.findall(r"`((?:rebalance_sim|tests)/[\w/.]+)`", (DOCS / "adding-rules.md").read_text())
+@pytest.mark.parametrize("page", ["adding-rules.md", "architecture.md"])
+def test_paths_named_for_contributors_exist(page: str) -> None:
+    named = re.findall(r"`((?:rebalance_sim|tests)/[\w/.]+)`", (DOCS / page).read_text())
     assert len(named) > 10
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
 @pytest.mark.setup
-def test_the_page_of_own_assignors(spark: SparkSession, tmp_path: Path) -> None:
-    """Its class is the example's, its shell session runs, and so does its command."""
+def test_own_assignor_page_shows_the_example_and_runs(spark: SparkSession, tmp_path: Path) -> None:
+    """Its class is the example file, and its shell session and its command run."""
     text = OWN_ASSIGNOR_PAGE.read_text()
     assert indent((DOCS / "examples" / "by_lag.py").read_text(), "    ") in text
     assert main(["fleet", "--kafka-tools", str(DOCS / "examples" / "kafka-4.3.1"), "--out", f"{tmp_path}/fleet"]) == 0
@@ -188,10 +188,10 @@ def blocks(text: str, language: str = "") -> list[str]:
 
 @pytest.mark.setup
 @pytest.mark.parametrize(("page", "commands", "examples"), PAGES_OF_OUTPUT)
-def test_the_pages_of_output(
+def test_pages_show_the_output_of_their_commands(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], page: str, commands: int, examples: int
 ) -> None:
-    """A block is a command, or a part of what the last command printed; then come examples for the shell."""
+    """A block is a command or a part of the last command's output; the shell examples run after all commands."""
     here = (DOCS / page).read_text().replace("docs/", f"{ROOT}/docs/")
     text, printed, run = re.sub("(?<=[ ,])out/", f"{tmp_path}/out/", here), "", 0
     for block in blocks(text):
@@ -208,8 +208,10 @@ def test_the_pages_of_output(
 
 
 @pytest.mark.setup
-def test_the_page_of_operations(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its codes and its file are those that there are; its commands, which write nothing, print what it shows."""
+def test_operations_page_lists_all_exit_codes_and_shows_real_output(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its commands write nothing."""
     text = (DOCS / "operations.md").read_text()
     codes = [int(row[0]) for row in table_under(text, "code | means")]
     assert codes == [0, 1, USER_ERROR, CHECK_FAILED, 128 + signal.SIGINT, 128 + signal.SIGTERM]
@@ -227,7 +229,7 @@ def test_the_page_of_operations(spark: SparkSession, capsys: pytest.CaptureFixtu
 
 
 def commands() -> list[str]:
-    """All commands of the README and the pages, but for those of pages of output that the tests run there."""
+    """Return all commands of the README and the pages, except those of the pages of output, which are run there."""
     found = []
     for page in (ROOT / "README.md", *DOCS.rglob("*.md")):
         text = page.read_text().replace("\\\n", " ")
@@ -237,9 +239,26 @@ def commands() -> list[str]:
     return found
 
 
-def test_every_command_is_run_or_told_why_not() -> None:
+def test_every_command_is_run_or_has_a_reason_not_to_be() -> None:
     known = RUN_ELSEWHERE | NOT_RUN
     found = [re.sub(" +", " ", command.strip()) for command in commands()]
     assert [command for command in found if not command.startswith(tuple(known))] == []
     assert [begin for begin in known if not any(command.startswith(begin) for command in found)] == []
     assert [path for path in RUN_ELSEWHERE.values() if not (ROOT / path).exists()] == []
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "tests").rglob("README.md"), *DOCS.rglob("*.md")]
+    broken = []
+    for page in pages:
+        for target, _, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(#([^)\s]+))?\)", page.read_text()):
+            path = (page.parent / target) if target else page
+            if not path.exists() or (anchor and anchor not in anchors(path)):
+                broken.append(f"{page.relative_to(ROOT)}: {target}#{anchor}")
+    assert broken == []
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub names them."""
+    headings = re.findall(r"^#+ (.+)$", _FENCED.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -1,8 +1,8 @@
-"""### What Kafka will do with the fleet, every day
+"""### A daily prediction for the fleet
 
-Reads the fleet, predicts who gets which partitions, where records go and what a scenario costs, and fails where more is
-found than the thresholds allow. Each task is a job of rebalance-sim by spark-submit, on the master of the connection
-`spark_default`; each writes to `OUTPUT/logical_date=.../JOB`. More in docs/airflow.md of the project.
+Reads the fleet, predicts assignments, the partitions of records and the costs of a scenario, and fails if a figure
+exceeds its limit. Each task submits a job of rebalance-sim with the connection `spark_default` and writes to
+`OUTPUT/logical_date=.../JOB`. docs/airflow.md of the project has more.
 """
 
 import os
@@ -17,63 +17,65 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 PROJECT = os.environ.get("REBALANCE_SIM_HOME") or str(Path(__file__).resolve().parents[2])
 FINAL = {2: "a mistake in an option or an input", 3: "a check failed"}
-"""Exit codes of the jobs after which another try would end the same."""
+"""Exit codes of the jobs after which a retry would fail again."""
 RUN = "{{ params.output }}/logical_date={{ date_of(dag_run) }}"
-"""Folder of a run's outputs. Who reads all of them has the column logical_date."""
+"""Folder of a run's outputs. Spark reads the outputs of all runs with a partition column logical_date."""
 
 PARAMS = {
     "output": Param(
         "/tmp/rebalance-sim",
         type="string",
         minLength=1,
-        description="folder for the outputs of all dates, on any file system that Spark has",
+        description="folder for the outputs of all dates, on any file system that Spark can reach",
     ),
     "source": Param(
         "synthetic",
         enum=["kafka-tools", "bootstrap-servers", "synthetic"],
-        description="where the fleet comes from",
+        description="source of the fleet",
     ),
     "location": Param(
         f"{PROJECT}/conf/fleets/small.yaml",
         type="string",
         minLength=1,
-        description="of that source: the folder of what Kafka's tools printed, HOST:PORT,..., or the description of a "
-        "synthetic fleet; {logical_date} in it becomes the run's",
+        description="location of the source: the folder with the output of Kafka's tools, HOST:PORT,..., or the "
+        "description of a synthetic fleet; {logical_date} is replaced by the run's",
     ),
-    "groups": Param(100, type="integer", minimum=0, description="of a synthetic fleet"),
-    "seed": Param(0, type="integer", description="of a synthetic fleet, and of what simulations draw"),
+    "groups": Param(100, type="integer", minimum=0, description="number of groups of a synthetic fleet"),
+    "seed": Param(0, type="integer", description="seed of a synthetic fleet and of simulations"),
     "command_config": Param(None, type=["null", "string"], description="file of client properties for brokers"),
     "records": Param(
         None,
         type=["null", "string"],
-        description="records table as Parquet, to partition; {logical_date} in it becomes the run's",
+        description="records table in Parquet, for partition; {logical_date} is replaced by the run's",
     ),
-    "kafka_version": Param(None, type=["null", "string"], description="whose rules to follow; empty: the newest"),
+    "kafka_version": Param(None, type=["null", "string"], description="Kafka release whose rules apply"),
     "strategy": Param("elected", type="string", minLength=1, description="elected, all, or assignors with commas"),
-    "scenario": Param("rolling-restart", type="string", minLength=1, description="name, or file, of what happens"),
+    "scenario": Param(
+        "rolling-restart", type="string", minLength=1, description="scenario to simulate: a name or a file"
+    ),
 }
 THRESHOLDS = {
-    "rejected_share": (0.01, "of the rows of an input, those rejected: 0 to 1"),
-    "rejects": (None, "rows that could not be used"),
+    "rejected_share": (0.01, "rejected share of an input's rows, 0 to 1"),
+    "rejects": (None, "rejected rows"),
     "errors": (None, "groups with an error instead of a result"),
-    "ties": (None, "groups whose protocol hash order decides"),
-    "imbalance": (100, "of a group: partitions of the member with most, less those of the one with fewest"),
-    "idle_members": (None, "of a group: members without a partition"),
-    "unsettled": (None, "groups that are not stable when the simulation ends"),
-    "paused_ms": (None, "of a group: partition-milliseconds that nobody consumes"),
-    "partition_load": (None, "of a partition: its load as a multiple of an even one"),
+    "ties": (None, "groups whose election is a tie"),
+    "imbalance": (100, "most minus fewest partitions per member of a group"),
+    "idle_members": (None, "members of a group without a partition"),
+    "unstable": (None, "groups that are not stable when the simulation ends"),
+    "unowned_ms": (None, "partition-milliseconds without an owner, of a group"),
+    "partition_load": (None, "load of a partition, as a multiple of its topic's mean"),
 }
-"""What `check` allows, and what it is about; None: it does not look."""
+"""Limits of `check`, with descriptions; None: not checked."""
 LIMITS = {
-    f"max_{name}": Param(default, type=["null", "number"], minimum=0, description=told)
-    for name, (default, told) in THRESHOLDS.items()
+    f"max_{name}": Param(default, type=["null", "number"], minimum=0, description=description)
+    for name, (default, description) in THRESHOLDS.items()
 }
 
 
 class RebalanceSimOperator(SparkSubmitOperator):
-    """A job of rebalance-sim by spark-submit. What another try cannot mend is not tried again.
+    """Submits a job of rebalance-sim, and does not retry what cannot succeed.
 
-    An option whose template leaves it without a value is not given.
+    Options that are empty after rendering are left out.
     """
 
     def __init__(self, *, task_id: str, options: list[str], **kwargs: Any) -> None:
@@ -93,36 +95,36 @@ class RebalanceSimOperator(SparkSubmitOperator):
         except AirflowException as failure:
             exit_code = re.search(r"Error code is: (\d+)\.", str(failure))
             if exit_code and int(exit_code[1]) in FINAL:
-                raise AirflowFailException(f"{FINAL[int(exit_code[1])]}, not tried again: {failure}") from failure
+                raise AirflowFailException(f"{FINAL[int(exit_code[1])]}, not retried: {failure}") from failure
             raise
 
 
 def date_of(dag_run: Any) -> str:
-    """Tell the logical date as part of a path; of a run without one, after when it was to run."""
+    """Return the logical date as part of a path, or the time after which a run without one was due."""
     date = (dag_run.logical_date or dag_run.run_after).astimezone(UTC).replace(tzinfo=None)
     return date.isoformat().replace(":", "-")
 
 
 def given(name: str) -> str:
-    """Pass a param on as an option, if it has a value."""
+    """Return the option for a param; empty without a value."""
     return f"--{name.replace('_', '-')}={{{{ '' if params.{name} is none else params.{name} }}}}"
 
 
 def dated(name: str) -> str:
-    """Fill the logical date into a param."""
+    """Return a param with the logical date filled in."""
     return f"{{{{ (params.{name} or '').replace('{{logical_date}}', date_of(dag_run)) }}}}"
 
 
 with DAG(
     "rebalance_sim",
-    description="Predict what Kafka will do with the fleet, and check it",
+    description="Predict assignments and rebalances of the fleet, and check them against limits",
     doc_md=__doc__,
     schedule="@daily",
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
     catchup=False,
     max_active_runs=1,
     dagrun_timeout=timedelta(hours=6),
-    # The delay between tries is Airflow's own, [core] default_task_retry_delay, and doubles.
+    # The first delay is Airflow's default ([core] default_task_retry_delay); it doubles with every retry.
     default_args={"retries": 2, "retry_exponential_backoff": 2, "max_retry_delay": timedelta(hours=1)},
     params=PARAMS | LIMITS,
     user_defined_macros={"date_of": date_of},
@@ -132,7 +134,7 @@ with DAG(
 
     @task.short_circuit(ignore_downstream_trigger_rules=False)
     def has_records(params: dict[str, Any]) -> bool:
-        """Skip `partition` where there are no records."""
+        """Skip `partition` without records."""
         return bool(params["records"])
 
     fleet = RebalanceSimOperator(

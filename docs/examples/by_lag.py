@@ -1,4 +1,4 @@
-"""An assignor of one's own: by lag (see docs/own-assignor.md)."""
+"""A custom assignor that balances lag (see docs/own-assignor.md)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,10 +7,10 @@ from rebalance_sim import ConsumerPartitionAssignor, Subscription, TopicPartitio
 
 
 class ByLag(ConsumerPartitionAssignor):
-    """Gives each partition, the longest lag first, to the subscriber with the least lag so far.
+    """Assigns partitions by lag, most first, each to the subscriber with the least lag so far.
 
-    Of equal ones it is who has the fewest partitions, then the first by member id. A member's user data is JSON:
-    the lags that it knows, ``[{"topic": "orders", "partition": 0, "lag": 22}]``; what nobody knows counts as none.
+    Ties go to the subscriber with the fewest partitions, then to the first by member id. Each member sends the lags it
+    knows as user data, in JSON: ``[{"topic": "orders", "partition": 0, "lag": 22}]``. An unknown lag counts as 0.
     """
 
     name = "by-lag"
@@ -24,8 +24,8 @@ class ByLag(ConsumerPartitionAssignor):
         lag_of = dict.fromkeys(subscriptions, 0)
         everything = [TopicPartition(topic, n) for topic, count in partitions.items() for n in range(count)]
         for partition in sorted(everything, key=lambda partition: (-lags.get(partition, 0), partition)):
-            subscribers = [m for m, told in subscriptions.items() if partition.topic in told.topics]
-            receiver = min(subscribers, key=lambda m: (lag_of[m], len(assignment[m]), m))
+            subscribers = [member for member, own in subscriptions.items() if partition.topic in own.topics]
+            receiver = min(subscribers, key=lambda member: (lag_of[member], len(assignment[member]), member))
             assignment[receiver].append(partition)
             lag_of[receiver] += lags.get(partition, 0)
         return assignment
@@ -33,5 +33,5 @@ class ByLag(ConsumerPartitionAssignor):
 
 def known_lags(subscriptions: Mapping[str, Subscription]) -> dict[TopicPartition, int]:
     """Read the lags from the members' user data."""
-    told = [json.loads(subscription.user_data) for subscription in subscriptions.values() if subscription.user_data]
-    return {TopicPartition(lag["topic"], lag["partition"]): lag["lag"] for lags in told for lag in lags}
+    sent = [json.loads(subscription.user_data) for subscription in subscriptions.values() if subscription.user_data]
+    return {TopicPartition(lag["topic"], lag["partition"]): lag["lag"] for lags in sent for lag in lags}

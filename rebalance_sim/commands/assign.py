@@ -1,11 +1,12 @@
-"""``assign``: who gets which partitions, and how even that is."""
+"""``assign``: predict the partitions of every member and the balance of every group."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from rebalance_sim.commands.comparison import summarise_comparison, write_comparison
+from rebalance_sim.api.groups import predict
+from rebalance_sim.commands.comparison import summarise_comparison, write_distributions
 from rebalance_sim.commands.custom_assignors import load_assignors
 from rebalance_sim.commands.lag import Offsets, add_offsets_option, summarise_lag
 from rebalance_sim.commands.options import (
@@ -26,13 +27,13 @@ from rebalance_sim.commands.summary import (
     summarise_rebalances,
     summarise_run,
 )
-from rebalance_sim.engine.comparison import BEST
-from rebalance_sim.engine.inputs import fit, fit_topics, rejected, union, usable
-from rebalance_sim.engine.prediction import ELECTED, Prediction, asks_topic_ids, outcome
-from rebalance_sim.engine.runs import earlier_assumptions
-from rebalance_sim.engine.topic_metadata import TopicMetadata
+from rebalance_sim.engine.groups.comparison import BEST
+from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.runs.run import earlier_assumptions
+from rebalance_sim.engine.tables.inputs import union
 from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS, assignors_of, check_strategy
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
+from rebalance_sim.releases import KafkaVersion, kafka_version
 from rebalance_sim.tables import (
     ASSIGNMENTS,
     BALANCE,
@@ -42,26 +43,24 @@ from rebalance_sim.tables import (
     LAST_ASSIGNMENTS,
     MEMBERS,
     OFFSETS,
-    OPTIMUM,
     REJECTS,
     TOPICS,
 )
-from rebalance_sim.versions import KafkaVersion, kafka_version
 
 ALL = "all"
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Options of the job."""
+    """Add the options of the job."""
     add_input_options(parser, TOPICS, MEMBERS)
-    add_offsets_option(parser, "with it, who has how much lag is told, and which assignment would part it better")
+    add_offsets_option(parser, "adds the lag of every member and the balance of lag in every group")
     parser.add_argument(
         "--strategy",
         default=ELECTED,
         metavar="NAME,...",
-        help=f"{ELECTED} (each group's own, the default), {ALL} that the version has, or some of: "
-        f"{', '.join(KNOWN_ASSIGNORS)}, MODULE:CLASS (an assignor of your own); more than one are compared, with each "
-        "other and with the optimum",
+        help=f"{ELECTED} (default: the protocol that each group elects), {ALL} (every assignor of the Kafka version), "
+        f"or some of: {', '.join(KNOWN_ASSIGNORS)}, MODULE:CLASS (an assignor of your own). Several strategies are "
+        "compared with each other and with the optimum",
     )
     add_assignors_option(parser)
     add_election_options(parser)
@@ -71,7 +70,7 @@ def add_options(parser: ArgumentParser) -> None:
 def strategies(
     asked: str, version: KafkaVersion, own: Mapping[str, ConsumerPartitionAssignor] | None = None
 ) -> tuple[str, ...]:
-    """Read the option; what is named twice counts once. ``own`` are the user's assignors by MODULE:CLASS.
+    """Return the strategies of the option, each once; ``own`` are the user's assignors by MODULE:CLASS.
 
     >>> strategies("roundrobin,range", kafka_version("4.3"))
     ('roundrobin', 'range')
@@ -85,49 +84,36 @@ def strategies(
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
-    """Read topics and members, elect where asked, assign, write assignments, balance and rejects; compare."""
+    """Read topics and members, elect where needed, assign, write all tables and, of several strategies, compare."""
     version = kafka_version(options.kafka_version)
     check_at_least("--offsets-partitions", options.offsets_partitions, 1)
     own = load_assignors(options.assignors, options.strategy, version, [ELECTED, ALL, BEST])
     wanted = strategies(options.strategy, version, own)
+    compares = len(wanted) > 1
     run = new_run(spark, "assign", options)
-    given_topics = run.read(TOPICS, options.topics, options.format)
-    given_members = run.read(MEMBERS, options.members, options.format)
-    topics, members = fit_topics(given_topics), fit(given_members, MEMBERS)
+    topics = run.read(TOPICS, options.topics, options.format)
+    members = run.read(MEMBERS, options.members, options.format)
     offsets = Offsets.read(run, options)
+    written = [ASSIGNMENTS.name, COOPERATIVE_REBALANCES.name, BALANCE.name]
+    written += [ELECTIONS.name] if compares or ELECTED in wanted else []
+    written += [COMPARISON.name] if compares else []
+    names = [*written, REJECTS.name, *([LAST_ASSIGNMENTS.name] if offsets else [])]
+    predicted = predict(
+        members, topics, wanted, options.kafka_version, tuple(own.values()), options.offsets_partitions, names
+    )
     run.begin()
 
-    run.tell("reading topics")
-    metadata = TopicMetadata.of(usable(topics), asks_topic_ids(wanted))
-    compares = len(wanted) > 1
-    outputs = [ASSIGNMENTS.name, COOPERATIVE_REBALANCES.name, BALANCE.name, REJECTS.name]
-    outputs += [ELECTIONS.name] if compares or ELECTED in wanted else []
-    outputs += [OPTIMUM.name] if compares else []
-    outputs += [LAST_ASSIGNMENTS.name] if offsets else []
-    run.tell(f"assigning by {', '.join(wanted)}")
-    predict = Prediction(tuple(outputs), version, wanted, metadata, options.offsets_partitions, tuple(own.values()))
-    predicted = run.stage(usable(members).transform(predict))
-    tables: dict[str, DataFrame] = {}
-    for name in outputs:
-        if name not in (OPTIMUM.name, LAST_ASSIGNMENTS.name, REJECTS.name):
-            tables[name] = run.write(name, predicted.transform(outcome(name)))
-    tables |= write_comparison(run, predicted) if compares else {}
-    rejects = [
-        rejected(topics, TOPICS),
-        rejected(members, MEMBERS),
-        predicted.transform(outcome(REJECTS.name)),
-        *([offsets.rejects] if offsets else []),
-    ]
+    run.report_progress(f"assigning partitions: {', '.join(wanted)}")
+    predicted.staged(run.stage)
+    tables = {name: run.write(name, predicted[name]) for name in written}
+    tables |= write_distributions(run, tables[COMPARISON.name]) if compares else {}
+    rejects = [predicted.rejects, *([offsets.rejects] if offsets else [])]
     bad = write_rejects(run, union(rejects), options.on_bad_input)
 
-    run.count_rows(TOPICS.name, given_topics.count(), metadata.topics.num_rows, bad[TOPICS.name])
-    by_group = tables[COMPARISON.name if compares else BALANCE.name]
-    used = by_group.agg({"members": "sum"}).first()
-    run.count_rows(MEMBERS.name, given_members.count(), (used and used[0]) or 0, bad[MEMBERS.name])
-    lag = None
-    if offsets:
-        last = predicted.transform(outcome(LAST_ASSIGNMENTS.name))
-        lag = offsets.write(run, last, usable(members), bad[OFFSETS.name])
+    run.count_rows(TOPICS.name, topics.count(), predicted.used_topics or 0, bad[TOPICS.name])
+    used = tables[COMPARISON.name if compares else BALANCE.name].agg({"members": "sum"}).first()
+    run.count_rows(MEMBERS.name, members.count(), (used and used[0]) or 0, bad[MEMBERS.name])
+    lag = offsets.write(run, predicted.last_assignments, members, bad[OFFSETS.name]) if offsets else None
     run.assumptions = earlier_assumptions(spark, options.members)
     run.finish()
     lines = summarise_elections(tables[ELECTIONS.name]) if ELECTIONS.name in tables else []

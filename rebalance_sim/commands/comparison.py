@@ -1,39 +1,36 @@
-"""What a job writes and tells where it compares strategies."""
+"""The comparison of several strategies: its tables, and its part of the summary."""
 
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.summary import SHOWN_GROUPS, columns
-from rebalance_sim.engine.comparison import (
+from rebalance_sim.commands.summary import SHOWN_GROUPS, columns, counted
+from rebalance_sim.engine.groups.comparison import (
     BEST,
     LARGEST,
     QUIRKS,
     against_elected,
     changes,
-    compare_strategies,
     distributions,
 )
-from rebalance_sim.engine.runs import Run
+from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.tables import CHANGES, COMPARISON, DISTRIBUTIONS
 
 SHOWN_CHANGES = 2
-"""Gains and losses of each strategy that are shown."""
+"""Gains and losses of each strategy that are printed."""
 
 
-def write_comparison(run: Run, predicted: DataFrame) -> dict[str, DataFrame]:
-    """Write comparison, distributions and changes, and return them as written."""
-    comparison = run.write(COMPARISON.name, predicted.transform(compare_strategies))
+def write_distributions(run: Run, comparison: DataFrame) -> dict[str, DataFrame]:
+    """Write the distributions and the largest changes of a comparison, and return them as written."""
     return {
-        COMPARISON.name: comparison,
         DISTRIBUTIONS.name: run.write(DISTRIBUTIONS.name, comparison.transform(distributions)),
         CHANGES.name: run.write(CHANGES.name, comparison.transform(changes())),
     }
 
 
 def summarise_comparison(tables: Mapping[str, DataFrame]) -> list[str]:
-    """How far each strategy is from the optimum, every group of a small fleet, and the largest gains and losses."""
+    """Return each strategy's distance from the optimum, the groups of a small fleet, and the largest changes."""
     comparison = tables[COMPARISON.name]
     if comparison.isEmpty():
         return []
@@ -48,7 +45,7 @@ def summarise_comparison(tables: Mapping[str, DataFrame]) -> list[str]:
 def _by_strategy(comparison: DataFrame, distributed: DataFrame) -> list[str]:
     exact = comparison.agg(F.count("*"), F.count_if("optimum.moved_exact")).first()
     groups, known = exact or (0, 0)
-    counted = (
+    counts = (
         comparison.transform(against_elected)
         .groupBy("strategy")
         .agg(
@@ -56,45 +53,45 @@ def _by_strategy(comparison: DataFrame, distributed: DataFrame) -> list[str]:
             F.sum(F.when(F.col("excess_moved").isNotNull(), F.greatest("excess_moved", F.lit(0)))).alias("more"),
             F.sum(F.when(F.col("excess_moved").isNotNull(), F.least("excess_moved", F.lit(0)))).alias("less"),
             F.count_if(F.col("change") == "gain").alias("gain"),
-            F.count_if(F.col("change") == "loss").alias("lose"),
+            F.count_if(F.col("change") == "loss").alias("loss"),
         )
         .collect()
     )
     figures = {(row["strategy"], row["figure"]): row for row in distributed.collect()}
-    rows = [_best_row(groups, figures)] + [_strategy_row(row, figures) for row in sorted(counted)]
+    rows = [_best_row(groups, figures)] + [_strategy_row(row, figures) for row in sorted(counts)]
     header = (
         "strategy",
         "groups",
-        "most even",
-        "by fewest moves",
+        "best balance",
+        "and fewest moves",
         "mean stddev",
         "p99 stddev",
         "idle",
         "moved",
-        "over, under fewest",
-        "gain",
-        "lose",
+        "moves above, below optimum",
+        "gains",
+        "losses",
     )
-    found = "in all groups" if known == groups else f"in {known:,} of {groups:,} groups, a proven bound in the others"
-    return [f"compared with the optimum, which is exact {found}", *columns(header, rows)]
+    exact_in = "all groups" if known == groups else f"{known:,} of {counted(groups, 'group')}, a proven bound elsewhere"
+    return [f"comparison with the optimum (exact in {exact_in})", *columns(header, rows)]
 
 
 def _best_row(groups: int, figures: Mapping[tuple[str, str], Row]) -> list[str]:
     return [BEST, *([f"{groups:,}"] * 3), *_fleet_figures(BEST, figures), "", "", ""]
 
 
-def _strategy_row(counted: Row, figures: Mapping[tuple[str, str], Row]) -> list[str]:
-    strategy = counted["strategy"]
-    even = figures[strategy, "excess_stddev"]
+def _strategy_row(counts: Row, figures: Mapping[tuple[str, str], Row]) -> list[str]:
+    strategy = counts["strategy"]
+    excess = figures[strategy, "excess_stddev"]
     return [
         strategy,
-        f"{even['groups']:,}",
-        f"{even['zero']:,}",
-        f"{counted['best']:,}",
+        f"{excess['groups']:,}",
+        f"{excess['zero']:,}",
+        f"{counts['best']:,}",
         *_fleet_figures(strategy, figures),
-        "-" if counted["more"] is None else f"{counted['more']:+,} {counted['less']:+,}",
-        f"{counted['gain']:,}",
-        f"{counted['lose']:,}",
+        "-" if counts["more"] is None else f"{counts['more']:+,} {counts['less']:+,}",
+        f"{counts['gain']:,}",
+        f"{counts['loss']:,}",
     ]
 
 
@@ -109,7 +106,7 @@ def _whole(total: float | None) -> str:
 
 
 def _by_group(comparison: DataFrame) -> list[str]:
-    """Lay out the groups of a small fleet, with a column for each strategy."""
+    """Return the groups of a small fleet, with a column for each strategy."""
     rows = comparison.orderBy("cluster", "group_id").limit(SHOWN_GROUPS + 1).collect()
     if not 0 < len(rows) <= SHOWN_GROUPS:
         return []
@@ -123,7 +120,8 @@ def _by_group(comparison: DataFrame) -> list[str]:
         )
         for row in rows
     ]
-    return ["", "stddev and moved, by group", *columns(("group", "elected", BEST, *strategies), cells)]
+    title = "standard deviation of partitions per member, and partitions moved, by group"
+    return ["", title, *columns(("group", "elected", BEST, *strategies), cells)]
 
 
 def _best_cell(best: Row) -> str:
@@ -155,5 +153,5 @@ def _largest_changes(changed: DataFrame) -> list[str]:
         )
         for row in rows
     ]
-    told = f"largest gains and losses against the elected protocol (at most {LARGEST} of each in {CHANGES.name})"
-    return ["", told, *columns(("strategy", "", "group", "elected", "stddev", "moved"), cells)]
+    title = f"largest gains and losses compared with the elected protocol (up to {LARGEST} of each in {CHANGES.name})"
+    return ["", title, *columns(("strategy", "", "group", "elected", "stddev", "moved"), cells)]

@@ -1,4 +1,4 @@
-"""Where the values of options come from: the command line, else a file (``--config``), else their defaults."""
+"""The values of options: from the command line, else from a file (``--config``), else their defaults."""
 
 import argparse
 from argparse import Action, ArgumentParser, Namespace
@@ -9,25 +9,25 @@ from rebalance_sim.errors import UserError, check_choice
 from rebalance_sim.sources.yaml_files import read_yaml
 
 COMMON = "common"
-"""Section for the options that several jobs have."""
+"""Section for options that several jobs share."""
 OPTION, DEFAULT = "option", "default"
-"""Sources of values, beside the name of a file."""
+"""Sources of values; a third one is the name of the file."""
 CONFIG = "--config"
 _ONLY_OPTIONS = ("help", "config", "dry_run", "explain")
-"""What a call asks for, and no file."""
+"""Options that are allowed on the command line only."""
 
 
 def read_options(parser: ArgumentParser, jobs: Mapping[str, ArgumentParser], arguments: Sequence[str]) -> Namespace:
-    """Parse a command line, whose values win over those of the file that it names.
+    """Parse a command line. Its values take precedence over those of the file that it names.
 
-    ``sources`` of what is returned tells for each option where its value comes from. Raises UserError, naming the file
-    and the key, for a section or a key that is not known and a value of another type.
+    The attribute ``sources`` of the result has the source of each option's value. Raises UserError, naming the file and
+    the key, for an unknown section or key and for a value of the wrong type.
     """
     file = _file_of(arguments)
     from_file = _read_file(file, jobs) if file else {name: {} for name in jobs}
     usual = {name: {action.dest: action.default for action in job._actions} for name, job in jobs.items()}
     for name, job in jobs.items():
-        _let_out(job, from_file[name])
+        _suppress_defaults(job, from_file[name])
     given = vars(parser.parse_args(arguments))
     job = given["job"]
     configured = {dest: value for dest, value in from_file[job].items() if not _is_ruled_out(jobs[job], dest, given)}
@@ -44,8 +44,8 @@ def _file_of(arguments: Sequence[str]) -> str | None:
     return found
 
 
-def _let_out(parser: ArgumentParser, configured: Mapping[str, Any]) -> None:
-    """Let a parser return what is given only, and not ask for what is in the file."""
+def _suppress_defaults(parser: ArgumentParser, configured: Mapping[str, Any]) -> None:
+    """Make a parser return given options only, and not require those that the file has."""
     for action in parser._actions:
         action.default = argparse.SUPPRESS
         action.required = action.required and action.dest not in configured
@@ -54,7 +54,7 @@ def _let_out(parser: ArgumentParser, configured: Mapping[str, Any]) -> None:
 
 
 def _is_ruled_out(parser: ArgumentParser, dest: str, given: Mapping[str, Any]) -> bool:
-    """Tell whether something was given that excludes an option of the file."""
+    """Return whether a given option excludes this option of the file."""
     for group in parser._mutually_exclusive_groups:
         exclusive = [action.dest for action in group._group_actions]
         if dest in exclusive and any(other in given for other in exclusive):
@@ -63,7 +63,7 @@ def _is_ruled_out(parser: ArgumentParser, dest: str, given: Mapping[str, Any]) -
 
 
 def _read_file(file: str, jobs: Mapping[str, ArgumentParser]) -> dict[str, dict[str, Any]]:
-    """Read the values for each job, by ``dest``; those of its own section win."""
+    """Return the values for each job, by ``dest``. Its own section takes precedence over the common one."""
     of_jobs = {name: _allowed(job._actions) for name, job in jobs.items()}
     allowed = {COMMON: _shared(of_jobs.values()), **of_jobs}
     sections = _section(file, read_yaml(file), allowed)
@@ -83,14 +83,14 @@ def _read_file(file: str, jobs: Mapping[str, ArgumentParser]) -> dict[str, dict[
 
 
 def _allowed(actions: Iterable[Action]) -> dict[str, Action]:
-    """Options of a job by their keys in a file."""
+    """Return the options of a job by their keys in a file."""
     return {
         action.option_strings[-1].removeprefix("--"): action for action in actions if action.dest not in _ONLY_OPTIONS
     }
 
 
 def _shared(of_jobs: Iterable[Mapping[str, Action]]) -> dict[str, Action]:
-    """Options that more than one job has."""
+    """Return the options that more than one job has."""
     shared: dict[str, Action] = {}
     seen: set[str] = set()
     for options in of_jobs:
@@ -100,7 +100,7 @@ def _shared(of_jobs: Iterable[Mapping[str, Action]]) -> dict[str, Action]:
 
 
 def _section(what: str, given: Any, allowed: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Check the keys; a section all of whose lines are comments is empty."""
+    """Check the keys of a section. A section with comments only is null in YAML, and empty here."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -111,7 +111,7 @@ def _section(what: str, given: Any, allowed: Mapping[str, Any]) -> Mapping[str, 
 
 
 def _value(what: str, action: Action, given: Any) -> Any:
-    """Check the type of a value."""
+    """Check the type of a value and return it."""
     if action.nargs == 0:
         return _checked(what, given, (bool,), "true and false")
     if action.type is int:

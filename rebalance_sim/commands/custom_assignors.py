@@ -4,11 +4,11 @@ from importlib import import_module
 from types import ModuleType
 
 from rebalance_sim.commands.options import items
-from rebalance_sim.engine.custom_assignors import check_travels
+from rebalance_sim.engine.groups.custom_assignors import check_travels
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom import by_name, check_assignor
-from rebalance_sim.versions import KafkaVersion
+from rebalance_sim.releases import KafkaVersion
 
 WHERE_MODULES_ARE = "its folder must be on PYTHONPATH, or its file among --py-files"
 
@@ -16,9 +16,9 @@ WHERE_MODULES_ARE = "its folder must be on PYTHONPATH, or its file among --py-fi
 def load_assignors(
     registered: str, strategy: str, version: KafkaVersion, reserved: list[str]
 ) -> dict[str, ConsumerPartitionAssignor]:
-    """Make the assignors that the options --assignors and --strategy name, by their MODULE:CLASS.
+    """Return instances of the assignors that --assignors and --strategy name, by their MODULE:CLASS.
 
-    Raises UserError for what cannot be imported, made or used, and for two assignors of one name.
+    Raises UserError if one cannot be imported, instantiated or used, and for two assignors of one name.
     """
     named = [("--assignors", item) for item in items(registered) if registered]
     named += [("--strategy", item) for item in items(strategy) if ":" in item]
@@ -36,14 +36,15 @@ def _load(what: str, item: str) -> ConsumerPartitionAssignor:
     module = _import(what, module_name)
     assignor_class = getattr(module, class_name, None)
     if not isinstance(assignor_class, type) or not issubclass(assignor_class, ConsumerPartitionAssignor):
-        there = ", ".join(_assignor_classes(module)) or "none"
+        available = ", ".join(_assignor_classes(module)) or "none"
         raise UserError(
-            f"{what}: {module_name} has no class {class_name} derived from ConsumerPartitionAssignor; it has: {there}"
+            f"{what}: {module_name} has no class {class_name} derived from ConsumerPartitionAssignor; "
+            f"it has: {available}"
         )
     try:
         assignor = assignor_class()
     except (Exception, SystemExit) as problem:
-        raise UserError(f"{what}: {class_name}() raised {_told(problem)}") from problem
+        raise UserError(f"{what}: {class_name}() raised {_described(problem)}") from problem
     check_travels(what, assignor)
     return assignor
 
@@ -54,7 +55,7 @@ def _import(what: str, module_name: str) -> ModuleType:
     except ModuleNotFoundError as problem:
         raise UserError(f"{what}: no module named {problem.name!r}; {WHERE_MODULES_ARE}") from problem
     except (Exception, SystemExit) as problem:
-        raise UserError(f"{what}: importing {module_name} raised {_told(problem)}") from problem
+        raise UserError(f"{what}: importing {module_name} raised {_described(problem)}") from problem
 
 
 def _assignor_classes(module: ModuleType) -> list[str]:
@@ -66,5 +67,5 @@ def _assignor_classes(module: ModuleType) -> list[str]:
     )
 
 
-def _told(problem: BaseException) -> str:
+def _described(problem: BaseException) -> str:
     return " ".join(f"{type(problem).__name__}: {problem}".split())

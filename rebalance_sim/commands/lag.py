@@ -1,4 +1,4 @@
-"""What ``assign`` and ``simulate`` write about lag where they are given offsets, and what ``assign`` tells of it."""
+"""Lag in ``assign`` and ``simulate``: the tables that they write from offsets, and ``assign``'s summary of it."""
 
 from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass
@@ -7,44 +7,31 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.summary import columns, shown_number
-from rebalance_sim.engine.inputs import fit_offsets, rejected, usable
-from rebalance_sim.engine.lag import (
-    against_elected,
-    held_lag,
-    lag_balance,
-    member_lag,
-    partition_lag,
-    with_owners,
-    without_assignment,
-)
-from rebalance_sim.engine.lag_costs import lag_costs
-from rebalance_sim.engine.runs import Run
+from rebalance_sim.api.lag import lag_tables, rejected_offsets
+from rebalance_sim.commands.summary import columns, counted, shown_number
+from rebalance_sim.engine.groups.lag import against_elected, partition_lag
+from rebalance_sim.engine.runs.run import Run
+from rebalance_sim.engine.simulation.lag_costs import lag_costs
+from rebalance_sim.engine.tables.inputs import fit_offsets, usable
 from rebalance_sim.tables import LAG_BALANCE, LAG_COSTS, MEMBER_LAG, OFFSETS
 
 SHOWN_GROUPS = 3
-"""Groups of each strategy that are shown, the worst first."""
+"""Groups of each strategy that are printed, the worst first."""
 
 
-def add_offsets_option(parser: ArgumentParser, told: str) -> None:
-    """Option of the jobs that tell where lag lies."""
-    parser.add_argument(
-        f"--{OFFSETS.name}",
-        default="",
-        metavar="PATH",
-        help=f"{OFFSETS.name} table; {told}",
-    )
+def add_offsets_option(parser: ArgumentParser, effect: str) -> None:
+    """Add the option of the jobs that compute lag."""
+    parser.add_argument(f"--{OFFSETS.name}", default="", metavar="PATH", help=f"{OFFSETS.name} table: {effect}")
 
 
 class LagTables(NamedTuple):
-    """What was found, as written."""
+    """The lag tables as written, and the groups that have lag but no assignment."""
 
     member_lag: DataFrame
     lag_balance: DataFrame
     groups_without: int
-    """Groups with lag of which there is no assignment."""
     lag_without: int | None
-    """Their lag; None: more than a table can hold."""
+    """None if the sum does not fit into a bigint."""
 
 
 @dataclass(frozen=True)
@@ -52,57 +39,48 @@ class Offsets:
     """The offsets that a job is given."""
 
     given: DataFrame
-    fitted: DataFrame
+    rejects: DataFrame
+    """Rows that cannot be used."""
 
     @classmethod
     def read(cls, run: Run, options: Namespace) -> "Offsets | None":
-        """Read the option; None where it is not given."""
+        """Read the table that the option names; None without the option."""
         if not options.offsets:
             return None
         given = run.read(OFFSETS, options.offsets, options.format)
-        return cls(given, fit_offsets(given))
-
-    @property
-    def rejects(self) -> DataFrame:
-        """Rows that cannot be used."""
-        return rejected(self.fitted, OFFSETS)
+        return cls(given, rejected_offsets(given))
 
     def write(self, run: Run, assignments: DataFrame, members: DataFrame, bad: int) -> LagTables:
-        """Write who has how much lag by these assignments, of usable members; ``bad`` rows of offsets are rejected."""
-        run.tell("finding who has how much lag")
-        partitions = run.stage(partition_lag(usable(self.fitted)).transform(with_owners(members)), "partition_lag")
-        run.count_rows(OFFSETS.name, self.given.count(), partitions.where("negative IS NOT NULL").count(), bad)
-        held = run.stage(assignments.transform(held_lag(partitions, members)), "held_lag")
-        without = partitions.transform(without_assignment(held)).agg(F.count("*"), F.try_sum("lag")).first()
-        groups, lag = without or (0, None)
-        return LagTables(
-            run.write(MEMBER_LAG.name, held.transform(member_lag)),
-            run.write(LAG_BALANCE.name, held.transform(lag_balance)),
-            groups,
-            lag,
-        )
+        """Write the lag of these assignments; ``bad`` rows of offsets are rejected."""
+        run.report_progress("computing lag")
+        found = lag_tables(assignments, self.given, members, run.stage).staged(lambda rows: run.stage(rows, "held_lag"))
+        used = found.partition_lag.where("negative IS NOT NULL").count()
+        run.count_rows(OFFSETS.name, self.given.count(), used, bad)
+        groups, lag = found.without_assignment.agg(F.count("*"), F.try_sum("lag")).first() or (0, None)
+        member_lag, lag_balance = (run.write(table.name, found[table.name]) for table in (MEMBER_LAG, LAG_BALANCE))
+        return LagTables(member_lag, lag_balance, groups, lag)
 
     def write_costs(self, run: Run, partition_costs: DataFrame, bad: int) -> DataFrame:
-        """Write what the partitions of a simulation cost where lag sits; ``bad`` rows of offsets are rejected."""
-        run.tell("finding what lag the costs fall on")
-        lags = run.stage(partition_lag(usable(self.fitted)), "partition_lag")
+        """Write the lag that waits in a simulation's unowned or moved partitions; ``bad`` rows are rejected."""
+        run.report_progress("computing the lag affected by rebalances")
+        lags = run.stage(partition_lag(usable(fit_offsets(self.given))), "partition_lag")
         run.count_rows(OFFSETS.name, self.given.count(), lags.count(), bad)
         return run.write(LAG_COSTS.name, partition_costs.transform(lag_costs(lags)))
 
 
 def summarise_lag(found: LagTables, elections: DataFrame | None) -> list[str]:
-    """How much lag there is, how even each strategy parts it, and the groups where that matters most."""
-    return ["", *_known(found), *_by_strategy(found.lag_balance, elections), *_worst(found.lag_balance)]
+    """Return the fleet's lag, its balance by strategy, and the groups with the most imbalanced lag."""
+    return ["", *_total(found), *_by_strategy(found.lag_balance, elections), *_worst(found.lag_balance)]
 
 
-def _known(found: LagTables) -> list[str]:
+def _total(found: LagTables) -> list[str]:
     by_group = found.lag_balance.groupBy("cluster", "group_id").agg(
         F.max("lag").alias("lag"),
         F.max("lag_partitions").alias("with_lag"),
         F.max("unknown_partitions").alias("unknown"),
         F.max("negative_partitions").alias("negative"),
     )
-    told = by_group.agg(
+    total = by_group.agg(
         F.try_sum("lag").alias("lag"),
         F.sum("with_lag").alias("with_lag"),
         F.count_if(F.col("with_lag") > 0).alias("groups"),
@@ -110,20 +88,27 @@ def _known(found: LagTables) -> list[str]:
         F.count_if(F.col("unknown") > 0).alias("unknown_groups"),
         F.sum("negative").alias("negative"),
     ).first()
-    assert told is not None
-    lines = [
-        f"lag: {shown_number(told['lag'] if told['groups'] else 0)} records in {told['with_lag'] or 0:,} partitions of "
-        f"{told['groups']:,} groups"
-    ]
-    if told["unknown"]:
-        lines.append(f"  not known of {told['unknown']:,} partitions of {told['unknown_groups']:,} groups")
-    if told["negative"]:
-        lines.append(f"  committed offset above the log end, which counts as no lag: {told['negative']:,} partitions")
-    if found.groups_without:
+    assert total is not None
+
+    def partitions(name: str, groups: str) -> str:
+        return f"{counted(total[name] or 0, 'partition')} of {counted(total[groups], 'group')}"
+
+    lines = [f"lag: {shown_records(total['lag'] if total['groups'] else 0)} in {partitions('with_lag', 'groups')}"]
+    if total["unknown"]:
+        lines.append(f"  unknown: {partitions('unknown', 'unknown_groups')}")
+    if total["negative"]:
         lines.append(
-            f"  and {shown_number(found.lag_without)} records of {found.groups_without:,} groups without assignment"
+            f"  committed offset above the log end, counted as no lag: {counted(total['negative'], 'partition')}"
         )
+    if found.groups_without:
+        groups = counted(found.groups_without, "group")
+        lines.append(f"  without an assignment: {shown_records(found.lag_without)} of {groups}")
     return lines
+
+
+def shown_records(lag: int | None) -> str:
+    """Return a number of records; None is one that does not fit into a bigint."""
+    return "an unknown number of records" if lag is None else counted(lag, "record")
 
 
 def _by_strategy(balanced: DataFrame, elections: DataFrame | None) -> list[str]:
@@ -135,7 +120,7 @@ def _by_strategy(balanced: DataFrame, elections: DataFrame | None) -> list[str]:
         .groupBy("strategy")
         .agg(
             F.count("*").alias("groups"),
-            F.count_if(F.col("excess_lag") == 0).alias("even"),
+            F.count_if(F.col("excess_lag") == 0).alias("best"),
             F.try_sum("excess_lag").alias("excess"),
             F.try_sum("unassigned_lag").alias("unassigned"),
             F.try_sum("moved_lag").alias("moved"),
@@ -148,17 +133,17 @@ def _by_strategy(balanced: DataFrame, elections: DataFrame | None) -> list[str]:
     if not by_strategy:
         return []
     several = len(by_strategy) > 1 and elections is not None
-    header = ["strategy", "groups", "as even as can be", "excess lag", "unassigned lag", "moved lag"]
+    header = ["strategy", "groups", "best balance", "excess lag", "unassigned lag", "moved lag"]
     rows = [
         [
             row["strategy"],
-            *(f"{row[name]:,}" for name in ("groups", "even")),
+            *(f"{row[name]:,}" for name in ("groups", "best")),
             *(shown_number(row[name]) for name in ("excess", "unassigned", "moved")),
             *((f"{row[name]:,}" for name in ("better", "worse")) if several else ()),
         ]
         for row in by_strategy
     ]
-    return columns([*header, "better", "worse"] if several else header, rows)
+    return columns([*header, "better than elected", "worse than elected"] if several else header, rows)
 
 
 def _worst(balanced: DataFrame) -> list[str]:
@@ -176,5 +161,5 @@ def _worst(balanced: DataFrame) -> list[str]:
         )
         for row in rows
     ]
-    header = ("strategy", "group", "members", "lag", "largest", "bound", "excess", "largest now", "who has the largest")
-    return ["", f"where lag lies least even (all groups in {LAG_BALANCE.name})", *columns(header, cells)]
+    header = ("strategy", "group", "members", "lag", "max per member", "bound", "excess", "max now", "member with max")
+    return ["", f"groups with the most imbalanced lag (all in {LAG_BALANCE.name})", *columns(header, cells)]

@@ -1,4 +1,4 @@
-"""What the job ``partition`` tells on the console."""
+"""The console output of ``partition``."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,11 +16,11 @@ from rebalance_sim.tables import (
 )
 
 SHOWN_ROWS = 25
-"""Rows of a table that are shown, those first where most is to be seen."""
+"""Number of rows shown of a table, the most important first."""
 
 
 def shown_key(key: bytes | None) -> str:
-    r"""Show a key as text if it is text, else in hexadecimal digits.
+    r"""Format a key as text if it is printable text, else in hexadecimal digits.
 
     >>> [shown_key(key) for key in (b"TT0124", b"\xff\x00", b"", None)]
     ['TT0124', '0xff00', '(empty)', '(null)']
@@ -35,15 +35,15 @@ def shown_key(key: bytes | None) -> str:
 
 
 def summarise_partitions(tables: Mapping[str, DataFrame]) -> list[str]:
-    """What each table says first: the hottest partitions, what is odd about keys, what moves, who disagrees."""
+    """Return the console output: the first rows of each table, with a title."""
     lines = _loads(tables[PARTITION_LOAD.name])
-    for name, told in _TOLD.items():
-        lines += told(tables[name]) if name in tables else []
+    for name, summarise in _SUMMARIES.items():
+        lines += summarise(tables[name]) if name in tables else []
     return lines
 
 
 def _loads(loads: DataFrame) -> list[str]:
-    """The hottest partition of each topic, and the heaviest key in it; the most uneven topics first."""
+    """Show the hottest partition of each topic and its heaviest key, the most imbalanced topics first."""
     hottest = F.struct("partition", "share", "records", "heaviest_keys")
     by_topic = loads.groupBy("client", "cluster", "topic").agg(
         F.count("*").alias("partitions"),
@@ -59,7 +59,7 @@ def _loads(loads: DataFrame) -> list[str]:
             row["client"],
             row["topic"],
             *(f"{row[name]:,}" for name in ("partitions", "records", "bytes", "idle")),
-            f"{row['hottest']['partition']} with {percent(row['hottest']['share'])}",
+            f"{row['hottest']['partition']} ({percent(row['hottest']['share'])})",
             _times(row["imbalance"]),
             _heaviest(row["hottest"]),
         )
@@ -73,14 +73,14 @@ def _loads(loads: DataFrame) -> list[str]:
         "bytes",
         "idle",
         "hottest partition",
-        "times an even share",
-        "its heaviest key",
+        "x average",
+        "heaviest key there",
     )
-    return _table("load of the partitions", header, cells)
+    return _table("partition load, most imbalanced topics first", header, cells)
 
 
 def percent(share: float | None) -> str:
-    """Write a share.
+    """Format a share.
 
     >>> percent(0.5083)
     '50.8 %'
@@ -98,15 +98,17 @@ def _heaviest(partition: Row) -> str:
 def _findings(findings: DataFrame) -> list[str]:
     rows = _first(findings, F.desc("records"), "cluster", "topic", "client", "finding")
     lines = [f"  {one_line(row['topic'], 40)}: {one_line(_with_key(row), 110)}" for row in rows]
-    return _under("odd about the keys", lines)
+    return _under("findings about keys", lines)
 
 
 def _with_key(finding: Row) -> str:
-    return finding["told"] if finding["key"] is None else f"{finding['told']}: {shown_key(finding['key'])}"
+    return (
+        finding["description"] if finding["key"] is None else f"{finding['description']}: {shown_key(finding['key'])}"
+    )
 
 
 def _growth(growth: DataFrame) -> list[str]:
-    """What moves, most first."""
+    """Show what moves, most bytes first."""
     rows = _first(growth, F.desc("bytes_moved"), F.desc("records_moved"), "cluster", "topic", "client")
     cells = [
         (
@@ -114,13 +116,22 @@ def _growth(growth: DataFrame) -> list[str]:
             row["topic"],
             f"{row['partitions']:,} to {row['partitions_after']:,}",
             *(_moved(row, name) for name in ("keys", "records", "bytes")),
-            f"{row['records_gone']:,}",
+            f"{row['records_out_of_range']:,}",
             f"{_times(row['imbalance'])} to {_times(row['imbalance_after'])}",
         )
         for row in rows
     ]
-    header = ("client", "topic", "partitions", "keys move", "records move", "bytes move", "gone", "times an even share")
-    return _table("what would move to another partition", header, cells)
+    header = (
+        "client",
+        "topic",
+        "partitions",
+        "keys moved",
+        "records moved",
+        "bytes moved",
+        "out of range",
+        "x average",
+    )
+    return _table("keys that move if topics grow", header, cells)
 
 
 def _moved(row: Row, name: str) -> str:
@@ -132,7 +143,7 @@ def _times(imbalance: float | None) -> str:
 
 
 def _agreement(agreement: DataFrame) -> list[str]:
-    """Where they agree least, first."""
+    """Show how far each two clients agree, the least first."""
     rows = _first(agreement, "keys_agreed_share", "cluster", "topic", "client", "other_client")
     cells = [
         (
@@ -140,42 +151,42 @@ def _agreement(agreement: DataFrame) -> list[str]:
             f"{row['client']}, {row['other_client']}",
             f"{row['keys_agreed']:,} of {row['keys']:,} ({percent(row['keys_agreed_share'])})",
             f"{row['records_agreed']:,} of {row['records']:,} ({percent(row['records_agreed_share'])})",
-            _parted(row["examples"][0]) if row["examples"] else "-",
+            _two_partitions(row["examples"][0]) if row["examples"] else "-",
         )
         for row in rows
     ]
-    header = ("topic", "clients", "keys that they agree on", "records", "a key that parts")
-    return _table("where two clients agree", header, cells)
+    header = ("topic", "clients", "keys in same partition", "records", "example of a conflict")
+    return _table("agreement between clients, least first", header, cells)
 
 
-def _parted(example: Row) -> str:
+def _two_partitions(example: Row) -> str:
     places = (_place(example["partition"]), _place(example["other_partition"]))
     return f"{shown_key(example['key'])}: {places[0]}, {places[1]}"
 
 
 def _place(partition: int | None) -> str:
-    return "anywhere" if partition is None else str(partition)
+    return "any" if partition is None else str(partition)
 
 
 def _at_risk(at_risk: DataFrame) -> list[str]:
-    """Where the most records have parted, first."""
-    rows = _first(at_risk, F.desc("records_parted"), F.desc("keys_parting"), "cluster", "topic")
+    """Show the topics whose writers place keys differently, the most affected records first."""
+    rows = _first(at_risk, F.desc("records_split"), F.desc("keys_conflicting"), "cluster", "topic")
     cells = [
         (
             row["topic"],
             ", ".join(row["clients"]),
-            f"{row['keys_parting']:,} of {row['keys']:,}",
-            f"{row['keys_parted']:,} of {row['keys_shared']:,}",
-            f"{row['records_parted']:,}",
-            _parted_by_client(row["examples"][0]),
+            f"{row['keys_conflicting']:,} of {row['keys']:,}",
+            f"{row['keys_split']:,} of {row['keys_shared']:,}",
+            f"{row['records_split']:,}",
+            _partitions_by_client(row["examples"][0]),
         )
         for row in rows
     ]
-    header = ("topic", "clients", "keys that would part", "of shared keys parted", "their records", "a key that parts")
-    return _table("topics at risk: their producers are of clients that place keys differently", header, cells)
+    header = ("topic", "clients", "conflicting keys", "shared keys split", "records split", "example")
+    return _table("topics at risk: clients that write them place keys differently", header, cells)
 
 
-def _parted_by_client(example: Row) -> str:
+def _partitions_by_client(example: Row) -> str:
     places = ", ".join(f"{place['client']} {_place(place['partition'])}" for place in example["partitions"])
     return f"{shown_key(example['key'])}: {places}"
 
@@ -190,10 +201,10 @@ def _table(title: str, header: Sequence[str], cells: Sequence[Sequence[str]]) ->
 
 
 def _under(title: str, lines: Sequence[str], *head: str) -> list[str]:
-    """Show at most so many lines, and tell if there are more; nothing if there is none."""
+    """Return a title, the head and the first lines; nothing if there are no lines."""
     if not lines:
         return []
-    more = f"; the first {SHOWN_ROWS} of more" if len(lines) > SHOWN_ROWS else ""
+    more = f" (first {SHOWN_ROWS} rows)" if len(lines) > SHOWN_ROWS else ""
     return ["", f"{title}{more}", *head, *lines[:SHOWN_ROWS]]
 
 
@@ -203,9 +214,9 @@ def _requests(requests: DataFrame) -> list[str]:
         (
             row["client"],
             *(f"{row[name]:,}" for name in ("producers", "records", "batches")),
-            *(f"{row[name]:,.1f}" for name in ("records_a_batch", "bytes_a_batch")),
+            *(f"{row[name]:,.1f}" for name in ("records_per_batch", "bytes_per_batch")),
             "-" if row["waited_ms"] is None else f"{row['waited_ms']:,.1f}",
-            f"{row['requests_least']:,} to {row['requests_most']:,}",
+            f"{row['min_requests']:,} to {row['max_requests']:,}",
             f"{row['unsent']:,}",
         )
         for row in rows
@@ -215,20 +226,20 @@ def _requests(requests: DataFrame) -> list[str]:
         "producers",
         "records",
         "batches",
-        "records each",
-        "bytes each",
-        "ms until sent",
+        "records per batch",
+        "bytes per batch",
+        "wait (ms)",
         "requests",
-        "records never sent",
+        "records not sent",
     )
-    return _table("batches of the producers", header, cells)
+    return _table("producer batches", header, cells)
 
 
-_TOLD: dict[str, Callable[[DataFrame], list[str]]] = {
+_SUMMARIES: dict[str, Callable[[DataFrame], list[str]]] = {
     PRODUCE_REQUESTS.name: _requests,
     KEY_FINDINGS.name: _findings,
     TOPICS_AT_RISK.name: _at_risk,
     PARTITION_GROWTH.name: _growth,
     CLIENT_AGREEMENT.name: _agreement,
 }
-"""How tables that may be there are told, in this order."""
+"""How optional tables are shown, in this order."""

@@ -1,20 +1,15 @@
-"""What the job ``partition`` answers beside where records go: what a bigger topic or another client would change."""
+"""The what-ifs of ``partition``: more partitions, or another client library."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
+from rebalance_sim.api.records import PlacedRecords
 from rebalance_sim.commands.options import check_between, named_clients
-from rebalance_sim.engine.client_agreement import client_agreement, topics_at_risk
-from rebalance_sim.engine.inputs import fit_topics, no_rejects, rejected, usable
-from rebalance_sim.engine.partition_growth import grown_topics, moved_keys, partition_growth, partition_load_after
-from rebalance_sim.engine.record_keys import record_keys
-from rebalance_sim.engine.runs import Run
+from rebalance_sim.engine.runs.run import Run
+from rebalance_sim.engine.tables.inputs import fit_topics, no_rejects, rejected, usable
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.partitioners.clients import Client
 from rebalance_sim.tables import (
     CLIENT_AGREEMENT,
     MAX_PARTITIONS,
@@ -28,36 +23,40 @@ _AFTER, _COMPARE = "--partitions-after", "--compare"
 
 
 def add_what_if_options(parser: ArgumentParser) -> None:
-    """Options of the what-ifs."""
+    """Add the options of the what-ifs."""
     parser.add_argument(
         _AFTER,
         default="",
         metavar="N|PATH",
-        help="tell what would move if every topic had N partitions, or those of another topics table; a topic that it "
-        "does not name keeps its number",
+        help="report which keys and records move if every topic gets N partitions, or those of another topics table; "
+        "topics missing from that table keep their partitions",
     )
     parser.add_argument(
-        _COMPARE, default="", metavar="NAME,...", help="tell on how many keys each two of these clients agree"
+        _COMPARE,
+        default="",
+        metavar="NAME,...",
+        help="report for each two of these clients how many keys they place in the same partition",
     )
 
 
 @dataclass(frozen=True)
 class WhatIfs:
-    """What is asked."""
+    """The what-ifs that are asked for."""
 
     after: DataFrame | int | None
-    """Topics as they would be, or a number of partitions for all."""
+    """Usable topics with their new partitions, or one number of partitions for all topics."""
     given_after: DataFrame | None
     rejects: DataFrame
     """Rows of that table that cannot be used."""
-    compared: tuple[Client, ...]
+    compared: tuple[str, ...]
+    """Names of clients."""
 
     @classmethod
     def read(cls, run: Run, options: Namespace) -> "WhatIfs":
-        """Read the options; raise UserError for what they cannot mean."""
-        compared = named_clients(_COMPARE, options.compare)
+        """Return the what-ifs of the options; raise UserError for values that are not allowed."""
+        compared = tuple(client.name for client in named_clients(_COMPARE, options.compare))
         if len(compared) == 1:
-            raise UserError(f"{_COMPARE}: {options.compare!r} is one client; allowed: two and more")
+            raise UserError(f"{_COMPARE}: {options.compare!r} is one client; at least two are needed")
         asked = options.partitions_after
         if not asked:
             return cls(None, None, no_rejects(run.spark), compared)
@@ -68,41 +67,25 @@ class WhatIfs:
         fitted = fit_topics(given, TOPICS_AFTER)
         return cls(usable(fitted), given, rejected(fitted, TOPICS_AFTER), compared)
 
-    def write(
-        self, run: Run, record_partitions: DataFrame, topics: DataFrame, clients: Sequence[Client], own: bool
-    ) -> dict[str, DataFrame]:
-        """Write the answers, and return them as written.
-
-        ``clients`` are those of the records: each record's own, or else each record is there once for each client.
-        """
+    def write(self, run: Run, placed: PlacedRecords, record_partitions: DataFrame) -> dict[str, DataFrame]:
+        """Write the tables that are asked for and return them as written."""
         tables = {}
-        if own:
-            tables[TOPICS_AT_RISK.name] = _write_topics_at_risk(run, record_partitions, topics, clients)
+        if placed.by_own_client:
+            tables[TOPICS_AT_RISK.name] = run.write(TOPICS_AT_RISK.name, placed.topics_at_risk(record_partitions))
         if self.after is None and not self.compared:
             return tables
-        run.tell("counting records by key")
-        grown = topics if self.after is None else grown_topics(topics, self.after)
-        keys = record_partitions.transform(record_keys)
-        keys = run.stage(keys if self.after is None else keys.transform(moved_keys(grown, clients)))
+        run.report_progress("counting records by key")
+        counts = run.stage(placed.key_counts(record_partitions, self.after))
         if self.after is not None:
-            load_after = keys.transform(partition_load_after(grown))
+            load_after, growth = placed.load_after(counts, self.after), placed.growth(counts, self.after)
             tables[PARTITION_LOAD_AFTER.name] = run.write(PARTITION_LOAD_AFTER.name, load_after)
-            tables[PARTITION_GROWTH.name] = run.write(PARTITION_GROWTH.name, keys.transform(partition_growth(grown)))
+            tables[PARTITION_GROWTH.name] = run.write(PARTITION_GROWTH.name, growth)
         if self.compared:
-            of_records = keys if own else keys.where(F.col("client") == clients[0].name)
-            agreement = of_records.transform(client_agreement(topics, self.compared))
+            agreement = placed.agreement(counts, self.compared)
             tables[CLIENT_AGREEMENT.name] = run.write(CLIENT_AGREEMENT.name, agreement)
         return tables
 
     def count(self, run: Run, rejected_rows: int) -> None:
-        """Put the rows of the table of topics on record, if there is one."""
+        """Record the row counts of the table of new partitions, if there is one."""
         if self.given_after is not None and isinstance(self.after, DataFrame):
             run.count_rows(TOPICS_AFTER.name, self.given_after.count(), self.after.count(), rejected_rows)
-
-
-def _write_topics_at_risk(
-    run: Run, record_partitions: DataFrame, topics: DataFrame, clients: Sequence[Client]
-) -> DataFrame:
-    """Write it; without another look at the records where there is but one client."""
-    at_risk = record_partitions.transform(topics_at_risk(topics, clients))
-    return run.write(TOPICS_AT_RISK.name, at_risk if len(clients) > 1 else at_risk.where(F.lit(False)))

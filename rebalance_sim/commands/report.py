@@ -1,4 +1,4 @@
-"""``report``: makes a page of finished runs, and their charts as pictures."""
+"""``report``: write a page about finished runs, and its charts as pictures."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 
 from rebalance_sim.commands.options import add_dry_run_option, items, on_record
-from rebalance_sim.commands.plan import laid_out
+from rebalance_sim.commands.plan import plan_lines
 from rebalance_sim.commands.summary import one_line, print_summary
-from rebalance_sim.engine.finished_runs import FinishedRun, finished_run
-from rebalance_sim.engine.planned_runs import DryRun
-from rebalance_sim.engine.run_folders import hadoop_path
-from rebalance_sim.engine.runs import Run
+from rebalance_sim.engine.runs.finished_runs import FinishedRun, finished_run
+from rebalance_sim.engine.runs.planned_runs import DryRun
+from rebalance_sim.engine.runs.run import Run
+from rebalance_sim.engine.runs.run_files import hadoop_path
 from rebalance_sim.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,30 +26,31 @@ _OPTIONAL = {"altair", "vl_convert", "jinja2"}
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Options of the job."""
+    """Add the options of the job."""
+    parser.add_argument("--runs", required=True, metavar="DIR,...", help="folders of finished runs of the other jobs")
     parser.add_argument(
-        "--runs", required=True, metavar="DIR,...", help="output folders of finished runs of the other jobs"
+        "--out",
+        required=True,
+        metavar="DIR",
+        help="folder for the page and its charts; those of an earlier run are replaced",
     )
-    parser.add_argument(
-        "--out", required=True, metavar="DIR", help="folder for the page and its charts; replaced if they are there"
-    )
-    parser.add_argument("--title", default=_TITLE, metavar="TEXT", help=f"of the page (default: {_TITLE})")
+    parser.add_argument("--title", default=_TITLE, metavar="TEXT", help=f"title of the page (default: {_TITLE})")
     parser.add_argument(
         "--groups",
         default="",
         metavar="GROUP,...",
-        help="groups whose course is drawn, of those that simulate told the --timeline of (default: those that change "
-        "most)",
+        help="groups whose timeline is drawn; simulate --timeline must have recorded them (default: those with the "
+        "most changes)",
     )
     add_dry_run_option(parser)
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
-    """Read the tables of the runs, sum them up, draw, write the page and the pictures."""
+    """Read the tables of the runs, check and summarize them, draw charts, write the page and the pictures."""
     runs = [finished_run(spark, "--runs", folder) for folder in items(options.runs)]
     if _absolute(spark, options.out) in [_absolute(spark, run.folder) for run in runs]:
         raise UserError(
-            f"--out: {options.out!r} is one of --runs, whose record it would replace; allowed: another folder"
+            f"--out: {options.out!r} is one of --runs, and its record would be replaced; allowed: another folder"
         )
     _check_libraries()
     from rebalance_sim.report.contents import check_groups, page  # noqa: PLC0415 (needs optional dependencies)
@@ -61,20 +62,20 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run = kind(spark, "report", options.out, on_record(options))
     run.begin([PAGE, CHARTS])
     if isinstance(run, DryRun):
-        print_summary(laid_out(run, options, map(_read, runs), [PAGE, CHARTS]))
+        print_summary(plan_lines(run, options, map(_input, runs), [PAGE, CHARTS]))
         return
-    told = page(runs, options.title, groups, run.tell)
-    run.tell("drawing")
-    rendered = render(told)
+    contents = page(runs, options.title, groups, run.report_progress)
+    run.report_progress("drawing charts")
+    rendered = render(contents)
     _write(run, rendered)
     run.assumptions = list(dict.fromkeys(sentence for each in runs for sentence in each.record["assumptions"]))
     run.finish()
-    print_summary([rendered.verdict, *_found(told.checks), "", f"output: {options.out}/{PAGE}"])
+    print_summary([rendered.verdict, *_problems(contents.checks), "", f"output: {options.out}/{PAGE}"])
 
 
-def _read(run: FinishedRun) -> str:
-    """Tell what is read of a run."""
-    return f"  read {', '.join(run.record['rows'].get('out', {}))} from {run.folder} ({run.job})"
+def _input(run: FinishedRun) -> str:
+    """Return the tables that are read from a run."""
+    return f"  {', '.join(run.record['rows'].get('out', {}))}: {run.folder} ({run.job})"
 
 
 def _absolute(spark: SparkSession, folder: str) -> str:
@@ -82,16 +83,16 @@ def _absolute(spark: SparkSession, folder: str) -> str:
     return str(file_system.makeQualified(path))
 
 
-def _found(checks: Sequence["Check"]) -> Iterator[str]:
-    """Tell what is not fine, the worst first."""
+def _problems(checks: Sequence["Check"]) -> Iterator[str]:
+    """Yield the errors and warnings, errors first."""
     for check in checks:
-        if check.level.value != "fine":
+        if check.level.value != "ok":
             where = ", ".join([check.run, " / ".join(map(one_line, check.where))] if check.where else [check.run])
             yield f"  {check.level.value}: {check.number} {check.what} ({where})"
 
 
 def _write(run: Run, rendered: "Rendered") -> None:
-    run.tell(f"writing {PAGE}")
+    run.report_progress(f"writing {PAGE}")
     run.write_file(PAGE, rendered.html.encode())
     for drawn in rendered.charts:
         run.write_file(f"{CHARTS}/{drawn.chart.name}.svg", drawn.svg_file.encode())
@@ -99,10 +100,9 @@ def _write(run: Run, rendered: "Rendered") -> None:
 
 
 def _check_libraries() -> None:
-    """Raise UserError where one that only this job needs is missing."""
+    """Raise UserError if a library is missing that only this job needs."""
     for name in sorted(_OPTIONAL):
         if find_spec(name) is None:
             raise UserError(
-                f"a report is made by Altair, vl-convert and Jinja2, and {name} is missing: "
-                "pip install rebalance-sim[report]"
+                f"report needs Altair, vl-convert and Jinja2, and {name} is missing: pip install rebalance-sim[report]"
             )

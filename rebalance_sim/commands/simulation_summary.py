@@ -1,94 +1,148 @@
-"""What ``simulate`` says on the console."""
+"""What ``simulate`` prints at the end of a run."""
 
+from collections.abc import Iterable
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.summary import columns, shown_number
+from rebalance_sim.commands.summary import columns, counted, shown_number
+from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.tables import LAG_COSTS
 
 SHOWN_LATE_GROUPS = 3
-"""Groups of each strategy whose records wait longest that are shown."""
+"""Groups of each strategy that are printed, those with the longest delays first."""
+_NAMES = {
+    "group.instance.id": "static membership",
+    "group.protocol": "consumer protocol (KIP-848)",
+}
+"""Settings of the advice whose values are not worth printing."""
+_WIDTH = len("partition downtime") + 4
 
 
 def summarise_costs(costs: DataFrame) -> list[str]:
-    """Sum the costs up, by strategy; groups that nothing happens to are only counted."""
+    """Return the costs of each strategy; groups that no event affects are only counted."""
+    downtime_ms = F.try_divide("unowned_ms", "partitions")
     rows = (
-        costs.groupBy("strategy", _touched().alias("touched"))
+        costs.groupBy("strategy", _affected().alias("affected"))
         .agg(
             F.count("*").alias("groups"),
             F.count("error").alias("not_simulated"),
             F.sum("rebalances").alias("rebalances"),
-            F.avg(F.try_divide("paused_ms", "partitions")).alias("paused"),
-            F.percentile("settle_ms", F.lit(0.5)).alias("settle"),
-            F.sum((~F.col("settled") & F.col("error").isNull()).cast("int")).alias("unsettled"),
+            F.avg(downtime_ms).alias("mean_ms"),
+            F.percentile(downtime_ms, F.lit(0.99)).alias("p99_ms"),
+            F.max(downtime_ms).alias("max_ms"),
+            F.percentile("stable_ms", F.lit(0.5)).alias("stable_ms"),
+            F.sum((~F.col("stable") & F.col("error").isNull()).cast("int")).alias("unstable"),
             F.sum("moved").alias("moved"),
             F.sum("moved_back").alias("moved_back"),
             F.sum("evicted").alias("evicted"),
             F.sum("storms").alias("storms"),
             F.sum("failed").alias("failed"),
         )
-        .orderBy("strategy", F.desc("touched"))
+        .orderBy("strategy", F.desc("affected"))
         .collect()
     )
-    lines = []
-    for row in rows:
-        if not row["touched"]:
-            lines.append(f"{row['strategy']}: nothing happens to {row['groups']:,} groups; they are in no other figure")
-            continue
-        lines.append(f"{row['strategy']}: {row['groups']:,} groups, {row['rebalances'] or 0:,} rebalances")
-        lines.append(f"  a partition stands still for {(row['paused'] or 0) / 1000:.2f} s, in the mean over the groups")
-        settled = f"half of the groups settle within {row['settle'] / 1000:.1f} s" if row["settle"] is not None else ""
-        lines.append(f"  {settled or 'no group settles'}; {row['unsettled'] or 0:,} do not")
-        lines.append(f"  {row['moved'] or 0:,} partitions move, {row['moved_back'] or 0:,} of them back")
-        for name, told in (("evicted", "members are evicted"), ("storms", "storms"), ("failed", "consumers fail")):
-            if row[name]:
-                lines.append(f"  {row[name]:,} {told}")
-        if row["not_simulated"]:
-            lines.append(f"  {row['not_simulated']:,} groups are not simulated (error in costs)")
+    named = _named(row["strategy"] for row in rows)
+    return [line for row in rows for line in _lines_of(row, f"{row['strategy']}: " if named else "")]
+
+
+def _named(strategies: Iterable[str]) -> bool:
+    """Return whether lines name their strategy: it goes without saying where groups use the assignors they elect."""
+    return set(strategies) != {ELECTED}
+
+
+def _lines_of(row: Row, prefix: str) -> list[str]:
+    groups = counted(row["groups"], "group")
+    if not row["affected"]:
+        return [f"{prefix}no event affects {groups}; the figures do not include {_them(row['groups'])}"]
+    lines = [f"{prefix}{groups}, {counted(row['rebalances'] or 0, 'rebalance')}"]
+    if row["not_simulated"] < row["groups"]:
+        downtimes = (f"{name} {_seconds(row[f'{name}_ms'] or 0)}" for name in ("mean", "p99", "max"))
+        back = f", {row['moved_back']:,} of them back to the previous owner" if row["moved_back"] else ""
+        lines += [
+            _labelled("partition downtime", "   ".join(downtimes)),
+            _labelled("time to stable", _time_to_stable(row)),
+            _labelled("partition moves", f"{row['moved'] or 0:,}{back}"),
+        ]
+    for name, label in (("evicted", "evicted members"), ("storms", "rebalance storms"), ("failed", "failed consumers")):
+        lines += [_labelled(label, f"{row[name]:,}")] if row[name] else []
+    if row["not_simulated"]:
+        count = row["not_simulated"]
+        lines.append(f"  {counted(count, 'group')} cannot be simulated (see column error of costs)")
     return lines
 
 
-def _touched() -> Column:
-    """Tell whether anything happens to a group."""
-    figures = (F.col(name) > 0 for name in ("events", "rebalances", "paused_ms"))
+def _them(count: int) -> str:
+    return "it" if count == 1 else "them"
+
+
+def _labelled(label: str, figures: str) -> str:
+    return f"  {label:{_WIDTH}}{figures}"
+
+
+def _seconds(milliseconds: float) -> str:
+    return f"{milliseconds / 1000:,.1f} s"
+
+
+def _time_to_stable(row: Row) -> str:
+    simulated, unstable = row["groups"] - row["not_simulated"], row["unstable"] or 0
+    if unstable == simulated:
+        return "no group becomes stable"
+    median = "" if row["stable_ms"] is None else f"median {_seconds(row['stable_ms'])}, "
+    if unstable:
+        return f"{median}{unstable:,} of {counted(simulated, 'group')} do not become stable"
+    return median + ("the group becomes stable" if simulated == 1 else f"all {simulated:,} groups become stable")
+
+
+def _affected() -> Column:
+    """Return whether any event affects a group."""
+    figures = (F.col(name) > 0 for name in ("events", "rebalances", "unowned_ms"))
     return reduce(Column.__or__, figures, F.col("error").isNotNull())
 
 
 def summarise_advice(advice: DataFrame) -> list[str]:
-    """Say which settings would have saved most."""
+    """Return what other settings would change, those that save most downtime first."""
     rows = (
         advice.groupBy("strategy", "setting", "value")
         .agg(
-            F.sum("paused_ms_saved").alias("saved"),
+            F.sum("unowned_ms_saved").alias("saved"),
             F.sum("rebalances_saved").alias("rebalances"),
             F.sum(F.col("best").cast("int")).alias("best"),
         )
         .orderBy("strategy", F.desc("saved"), "setting", "value")
         .collect()
     )
-    lines = []
-    for row in rows:
-        saved = (row["saved"] or 0) / 1000
-        lines.append(
-            f"{row['strategy']} with {row['setting']} {row['value']}: saves {saved:,.0f} partition-seconds and "
-            f"{row['rebalances'] or 0:,} rebalances; best for {row['best'] or 0:,} groups"
-        )
-    return lines
+    if not rows:
+        return []
+    named = _named(row["strategy"] for row in rows)
+    return ["", "advice: the same scenario with one setting changed", *(f"  {_advice(row, named)}" for row in rows)]
+
+
+def _advice(row: Row, named: bool) -> str:
+    setting = _NAMES.get(row["setting"], f"{row['setting']}={row['value']}")
+    fewer, saved_s = row["rebalances"] or 0, round((row["saved"] or 0) / 1000)
+    rebalances = f"{counted(abs(fewer), 'rebalance')}".replace(" ", " fewer " if fewer > 0 else " more ")
+    downtime = f"{abs(saved_s):,} s {'less' if saved_s > 0 else 'more'} partition downtime"
+    return (
+        f"{row['strategy'] + ', ' if named else ''}{setting}: {rebalances if fewer else 'as many rebalances'}, "
+        f"{downtime if saved_s else 'as much partition downtime'}; best choice for {counted(row['best'] or 0, 'group')}"
+    )
 
 
 def summarise_lag_costs(costs: DataFrame) -> list[str]:
-    """How much lag stands still or moves, by strategy, and the groups that it costs most."""
-    figures = ("lag", "paused_lag", "moved_lag", "paused_record_ms")
+    """Return how much lag waits in unowned partitions or moves, by strategy, and the groups with the longest delays."""
+    figures = ("lag", "unowned_lag", "moved_lag", "unowned_record_ms")
     sums = [F.try_sum(name).alias(name) for name in figures]
     by_strategy = costs.groupBy("strategy").agg(F.count("*").alias("groups"), *sums).orderBy("strategy").collect()
     if not by_strategy:
-        return ["no partition with lag stands still or moves"]
+        return ["", "lag: no partition with lag becomes unowned or moves"]
+    named = _named(row["strategy"] for row in by_strategy)
     lines = [
-        f"{row['strategy']}: {shown_number(row['lag'])} records wait in {row['groups']:,} groups; "
-        f"{shown_number(row['paused_lag'])} in partitions that stand still, {shown_number(row['moved_lag'])} in some "
-        f"that move; {_seconds(row['paused_record_ms'], row['lag'])} later, in the mean"
+        f"lag{' (' + row['strategy'] + ')' if named else ''}: {shown_number(row['lag'])} records in "
+        f"{counted(row['groups'], 'group')}; {shown_number(row['unowned_lag'])} in partitions that become unowned, "
+        f"{shown_number(row['moved_lag'])} in partitions that move; "
+        f"mean delay {_delay(row['unowned_record_ms'], row['lag'])}"
         for row in by_strategy
     ]
     worst = costs.where(F.col("rank") <= SHOWN_LATE_GROUPS).orderBy("strategy", "rank").collect()
@@ -96,15 +150,15 @@ def summarise_lag_costs(costs: DataFrame) -> list[str]:
         (
             row["strategy"],
             row["group_id"],
-            *(shown_number(row[name]) for name in ("lag", "paused_lag", "moved_lag")),
-            _seconds(row["max_paused_ms"], 1),
-            _seconds(row["paused_record_ms"], row["lag"]),
+            *(shown_number(row[name]) for name in ("lag", "unowned_lag", "moved_lag")),
+            _delay(row["max_unowned_ms"], 1),
+            _delay(row["unowned_record_ms"], row["lag"]),
         )
         for row in worst
     ]
-    header = ("strategy", "group", "lag", "stands still", "moves", "at the longest", "later, in the mean")
-    return [*lines, "", f"where records wait longest (all groups in {LAG_COSTS.name})", *columns(header, cells)]
+    header = ("strategy", "group", "lag", "unowned lag", "moved lag", "longest downtime", "mean delay")
+    return ["", *lines, f"groups with the longest delays (all groups in {LAG_COSTS.name})", *columns(header, cells)]
 
 
-def _seconds(milliseconds: int | None, of: int | None) -> str:
-    return "-" if milliseconds is None or not of else f"{milliseconds / of / 1000:.1f} s"
+def _delay(milliseconds: int | None, records: int | None) -> str:
+    return "-" if milliseconds is None or not records else _seconds(milliseconds / records)

@@ -1,4 +1,4 @@
-"""The short readable end of a job on the console."""
+"""The summary that a job prints when it ends."""
 
 import os
 import sys
@@ -9,16 +9,16 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.commands.rejects import rejects_summary
-from rebalance_sim.engine.runs import Run
+from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.tables import CLASSIC, REJECTS
 
 SHOWN_GROUPS = 25
-"""A fleet of so many groups is shown group by group."""
+"""A fleet of up to this many groups is printed group by group."""
 SHOWN_MEMBERS = 120
 
 
 def print_summary(lines: Iterable[str]) -> None:
-    """Print to standard output; nothing is wrong if nobody reads it to its end, as where ``head`` does."""
+    """Print to standard output. A reader that stops early, such as ``head``, is no error."""
     try:
         print("\n".join(lines), flush=True)
     except BrokenPipeError:
@@ -26,7 +26,7 @@ def print_summary(lines: Iterable[str]) -> None:
 
 
 def one_line(text: object, width: int = 60) -> str:
-    r"""Show any name in one line of limited width, control characters escaped.
+    r"""Return any text as one line of limited width, with control characters escaped.
 
     >>> one_line("a\nb")
     'a\\nb'
@@ -36,7 +36,7 @@ def one_line(text: object, width: int = 60) -> str:
 
 
 def columns(header: Sequence[str], rows: Sequence[Sequence[object]], widest: int = 60) -> list[str]:
-    """Lay out a small table in columns of limited width."""
+    """Return the lines of a small table, in columns of limited width."""
     cells = [[one_line(cell, widest) for cell in row] for row in [header, *rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     return [
@@ -44,8 +44,26 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[object]], widest: int
     ]
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the singular or the plural.
+
+    >>> counted(1, "group"), counted(1234, "group")
+    ('1 group', '1,234 groups')
+    """
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def counted_rows(number: int, table: str) -> str:
+    """Return a number of rows with the name of their table.
+
+    >>> counted_rows(1, "topics"), counted_rows(2, "topics"), counted_rows(1, "topics_after")
+    ('1 topic', '2 topics', '1 row of topics_after')
+    """
+    return counted(number, table[:-1]) if table.endswith("s") else f"{counted(number, 'row')} of {table}"
+
+
 def shown_number(number: int | None) -> str:
-    """Show a count that may not be known.
+    """Return a count with separators, and ``-`` for one that is unknown.
 
     >>> shown_number(1234), shown_number(None)
     ('1,234', '-')
@@ -54,7 +72,7 @@ def shown_number(number: int | None) -> str:
 
 
 def partition_ranges(partitions: Iterable[Row]) -> str:
-    """Write partitions briefly, in their order.
+    """Abbreviate a list of partitions, in its order.
 
     >>> partition_ranges([Row(topic="a", partition=0), Row(topic="a", partition=1), Row(topic="b", partition=4)])
     'a:0-1 b:4'
@@ -72,51 +90,54 @@ def partition_ranges(partitions: Iterable[Row]) -> str:
 
 
 def summarise_elections(elections: DataFrame) -> list[str]:
-    """Groups, protocols elected, ties; and every group of a small fleet."""
-    by_protocol = elections.groupBy("protocol").agg(
-        F.count("*").alias("groups"), F.sum(F.col("tie").cast("int")).alias("ties")
+    """Return the number of elections and ties, and every group of a small fleet or the protocols of a large one."""
+    rows = (
+        elections.groupBy("type", "protocol")
+        .agg(F.count("*").alias("groups"), F.count_if("tie").alias("ties"))
+        .orderBy(F.desc("groups"), "protocol")
+        .collect()
     )
-    rows = by_protocol.orderBy(F.desc("groups"), "protocol").collect()
-    groups, ties = sum(row["groups"] for row in rows), sum(row["ties"] or 0 for row in rows)
-    lines = [f"{groups:,} groups elected; {ties:,} by a tie that hash order decided"]
-    if 0 < groups <= SHOWN_GROUPS:
-        shown = elections.orderBy("cluster", "group_id").collect()
-        cells = [
-            (
-                row["group_id"],
-                row["members"],
-                row["protocol"] or "-",
-                ", ".join(f"{name} {votes}" for name, votes in row["votes"].items()),
-                "tie" if row["tie"] else "",
-                _leader(row),
-            )
-            for row in shown
-        ]
-        return [*lines, *columns(("group", "members", "protocol", "votes", "", "leader"), cells)]
-    return [
-        *lines,
-        *columns(
-            ("protocol", "groups", "ties"),
-            [(r["protocol"] or "-", f"{r['groups']:,}", f"{r['ties'] or 0:,}") for r in rows[:12]],
-        ),
+    elected = [row for row in rows if row["type"] == CLASSIC and row["protocol"]]
+    refused = sum(row["groups"] for row in rows if row["protocol"] is None)
+    others = sum(row["groups"] for row in rows) - sum(row["groups"] for row in elected) - refused
+    lines = [
+        f"elections: {counted(sum(row['groups'] for row in elected), 'group')}, "
+        f"{counted(sum(row['ties'] for row in elected), 'tie')} decided by hash order"
     ]
+    lines += [f"assignor of the coordinator (KIP-848): {counted(others, 'group')}"] if others else []
+    lines += [f"all members refused: {counted(refused, 'group')}"] if refused else []
+    if not 0 < others + refused + sum(row["groups"] for row in elected) <= SHOWN_GROUPS:
+        cells = [(row["protocol"] or "-", f"{row['groups']:,}", f"{row['ties']:,}") for row in rows[:12]]
+        return [*lines, *columns(("protocol", "groups", "ties"), cells)]
+    groups = [
+        (
+            row["group_id"],
+            row["members"],
+            row["protocol"] or "-",
+            ", ".join(f"{name} {votes}" for name, votes in row["votes"].items()),
+            "tie" if row["tie"] else "",
+            _leader(row),
+        )
+        for row in elections.orderBy("cluster", "group_id").collect()
+    ]
+    return [*lines, *columns(("group", "members", "protocol", "votes", "", "leader"), groups)]
 
 
 def _leader(election: Row) -> str:
-    """Say who computes a group's assignment."""
+    """Return the member, or the coordinator, that computes a group's assignment."""
     if election["error"] is not None:
         return "-"
-    return election["leader_id"] if election["type"] == CLASSIC else "(the coordinator)"
+    return election["leader_id"] if election["type"] == CLASSIC else "(coordinator)"
 
 
 def summarise_assignments(assignments: DataFrame) -> list[str]:
-    """Every member of a small fleet, with its partitions."""
+    """Return every member of a small fleet with its partitions."""
     keys = ("group_id", "strategy", "member_id")
     return _partition_columns(assignments.orderBy("cluster", *keys), (*keys, "partitions"))
 
 
 def summarise_rebalances(cooperative_rebalances: DataFrame) -> list[str]:
-    """What the members of a small fleet give up for others and take, where they join again."""
+    """Return what the members of a small fleet revoke and add, for groups with more than one cooperative rebalance."""
     group = ("cluster", "group_id", "strategy")
     again = cooperative_rebalances.where("rebalance > 1").select(*group).distinct()
     keys = ("group_id", "strategy", "rebalance", "member_id")
@@ -125,7 +146,7 @@ def summarise_rebalances(cooperative_rebalances: DataFrame) -> list[str]:
 
 
 def _partition_columns(rows: DataFrame, names: Sequence[str]) -> list[str]:
-    """Lay out the rows of a small fleet; nothing of a large one."""
+    """Return the rows of a small fleet; nothing for a large one."""
     shown = rows.limit(SHOWN_MEMBERS + 1).collect()
     if not 0 < len(shown) <= SHOWN_MEMBERS:
         return []
@@ -137,73 +158,76 @@ def _partition_columns(rows: DataFrame, names: Sequence[str]) -> list[str]:
 
 
 def summarise_balance(balance: DataFrame) -> list[str]:
-    """Imbalance and idle members by strategy, the worst group, and what could not be assigned."""
+    """Return the balance by strategy, the most imbalanced group, idle members, and groups without an assignment."""
     spread = F.col("max") - F.col("min")
+    assigned = balance.where("error IS NULL").withColumn("spread", spread)
+    summed = ("idle_members", "moved", "kept", "revoked", "unassigned")
     by_strategy = (
-        balance.where("error IS NULL")
-        .groupBy("strategy")
+        assigned.groupBy("strategy")
         .agg(
             F.count("*").alias("groups"),
-            F.max_by(F.struct("group_id", "min", "max"), F.struct(spread, F.col("cluster"), F.col("group_id"))).alias(
-                "worst"
-            ),
-            F.avg(spread).alias("spread"),
-            F.sum("idle_members").alias("idle"),
-            F.sum("moved").alias("moved"),
-            F.sum("kept").alias("kept"),
-            F.sum("revoked").alias("revoked"),
+            F.avg("spread").alias("mean"),
+            F.max("spread").alias("most"),
+            *[F.sum(name).alias(name) for name in summed],
             F.count_if(F.col("rebalances") > 1).alias("again"),
-            F.sum("unassigned").alias("unassigned"),
         )
         .orderBy("strategy")
         .collect()
     )
+    header = ("strategy", "groups", "mean max-min", "largest max-min", "idle", "moved", "kept", "revoked", "unassigned")
     cells = [
         (
             row["strategy"],
             f"{row['groups']:,}",
-            f"{row['worst']['min']} to {row['worst']['max']} in {one_line(row['worst']['group_id'], 40)}",
-            f"{row['spread']:.2f}",
-            *(f"{row[name]:,}" for name in ("idle", "moved", "kept", "revoked", "again", "unassigned")),
+            f"{row['mean']:.2f}",
+            *(f"{row[name]:,}" for name in ("most", *summed, "again")),
         )
         for row in by_strategy
     ]
-    header = (
-        "strategy",
-        "groups",
-        "worst imbalance (partitions a member)",
-        "mean max-min",
-        "idle",
-        "moved",
-        "kept",
-        "revoked",
-        "in 2 and more rebalances",
-        "unassigned",
-    )
-    errors = (
-        balance.where("error IS NOT NULL").groupBy("error").count().orderBy(F.desc("count"), "error").limit(5).collect()
-    )
-    odd = balance.where("assigned_twice + not_subscribed + nonexistent > 0").groupBy("strategy").count()
+    errors = balance.where("error IS NOT NULL").groupBy("error").count().orderBy(F.desc("count"), "error").limit(5)
+    faulty = balance.where("assigned_twice + not_subscribed + nonexistent > 0").groupBy("strategy").count()
     return [
         "",
-        *columns(header, cells),
+        *columns((*header, "several rebalances"), cells),
+        *_worst_groups(assigned),
         *(
-            f"  {row['count']:,} groups in which {row['strategy']} gives partitions twice, unwanted or nonexistent"
-            for row in odd.orderBy("strategy").collect()
+            f"  {row['strategy']} assigns partitions twice, without a subscription, or that do not exist: "
+            f"{counted(row['count'], 'group')}"
+            for row in faulty.orderBy("strategy").collect()
         ),
-        *(f"  {row['count']:,} groups without assignment: {one_line(row['error'], 90)}" for row in errors),
+        *(
+            f"  no assignment for {counted(row['count'], 'group')}: {one_line(row['error'], 90)}"
+            for row in errors.collect()
+        ),
     ]
 
 
+def _worst_groups(assigned: DataFrame) -> list[str]:
+    """Return the most imbalanced group and the one with the most idle members."""
+    facts = F.struct("group_id", "strategy", "members", "partitions", "min", "max", "idle_members")
+    worst = [F.max_by(facts, F.struct(by, "cluster", "group_id", "strategy")) for by in ("spread", "idle_members")]
+    found = assigned.agg(*worst).first()
+    if found is None or found[0] is None:
+        return []
+    imbalanced, idle = found
+    lines = [
+        f"  most imbalanced group: {one_line(imbalanced['group_id'], 40)}, {imbalanced['min']:,} to "
+        f"{counted(imbalanced['max'], 'partition')} per member ({imbalanced['strategy']})"
+    ]
+    if idle["idle_members"]:
+        lines.append(
+            f"  {counted(idle['idle_members'], 'idle member')} in group {one_line(idle['group_id'], 40)} "
+            f"({idle['strategy']}, {counted(idle['members'], 'member')}, {counted(idle['partitions'], 'partition')})"
+        )
+    return lines
+
+
 def summarise_run(run: Run) -> list[str]:
-    """Rejects, what was assumed, and where the output is."""
-    lines = [""]
+    """Return what was read and rejected, the assumptions, and the output folder."""
     rejected = run.counts["out"].get(REJECTS.name, 0)
-    rows = ", ".join(
-        f"{run.counts['used'][name]:,} of {given:,} {name}" for name, given in run.counts.get("in", {}).items()
-    )
-    lines.append(f"rows used: {rows or 'none given'}; rejected: {rejected:,}")
+    read = ", ".join(counted_rows(rows, name) for name, rows in run.counts.get("in", {}).items())
+    lines = ["", (f"read {read}; " if read else "") + f"{counted(rejected, 'row')} rejected"]
     if rejected:
         lines += rejects_summary(run.spark.read.format(run.output_format).load(f"{run.out}/{REJECTS.name}"))
-    lines += [f"assumed: {assumption}" for assumption in run.assumptions]
+    lines += [f"assumption: {assumption}" for assumption in run.assumptions]
     return [*lines, f"output: {run.out}"]

@@ -1,12 +1,12 @@
-"""How even an assignment is, and what it moves."""
+"""How balanced an assignment is, and how many partitions it moves."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.groups import Assignments, Subscribers, Topics
-from rebalance_sim.kafka.kernel import kernel
-from rebalance_sim.kafka.strings import Ints, Ints32
+from rebalance_sim.kafka.groups import Assignments, Subscribers, TopicArrays
+from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 
 
 class Balance(NamedTuple):
@@ -15,31 +15,40 @@ class Balance(NamedTuple):
     partitions: Ints32
     """Partitions of the topics that the group subscribes to."""
     min: Ints32
-    """Fewest partitions that a member has."""
+    """Fewest partitions of a member."""
     max: Ints32
     stddev: np.ndarray[tuple[int], np.dtype[np.float64]]
-    """Standard deviation of the partitions a member, over the whole group."""
+    """Standard deviation of the number of partitions per member."""
     topic_spread: Ints32
-    """Largest difference, over the topics, between two subscribers' numbers of its partitions."""
+    """Largest difference between two subscribers of a topic in the number of its partitions, over all topics."""
     idle: Ints32
     """Members without a partition."""
     kept: Ints32
-    """Partitions that stay with the member that owned them."""
+    """Partitions assigned to the member that owned them."""
     moved: Ints32
-    """Partitions that another member owned before."""
+    """Partitions assigned to another member than the one that owned them."""
     unassigned: Ints32
     assigned_twice: Ints32
-    """Partitions that are given more than once."""
+    """Partitions that are assigned more than once."""
     not_subscribed: Ints32
-    """Partitions that are given to a member that does not subscribe to their topic."""
+    """Partitions assigned to a member that does not subscribe to their topic."""
     nonexistent: Ints32
-    """Partitions that are given though there is no such partition."""
+    """Assigned partitions that do not exist."""
+
+
+class _Places(NamedTuple):
+    """The partitions of a group as places."""
+
+    base: Ints32
+    """Place of partition 0, by topic; -1 for topics that the group does not subscribe to."""
+    room: int
+    """Number of places."""
 
 
 @kernel
 def balance(
     groups: Ints32,
-    topics: Topics,
+    topics: TopicArrays,
     by_topic: Subscribers,
     assigned: Assignments,
     owned: Assignments,
@@ -47,7 +56,7 @@ def balance(
 ) -> Balance:
     """Measure the assignment of each group against ``owned``.
 
-    Where two members claim a partition, the one with the higher generation owned it, then the one that stands first.
+    If two members claim a partition, the one with the higher generation owned it, then the first one.
     """
     n = len(groups) - 1
     out = Balance(
@@ -91,7 +100,7 @@ def balance(
             out.topic_spread[g] = max(out.topic_spread[g], spread)
             with_subscribers += held
         if with_subscribers != assigned.offsets[end] - assigned.offsets[start]:
-            _count_quirks(g, start, end, topics, by_topic, assigned, base, room, out)
+            _count_faults(g, groups, topics, by_topic, assigned, _Places(base, room), out)
         for topic in by_topic.topics[first:last]:
             base[topic] = -1
         out.partitions[g] = room
@@ -101,12 +110,12 @@ def balance(
 
 @kernel
 def partition_owners(
-    start: int, end: int, lists: Assignments, generations: Ints, topics: Topics, base: Ints32, room: int
+    start: int, end: int, lists: Assignments, generations: Ints, topics: TopicArrays, base: Ints32, room: int
 ) -> Ints32:
-    """Owner of each partition, or -1, where partition p of topic t has place ``base[t] + p`` of ``room``.
+    """Return the owner of each partition, or -1; partition p of topic t has place ``base[t] + p`` of ``room``.
 
-    Topics whose ``base`` is -1 are left out. Of two claimants it is the one with the higher generation, then the one
-    that stands first.
+    Topics whose ``base`` is -1 are ignored. Of two members that claim a partition, the owner is the one with the higher
+    generation, then the first one.
     """
     owners = np.full(room, -1, np.int32)
     for m in range(start, end):
@@ -121,9 +130,9 @@ def partition_owners(
 
 @kernel
 def _spread(owners: Ints32, members: Ints32, loads: Ints32) -> tuple[int, int]:
-    """Difference between most and fewest partitions of a topic, and how many of them subscribers have.
+    """Return the difference between most and fewest partitions of a topic, and how many its subscribers have.
 
-    ``loads`` is all 0 and is left so.
+    ``loads`` is all 0 before and after the call.
     """
     for owner in owners:
         if owner >= 0:
@@ -139,20 +148,22 @@ def _spread(owners: Ints32, members: Ints32, loads: Ints32) -> tuple[int, int]:
 
 
 @kernel
-def _count_quirks(
+def _count_faults(
     g: int,
-    start: int,
-    end: int,
-    topics: Topics,
+    groups: Ints32,
+    topics: TopicArrays,
     by_topic: Subscribers,
     assigned: Assignments,
-    base: Ints32,
-    room: int,
+    places: _Places,
     out: Balance,
 ) -> None:
-    """Count what no good assignor gives; for the few groups with such partitions."""
+    """Count partitions that are assigned twice, to a member without a subscription, or that do not exist.
+
+    Some of Kafka's assignors do so for a few groups.
+    """
+    start, end, base, room = groups[g], groups[g + 1], places.base, places.room
     low, high = assigned.offsets[start], assigned.offsets[end]
-    last_given, given_before = np.full(room, -1, np.int32), np.empty(high - low, np.int32)
+    last_entry, entry_before = np.full(room, -1, np.int32), np.empty(high - low, np.int32)
     member_of = np.repeat(np.arange(start, end), np.diff(assigned.offsets[start : end + 1]))
     for k in range(high - low):
         topic, partition = assigned.topics[low + k], assigned.partitions[low + k]
@@ -162,20 +173,20 @@ def _count_quirks(
             out.not_subscribed[g] += 1
         else:
             place = base[topic] + partition
-            given_before[k] = last_given[place]
-            last_given[place] = k
+            entry_before[k] = last_entry[place]
+            last_entry[place] = k
     subscribes_to = np.full(end - start, -1, np.int32)
     for entry in range(by_topic.group_topics[g], by_topic.group_topics[g + 1]):
         topic = by_topic.topics[entry]
         subscribes_to[by_topic.members[by_topic.offsets[entry] : by_topic.offsets[entry + 1]] - start] = entry
         for place in range(base[topic], base[topic] + max(topics.partitions[topic], 0)):
-            k = last_given[place]
-            if k >= 0 and given_before[k] >= 0:
+            k = last_entry[place]
+            if k >= 0 and entry_before[k] >= 0:
                 out.assigned_twice[g] += 1
             while k >= 0:
                 if subscribes_to[member_of[k] - start] != entry:
                     out.not_subscribed[g] += 1
-                k = given_before[k]
+                k = entry_before[k]
 
 
 @kernel
@@ -191,6 +202,6 @@ def _measure_loads(g: int, start: int, end: int, assigned: Assignments, out: Bal
         fewest, most = min(fewest, load), max(most, load)
         if load == 0:
             out.idle[g] += 1
-    members = int(end - start)
+    member_count = int(end - start)
     out.min[g], out.max[g] = fewest, most
-    out.stddev[g] = np.sqrt(members * squares - total * total) / members
+    out.stddev[g] = np.sqrt(member_count * squares - total * total) / member_count

@@ -1,29 +1,30 @@
-"""Protocol election: which assignor a group of the classic protocol will use.
+"""Protocol election: which assignor a classic group uses.
 
 ``GroupMetadata.selectProtocol`` (Kafka 1.0 to 3.9, Scala) and ``ClassicGroup.selectProtocol`` (4.0 and later):
 
-1. Candidates: the protocols that every member supports.
-2. Each member votes for the first protocol of its own list that is a candidate.
-3. The first protocol with the most votes wins, in the order in which the version's maps iterate (``hash_order``).
+1. The candidate protocols are those that every member supports.
+2. Each member votes for the first candidate in its own list.
+3. The protocol with the most votes wins. Of several, it is the first in the iteration order of the release's hash maps
+   (``hash_order``).
 
-Who is a member at all is decided before, as members join: the first one is taken, and after it whoever has the
-group's protocol type and shares a candidate with everybody in the group (``supportsProtocols``). Others are answered
-INCONSISTENT_GROUP_PROTOCOL. The first member to join leads.
+The coordinator decides as members join who is admitted (``supportsProtocols``): the first member always, and then every
+member that has the group's protocol type and at least one protocol in common with all members. Others get the error
+INCONSISTENT_GROUP_PROTOCOL. The first member to join becomes the leader.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.hash_order import coordinator_order, vote_order
-from rebalance_sim.kafka.kernel import kernel
-from rebalance_sim.kafka.strings import Flags, Ints, Ints32, Strings, java_hash
+from rebalance_sim.kafka.runtime.hash_order import coordinator_order, vote_order
+from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings, java_hash
 
 INCONSISTENT_GROUP_PROTOCOL = "INCONSISTENT_GROUP_PROTOCOL"
 
 
 class PreferenceLists(NamedTuple):
-    """The members' ordered protocol lists: that of member m is ``protocols[offsets[m]:offsets[m + 1]]``."""
+    """The members' protocols in order of preference: those of member m are ``protocols[offsets[m]:offsets[m + 1]]``."""
 
     offsets: Ints32
     protocols: Ints32
@@ -32,17 +33,28 @@ class PreferenceLists(NamedTuple):
     """``hashCode`` of each protocol's name."""
 
 
+class _Poll(NamedTuple):
+    """The election of one group."""
+
+    preferences: PreferenceLists
+    support: Ints32
+    """By protocol: the members that support it."""
+    admitted: Flags
+    counted: Ints32
+    """By protocol: the votes for it."""
+
+
 class Elections(NamedTuple):
-    """Answers for a batch of groups; -1 stands for no winner."""
+    """Results for a batch of groups."""
 
     winner: Ints32
-    """Index of the elected protocol, by group."""
+    """By group: the index of the elected protocol, or -1 for a group without members."""
     tie: Flags
-    """Whether another protocol had as many votes, by group."""
+    """By group: whether several protocols had the most votes."""
     admitted: Flags
-    """Whether the coordinator takes the member, by member."""
+    """By member: whether the coordinator admits it."""
     candidate_offsets: Ints32
-    """The candidates of group g, in the leader's order, lie from offset g to offset g + 1."""
+    """Candidates of group g, in the leader's order: ``candidate_offsets[g]`` to ``candidate_offsets[g + 1]``."""
     candidates: Ints32
     votes: Ints32
     """Votes for each of ``candidates``."""
@@ -52,9 +64,8 @@ class Elections(NamedTuple):
 def elect(groups: Ints32, member_ids: Strings, types: Ints32, preferences: PreferenceLists, map_rule: int) -> Elections:
     """Elect the protocol of every group.
 
-    The members of group g are ``groups[g]`` to ``groups[g + 1]``, in the order in which they join. ``types``
-    is the index of each member's protocol type. No preference list may be empty or name a protocol twice
-    (``repeats_a_protocol``).
+    The members of group g are ``groups[g]`` to ``groups[g + 1]``, in join order. ``types`` has the index of each
+    member's protocol type. No preference list may be empty or name a protocol twice (``repeats_a_protocol``).
     """
     n_groups = len(groups) - 1
     winner = np.full(n_groups, -1, np.int32)
@@ -70,19 +81,20 @@ def elect(groups: Ints32, member_ids: Strings, types: Ints32, preferences: Prefe
     votes = np.empty(room, np.int32)
     support = np.zeros(len(preferences.hashes), np.int32)
     counted = np.zeros(len(preferences.hashes), np.int32)
+    poll = _Poll(preferences, support, admitted, counted)
     filled = 0
 
     for g in range(n_groups):
         start, end = groups[g], groups[g + 1]
         if end > start:
-            members = _admit(start, end, types, preferences, support, admitted)
-            voted_in_order = _vote(start, end, preferences, support, members, admitted, counted)
+            member_count = _admit(start, end, types, poll)
+            voted_in_order = _vote(start, end, member_count, poll)
             best = 0
             for protocol in voted_in_order:
                 best = max(best, counted[protocol])
             for k in range(preferences.offsets[start], preferences.offsets[start + 1]):
                 protocol = preferences.protocols[k]
-                if support[protocol] == members:
+                if support[protocol] == member_count:
                     candidates[filled] = protocol
                     votes[filled] = counted[protocol]
                     filled += 1
@@ -93,9 +105,7 @@ def elect(groups: Ints32, member_ids: Strings, types: Ints32, preferences: Prefe
                     ahead += 1
             if ahead > 1:
                 tie[g] = True
-                winner[g] = _break_tie(
-                    start, end, member_ids, preferences, support, members, admitted, counted, best, map_rule
-                )
+                winner[g] = _break_tie(start, end, member_ids, member_count, poll, best, map_rule)
             for k in range(preferences.offsets[start], preferences.offsets[end]):
                 support[preferences.protocols[k]] = 0
                 counted[preferences.protocols[k]] = 0
@@ -105,7 +115,7 @@ def elect(groups: Ints32, member_ids: Strings, types: Ints32, preferences: Prefe
 
 @kernel
 def repeats_a_protocol(preferences: PreferenceLists) -> Flags:
-    """Tell which members name a protocol twice; Kafka's own consumer refuses such a configuration."""
+    """Return, by member, whether it names a protocol twice, which Kafka's own consumer rejects as a configuration."""
     repeats = np.zeros(len(preferences.offsets) - 1, np.bool_)
     last = np.full(len(preferences.hashes), -1, np.int32)
     for m in range(len(repeats)):
@@ -118,50 +128,44 @@ def repeats_a_protocol(preferences: PreferenceLists) -> Flags:
 
 
 @kernel
-def _admit(start: int, end: int, types: Ints32, preferences: PreferenceLists, support: Ints32, admitted: Flags) -> int:
-    """Let members join one after the other; count in ``support`` how many members have each protocol."""
-    members = 0
+def _admit(start: int, end: int, types: Ints32, poll: _Poll) -> int:
+    """Admit members in join order, count their protocols in ``support``, and return the number of admitted members."""
+    preferences, support = poll.preferences, poll.support
+    member_count = 0
     for m in range(start, end):
         low, high = preferences.offsets[m], preferences.offsets[m + 1]
-        welcome = members == 0
-        if not welcome and types[m] == types[start]:
+        admits = member_count == 0
+        if not admits and types[m] == types[start]:
             for k in range(low, high):
-                if support[preferences.protocols[k]] == members:
-                    welcome = True
+                if support[preferences.protocols[k]] == member_count:
+                    admits = True
                     break
-        if welcome:
-            admitted[m] = True
-            members += 1
+        if admits:
+            poll.admitted[m] = True
+            member_count += 1
             for k in range(low, high):
                 support[preferences.protocols[k]] += 1
-    return members
+    return member_count
 
 
 @kernel
-def ballot(m: int, preferences: PreferenceLists, support: Ints32, members: int) -> int:
-    """``MemberMetadata.vote``: the first protocol of the member's list that all members support."""
+def ballot(m: int, preferences: PreferenceLists, support: Ints32, member_count: int) -> int:
+    """Return the first protocol of a member's list that all members support (``MemberMetadata.vote``), or -1."""
     for k in range(preferences.offsets[m], preferences.offsets[m + 1]):
-        if support[preferences.protocols[k]] == members:
+        if support[preferences.protocols[k]] == member_count:
             return int(preferences.protocols[k])
     return -1
 
 
 @kernel
-def _vote(
-    start: int,
-    end: int,
-    preferences: PreferenceLists,
-    support: Ints32,
-    members: int,
-    admitted: Flags,
-    counted: Ints32,
-) -> Ints32:
-    """Count the votes; return the protocols voted for."""
-    voted = np.empty(min(members, len(preferences.hashes)), np.int32)
+def _vote(start: int, end: int, member_count: int, poll: _Poll) -> Ints32:
+    """Count the votes in ``counted``, and return the protocols that have any."""
+    counted = poll.counted
+    voted = np.empty(min(member_count, len(counted)), np.int32)
     n = 0
     for m in range(start, end):
-        if admitted[m]:
-            protocol = ballot(m, preferences, support, members)
+        if poll.admitted[m]:
+            protocol = ballot(m, poll.preferences, poll.support, member_count)
             if counted[protocol] == 0:
                 voted[n] = protocol
                 n += 1
@@ -171,45 +175,41 @@ def _vote(
 
 @kernel
 def _break_tie(
-    start: int,
-    end: int,
-    member_ids: Strings,
-    preferences: PreferenceLists,
-    support: Ints32,
-    members: int,
-    admitted: Flags,
-    counted: Ints32,
-    best: int,
-    map_rule: int,
+    start: int, end: int, member_ids: Strings, member_count: int, poll: _Poll, best: int, map_rule: int
 ) -> int:
-    """Return the first protocol with ``best`` votes as the coordinator's maps of members and votes iterate."""
+    """Return the protocol that ``selectProtocol`` picks among those with ``best`` votes.
+
+    It iterates over its map of votes, which was filled in the iteration order of its map of members, and keeps the
+    first maximum: the hash codes of member ids and protocol names decide.
+    """
+    preferences = poll.preferences
     hashes = np.empty(end - start, np.int64)
-    joined = np.empty(members, np.int32)
+    joined = np.empty(member_count, np.int32)
     n = 0
     for m in range(start, end):
-        if admitted[m]:
+        if poll.admitted[m]:
             hashes[m - start] = java_hash(member_ids, m)
             joined[n] = m - start
             n += 1
-    voted = np.empty(members, np.int32)
+    voted = np.empty(member_count, np.int32)
     seen = np.zeros(len(preferences.hashes), np.bool_)
     n = 0
     for k in coordinator_order(hashes, joined, map_rule):
-        protocol = ballot(start + k, preferences, support, members)
+        protocol = ballot(start + k, preferences, poll.support, member_count)
         if not seen[protocol]:
             seen[protocol] = True
             voted[n] = protocol
             n += 1
     for protocol in vote_order(preferences.hashes, voted[:n], map_rule):
-        if counted[protocol] == best:
+        if poll.counted[protocol] == best:
             return int(protocol)
     return -1
 
 
 def offsets_partition(group_hash: Ints, partitions: int) -> Ints32:
-    """Partition of ``__consumer_offsets`` that holds a group, and so its coordinator.
+    """Return the partition of ``__consumer_offsets`` of each group, whose leader is the group's coordinator.
 
-    ``Utils.abs(groupId.hashCode) % partitions``, where ``abs`` of the smallest int is 0 (``GroupMetadataManager`` and
+    ``Utils.abs(groupId.hashCode) % partitions``; ``Utils.abs`` of the smallest int is 0 (``GroupMetadataManager`` and
     ``GroupCoordinatorService.partitionFor``).
 
     >>> offsets_partition(np.array([0, 97, 2**32 - 1, 2**31]), 50).tolist()

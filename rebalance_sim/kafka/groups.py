@@ -1,6 +1,6 @@
-"""A batch of consumer groups as arrays, and the views of it that the assignors share.
+"""A batch of consumer groups as arrays, and the views of it that all assignors use.
 
-Groups, members, subscriptions and assignments are nested lists in CSR form: the parts of thing i lie from
+Groups, members, subscriptions and assignments are nested lists in CSR form: the elements of list i are entries
 ``offsets[i]`` to ``offsets[i + 1]``. Topics and members are indices.
 """
 
@@ -9,19 +9,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.hash_order import java_order, java_table_size
-from rebalance_sim.kafka.kernel import kernel
-from rebalance_sim.kafka.strings import Flags, Ints, Ints32, Strings, equal, sort_sections
+from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size
+from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings, equal, sort_sections
 
 NO_RACK = -1
 NO_GENERATION = -1
 """``DEFAULT_GENERATION`` of Kafka's assignors, ``UNKNOWN_GENERATION`` of its protocol."""
 UNKNOWN_RACK = -2
-"""Rack of a member that no replica of the metadata has."""
+"""Rack of a member in which the metadata has no replica."""
 
 
-class Failure(IntEnum):
-    """How assignors fail."""
+class AssignmentFailure(IntEnum):
+    """How an assignor fails for a group; NONE if it returns an assignment."""
 
     NONE = 0
     NULL_POINTER = 1
@@ -33,43 +33,43 @@ class Failure(IntEnum):
     KEY_ERROR = 7
 
     @property
-    def told(self) -> str:
-        """What becomes of the group, as an error of it."""
-        return _TOLD[self]
+    def message(self) -> str:
+        """Return the failure as the error of its group."""
+        return _MESSAGES[self]
 
 
-_TOLD = {
-    Failure.NONE: "Kafka's assignor assigns",
-    Failure.NULL_POINTER: "Kafka's assignor throws NullPointerException",
-    Failure.ILLEGAL_STATE: "Kafka's assignor throws IllegalStateException",
-    Failure.NO_SUCH_ELEMENT: "Kafka's assignor throws NoSuchElementException",
-    Failure.NEVER_RETURNS: "Kafka's assignor never returns",
-    Failure.ARRAY_INDEX: "Kafka's assignor throws ArrayIndexOutOfBoundsException",
-    Failure.PARTITION_ASSIGNOR: "Kafka's assignor throws PartitionAssignorException",
-    Failure.KEY_ERROR: "kafka-python's assignor raises KeyError",
+_MESSAGES = {
+    AssignmentFailure.NONE: "Kafka's assignor assigns",
+    AssignmentFailure.NULL_POINTER: "Kafka's assignor throws NullPointerException",
+    AssignmentFailure.ILLEGAL_STATE: "Kafka's assignor throws IllegalStateException",
+    AssignmentFailure.NO_SUCH_ELEMENT: "Kafka's assignor throws NoSuchElementException",
+    AssignmentFailure.NEVER_RETURNS: "Kafka's assignor never returns",
+    AssignmentFailure.ARRAY_INDEX: "Kafka's assignor throws ArrayIndexOutOfBoundsException",
+    AssignmentFailure.PARTITION_ASSIGNOR: "Kafka's assignor throws PartitionAssignorException",
+    AssignmentFailure.KEY_ERROR: "kafka-python's assignor raises KeyError",
 }
 
 
-class Topics(NamedTuple):
-    """What the cluster's metadata says of the topics that a batch subscribes to."""
+class TopicArrays(NamedTuple):
+    """The metadata of the topics that a batch subscribes to."""
 
     partitions: Ints32
-    """Number of partitions; -1 where the metadata has no such topic."""
+    """Number of partitions; -1 if the topic does not exist."""
     hashes: Ints
     """``hashCode`` of the name."""
     ranks: Ints
-    """Place of the name among all names in Java's order."""
+    """Place of the name among all names, in the order of ``String.compareTo``."""
     first_racks: Ints32
-    """Racks of topic t: entries ``first_racks[t]`` to ``first_racks[t + 1]`` of ``rack_offsets``, one a partition."""
+    """Partitions of topic t with racks: entries ``first_racks[t]`` to ``first_racks[t + 1]`` of ``rack_offsets``."""
     rack_offsets: Ints32
     racks: Ints32
-    """Racks of the replicas, as indices."""
+    """Racks of the replicas, as indices: those of entry k are ``rack_offsets[k]`` to ``rack_offsets[k + 1]``."""
     ids: Ints
-    """Uuids, of shape (topics, 2): most and least significant bits; 0 where no assignor asks for them."""
+    """Topic ids, of shape (topics, 2): most and least significant bits; 0 if no assignor uses them."""
 
 
 class Assignments(NamedTuple):
-    """Partitions of member m, in Kafka's order: ``offsets[m]`` to ``offsets[m + 1]``."""
+    """Partitions of member m, in the order of Kafka's list: ``offsets[m]`` to ``offsets[m + 1]``."""
 
     offsets: Ints32
     topics: Ints32
@@ -77,7 +77,7 @@ class Assignments(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """A batch of groups. Members lie in the order in which they were put into the leader's map of subscriptions."""
+    """A batch of groups. Members are in the order in which the leader puts them into its map of subscriptions."""
 
     members: Ints32
     """Members of group g: ``members[g]`` to ``members[g + 1]``."""
@@ -94,26 +94,26 @@ class Groups(NamedTuple):
     """Subscription of member m: ``subscriptions[m]`` to ``subscriptions[m + 1]`` of ``topics``."""
     topics: Ints32
     owned: Assignments
-    """What the members say they own; empty lists for an assignor that does not ask (``Assignor.remembers``)."""
+    """Partitions that the members claim to own; empty if the assignor does not use them (``Assignor.remembers``)."""
     generations: Ints
-    """Generation that ``owned`` comes from; NO_GENERATION where the member does not tell."""
+    """Generation of ``owned``; NO_GENERATION if the member does not send it."""
 
 
-class Outcome(NamedTuple):
-    """What an assignor answers for a batch of groups."""
+class AssignmentOutcome(NamedTuple):
+    """What an assignor returns for a batch of groups."""
 
     assignments: Assignments
     errors: Ints32
-    """How Kafka's class fails, by group, as a number of ``Failure``; the members of such a group have nothing."""
+    """By group, the value of ``AssignmentFailure``. If it is not NONE, the lists of the group's members are empty."""
 
 
-def without_failures(groups: Groups, assignments: Assignments) -> Outcome:
-    """Answer for an assignor that never throws."""
-    return Outcome(assignments, np.zeros(len(groups.members) - 1, np.int32))
+def without_failures(groups: Groups, assignments: Assignments) -> AssignmentOutcome:
+    """Return the outcome of an assignor that never throws."""
+    return AssignmentOutcome(assignments, np.zeros(len(groups.members) - 1, np.int32))
 
 
 class Subscribers(NamedTuple):
-    """The topics of each group and who subscribes to them."""
+    """The topics of each group, and their subscribers."""
 
     group_topics: Ints32
     """Topics of group g, in the order in which members name them: ``group_topics[g]`` to ``group_topics[g + 1]``."""
@@ -122,12 +122,14 @@ class Subscribers(NamedTuple):
     """Subscribers of entry k of ``topics``: ``offsets[k]`` to ``offsets[k + 1]`` of ``members``."""
     members: Ints32
     last_name_is_new: Flags
-    """Whether the last topic that the group's last member names was not named before."""
+    """By group: whether the last topic that its last member names had not been named before.
+
+    It decides the size of a map filled with ``computeIfAbsent`` (``java_compute_if_absent_order``)."""
 
 
 @kernel
 def map_order(groups: Groups) -> Ints32:
-    """Members of each group in the order of the ``HashMap`` of subscriptions that the leader builds."""
+    """Return the members of each group in the order of the leader's ``HashMap`` of subscriptions."""
     order = np.empty(len(groups.member_hashes), np.int32)
     for g in range(len(groups.members) - 1):
         start, end = groups.members[g], groups.members[g + 1]
@@ -138,10 +140,10 @@ def map_order(groups: Groups) -> Ints32:
 
 
 def sorted_order(groups: Groups, in_map_order: Ints32, static_members_first: bool) -> Ints32:
-    """Members of each group as the assignors sort them.
+    """Return the members of each group as the assignors sort them.
 
-    ``AbstractPartitionAssignor.MemberInfo.compareTo`` since 2.4: static members by instance id, before dynamic ones by
-    member id. Earlier: by member id.
+    Since 2.4 (``AbstractPartitionAssignor.MemberInfo.compareTo``, KIP-345) static members come first, by instance id,
+    then dynamic members by member id. Before, all are sorted by member id.
     """
     order = in_map_order.copy()
     if static_members_first:
@@ -155,10 +157,10 @@ def sorted_order(groups: Groups, in_map_order: Ints32, static_members_first: boo
 def subscribers(
     groups: Groups, in_map_order: Ints32, in_sorted_order: Ints32, n_topics: int, count_repeats: bool
 ) -> Subscribers:
-    """Turn subscriptions around: each topic's subscribers, in sorted order.
+    """Return the subscribers of each topic, in sorted order.
 
-    A member that names a topic twice stands twice in the lists of Kafka before 2.4 (``count_repeats``), and once in
-    the maps of later versions.
+    A member that names a topic twice is in the list twice before Kafka 2.4 (``count_repeats``), which fills lists, and
+    once in later releases.
     """
     n_groups = len(groups.members) - 1
     group_topics = np.zeros(n_groups + 1, np.int32)
@@ -205,8 +207,8 @@ def subscribers(
 
 
 @kernel
-def topics_by_name(topics: Topics, by_topic: Subscribers) -> Ints32:
-    """Entries of ``by_topic.topics``, those of each group sorted by the topic's name."""
+def topics_by_name(topics: TopicArrays, by_topic: Subscribers) -> Ints32:
+    """Return the entries of ``by_topic.topics``, those of each group sorted by topic name."""
     order = np.empty(len(by_topic.topics), np.int32)
     for g in range(len(by_topic.group_topics) - 1):
         first, end = by_topic.group_topics[g], by_topic.group_topics[g + 1]
@@ -216,7 +218,7 @@ def topics_by_name(topics: Topics, by_topic: Subscribers) -> Ints32:
 
 @kernel
 def groups_with_repeated_members(groups: Ints32, member_ids: Strings, member_hashes: Ints) -> Flags:
-    """Tell which groups name a member id more than once."""
+    """Return, by group, whether a member id occurs more than once."""
     repeated = np.zeros(len(groups) - 1, np.bool_)
     for g in range(len(groups) - 1):
         start, end = groups[g], groups[g + 1]

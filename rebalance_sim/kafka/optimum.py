@@ -1,15 +1,15 @@
-"""The best that any assignor could do: the most even loads that a group's subscriptions allow, in the fewest moves.
+"""The optimum: the most balanced loads that a group's subscriptions allow, reached with the fewest moves.
 
-Loads are the numbers of partitions a member. Sorted, the loads of one kind of assignment are the best in every respect
-at once: least highest load, greatest lowest load, least deviation, least sum of differences (Harvey, Ladner, Lovász,
-Tamir: Semi-Matchings for Bipartite Graphs and Load Balancing, 2003). Partitions of a topic are alike but for their
-owner, so that what matters is how many of each topic a member gets: it keeps the smaller of that and what it owns.
+The load of a member is the number of its partitions. One multiset of loads is the best in every respect at once: least
+maximum, greatest minimum, least deviation, least sum of differences (Harvey, Ladner, Lovász, Tamir: Semi-Matchings for
+Bipartite Graphs and Load Balancing, 2003). Partitions of a topic differ in their owner only, so an assignment is the
+number of partitions of each topic that each member gets; the member keeps the smaller of that and what it owns.
 
-Loads are evened out by flows from members with many to members with few partitions. That splits members and topics
-into layers (the canonical partition of Frank and Murota: Discrete Decreasing Minimization, 2018): in a layer every
-member has ``peak`` or ``peak - 1`` partitions, which come from the topics of that layer. An assignment is one of the
-most even ones if and only if it keeps to the layers, which leaves one flow of least cost, where every partition that
-is not kept costs 1.
+Loads are balanced by flows from members with many to members with few partitions. This splits members and topics into
+layers (the canonical partition of Frank and Murota: Discrete Decreasing Minimization, 2018): in a layer every member
+has ``peak`` or ``peak - 1`` partitions, which come from the topics of that layer. An assignment has the most balanced
+loads if and only if it respects the layers. That leaves one minimum-cost flow, in which every partition that does not
+stay with its owner costs 1.
 """
 
 from typing import NamedTuple
@@ -17,41 +17,41 @@ from typing import NamedTuple
 import numpy as np
 
 from rebalance_sim.kafka.balance import partition_owners
-from rebalance_sim.kafka.groups import Assignments, Subscribers, Topics
-from rebalance_sim.kafka.kernel import kernel
-from rebalance_sim.kafka.strings import Flags, Ints, Ints32
+from rebalance_sim.kafka.groups import Assignments, Subscribers, TopicArrays
+from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 
 STEPS = 1 << 27
-"""Looks at a node or at an edge between a topic and a subscriber that a group may take: one or two seconds.
+"""Steps (visits of a node or of an edge between a topic and a subscriber) allowed per group: one or two seconds.
 
-Of 30,000 groups of ``conf/fleets/default.yaml`` none takes more than 2**12, and all together a twentieth of a second.
-1,000 members that want half of 100 topics with 100 partitions each take 2**19. Worst are many layers: 1,000 members
-that want two topics each, with all loads different, took 2**27. Groups whose members all want the same take none.
+No group of 30,000 of ``conf/fleets/default.yaml`` takes more than 2**12; all of them together take 0.05 s. 1,000
+members that subscribe to half of 100 topics of 100 partitions take 2**19. The worst case is many layers: 1,000 members
+with two topics each, and all loads different, took 2**27. Groups with equal subscriptions take none.
 """
 
 
 class Optimum(NamedTuple):
     """Figures of each group, over all assignments of all its partitions to subscribers.
 
-    What is not exact is a bound that no assignment passes: ``max``, ``stddev``, ``score``, ``idle`` and ``moved`` are
-    not greater, ``min`` is not less than the exact figure.
+    A figure that is not exact is a bound: ``max``, ``stddev``, ``score``, ``idle`` and ``moved`` are at most the exact
+    figure, ``min`` is at least.
     """
 
     partitions: Ints32
     """Partitions of the topics that the group subscribes to."""
     min: Ints32
-    """Fewest partitions that a member has."""
+    """Fewest partitions of a member."""
     max: Ints32
     stddev: np.ndarray[tuple[int], np.dtype[np.float64]]
-    """Standard deviation of the partitions a member, over the whole group."""
+    """Standard deviation of the number of partitions per member."""
     score: Ints
-    """Sum of the differences of any two members' partitions (Kafka's ``getBalanceScore``)."""
+    """Sum of the differences in load between all pairs of members (Kafka's ``getBalanceScore``)."""
     idle: Ints32
     """Fewest members without a partition."""
     moved: Ints32
-    """Fewest partitions that another member owned before, of the assignments with the loads above."""
+    """Fewest partitions that change their owner, over the assignments with these loads."""
     balance_exact: Flags
-    """Whether all figures but ``moved`` are exact."""
+    """Whether all figures except ``moved`` are exact."""
     exact: Flags
     """Whether all figures are exact."""
 
@@ -59,16 +59,16 @@ class Optimum(NamedTuple):
 @kernel
 def optimum(
     groups: Ints32,
-    topics: Topics,
+    topics: TopicArrays,
     by_topic: Subscribers,
     owned: Assignments,
     generations: Ints,
     steps: int = STEPS,
 ) -> Optimum:
-    """Find the best loads of each group, and the fewest moves from ``owned`` to them.
+    """Return the best loads of each group, and the fewest moves from ``owned`` to them.
 
-    Of each topic's subscribers, in any order, every one stands once in ``by_topic``. Who owned a partition is decided
-    as in ``balance``. ``steps`` bounds the work a group.
+    ``by_topic`` lists each subscriber of a topic once, in any order. The owner of a partition is the same as in
+    ``balance``. ``steps`` bounds the work per group.
     """
     n = len(groups) - 1
     out = Optimum(
@@ -82,11 +82,10 @@ def optimum(
         np.ones(n, np.bool_),
         np.ones(n, np.bool_),
     )
-    base = np.full(len(topics.partitions), -1, np.int32)
-    edge_of = np.full(len(generations), -1, np.int32)
+    scratch = _Scratch(np.full(len(topics.partitions), -1, np.int32), np.full(len(generations), -1, np.int32))
     for g in range(n):
         start, end = groups[g], groups[g + 1]
-        demand = _demand(g, start, end, topics, by_topic, owned, generations, base, edge_of)
+        demand = _demand(g, groups, topics, by_topic, owned, generations, scratch)
         out.partitions[g] = demand.supply.sum()
         if end > start and len(demand.supply) > 0:
             loads = np.zeros(end - start, np.int64)
@@ -116,11 +115,11 @@ def _measure(g: int, loads: Ints, out: Optimum) -> None:
     out.idle[g] = idle
 
 
-# ---- what a group wants
+# ---- the demand of a group
 
 
 class _Demand(NamedTuple):
-    """Topics that have partitions, numbered from 0, and their subscribers: an edge for each topic and subscriber."""
+    """Topics with partitions, numbered from 0, and an edge for each topic and subscriber."""
 
     supply: Ints
     """Partitions of each topic."""
@@ -131,22 +130,30 @@ class _Demand(NamedTuple):
     keep: Ints
     """Partitions of the edge's topic that its member owned."""
     claimed: int
-    """Partitions that any member owned, also one that does not subscribe to the topic."""
+    """Partitions that any member owned, including members that do not subscribe to the topic."""
+
+
+class _Scratch(NamedTuple):
+    """Arrays that are all -1 before and after a group."""
+
+    base: Ints32
+    """By topic: the place of its partition 0."""
+    edge_of: Ints32
+    """By member: its edge of the current topic."""
 
 
 @kernel
 def _demand(
     g: int,
-    start: int,
-    end: int,
-    topics: Topics,
+    groups: Ints32,
+    topics: TopicArrays,
     by_topic: Subscribers,
     owned: Assignments,
     generations: Ints,
-    base: Ints32,
-    edge_of: Ints32,
+    scratch: _Scratch,
 ) -> _Demand:
-    """Number what group g wants; ``base`` (by topic) and ``edge_of`` (by member) are all -1 and are left so."""
+    """Return the demand of group g."""
+    start, end, base, edge_of = groups[g], groups[g + 1], scratch.base, scratch.edge_of
     first, last = by_topic.group_topics[g], by_topic.group_topics[g + 1]
     room, n_topics, n_edges = 0, 0, 0
     for entry in range(first, last):
@@ -185,7 +192,7 @@ def _demand(
 
 @kernel
 def _subscribed(demand: _Demand, n_members: int) -> Flags:
-    """Tell which members may get anything."""
+    """Return, by member, whether it may get a partition."""
     subscribed = np.zeros(n_members, np.bool_)
     for m in demand.member:
         subscribed[m] = True
@@ -194,9 +201,9 @@ def _subscribed(demand: _Demand, n_members: int) -> Flags:
 
 @kernel
 def _share_alike(demand: _Demand, subscribed: Flags, loads: Ints) -> int:
-    """Share among members that all want the same topics: set ``loads``, return the fewest moves.
+    """Set ``loads`` for members that all subscribe to the same topics, and return the fewest moves.
 
-    Who owns more than the share gets one of the partitions that are left over, as long as there are any.
+    Members that own more than the share get the remaining partitions first.
     """
     owning = np.zeros(len(loads), np.int64)
     for edge in range(len(demand.keep)):
@@ -222,11 +229,11 @@ def _share_alike(demand: _Demand, subscribed: Flags, loads: Ints) -> int:
 
 
 class _Network(NamedTuple):
-    """Topics hand partitions to members along edges. Topics and members are nodes, the topics first.
+    """A flow network: partitions flow from topics to members along edges. Nodes are the topics, then the members.
 
-    A flow of partitions may follow an edge, so that the member gets more of the topic, and turn back on it, so that it
-    gets fewer. A partition that its member does not keep costs 1, in the way that the first ``keep`` ones of an edge
-    cost -1 each and the others nothing.
+    Flow along an edge gives the member more partitions of the topic; flow back gives it fewer. A partition that does
+    not stay with its owner costs 1, expressed as a cost of -1 for each of the first ``keep`` partitions of an edge and
+    of 0 for the others.
     """
 
     n_topics: int
@@ -240,27 +247,27 @@ class _Network(NamedTuple):
     capacity: Ints
     keep: Ints
     flow: Ints
-    """Partitions that the edge's member gets of its topic."""
+    """Partitions of the edge's topic that its member gets."""
     excess: Ints
-    """Partitions that a node has too many; below 0: too few."""
+    """Partitions that a node has too many, or if negative, too few."""
     distance: Ints
-    """Potential of each node. The reduced cost of going from v to w, ``distance[v] - distance[w]`` and the cost, is
-    never below 0."""
+    """Potential of each node. The reduced cost from v to w, the cost plus ``distance[v] - distance[w]``, is never
+    negative."""
     level: Ints32
-    """Number of edges from the nearest node with too many, over edges of reduced cost 0; -1 out of reach."""
+    """Number of open edges (of reduced cost 0) from the nearest node with an excess; -1 if none can be reached."""
     queue: Ints32
     path: Ints32
     following: Ints32
-    """Place in ``edges`` where the search goes on, by node."""
+    """By node: the place in ``edges`` where the search continues."""
     steps: Ints
-    """Looks at a node or an edge that are left, one number."""
+    """Steps left, as an array of one."""
 
 
 @kernel
 def _network(
     n_topics: int, n_members: int, topic: Ints32, member: Ints32, capacity: Ints, keep: Ints, steps: Ints
 ) -> _Network:
-    """Lay out a network without a flow; ``member`` has numbers from 0."""
+    """Return a network without flow; ``member`` numbers the members from 0."""
     n_nodes, n_edges = n_topics + n_members, len(topic)
     member_nodes = member + np.int32(n_topics)
     first = np.zeros(n_nodes + 1, np.int32)
@@ -301,7 +308,7 @@ def _other_end(net: _Network, v: int, edge: int) -> int:
 
 @kernel
 def _residual(net: _Network, v: int, edge: int) -> tuple[int, int]:
-    """How many partitions can go from node v over an edge at the same cost, and the reduced cost of each."""
+    """Return how many partitions can flow from node v over an edge at the same cost, and their reduced cost."""
     flow, keep = int(net.flow[edge]), int(net.keep[edge])
     if v < net.n_topics:
         rise = int(net.distance[v] - net.distance[net.member[edge]])
@@ -318,9 +325,9 @@ def _is_open(net: _Network, v: int, edge: int) -> bool:
 
 @kernel
 def _push(net: _Network) -> bool:
-    """Let nodes with too many send to nodes with too few, over open edges, as much as can be (Dinic's algorithm).
+    """Send as much as possible from nodes with an excess to nodes with a deficit, over open edges (Dinic's algorithm).
 
-    ``level`` tells then which nodes the excess that is left can reach. Returns False if the steps ran out before.
+    Afterwards ``level`` marks the nodes that the remaining excess can reach. Returns False if the steps ran out.
     """
     while net.steps[0] > 0:
         if not _find_levels(net):
@@ -334,7 +341,7 @@ def _push(net: _Network) -> bool:
 
 @kernel
 def _find_levels(net: _Network) -> bool:
-    """Set ``level`` up to the nearest node with too few; tell whether there is one in reach."""
+    """Set ``level`` up to the nearest node with a deficit; return whether one can be reached."""
     net.steps[0] -= len(net.excess)
     end = 0
     for v in range(len(net.excess)):
@@ -361,7 +368,7 @@ def _find_levels(net: _Network) -> bool:
 
 @kernel
 def _send(net: _Network, source: int) -> bool:
-    """Send from a node to one with too few, from level to level; tell whether there was a way."""
+    """Send from a node to one with a deficit, level by level; return whether there was a path."""
     v, length = source, 0
     while net.excess[v] >= 0:
         if net.following[v] == net.first[v + 1]:
@@ -394,14 +401,14 @@ def _send(net: _Network, source: int) -> bool:
     return True
 
 
-# ---- the most even loads
+# ---- the most balanced loads
 
 
 @kernel
 def _share(demand: _Demand, subscribed: Flags, loads: Ints, steps: int) -> tuple[int, bool, bool]:
-    """Share among members that want different topics.
+    """Set ``loads`` for members with different subscriptions.
 
-    Sets ``loads``; returns the fewest moves, and whether the loads are exact, and the moves, too.
+    Returns the fewest moves, whether the loads are exact, and whether the moves are exact.
     """
     n_topics, n_members = len(demand.supply), len(loads)
     left = np.full(1, steps, np.int64)
@@ -421,9 +428,9 @@ def _share(demand: _Demand, subscribed: Flags, loads: Ints, steps: int) -> tuple
 
 @kernel
 def _fill_up(net: _Network, supply: Ints, loads: Ints) -> None:
-    """Give each topic's partitions to the subscribers that have fewest, like water; topics of few subscribers first.
+    """Assign each topic's partitions to the subscribers with the lowest loads, topics with few subscribers first.
 
-    Often these are the most even loads, or nearly.
+    Loads rise like the level of water. The result is often optimal, or nearly.
     """
     for t in np.argsort(np.diff(net.first[: net.n_topics + 1]), kind="mergesort"):
         edges = net.edges[net.first[t] : net.first[t + 1]]
@@ -445,10 +452,10 @@ def _fill_up(net: _Network, supply: Ints, loads: Ints) -> None:
 
 @kernel
 def _even_out(net: _Network, loads: Ints, subscribed: Flags, layer: Ints32) -> Ints:
-    """Make ``loads`` as even as can be and set each node's ``layer``, from the one of the highest loads on.
+    """Balance ``loads`` and set the ``layer`` of each node, beginning with the highest loads.
 
-    Returns the highest load of each layer. Members that get nothing stay in layer -1; and, when the steps run out,
-    those that are not done with.
+    Returns the highest load of each layer. Members without partitions stay in layer -1, and so do those that are left
+    when the steps run out.
     """
     peaks = np.empty(len(loads), np.int64)
     n_layers = 0
@@ -462,15 +469,15 @@ def _even_out(net: _Network, loads: Ints, subscribed: Flags, layer: Ints32) -> I
                 return peaks[:n_layers]
             if not (loads[inside] > peak).any():
                 break
-            # Who is in reach of the excess that is left has more than the others on average.
+            # The members that the remaining excess can reach have higher loads than the others on average.
             inside &= net.level[net.n_topics :] >= 0
-        # Somebody has the peak, since the average is above peak - 1. Who is out of reach of these has less.
+        # Some member has the peak, since the average is above peak - 1. Members that these cannot reach have less.
         if not _push_down_to(net, peak - 1, inside, loads):
             return peaks[:n_layers]
         for v in range(len(layer)):
             if net.level[v] >= 0:
                 layer[v] = n_layers
-                # Lower layers have nothing to gain here: this closes the edges that lead here.
+                # Lower layers must not send here: this closes the edges that lead to the layer.
                 net.distance[v] = -1
         peaks[n_layers] = peak
         n_layers += 1
@@ -478,9 +485,9 @@ def _even_out(net: _Network, loads: Ints, subscribed: Flags, layer: Ints32) -> I
 
 @kernel
 def _push_down_to(net: _Network, limit: int, inside: Flags, loads: Ints) -> bool:
-    """Let members inside that have more than ``limit`` send to those inside that have less; update ``loads``.
+    """Send from the members inside with more than ``limit`` to those inside with less, and update ``loads``.
 
-    Returns False if the steps ran out before all was sent that can be.
+    Returns False if the steps ran out.
     """
     net.excess[:] = 0
     for m in range(len(loads)):
@@ -495,7 +502,7 @@ def _push_down_to(net: _Network, limit: int, inside: Flags, loads: Ints) -> bool
 
 @kernel
 def _spread_evenly(loads: Ints, rest: Flags) -> None:
-    """Share what some members have as if each could get any of it: no loads are more even."""
+    """Balance the loads of some members as if each could get any of their partitions: a bound for all loads."""
     share, extra = divmod(loads[rest].sum(), rest.sum())
     for m in range(len(loads)):
         if rest[m]:
@@ -507,7 +514,7 @@ def _spread_evenly(loads: Ints, rest: Flags) -> None:
 
 @kernel
 def _moves_at_least(demand: _Demand, loads: Ints) -> int:
-    """Bound the moves: no member has more in the most even assignment than the most loaded has in any other."""
+    """Return a lower bound of the moves: in no optimal assignment a member has more than the highest load."""
     owning = np.zeros(len(loads), np.int64)
     for edge in range(len(demand.keep)):
         owning[demand.member[edge]] += demand.keep[edge]
@@ -519,10 +526,10 @@ def _moves_at_least(demand: _Demand, loads: Ints) -> int:
 
 @kernel
 def _fewest_moves(demand: _Demand, loads: Ints, layer: Ints32, peaks: Ints, steps: Ints) -> tuple[int, bool]:
-    """Count the moves to the best of the most even assignments; with whether that is exact or a lower bound.
+    """Return the fewest moves to an assignment with the best loads, and whether that is exact or a lower bound.
 
-    Every member is to have the peak of its layer. For that there is a topic more: of its partitions, which stand for
-    none, each member may get one. How many of them go to a layer follows from the partitions that stay in it.
+    Every member gets as many partitions as the peak of its layer. An additional topic covers the difference: each
+    member may get one of its partitions, which stand for no partition at all.
     """
     n_topics, n_members = len(demand.supply), len(loads)
     in_layer = layer[demand.topic] == layer[n_topics + demand.member]
@@ -553,10 +560,10 @@ def _fewest_moves(demand: _Demand, loads: Ints, layer: Ints32, peaks: Ints, step
 
 @kernel
 def _least_cost(net: _Network) -> tuple[int, bool]:
-    """Send all excess and return what it costs; or, with False, a lower bound, if the steps run out.
+    """Send all excess and return the cost and True, or a lower bound and False if the steps run out.
 
-    This is the primal-dual algorithm (Ford and Fulkerson 1957). It sends over edges of reduced cost 0; what is left
-    then can go on only at the least cost of an edge that leads out of its reach, each partition of it.
+    This is the primal-dual algorithm (Ford and Fulkerson 1957): it sends over edges of reduced cost 0; each partition
+    that remains costs at least as much more as the cheapest edge that leaves the nodes in its reach.
     """
     cost = 0
     while _push(net):
@@ -571,7 +578,7 @@ def _least_cost(net: _Network) -> tuple[int, bool]:
 
 @kernel
 def _cost_to_leave(net: _Network) -> int:
-    """Return the least reduced cost of an edge from nodes in reach of the excess to others."""
+    """Return the least reduced cost of an edge from a node that the excess can reach to one that it cannot."""
     least = np.iinfo(np.int64).max
     for v in range(len(net.level)):
         if net.level[v] >= 0:

@@ -1,19 +1,20 @@
-"""The rebalances in which a group gets from what its members own to what an assignor gives them.
+"""The rebalances that a group needs until its members own what an assignor assigns them.
 
-By the eager protocol it is one: all members give up everything before they join. By the cooperative one (KIP-429) a
-member joins with the partitions that it has, and the leader's answer withholds those that have to change their owner.
-Who has them gives them up and asks for another rebalance, which gives them out. In the words of
-``ConsumerCoordinator`` (3.9.2 and 4.3.1):
+With the eager protocol it is one: all members revoke everything before they join. With the cooperative protocol
+(KIP-429) members join with the partitions that they own, and the leader assigns a partition that changes its owner to
+no member. Its owner revokes it and rejoins, and the next rebalance assigns it. In ``ConsumerCoordinator`` (3.9.2,
+4.3.1):
 
-1. Before it joins an eager member gives up everything (``onJoinPrepare``).
-2. It joins with what it has left, and with the generation of the last rebalance (``metadata``).
-3. If the answer holds a topic that it does not subscribe to, it takes nothing of it and asks for another rebalance
-   (``onJoinComplete``). Before that it gives up what it does not subscribe to (``onJoinPrepare``).
-4. Else it takes the answer. If that lacks something that a cooperative member joined with, the member asks for another
-   rebalance (``onJoinComplete``).
+1. Before it joins, an eager member revokes everything (``onJoinPrepare``).
+2. It joins with the partitions that it still owns, and the generation of the last rebalance (``metadata``).
+3. If its assignment contains a topic that it does not subscribe to, it ignores the whole assignment and rejoins
+   (``onJoinComplete``). Before it does, it revokes partitions of topics that it does not subscribe to
+   (``onJoinPrepare``).
+4. Otherwise it accepts the assignment. If a partition that a cooperative member joined with is missing from it, the
+   member revokes that partition and rejoins (``onJoinComplete``).
 
-When one member joins again, all do. It ends when nobody asks for another rebalance. What is owned before the first
-rebalance is what cooperative members tell the leader: nothing is taken from it, whatever they subscribe to.
+If one member rejoins, all do. The partitions owned before the first rebalance are those that cooperative members send
+to the leader as they are, also those of topics that they no longer subscribe to.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,18 +24,19 @@ from typing import NamedTuple
 import numpy as np
 
 from rebalance_sim.kafka.election import PreferenceLists
-from rebalance_sim.kafka.groups import Assignments, Failure, Groups, Outcome
-from rebalance_sim.kafka.kernel import kernel
-from rebalance_sim.kafka.lists import gather, list_offsets, take_lists, take_strings
-from rebalance_sim.kafka.strings import Flags, Ints, Ints32
+from rebalance_sim.kafka.groups import AssignmentFailure, AssignmentOutcome, Assignments, Groups
+from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.lists import gather, list_offsets, take_lists, take_strings
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 
 MOST_REBALANCES = 20
-"""Rebalances of a group that are looked at.
+"""Rebalances of a group that are computed.
 
-Two are the rule, and three the most without racks and quirks of the assignor, in 40,000 random groups. With racks and
-different subscriptions a partition outside its owner's rack is taken away each time, and evening out may hand it back:
-one of a thousand small groups takes turns for ever, of groups of a hundred members one in three takes dozens of
-rebalances or has no end. Neither has a group of which a member without topics is given partitions: it refuses them.
+Two are the rule. In 40,000 random groups, three are the most without racks and without quirks of the assignor. With
+racks and different subscriptions, each rebalance revokes a partition outside its owner's rack, and balancing may assign
+it back: one in a thousand small groups rebalances for ever; of groups of a hundred members, one in three needs dozens
+of rebalances or rebalances for ever. So does a group in which a member without topics is assigned partitions, which it
+ignores.
 """
 
 
@@ -42,11 +44,11 @@ class RebalanceProtocol(Enum):
     """How members hand over partitions."""
 
     EAGER = auto()
-    """Everybody gives up everything before it joins."""
+    """Members revoke all partitions before they join."""
     COOPERATIVE = auto()
-    """Members give up what others are to get, and join again (KIP-429)."""
+    """Members revoke the partitions that change their owner, and rejoin (KIP-429)."""
     RECONCILIATION = auto()
-    """The coordinator tells each member by itself what to give up and what to take (KIP-848)."""
+    """The coordinator reconciles each member on its own, by heartbeat responses (KIP-848)."""
 
 
 class Rebalance(NamedTuple):
@@ -55,69 +57,71 @@ class Rebalance(NamedTuple):
     groups: Ints32
     """Indices of the groups."""
     members: Ints32
-    """Indices of their members; the lists below are theirs, one after the other."""
-    outcome: Outcome
-    """What the assignor answers."""
+    """Indices of their members; the lists below are in this order."""
+    outcome: AssignmentOutcome
+    """What the assignor returns."""
     last: Flags
-    """By group: whether the assignor answers and nobody asks for another rebalance."""
+    """By group: whether the assignor does not fail and no member rejoins."""
     revoked: Assignments | None = None
-    """What each member stops consuming, before it joins and after it gets the answer; sorted. Of eager groups None."""
+    """Partitions that each member revokes, before it joins and after the assignment; sorted. None for eager groups."""
     added: Assignments | None = None
-    """What each member takes that it did not join with; sorted. Of eager groups None."""
+    """Partitions that are new to each member; sorted. None for eager groups."""
 
 
-class Course(NamedTuple):
-    """How the rebalances of each group of a batch went, and where they ended."""
+class RebalanceSummary(NamedTuple):
+    """The rebalances of each group of a batch, summarized."""
 
     assignments: Assignments
-    """What each member gets in the last rebalance."""
+    """The assignment of the last rebalance."""
     errors: Ints32
-    """How the assignor fails in the last rebalance; ``Failure.NONE`` where it answers."""
+    """The ``AssignmentFailure`` of the last rebalance."""
     rebalances: Ints32
-    """How many there are; at MOST_REBALANCES it may go on."""
+    """Number of rebalances; at MOST_REBALANCES there may be more."""
     ended: Flags
-    """Whether the assignor answers and nobody asks for another rebalance."""
+    """Whether the assignor does not fail and no member rejoins."""
     revoked: Ints
-    """Partitions that members stop consuming on the way."""
+    """Partitions that members revoke in all rebalances."""
 
 
-_NONE = int(Failure.NONE)
+_NONE = int(AssignmentFailure.NONE)
 
-Assign = Callable[[Groups, Ints32], Outcome]
-"""Answers groups as they have joined, whose members have these indices in the batch."""
+Assign = Callable[[Groups, Ints32], AssignmentOutcome]
+"""Assigns groups as they have joined; the members have these indices in the batch."""
 
 
 def rebalances(
     protocol: RebalanceProtocol, groups: Groups, ranks: Ints, eager: Flags, assign: Assign
 ) -> Iterator[Rebalance]:
-    """Let the members of every group of a batch join until nobody asks for another rebalance.
+    """Yield the rebalances of a batch, until no member of any group rejoins.
 
-    ``groups.owned`` is what the members have before, and ``ranks`` those of ``Topics``. ``eager`` tells which members
-    follow the eager protocol although the assignor is cooperative. The first rebalance is one of all groups; nothing
-    is computed before it is asked for.
+    ``groups.owned`` holds the partitions owned before the first rebalance, ``ranks`` is ``TopicArrays.ranks``, and
+    ``eager`` marks the members that follow the eager protocol although the assignor is cooperative. The first rebalance
+    includes all groups. The iterator is lazy.
     """
     numbers = np.arange(len(groups.members) - 1, dtype=np.int32)
     members = np.arange(len(groups.member_hashes), dtype=np.int32)
     if protocol is not RebalanceProtocol.COOPERATIVE:
         outcome = assign(groups, members)
-        yield Rebalance(numbers, members, outcome, outcome.errors == Failure.NONE)
+        yield Rebalance(numbers, members, outcome, outcome.errors == AssignmentFailure.NONE)
         return
     for number in range(MOST_REBALANCES):
         if number > 0 and len(numbers) == 0:
             return
-        sent = _send(groups, eager)
+        sent = _joined_with(groups, eager)
         outcome = assign(groups._replace(owned=sent), members)
-        answered = _take_answer(groups, ranks, sent, outcome)
-        again = answered.joins_again & (outcome.errors == Failure.NONE)
-        last = ~again & (outcome.errors == Failure.NONE)
-        yield Rebalance(numbers, members, outcome, last, answered.revoked, answered.added)
+        after = _accept_assignments(groups, ranks, sent, outcome)
+        again = after.joins_again & (outcome.errors == AssignmentFailure.NONE)
+        last = ~again & (outcome.errors == AssignmentFailure.NONE)
+        yield Rebalance(numbers, members, outcome, last, after.revoked, after.added)
         stay = np.repeat(again, np.diff(groups.members))
-        after = groups._replace(owned=answered.owned, generations=_next_generations(groups))
-        groups, eager, numbers, members = _take_groups(after, again), eager[stay], numbers[again], members[stay]
+        joined = groups._replace(owned=after.owned, generations=_next_generations(groups))
+        groups, eager, numbers, members = take_groups(joined, again), eager[stay], numbers[again], members[stay]
 
 
-def course(protocol: RebalanceProtocol, groups: Groups, ranks: Ints, found: Sequence[Rebalance]) -> Course:
-    """Sum up what ``rebalances`` found for a batch."""
+def summarize_rebalances(
+    protocol: RebalanceProtocol, groups: Groups, ranks: Ints, found: Sequence[Rebalance]
+) -> RebalanceSummary:
+    """Summarize the results of ``rebalances`` for a batch."""
     n_groups = len(groups.members) - 1
     errors, ended = np.zeros(n_groups, np.int32), np.zeros(n_groups, np.bool_)
     counts, revoked = np.zeros(n_groups, np.int32), np.zeros(n_groups, np.int64)
@@ -132,12 +136,12 @@ def course(protocol: RebalanceProtocol, groups: Groups, ranks: Ints, found: Sequ
     if protocol is RebalanceProtocol.EAGER:
         revoked = _count(groups.members, groups.owned)
     if protocol is RebalanceProtocol.RECONCILIATION:
-        revoked = _count(groups.members, _take_answer(groups, ranks, groups.owned, found[-1].outcome).revoked)
-    return Course(assignments, errors, counts, ended, revoked)
+        revoked = _count(groups.members, _accept_assignments(groups, ranks, groups.owned, found[-1].outcome).revoked)
+    return RebalanceSummary(assignments, errors, counts, ended, revoked)
 
 
 def _count(members: Ints32, lists: Assignments) -> Ints:
-    """Partitions by group."""
+    """Return the number of partitions by group."""
     return np.diff(lists.offsets[members]).astype(np.int64)
 
 
@@ -157,15 +161,15 @@ def _last_assignments(found: Sequence[Rebalance]) -> Assignments:
     return Assignments(offsets, topics[places], partitions[places])
 
 
-# ---- one rebalance, as its members see it
+# ---- one rebalance from the view of its members
 
 
 @kernel
 def eager_members(preferences: PreferenceLists, cooperative: Flags) -> Flags:
-    """Tell which members follow the eager protocol: those that offer an assignor that is not cooperative.
+    """Return, by member, whether it follows the eager protocol: if one of its assignors is not cooperative.
 
-    ``ConsumerCoordinator``'s constructor takes the highest protocol that all of a consumer's assignors support, and
-    one supports only the eager protocol unless it says more. ``cooperative`` tells of each protocol whether it does.
+    ``ConsumerCoordinator``'s constructor picks the highest protocol that all assignors of the consumer support. By
+    default an assignor supports only the eager one. ``cooperative`` has the protocols whose assignor is cooperative.
     """
     eager = np.zeros(len(preferences.offsets) - 1, np.bool_)
     for m in range(len(eager)):
@@ -175,8 +179,8 @@ def eager_members(preferences: PreferenceLists, cooperative: Flags) -> Flags:
 
 
 @kernel
-def _send(groups: Groups, eager: Flags) -> Assignments:
-    """What the members join with (``onJoinPrepare``), in the order in which they have it."""
+def _joined_with(groups: Groups, eager: Flags) -> Assignments:
+    """Return the partitions that members join with (``onJoinPrepare``), in the order in which they own them."""
     owned = groups.owned
     sent = _new_lists(len(eager), len(owned.topics))
     filled = 0
@@ -190,8 +194,8 @@ def _send(groups: Groups, eager: Flags) -> Assignments:
     return _filled(sent)
 
 
-class _Answered(NamedTuple):
-    """What members make of the leader's answer (``onJoinComplete``)."""
+class _AfterAssignment(NamedTuple):
+    """The state of members after they get their assignment (``onJoinComplete``)."""
 
     owned: Assignments
     revoked: Assignments
@@ -201,7 +205,7 @@ class _Answered(NamedTuple):
 
 
 @kernel
-def _take_answer(groups: Groups, ranks: Ints, sent: Assignments, outcome: Outcome) -> _Answered:
+def _accept_assignments(groups: Groups, ranks: Ints, sent: Assignments, outcome: AssignmentOutcome) -> _AfterAssignment:
     assigned = outcome.assignments
     n_members = len(groups.member_hashes)
     by_rank = np.empty(len(ranks), np.int32)
@@ -210,47 +214,47 @@ def _take_answer(groups: Groups, ranks: Ints, sent: Assignments, outcome: Outcom
     owned = _new_lists(n_members, len(sent.topics) + len(assigned.topics))
     revoked, added = _new_lists(n_members, len(groups.owned.topics)), _new_lists(n_members, len(assigned.topics))
     joins_again = np.zeros(len(groups.members) - 1, np.bool_)
-    wanted_by = np.full(len(ranks), -1, np.int32)
+    subscribed_by = np.full(len(ranks), -1, np.int32)
     for g in range(len(joins_again)):
         for m in range(groups.members[g], groups.members[g + 1]):
-            _mark_wanted(groups, m, wanted_by)
+            _mark_subscribed(groups, m, subscribed_by)
             accepts = True
             for topic in assigned.topics[assigned.offsets[m] : assigned.offsets[m + 1]]:
-                accepts = accepts and wanted_by[topic] == m
+                accepts = accepts and subscribed_by[topic] == m
             had, joined_with = _sorted_set(groups.owned, m, ranks), _sorted_set(sent, m, ranks)
-            has = _sorted_set(assigned, m, ranks) if accepts else _wanted(joined_with, m, wanted_by, by_rank)
+            has = _sorted_set(assigned, m, ranks) if accepts else _subscribed(joined_with, m, subscribed_by, by_rank)
             if outcome.errors[g] != _NONE:
-                has = joined_with = had  # There is no answer: nothing changes.
+                has = joined_with = had  # The leader fails: nothing changes.
             lost = _difference(joined_with, has)
             kept = _difference(joined_with, lost)
             joins_again[g] = joins_again[g] or not accepts or len(lost) > 0
             _put(owned, m, has, by_rank)
             _put(revoked, m, _difference(had, kept), by_rank)
             _put(added, m, _difference(has, kept), by_rank)
-    return _Answered(_filled(owned), _filled(revoked), _filled(added), joins_again)
+    return _AfterAssignment(_filled(owned), _filled(revoked), _filled(added), joins_again)
 
 
 @kernel
-def _mark_wanted(groups: Groups, member: int, wanted_by: Ints32) -> None:
+def _mark_subscribed(groups: Groups, member: int, subscribed_by: Ints32) -> None:
     for topic in groups.topics[groups.subscriptions[member] : groups.subscriptions[member + 1]]:
-        wanted_by[topic] = member
+        subscribed_by[topic] = member
 
 
 @kernel
-def _wanted(partitions: Ints, member: int, wanted_by: Ints32, by_rank: Ints32) -> Ints:
-    """Partitions of a sorted set whose topic a member subscribes to."""
-    wanted = np.empty(len(partitions), np.int64)
+def _subscribed(partitions: Ints, member: int, subscribed_by: Ints32, by_rank: Ints32) -> Ints:
+    """Return the partitions of a sorted set whose topic the member subscribes to."""
+    subscribed = np.empty(len(partitions), np.int64)
     n = 0
     for partition in partitions:
-        if wanted_by[by_rank[partition >> 32]] == member:
-            wanted[n] = partition
+        if subscribed_by[by_rank[partition >> 32]] == member:
+            subscribed[n] = partition
             n += 1
-    return wanted[:n]
+    return subscribed[:n]
 
 
 @kernel
 def _sorted_set(lists: Assignments, member: int, ranks: Ints) -> Ints:
-    """Return a member's partitions by topic and number, each once, as numbers: the topic's rank, then 32 bits."""
+    """Return a member's partitions sorted, each once, as keys: the topic's rank, then the partition in 32 bits."""
     low, high = lists.offsets[member], lists.offsets[member + 1]
     partitions = np.empty(high - low, np.int64)
     for k in range(low, high):
@@ -266,7 +270,7 @@ def _sorted_set(lists: Assignments, member: int, ranks: Ints) -> Ints:
 
 @kernel
 def _difference(some: Ints, others: Ints) -> Ints:
-    """Partitions of one sorted set that another does not hold."""
+    """Return the partitions of one sorted set that are not in another."""
     rest = np.empty(len(some), np.int64)
     n, k = 0, 0
     for partition in some:
@@ -285,7 +289,7 @@ def _new_lists(n_members: int, room: int) -> Assignments:
 
 @kernel
 def _put(lists: Assignments, member: int, partitions: Ints, by_rank: Ints32) -> None:
-    """Put the next member's partitions behind those of the members before."""
+    """Append the partitions of the next member."""
     place = lists.offsets[member]
     for partition in partitions:
         lists.topics[place], lists.partitions[place] = by_rank[partition >> 32], partition & 0xFFFFFFFF
@@ -295,16 +299,16 @@ def _put(lists: Assignments, member: int, partitions: Ints, by_rank: Ints32) -> 
 
 @kernel
 def _filled(lists: Assignments) -> Assignments:
-    """Cut off the room that is left."""
+    """Return lists without their unused room."""
     end = lists.offsets[-1]
     return Assignments(lists.offsets, lists.topics[:end], lists.partitions[:end])
 
 
-# ---- some of the groups
+# ---- subsets of groups
 
 
 def _next_generations(groups: Groups) -> Ints:
-    """Every member's generation after a rebalance: one more than the group's latest."""
+    """Return the members' generations after a rebalance: one more than the highest of the group."""
     generations = groups.generations.copy()
     with_members = np.flatnonzero(np.diff(groups.members))
     if len(with_members):
@@ -313,11 +317,11 @@ def _next_generations(groups: Groups) -> Ints:
     return generations
 
 
-def _take_groups(groups: Groups, chosen: Flags) -> Groups:
-    """Take some of the groups, with all that they have."""
+def take_groups(groups: Groups, chosen: Flags) -> Groups:
+    """Return the chosen groups."""
     sizes = np.diff(groups.members)
     members = np.flatnonzero(np.repeat(chosen, sizes))
-    subscriptions, wanted = take_lists(groups.subscriptions, members)
+    subscriptions, topics = take_lists(groups.subscriptions, members)
     offsets, owned = take_lists(groups.owned.offsets, members)
     return Groups(
         list_offsets(sizes[chosen]),
@@ -327,7 +331,7 @@ def _take_groups(groups: Groups, chosen: Flags) -> Groups:
         take_strings(groups.sort_ids, members),
         groups.member_racks[members],
         subscriptions,
-        groups.topics[wanted],
+        groups.topics[topics],
         Assignments(offsets, groups.owned.topics[owned], groups.owned.partitions[owned]),
         groups.generations[members],
     )

@@ -1,4 +1,4 @@
-"""What a page says of balance: how even assignments are, and how far from the best that any could do."""
+"""The section about balance: how balanced assignments are, and how far from the optimum."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,9 +6,9 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.comparison import BEST, QUIRKS
-from rebalance_sim.engine.finished_runs import FinishedRun
-from rebalance_sim.engine.inputs import kind_of_reason
+from rebalance_sim.engine.groups.comparison import BEST, QUIRKS
+from rebalance_sim.engine.runs.finished_runs import FinishedRun
+from rebalance_sim.engine.tables.inputs import kind_of_reason
 from rebalance_sim.report.bins import counted, filled
 from rebalance_sim.report.charts import bars, both, histograms
 from rebalance_sim.report.colours import StrategyColours
@@ -17,12 +17,12 @@ from rebalance_sim.report.page import (
     GROUP,
     STRATEGY,
     Block,
+    CellType,
     Chart,
     Check,
     Column,
-    Findings,
-    Kind,
     Level,
+    RunResults,
     Table,
     counts,
 )
@@ -38,7 +38,7 @@ from rebalance_sim.tables import (
 
 NAME = "balance"
 SHOWN_GROUPS = 5
-"""Of each strategy."""
+"""Groups shown per strategy."""
 SHOWN_ERRORS = 20
 
 
@@ -48,17 +48,19 @@ def spread() -> SparkColumn:
 
 
 def by_strategy(balance: DataFrame) -> DataFrame:
-    """Sum up how even the assignments of each strategy are, and name the group that is least so."""
+    """Aggregate the balance of each strategy, with its most imbalanced group."""
     assigned = F.col("error").isNull()
     worst = F.max(F.when(assigned, F.struct(spread().alias("spread"), "cluster", "group_id", "min", "max")))
+    idlest = F.max(F.struct("idle_members", "cluster", "group_id", "members", "partitions"))
     return (
         balance.groupBy("strategy")
         .agg(
             F.count_if(assigned).alias("groups"),
-            F.count_if(assigned & (spread() <= 1)).alias("even"),
+            F.count_if(assigned & (spread() <= 1)).alias("balanced"),
             F.avg(F.when(assigned, spread())).alias("mean_spread"),
             worst.alias("worst"),
             F.sum("idle_members").alias("idle"),
+            idlest.alias("idlest"),
             F.sum("unassigned").alias("unassigned"),
             F.count_if(sum((F.col(name) for name in QUIRKS), F.lit(0)) > 0).alias("odd"),
             F.count("error").alias("failed"),
@@ -68,14 +70,14 @@ def by_strategy(balance: DataFrame) -> DataFrame:
 
 
 def worst_groups(balance: DataFrame) -> DataFrame:
-    """Rank the least even groups of each strategy."""
+    """Rank the most imbalanced groups of each strategy."""
     order = Window.partitionBy("strategy").orderBy(F.desc("spread"), "cluster", "group_id")
     ranked = balance.where("error IS NULL").withColumn("spread", spread()).where("spread > 1")
     return ranked.withColumn("rank", F.row_number().over(order)).where(F.col("rank") <= SHOWN_GROUPS)
 
 
 def failures(balance: DataFrame) -> DataFrame:
-    """Count by kind why groups have no assignment, each with the first group of its kind."""
+    """Count the reasons why groups have no assignment, each with its first group."""
     return (
         balance.where("error IS NOT NULL")
         .groupBy("strategy", kind_of_reason("error").alias("kind"))
@@ -84,10 +86,10 @@ def failures(balance: DataFrame) -> DataFrame:
     )
 
 
-def partitions_a_member(assignments: DataFrame, cooperative_rebalances: DataFrame) -> DataFrame:
-    """Return how many partitions members have after the last rebalance: ``strategy`` and ``partitions``.
+def partitions_per_member(assignments: DataFrame, cooperative_rebalances: DataFrame) -> DataFrame:
+    """Return the number of partitions of each member after the last rebalance: ``strategy`` and ``partitions``.
 
-    Assignors that are cooperative have all their rebalances in the second table, the others none.
+    For cooperative assignors the last rebalance is in the second table, for the others in the first.
     """
     last = cooperative_rebalances.where("last").select("strategy", F.size("partitions").alias("partitions"))
     cooperative = cooperative_rebalances.select("strategy").distinct()
@@ -95,10 +97,10 @@ def partitions_a_member(assignments: DataFrame, cooperative_rebalances: DataFram
     return last.unionByName(others.select("strategy", F.size("partitions").alias("partitions")))
 
 
-def findings(run: FinishedRun, colours: StrategyColours) -> Findings:
-    """Say what a run tells of balance."""
+def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
+    """Return the blocks and checks of one run."""
     if not run.rows(BALANCE):
-        return Findings()
+        return RunResults()
     balance = run.table(BALANCE)
     strategies = by_strategy(balance).collect()
     worst = worst_groups(balance).orderBy("strategy", "rank").collect()
@@ -109,7 +111,7 @@ def findings(run: FinishedRun, colours: StrategyColours) -> Findings:
     if spreads:
         blocks.append(_spread_chart(spreads, strategies))
     if run.rows(ASSIGNMENTS):
-        members = partitions_a_member(run.table(ASSIGNMENTS), run.table(COOPERATIVE_REBALANCES))
+        members = partitions_per_member(run.table(ASSIGNMENTS), run.table(COOPERATIVE_REBALANCES))
         blocks.append(_members_chart(filled(counted(members, "strategy", F.col("partitions")), colours)))
     blocks.append(_strategies_table(strategies))
     if worst:
@@ -118,25 +120,25 @@ def findings(run: FinishedRun, colours: StrategyColours) -> Findings:
              row["max"], row["idle_members"])
             for row in worst
         )  # fmt: skip
-        head = (STRATEGY, CLUSTER, GROUP, *counts("members", "partitions", "fewest", "most", "idle members"))
-        blocks.append(Table(f"The least even groups, at most {SHOWN_GROUPS} of each strategy", head, rows))
+        head = (STRATEGY, CLUSTER, GROUP, *counts("members", "partitions", "min", "max", "idle members"))
+        blocks.append(Table(f"Most imbalanced groups (up to {SHOWN_GROUPS} per strategy)", head, rows))
     if failed:
         shown = tuple((row["strategy"], row["kind"], row["groups"], *row["first"]) for row in failed)
-        head = (STRATEGY, Column("why"), *counts("groups"), CLUSTER, Column("first group", Kind.NAME))
+        head = (STRATEGY, Column("reason"), *counts("groups"), CLUSTER, Column("first group", CellType.NAME))
         blocks.append(Table("Groups without an assignment", head, shown))
     blocks += _against_the_optimum(run, colours)
     blocks += _lag(run)
-    return Findings(tuple(blocks), tuple(_checks(strategies, failed)))
+    return RunResults(tuple(blocks), tuple(_checks(strategies, failed)))
 
 
 def _spread_chart(rows: list[dict[str, object]], strategies: Sequence[Row]) -> Chart:
     groups = sum(row["groups"] for row in strategies)
-    even = sum(row["even"] for row in strategies)
+    balanced = sum(row["balanced"] for row in strategies)
     return Chart(
         "balance-spread",
-        f"In {share(even, groups)} of the assignments nobody has two partitions more than another",
-        "Groups by the difference between the member with the most partitions and the one with the fewest.",
-        **both(histograms(rows, "difference of most and fewest partitions")),
+        f"{share(balanced, groups)} of the assignments are balanced to within one partition per member",
+        "Groups by the difference between the most and the fewest partitions of a member.",
+        **both(histograms(rows, "most minus fewest partitions per member")),
         data=_histogram_table("Groups by max − min", "max − min", "groups", rows),
     )
 
@@ -144,9 +146,9 @@ def _spread_chart(rows: list[dict[str, object]], strategies: Sequence[Row]) -> C
 def _members_chart(rows: list[dict[str, object]]) -> Chart:
     return Chart(
         "balance-members",
-        "How many partitions members have",
-        "Members by the number of their partitions after the last rebalance; those at 0 are idle.",
-        **both(histograms(rows, "partitions of a member")),
+        "Partitions per member",
+        "Members by number of partitions after the last rebalance. Members with 0 are idle.",
+        **both(histograms(rows, "partitions per member")),
         data=_histogram_table("Members by partitions", "partitions", "members", rows),
     )
 
@@ -159,22 +161,22 @@ def _histogram_table(caption: str, bins: str, of: str, rows: list[dict[str, obje
 def _strategies_table(strategies: Sequence[Row]) -> Table:
     head = (
         STRATEGY,
-        *counts("groups", "even to one"),
-        Column("mean max − min", Kind.DECIMAL),
-        Column("least even group", Kind.NAME),
+        *counts("groups", "balanced to one"),
+        Column("mean max − min", CellType.DECIMAL),
+        Column("most imbalanced group", CellType.NAME),
         *counts(
-            "its fewest", "its most", "idle members", "unassigned partitions", "groups with quirks", "failed groups"
+            "its min", "its max", "idle members", "unassigned partitions", "groups with assignor bugs", "failed groups"
         ),
     )
     rows = tuple(
-        (row["strategy"], row["groups"], row["even"], row["mean_spread"],
+        (row["strategy"], row["groups"], row["balanced"], row["mean_spread"],
          *((worst["group_id"], worst["min"], worst["max"]) if (worst := row["worst"]) else (None, None, None)),
          row["idle"], row["unassigned"], row["odd"], row["failed"])
         for row in strategies
     )  # fmt: skip
     note = (
-        "Quirks of Kafka's assignors are partitions that are given twice, to members that do not subscribe to them, or "
-        "though they do not exist."
+        "Bugs of Kafka's assignors are reproduced: partitions assigned twice, to members not subscribed to the topic, "
+        "or although they do not exist."
     )
     return Table("Balance by strategy", head, rows, note if any(row["odd"] for row in strategies) else "")
 
@@ -197,12 +199,12 @@ def _against_the_optimum(run: FinishedRun, colours: StrategyColours) -> Iterator
     ]
     head = (
         STRATEGY,
-        *counts("groups compared", "as even as can be"),
-        Column("of these", Kind.SHARE),
-        Column("mean stddev above", Kind.DECIMAL),
-        Column("most above", Kind.DECIMAL),
-        Column("mean moves above", Kind.DECIMAL),
-        *counts("most moves above"),
+        *counts("groups compared", "as balanced as the optimum"),
+        Column("share", CellType.SHARE),
+        Column("mean excess stddev", CellType.DECIMAL),
+        Column("max excess stddev", CellType.DECIMAL),
+        Column("mean excess moves", CellType.DECIMAL),
+        *counts("max excess moves"),
     )
     shown = tuple(
         (row["strategy"], row["groups"], row["zero"], row["zero"] / max(row["groups"], 1), row["mean"], row["max"],
@@ -212,10 +214,10 @@ def _against_the_optimum(run: FinishedRun, colours: StrategyColours) -> Iterator
     best = stddev[0]
     yield Chart(
         "balance-optimum",
-        f"{label(best['strategy'])} is as even as can be in {share(best['zero'], best['groups'])} of the groups",
-        "Share of the groups in which a strategy is as even as the best assignment that there is.",
-        **both(bars(rows, "share of groups that are as even as can be", ticks="%")),
-        data=Table("Compared with the optimum", head, shown, "Above: more than the optimum has or moves."),
+        f"{label(best['strategy'])} is as balanced as the optimum in {share(best['zero'], best['groups'])} of groups",
+        "Share of the groups in which a strategy is as balanced as the most balanced assignment that exists.",
+        **both(bars(rows, "share of groups as balanced as the optimum", ticks="%")),
+        data=Table("Compared with the optimum", head, shown, "Excess is the difference to the optimum."),
     )
     changes = run.table(CHANGES).where(F.col("rank") <= SHOWN_GROUPS).orderBy("strategy", "change", "rank").collect()
     if changes:
@@ -226,12 +228,12 @@ def _against_the_optimum(run: FinishedRun, colours: StrategyColours) -> Iterator
             Column("change"),
             CLUSTER,
             GROUP,
-            Column("elected", Kind.NAME),
-            Column("stddev now", Kind.DECIMAL),
-            Column("stddev then", Kind.DECIMAL),
-            *counts("moved now", "moved then"),
+            Column("elected", CellType.NAME),
+            Column("elected stddev", CellType.DECIMAL),
+            Column("stddev", CellType.DECIMAL),
+            *counts("elected moved", "moved"),
         )
-        caption = f"Groups that gain or lose most by another strategy, at most {SHOWN_GROUPS} of each"
+        caption = f"Groups that gain or lose most by another strategy (up to {SHOWN_GROUPS} of each)"
         yield Table(caption, head, tuple(tuple(row[name] for name in (*columns, *measures)) for row in changes))
 
 
@@ -240,36 +242,47 @@ def _lag(run: FinishedRun) -> Iterator[Table]:
         return
     columns = ("strategy", "cluster", "group_id", "members", "lag", "max_lag", "max_lag_bound", "excess_lag")
     rows = run.table(LAG_BALANCE).where(F.col("rank") <= SHOWN_GROUPS).orderBy("strategy", "rank").collect()
-    head = (STRATEGY, CLUSTER, GROUP, *counts("members", "lag", "most of a member", "at the least", "could be saved"))
-    caption = f"Where lag lies least evenly, at most {SHOWN_GROUPS} groups of each strategy"
-    note = "No assignment has less than “at the least” with one member."
+    head = (STRATEGY, CLUSTER, GROUP, *counts("members", "lag", "max lag", "lower bound", "excess"))
+    caption = f"Groups with the most imbalanced lag (up to {SHOWN_GROUPS} per strategy)"
+    note = "Max lag is that of the member with the most. No assignment can reduce it below the lower bound."
     yield Table(caption, head, tuple(tuple(row[name] for name in columns) for row in rows), note)
 
 
 def _checks(strategies: Sequence[Row], failed: Sequence[Row]) -> Iterator[Check]:
     without = sum(row["failed"] for row in strategies)
-    told = plural_of(without, "group has", "groups have") + " no assignment"
+    what = plural_of(without, "group", "groups") + " without an assignment"
     if failed:
-        told += f", most by {label(failed[0]['strategy'])}"
+        what += f", most with {label(failed[0]['strategy'])}"
     where = tuple(failed[0]["first"]) if failed else ()
-    yield Check(Level.WRONG if without else Level.FINE, count(without), told, NAME, where, many=without > 1)
+    yield Check(Level.ERROR if without else Level.OK, count(without), what, NAME, where, many=without > 1)
     unassigned = max(strategies, key=lambda row: row["unassigned"] or 0)
     if unassigned["unassigned"]:
-        told = f"partitions that nobody gets by {label(unassigned['strategy'])}"
-        yield Check(Level.LOOK, count(unassigned["unassigned"]), told, NAME)
+        what = plural_of(unassigned["unassigned"], "unassigned partition", "unassigned partitions")
+        what += f" with {label(unassigned['strategy'])}"
+        yield Check(Level.WARNING, count(unassigned["unassigned"]), what, NAME)
     odd = max(strategies, key=lambda row: row["odd"])
     if odd["odd"]:
-        told = f"{plural_of(odd['odd'], 'group', 'groups')} given partitions twice, unwanted or nonexistent by "
-        yield Check(Level.WRONG, count(odd["odd"]), told + label(odd["strategy"]), NAME)
+        what = plural_of(odd["odd"], "group", "groups") + " with partitions assigned twice, unsubscribed or nonexistent"
+        yield Check(Level.ERROR, count(odd["odd"]), f"{what} ({label(odd['strategy'])})", NAME)
     assigned = [row for row in strategies if row["worst"]]
     if assigned:
-        least = max(assigned, key=lambda row: row["worst"]["spread"])
-        worst = least["worst"]
-        level = Level.LOOK if worst["spread"] > 1 else Level.FINE
-        told = f"partitions a member in the least even group, by {label(least['strategy'])}"
-        where = (worst["cluster"], worst["group_id"])
-        yield Check(level, f"{worst['min']:,} to {worst['max']:,}", told, NAME, where)
-        idle = max(strategies, key=lambda row: row["idle"] or 0)
-        told = f"idle by {label(idle['strategy'])}, in {plural(idle['groups'], 'group')}" if idle["idle"] else "idle"
-        members = plural_of(idle["idle"] or 0, "member is", "members are")
-        yield Check(Level.LOOK if idle["idle"] else Level.FINE, count(idle["idle"] or 0), f"{members} {told}", NAME)
+        most = max(assigned, key=lambda row: row["worst"]["spread"])
+        worst = most["worst"]
+        level = Level.WARNING if worst["spread"] > 1 else Level.OK
+        what = f"partitions per member in the most imbalanced group ({label(most['strategy'])})"
+        yield Check(level, f"{worst['min']:,} to {worst['max']:,}", what, NAME, (worst["cluster"], worst["group_id"]))
+        yield _idle_check(max(strategies, key=lambda row: row["idle"] or 0))
+
+
+def _idle_check(strategy: Row) -> Check:
+    idle, group = strategy["idle"] or 0, strategy["idlest"]
+    what = plural_of(idle, "idle member", "idle members")
+    if not idle:
+        return Check(Level.OK, count(idle), what, NAME)
+    if group["idle_members"] == idle:
+        sizes = f"{plural(group['members'], 'member')}, {plural(group['partitions'], 'partition')}"
+        what += f" in group {label(group['group_id'])} ({label(strategy['strategy'])}, {sizes})"
+    else:
+        what += f" in {plural(strategy['groups'], 'group')} ({label(strategy['strategy'])})"
+    where = (group["cluster"], group["group_id"])
+    return Check(Level.WARNING, count(idle), what, NAME, where, many=group["idle_members"] < idle)

@@ -1,4 +1,4 @@
-"""Histograms that stay small however many rows they count: bins of 0, 1, 2, 3 to 4, 5 to 8, 9 to 16 and so on."""
+"""Histograms of a bounded size: bins of 0, 1, 2, 3 to 4, 5 to 8, 9 to 16 and so on."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from rebalance_sim.report.text import compact, label
 
 
 def lowest_of_bin(number: Column) -> Column:
-    """Return the lowest number of the bin that a whole number is in.
+    """Return the lowest number of the bin of an integer.
 
     >>> numbers = spark.range(10).select(lowest_of_bin(F.col("id")).alias("bin"))
     >>> [row["bin"] for row in numbers.collect()]
@@ -22,7 +22,7 @@ def lowest_of_bin(number: Column) -> Column:
 
 
 def next_bin(lowest: int) -> int:
-    """Return the lowest number of the bin above.
+    """Return the lowest number of the next bin.
 
     >>> next_bin(2), next_bin(5)
     (3, 9)
@@ -31,7 +31,7 @@ def next_bin(lowest: int) -> int:
 
 
 def bin_label(lowest: int) -> str:
-    """Name a bin.
+    """Return the label of a bin.
 
     >>> bin_label(2), bin_label(1025)
     ('2', '1,025–2,048')
@@ -46,7 +46,7 @@ def counted(rows: DataFrame, panel: str, number: Column) -> list[Row]:
 
 
 def filled(rows: Sequence[Row], colours: StrategyColours) -> list[dict[str, Any]]:
-    """Make the rows of histograms, with the bins that nothing is in."""
+    """Return the rows of histograms, including empty bins."""
     found = {(row["panel"], row["lowest"]): row["value"] for row in rows}
     bins = list(_bins(lowest for _, lowest in found))
     return [

@@ -1,4 +1,4 @@
-"""Charts of small rows, as Vega-Lite specifications. Colours are placeholders (see ``colours``)."""
+"""Charts of a few rows, as Vega-Lite specifications. Colours are placeholders (see ``colours``)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -8,7 +8,7 @@ import altair as alt
 from rebalance_sim.report.colours import PLACEHOLDERS
 
 WIDE, NARROW = 700, 340
-"""Pixels: a column of a page, and a phone."""
+"""Width in pixels of a page's column and of a phone."""
 _BAR = 24
 Rows = Sequence[Mapping[str, Any]]
 Draw = Callable[[int], dict[str, Any]]
@@ -29,7 +29,7 @@ _AXIS = {
 _CONFIG: dict[str, Any] = {
     "background": PLACEHOLDERS["paper"],
     "font": "sans-serif",
-    # The whole chart has a text alternative; parts of it are not read out one by one.
+    # The chart has a text alternative as a whole, so screen readers must not read its parts.
     "aria": False,
     "view": {"stroke": None},
     "axis": _AXIS,
@@ -48,23 +48,23 @@ _CONFIG: dict[str, Any] = {
 
 
 def both(draw: Draw) -> dict[str, dict[str, Any]]:
-    """Make the specifications for a wide and for a narrow page."""
+    """Return the specifications for a wide and for a narrow page."""
     return {"wide": draw(WIDE), "narrow": draw(NARROW)}
 
 
-def bars(rows: Rows, value_title: str, *, even: float | None = None, ticks: str = "") -> Draw:
-    """Horizontal bars in the order of the rows: ``label``, ``value``, ``text`` at the end, ``colour``.
+def bars(rows: Rows, value_title: str, *, reference: float | None = None, ticks: str = "") -> Draw:
+    """Draw horizontal bars in the order of the rows: ``label``, ``value``, ``text`` at the end, ``colour``.
 
-    ``short`` is the text where there is little room, if it is another. ``even`` is a value to hold them against, and
-    ``ticks`` how the numbers of the axis are shown.
+    ``short``, if present, replaces the text on a narrow page. ``reference`` is a value to mark with a line,
+    and ``ticks`` the number format of the axis.
     """
 
     def draw(width: int) -> dict[str, Any]:
-        told = [row["short"] if width == NARROW and "short" in row else row["text"] for row in rows]
-        base = alt.Chart(_data({**row, "text": text} for row, text in zip(rows, told, strict=True)))
+        texts = [row["short"] if width == NARROW and "short" in row else row["text"] for row in rows]
+        base = alt.Chart(_data({**row, "text": text} for row, text in zip(rows, texts, strict=True)))
         most = max((row["value"] for row in rows), default=0) or 1
-        longest = max(map(len, told), default=0)
-        # Room for the texts at the ends of the bars, at about seven pixels a character.
+        longest = max(map(len, texts), default=0)
+        # Leave space for the texts at the ends of the bars, about seven pixels per character.
         plot = max(width - min(_label_width(_labels(rows)), _label_limit(width)) * 6 // 5, 80)
         top = most * plot / max(plot - 7 * longest - 8, plot * 0.3)
         x = alt.X(
@@ -72,27 +72,29 @@ def bars(rows: Rows, value_title: str, *, even: float | None = None, ticks: str 
         )
         y = _categories(rows, width)
         drawn = base.mark_bar().encode(x=x, y=y, color=alt.Color("colour:N", scale=None))
-        texts = base.mark_text(align="left", dx=5).encode(x=x, y=y, text="text:N")
-        layers = [drawn, texts]
-        if even is not None:
-            rule = alt.Chart(_data([{"even": even}])).mark_rule(strokeDash=[4, 3], strokeWidth=1.5, color=_INK)
-            layers.append(rule.encode(x=alt.X("even:Q")))
+        labels = base.mark_text(align="left", dx=5).encode(x=x, y=y, text="text:N")
+        layers = [drawn, labels]
+        if reference is not None:
+            rule = alt.Chart(_data([{"reference": reference}])).mark_rule(
+                strokeDash=[4, 3], strokeWidth=1.5, color=_INK
+            )
+            layers.append(rule.encode(x=alt.X("reference:Q")))
         return _fitted(alt.layer(*layers), width, _labels(rows))
 
     return draw
 
 
-def stacked_bars(rows: Rows, colours: Mapping[str, str], value_title: str, *, even: float | None = None) -> Draw:
-    """Horizontal bars of parts: ``label``, ``part``, ``value``. The parts stand in the order of ``colours``."""
+def stacked_bars(rows: Rows, colours: Mapping[str, str], value_title: str, *, reference: float | None = None) -> Draw:
+    """Draw horizontal stacked bars: ``label``, ``part``, ``value``. Parts are in the order of ``colours``."""
     order = list(colours)
-    numbered = [{**row, "order": order.index(row["part"])} for row in rows]
+    ordered = [{**row, "order": order.index(row["part"])} for row in rows]
     most = max((row["value"] for row in rows), default=0)
 
     def draw(width: int) -> dict[str, Any]:
         legend = alt.Legend(title=None, columns=1 if width == NARROW else 0)
         scale = alt.Scale(domain=order, range=list(colours.values()))
         drawn = (
-            alt.Chart(_data(numbered))
+            alt.Chart(_data(ordered))
             .mark_bar()
             .encode(
                 x=alt.X("value:Q", title=value_title, axis=_ticks(width, most)),
@@ -102,22 +104,24 @@ def stacked_bars(rows: Rows, colours: Mapping[str, str], value_title: str, *, ev
             )
         )
         layers: list[Any] = [drawn]
-        if even is not None:
-            rule = alt.Chart(_data([{"even": even}])).mark_rule(strokeDash=[4, 3], strokeWidth=1.5, color=_INK)
-            layers.append(rule.encode(x=alt.X("even:Q")))
+        if reference is not None:
+            rule = alt.Chart(_data([{"reference": reference}])).mark_rule(
+                strokeDash=[4, 3], strokeWidth=1.5, color=_INK
+            )
+            layers.append(rule.encode(x=alt.X("reference:Q")))
         return _fitted(alt.layer(*layers), width, _labels(rows))
 
     return draw
 
 
 def histograms(rows: Rows, x_title: str) -> Draw:
-    """Histograms below one another, a panel each: ``panel``, ``bin``, ``value``, ``text``, ``colour``."""
+    """Draw histograms below each other, one per panel: ``panel``, ``bin``, ``value``, ``text``, ``colour``."""
     panels = list(dict.fromkeys(row["panel"] for row in rows))
     bins = list(dict.fromkeys(row["bin"] for row in rows))
 
     def draw(width: int) -> dict[str, Any]:
         most = max((row["value"] for row in rows), default=0) or 1
-        # Room for the numbers above the bars, which tell of those that are too small to be seen.
+        # Leave space for the numbers above the bars: some bars are too small to see.
         heights = alt.Scale(domain=[0, most * 1.45], nice=False)
         x = alt.X("bin:N", sort=bins, title=x_title, axis=alt.Axis(labelAngle=0, labelOverlap=True, labelFontSize=11))
         y = alt.Y("value:Q", title=None, axis=None, scale=heights)
@@ -132,20 +136,20 @@ def histograms(rows: Rows, x_title: str) -> Draw:
     return draw
 
 
-QUANTILES = {"median": "p50", "90 %": "p90", "99 %": "p99", "most": "max"}
-"""Of a distribution, as a chart calls them."""
+QUANTILES = {"median": "p50", "p90": "p90", "p99": "p99", "max": "max"}
+"""Quantiles in a chart's legend, and the values they are read from."""
 
 
 def quantiles(rows: Rows, value_title: str) -> Draw:
-    """Draw distributions as lines from the median to the greatest: ``label``, ``colour``, and a value a quantile."""
+    """Draw distributions as lines from median to maximum: ``label``, ``colour``, and one value per quantile."""
     points = [
-        {"label": row["label"], "colour": row["colour"], "quantile": told, "value": row[name]}
+        {"label": row["label"], "colour": row["colour"], "quantile": quantile, "value": row[name]}
         for row in rows
-        for told, name in QUANTILES.items()
+        for quantile, name in QUANTILES.items()
     ]
     most = max((point["value"] for point in points), default=0)
     middle = sorted(row["p90"] for row in rows)[len(rows) // 2] if rows else 0
-    # A root leaves room for the small values where one is far above them.
+    # A square root scale keeps small values apart if one is far larger.
     scale = alt.Scale(type="sqrt" if most > 8 * middle else "linear", zero=True)
 
     def draw(width: int) -> dict[str, Any]:
@@ -194,7 +198,7 @@ def gantt(
         )
         first, last = min(span["from"] for span in spans), max(span["to"] for span in spans)
         times = alt.Scale(domain=[first, last], nice=False, zero=False)
-        time = alt.X("from:Q", title="seconds since the beginning", axis=_ticks(width, last), scale=times)
+        time = alt.X("from:Q", title="seconds since the start", axis=_ticks(width, last), scale=times)
         scale = alt.Scale(domain=list(colours), range=list(colours.values()))
         legend = alt.Legend(title=None, columns=1 if width == NARROW else 3, symbolType="square", symbolOpacity=1)
         bands = (
@@ -230,7 +234,7 @@ def _labels(rows: Rows) -> list[str]:
 
 
 def _label_width(labels: Sequence[str]) -> int:
-    """Pixels that the labels take, about."""
+    """Return the approximate width of the labels in pixels."""
     return 7 * max(map(len, labels), default=0)
 
 
@@ -250,7 +254,7 @@ def _ticks(width: int, most: float, shown: str = "") -> alt.Axis:
     shown = shown or ("~s" if most >= 100_000 else ",~f")
     if width == WIDE:
         return alt.Axis(tickCount=7, format=shown)
-    # A title that ends where the axis ends has room on its left, under the labels.
+    # Align the title with the end of the axis: there is space to its left, below the labels.
     return alt.Axis(tickCount=4, format=shown, titleAnchor="end")
 
 
@@ -268,8 +272,8 @@ def _shapes_legend(width: int, colour: str = _MUTED, orient: Literal["top", "bot
 def _fitted(
     chart: alt.LayerChart | alt.FacetChart, width: int, lanes: Sequence[str], bar: int = _BAR
 ) -> dict[str, Any]:
-    """Let labels, legends and all take no more than the width."""
-    # The reader's letters may be wider than those that the labels were measured with.
+    """Return the specification of a chart that fits the width, labels and legends included."""
+    # The reader's font may be wider than the one the labels are measured with.
     room = min(_label_width(lanes), _label_limit(width)) // 4
     padding = {"left": 2 + room, "right": 12, "top": 2, "bottom": 2}
     fit = alt.AutoSizeParams(type="fit-x", contains="padding")

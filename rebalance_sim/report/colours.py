@@ -1,7 +1,7 @@
-"""Colours, each with a value for light and one for dark; in a chart a placeholder stands for both.
+"""Colours for light and dark mode. A chart is drawn with placeholders that stand for both.
 
-The tones are those of Okabe and Ito, which colour-blind people tell apart, made darker or lighter until they have three
-times the luminance of what they lie on, or a third of it.
+The hues are those of Okabe and Ito, which colour-blind readers can distinguish, made darker or lighter until their
+contrast with the background is at least 3 : 1.
 """
 
 from collections.abc import Iterable
@@ -12,9 +12,9 @@ LIGHT = {
     "muted": "#566170",
     "line": "#c9d0d9",
     "grid": "#e6eaef",
-    "wrong": "#b3261e",
-    "look": "#8a5a00",
-    "fine": "#00704f",
+    "error": "#b3261e",
+    "warning": "#8a5a00",
+    "ok": "#00704f",
     "link": "#005a9c",
     "shade": "#f4f6f9",
     "range": "#0072b2",
@@ -40,9 +40,9 @@ DARK = {
     "muted": "#a7b1bf",
     "line": "#465162",
     "grid": "#2a3340",
-    "wrong": "#ff8a80",
-    "look": "#f0b43c",
-    "fine": "#3ccb9e",
+    "error": "#ff8a80",
+    "warning": "#f0b43c",
+    "ok": "#3ccb9e",
     "link": "#7cc0f8",
     "shade": "#1b222d",
     "range": "#4fa3e3",
@@ -64,11 +64,11 @@ DARK = {
 }
 _OWN = [name for name in LIGHT if name.startswith("own-")]
 PLACEHOLDERS = {name: f"#fa1e{place:02x}" for place, name in enumerate(LIGHT)}
-"""What stands for a colour while a chart is drawn."""
+"""Colours that charts are drawn with, to be replaced by those of the page."""
 
 
 class StrategyColours:
-    """A colour for each strategy, the same in all charts of a page; an assignor of a user's own gets one of a few.
+    """A colour for each strategy, the same in all charts of a page. Custom assignors share four colours.
 
     >>> StrategyColours(["range", "by-lag"])["by-lag"] == PLACEHOLDERS["own-1"]
     True
@@ -83,14 +83,14 @@ class StrategyColours:
 
 
 def as_variables(svg: str) -> str:
-    """Put the page's own colours, which follow light and dark, into a drawn chart."""
+    """Replace the placeholders in a chart by the page's CSS variables, which follow light and dark mode."""
     for name, placeholder in PLACEHOLDERS.items():
         svg = svg.replace(placeholder, f"var(--{name})")
     return svg
 
 
 def as_light(svg: str) -> str:
-    """Put the light colours into a drawn chart."""
+    """Replace the placeholders in a chart by the light colours."""
     for name, placeholder in PLACEHOLDERS.items():
         svg = svg.replace(placeholder, LIGHT[name])
     return svg

@@ -1,4 +1,4 @@
-"""Specifications drawn: as SVG for the page, and as SVG and PNG files for a wiki."""
+"""Draws chart specifications: as SVG for the page, and as SVG and PNG files for a wiki."""
 
 import re
 import textwrap
@@ -14,14 +14,14 @@ from rebalance_sim.report.page import Chart
 _ROOT = re.compile(r"<svg [^>]*?width=\"([\d.]+)\" height=\"([\d.]+)\" viewBox=\"[\d. ]+\">")
 _IDS = re.compile(r'\b(id="|url\(#|href="#)')
 _VERSION = "6.4"
-"""Of Vega-Lite, which the specifications are written for."""
+"""Version of Vega-Lite that the specifications are written for."""
 _PNG_SCALE = 2
 _TITLE_CHARACTERS = 78
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """What is within an SVG element, and its size in pixels."""
+    """The content of an SVG element and its size in pixels."""
 
     content: str
     width: float
@@ -30,7 +30,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A chart, drawn for a wide and a narrow page in the page's own colours, and as files in light colours."""
+    """A chart drawn for a wide and a narrow page, with the page's colours, and as files in light colours."""
 
     chart: Chart
     wide: Drawing
@@ -40,22 +40,22 @@ class Drawn:
 
 
 def draw(chart: Chart, render: Callable[..., str]) -> Drawn:
-    """Draw a chart. ``render`` makes text of the template ``chart.svg.j2``."""
+    """Draw a chart. ``render`` renders the template ``chart.svg.j2``."""
     wide, narrow = _drawing(chart.wide, f"{chart.name}-"), _drawing(chart.narrow, f"{chart.name}-narrow-")
     lines = textwrap.wrap(chart.title, _TITLE_CHARACTERS)
-    svg = as_light(render(title=chart.title, lines=lines, told=chart.told, drawing=wide))
+    svg = as_light(render(title=chart.title, lines=lines, description=chart.description, drawing=wide))
     png = vl_convert.svg_to_png(svg, scale=_PNG_SCALE)
     return Drawn(chart, _in_page_colours(wide), _in_page_colours(narrow), svg, png)
 
 
 def _drawing(spec: Mapping[str, Any], prefix: str) -> Drawing:
-    # No address is fetched: the data are in the specification.
+    # The data are in the specification, so no address has to be fetched.
     svg = vl_convert.vegalite_to_svg(dict(spec), vl_version=_VERSION, allowed_base_urls=[])
     root = _ROOT.match(svg)
     if root is None:
-        raise RuntimeError(f"an SVG of another shape than expected: {svg[:200]}")
+        raise RuntimeError(f"unexpected SVG: {svg[:200]}")
     content = svg[root.end() :].removesuffix("</svg>").replace(' font-family="sans-serif"', "")
-    # Several charts share a page, so that what they refer to needs names of its own in each.
+    # Several charts share a page, so the ids that they refer to need a prefix.
     return Drawing(_IDS.sub(rf"\1{prefix}", content), float(root[1]), float(root[2]))
 
 

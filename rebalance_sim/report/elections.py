@@ -1,15 +1,27 @@
-"""What a page says of elections: which protocols, how many ties, and where none is elected."""
+"""The section about elections: elected protocols, ties, and groups that elect none."""
 
 from collections.abc import Iterator, Sequence
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.finished_runs import FinishedRun
-from rebalance_sim.engine.inputs import kind_of_reason
+from rebalance_sim.engine.runs.finished_runs import FinishedRun
+from rebalance_sim.engine.tables.inputs import kind_of_reason
 from rebalance_sim.report.charts import bars, both
 from rebalance_sim.report.colours import StrategyColours
-from rebalance_sim.report.page import CLUSTER, GROUP, Block, Chart, Check, Column, Findings, Kind, Level, Table, counts
+from rebalance_sim.report.page import (
+    CLUSTER,
+    GROUP,
+    Block,
+    CellType,
+    Chart,
+    Check,
+    Column,
+    Level,
+    RunResults,
+    Table,
+    counts,
+)
 from rebalance_sim.report.text import count, label, plural, plural_of
 from rebalance_sim.tables import ELECTIONS
 
@@ -21,7 +33,7 @@ _OF_A_MEMBER = "a member: "
 
 
 def by_protocol(elections: DataFrame) -> DataFrame:
-    """Count groups and ties by the protocol that is elected; those with an error have none."""
+    """Count groups and ties by elected protocol, which is null for groups with an error."""
     return (
         elections.groupBy("protocol")
         .agg(F.count("*").alias("groups"), F.count_if("tie").alias("ties"), F.sum("members").alias("members"))
@@ -30,9 +42,9 @@ def by_protocol(elections: DataFrame) -> DataFrame:
 
 
 def errors(elections: DataFrame) -> DataFrame:
-    """Count by kind why nothing is elected, or why members are refused, each with the first group of its kind."""
+    """Count the reasons why groups elect nothing or members are refused, each with its first group."""
     whole = elections.where("error IS NOT NULL").select("cluster", "group_id", kind_of_reason("error").alias("kind"))
-    refused = elections.select("cluster", "group_id", F.explode("inadmissible").alias("member"))
+    refused = elections.select("cluster", "group_id", F.explode("refused").alias("member"))
     refused = refused.select("cluster", "group_id", F.concat(F.lit(_OF_A_MEMBER), "member.error").alias("kind"))
     return (
         whole.unionByName(refused)
@@ -43,14 +55,14 @@ def errors(elections: DataFrame) -> DataFrame:
 
 
 def ties(elections: DataFrame) -> DataFrame:
-    """Put the ties of the largest groups first."""
+    """Return the groups with a tie, largest first."""
     return elections.where("tie").orderBy(F.desc("members"), "cluster", "group_id")
 
 
-def findings(run: FinishedRun, colours: StrategyColours) -> Findings:
-    """Say what a run tells of elections."""
+def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
+    """Return the blocks and checks of one run."""
     if not run.rows(ELECTIONS):
-        return Findings()
+        return RunResults()
     elections = run.table(ELECTIONS)
     protocols = by_protocol(elections).collect()
     failed = errors(elections).limit(SHOWN_ERRORS).collect()
@@ -67,14 +79,21 @@ def findings(run: FinishedRun, colours: StrategyColours) -> Findings:
         shown = tuple(
             (row["cluster"], row["group_id"], row["members"], row["protocol"], _votes(row["votes"])) for row in tied
         )
-        head = (CLUSTER, GROUP, *counts("members"), Column("elected", Kind.NAME), Column("votes"))
-        note = "Hash order decides, so another version of Kafka may elect another protocol."
-        blocks.append(Table(f"Ties: {len(tied):,} of {count(ties_in_all)}, largest groups first", head, shown, note))
+        head = (CLUSTER, GROUP, *counts("members"), Column("elected", CellType.NAME), Column("votes"))
+        note = "Hash order decides, so another Kafka version may elect another protocol."
+        blocks.append(
+            Table(f"Groups with a tie, largest first ({len(tied):,} of {count(ties_in_all)})", head, shown, note)
+        )
     if failed:
-        head = (Column("why"), *counts("times"), Column("first cluster", Kind.NAME), Column("first group", Kind.NAME))
+        head = (
+            Column("reason"),
+            *counts("times"),
+            Column("first cluster", CellType.NAME),
+            Column("first group", CellType.NAME),
+        )
         shown = tuple((row["kind"], row["times"], *row["first"]) for row in failed)
-        blocks.append(Table("Groups that elect nothing, and members that are refused", head, shown))
-    return Findings(tuple(blocks), tuple(_checks(groups, none, ties_in_all, failed, tied)))
+        blocks.append(Table("Groups that elect nothing, and refused members", head, shown))
+    return RunResults(tuple(blocks), tuple(_checks(groups, none, ties_in_all, failed, tied)))
 
 
 def _protocols(elected: Sequence[Row], groups: int, colours: StrategyColours) -> Chart:
@@ -82,18 +101,18 @@ def _protocols(elected: Sequence[Row], groups: int, colours: StrategyColours) ->
         {
             "label": label(row["protocol"]),
             "value": row["groups"],
-            "text": count(row["groups"]) + (f", {count(row['ties'])} tied" if row["ties"] else ""),
+            "text": count(row["groups"]) + (f", {plural(row['ties'], 'tie')}" if row["ties"] else ""),
             "short": count(row["groups"]),
             "colour": colours[row["protocol"]],
         }
         for row in elected
     ]
     first = elected[0]
-    head = (Column("protocol", Kind.NAME), *counts("groups", "by a tie", "members"))
+    head = (Column("protocol", CellType.NAME), *counts("groups", "ties", "members"))
     return Chart(
         "elections",
-        f"{label(first['protocol'])} is elected most: by {count(first['groups'])} of {plural(groups, 'group')}",
-        "Groups by the protocol that they elect, and how many of them by a tie.",
+        f"Most elected: {label(first['protocol'])}, by {count(first['groups'])} of {plural(groups, 'group')}",
+        "Groups and ties by elected protocol.",
         **both(bars(rows, "groups")),
         data=Table("Groups by protocol", head, tuple(tuple(row) for row in elected)),
     )
@@ -103,17 +122,17 @@ def _checks(groups: int, none: int, ties_in_all: int, failed: Sequence[Row], tie
     whole = [row for row in failed if not row["kind"].startswith(_OF_A_MEMBER)]
     where = tuple(whole[0]["first"]) if whole else ()
     yield Check(
-        Level.WRONG if none else Level.FINE, count(none), plural_of(none, "group elects", "groups elect") + " nothing",
+        Level.ERROR if none else Level.OK, count(none), plural_of(none, "group elects", "groups elect") + " nothing",
         NAME, where, many=none > 1,
     )  # fmt: skip
     where = (tied[0]["cluster"], tied[0]["group_id"]) if tied else ()
-    told = f"of {plural(groups, 'election')} decided by hash order after a tie"
-    yield Check(Level.LOOK if ties_in_all else Level.FINE, count(ties_in_all), told, NAME, where, many=ties_in_all > 1)
+    what = f"of {plural(groups, 'election')} decided by hash order after a tie"
+    yield Check(Level.WARNING if ties_in_all else Level.OK, count(ties_in_all), what, NAME, where, many=ties_in_all > 1)
     refused = [row for row in failed if row["kind"].startswith(_OF_A_MEMBER)]
     if refused:
         times = sum(row["times"] for row in refused)
-        told = plural_of(times, "member is", "members are") + " refused by the coordinator"
-        yield Check(Level.WRONG, count(times), told, NAME, tuple(refused[0]["first"]), many=times > 1)
+        what = plural_of(times, "member", "members") + " refused by the coordinator"
+        yield Check(Level.ERROR, count(times), what, NAME, tuple(refused[0]["first"]), many=times > 1)
 
 
 def _votes(votes: dict[str, int]) -> str:

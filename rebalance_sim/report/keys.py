@@ -1,11 +1,11 @@
-"""What a page says of producers: which partitions run hot, by which keys, and what more partitions would move."""
+"""The sections about producers: hot partitions, heavy keys, and keys that more partitions would move."""
 
 from collections.abc import Iterator, Sequence
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.finished_runs import FinishedRun
+from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.report.charts import bars, both, stacked_bars
 from rebalance_sim.report.colours import PLACEHOLDERS
 from rebalance_sim.report.page import (
@@ -13,12 +13,12 @@ from rebalance_sim.report.page import (
     CLUSTER,
     TOPIC,
     Block,
+    CellType,
     Chart,
     Check,
     Column,
-    Findings,
-    Kind,
     Level,
+    RunResults,
     Table,
     counts,
 )
@@ -28,16 +28,16 @@ from rebalance_sim.tables import KEY_FINDINGS, PARTITION_GROWTH, PARTITION_LOAD,
 SKEW, GROWTH = "skew", "growth"
 SHOWN_TOPICS = 12
 SHOWN_PARTITIONS = 40
-"""Of the topic with the hottest one."""
+"""Partitions shown of the topic with the hottest one."""
 SHOWN_FINDINGS = 40
 HOT = 2
-"""So many times an even share is worth a look."""
+"""Multiple of a balanced share from which on a partition is a warning."""
 _OF = ("client", "cluster", "topic")
-_KEY, _OTHERS = "the heaviest key", "all other keys"
+_KEY, _OTHERS = "heaviest key", "other keys"
 
 
 def hottest(partition_load: DataFrame) -> DataFrame:
-    """Return the hottest partition of each client's topic, the hottest of all first."""
+    """Return the hottest partition of each topic and client library, hottest first."""
     figures = ("partition", "records", "share", "imbalance")
     of_one = F.struct(*figures, F.try_element_at("heaviest_keys", F.lit(1)).alias("key"))
     return (
@@ -52,20 +52,20 @@ def hottest(partition_load: DataFrame) -> DataFrame:
 
 
 def partitions_of(partition_load: DataFrame, topic: Row) -> DataFrame:
-    """Return the partitions of one client's topic, the hottest first."""
-    theirs = [F.col(name).eqNullSafe(F.lit(topic[name])) for name in _OF]
+    """Return the partitions of one topic and client library, hottest first."""
+    matches = [F.col(name).eqNullSafe(F.lit(topic[name])) for name in _OF]
     first = F.try_element_at("heaviest_keys", F.lit(1))["records"]
     return (
-        partition_load.where(theirs[0] & theirs[1] & theirs[2])
+        partition_load.where(matches[0] & matches[1] & matches[2])
         .select("partition", "records", "imbalance", F.coalesce(first, F.lit(0)).alias("of_the_key"))
         .orderBy(F.desc("imbalance"), "partition")
     )
 
 
-def skew(run: FinishedRun) -> Findings:
-    """Say what a run tells of hot partitions and odd keys."""
+def skew(run: FinishedRun) -> RunResults:
+    """Return the blocks and checks of one run about hot partitions and keys."""
     if not run.rows(PARTITION_LOAD):
-        return Findings()
+        return RunResults()
     load = run.table(PARTITION_LOAD)
     topics = hottest(load.where("imbalance IS NOT NULL")).limit(SHOWN_TOPICS).collect()
     odd = run.table(KEY_FINDINGS) if run.rows(KEY_FINDINGS) else None
@@ -74,23 +74,23 @@ def skew(run: FinishedRun) -> Findings:
     if topics:
         blocks += [_hottest_chart(topics), _partitions_chart(topics[0], partitions_of(load, topics[0]))]
         worst = topics[0]
-        level = Level.LOOK if worst["imbalance"] >= HOT else Level.FINE
-        told = f"an even share in the hottest partition, {worst['partition']}"
+        level = Level.WARNING if worst["imbalance"] >= HOT else Level.OK
+        what = f"the balanced share in the hottest partition ({worst['partition']})"
         where = (worst["cluster"], worst["topic"])
-        checks.append(Check(level, f"{worst['imbalance']:.1f} ×", told, SKEW, where))
+        checks.append(Check(level, f"{worst['imbalance']:.1f} ×", what, SKEW, where))
     if odd is not None:
         found = odd.orderBy(F.desc_nulls_last("records"), *_OF, "finding").limit(SHOWN_FINDINGS).collect()
-        rows = tuple((*(row[name] for name in ("client", "cluster", "topic")), row["told"]) for row in found)
-        caption = f"Odd about the keys: {len(found):,} of {run.rows(KEY_FINDINGS):,}"
-        blocks.append(Table(caption, (CLIENT, CLUSTER, TOPIC, Column("what")), rows))
+        rows = tuple((*(row[name] for name in ("client", "cluster", "topic")), row["description"]) for row in found)
+        caption = f"Findings about keys ({len(found):,} of {run.rows(KEY_FINDINGS):,})"
+        blocks.append(Table(caption, (CLIENT, CLUSTER, TOPIC, Column("finding")), rows))
         first = found[0]
-        told = plural_of(run.rows(KEY_FINDINGS), "thing is", "things are") + " odd about keys"
+        what = plural_of(run.rows(KEY_FINDINGS), "finding", "findings") + " about keys"
         where = (first["cluster"], first["topic"])
-        checks.append(Check(Level.LOOK, count(run.rows(KEY_FINDINGS)), told, SKEW, where, many=True))
+        checks.append(Check(Level.WARNING, count(run.rows(KEY_FINDINGS)), what, SKEW, where, many=True))
     if run.rows(TOPICS_AT_RISK):
         blocks.append(_at_risk(run.table(TOPICS_AT_RISK)))
         checks += _risk_checks(run.table(TOPICS_AT_RISK))
-    return Findings(tuple(blocks), tuple(checks))
+    return RunResults(tuple(blocks), tuple(checks))
 
 
 def _hottest_chart(topics: Sequence[Row]) -> Chart:
@@ -108,10 +108,10 @@ def _hottest_chart(topics: Sequence[Row]) -> Chart:
         TOPIC,
         CLIENT,
         CLUSTER,
-        *counts("hottest partition", "of", "records"),
-        Column("share of bytes", Kind.SHARE),
-        Column("times even", Kind.DECIMAL),
-        Column("heaviest key", Kind.NAME),
+        *counts("hottest partition", "partitions", "records"),
+        Column("share of bytes", CellType.SHARE),
+        Column("imbalance", CellType.DECIMAL),
+        Column("heaviest key", CellType.NAME),
         *counts("its records"),
     )
     shown = tuple(
@@ -123,10 +123,10 @@ def _hottest_chart(topics: Sequence[Row]) -> Chart:
     worst = topics[0]
     return Chart(
         "skew-topics",
-        f"Partition {worst['partition']} of {label(worst['topic'])} gets {worst['imbalance']:.1f} times an even share",
-        "The hottest partition of each topic and client, as a multiple of an even share of its topic. The dashed line "
-        "is even.",
-        **both(bars(rows, "times an even share of the topic's bytes", even=1)),
+        f"Partition {worst['partition']} of {label(worst['topic'])}: {worst['imbalance']:.1f} times its balanced share",
+        "The hottest partition of each topic and client library, as a multiple of its balanced share. The dashed line "
+        "is the balanced share.",
+        **both(bars(rows, "multiple of the balanced share of the topic's bytes", reference=1)),
         data=Table("Hottest partitions", head, shown),
     )
 
@@ -142,55 +142,57 @@ def _partitions_chart(topic: Row, partitions: DataFrame) -> Chart:
     colours = {_KEY: PLACEHOLDERS["second"], _OTHERS: PLACEHOLDERS["rest"]}
     worst = hot[0]
     part = share(worst["of_the_key"], worst["records"])
-    head = (*counts("partition", "records", "of the heaviest key"), Column("times even", Kind.DECIMAL))
+    head = (*counts("partition", "records", "of the heaviest key"), Column("imbalance", CellType.DECIMAL))
     shown = tuple((row["partition"], row["records"], row["of_the_key"], row["imbalance"]) for row in in_order)
-    some = "" if topic["partitions"] <= len(hot) else f" Its {len(hot)} hottest of {topic['partitions']:,} are shown."
+    shown_part = (
+        "" if topic["partitions"] <= len(hot) else f" Its {len(hot)} hottest of {topic['partitions']:,} are shown."
+    )
     return Chart(
         "skew-partitions",
-        f"{label(topic['topic'])} by {label(topic['client'])}: one key is {part} of partition {worst['partition']}",
-        f"Records by partition of the topic with the hottest one, and those with the partition's heaviest key.{some}",
+        f"{label(topic['topic'])}, {label(topic['client'])}: one key has {part} of partition {worst['partition']}",
+        "Records by partition of the topic with the hottest partition, and those with each partition's heaviest key."
+        + shown_part,
         **both(stacked_bars(parts, colours, "records, by partition")),
         data=Table("Records by partition", head, shown),
     )
 
 
 def _at_risk(topics: DataFrame) -> Table:
-    order = (F.desc("keys_parted"), F.desc("keys_parting"), "cluster", "topic")
+    order = (F.desc("keys_split"), F.desc("keys_conflicting"), "cluster", "topic")
     rows = topics.orderBy(*order).limit(SHOWN_FINDINGS).collect()
     head = (
         CLUSTER,
         TOPIC,
-        Column("clients", Kind.NAME),
-        *counts("keys", "would part", "shared by clients", "parted", "records of these"),
+        Column("clients", CellType.NAME),
+        *counts("keys", "conflicting", "shared by clients", "split", "records of split keys"),
     )
-    names = ("keys", "keys_parting", "keys_shared", "keys_parted", "records_parted")
+    names = ("keys", "keys_conflicting", "keys_shared", "keys_split", "records_split")
     shown = tuple(
         (row["cluster"], row["topic"], ", ".join(row["clients"]), *(row[name] for name in names)) for row in rows
     )
-    return Table("Topics whose clients place keys differently", head, shown)
+    return Table("Topics whose client libraries place keys differently", head, shown)
 
 
 def _risk_checks(topics: DataFrame) -> Iterator[Check]:
     found = topics.agg(
-        F.sum("keys_parted").alias("keys"),
-        F.max_by(F.struct("cluster", "topic"), F.struct("keys_parted", "cluster", "topic")).alias("first"),
+        F.sum("keys_split").alias("keys"),
+        F.count_if(F.col("keys_split") > 0).alias("topics"),
+        F.max_by(F.struct("cluster", "topic"), F.struct("keys_split", "cluster", "topic")).alias("first"),
     ).first()
     if found and found["keys"]:
-        told = (
-            plural_of(found["keys"], "key lies", "keys lie")
-            + " in several partitions, by clients that hash differently"
-        )
-        yield Check(Level.WRONG, count(found["keys"]), told, SKEW, tuple(found["first"]), many=True)
+        what = plural_of(found["keys"], "key is", "keys are") + " split across partitions: clients that write topic "
+        what += f"{label(found['first']['topic'])} hash keys differently"
+        yield Check(Level.ERROR, count(found["keys"]), what, SKEW, tuple(found["first"]), many=found["topics"] > 1)
 
 
-def growth(run: FinishedRun) -> Findings:
-    """Say what a run tells of keys that would move if topics grew."""
+def growth(run: FinishedRun) -> RunResults:
+    """Return the blocks and checks of one run about keys that move when topics grow."""
     if not run.rows(PARTITION_GROWTH):
-        return Findings()
+        return RunResults()
     table = run.table(PARTITION_GROWTH).where("partitions <> partitions_after")
     most = table.orderBy(F.desc("keys_moved"), *_OF).limit(SHOWN_TOPICS).collect()
     if not most:
-        return Findings(("No topic of this run would have another number of partitions.",))
+        return RunResults(("No topic of this run changes its number of partitions.",))
     names = unique(label(row["topic"], row["client"]) for row in most)
     rows = [
         {
@@ -207,28 +209,27 @@ def growth(run: FinishedRun) -> Findings:
         CLIENT,
         CLUSTER,
         TOPIC,
-        *counts("partitions", "afterwards", "keys", "keys that move", "records", "records that move"),
-        Column("hottest now", Kind.DECIMAL),
-        Column("hottest afterwards", Kind.DECIMAL),
+        *counts("partitions", "new partitions", "keys", "keys moved", "records", "records moved"),
+        Column("imbalance", CellType.DECIMAL),
+        Column("new imbalance", CellType.DECIMAL),
     )
     shown = tuple(tuple(row[name] for name in (*_OF, *names_of_counts, "imbalance", "imbalance_after")) for row in most)
     first = most[0]
-    told = f"of {plural(first['keys'], 'key')} would move with {first['partitions_after']:,} partitions"
+    what = f"of {plural(first['keys'], 'key')} would move with {first['partitions_after']:,} partitions"
     moved = share(first["keys_moved"], first["keys"])
     chart = Chart(
         "growth",
-        f"{moved} of the keys of {label(first['topic'])} would go elsewhere with {first['partitions_after']:,} "
-        "partitions",
-        "Share of the different keys of a topic that would go to another partition. Old records stay where they are.",
+        f"{moved} of the keys of {label(first['topic'])} would move with {first['partitions_after']:,} partitions",
+        "Share of a topic's distinct keys that would go to another partition. Existing records are not moved.",
         **both(bars(rows, "share of the keys that would move", ticks="%")),
-        data=Table("What more partitions would move", head, shown),
+        data=Table("Keys and records that would move", head, shown),
     )
-    check = Check(Level.LOOK, count(first["keys_moved"]), told, GROWTH, (first["cluster"], first["topic"]))
-    return Findings((chart,), (check,))
+    check = Check(Level.WARNING, count(first["keys_moved"]), what, GROWTH, (first["cluster"], first["topic"]))
+    return RunResults((chart,), (check,))
 
 
 def key_text(key: bytes | None) -> str | None:
-    r"""Show a key as text if it is some, else in hexadecimal digits.
+    r"""Return a key as text if it is printable UTF-8, otherwise in hexadecimal.
 
     >>> key_text(bytearray(b"C001")), key_text(b"\xff\x00"), key_text(None)
     ('C001', '0xff00', None)

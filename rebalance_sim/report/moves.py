@@ -1,13 +1,13 @@
-"""What a page says of moves: which partitions stay with their owner, and which go to another member."""
+"""The section about moves: partitions that stay with their owner, and partitions that change owner."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.comparison import BEST
-from rebalance_sim.engine.finished_runs import FinishedRun
+from rebalance_sim.engine.groups.comparison import BEST
+from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.report.charts import both, stacked_bars
 from rebalance_sim.report.colours import PLACEHOLDERS, StrategyColours
-from rebalance_sim.report.page import STRATEGY, Chart, Check, Column, Findings, Kind, Level, Table, counts
+from rebalance_sim.report.page import STRATEGY, CellType, Chart, Check, Column, Level, RunResults, Table, counts
 from rebalance_sim.report.text import count, label, plural, share
 from rebalance_sim.tables import BALANCE, DISTRIBUTIONS
 
@@ -16,19 +16,19 @@ _PARTS = {"kept": PLACEHOLDERS["rest"], "moved": PLACEHOLDERS["second"]}
 
 
 def by_strategy(balance: DataFrame) -> DataFrame:
-    """Sum up what each strategy moves, keeps and revokes."""
+    """Aggregate what each strategy moves, keeps and revokes."""
     sums = [F.sum(name).alias(name) for name in ("kept", "moved", "revoked")]
     again = F.count_if(F.col("rebalances") > 1).alias("again")
     return balance.where("error IS NULL").groupBy("strategy").agg(*sums, again).orderBy("strategy")
 
 
-def findings(run: FinishedRun, colours: StrategyColours) -> Findings:
-    """Say what a run tells of moves; nothing where nobody owned a partition before."""
+def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
+    """Return the blocks and checks of one run; nothing if no partition had an owner before."""
     if not run.rows(BALANCE):
-        return Findings()
+        return RunResults()
     rows = [row for row in by_strategy(run.table(BALANCE)).collect() if row["kept"] + row["moved"]]
     if not rows:
-        return Findings()
+        return RunResults()
     fewest = None
     if run.rows(DISTRIBUTIONS):
         best = run.table(DISTRIBUTIONS).where((F.col("strategy") == BEST) & (F.col("figure") == "moved")).first()
@@ -41,23 +41,23 @@ def findings(run: FinishedRun, colours: StrategyColours) -> Findings:
     head = (
         STRATEGY,
         *counts("kept", "moved"),
-        Column("share moved", Kind.SHARE),
-        *counts("revoked on the way", "groups with 2 and more rebalances"),
+        Column("share moved", CellType.SHARE),
+        *counts("revoked", "groups with several rebalances"),
     )
     shown = tuple(
         (row["strategy"], row["kept"], row["moved"], row["moved"] / (row["kept"] + row["moved"]), row["revoked"],
          row["again"])
         for row in rows
     )  # fmt: skip
-    note = f"The most even assignments with the fewest moves take {count(fewest)}." if fewest is not None else ""
-    table = Table("What moves, by strategy", head, shown)
-    told = "Partitions that somebody owned before: those that stay with their owner and those that another member gets."
-    chart = Chart("moves", title, told, **both(stacked_bars(parts, _PARTS, "partitions")), data=table)
+    note = f"The most balanced assignments take at least {plural(int(fewest), 'move')}." if fewest is not None else ""
+    table = Table("Moves by strategy", head, shown)
+    description = "Previously owned partitions: those that stay with their owner and those that change owner."
+    chart = Chart("moves", title, description, **both(stacked_bars(parts, _PARTS, "partitions")), data=table)
     moved = share(most["moved"], most["kept"] + most["moved"])
     check = Check(
-        Level.LOOK if most["moved"] else Level.FINE,
+        Level.WARNING if most["moved"] else Level.OK,
         count(most["moved"]),
-        f"of {plural(most['kept'] + most['moved'], 'owned partition')} ({moved}) move by {label(most['strategy'])}",
+        f"of {plural(most['kept'] + most['moved'], 'partition')} ({moved}) change owner ({label(most['strategy'])})",
         NAME,
     )
-    return Findings((chart, note) if note else (chart,), (check,))
+    return RunResults((chart, note) if note else (chart,), (check,))

@@ -1,4 +1,4 @@
-"""What a page is made of: sections of parts, with charts and tables of small rows."""
+"""The content of a page: sections of parts, with charts and small tables."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,76 +7,80 @@ from enum import Enum
 from typing import Any
 
 Cell = Any
-"""A value of a table's row: text, a number, or None where there is none."""
+"""A value in a table: text, a number, or None if it is missing."""
 
 
-class Kind(Enum):
-    """What the values of a column are, which says how they are shown."""
+class CellType(Enum):
+    """The type of the values in a column, which determines how they are shown."""
 
     TEXT = "text"
     NAME = "name"
-    """A name that the fleet has given: any text at all."""
+    """A name from the fleet, which may contain any characters."""
     COUNT = "count"
     DECIMAL = "decimal"
     SHARE = "share"
-    """Of 1, shown in per cent."""
+    """A fraction, shown in per cent."""
     SECONDS = "seconds"
-    """Given in milliseconds."""
+    """Milliseconds, shown in seconds."""
 
     @property
     def is_number(self) -> bool:
-        """Whether values stand at the right of their column."""
-        return self not in (Kind.TEXT, Kind.NAME)
+        """Return whether values are numbers, which are aligned right."""
+        return self not in (CellType.TEXT, CellType.NAME)
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table."""
+    """A column of a table on the page."""
 
     title: str
-    kind: Kind = Kind.TEXT
+    type: CellType = CellType.TEXT
 
 
-CLUSTER, GROUP, STRATEGY = Column("cluster", Kind.NAME), Column("group", Kind.NAME), Column("strategy", Kind.NAME)
-TOPIC, CLIENT = Column("topic", Kind.NAME), Column("client", Kind.NAME)
+CLUSTER, GROUP, STRATEGY = (
+    Column("cluster", CellType.NAME),
+    Column("group", CellType.NAME),
+    Column("strategy", CellType.NAME),
+)
+TOPIC, CLIENT = Column("topic", CellType.NAME), Column("client", CellType.NAME)
 
 
 def counts(*titles: str) -> tuple[Column, ...]:
-    """Make columns of counts."""
-    return tuple(Column(title, Kind.COUNT) for title in titles)
+    """Return columns of counts."""
+    return tuple(Column(title, CellType.COUNT) for title in titles)
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of few rows, each with a cell for every column."""
+    """A table with few rows, each with one cell per column."""
 
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
     folded: bool = False
-    """Whether it is only seen when it is asked for."""
+    """Whether the reader has to expand it."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart: a Vega-Lite specification for a wide and for a narrow page, and what it shows in words and rows."""
+    """A chart: Vega-Lite specifications for a wide and a narrow page, a description, and the data as a table."""
 
     name: str
     title: str
-    told: str
+    description: str
     wide: dict[str, Any]
     narrow: dict[str, Any]
     data: Table
 
 
 Block = Chart | Table | str
-"""What a part is made of; a text is a paragraph."""
+"""A component of a part; a string is a paragraph."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """What a section says of one run, or of several of which it says the same."""
+    """The blocks of a section for one run, or for several runs with equal blocks."""
 
     runs: tuple[str, ...]
     blocks: tuple[Block, ...]
@@ -93,31 +97,31 @@ class Section:
 
 
 class Level(Enum):
-    """How much something matters; what matters most comes first."""
+    """The severity of a check's result, most severe first."""
 
-    WRONG = "wrong"
-    LOOK = "look"
-    FINE = "fine"
+    ERROR = "error"
+    WARNING = "warning"
+    OK = "ok"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at: how often it was found, and where most."""
+    """The result of one check: a number, a sentence that continues it, and an example."""
 
     level: Level
     number: str
     what: str
     section: str
     where: tuple[str, ...] = ()
-    """Names that lead to it, such as cluster and group."""
+    """Names that identify an example, such as cluster and group."""
     many: bool = False
-    """Whether it is in other places, too."""
+    """Whether there are more than this example."""
     run: str = ""
 
 
 @dataclass(frozen=True)
-class Findings:
-    """What a topic of the page has found in one run."""
+class RunResults:
+    """What a section shows of one run, and the results of its checks."""
 
     blocks: tuple[Block, ...] = ()
     checks: tuple[Check, ...] = ()
@@ -132,8 +136,8 @@ class Page:
     checks: tuple[Check, ...] = field(default=())
 
 
-def same_told_once(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Put parts together that say the same of different runs."""
+def merge_equal_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Merge the parts of different runs if their blocks are equal."""
     kept: list[Part] = []
     for part in parts:
         for place, earlier in enumerate(kept):
@@ -145,8 +149,8 @@ def same_told_once(parts: Sequence[Part]) -> tuple[Part, ...]:
     return tuple(kept)
 
 
-def numbered(sections: Sequence[Section]) -> tuple[Section, ...]:
-    """Number the charts whose name an earlier one has."""
+def number_charts(sections: Sequence[Section]) -> tuple[Section, ...]:
+    """Number the charts that have the same name as an earlier one."""
     seen: Counter[str] = Counter()
 
     def named(block: Block) -> Block:

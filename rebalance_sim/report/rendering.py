@@ -1,4 +1,4 @@
-"""The page as HTML: one file that fetches nothing, in which every name stands as text."""
+"""Renders the page as HTML: one file that loads nothing and shows every name as text."""
 
 import base64
 import hashlib
@@ -9,18 +9,18 @@ import jinja2
 
 from rebalance_sim.report.colours import DARK, LIGHT, PLACEHOLDERS
 from rebalance_sim.report.drawing import Drawn, draw
-from rebalance_sim.report.page import Chart, Check, Kind, Level, Page
-from rebalance_sim.report.text import SHOWN_CHARACTERS, cut, plural_of, printable, shown
+from rebalance_sim.report.page import CellType, Chart, Check, Level, Page
+from rebalance_sim.report.text import SHOWN_CHARACTERS, cut, plural, printable, shown
 
 LONGEST = 32_767
-"""Characters of a text that are kept: no string of Kafka's protocol has more bytes."""
+"""Longest text kept, in characters: the most bytes a string of Kafka's protocol can have."""
 FILTERED_FROM = 8
-"""A table of so many rows can be filtered."""
+"""Number of rows from which on a table can be filtered."""
 
 
 @dataclass(frozen=True)
 class ShownText:
-    """A text as it is shown, and where the page has the whole of it, if it is cut."""
+    """A text as shown and, if it is cut, the anchor of the full text."""
 
     shown: str
     anchor: str = ""
@@ -28,15 +28,15 @@ class ShownText:
 
 @dataclass
 class WholeTexts:
-    """The texts that are cut on the page, each kept once in full."""
+    """The full texts of what is cut on the page, each once."""
 
     kept: dict[str, str] = field(default_factory=dict)
     _anchors: dict[str, str] = field(default_factory=dict)
 
-    def text(self, value: object, kind: Kind) -> ShownText:
-        """Cut a text that is too long for its kind."""
+    def text(self, value: object, cell_type: CellType) -> ShownText:
+        """Cut a text that is too long for its type, and keep the full text."""
         whole = printable(str(value))
-        limit = SHOWN_CHARACTERS[kind]
+        limit = SHOWN_CHARACTERS[cell_type]
         if len(whole) <= limit:
             return ShownText(whole)
         anchor = self._anchors.setdefault(whole, f"text-{len(self._anchors) + 1}")
@@ -47,7 +47,7 @@ class WholeTexts:
 
 @dataclass(frozen=True)
 class Rendered:
-    """The page, and its charts as files."""
+    """The page and its charts as files."""
 
     html: str
     verdict: str
@@ -55,7 +55,7 @@ class Rendered:
 
 
 def render(page: Page) -> Rendered:
-    """Draw the charts of a page and write it as HTML."""
+    """Draw the charts of a page and render it as HTML."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("rebalance_sim.report"),
         autoescape=True,
@@ -66,7 +66,7 @@ def render(page: Page) -> Rendered:
     environment.filters |= {"shown": shown, "printable": printable, "csp_hash": csp_hash}
     template = environment.get_template("chart.svg.j2")
     charts = {
-        block.name: draw(block, lambda **told: template.render(colours=PLACEHOLDERS, **told))
+        block.name: draw(block, lambda **values: template.render(colours=PLACEHOLDERS, **values))
         for section in page.sections
         for part in section.parts
         for block in part.blocks
@@ -79,7 +79,7 @@ def render(page: Page) -> Rendered:
         levels=levels,
         verdict=verdict(page.checks),
         whole=WholeTexts(),
-        kinds=Kind,
+        cell_types=CellType,
         filtered_from=FILTERED_FROM,
         style=environment.get_template("report.css.j2").render(light=LIGHT, dark=DARK),
         script=environment.get_template("report.js").render(),
@@ -89,21 +89,18 @@ def render(page: Page) -> Rendered:
 
 
 def verdict(checks: tuple[Check, ...]) -> str:
-    """Say in a sentence whether anything is wrong.
+    """Return the number of errors and warnings in words.
 
-    >>> verdict((Check(Level.WRONG, "1", "group fails", "balance"), Check(Level.LOOK, "2", "ties", "elections")))
-    '1 thing is wrong, and 1 is worth a look.'
+    >>> verdict((Check(Level.ERROR, "1", "group fails", "balance"), Check(Level.WARNING, "2", "ties", "elections")))
+    '1 error, 1 warning'
     """
-    wrong, look = (sum(check.level is level for check in checks) for level in (Level.WRONG, Level.LOOK))
-    worth = f"{look} {plural_of(look, 'is', 'are')} worth a look."
-    if wrong:
-        told = f"{wrong} {plural_of(wrong, 'thing is', 'things are')} wrong"
-        return f"{told}, and {worth}" if look else f"{told}."
-    return f"Nothing is wrong; {worth}" if look else "Nothing is wrong in what these runs looked at."
+    errors, warnings = (sum(check.level is level for check in checks) for level in (Level.ERROR, Level.WARNING))
+    found = [plural(number, name) for number, name in ((errors, "error"), (warnings, "warning")) if number]
+    return ", ".join(found) or "no problems found"
 
 
 def csp_hash(text: str) -> str:
-    """Return what a Content-Security-Policy calls an inline style or script by.
+    """Return the source expression of an inline style or script in a Content-Security-Policy.
 
     >>> csp_hash("")
     'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='

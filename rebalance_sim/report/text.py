@@ -1,20 +1,20 @@
-"""How values are shown: numbers, and names that may be any text at all."""
+"""Formats numbers, and names that may contain any characters."""
 
 from collections import Counter
 from collections.abc import Iterable
 from unicodedata import bidirectional
 
-from rebalance_sim.report.page import Cell, Kind
+from rebalance_sim.report.page import Cell, CellType
 
 NOTHING = "–"
-SHOWN_CHARACTERS = {Kind.NAME: 48, Kind.TEXT: 240}
-"""A longer text is cut, and stands in full at the end of the page."""
+SHOWN_CHARACTERS = {CellType.NAME: 48, CellType.TEXT: 240}
+"""A longer text is cut and listed in full at the end of the page."""
 LABEL_CHARACTERS = 26
-"""Of a name in a chart."""
+"""Length of a name in a chart."""
 
 
 def printable(text: str) -> str:
-    r"""Show what cannot be seen, or would turn the text around it, as escapes; blanks alone in quotes.
+    r"""Escape characters that are invisible or change the text direction; put quotes around blank text.
 
     >>> printable("a\nb\u202ec"), printable(" ")
     ('a\\nb\\u202ec', "' '")
@@ -24,7 +24,7 @@ def printable(text: str) -> str:
 
 
 def cut(text: str, characters: int) -> str:
-    """Cut a text in its middle, since names often differ at their ends only.
+    """Cut a text in the middle, because names often differ only at their ends.
 
     >>> cut("payments-of-the-north-1", 12)
     'payme…orth-1'
@@ -36,7 +36,7 @@ def cut(text: str, characters: int) -> str:
 
 
 def label(*names: str) -> str:
-    """Name something in a chart.
+    """Return a label for a chart.
 
     >>> label("orders", "5")
     'orders / 5'
@@ -45,14 +45,14 @@ def label(*names: str) -> str:
 
 
 def _isolated(name: str) -> str:
-    """Keep a name that is written from right to left from turning what stands beside it."""
+    """Isolate a right-to-left name, so that it does not reorder the text beside it."""
     if any(bidirectional(c) in ("R", "AL", "AN") for c in name):
         return f"\N{FIRST STRONG ISOLATE}{name}\N{POP DIRECTIONAL ISOLATE}"
     return name
 
 
 def unique(labels: Iterable[str]) -> list[str]:
-    """Number labels that are there already, as cut names may be.
+    """Number repeated labels: names may be equal after they are cut.
 
     >>> unique(["a", "b", "a"])
     ['a', 'b', 'a (2)']
@@ -66,7 +66,7 @@ def unique(labels: Iterable[str]) -> list[str]:
 
 
 def count(number: float) -> str:
-    """Show a count.
+    """Format a count.
 
     >>> count(12345)
     '12,345'
@@ -75,7 +75,7 @@ def count(number: float) -> str:
 
 
 def compact(number: int) -> str:
-    """Show a count in little room.
+    """Format a count in little space.
 
     >>> compact(999), compact(12345), compact(1_960_000)
     ('999', '12k', '2.0M')
@@ -87,20 +87,20 @@ def compact(number: int) -> str:
 
 
 def share(part: float, of: float = 1) -> str:
-    r"""Show a share in per cent; where it is neither nothing nor all, it does not look so.
+    r"""Format a share in per cent, so that only 0 and 1 are shown as 0 % and 100 %.
 
     >>> share(1, 3), share(9999, 10000), share(0, 0)
     ('33.3\xa0%', '>99.9\xa0%', '0.0\xa0%')
     """
-    told = f"{100 * part / of if of else 0:.1f}"
-    if 0 < part < of and told in ("0.0", "100.0"):
-        told = "<0.1" if told == "0.0" else ">99.9"
-    # What is in a line with the sign stays there.
-    return f"{told}\N{NO-BREAK SPACE}%"
+    text = f"{100 * part / of if of else 0:.1f}"
+    if 0 < part < of and text in ("0.0", "100.0"):
+        text = "<0.1" if text == "0.0" else ">99.9"
+    # A line must not break before the sign.
+    return f"{text}\N{NO-BREAK SPACE}%"
 
 
 def seconds(milliseconds: float) -> str:
-    """Show milliseconds in seconds.
+    """Format milliseconds as seconds.
 
     >>> seconds(1234567), seconds(17)
     ('1,234.6', '0.017')
@@ -109,12 +109,12 @@ def seconds(milliseconds: float) -> str:
 
 
 def plural_of(number: int, one: str, several: str) -> str:
-    """Choose the words for a number that stands elsewhere."""
+    """Return the singular or plural for a number shown elsewhere."""
     return one if number == 1 else several
 
 
 def plural(number: int, one: str, several: str = "") -> str:
-    """Count something.
+    """Return a number with its noun.
 
     >>> plural(1, "group"), plural(2, "group"), plural(1200, "topic is", "topics are")
     ('1 group', '2 groups', '1,200 topics are')
@@ -122,21 +122,21 @@ def plural(number: int, one: str, several: str = "") -> str:
     return f"{number:,} {plural_of(number, one, several or f'{one}s')}"
 
 
-def shown(value: Cell, kind: Kind) -> str:
-    r"""Show a value of a column; names are shown by the page itself.
+def shown(value: Cell, cell_type: CellType) -> str:
+    r"""Format a value of a column; the page itself formats names.
 
-    >>> shown(0.5, Kind.SHARE), shown(None, Kind.COUNT), shown(1.5, Kind.DECIMAL)
+    >>> shown(0.5, CellType.SHARE), shown(None, CellType.COUNT), shown(1.5, CellType.DECIMAL)
     ('50.0\xa0%', '–', '1.50')
     """
     if value is None:
         return NOTHING
-    match kind:
-        case Kind.COUNT:
+    match cell_type:
+        case CellType.COUNT:
             return count(value)
-        case Kind.DECIMAL:
+        case CellType.DECIMAL:
             return f"{value:,.2f}"
-        case Kind.SHARE:
+        case CellType.SHARE:
             return share(value)
-        case Kind.SECONDS:
+        case CellType.SECONDS:
             return seconds(value)
     return printable(str(value))

@@ -1,24 +1,24 @@
-"""What is assumed about a real cluster where nothing tells it, in sentences."""
+"""The assumptions about a real cluster where its tools or brokers show too little, as sentences."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 JAVA_DEFAULT_PROTOCOLS = ("range", "cooperative-sticky")
-"""partition.assignment.strategy of a Java consumer since 3.0 that is not configured otherwise."""
+"""Default of partition.assignment.strategy of Java consumers since 3.0 (KIP-726)."""
 _MOST_NAMES = 5
 
-# {} is "12 members in 4 groups".
-GIVEN = "protocols of {} taken from the option protocols"
-DEFAULTS = f"protocols of {{}} taken to be the Java client's default, {', '.join(JAVA_DEFAULT_PROTOCOLS)}"
-USED_TOPICS = "subscription of {} taken to be the topics that their group owns or has offsets for"
-NO_TOPICS = "subscription of {} is empty: their group owns no partition and has no offsets"
-REBALANCING = "{} in the middle of a rebalance, so that their members and partitions may be about to change"
-"""This and the next are about groups as ``groups`` tells them."""
+# {} is "12 members (4 groups)", {consumer} is "12 members (4 consumer-protocol groups)".
+GIVEN = "the protocols of {} are unknown; those of the option protocols are used"
+DEFAULTS = f"the protocols of {{}} are unknown; Java's default, {', '.join(JAVA_DEFAULT_PROTOCOLS)}, is used"
+USED_TOPICS = "the subscription of {} is unknown; the topics that their group owns or has offsets for are used"
+NO_TOPICS = "the subscription of {} is empty: their group owns no partitions and has no offsets"
+REBALANCING = "{} in the middle of a rebalance; members and owned partitions may be about to change"
+"""In this and the next sentence {} is the result of ``groups``."""
 WITHOUT_MEMBERS = "{} without members: nothing is predicted for them"
 
 
 class Tallies:
-    """Counts members and their groups by what is assumed of them."""
+    """Counts the members and groups that an assumption concerns."""
 
     def __init__(self) -> None:
         self._members: defaultdict[str, int] = defaultdict(int)
@@ -29,16 +29,22 @@ class Tallies:
         self._members[sentence] += 1
         self._groups[sentence].add(group_id)
 
-    def told(self, sentences: Sequence[str]) -> list[str]:
-        """Return, of these sentences and in their order, those of which something was counted."""
-        return [each.replace("{}", self._counted(each)) for each in sentences if each in self._members]
+    def sentences(self, sentences: Sequence[str]) -> list[str]:
+        """Return those of the sentences that concern any member, with the counts filled in."""
+        return [
+            each.replace("{}", self._counted(each, "group")).replace(
+                "{consumer}", self._counted(each, "consumer-protocol group")
+            )
+            for each in sentences
+            if each in self._members
+        ]
 
-    def _counted(self, sentence: str) -> str:
-        return f"{plural(self._members[sentence], 'member')} in {plural(len(self._groups[sentence]), 'group')}"
+    def _counted(self, sentence: str, noun: str) -> str:
+        return f"{plural(self._members[sentence], 'member')} ({plural(len(self._groups[sentence]), noun)})"
 
 
 def plural(number: int, noun: str) -> str:
-    """Count.
+    """Return a number with its noun, in the singular or the plural.
 
     >>> plural(1, "group"), plural(2, "group")
     ('1 group', '2 groups')
@@ -47,7 +53,7 @@ def plural(number: int, noun: str) -> str:
 
 
 def groups(found: set[str]) -> str:
-    """Count groups and name some.
+    """Return the number of groups with the first of their names.
 
     >>> groups({"b", "a"})
     '2 groups (a, b)'
@@ -56,7 +62,7 @@ def groups(found: set[str]) -> str:
 
 
 def names(found: Iterable[str]) -> str:
-    """Return the first names, and how many there are more."""
+    """Return the first names and the number of further ones."""
     shown = sorted(found)
     more = len(shown) - _MOST_NAMES
     return ", ".join(shown[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -1,21 +1,22 @@
-"""Members of groups of KIP-848, of which tools and brokers tell what their coordinator does."""
+"""Members of consumer-protocol groups (KIP-848), whose coordinator runs the assignor."""
 
 import re
 from collections.abc import Collection
 
 DEFAULT_SERVER_ASSIGNOR = "uniform"
-"""First of ``group.consumer.assignors``, which the brokers' configuration may change."""
-# Made of the client's id by the coordinator; who follows KIP-848 makes its id itself, and Kafka's clients a bare Uuid.
-_MADE_BY_COORDINATOR = re.compile(r".*-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.DOTALL)
+"""First entry of the default of ``group.consumer.assignors``; a broker may be configured otherwise."""
+# A coordinator forms a classic member's id from its client.id and a UUID; a consumer-protocol member sends its own id,
+# in Kafka's clients a bare Uuid.
+_FROM_COORDINATOR = re.compile(r".*-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.DOTALL)
 
-# {} is "12 members in 4 groups".
-SERVER = "protocols of {} taken to be the assignor of their group's coordinator: what each wishes for is not told"
-SERVER_DEFAULT = "protocols of {} taken to be the coordinator's default, server-uniform: what it runs is not told"
-CLASSIC = "{} of KIP-848 taken to follow the classic protocol: their ids are as the coordinator makes them"
+# {consumer} is "12 members (4 consumer-protocol groups)".
+SERVER = "the preferred assignor of {consumer} is unknown; the group's current assignor is used"
+SERVER_DEFAULT = "the assignor of {consumer} is unknown; the coordinator's default, server-uniform, is used"
+CLASSIC = "{consumer} assumed to use the classic protocol: their member ids were made by the coordinator"
 
 
 def server_protocols(assignor: str | None) -> tuple[str]:
-    """Return the protocols of a member that follows KIP-848, by Kafka's name of the assignor.
+    """Return the protocols of a consumer-protocol member, given Kafka's name of the assignor.
 
     >>> server_protocols("range"), server_protocols(None)
     (('server-range',), ('server-uniform',))
@@ -24,10 +25,10 @@ def server_protocols(assignor: str | None) -> tuple[str]:
 
 
 def classic_by_id(member_ids: Collection[str]) -> set[str]:
-    """Tell which members of a group of KIP-848 follow the classic protocol: never all of them do.
+    """Return the members of a consumer-protocol group that use the classic protocol: never all of them.
 
     >>> classic_by_id(["app-4d4391e5-b529-4c02-bb6f-bef6ebc1bf38", "8XYk0V8BRZCMtoYgMwwEoA"])
     {'app-4d4391e5-b529-4c02-bb6f-bef6ebc1bf38'}
     """
-    made = {member_id for member_id in member_ids if _MADE_BY_COORDINATOR.fullmatch(member_id)}
-    return made if len(made) < len(set(member_ids)) else set()
+    classic = {member_id for member_id in member_ids if _FROM_COORDINATOR.fullmatch(member_id)}
+    return classic if len(classic) < len(set(member_ids)) else set()

@@ -1,10 +1,10 @@
-"""Reads and checks the files of ``conf/scenarios``.
+"""Reads and checks scenario files, such as those of ``conf/scenarios``.
 
 A file has a ``description``, ``settings`` (names and values of ``rebalance_sim.kafka.simulation.settings.Settings``),
 ``consumers`` (what all consumers are configured with: ``static``, ``session_timeout_ms``, ``max_poll_interval_ms``,
 ``protocols``) and ``steps``. A step has an ``event`` and ``at_ms``; which further keys it may have depends on the event
-(``KEYS``). ``members`` chooses consumers by their places: ``all``, a number (the first ones), a share (``50%``) or a
-list of places from 0. A key is given once.
+(``KEYS``). ``members`` selects consumers by their places: ``all``, a number (the first ones), a share (``50%``) or a
+list of places from 0. A key may be given only once.
 """
 
 import json
@@ -18,10 +18,10 @@ import yaml
 
 from rebalance_sim.errors import UserError, check_choice
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.simulation.scenario import OFFERS, Overrides, Scenario, Selection, Step, is_offer
+from rebalance_sim.kafka.simulation.scenario import OFFERS, Overrides, Scenario, ScenarioStep, Selection, is_offer
 from rebalance_sim.kafka.simulation.settings import Settings
+from rebalance_sim.sources.yaml_files import find_yaml, shipped_names
 
-SCENARIOS = Path(__file__).parents[2] / "conf" / "scenarios"
 _TURNS = ("members", "every_ms", "times", "again_after_ms")
 KEYS = {
     "join": ("count", "every_ms", "protocols", "subscription"),
@@ -47,7 +47,7 @@ _NEEDED = {
 }
 _MOST_MS = 10**12
 _TAKE_TIME = ("network_ms", "heartbeat_interval_ms", "group_consumer_heartbeat_interval_ms")
-"""Settings that are never 0: what asks again at once would do so for ever, and the clock stand still."""
+"""Settings that must not be 0: a request that is repeated without delay would never let the clock advance."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +60,15 @@ class RejectedStep:
 
 
 class _Mapping(dict[Any, Any]):
-    """A mapping of a file, and what is wrong where one of its keys is given more than once."""
+    """A mapping of a file; ``repeats`` describes a key that is given more than once."""
 
     repeats: str | None = None
 
 
 class _Loader(yaml.SafeLoader):
-    """Notes keys that are given more than once, of which YAML's own loader silently takes the last.
+    """Records keys that are given more than once; YAML's own loader silently takes the last one.
 
-    They are noted before merge keys (``<<``) are put in, which may repeat what they merge.
+    It does so before merge keys (``<<``) are expanded, because those may repeat keys.
     """
 
     def __init__(self, text: str) -> None:
@@ -76,11 +76,11 @@ class _Loader(yaml.SafeLoader):
         self.repeats: dict[yaml.MappingNode, str] = {}
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        """Read a mapping, and look at its keys."""
+        """Read a mapping and check its keys."""
         node = super().compose_mapping_node(anchor)
         lines: dict[str, int] = {}
         for key, _ in node.value:
-            # Lists and mappings are no keys: they are refused later.
+            # Lists and mappings cannot be keys; they are rejected later.
             if not isinstance(key, yaml.ScalarNode):
                 continue
             line = key.start_mark.line + 1
@@ -92,7 +92,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_noted_mapping(self, node: yaml.MappingNode) -> Iterator[_Mapping]:
-        """Make a mapping; it is filled when all that it may refer to has been made."""
+        """Construct a mapping; YAML fills it after the nodes that it refers to."""
         mapping = _Mapping()
         yield mapping
         mapping.repeats = self.repeats.get(node)
@@ -103,29 +103,25 @@ _Loader.add_constructor("tag:yaml.org,2002:map", _Loader.construct_noted_mapping
 
 
 def scenario_names() -> list[str]:
-    """Names of the scenarios that come with the project."""
-    return sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
+    """Return the names of the scenarios that come with the program."""
+    return shipped_names("scenarios")
 
 
 def read_scenario(asked: str) -> tuple[Scenario, list[RejectedStep]]:
-    """Read a scenario by its name or from a file; steps that cannot be used are told beside it.
+    """Read a scenario by its name or from a file; return it with the steps that cannot be used.
 
-    Raises UserError for a file that cannot be read, for what is wrong outside of the steps, and where no step is left.
+    Raises UserError for a file that cannot be read, for a mistake outside of the steps, and if no step can be used.
 
     >>> scenario, rejected = read_scenario("rolling-restart")
     >>> scenario.steps[0].event, rejected
     ('restart', [])
     """
-    path = SCENARIOS / f"{asked}.yaml"
-    if not re.search(r"[/.]", asked):
-        check_choice("--scenario", asked, scenario_names())
-    else:
-        path = Path(asked)
+    path = find_yaml("--scenario", asked, "scenarios")
     try:
         given = yaml.load(path.read_text(encoding="utf-8"), _Loader)
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as problem:
-        told = str(problem).replace("\n", " ")
-        raise UserError(f"--scenario: cannot read {str(path)!r}: {told}") from problem
+        reason = str(problem).replace("\n", " ")
+        raise UserError(f"--scenario: cannot read {str(path)!r}: {reason}") from problem
     return _scenario(path, given)
 
 
@@ -139,8 +135,8 @@ def _scenario(path: Path, given: Any) -> tuple[Scenario, list[RejectedStep]]:
         except UserError as problem:
             rejected.append(RejectedStep(json.dumps(row, ensure_ascii=False, default=str), str(problem)))
     if not steps:
-        first = f"; the first one: {rejected[0].reason}" if rejected else ""
-        raise UserError(f"{what}: steps: there is none that can be used{first}")
+        first = f"; the first: {rejected[0].reason}" if rejected else ""
+        raise UserError(f"{what}: steps: no step can be used{first}")
     scenario = Scenario(
         path.stem,
         str(root.get("description", "")),
@@ -152,7 +148,7 @@ def _scenario(path: Path, given: Any) -> tuple[Scenario, list[RejectedStep]]:
 
 
 def settings_of(what: str, given: Any, base: Settings | None = None) -> Settings:
-    """Check settings; those that are not given are those of ``base``, or Kafka's.
+    """Check settings; those that are not given are taken from ``base``, or are the defaults.
 
     >>> settings_of("settings", {"network_ms": 20}).network_ms
     20
@@ -182,9 +178,9 @@ def _overrides(what: str, given: Any) -> Overrides:
     )
 
 
-def _step(given: Any) -> Step:
+def _step(given: Any) -> ScenarioStep:
     if not isinstance(given, Mapping) or "event" not in given:
-        raise UserError(f"step: {given!r} is no step; allowed: a mapping with an event")
+        raise UserError(f"step: {given!r} is not a step; expected a mapping with an event")
     event = str(given["event"])
     _check_given_once(event, given)
     check_choice("event", event, list(KEYS))
@@ -193,7 +189,8 @@ def _step(given: Any) -> Step:
     missing = [name for name in needed if name not in values]
     if missing:
         raise UserError(f"{event}: {missing[0]} is missing")
-    return Step(event, **{name: _READERS[name](f"{event}: {name}", values[name]) for name in values if name != "event"})
+    read = {name: _READERS[name](f"{event}: {name}", values[name]) for name in values if name != "event"}
+    return ScenarioStep(event, **read)
 
 
 def _mapping(what: str, given: Any, allowed: Collection[str]) -> Mapping[str, Any]:
@@ -246,7 +243,7 @@ def _names(what: str, given: Any) -> tuple[str, ...]:
 
 
 def _protocols(what: str, given: Any) -> tuple[str, ...]:
-    """Check what consumers offer: assignors of their own, or one of the coordinator's."""
+    """Check what consumers offer: their own assignors, or one of the coordinator's."""
     names = _names(what, given)
     if not is_offer(names):
         raise UserError(f"{what}: {given!r} is not allowed; allowed: {OFFERS}")

@@ -17,14 +17,14 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from rebalance_sim.engine.group_batches import collect_members
-from rebalance_sim.engine.prediction import Prediction
-from rebalance_sim.engine.session import session
-from rebalance_sim.engine.topic_metadata import TopicMetadata
-from rebalance_sim.sources.fleet_spec import load
-from rebalance_sim.sources.synthetic import synthetic_fleet
+from rebalance_sim.engine.groups.group_batches import collect_members
+from rebalance_sim.engine.groups.prediction import Prediction
+from rebalance_sim.engine.spark.session import session
+from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
+from rebalance_sim.releases import NEWEST, kafka_version
+from rebalance_sim.sources.synthetic.fleet import synthetic_fleet
+from rebalance_sim.sources.synthetic.fleet_spec import load
 from rebalance_sim.tables import ASSIGNMENTS, ELECTIONS
-from rebalance_sim.versions import NEWEST, kafka_version
 from tests.benchmarks.assignors import bench_assignors
 from tests.benchmarks.memory import peak_memory
 from tests.benchmarks.partitioners import bench_job, bench_keys, bench_keys_on_connect, bench_unkeyed

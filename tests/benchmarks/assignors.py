@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from rebalance_sim.kafka.assignors import ASSIGNORS
-from rebalance_sim.versions import kafka_version
-from tests.kafka.batches import Batch
-from tests.kafka.cases import outcome_of
-from tests.naive.model import Cluster, Group, Member
+from rebalance_sim.releases import kafka_version
 from tests.oracle import JsonObject, OracleUnavailable, answers, measure
+from tests.reference.model import Cluster, Group, Member
+from tests.support.batches import Batch
+from tests.support.cases import answer_of
 
 RULES = (("sticky", "2.3"), ("sticky", "4.3"), ("cooperative-sticky", "4.3"))
 _SECONDS, _FEWEST_ROUNDS = 2, 3
@@ -30,16 +30,16 @@ class Shape:
     topics: int
     partitions: int
     half: bool = False
-    """Whether each member wants half of the topics; otherwise all want all."""
+    """Whether each member subscribes to half of the topics; otherwise all subscribe to all."""
     gone: bool = False
-    """Whether the members own what they had when there was one more of them."""
+    """Whether members own what they had before one of them left."""
 
     def __str__(self) -> str:
         size = f"{self.members:,} members x {self.topics:,} topics x {self.partitions:,}"
         return f"{size}, {'half' if self.half else 'same'}, {'one gone' if self.gone else 'fresh'}"
 
     def variants(self) -> Iterator["Shape"]:
-        """Same and half subscriptions, fresh and one member gone."""
+        """Return shapes with same and with half subscriptions, fresh and with one member gone."""
         for half in (False, True):
             for gone in (False, True):
                 yield replace(self, half=half, gone=gone)
@@ -50,7 +50,7 @@ LARGEST = Shape(1, 10_000, 100, 1000)
 
 
 def bench_assignors() -> None:
-    """Print groups a second of both, and their ratio."""
+    """Print groups per second of both, and their ratio."""
     print("\none thread, kernel against class: groups a processor second")
     for shape in COMPARED:
         for variant in shape.variants():
@@ -70,7 +70,7 @@ def _compare(shape: Shape, strategy: str, version: str) -> None:
     cases = [_case(nth, strategy, group) for nth, group in enumerate(groups)]
     title = f"  {shape!s:50} {strategy:18} {version}"
     try:
-        theirs = [outcome_of(answer) for answer in answers(version, cases, _LONGEST_CALL)]
+        theirs = [answer_of(answer) for answer in answers(version, cases, _LONGEST_CALL)]
         if theirs != batch.answers(version, strategy):
             raise AssertionError(f"{shape} by {strategy} {version}: Kafka's answers are not ours")
         measured = measure(version, strategy, cases, seconds=_SECONDS)
@@ -86,7 +86,7 @@ def _compare(shape: Shape, strategy: str, version: str) -> None:
 
 
 def _rate(batch: Batch, strategy: str, version: str) -> float:
-    """Groups a processor second, the best of some rounds; the first one compiles."""
+    """Return groups per processor second, the best of some rounds; the first one compiles."""
     assign, rules = ASSIGNORS[strategy].assign, kafka_version(version)
     times: list[float] = []
     while sum(times) < _SECONDS or len(times) < _FEWEST_ROUNDS:

@@ -16,16 +16,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
-from rebalance_sim.engine.inputs import fit_topics, usable
-from rebalance_sim.engine.key_partitions import partition_of_key, spread_keys
-from rebalance_sim.engine.producers import send_records
-from rebalance_sim.engine.record_partitions import fit_records, fixed_partitions, sent_by
+from rebalance_sim.engine.records.key_partitions import partition_of_key, spread_keys
+from rebalance_sim.engine.records.producers import send_records
+from rebalance_sim.engine.records.record_partitions import fit_records, fixed_partitions, sent_by
+from rebalance_sim.engine.tables.inputs import fit_topics, usable
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
-from rebalance_sim.kafka.partitioners.record_accumulator import Settings
+from rebalance_sim.kafka.partitioners.record_accumulator import ProducerSettings
 from tests.benchmarks.memory import peak_memory
 from tests.benchmarks.rounds import seconds
 from tests.oracle import OracleUnavailable, build, jars
-from tests.spark_settings import set_for_a_while
+from tests.support.spark_settings import set_for_a_while
 
 KEYS = ((20_000_000, 16), (5_000_000, 100))
 RECORDS = 100_000_000
@@ -139,7 +139,7 @@ def bench_unkeyed(spark: SparkSession, folder: Path, rounds: int, count: int = U
         clients = [CLIENTS[name]]
         fitted = usable(fit_records(spark.read.parquet(f"{path}/records"), topics))
         records = fitted.transform(sent_by(clients)).transform(fixed_partitions(clients))
-        sent = records.transform(send_records(topics, Settings(linger_ms=5), seed=1))
+        sent = records.transform(send_records(topics, ProducerSettings(linger_ms=5), seed=1))
         with set_for_a_while(spark, FOR_WORKERS):
             median = statistics.median(seconds({name: partial(sent.select, "*")}, rounds)[name])
         print(f"  {name:12} {median:6.2f} s, {count / median:13,.0f} records/s (limit 1,000,000)")

@@ -6,11 +6,11 @@ import time
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.simulation import Simulations
-from rebalance_sim.engine.topic_metadata import TopicMetadata
+from rebalance_sim.engine.simulation.simulations import Simulations
+from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
+from rebalance_sim.releases import NEWEST, kafka_version
 from rebalance_sim.sources.scenarios import read_scenario
 from rebalance_sim.tables import COSTS, REBALANCES
-from rebalance_sim.versions import NEWEST, kafka_version
 
 STRATEGIES = ("range", "sticky", "cooperative-sticky")
 CORES = 2

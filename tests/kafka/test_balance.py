@@ -1,4 +1,4 @@
-"""Balance figures against their twin."""
+"""Balance figures: kernels against the reference implementation."""
 
 from dataclasses import asdict
 from typing import Any
@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 
 from rebalance_sim.kafka.balance import Balance
-from tests.kafka.batches import Batch
-from tests.kafka.examples import examples
-from tests.kafka.strategies import groups, owned_and_assigned
-from tests.naive.assignors import range_assign
-from tests.naive.balance import measure
-from tests.naive.model import Assignment, Cluster, Group, Member, Partition
+from tests.reference.assignors import range_assign
+from tests.reference.balance import measure
+from tests.reference.model import Assignment, Cluster, Group, Member, Partition
+from tests.support.batches import Batch
+from tests.support.examples import examples
+from tests.support.strategies import groups, owned_and_assigned
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
@@ -21,7 +21,7 @@ def figures(balance: Balance, g: int) -> dict[str, Any]:
     return {name: column[g] for name, column in balance._asdict().items()}
 
 
-def expect_twins_figures(batch: list[tuple[Group, Assignment]]) -> None:
+def expect_reference_figures(batch: list[tuple[Group, Assignment]]) -> None:
     found = Batch([group for group, _ in batch]).measure([assignment for _, assignment in batch])
     for g, (group, assignment) in enumerate(batch):
         assert figures(found, g) == pytest.approx(asdict(measure(group, assignment)), rel=1e-12, abs=0)
@@ -29,35 +29,35 @@ def expect_twins_figures(batch: list[tuple[Group, Assignment]]) -> None:
 
 @examples(100)
 @given(owned_and_assigned())
-def test_any_assignment(batch: list[tuple[Group, Assignment]]) -> None:
-    expect_twins_figures(batch)
+def test_kernel_equals_the_reference_for_any_assignment(batch: list[tuple[Group, Assignment]]) -> None:
+    expect_reference_figures(batch)
 
 
 @examples(50)
 @given(groups())
-def test_assignments_of_range(batch: list[Group]) -> None:
-    expect_twins_figures([(group, range_assign("4.3", group)) for group in batch])
+def test_kernel_equals_the_reference_for_range(batch: list[Group]) -> None:
+    expect_reference_figures([(group, range_assign("4.3", group)) for group in batch])
 
 
-def test_owned_partition_of_a_topic_that_only_an_earlier_group_wants() -> None:
+def test_topics_of_earlier_groups_do_not_count() -> None:
     cluster = Cluster({"t": 2, "u": 2})
     t, u = ([Partition(topic, 0), Partition(topic, 1)] for topic in "tu")
     first = Group((Member("m1", ("t", "u")),), cluster)
     second = Group((Member("m1", ("u",)), Member("m2", ("u",), owned=(t[0],))), cluster)
-    expect_twins_figures([(first, {"m1": t + u}), (second, {"m1": u[:1], "m2": u[1:]})])
+    expect_reference_figures([(first, {"m1": t + u}), (second, {"m1": u[:1], "m2": u[1:]})])
 
 
-def test_large_group() -> None:
+def test_large_groups_do_not_overflow() -> None:
     """The squares of the loads and their sum do not fit in 32 bits."""
     cluster = Cluster({"t": 60_000})
     group = Group(tuple(Member(f"m{i}", ("t",)) for i in range(5)), cluster)
     partitions = [Partition("t", n) for n in range(60_000)]
     starts = (0, 50_000, 50_001, 50_003, 59_000, 60_000)
     assignment = {f"m{i}": partitions[starts[i] : starts[i + 1]] for i in range(5)}
-    expect_twins_figures([(group, assignment)])
+    expect_reference_figures([(group, assignment)])
 
 
-def test_by_hand() -> None:
+def test_figures_worked_out_by_hand() -> None:
     cluster = Cluster({"t": 4, "u": 2})
     group = Group(
         (
@@ -87,11 +87,11 @@ def test_by_hand() -> None:
     assert asdict(measure(group, assignment)) == pytest.approx(expected)
 
 
-def test_quirks() -> None:
-    """Whatever more than one has, does not want, or does not exist; topics that nobody wants have no partitions."""
-    cluster = Cluster({"t": 2, "u": 1, "nobody": 1})
+def test_faulty_assignments_are_counted() -> None:
+    """Partitions assigned twice, unsubscribed or nonexistent; topics without subscribers do not count."""
+    cluster = Cluster({"t": 2, "u": 1, "no-subscriber": 1})
     t0, t1, t9, u0 = Partition("t", 0), Partition("t", 1), Partition("t", 9), Partition("u", 0)
-    others = (Partition("nobody", 0), Partition("gone", 0))
+    others = (Partition("no-subscriber", 0), Partition("gone", 0))
     group = Group((Member("m1", ("t",)), Member("m2", ("t", "u")), Member("m3", ("u",), owned=others)), cluster)
     assignment = {"m1": [t0, t0, u0, t9], "m2": [t0, u0], "m3": [t1, u0, *others]}
     found = figures(Batch([group]).measure([assignment]), 0)

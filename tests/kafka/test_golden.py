@@ -1,4 +1,4 @@
-"""Kafka's own answers to the committed cases: the rules give them, and so do the twins."""
+"""The committed answers of Kafka's released classes: kernels and reference implementations give the same."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -7,14 +7,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from rebalance_sim.kafka.hash_order import coordinator_order
-from rebalance_sim.versions import kafka_version
-from tests.kafka.batches import Batch, elect_all, hashes
-from tests.kafka.cases import JsonObject, assignment_of, golden, group_of, joiners_of
-from tests.naive.assignors import range_assign, roundrobin_assign
-from tests.naive.classic_group import ClassicGroup
-from tests.naive.java import java_hash
-from tests.naive.model import VERSIONS, Assignment, Group, Joiner
+from rebalance_sim.kafka.runtime.hash_order import coordinator_order
+from rebalance_sim.releases import kafka_version
+from tests.reference.assignors import range_assign, roundrobin_assign
+from tests.reference.classic_group import ClassicGroup
+from tests.reference.java import java_hash
+from tests.reference.model import VERSIONS, Assignment, Group, Joiner
+from tests.support.batches import Batch, elect_all, hashes
+from tests.support.cases import JsonObject, assignment_of, golden, group_of, joiners_of
 
 pytestmark = [
     pytest.mark.filterwarnings("error::RuntimeWarning"),
@@ -22,18 +22,18 @@ pytestmark = [
 ]
 
 ELECTIONS, ASSIGNMENTS = 2000, 1500
-TWINS = {"range": range_assign, "roundrobin": roundrobin_assign}
+REFERENCES = {"range": range_assign, "roundrobin": roundrobin_assign}
 EMPTY_GROUP = "IllegalStateException: Cannot select protocol for empty group"
 
 
 def fits_in_buckets(names: Iterable[str]) -> bool:
-    """Whether at most 8 names share a hash code: at the ninth Java's map makes a tree, which nothing here models."""
+    """Return whether at most 8 names share a hash code: with nine, Java's map builds a tree (not modelled)."""
     return max(Counter(map(java_hash, names)).values(), default=0) <= 8
 
 
 @cache
 def elections() -> list[tuple[Joiner, ...]]:
-    """All cases: the generator avoids those that would have to be left out."""
+    """Return all cases: the generator avoids those that would have to be left out."""
     cases = [joiners_of(case) for case in golden("cases-election")]
     names = [[joiner.member_id for joiner in case] for case in cases]
     names += [list({name for joiner in case for name in joiner.protocols}) for case in cases]
@@ -44,7 +44,7 @@ def elections() -> list[tuple[Joiner, ...]]:
 
 @cache
 def batch() -> Batch:
-    """All assignor cases as one batch."""
+    """Return all assignor cases as one batch."""
     groups = [group_of(case) for case in golden("cases-assignors")]
     names = [[member.member_id for member in group.members] for group in groups]
     names += [list({topic for member in group.members for topic in member.topics}) for group in groups]
@@ -58,11 +58,11 @@ def differences(answers: list[JsonObject], ours: list[JsonObject]) -> list[tuple
 
 
 def facts(answer: JsonObject, *names: str) -> JsonObject:
-    """Some of the fields of an answer; of a group without members its error."""
+    """Return some of the fields of an answer; for a group without members its error."""
     return {"error": EMPTY_GROUP} if "error" in answer else {name: answer[name] for name in names}
 
 
-def test_elections(version: str) -> None:
+def test_elections_are_kafkas(version: str) -> None:
     ours: list[JsonObject] = []
     for joiners, election in zip(elections(), elect_all(version, elections()), strict=True):
         if election.protocol is None:
@@ -82,14 +82,14 @@ def test_elections(version: str) -> None:
     assert differences(answers, ours) == []
 
 
-def test_election_twins(version: str) -> None:
-    ours = [twin_of_election(version, *pair) for pair in zip(golden("cases-election"), elections(), strict=True)]
+def test_reference_elections_are_kafkas(version: str) -> None:
+    ours = [reference_election(version, *pair) for pair in zip(golden("cases-election"), elections(), strict=True)]
     fields = ("protocol", "leader", "inadmissible", "candidates", "member_order", "leaders_after_remove")
     answers = [facts(answer, *fields) for answer in golden(f"election-{version}")]
     assert differences(answers, ours) == []
 
 
-def twin_of_election(version: str, case: JsonObject, joiners: tuple[Joiner, ...]) -> JsonObject:
+def reference_election(version: str, case: JsonObject, joiners: tuple[Joiner, ...]) -> JsonObject:
     group = ClassicGroup(version)
     refused = [joiner.member_id for joiner in joiners if not group.join(joiner)]
     if not group.members:
@@ -108,7 +108,7 @@ def twin_of_election(version: str, case: JsonObject, joiners: tuple[Joiner, ...]
     return answer
 
 
-def test_order_of_members(version: str) -> None:
+def test_the_order_of_members_is_kafkas(version: str) -> None:
     rule = int(kafka_version(version).coordinator_map)
     for joiners, answer in zip(elections(), golden(f"election-{version}"), strict=True):
         if "error" not in answer:
@@ -117,15 +117,15 @@ def test_order_of_members(version: str) -> None:
             assert [ids[i] for i in order] == answer["member_order"]
 
 
-@pytest.mark.parametrize("strategy", TWINS)
-def test_assignments(version: str, strategy: str) -> None:
+@pytest.mark.parametrize("strategy", REFERENCES)
+def test_assignments_are_kafkas(version: str, strategy: str) -> None:
     expect_kafkas_answers(version, strategy, batch().assign(version, strategy))
 
 
-@pytest.mark.parametrize("strategy", TWINS)
-def test_assignment_twins(version: str, strategy: str) -> None:
-    twin: Callable[[str, Group], Assignment] = TWINS[strategy]
-    expect_kafkas_answers(version, strategy, [twin(version, group) for group in batch().groups])
+@pytest.mark.parametrize("strategy", REFERENCES)
+def test_reference_assignments_are_kafkas(version: str, strategy: str) -> None:
+    assign: Callable[[str, Group], Assignment] = REFERENCES[strategy]
+    expect_kafkas_answers(version, strategy, [assign(version, group) for group in batch().groups])
 
 
 def expect_kafkas_answers(version: str, strategy: str, ours: list[Assignment]) -> None:

@@ -1,4 +1,4 @@
-"""The optimum against all assignments of small groups, against a plain solver, and against every strategy."""
+"""The optimum against all assignments of small groups, a plain solver, and every strategy."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from hypothesis import given
 
 from rebalance_sim.kafka.assignors import ASSIGNORS
 from rebalance_sim.kafka.optimum import STEPS, Optimum
-from rebalance_sim.versions import NEWEST, kafka_version
-from tests.kafka.batches import Batch
-from tests.kafka.examples import COMPILED, examples, scaled
-from tests.kafka.invariants import sticky_quirks
-from tests.kafka.strategies import owned_and_assigned
-from tests.naive.model import VERSIONS, Assignment, Cluster, Group, Member, Partition
-from tests.naive.optimum import Best, best_by_shortest_paths, best_of_all, score
+from rebalance_sim.releases import NEWEST, kafka_version
+from tests.reference.model import VERSIONS, Assignment, Cluster, Group, Member, Partition
+from tests.reference.optimum import Best, best_by_shortest_paths, best_of_all, score
+from tests.support.batches import Batch
+from tests.support.examples import COMPILED, examples, scaled
+from tests.support.invariants import sticky_quirks
+from tests.support.strategies import owned_and_assigned
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
@@ -29,7 +29,7 @@ MEDIUM = scaled(200)
 
 
 def random_small_group(rng: Random) -> Group:
-    """At most 4 members and 7 partitions, so that all assignments can be gone through."""
+    """Draw at most 4 members and 7 partitions, so that all assignments can be tried."""
     topics = rng.sample("tuv", rng.choice((1, 2, 2, 3, 3, 3, 3, 3)))
     partitions = Counter({topic: rng.choice((0, 1, 1, 1, 1, 1, 1, 1)) for topic in topics})
     partitions.update(rng.choices(topics, k=rng.randint(0, 7 - partitions.total())))
@@ -42,7 +42,7 @@ def random_medium_group(rng: Random) -> Group:
 
 
 def random_group(rng: Random, cluster: Cluster, members: int) -> Group:
-    """Members own what others claim, too, what they no longer want, and what does not exist."""
+    """Draw owned partitions, some of them claimed by others, no longer subscribed to, or nonexistent."""
     existing = [Partition(topic, n) for topic, count in cluster.partitions.items() for n in range(count)]
     claimable = [*existing, Partition("gone", 0), *(Partition(topic, n) for topic, n in cluster.partitions.items())]
     same, share = rng.random() < 0.1, rng.choice((0.4, 0.5, 0.6))
@@ -64,7 +64,7 @@ def random_group(rng: Random, cluster: Cluster, members: int) -> Group:
 
 
 def _deal(rng: Random, partitions: Sequence[Partition], members: int) -> list[list[Partition]]:
-    """Gives most partitions to some members."""
+    """Assign most partitions to some members."""
     hands: list[list[Partition]] = [[] for _ in range(members)]
     holders = rng.sample(range(members), rng.randint(0, members))
     for partition in partitions:
@@ -88,7 +88,7 @@ def expect(optimum: Optimum, expected: list[Best]) -> None:
 
 
 def expect_nobody_better(groups: Sequence[Group], optimum: Optimum, assignments: Sequence[Assignment]) -> int:
-    """Returns how many assignments are as even as can be."""
+    """Return how many assignments have the most balanced loads."""
     balance = Batch(groups).measure(assignments)
     assert (balance.partitions == optimum.partitions).all()
     assert not balance.unassigned.any()
@@ -107,7 +107,7 @@ def expect_nobody_better(groups: Sequence[Group], optimum: Optimum, assignments:
 
 
 def wants_differ(group: Group) -> bool:
-    """Whether two members may get partitions, but not of the same topics."""
+    """Return whether two members may get partitions, but not of the same topics."""
     known = {topic for topic, count in group.cluster.partitions.items() if count}
     wants = {frozenset(known.intersection(member.topics)) for member in group.members}
     return len(wants - {frozenset()}) > 1
@@ -121,7 +121,7 @@ def medium_groups() -> list[Group]:
 # ---- tests
 
 
-def test_all_assignments_of_small_groups() -> None:
+def test_no_assignment_of_a_small_group_is_better() -> None:
     rng = Random(1)
     groups = [random_small_group(rng) for _ in range(SMALL)]
     optimum = Batch(groups).best()
@@ -131,20 +131,20 @@ def test_all_assignments_of_small_groups() -> None:
     assert (optimum.max > optimum.min + 1).sum() > SMALL // 4
 
 
-def test_shortest_paths_in_medium_groups() -> None:
+def test_shortest_paths_give_the_same_in_medium_groups() -> None:
     groups = medium_groups()
     expect(Batch(groups).best(), [best_by_shortest_paths(group) for group in groups])
 
 
 @examples(50)
 @given(owned_and_assigned())
-def test_any_group(batch: list[tuple[Group, Assignment]]) -> None:
+def test_any_group_has_an_exact_optimum(batch: list[tuple[Group, Assignment]]) -> None:
     groups = [group for group, _ in batch]
     expect(Batch(groups).best(), [best_by_shortest_paths(group) for group in groups])
 
 
 def assigns_once(version: str, strategy: str, group: Group) -> bool:
-    """Whether an assignor can be trusted to give every partition to one member."""
+    """Return whether an assignor assigns every partition to exactly one member."""
     if strategy == "sticky":
         return not sticky_quirks(version, group)
     if strategy == "server-uniform":
@@ -155,7 +155,7 @@ def assigns_once(version: str, strategy: str, group: Group) -> bool:
 
 @pytest.mark.parametrize("strategy", [name for name in ASSIGNORS if name != "cooperative-sticky"])
 def test_no_strategy_is_better(strategy: str) -> None:
-    """All but cooperative-sticky, which leaves partitions with nobody in the first of its rebalances."""
+    """Except cooperative-sticky, which leaves partitions unassigned in the first of its rebalances."""
     rng = Random(3)
     groups = [*medium_groups(), *(random_small_group(rng) for _ in range(SMALL // 10))]
     for version in VERSIONS:
@@ -171,8 +171,8 @@ def test_no_strategy_is_better(strategy: str) -> None:
             assert as_even > len(checked) // 20
 
 
-def test_nothing_moves_once_the_optimum_is_reached() -> None:
-    """What roundrobin gives to members that all want the same is most even; if they own it, nothing needs to move."""
+def test_nothing_moves_from_an_optimal_assignment() -> None:
+    """Roundrobin is optimal for members with the same subscriptions; if they own its assignment, nothing moves."""
     cluster = Cluster({"t": 5, "u": 4})
     group = Group(tuple(Member(f"m{i}", ("t", "u")) for i in range(4)), cluster)
     (assignment,) = Batch([group]).assign(NEWEST, "roundrobin")
@@ -180,8 +180,8 @@ def test_nothing_moves_once_the_optimum_is_reached() -> None:
     assert found(Batch([replace(group, members=members)]).best(), 0) == Best(2, 3, 0.1875**0.5, 3, 0, 0)
 
 
-def test_who_gets_one_more_is_free() -> None:
-    """Only if m2 has the greater share nothing moves; and m3 must not take part in that."""
+def test_the_extra_partition_may_stay_with_its_owner() -> None:
+    """Only if m2 has the greater share nothing moves; m3 must not take part in that."""
     owned = tuple(Partition("t", n) for n in range(3))
     members = (
         Member("m1", ("t",)),
@@ -192,14 +192,14 @@ def test_who_gets_one_more_is_free() -> None:
     expect(Batch([group]).best(), [Best(min=1, max=2, stddev=(2 / 9) ** 0.5, score=2, idle=0, moved=1)])
 
 
-def test_no_members_and_no_partitions() -> None:
+def test_groups_without_members_or_partitions() -> None:
     nothing = Cluster({"t": 0})
     groups = [Group((), nothing), Group((Member("m1", ("t", "gone")), Member("m2", ())), nothing)]
     expect(Batch(groups).best(), [Best(0, 0, 0.0, 0, idle, 0) for idle in (0, 2)])
 
 
-def test_chain_of_layers() -> None:
-    """Member i wants topics i and i + 1, each with as many partitions as all before: no two members are alike."""
+def test_a_chain_of_layers_is_exact() -> None:
+    """Member i subscribes to topics i and i + 1, each with as many partitions as all before: no two are alike."""
     cluster = Cluster({f"t{i}": 2**i for i in range(9)})
     members = tuple(Member(f"m{i}", (f"t{i}", f"t{i + 1}")) for i in range(8))
     group = Group(members, cluster)
@@ -207,8 +207,8 @@ def test_chain_of_layers() -> None:
 
 
 @pytest.mark.parametrize("steps", [0, 1, 20, 100, 400, 1000, STEPS])
-def test_bounds(steps: int) -> None:
-    """Where the steps run out, what is told is a bound that holds."""
+def test_figures_are_bounds_when_the_steps_run_out(steps: int) -> None:
+    """If the steps run out, the figures are valid bounds."""
     groups = medium_groups()
     exact, bound = Batch(groups).best(), Batch(groups).best(steps)
     assert (bound.max <= exact.max).all()

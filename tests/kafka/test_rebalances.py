@@ -1,4 +1,4 @@
-"""Rebalance after rebalance: against plain Python, by hand, and what must hold on the way."""
+"""Rebalance after rebalance: against the reference implementation, by hand, and the invariants in between."""
 
 import random
 from dataclasses import replace
@@ -9,15 +9,15 @@ import pytest
 
 from rebalance_sim.kafka.election import PreferenceLists
 from rebalance_sim.kafka.rebalances import MOST_REBALANCES, eager_members
-from rebalance_sim.kafka.strings import Flags
-from tests.kafka.batches import Batch, hashes, ints, offsets
-from tests.kafka.cases import group_of
-from tests.kafka.examples import scaled
-from tests.naive.balance import measure
-from tests.naive.model import Assignment, Cluster, Group, Member, Partition
-from tests.naive.rebalances import Rebalance, rebalances
-from tests.naive.sticky import cooperative_sticky_assign
+from rebalance_sim.kafka.runtime.strings import Flags
 from tests.oracle.random_cases import sticky_cases
+from tests.reference.balance import measure
+from tests.reference.model import Assignment, Cluster, Group, Member, Partition
+from tests.reference.rebalances import Rebalance, rebalances
+from tests.reference.sticky import cooperative_sticky_assign
+from tests.support.batches import Batch, hashes, ints, offsets
+from tests.support.cases import group_of
+from tests.support.examples import scaled
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
@@ -26,7 +26,7 @@ COOPERATIVE = "cooperative-sticky"
 
 @cache
 def batch() -> Batch:
-    """Random groups, some of which never end, and some without members."""
+    """Return random groups, some of which rebalance for ever, and some without members."""
     some = [group_of(case) for case in sticky_cases(429, scaled(1000))]
     return Batch([Group((), Cluster({"t": 1})), *some, Group((), Cluster({"t": 1}))])
 
@@ -36,7 +36,7 @@ def random_eager(share: float) -> Flags:
     return np.array([rng.random() < share for _ in batch().arrays.member_hashes], np.bool_)
 
 
-def twins(version: str, eager: Flags) -> list[list[Rebalance]]:
+def reference_rebalances(version: str, eager: Flags) -> list[list[Rebalance]]:
     def assign(group: Group) -> Assignment:
         return cooperative_sticky_assign(version, group)
 
@@ -50,25 +50,31 @@ def twins(version: str, eager: Flags) -> list[list[Rebalance]]:
 
 
 @pytest.mark.parametrize(("version", "share"), [("4.3", 0.0), ("3.9", 0.2), ("4.3", 1.0)])
-def test_twins(version: str, share: float) -> None:
-    """Every answer, and what each member gives up and takes; of groups without members that Kafka has no answer."""
+def test_kernels_equal_the_reference(version: str, share: float) -> None:
+    """Every assignment, and what each member revokes and adds; without the groups that have no members."""
     eager = random_eager(share)
     ours = batch().by_group(batch().play(version, COOPERATIVE, eager))
-    pairs = list(zip(twins(version, eager), ours, strict=True))[1:-1]
+    pairs = list(zip(reference_rebalances(version, eager), ours, strict=True))[1:-1]
     assert [pair for pair in pairs if pair[0] != pair[1]] == []
 
 
-def test_cases_are_not_in_vain() -> None:
-    """Groups end at once, after two and after more rebalances, have no end, and fail at once and later."""
-    course = batch().course(COOPERATIVE, batch().play("4.3", COOPERATIVE))
-    counts = course.rebalances
-    for some in (counts == 1, counts == 2, counts == 3, ~course.ended & (counts == MOST_REBALANCES), course.errors > 0):
+def test_random_groups_cover_all_kinds_of_rebalances() -> None:
+    """Groups end at once, after two and after more rebalances, rebalance for ever, and fail at once and later."""
+    summary = batch().summary(COOPERATIVE, batch().play("4.3", COOPERATIVE))
+    counts = summary.rebalances
+    for some in (
+        counts == 1,
+        counts == 2,
+        counts == 3,
+        ~summary.ended & (counts == MOST_REBALANCES),
+        summary.errors > 0,
+    ):
         assert some.sum() >= 2
-    assert (course.revoked > 0).sum() > len(counts) / 4
+    assert (summary.revoked > 0).sum() > len(counts) / 4
 
 
-def test_what_is_withheld_is_given_in_the_next_rebalance() -> None:
-    """Nothing stays with nobody while all are content, and nobody gets what another has not given up."""
+def test_withheld_partitions_are_assigned_in_the_next_rebalance() -> None:
+    """No partition stays unassigned at the end, and no member gets a partition that another has not revoked."""
     played = batch().by_group(batch().play("4.3", COOPERATIVE))
     for group, found in zip(batch().groups, played, strict=True):
         has = {m.member_id: set(m.owned) for m in group.members}
@@ -85,22 +91,22 @@ def test_what_is_withheld_is_given_in_the_next_rebalance() -> None:
             assert measure(group, found[0].answer).unassigned == 0
 
 
-def test_a_batch_is_its_groups() -> None:
+def test_groups_of_a_batch_are_independent() -> None:
     some = Batch(batch().groups[1:40])
     together = some.by_group(some.play("4.3", COOPERATIVE))
     alone = [Batch([group]) for group in some.groups]
     assert [one.by_group(one.play("4.3", COOPERATIVE))[0] for one in alone] == together
 
 
-def test_figures() -> None:
-    """The last answer of each group, the number of its rebalances, and what was given up in all of them."""
+def test_the_summary_adds_up_the_rebalances() -> None:
+    """The last assignment of each group, the number of its rebalances, and what was revoked in all of them."""
     played = batch().play("4.3", COOPERATIVE)
-    course = batch().course(COOPERATIVE, played)
+    summary = batch().summary(COOPERATIVE, played)
     found = batch().by_group(played)
-    assert course.rebalances.tolist() == [len(some) for some in found]
-    assert course.revoked.tolist() == [sum(len(p) for r in some for p in r.revoked.values()) for some in found]
-    assert course.ended.tolist() == [not some[-1].joins_again and isinstance(some[-1].answer, dict) for some in found]
-    for given, some in zip(batch().lists(course.assignments), found, strict=True):
+    assert summary.rebalances.tolist() == [len(some) for some in found]
+    assert summary.revoked.tolist() == [sum(len(p) for r in some for p in r.revoked.values()) for some in found]
+    assert summary.ended.tolist() == [not some[-1].joins_again and isinstance(some[-1].answer, dict) for some in found]
+    for given, some in zip(batch().lists(summary.assignments), found, strict=True):
         assert isinstance(some[-1].answer, str) or some[-1].answer == given
 
 
@@ -120,7 +126,7 @@ def play(*members: Member, eager: tuple[bool, ...] = ()) -> list[Rebalance]:
     return found
 
 
-def test_a_member_joins() -> None:
+def test_a_new_member_takes_two_rebalances() -> None:
     assert play(A, B, NEW) == [
         Rebalance(
             {"a": T[0:2], "b": T[3:5], "c": []}, {"a": [T[2]], "b": [T[5]], "c": []}, {"a": [], "b": [], "c": []}, True
@@ -134,15 +140,15 @@ def test_a_member_joins() -> None:
     ]
 
 
-def test_a_member_leaves() -> None:
-    """What nobody has any more is given out at once."""
+def test_a_departed_member_takes_one_rebalance() -> None:
+    """Partitions without an owner are assigned at once."""
     (only,) = play(A, NEW)
     assert only.answer == {"a": T[0:3], "c": T[3:6]}
     assert only.revoked == {"a": [], "c": []}
 
 
-def test_what_a_member_claims_and_does_not_want_is_withheld() -> None:
-    """Kafka's consumer gives that up before it joins; here it is what the leader is told."""
+def test_claims_without_a_subscription_are_withheld() -> None:
+    """Kafka's consumer revokes such partitions before it joins; here the leader still sees them."""
     first, second = play(replace(A, topics=("u",)), B)
     assert first.answer == {"a": [Partition("u", 0)], "b": T[3:6]}
     assert first.revoked == {"a": T[0:3], "b": []}
@@ -150,13 +156,13 @@ def test_what_a_member_claims_and_does_not_want_is_withheld() -> None:
     assert second.revoked == {"a": [], "b": []}
 
 
-def test_a_member_that_refuses_an_answer_gives_up_what_it_does_not_want() -> None:
+def test_a_member_that_ignores_its_assignment_revokes_unsubscribed_topics() -> None:
     first, second, *_ = play(Member("0", (), owned=(T[0],)), replace(B, owned=(T[3], T[4])))
     assert (first.answer["0"], first.revoked["0"]) == ([T[0], T[1], T[5]], [T[0]])  # type: ignore[index]
     assert second.revoked["0"] == []
 
 
-def test_a_member_gives_up_a_topic_that_is_gone() -> None:
+def test_partitions_of_a_deleted_topic_are_revoked() -> None:
     """Another rebalance follows, though it changes nothing."""
     gone = Partition("gone", 0)
     first, second = play(replace(A, topics=("t", "gone"), owned=(*A.owned, gone)), replace(B, topics=("t", "gone")))
@@ -164,8 +170,8 @@ def test_a_member_gives_up_a_topic_that_is_gone() -> None:
     assert first.answer == second.answer
 
 
-def test_a_partition_that_two_members_claim() -> None:
-    """Of one generation neither keeps it, though one of them gets it back; of two the later one does."""
+def test_the_latest_claim_keeps_a_partition() -> None:
+    """In the same generation neither keeps it, though one of them gets it back; else the later claim counts."""
     both = replace(B, owned=(T[2], T[3], T[4]))
     first, second = play(A, both)
     assert first.revoked == {"a": [T[2]], "b": [T[2]]}
@@ -176,41 +182,41 @@ def test_a_partition_that_two_members_claim() -> None:
     assert first.answer == second.answer
 
 
-def test_members_that_also_offer_an_eager_assignor_give_up_everything() -> None:
+def test_members_that_also_offer_an_eager_assignor_revoke_everything() -> None:
     first, second = play(A, B, NEW, eager=(False, True, True))
     assert first.revoked["b"] == list(B.owned)
     assert first.answer == {"a": T[0:2], "b": [T[4]], "c": [T[3], T[5]]}
     assert second.revoked["b"] == [T[4]]
 
 
-def test_a_member_that_refuses_what_it_is_given_has_no_end() -> None:
-    """The assignor takes one without topics for one that wants the same, if it stands first."""
+def test_a_member_that_ignores_its_assignment_rebalances_for_ever() -> None:
+    """The assignor treats a member without topics as equally subscribed if it comes first."""
     idle = Member("0", ())
     found = play(idle, A, B)
     assert len(found) == MOST_REBALANCES
-    # What it is to get is withheld once.
+    # Its partitions are withheld in the first rebalance.
     assert all(rebalance.answer["0"] and rebalance.joins_again for rebalance in found[1:])  # type: ignore[index]
 
 
-def test_eager_assignors_and_the_coordinators() -> None:
+def test_eager_and_coordinator_assignors_take_one_rebalance() -> None:
     some = Batch([Group((A, B, NEW), CLUSTER), Group((), CLUSTER), Group((replace(A, topics=("u",)), B), CLUSTER)])
     for strategy, revoked in (("range", [6, 0, 6]), ("sticky", [6, 0, 6]), ("server-range", [3, 0, 3])):
         played = some.play("4.3", strategy)
-        course = some.course(strategy, played)
+        summary = some.summary(strategy, played)
         assert len(played) == 1
-        assert course.rebalances.tolist() == [1, 1, 1]
-        assert course.ended.all()
-        assert course.revoked.tolist() == revoked
-        assert some.lists(course.assignments) == some.assign("4.3", strategy)
+        assert summary.rebalances.tolist() == [1, 1, 1]
+        assert summary.ended.all()
+        assert summary.revoked.tolist() == revoked
+        assert some.lists(summary.assignments) == some.assign("4.3", strategy)
 
 
-def test_who_is_eager() -> None:
+def test_one_eager_assignor_makes_a_member_eager() -> None:
     names = ["cooperative-sticky", "range", "mine"]
     lists = [[0], [0, 1], [2, 0], [1]]
     preferences = PreferenceLists(offsets(map(len, lists)), ints(p for some in lists for p in some), hashes(names))
     assert eager_members(preferences, np.array([True, False, False])).tolist() == [False, True, True, True]
 
 
-def test_no_groups_at_all() -> None:
+def test_an_empty_batch_is_empty() -> None:
     nothing = Batch([])
     assert nothing.by_group(nothing.play("4.3", COOPERATIVE)) == []

@@ -167,7 +167,7 @@ class _Conversation:
         self._tell_topics()
 
     def _subscription(self) -> list[str]:
-        """Who joins names some topic: the coordinator takes who names none for one that names what the others do."""
+        """A joining member subscribes to some topic: an empty subscription counts as that of the other members."""
         rng = self._rng
         if self._same_topics and rng.random() < 0.95:
             return list(_NAMES[:2])

@@ -1,7 +1,7 @@
 """
-Writes tests/golden: random cases from fixed seeds and what Kafka's released classes answer to them.
+Write tests/golden: random cases from fixed seeds and the answers of Kafka's released classes.
 
-Run as `python -m tests.oracle.make_golden`. The same sources and releases write the same files.
+Run as `python -m tests.oracle.make_golden`. The same sources and releases always give the same files.
 """
 
 import gzip
@@ -49,7 +49,7 @@ CONSUMER_GROUP_SEED, CONSUMER_GROUP_COUNT = 26, 300
 MIGRATION_SEED, MIGRATION_COUNT = 27, 300
 OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT = 28, 250
 GOLDEN_PRODUCERS = ("2.3", "2.8", "4.3")
-"""A release of each age; the live tests ask the others as well."""
+"""One release of each generation of rules; the live tests cover the others."""
 
 
 def main() -> None:
@@ -99,7 +99,7 @@ def write_partitioners() -> None:
 
 
 def write_coordinators() -> None:
-    """Each release has cases of its own: they know different requests."""
+    """Write cases per release, because releases have different requests."""
     for version in VERSIONS:
         cases = list(coordinator_cases(version, COORDINATOR_SEED, COORDINATOR_COUNT))
         _write(f"cases-coordinator-{version}", cases)
@@ -107,14 +107,14 @@ def write_coordinators() -> None:
 
 
 def write_consumer_groups() -> None:
-    """Groups of KIP-848, of the newest release: the rules have changed with every one."""
+    """Write cases of consumer-protocol groups for the newest release: the rules change with every one."""
     cases = list(consumer_group_cases(CONSUMER_GROUP_SEED, CONSUMER_GROUP_COUNT))
     _write("cases-consumer-group-4.3", cases)
     _write("consumer-group-4.3", answers("4.3", cases))
 
 
 def write_migrations() -> None:
-    """Groups that go from one protocol to the other; the oracle does not answer a few of the cases."""
+    """Write cases of groups that change their protocol; the oracle does not answer a few of them."""
     cases = list(migration_cases(MIGRATION_SEED, 2 * MIGRATION_COUNT))
     answered = [pair for pair in zip(cases, answers("4.3", cases), strict=True) if "answers" in pair[1]]
     _write("cases-migration-4.3", (case for case, _ in answered[:MIGRATION_COUNT]))
@@ -122,7 +122,7 @@ def write_migrations() -> None:
 
 
 def write_offsets_topic() -> None:
-    """Each release writes types and versions of its own."""
+    """Write cases per release, because releases write different record types and versions."""
     for version in VERSIONS:
         cases = list(offsets_topic_cases(version, OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT))
         _write(f"cases-offsets-topic-{version}", cases)
@@ -130,7 +130,7 @@ def write_offsets_topic() -> None:
 
 
 def _write_rule(cases: Iterable[JsonObject], versions: Iterable[str]) -> None:
-    """Cases that name their rule themselves, all of them the same."""
+    """Write cases that contain their rule, which is the same for all."""
     asked = list(cases)
     rule = asked[0]["rule"]
     _write(f"cases-{rule}", asked)
@@ -141,7 +141,7 @@ def _write_rule(cases: Iterable[JsonObject], versions: Iterable[str]) -> None:
 def _write(name: str, rows: Iterable[JsonObject]) -> None:
     text = "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
     path = GOLDEN / f"{name}.jsonl.gz"
-    # No name and no time in the header: only the content decides the bytes.
+    # Without name and time in the header, so that the bytes depend on the content only.
     with path.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:
         packed.write(text.encode())
     print(f"{path.name}: {path.stat().st_size:,} bytes")

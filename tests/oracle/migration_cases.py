@@ -34,7 +34,7 @@ def assignment(partitions: dict[str, list[int]]) -> str:
 
 
 def subscription_text(topics: list[str], owned: dict[str, list[int]] | None) -> str:
-    """The text whose bytes are a subscription: of version 1 if it tells what is owned, otherwise of version 0."""
+    """Return the text whose bytes are a subscription: of version 1 with owned partitions, otherwise of version 0."""
     text = subscription(topics)
     return text if owned is None else f"\0\1{text[2:]}{_partitions(owned)}"
 
@@ -158,7 +158,7 @@ class _Conversation:
         return _Classic(number, names, topics, instance_id, self._epoch, session_timeout_ms, rebalance_timeout_ms)
 
     def _topics(self) -> list[str]:
-        """Who joins names some topic: the coordinator takes who names none for one that names what the others do."""
+        """A joining member subscribes to some topic: an empty subscription counts as that of the other members."""
         known = list(self._partitions)
         return known if self._rng.random() < 0.85 else self._rng.sample(_TOPICS, self._rng.randint(1, 2))
 
@@ -183,7 +183,7 @@ class _Conversation:
         self._add(request="sync", member=classic.number, generation=generation, assignments=assignments, **fields)
 
     def _form_classic_group(self, members: int) -> None:
-        """Let so many members join, and share the partitions."""
+        """Let this many members join, and share the partitions."""
         for number in range(members):
             member = self._member(number)
             member.names = list(self._names)
@@ -301,7 +301,7 @@ class _Conversation:
         self._add(request="heartbeat", member=member.number, generation=self._generation(member), **fields)
 
     def _rejoin_classic(self) -> None:
-        """Join again, as who has been told to; and say what is still owned, which version 0 cannot."""
+        """Rejoin after REBALANCE_IN_PROGRESS, with the partitions still owned, which version 0 cannot have."""
         member = self._rng.choice(self._classic)
         member.tells_owned = self._rng.random() < 0.5
         if self._rng.random() < 0.3:

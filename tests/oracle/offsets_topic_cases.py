@@ -1,13 +1,14 @@
-"""Random records of __consumer_offsets, of the types and versions that a release can write.
+"""Generate random records of __consumer_offsets, of the types and versions that a release can write.
 
-The fields are named as Kafka's definitions name them. Names hold what the console consumer's formatters do not escape.
+Fields have the names of Kafka's message definitions. Names contain characters that the console consumer's formatters do
+not escape.
 """
 
 import base64
 import random
 from collections.abc import Callable, Iterator
 
-from rebalance_sim.kafka.consumer_protocol import (
+from rebalance_sim.kafka.wire.consumer_protocol import (
     Assignment,
     Subscription,
     TopicPartition,
@@ -38,7 +39,7 @@ _TOMBSTONES = 0.1
 
 
 def offsets_topic_cases(version: str, seed: int, count: int) -> Iterator[JsonObject]:
-    """Cases of up to eight records each, of which some are tombstones: they have no value."""
+    """Return cases of up to eight records each, some of them tombstones, which have no value."""
     rng = random.Random(f"{version} {seed}")
     types: list[Callable[[random.Random, str], JsonObject]] = [_offset, _group]
     if version in ("3.9", "4.3"):
@@ -55,7 +56,7 @@ def offsets_topic_cases(version: str, seed: int, count: int) -> Iterator[JsonObj
 
 def _offset(rng: random.Random, version: str) -> JsonObject:
     value_version = rng.choice(OFFSET_VERSIONS[version])
-    # 1.0 and 2.3 always write their newest key, 4.3 old values with old keys alone.
+    # 1.0 and 2.3 always write their newest key; 4.3 writes old values with old keys only.
     old_key = value_version == 0 if version == "4.3" else version == "3.9" and rng.random() < 0.2
     return {
         "type": "OffsetCommit",
@@ -67,7 +68,7 @@ def _offset(rng: random.Random, version: str) -> JsonObject:
             "leaderEpoch": rng.choice((-1, 0, rng.randint(0, 50))),
             "metadata": rng.choice(("", "NO_METADATA", "a,b]", "größe, commitTimestamp=3", "x" * 130)),
             "commitTimestamp": rng.choice((0, 1_479_708_539_051, rng.randint(0, 10**13))),
-            # A time of expiry keeps 2.3 at version 1.
+            # 2.3 writes version 1 if the offset has an expiry time.
             "expireTimestamp": rng.choice((-1, 1_480_313_339_051)) if value_version == 1 else -1,
             "topicId": rng.choice((_uuid(rng), "AAAAAAAAAAAAAAAAAAAAAA")),
         },
@@ -220,8 +221,10 @@ def _topic_partitions(rng: random.Random) -> list[JsonObject]:
 def _subscription(rng: random.Random) -> bytes:
     topics = tuple(rng.sample(_TOPICS, rng.randint(0, len(_TOPICS))))
     owned = tuple(TopicPartition(topic, partition) for topic in topics for partition in range(rng.randint(0, 2)))
-    told = Subscription(topics, rng.choice((None, b"user data")), owned, rng.choice((None, 4)), rng.choice((None, "r")))
-    return encode_subscription(told, rng.randint(0, 3))
+    subscription = Subscription(
+        topics, rng.choice((None, b"user data")), owned, rng.choice((None, 4)), rng.choice((None, "r"))
+    )
+    return encode_subscription(subscription, rng.randint(0, 3))
 
 
 def _assignment(rng: random.Random) -> bytes:

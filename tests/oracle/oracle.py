@@ -1,4 +1,4 @@
-"""Builds the Maven project beside this file and asks it what Kafka's released classes answer."""
+"""Build the Maven project beside this file, and ask it for the answers of Kafka's released classes."""
 
 import fcntl
 import functools
@@ -16,9 +16,9 @@ from typing import IO, Any
 
 VERSIONS = ("1.0", "2.3", "3.9", "4.3")
 SERVER_VERSIONS = ("4.0", "4.3")
-"""Releases that stand for the rules of the server-side assignors: 4.0.0, and 4.0.1 and later."""
+"""Releases that represent the rules of the server-side assignors: 4.0.0, and 4.0.1 and later."""
 PRODUCER_VERSIONS = ("1.0", "2.3", "2.8", "3.9", "4.3")
-"""Releases that stand for the rules of producers: 2.8 is asked about nothing else."""
+"""Releases that represent the rules of producers; 2.8 has no other cases."""
 DEFAULT_PARTITIONER_VERSIONS = ("1.0", "2.3", "2.8", "3.9")
 BUILT_IN_PARTITIONER_VERSIONS = ("3.9", "4.3")
 _MODULES = ("1.0", "2.3", "2.8", "3.9", "4.0", "4.3")
@@ -31,7 +31,7 @@ _STAMP = _TARGET / "built-from.sha256"
 _MAIN_CLASS = "rebalancesim.oracle.Main"
 _OLDEST_JAVA = 17
 
-# What Maven says when it is the network or the JDK, and not this project, that stands in the way.
+# Maven's messages when the cause is the network or the JDK, and not this project.
 _UNREACHABLE = re.compile(
     r"Could not transfer|Unknown host|Connection (?:refused|reset|timed out)|Connect timed out"
     r"|Cannot access \S+ \(.*\) in offline mode|previous attempt|Network is unreachable"
@@ -40,11 +40,11 @@ _NO_COMPILER = re.compile(r"No compiler is provided|release version \d+ not supp
 
 
 class OracleUnavailable(Exception):  # noqa: N818 - a state of the machine, which tests skip on
-    """Raised where this machine cannot run the oracle; the message says what is missing."""
+    """Raised on a machine that cannot run the oracle; the message names what is missing."""
 
 
 def build() -> None:
-    """Compiles the oracle; returns at once when it is up to date. Safe to call from several processes."""
+    """Build the oracle unless it is up to date. Several processes may call this at once."""
     _require_java()
     with _lock():
         fingerprint = _fingerprint()
@@ -55,7 +55,7 @@ def build() -> None:
 
 
 def answers(version: str, cases: Iterable[JsonObject], seconds: int = 10) -> list[JsonObject]:
-    """What Kafka `version` answers to each case within some seconds, in order. A case names its rule in "rule"."""
+    """Return the answer of Kafka `version` to each case, in order, with a time limit. A case has its rule in "rule"."""
     fed = _Feed(cases)
     lines = _converse(version, [], fed, seconds)
     if len(lines) != fed.count:
@@ -65,17 +65,17 @@ def answers(version: str, cases: Iterable[JsonObject], seconds: int = 10) -> lis
 
 def bench(version: str, rule: str, cases: Iterable[JsonObject], seconds: float) -> float:
     """
-    Cases a second (of the clock) of Kafka `version` on one warm thread, without I/O.
+    Return how many cases per second (wall clock) Kafka `version` handles on one warm thread, without I/O.
 
-    `rule` is an assignor's name, "election" (the vote alone) or "election_with_join" (a new group, its
-    members added one by one, the vote). Cases to which Kafka answers with an exception are left out.
+    `rule` is an assignor's name, "election" (only the vote) or "election_with_join" (a new group, its
+    members added one by one, the vote). Cases that Kafka answers with an exception are left out.
     """
     return float(measure(version, rule, cases, seconds)["cases_per_second"])
 
 
 def measure(version: str, rule: str, cases: Iterable[JsonObject], seconds: float) -> JsonObject:
     """
-    All that a benchmark run tells, see `bench`.
+    Return all results of a benchmark run, see `bench`.
 
     On a busy machine only "cases_per_cpu_second" is the speed of Kafka's code; "cases_per_second" is lower.
     """
@@ -84,7 +84,7 @@ def measure(version: str, rule: str, cases: Iterable[JsonObject], seconds: float
 
 
 class _Feed:
-    """Writes cases to a process; meant for a thread of its own, so that neither side waits on a full pipe."""
+    """Writes cases to a process, from its own thread, so that neither side waits on a full pipe."""
 
     def __init__(self, cases: Iterable[JsonObject]) -> None:
         self._cases = cases
@@ -98,14 +98,14 @@ class _Feed:
                     stream.write(json.dumps(case, ensure_ascii=False).encode() + b"\n")
                     self.count += 1
         except BrokenPipeError:
-            pass  # The process ended early; its exit status tells why.
+            pass  # The process ended early; its exit status is checked later.
         except Exception as failure:
             self.failure = failure
 
 
 def _converse(version: str, arguments: Sequence[str], feed: _Feed, seconds: int = 10) -> list[JsonObject]:
     build()
-    # One thread does the work; a garbage collector with threads of its own would only take cores from others.
+    # One thread does the work; a parallel garbage collector would only take cores from other processes.
     options = ["-XX:+UseSerialGC", f"-Doracle.seconds={seconds}"]
     command = ["java", *options, "-cp", _classpath(version), _MAIN_CLASS, *arguments]
     with (
@@ -135,7 +135,7 @@ def _module(version: str) -> Path:
 
 
 def jars(version: str) -> list[str]:
-    """Kafka's jars of a version, and what they need, once the oracle is built."""
+    """Return the jars of a Kafka version and their dependencies, after the oracle is built."""
     listed = _module(version) / "target" / "classpath.txt"
     return listed.read_text().strip().split(":") if listed.exists() else []
 
@@ -147,12 +147,12 @@ def _classpath(version: str) -> str:
 def _is_built_from(fingerprint: str) -> bool:
     if not _STAMP.exists() or _STAMP.read_text() != fingerprint:
         return False
-    # The jars lie in Maven's own repository, which may have been emptied since.
+    # The jars are in Maven's local repository, which may have been emptied since.
     return all(jars(v) and all(Path(jar).exists() for jar in jars(v)) for v in _MODULES)
 
 
 def _fingerprint() -> str:
-    """A hash of every source that goes into the build."""
+    """Return a hash of all sources of the build."""
     digest = hashlib.sha256()
     sources = [*_HERE.rglob("*.java"), *_HERE.rglob("pom.xml"), *_HERE.rglob("mockito-extensions/*")]
     for path in sorted(p for p in sources if "target" not in p.relative_to(_HERE).parts):
@@ -181,19 +181,19 @@ def _run_maven() -> None:
     )
     if result.returncode == 0:
         return
-    said = (result.stdout + result.stderr)[-4000:]
-    if _UNREACHABLE.search(said):
-        raise OracleUnavailable(f"Maven cannot reach its repository:\n{said}")
-    if _NO_COMPILER.search(said):
-        raise OracleUnavailable(f"Maven needs a JDK {_OLDEST_JAVA} or newer:\n{said}")
-    raise RuntimeError(f"the oracle does not build:\n{said}")
+    output = (result.stdout + result.stderr)[-4000:]
+    if _UNREACHABLE.search(output):
+        raise OracleUnavailable(f"Maven cannot reach its repository:\n{output}")
+    if _NO_COMPILER.search(output):
+        raise OracleUnavailable(f"Maven needs a JDK {_OLDEST_JAVA} or newer:\n{output}")
+    raise RuntimeError(f"the oracle does not build:\n{output}")
 
 
 @functools.cache
 def _require_java() -> None:
     if shutil.which("java") is None:
         raise OracleUnavailable("java is not on the PATH")
-    said = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(\d+)', said)
+    printed = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)', printed)
     if found is None or int(found.group(1)) < _OLDEST_JAVA:
-        raise OracleUnavailable(f"the oracle needs Java {_OLDEST_JAVA} or newer, not {said.strip()}")
+        raise OracleUnavailable(f"the oracle needs Java {_OLDEST_JAVA} or newer, not {printed.strip()}")

@@ -93,7 +93,7 @@ def _built_in_partitioner_case(rng: random.Random, case_id: str) -> JsonObject:
 
 
 def _load(rng: random.Random, partitions: int, without_leader: set[int]) -> JsonObject | None:
-    """As the accumulator tells it: room for all partitions, those with a leader first."""
+    """Return load statistics as the accumulator passes them: room for all partitions, those with a leader first."""
     if rng.random() < 0.15:
         return None
     numbers = [number for number in range(partitions) if number not in without_leader]

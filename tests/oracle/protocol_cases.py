@@ -1,9 +1,9 @@
 """
-Random cases for the bytes of the consumer protocol.
+Generate random cases for the bytes of the consumer protocol.
 
-Members have up to forty topics, so that the hash maps in which consumers group them grow (past 12, and past 24), and
-name partitions in any order, so that the last one may or may not bring a new topic. Names share hash codes, but at most
-seven of them a bucket: `computeIfAbsent` makes a tree of it at the eighth key already, `put` at the ninth.
+Members have up to forty topics, so that the hash maps in which consumers group them grow (past 12 and past 24), and
+list partitions in random order, so that the last one may or may not add a new topic. Names share hash codes, but at
+most seven per bucket: `computeIfAbsent` turns a bucket into a tree at its eighth key, `put` at its ninth.
 """
 
 import random
@@ -20,13 +20,13 @@ _RACKS = (None, None, "", "r1", "eu-west-1a", "注文")
 
 
 def write_cases(seed: int, count: int) -> Iterator[JsonObject]:
-    """Members to be written as bytes."""
+    """Return members to be encoded."""
     rng = random.Random(seed)
     return ({"rule": "write-bytes", "id": f"w{seed}-{i}", "members": [_member(rng)]} for i in range(count))
 
 
 def read_cases(seed: int, answers: list[JsonObject], count: int) -> Iterator[JsonObject]:
-    """Bytes to be read: what Kafka answered to `write_cases`, most of them cut off or spoilt."""
+    """Return bytes to be decoded: Kafka's answers to `write_cases`, most of them truncated or changed."""
     rng = random.Random(seed)
     for i in range(count):
         rule = rng.choice(READ_RULES)
@@ -40,7 +40,7 @@ def read_cases(seed: int, answers: list[JsonObject], count: int) -> Iterator[Jso
 
 
 def spoilt(rng: random.Random, data: bytes) -> bytes:
-    """Bytes with something missing, too much, or changed."""
+    """Return bytes with some removed, added or changed."""
     spoiling = bytearray(data)
     for _ in range(rng.choice((1, 1, 1, 2, 5))):
         at = rng.randrange(len(spoiling) + 1)
@@ -61,7 +61,7 @@ def spoilt(rng: random.Random, data: bytes) -> bytes:
 
 
 def _subscription_of_old_cooperative(data: bytes, user_data: bytes) -> bytes:
-    """A subscription of version 1, of one topic, whose generation is in the user data."""
+    """Return a subscription of version 1 to one topic, with its generation in the user data."""
     return b"\0\1" + bytes.fromhex("00000001000174") + len(user_data).to_bytes(4) + user_data + b"\0\0\0\0" + data[:3]
 
 
@@ -78,10 +78,10 @@ def _member(rng: random.Random) -> JsonObject:
 
 
 def _partitions(rng: random.Random, names: list[str]) -> list[list[str | int]]:
-    told: list[list[str | int]] = [[name, _partition(rng)] for name in names for _ in range(rng.choice((1, 1, 2, 4)))]
+    owned: list[list[str | int]] = [[name, _partition(rng)] for name in names for _ in range(rng.choice((1, 1, 2, 4)))]
     if rng.random() < 0.5:
-        rng.shuffle(told)
-    return told
+        rng.shuffle(owned)
+    return owned
 
 
 def _partition(rng: random.Random) -> int:

@@ -6,14 +6,22 @@ import numpy as np
 import pytest
 
 from rebalance_sim.kafka.rebalances import MOST_REBALANCES
-from tests.kafka.batches import Batch, elect_all
-from tests.kafka.cases import STICKY_TWINS, JsonObject, assignment_of, group_of, joiners_of, outcome_of, twins_outcome
-from tests.naive.model import Group
-from tests.naive.rebalances import Rebalance, answered, joined
 from tests.oracle import answers
 from tests.oracle.oracle import SERVER_VERSIONS, VERSIONS
 from tests.oracle.random_cases import assignor_cases, election_cases, sticky_cases
 from tests.oracle.server_cases import SERVER_RULES, server_cases
+from tests.reference.model import Group
+from tests.reference.rebalances import Rebalance, answered, joined
+from tests.support.batches import Batch, elect_all
+from tests.support.cases import (
+    STICKY_REFERENCES,
+    JsonObject,
+    answer_of,
+    assignment_of,
+    group_of,
+    joiners_of,
+    reference_answer,
+)
 
 pytestmark = pytest.mark.oracle
 every_version = pytest.mark.parametrize("version", VERSIONS)
@@ -46,12 +54,12 @@ def test_assignments(version: str, strategy: str, seed: int) -> None:
 @every_version
 def test_sticky(version: str, seed: int) -> None:
     cases = list(sticky_cases(seed, CASES))
-    for strategy in [name for name, of_version in STICKY_TWINS if of_version == version]:
+    for strategy in [name for name, of_version in STICKY_REFERENCES if of_version == version]:
         groups = [group_of(case) for case in cases]
-        theirs = [outcome_of(answer) for answer in answers(version, (case | {"rule": strategy} for case in cases))]
+        theirs = [answer_of(answer) for answer in answers(version, (case | {"rule": strategy} for case in cases))]
         ours = Batch(groups).answers(version, strategy)
         assert [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
-        twins = [twins_outcome(strategy, version, group) for group in groups]
+        twins = [reference_answer(strategy, version, group) for group in groups]
         assert [trio for trio in zip(cases, theirs, twins, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
 
 
@@ -72,7 +80,7 @@ def test_cooperative_rebalances(version: str, share_of_eager: float, seed: int) 
         seen = [joined(groups[g], eager[g]) for g in going]
         asked = (_as_joined(cases[g], group) for g, group in zip(going, seen, strict=True))
         for g, group, answer in zip(going, seen, list(answers(version, asked)), strict=True):
-            rebalance, groups[g] = answered(groups[g], group, outcome_of(answer))
+            rebalance, groups[g] = answered(groups[g], group, answer_of(answer))
             theirs[g].append(rebalance)
     assert [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
 
@@ -91,6 +99,6 @@ def _as_joined(case: JsonObject, group: Group) -> JsonObject:
 def test_server_assignments(version: str, strategy: str, seed: int) -> None:
     cases = [case | {"rule": strategy} for case in server_cases(seed, CASES)]
     ours = Batch([group_of(case) for case in cases]).answers(version, strategy)
-    theirs = [outcome_of(answer) for answer in answers(version, cases)]
+    theirs = [answer_of(answer) for answer in answers(version, cases)]
     different = [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]]
     assert different == [], f"seed {seed}"

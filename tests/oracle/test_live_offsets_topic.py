@@ -2,11 +2,11 @@
 
 import pytest
 
-from rebalance_sim.kafka.offsets_topic import decode_key, decode_value
-from tests.kafka.offsets_topic import expected_key, expected_value, in_any_order
+from rebalance_sim.kafka.wire.offsets_topic import decode_key, decode_value
 from tests.oracle import answers
 from tests.oracle.offsets_topic_cases import offsets_topic_cases
 from tests.oracle.oracle import VERSIONS
+from tests.support.offsets_topic import expected_key, expected_value, in_any_order
 
 pytestmark = pytest.mark.oracle
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.kafka.cases import JsonObject, producer_twins_answer
 from tests.oracle import PRODUCER_VERSIONS, answers
 from tests.oracle.oracle import BUILT_IN_PARTITIONER_VERSIONS, DEFAULT_PARTITIONER_VERSIONS
 from tests.oracle.partitioner_cases import (
@@ -13,6 +12,7 @@ from tests.oracle.partitioner_cases import (
     murmur2_cases,
     producer_cases,
 )
+from tests.support.cases import JsonObject, producer_reference_answer
 
 pytestmark = pytest.mark.oracle
 
@@ -35,6 +35,6 @@ RULES: dict[Callable[[int, int], Iterator[JsonObject]], tuple[str, ...]] = {
 )
 def test_twins(cases: Callable[[int, int], Iterator[JsonObject]], version: str, seed: int) -> None:
     asked = list(cases(seed, CASES))
-    twins = [producer_twins_answer(version, case) for case in asked]
+    twins = [producer_reference_answer(version, case) for case in asked]
     different = [trio for trio in zip(asked, answers(version, asked), twins, strict=True) if trio[1] != trio[2]]
     assert different == [], f"seed {seed}"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.kafka.protocol_bytes import read, same_reading, written
 from tests.oracle import answers
 from tests.oracle.oracle import VERSIONS
 from tests.oracle.protocol_cases import read_cases, write_cases
+from tests.support.protocol_bytes import read, same_reading, written
 
 pytestmark = pytest.mark.oracle
 

@@ -1,4 +1,4 @@
-"""The page as a file: what it fetches, what it says of names, and what it does not."""
+"""The page as a file: it loads nothing and shows every name as text."""
 
 import json
 import re
@@ -12,16 +12,17 @@ from pyspark.sql import SparkSession
 from rebalance_sim.cli import main
 from rebalance_sim.commands import report
 from rebalance_sim.report.colours import PLACEHOLDERS
-from rebalance_sim.report.page import Kind
+from rebalance_sim.report.page import CellType
 from rebalance_sim.report.rendering import LONGEST, WholeTexts, csp_hash
 from rebalance_sim.tables import TIMELINE
-from tests.report.runs import HOSTILE, LONG, SCRIPT, write_run
+from tests.support.finished_runs import HOSTILE, LONG, SCRIPT, write_run
+from tests.support.hostile_page import write_hostile_page
 
 FETCHING = {"src", "srcset", "action", "data", "poster", "background", "xlink:href"}
 
 
 class Elements(HTMLParser):
-    """All elements with their attributes, and the text of styles and scripts."""
+    """All elements of a page with their attributes, and the text of styles and scripts."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -42,6 +43,11 @@ class Elements(HTMLParser):
 
 
 @pytest.fixture(scope="module")
+def hostile_page(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_hostile_page(spark, tmp_path_factory.mktemp("hostile"))
+
+
+@pytest.fixture(scope="module")
 def html(hostile_page: Path) -> str:
     return (hostile_page / "report.html").read_text()
 
@@ -51,7 +57,7 @@ def elements(html: str) -> Elements:
     return Elements(html)
 
 
-def test_what_is_written(hostile_page: Path, elements: Elements) -> None:
+def test_the_job_writes_the_page_its_charts_and_the_record(hostile_page: Path, elements: Elements) -> None:
     assert sorted(path.name for path in hostile_page.iterdir() if not path.name.startswith(".")) == [
         "_run.json", "charts", "report.html",
     ]  # fmt: skip
@@ -63,8 +69,8 @@ def test_what_is_written(hostile_page: Path, elements: Elements) -> None:
     assert len(charts) >= 15
 
 
-def test_nothing_is_fetched(elements: Elements) -> None:
-    """No address but those within the page, and a policy that forbids all others."""
+def test_the_page_loads_nothing(elements: Elements) -> None:
+    """All addresses are within the page, and a policy forbids others."""
     for tag, named in elements.found:
         assert tag not in ("iframe", "object", "embed", "img", "base", "form"), tag
         assert not FETCHING & named.keys(), (tag, named)
@@ -77,7 +83,7 @@ def test_nothing_is_fetched(elements: Elements) -> None:
     assert not re.search(r"url\((?!#)|@import|https?:", elements.texts["style"])
 
 
-def test_links_lead_somewhere(elements: Elements) -> None:
+def test_every_link_has_a_target(elements: Elements) -> None:
     ids = [named["id"] for _, named in elements.found if "id" in named]
     assert len(ids) == len(set(ids))
     links = [str(named["href"])[1:] for tag, named in elements.found if tag == "a"]
@@ -85,21 +91,21 @@ def test_links_lead_somewhere(elements: Elements) -> None:
     assert len(links) > 30
 
 
-def test_names_are_text(html: str, elements: Elements) -> None:
+def test_names_are_shown_as_text(html: str, elements: Elements) -> None:
     assert [tag for tag, _ in elements.found].count("script") == 1
     assert "&lt;script&gt;document.title=" in html
-    # What turns the text around it, or cannot be seen, is shown as what it is.
+    # Characters that are invisible or change the text direction are escaped.
     assert not re.search("[\u202a-\u202e\u2066\u2067\u200f\x00-\x09\x0b-\x1f\x7f-\x9f\ufeff]", html)
     assert r"safe\u202egpj.exe\u2066\u200f" in html
     assert r"a\x00b\x07c\x1bd\x85e\ufeff\U000e0041" in html
-    # A name from right to left is kept from turning what stands beside it.
+    # A right-to-left name is isolated from the text beside it.
     assert '<bdi class="name">مجموعة-الطلبات</bdi>' in html
-    assert "by \u2068مجموعة-الطلبات\u2069" in html
-    # Once in full, however often it is named.
+    assert "\u2068مجموعة-الطلبات\u2069" in html
+    # The full text is there once, however often the name is shown.
     assert html.count(f"<bdi>{LONG}</bdi>") == 1
 
 
-def test_every_chart_is_drawn_and_told(html: str) -> None:
+def test_every_chart_is_drawn_and_has_a_text_alternative(html: str) -> None:
     figures = re.findall("<figure.*?</figure>", html, re.DOTALL)
     assert len(figures) >= 15
     for figure in figures:
@@ -112,12 +118,12 @@ def test_every_chart_is_drawn_and_told(html: str) -> None:
             marks = [e for e in root.iter() if re.search(r"\bmark-(rect|symbol|rule)\b", e.get("class", ""))]
             assert any(len(mark) for mark in marks)
             assert "var(--" in drawing
-        assert "<details><summary>The data of this chart" in figure
+        assert "<details><summary>Data of this chart" in figure
         assert "<td" in figure
     assert not any(placeholder in html for placeholder in PLACEHOLDERS.values())
 
 
-def test_charts_as_files(hostile_page: Path) -> None:
+def test_charts_are_files_with_light_colours(hostile_page: Path) -> None:
     for file in (hostile_page / "charts").glob("[!.]*.svg"):
         text = file.read_text()
         assert "var(" not in text
@@ -127,33 +133,33 @@ def test_charts_as_files(hostile_page: Path) -> None:
         assert file.read_bytes().startswith(b"\x89PNG")
 
 
-def test_it_is_small(html: str) -> None:
+def test_the_page_is_small(html: str) -> None:
     assert len(html.encode()) < 2_000_000
 
 
-def test_a_long_text_stands_once_in_full() -> None:
+def test_a_long_text_is_kept_once_in_full() -> None:
     texts = WholeTexts()
-    assert texts.text("short", Kind.NAME).anchor == ""
-    cut = texts.text(LONG, Kind.NAME)
+    assert texts.text("short", CellType.NAME).anchor == ""
+    cut = texts.text(LONG, CellType.NAME)
     assert (len(cut.shown), cut.shown[:5], cut.shown[-4:]) == (48, "long-", "-end")
-    assert texts.text(LONG, Kind.TEXT).anchor == cut.anchor
+    assert texts.text(LONG, CellType.TEXT).anchor == cut.anchor
     assert texts.kept == {cut.anchor: LONG}
-    endless = texts.text("y" * 50_000, Kind.NAME)
+    endless = texts.text("y" * 50_000, CellType.NAME)
     assert texts.kept[endless.anchor] == "y" * LONGEST + "… and 17,233 more characters"
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--runs", "{empty}"], "--runs: '{empty}' has no _run.json"),
+        (["--runs", "{empty}"], "--runs: '{empty}' is not the output of a finished run (no _run.json)"),
         (["--runs", "{run}", "--out", "{run}/"], "--out: '{run}/' is one of --runs"),
-        (["--runs", "{run}", "--groups", "bill"], "no run has a timeline of 'bill'; the nearest: 'billing', 'shop'"),
+        (["--runs", "{run}", "--groups", "bill"], "no run has a timeline of 'bill'; nearest: 'billing', 'shop'"),
     ],
 )  # fmt: skip
-def test_mistakes(
+def test_mistakes_in_options_are_reported(
     arguments: list[str], expected: str, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    steps = [{"group_id": name, "what": "STATE"} for name in ("shop", "billing")]
+    steps = [{"group_id": name, "kind": "STATE"} for name in ("shop", "billing")]
     run = write_run(spark, tmp_path / "run", "simulate", {TIMELINE: steps})
     (tmp_path / "empty").mkdir()
     named = {"run": run, "empty": str(tmp_path / "empty")}
@@ -163,14 +169,15 @@ def test_mistakes(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_dry_run(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = write_run(spark, tmp_path / "run", "simulate", {TIMELINE: [{"group_id": "shop", "what": "STATE"}]})
+def test_a_dry_run_writes_nothing(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run(spark, tmp_path / "run", "simulate", {TIMELINE: [{"group_id": "shop", "kind": "STATE"}]})
     arguments = ["report", "--runs", run, "--out", f"{tmp_path}/out"]
     assert main([*arguments, "--dry-run"]) == 0
     assert capsys.readouterr().out.startswith(
-        f"report would\n"
-        f"  read timeline from {run} (simulate)\n"
-        f"and write into {tmp_path}/out (nothing finished is there)\n"
+        f"dry run of report: nothing is written\n"
+        f"inputs\n"
+        f"  timeline: {run} (simulate)\n"
+        f"outputs in {tmp_path}/out (no finished run there)\n"
         f"  report.html\n  charts\n  _run.json\n"
         f"options\n"
     )
@@ -187,11 +194,11 @@ def test_a_missing_library_is_named(
     assert "jinja2 is missing: pip install rebalance-sim[report]" in capsys.readouterr().err
 
 
-def test_runs_without_tables_make_a_page(spark: SparkSession, tmp_path: Path) -> None:
+def test_runs_without_tables_have_a_page(spark: SparkSession, tmp_path: Path) -> None:
     run = write_run(spark, tmp_path / "run", "elect", {}, assumptions=["join order assumed"])
     assert main(["report", "--runs", run, "--out", str(tmp_path / "out")]) == 0
     html = (tmp_path / "out" / "report.html").read_text()
-    assert "Nothing is wrong in what these runs looked at." in html
+    assert "no problems found" in html
     assert "join order assumed" in html
     assert "<figure" not in html
     assert set(HOSTILE).isdisjoint(html.split())

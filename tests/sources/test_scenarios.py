@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.simulation.scenario import Overrides, Selection, Step
+from rebalance_sim.kafka.simulation.scenario import Overrides, ScenarioStep, Selection
 from rebalance_sim.kafka.simulation.settings import Settings
-from rebalance_sim.sources.scenarios import KEYS, SCENARIOS, RejectedStep, read_scenario, scenario_names, settings_of
+from rebalance_sim.sources.scenarios import KEYS, RejectedStep, read_scenario, scenario_names, settings_of
 
 STEP = "steps: [{event: leave, at_ms: 5}]\n"
 
@@ -19,7 +19,7 @@ def written(tmp_path: Path, text: str) -> str:
 
 
 def test_the_names_are_those_of_the_files() -> None:
-    assert scenario_names() == sorted(path.stem for path in SCENARIOS.iterdir())
+    assert scenario_names() == sorted(path.stem for path in Path("conf/scenarios").iterdir())
 
 
 @pytest.mark.parametrize("name", scenario_names())
@@ -52,22 +52,22 @@ def test_all_that_a_file_may_say(tmp_path: Path) -> None:
     assert scenario.settings == Settings(network_ms=20, enable_auto_commit=False)
     assert scenario.consumers == Overrides(True, 6000, 1000, ("range", "sticky"))
     assert scenario.steps == (
-        Step("join", 1, count=2, every_ms=3, protocols=("mine",), subscription=("t",)),
-        Step("leave", 2, every_ms=4, times=2, again_after_ms=5),
-        Step("crash", 3, Selection(first=2)),
-        Step("restart", 4, Selection(share=0.5)),
-        Step("stall", 5, Selection(places=(0, 3)), for_ms=9),
-        Step("subscribe", 6, subscription=("t", "u")),
-        Step("protocols", 7, protocols=("range",)),
-        Step("grow", 8, topic="t", add=1),
-        Step("move-coordinator", 9, down_ms=7, times=2, again_after_ms=8),
-        Step("fail-store", 10, error="NOT_ENOUGH_REPLICAS"),
+        ScenarioStep("join", 1, count=2, every_ms=3, protocols=("mine",), subscription=("t",)),
+        ScenarioStep("leave", 2, every_ms=4, times=2, again_after_ms=5),
+        ScenarioStep("crash", 3, Selection(first=2)),
+        ScenarioStep("restart", 4, Selection(share=0.5)),
+        ScenarioStep("stall", 5, Selection(places=(0, 3)), for_ms=9),
+        ScenarioStep("subscribe", 6, subscription=("t", "u")),
+        ScenarioStep("protocols", 7, protocols=("range",)),
+        ScenarioStep("grow", 8, topic="t", add=1),
+        ScenarioStep("move-coordinator", 9, down_ms=7, times=2, again_after_ms=8),
+        ScenarioStep("fail-store", 10, error="NOT_ENOUGH_REPLICAS"),
     )
     assert {step.event for step in scenario.steps} == set(KEYS)
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "expected"),
     [
         ("rolling-restrat", "'rolling-restrat' is not known (did you mean 'rolling-restart'?); allowed: assignor-one-"),
         ("", "'' is not known; allowed: assignor-one-bounce, "),
@@ -75,10 +75,10 @@ def test_all_that_a_file_may_say(tmp_path: Path) -> None:
         ("conf/scenarios", "cannot read 'conf/scenarios': "),
     ],
 )
-def test_scenarios_that_there_are_not(asked: str, told: str) -> None:
+def test_a_scenario_that_cannot_be_found_or_read_is_an_error(asked: str, expected: str) -> None:
     with pytest.raises(UserError) as problem:
         read_scenario(asked)
-    assert str(problem.value).startswith(f"--scenario: {told}")
+    assert str(problem.value).startswith(f"--scenario: {expected}")
 
 
 _NUMBER = "is not allowed; allowed: whole numbers from"
@@ -88,9 +88,9 @@ MISTAKES = [
     (STEP + "setings: {}", "'setings' is not known (did you mean 'settings'?); allowed: "),
     ("steps: {event: leave}", "steps: {'event': 'leave'} is not allowed; allowed: a list"),
     ("steps:", "steps: None is not allowed; allowed: a list"),
-    ("steps: []", "steps: there is none that can be used"),
-    ("description: nothing", "steps: there is none that can be used"),
-    ("steps: [{event: leave}]", "steps: there is none that can be used; the first one: leave: at_ms is missing"),
+    ("steps: []", "steps: no step can be used"),
+    ("description: nothing", "steps: no step can be used"),
+    ("steps: [{event: leave}]", "steps: no step can be used; the first: leave: at_ms is missing"),
     (STEP + "settings: [1]", "settings: [1] is not allowed; allowed: a mapping of group_initial_rebalance_delay_ms, "),
     (STEP + "settings: {network: 1}", "settings: 'network' is not known (did you mean 'network_ms'?); allowed: "),
     (STEP + "settings: {store_ms: -1}", f"settings: store_ms: -1 {_NUMBER} 0 to "),
@@ -108,7 +108,7 @@ MISTAKES = [
     (STEP + "consumers: {protocols: [a, a]}", "consumers: protocols: ['a', 'a'] is not allowed; allowed: names, each"),
     (
         STEP + "consumers: {protocols: [range, server-range]}",
-        "consumers: protocols: ['range', 'server-range'] is not allowed; allowed: server-range or server-uniform alone",
+        "consumers: protocols: ['range', 'server-range'] is not allowed; allowed: server-uniform or server-range alone",
     ),
     (STEP + "settings: {store_ms: 1, store_ms: 2}", "settings: 'store_ms' is given twice, in line 2"),
     (
@@ -119,11 +119,11 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "told"), MISTAKES)
-def test_mistakes_outside_of_steps(tmp_path: Path, text: str, told: str) -> None:
+@pytest.mark.parametrize(("text", "expected"), MISTAKES)
+def test_mistakes_outside_of_steps(tmp_path: Path, text: str, expected: str) -> None:
     with pytest.raises(UserError) as problem:
         read_scenario(written(tmp_path, text))
-    assert str(problem.value).startswith(f"--scenario: s.yaml: {told}")
+    assert str(problem.value).startswith(f"--scenario: s.yaml: {expected}")
 
 
 @pytest.mark.parametrize("content", [b"steps: [", b"steps: \xff", b"a: !!python/name:os.system"])
@@ -136,8 +136,8 @@ def test_what_is_not_yaml(tmp_path: Path, content: bytes) -> None:
 
 
 BAD_STEPS = [
-    ("leave", "step: 'leave' is no step; allowed: a mapping with an event"),
-    ("{at_ms: 1}", "step: {'at_ms': 1} is no step; allowed: a mapping with an event"),
+    ("leave", "step: 'leave' is not a step; expected a mapping with an event"),
+    ("{at_ms: 1}", "step: {'at_ms': 1} is not a step; expected a mapping with an event"),
     ("{event: restrat, at_ms: 1}", "event: 'restrat' is not known (did you mean 'restart'?); allowed: join, leave, "),
     ("{event: leave, at_ms: 1, down_ms: 2}", "leave: 'down_ms' is not known; allowed: event, at_ms, members, every_ms"),
     ("{event: leave}", "leave: at_ms is missing"),
@@ -162,9 +162,9 @@ BAD_STEPS = [
     *(
         (
             f"{{event: leave, at_ms: 1, members: {chosen}}}",
-            f"leave: members: {told} is not allowed; allowed: all, a num",
+            f"leave: members: {problem} is not allowed; allowed: all, a num",
         )
-        for chosen, told in (("0", "0"), ("some", "'some'"), ("5.5%", "'5.5%'"), ("[]", "[]"), ("[-1]", "[-1]"))
+        for chosen, problem in (("0", "0"), ("some", "'some'"), ("5.5%", "'5.5%'"), ("[]", "[]"), ("[-1]", "[-1]"))
     ),
     ("{event: leave, at_ms: 1, times: 0}", f"leave: times: 0 {_NUMBER} 1 to "),
     ("{event: leave, at_ms: 1, at_ms: 2}", "leave: 'at_ms' is given twice, in line "),
@@ -175,17 +175,17 @@ BAD_STEPS = [
 def test_bad_steps_are_rejected_and_the_rest_goes_on(tmp_path: Path) -> None:
     text = "steps:\n" + "".join(f"- {step}\n" for step, _ in BAD_STEPS) + "- {event: crash, at_ms: 7}\n"
     scenario, rejected = read_scenario(written(tmp_path, text))
-    assert scenario.steps == (Step("crash", 7),)
+    assert scenario.steps == (ScenarioStep("crash", 7),)
     assert len(rejected) == len(BAD_STEPS)
-    for step, (_, told) in zip(rejected, BAD_STEPS, strict=True):
-        assert step.reason.startswith(told)
+    for step, (_, expected) in zip(rejected, BAD_STEPS, strict=True):
+        assert step.reason.startswith(expected)
     assert json.loads(rejected[2].row) == {"event": "restrat", "at_ms": 1}
 
 
 def test_a_key_given_twice_is_told_with_its_lines(tmp_path: Path) -> None:
     text = "steps:\n- event: leave\n  at_ms: 1\n  every_ms: 2\n  at_ms: 3\n- {event: leave, at_ms: 4}\n"
     scenario, rejected = read_scenario(written(tmp_path, text))
-    assert scenario.steps == (Step("leave", 4),)
+    assert scenario.steps == (ScenarioStep("leave", 4),)
     assert rejected == [
         RejectedStep(
             '{"event": "leave", "at_ms": 3, "every_ms": 2}', "leave: 'at_ms' is given twice, in line 3 and line 5"
@@ -203,7 +203,7 @@ def test_merged_keys_may_be_given_again(tmp_path: Path) -> None:
     """
     scenario, rejected = read_scenario(written(tmp_path, text))
     assert rejected == []
-    assert scenario.steps == tuple(Step("stall", at_ms, for_ms=9) for at_ms in (1, 2, 3))
+    assert scenario.steps == tuple(ScenarioStep("stall", at_ms, for_ms=9) for at_ms in (1, 2, 3))
 
 
 def test_dates_are_told_as_text(tmp_path: Path) -> None:

@@ -1,38 +1,39 @@
-"""Partition assignors by name: Kafka's by that under which members offer them, other libraries' by one of their own."""
+"""All partition assignors, by name.
+
+``java`` and ``sticky`` have the Java client's, ``server`` the coordinator's (KIP-848), and every other client library
+has a folder of its own; rules that several of them follow are in ``common``. To add an assignor of another library, add
+a folder with its rules and a line to ``CLIENTS_ASSIGNORS``.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rebalance_sim.errors import UserError, check_choice
-from rebalance_sim.kafka.assignors import (
-    cooperative_sticky,
-    kafka_python_range,
-    kafka_python_roundrobin,
-    librdkafka_range,
-    librdkafka_roundrobin,
-    range,
-    roundrobin,
-    server_range,
-    server_uniform,
-    sticky,
-)
-from rebalance_sim.kafka.groups import Groups, Outcome, Topics
+from rebalance_sim.kafka.assignors.java import range, roundrobin
+from rebalance_sim.kafka.assignors.kafka_python import range as kafka_python_range
+from rebalance_sim.kafka.assignors.kafka_python import roundrobin as kafka_python_roundrobin
+from rebalance_sim.kafka.assignors.librdkafka import range as librdkafka_range
+from rebalance_sim.kafka.assignors.librdkafka import roundrobin as librdkafka_roundrobin
+from rebalance_sim.kafka.assignors.server import range as server_range
+from rebalance_sim.kafka.assignors.server import uniform as server_uniform
+from rebalance_sim.kafka.assignors.sticky import cooperative_sticky, sticky
+from rebalance_sim.kafka.groups import AssignmentOutcome, Groups, TopicArrays
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
-from rebalance_sim.versions import KafkaVersion
+from rebalance_sim.releases import KafkaVersion
 
 
 @dataclass(frozen=True)
 class Assignor:
-    """An assignor of Kafka's, or of another client library."""
+    """An assignor of Kafka or of another client library."""
 
-    assign: Callable[[Groups, Topics, KafkaVersion], Outcome]
+    assign: Callable[[Groups, TopicArrays, KafkaVersion], AssignmentOutcome]
     """Assigns the partitions of every group of a batch."""
     remembers: bool = False
-    """Whether the answer depends on what the members own."""
+    """Whether the result depends on the partitions that members own."""
     asks_topic_ids: bool = False
-    """Whether the answer depends on the topics' Uuids."""
+    """Whether the result depends on the topic ids."""
     protocol: RebalanceProtocol = RebalanceProtocol.EAGER
-    """How the members hand over what is theirs no more."""
+    """How members hand over partitions that change their owner."""
 
 
 ASSIGNORS = {
@@ -52,10 +53,10 @@ CLIENTS_ASSIGNORS = {
     "kafka-python-range": Assignor(kafka_python_range.assign),
     "kafka-python-roundrobin": Assignor(kafka_python_roundrobin.assign),
 }
-"""Assignors of other client libraries: what they do where a member of theirs leads.
+"""Assignors of other client libraries: what a leader of that library computes.
 
-Members offer them under the names of Java's, which need not do the same. So nobody elects them: they are strategies
-for those who know who leads."""
+Members list them under the same names as Java's assignors, which may behave differently. So they are never elected by
+these names: they are strategies for groups whose leader's library is known."""
 
 KNOWN_ASSIGNORS = {**ASSIGNORS, **CLIENTS_ASSIGNORS}
 
@@ -64,21 +65,21 @@ FORGETFUL = tuple(
     for name, assignor in KNOWN_ASSIGNORS.items()
     if assignor.protocol is RebalanceProtocol.EAGER and not assignor.remembers
 )
-"""Assignors whose members do not tell, when they join again, what they were assigned last."""
+"""Assignors whose members do not send their last assignment when they rejoin."""
 
 
 def assignors_of(version: KafkaVersion) -> tuple[str, ...]:
-    """Names of the assignors that a version of Kafka has."""
+    """Return the names of the assignors of a Kafka release."""
     return tuple(name for name in ASSIGNORS if name in version.assignors)
 
 
 def find_assignor(name: str, version: KafkaVersion) -> Assignor | None:
-    """Find an assignor of a version of Kafka, or of another client library, which works with every version."""
+    """Return an assignor of a Kafka release, or one of another client library, which works with every release."""
     return KNOWN_ASSIGNORS[name] if name in (*version.assignors, *CLIENTS_ASSIGNORS) else None
 
 
 def check_strategy(what: str, name: str, version: KafkaVersion, others: Sequence[str]) -> None:
-    """Raise UserError for a name that is neither an assignor to be found for the version nor one of the others."""
+    """Raise UserError for a name that is neither an assignor of the release nor one of ``others``."""
     check_choice(what, name, [*KNOWN_ASSIGNORS, *others])
     allowed = [*assignors_of(version), *CLIENTS_ASSIGNORS, *others]
     if name not in allowed:

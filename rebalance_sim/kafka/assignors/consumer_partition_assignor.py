@@ -1,17 +1,16 @@
-"""What a user's own assignor is: ``ConsumerPartitionAssignor`` of Kafka, to be written in Python."""
+"""The base class of a user's own assignor: Kafka's ``ConsumerPartitionAssignor`` in Python."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from rebalance_sim.kafka.consumer_protocol import Subscription, TopicPartition
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
+from rebalance_sim.kafka.wire.consumer_protocol import Subscription, TopicPartition
 
 
 class ConsumerPartitionAssignor(ABC):
     """Base class of a user's own assignor.
 
-    It is called for one group after the other, in any order and on any worker: its answer must come from the arguments
-    alone.
+    It is called once per group, in any order and on any worker: the result must depend on the arguments only.
 
     >>> class ToTheFirst(ConsumerPartitionAssignor):
     ...     name = "to-the-first"
@@ -28,28 +27,28 @@ class ConsumerPartitionAssignor(ABC):
     """
 
     name: str
-    """Under which members offer it in their list of protocols."""
+    """Name under which members list it among their protocols."""
     supported_protocols: Sequence[RebalanceProtocol] = (RebalanceProtocol.EAGER,)
-    """EAGER, COOPERATIVE or both: then it is COOPERATIVE."""
+    """EAGER, COOPERATIVE or both; with both, members follow COOPERATIVE."""
 
     @abstractmethod
     def assign(
         self, partitions: Mapping[str, int], subscriptions: Mapping[str, Subscription]
     ) -> Mapping[str, Sequence[TopicPartition]]:
-        """Return each member's partitions, in any order; a member that gets nothing has an empty list.
+        """Return the partitions of each member, in any order; a member without partitions has an empty list.
 
-        ``partitions``: the number of partitions of each topic that some member subscribes to and the cluster has.
-        ``subscriptions``: what the leader sees of each member, by member id. Both are in the order of the leader's hash
-        maps. With EAGER members own nothing: they gave it back. Of consumers before Kafka 2.4 the leader knows the
-        topics and the user data only.
+        ``partitions``: the number of partitions of each topic that exists and that some member subscribes to.
+        ``subscriptions``: the subscription of each member as the leader sees it, by member id. Both are in the order of
+        the leader's hash maps. With EAGER, members own no partitions: they have revoked them before they joined. Before
+        Kafka 2.4 the leader sees topics and user data only.
 
-        Raised exceptions, and answers that Kafka cannot carry out, are the error of the group.
+        An exception, or an assignment that Kafka cannot carry out, becomes the error of the group.
         """
 
     def subscription_user_data(self, subscription: Subscription) -> bytes | None:
-        """Return what a member of this assignor adds to its subscription for the leader's ``assign``.
+        """Return the user data that a member adds to its subscription, for the leader's ``assign``.
 
-        It is asked for members whose row of the members table has no user data. ``subscription.owned`` is what the
-        member has now or, with EAGER, had last.
+        Called for members whose row in the members table has no user data. ``subscription.owned`` has the partitions
+        that the member owns or, with EAGER, owned last.
         """
         return None

@@ -1,1 +1,1 @@
-"""The group coordinator: what it keeps of a group, and what it answers to whom, when."""
+"""The group coordinator: its state, and its answers to the members of a group."""

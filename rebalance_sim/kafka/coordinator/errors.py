@@ -1,10 +1,10 @@
-"""Kafka's error codes (``org.apache.kafka.common.protocol.Errors``), those that a group's members can meet."""
+"""The error codes of Kafka (``org.apache.kafka.common.protocol.Errors``) that members of a group can meet."""
 
 from enum import IntEnum
 
 
 class Errors(IntEnum):
-    """By the names and numbers of the protocol."""
+    """Names and numbers of the protocol."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0

@@ -1,22 +1,34 @@
-"""Requests to a group whichever protocol it follows, and those of the classic protocol to a group of KIP-848.
+"""Requests to a group of either protocol, and classic requests to a consumer-protocol group.
 
-``GroupMetadataManager``, Kafka 4.3. In a group of KIP-848 (``migration``), a member of the classic protocol joins
-without waiting for the others, and is given its part by SyncGroup; nobody leads. Its generation is its epoch. When
-there is more to do, a heartbeat tells it to join again.
+``GroupMetadataManager``, Kafka 4.3. In a consumer-protocol group (``migration``), a classic member joins without
+waiting for the others and receives its partitions by SyncGroup; there is no leader. Its generation is its epoch. When
+its assignment must change, a heartbeat answers REBALANCE_IN_PROGRESS, and it rejoins.
 """
 
 from typing import NamedTuple
 
-from rebalance_sim.kafka.coordinator.classic_group import (
+from rebalance_sim.kafka.coordinator.classic.group import (
     NEVER,
     NONE,
     JoinRequest,
-    Kind,
+    RequestKind,
+    SyncRequest,
     answer_join,
     make_id,
     next_answer,
 )
-from rebalance_sim.kafka.coordinator.consumer_group import (
+from rebalance_sim.kafka.coordinator.classic.log import load, unload
+from rebalance_sim.kafka.coordinator.classic.requests import (
+    allows_session_timeout,
+    commit_offsets,
+    finish_leave,
+    heartbeat,
+    join_group,
+    leave_group,
+    sync_group,
+)
+from rebalance_sim.kafka.coordinator.classic.timers import expire_next, next_deadline
+from rebalance_sim.kafka.coordinator.consumer.group import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     EpochReason,
@@ -24,6 +36,7 @@ from rebalance_sim.kafka.coordinator.consumer_group import (
     ModernMemberState,
     bump_epoch,
     cancel_timers,
+    is_full,
     knows_member,
     next_modern_answer,
     set_consumer_session,
@@ -32,30 +45,27 @@ from rebalance_sim.kafka.coordinator.consumer_group import (
     wait_for_rejoin,
     wait_for_sync,
 )
-from rebalance_sim.kafka.coordinator.consumer_heartbeat import (
-    Outcome,
+from rebalance_sim.kafka.coordinator.consumer.heartbeat import (
+    Reconciliation,
     answer_goodbye,
     consumer_commit_error,
     consumer_error,
     consumer_heartbeat,
     expire,
     expiry_reason,
-    finish_target,
-    first_due,
+    finish_heartbeat,
     form_error,
-    is_late,
     leave_error,
     load_consumer_group,
-    modern_response_error,
-    next_consumer_deadline,
     reconcile,
     remove_member,
     retry_timer,
     take_changes,
+    take_first_due,
+    timer_still_applies,
     use_target,
 )
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.coordinator.log import load, unload
 from rebalance_sim.kafka.coordinator.migration import (
     UNREADABLE,
     MixedGroup,
@@ -64,133 +74,119 @@ from rebalance_sim.kafka.coordinator.migration import (
     forget_hidden_group,
     forget_past_timers,
     hide_consumer_group,
-    is_full,
     join_classic_group,
     may_downgrade,
     may_downgrade_by_replacement,
     order_timers,
 )
-from rebalance_sim.kafka.coordinator.requests import (
-    commit_error,
-    finish_leave,
-    heartbeat,
-    join_group,
-    leave_group,
-    sync_group,
-)
-from rebalance_sim.kafka.coordinator.timers import expire_next, next_deadline
-from rebalance_sim.kafka.kernel import inner_kernel
+from rebalance_sim.kafka.coordinator.write_errors import response_error
+from rebalance_sim.kafka.runtime.kernel import inner_kernel
+from rebalance_sim.releases import CoordinatorRules
 
 CURRENT = -2
-"""The assignment of an answer to SyncGroup: what the member has been given by now."""
+"""In an answer to SyncGroup: the member's current assignment."""
 _REJOIN_EPOCH = 1
-"""Stands for any epoch of a member that is in the group."""
+"""Any epoch of a member that is in the group."""
 
 
 class Offer(NamedTuple):
-    """What stands behind the numbers of a JoinGroup."""
+    """The decoded contents of a JoinGroup."""
 
     subscription: int
     """Its topics, or UNREADABLE."""
     owned: int
-    """A row of ``listed``, or NOTHING, also where the sender cannot tell."""
+    """A row of ``listed``, or NOTHING, also where the subscription's version has no owned partitions."""
     protocol: int
-    """The first protocol on its list."""
+    """The first protocol in its list."""
 
 
 # ---- ConsumerGroupHeartbeat
 
 
 @inner_kernel
-def consumer_heartbeat_of_any(m: MixedGroup, request: Heartbeat, store_error: int, now: int) -> None:
-    """Take a ConsumerGroupHeartbeat; where it joins a classic group, that turns to KIP-848."""
-    c = m.modern
-    c.group.wrote = False
-    fits = form_error(c, request) == Errors.NONE
-    if fits and request.epoch == JOIN_EPOCH and c.group.only_stored:
-        _join_hidden_group(m, request, store_error, now)
-    elif fits and request.epoch == JOIN_EPOCH and m.classic.group.exists:
-        join_classic_group(m, request, store_error, now)
-    elif fits and request.epoch == LEAVE_EPOCH and _ends_consumer_group(m, request):
-        error = modern_response_error(store_error)
+def heartbeat_by_epoch(mixed: MixedGroup, request: Heartbeat, store_error: int, now: int) -> None:
+    """Handle a ConsumerGroupHeartbeat; one that joins a classic group converts it."""
+    modern = mixed.modern
+    modern.group.wrote = False
+    fits = form_error(modern, request) == Errors.NONE
+    if fits and request.epoch == JOIN_EPOCH and modern.group.only_stored:
+        _join_hidden_group(mixed, request, store_error, now)
+    elif fits and request.epoch == JOIN_EPOCH and mixed.classic.group.exists:
+        join_classic_group(mixed, request, store_error, now)
+    elif fits and request.epoch == LEAVE_EPOCH and _is_last_consumer(mixed, request):
+        error = response_error(store_error, CoordinatorRules.JAVA)
         if error == Errors.NONE:
-            begin_downgrade(m, c.group.epoch, NONE, EpochReason.MEMBER_LEFT, request.member, now)
-        c.members[request.member].leaving = False
-        answer_goodbye(c, request, error)
+            _downgrade_without(mixed, request.member, EpochReason.MEMBER_LEFT, now)
+        answer_goodbye(modern, request, error)
     else:
-        consumer_heartbeat(c, request, store_error, now)
-    align_numbers(m)
+        consumer_heartbeat(modern, request, store_error, now)
+    align_numbers(mixed)
 
 
 @inner_kernel
-def _join_hidden_group(m: MixedGroup, request: Heartbeat, store_error: int, now: int) -> None:
-    """Begin a new group; if the log refuses that, the one that it still has is back."""
+def _join_hidden_group(mixed: MixedGroup, request: Heartbeat, store_error: int, now: int) -> None:
+    """Begin a new group; if the log refuses that, the hidden group is restored."""
     if store_error == Errors.NONE:
-        forget_hidden_group(m)
-        consumer_heartbeat(m.modern, request, store_error, now)
+        forget_hidden_group(mixed)
+        consumer_heartbeat(mixed.modern, request, store_error, now)
         return
-    m.modern.group.exists, m.modern.group.only_stored = True, False
-    next_modern_answer(m.modern, request.request, modern_response_error(store_error))
+    mixed.modern.group.exists, mixed.modern.group.only_stored = True, False
+    next_modern_answer(mixed.modern, request.request, response_error(store_error, CoordinatorRules.JAVA))
 
 
 @inner_kernel
-def _ends_consumer_group(m: MixedGroup, request: Heartbeat) -> bool:
-    """Tell whether who says goodbye leaves only members of the classic protocol behind; it is ``leaving`` then."""
-    if leave_error(m.modern, request) != Errors.NONE:
-        return False
-    m.modern.members[request.member].leaving = True
-    ends = may_downgrade(m)
-    m.modern.members[request.member].leaving = ends
-    return ends
+def _is_last_consumer(mixed: MixedGroup, request: Heartbeat) -> bool:
+    """Return whether the group becomes a classic one when the sender of this heartbeat leaves."""
+    return leave_error(mixed.modern, request) == Errors.NONE and may_downgrade(mixed, request.member)
 
 
 @inner_kernel
-def finish_target_of_any(m: MixedGroup, now: int) -> None:
-    """Go on after the new target assignment has been given."""
-    if not m.modern.group.joins:
-        finish_target(m.modern, now)
-        return
-    use_target(m.modern, now)
-    _finish_join(m, Errors.NONE, now)
+def finish_target_any_group(mixed: MixedGroup, now: int) -> None:
+    """Go on with the request that has waited for the new target assignment."""
+    use_target(mixed.modern, now)
+    if mixed.modern.group.joins:
+        _finish_join(mixed, Errors.NONE, now)
+    else:
+        finish_heartbeat(mixed.modern, Errors.NONE, now)
 
 
 # ---- JoinGroup
 
 
 @inner_kernel
-def join_any_group(m: MixedGroup, request: JoinRequest, offer: Offer, store_error: int, now: int) -> None:
-    """Take a JoinGroup (``classicGroupJoin``); a group of KIP-848 without members is no more."""
-    config, group = m.classic.config, m.modern.group
+def join_any_group(mixed: MixedGroup, request: JoinRequest, offer: Offer, store_error: int, now: int) -> None:
+    """Handle a JoinGroup (``classicGroupJoin``); a consumer-protocol group without members does not count."""
+    group = mixed.modern.group
     group.wrote = False
-    fits = config.group_min_session_timeout_ms <= request.session_timeout_ms <= config.group_max_session_timeout_ms
-    if fits and group.exists and group.members > 0:
-        _join_consumer_group(m, request, offer, store_error, now)
+    fits = allows_session_timeout(mixed.classic.config, request.session_timeout_ms)
+    if fits and group.exists and group.member_count > 0:
+        _join_consumer_group(mixed, request, offer, store_error, now)
     else:
         if fits and group.exists:
-            hide_consumer_group(m)
-        join_group(m.classic, request, now)
-        if m.classic.group.exists:
-            forget_hidden_group(m)
-    align_numbers(m)
+            hide_consumer_group(mixed)
+        join_group(mixed.classic, request, now)
+        if mixed.classic.group.exists:
+            forget_hidden_group(mixed)
+    align_numbers(mixed)
 
 
 @inner_kernel
-def _join_consumer_group(m: MixedGroup, request: JoinRequest, offer: Offer, store_error: int, now: int) -> None:
-    """Take it from a member of a group of KIP-848, or who wants to be one (``classicGroupJoinToConsumerGroup``)."""
-    c, classic = m.modern, m.classic
+def _join_consumer_group(mixed: MixedGroup, request: JoinRequest, offer: Offer, store_error: int, now: int) -> None:
+    """Handle a JoinGroup of a classic member, or a new one (``classicGroupJoinToConsumerGroup``)."""
+    modern, classic = mixed.modern, mixed.classic
     is_unknown = request.member == NONE
     number = make_id(classic, request) if is_unknown else request.member
-    align_numbers(m)
-    error = _join_error(m, request, number)
+    align_numbers(mixed)
+    error = _join_error(mixed, request, number)
     if error == Errors.NONE and offer.subscription == UNREADABLE:
         error = Errors.UNKNOWN_SERVER_ERROR
     if error != Errors.NONE:
         answer_join(classic, request.request, number if error == Errors.MEMBER_ID_REQUIRED else NONE, error)
         return
-    holder = static_consumer(c, request.instance)
-    ends_consumer_group = may_downgrade_by_replacement(m, holder)
-    generation, rebalances = c.group.epoch, c.group.rebalances
-    changes = _changes(m, request, number)
+    holder = static_consumer(modern, request.instance)
+    ends_consumer_group = may_downgrade_by_replacement(mixed, holder)
+    generation, rebalances = modern.group.epoch, modern.group.rebalances
+    changes = _changes(mixed, request, number)
     told = Heartbeat(
         request.request,
         number,
@@ -203,210 +199,203 @@ def _join_consumer_group(m: MixedGroup, request: JoinRequest, offer: Offer, stor
         NONE,
         offer.owned,
     )
-    error = take_changes(c, told, changes, store_error, now)
+    error = take_changes(modern, told, changes, store_error, now)
     if error != Errors.NONE:
         answer_join(classic, request.request, NONE, error)
         return
-    forget_past_timers(c, number, now)
-    _keep_protocols(m, request, number, offer.protocol)
-    c.group.joins = True
+    forget_past_timers(modern, number, now)
+    _keep_protocols(mixed, request, number, offer.protocol)
+    modern.group.joins = True
     if ends_consumer_group:
-        c.group.target_due = False
-        c.group.rebalances = rebalances
-        _end_by_replacement(m, generation, number, now)
-    elif not c.group.target_due:
-        _finish_join(m, store_error, now)
+        modern.group.target_due = False
+        modern.group.rebalances = rebalances
+        _end_by_replacement(mixed, generation, number, now)
+    elif not modern.group.target_due:
+        _finish_join(mixed, store_error, now)
 
 
 @inner_kernel
-def _join_error(m: MixedGroup, request: JoinRequest, number: int) -> int:
-    if is_full(m.modern, number):
+def _join_error(mixed: MixedGroup, request: JoinRequest, number: int) -> int:
+    if is_full(mixed.modern, number):
         return Errors.GROUP_MAX_SIZE_REACHED
-    if not _supports_protocols(m, request):
+    if not _supports_protocols(mixed, request):
         return Errors.INCONSISTENT_GROUP_PROTOCOL
     if request.member == NONE:
         asks_for_id = request.requires_known_member_id and request.instance == NONE
         return Errors.MEMBER_ID_REQUIRED if asks_for_id else Errors.NONE
     if request.instance == NONE:
         return Errors.NONE
-    return consumer_error(m.modern, number, request.instance)
+    return consumer_error(mixed.modern, number, request.instance)
 
 
 @inner_kernel
-def _supports_protocols(m: MixedGroup, request: JoinRequest) -> bool:
-    """Tell whether all members of the classic protocol have one in common with who joins.
+def _supports_protocols(mixed: MixedGroup, request: JoinRequest) -> bool:
+    """Return whether a protocol is common to all classic members and the joining one (``supportsClassicProtocols``).
 
-    ``supportsClassicProtocols``; its own earlier ones count too.
+    A known member's earlier protocols count too.
     """
     candidates = request.protocols
-    for k in range(m.modern.group.made):
-        if m.modern.members[k].known and m.modern.members[k].classic:
-            candidates &= m.classic.members[k].protocols
-    return request.protocol_type == m.consumer_type and candidates != 0
+    for number in range(mixed.modern.group.made):
+        if mixed.modern.members[number].known and mixed.modern.members[number].classic:
+            candidates &= mixed.classic.members[number].protocols
+    return request.protocol_type == mixed.consumer_type and candidates != 0
 
 
 @inner_kernel
-def _changes(m: MixedGroup, request: JoinRequest, number: int) -> bool:
-    """Tell whether a member changes in what only JoinGroup tells."""
-    if not knows_member(m.modern, number) or not m.modern.members[number].classic:
+def _changes(mixed: MixedGroup, request: JoinRequest, number: int) -> bool:
+    """Return whether a member changes in what only a JoinGroup has."""
+    if not knows_member(mixed.modern, number) or not mixed.modern.members[number].classic:
         return True
-    was = m.classic.members[number]
+    classic_member = mixed.classic.members[number]
     return (
-        was.elected_only
-        or was.preferences != request.preferences
-        or was.metadata != request.metadata
-        or was.session_timeout_ms != request.session_timeout_ms
+        classic_member.elected_only
+        or classic_member.preferences != request.preferences
+        or classic_member.metadata != request.metadata
+        or classic_member.session_timeout_ms != request.session_timeout_ms
     )
 
 
 @inner_kernel
-def _keep_protocols(m: MixedGroup, request: JoinRequest, number: int, protocol: int) -> None:
-    """Keep what the group needs to know of the member once it is a classic one again."""
-    member, was = m.modern.members[number], m.classic.members[number]
+def _keep_protocols(mixed: MixedGroup, request: JoinRequest, number: int, protocol: int) -> None:
+    """Store the protocols, which the group needs when it becomes a classic one."""
+    member, classic_member = mixed.modern.members[number], mixed.classic.members[number]
     member.classic = True
     member.session_timeout_ms = request.session_timeout_ms
     member.protocol = protocol
-    was.protocol_type = request.protocol_type
-    was.protocols, was.preferences, was.metadata = request.protocols, request.preferences, request.metadata
-    was.elected_only = False
-    was.session_timeout_ms = request.session_timeout_ms
+    classic_member.protocol_type = request.protocol_type
+    classic_member.protocols, classic_member.preferences, classic_member.metadata = (
+        request.protocols,
+        request.preferences,
+        request.metadata,
+    )
+    classic_member.elected_only = False
+    classic_member.session_timeout_ms = request.session_timeout_ms
 
 
 @inner_kernel
-def _end_by_replacement(m: MixedGroup, generation: int, number: int, now: int) -> None:
-    """Answer who has taken the place of the last member of KIP-848; the group is a classic one then.
+def _end_by_replacement(mixed: MixedGroup, generation: int, number: int, now: int) -> None:
+    """Answer the member that replaced the last consumer-protocol member; the group is a classic one then.
 
-    If its subscription is another, it has not been moved, and its generation is none of the group's.
+    If its subscription differs, its assignment has not changed, and its epoch is not the group's generation.
     """
-    c = m.modern
-    rebalances = c.group.target_epoch < c.group.epoch
+    modern = mixed.modern
+    rebalances = modern.group.target_epoch < modern.group.epoch
     if not rebalances:
-        reconcile(c, Errors.NONE, now)
-    _answer_joined(m, number)
-    begin_downgrade(m, generation, number, EpochReason.STATIC_MEMBER_REPLACED if rebalances else NONE, number, now)
+        reconcile(modern, Errors.NONE, now)
+    _answer_joined(mixed, number)
+    begin_downgrade(mixed, generation, number, EpochReason.STATIC_MEMBER_REPLACED if rebalances else NONE, number, now)
 
 
 @inner_kernel
-def _finish_join(m: MixedGroup, store_error: int, now: int) -> None:
-    """Move the member towards its target, and answer; its timers begin when that is replicated."""
-    c, number = m.modern, m.modern.group.asking
-    if reconcile(c, store_error, now) == Outcome.REFUSED:
-        answer_join(m.classic, c.group.request, NONE, modern_response_error(store_error))
+def _finish_join(mixed: MixedGroup, store_error: int, now: int) -> None:
+    """Move the member towards its target, and answer; its timers start when the write is replicated."""
+    modern, number = mixed.modern, mixed.modern.group.asking
+    if reconcile(modern, store_error, now) == Reconciliation.REFUSED:
+        answer_join(mixed.classic, modern.group.request, NONE, response_error(store_error, CoordinatorRules.JAVA))
         return
-    _answer_joined(m, number)
-    at_ms = _replicated_ms(m, now)
-    c.members[number].join_deadline = NEVER
-    set_consumer_session(c, number, c.members[number].session_timeout_ms, at_ms)
-    wait_for_sync(c, number, at_ms)
+    _answer_joined(mixed, number)
+    at_ms = _replicated_ms(mixed, now)
+    modern.members[number].join_deadline = NEVER
+    set_consumer_session(modern, number, modern.members[number].session_timeout_ms, at_ms)
+    wait_for_sync(modern, number, at_ms)
 
 
 @inner_kernel
-def _replicated_ms(m: MixedGroup, now: int) -> int:
-    """Return when what has been written up to now will have been replicated."""
-    return max(now + m.store_ms if m.modern.group.wrote else now, m.modern.group.stored_ms)
+def _replicated_ms(mixed: MixedGroup, now: int) -> int:
+    """Return when all writes so far will be replicated."""
+    return max(now + mixed.store_ms if mixed.modern.group.wrote else now, mixed.modern.group.stored_ms)
 
 
 @inner_kernel
-def _answer_joined(m: MixedGroup, number: int) -> None:
-    answer = next_answer(m.classic, Kind.JOIN, m.modern.group.request, Errors.NONE)
+def _answer_joined(mixed: MixedGroup, number: int) -> None:
+    answer = next_answer(mixed.classic, RequestKind.JOIN, mixed.modern.group.request, Errors.NONE)
     answer.member = number
-    answer.generation = m.modern.members[number].epoch
-    answer.protocol = m.modern.members[number].protocol
+    answer.generation = mixed.modern.members[number].epoch
+    answer.protocol = mixed.modern.members[number].protocol
 
 
 # ---- SyncGroup
 
 
 @inner_kernel
-def sync_any_group(
-    m: MixedGroup,
-    request: int,
-    member: int,
-    instance: int,
-    generation: int,
-    protocol_type: int,
-    protocol: int,
-    assignment: int,
-    now: int,
-) -> None:
-    """Take a SyncGroup, as ``sync_group`` does (``classicGroupSync``)."""
-    c = m.modern
-    c.group.wrote = False
-    if not c.group.exists:
-        sync_group(m.classic, request, member, instance, generation, protocol_type, protocol, assignment, now)
+def sync_any_group(mixed: MixedGroup, sync: SyncRequest, now: int) -> None:
+    """Handle a SyncGroup, as ``sync_group`` does (``classicGroupSyncToConsumerGroup``)."""
+    modern, number = mixed.modern, sync.member
+    modern.group.wrote = False
+    if not modern.group.exists:
+        sync_group(mixed.classic, sync, now)
         return
-    error = _sync_error(m, member, instance, generation, protocol_type, protocol, now)
-    answer = next_answer(m.classic, Kind.SYNC, request, error)
+    error = _sync_error(mixed, sync)
+    answer = next_answer(mixed.classic, RequestKind.SYNC, sync.request, error)
+    if error == Errors.REBALANCE_IN_PROGRESS:
+        wait_for_rejoin(modern, number, now)
     if error != Errors.NONE:
         return
-    at_ms = _replicated_ms(m, now)
-    c.members[member].sync_deadline = NEVER
-    set_consumer_session(c, member, c.members[member].session_timeout_ms, at_ms)
-    answer.member = member
-    answer.generation = generation
+    at_ms = _replicated_ms(mixed, now)
+    modern.members[number].sync_deadline = NEVER
+    set_consumer_session(modern, number, modern.members[number].session_timeout_ms, at_ms)
+    answer.member = number
+    answer.generation = sync.generation
     answer.assignment = CURRENT
 
 
 @inner_kernel
-def _sync_error(
-    m: MixedGroup, number: int, instance: int, generation: int, protocol_type: int, protocol: int, now: int
-) -> int:
-    c = m.modern
-    error = _classic_error(m, number, instance, generation)
+def _sync_error(mixed: MixedGroup, sync: SyncRequest) -> int:
+    modern = mixed.modern
+    error = _classic_error(mixed, sync.member, sync.instance, sync.generation)
     if error != Errors.NONE:
         return error
-    member = c.members[number]
-    if protocol_type not in (NONE, m.consumer_type) or protocol not in (NONE, member.protocol):
+    member = modern.members[sync.member]
+    if sync.protocol_type not in (NONE, mixed.consumer_type) or sync.protocol not in (NONE, member.protocol):
         return Errors.INCONSISTENT_GROUP_PROTOCOL
-    if c.group.target_epoch > member.epoch and member.state != ModernMemberState.UNREVOKED_PARTITIONS:
-        wait_for_rejoin(c, number, now)
+    if modern.group.target_epoch > member.epoch and member.state != ModernMemberState.UNREVOKED_PARTITIONS:
         return Errors.REBALANCE_IN_PROGRESS
     return Errors.NONE
 
 
 @inner_kernel
-def _classic_error(m: MixedGroup, number: int, instance: int, generation: int) -> int:
-    """Check who asks, by the classic protocol, and of which generation."""
-    error = consumer_error(m.modern, number, instance)
+def _classic_error(mixed: MixedGroup, number: int, instance: int, generation: int) -> int:
+    """Check the sender of a classic request, and its generation."""
+    error = consumer_error(mixed.modern, number, instance)
     if error != Errors.NONE:
         return error
-    if not m.modern.members[number].classic:
+    if not mixed.modern.members[number].classic:
         return Errors.UNKNOWN_MEMBER_ID
-    return Errors.NONE if generation == m.modern.members[number].epoch else Errors.ILLEGAL_GENERATION
+    return Errors.NONE if generation == mixed.modern.members[number].epoch else Errors.ILLEGAL_GENERATION
 
 
 # ---- Heartbeat
 
 
 @inner_kernel
-def heartbeat_any_group(m: MixedGroup, request: int, member: int, instance: int, generation: int, now: int) -> None:
-    """Take a Heartbeat, as ``heartbeat`` does (``classicGroupHeartbeat``)."""
-    c = m.modern
-    c.group.wrote = False
-    if not c.group.exists:
-        heartbeat(m.classic, request, member, instance, generation, now)
+def heartbeat_any_group(mixed: MixedGroup, request: int, member: int, instance: int, generation: int, now: int) -> None:
+    """Handle a Heartbeat, as ``heartbeat`` does (``classicGroupHeartbeatToConsumerGroup``)."""
+    modern = mixed.modern
+    modern.group.wrote = False
+    if not modern.group.exists:
+        heartbeat(mixed.classic, request, member, instance, generation, now)
         return
-    error = _classic_error(m, member, instance, generation)
+    error = _classic_error(mixed, member, instance, generation)
     if error == Errors.NONE:
-        set_consumer_session(c, member, c.members[member].session_timeout_ms, now)
-        if _has_to_rejoin(m, member):
-            wait_for_rejoin(c, member, now)
+        set_consumer_session(modern, member, modern.members[member].session_timeout_ms, now)
+        if _has_to_rejoin(mixed, member):
+            wait_for_rejoin(modern, member, now)
             error = Errors.REBALANCE_IN_PROGRESS
-    next_answer(m.classic, Kind.HEARTBEAT, request, error)
+    next_answer(mixed.classic, RequestKind.HEARTBEAT, request, error)
 
 
 @inner_kernel
-def _has_to_rejoin(m: MixedGroup, number: int) -> bool:
-    """Tell whether there is a new target, or partitions to give up, or all that it waits for is free."""
-    c, member = m.modern, m.modern.members[number]
-    if member.epoch < c.group.target_epoch or member.state == ModernMemberState.UNREVOKED_PARTITIONS:
+def _has_to_rejoin(mixed: MixedGroup, number: int) -> bool:
+    """Return whether the member must rejoin: for a new target, to revoke, or because all that it waits for is free."""
+    modern, member = mixed.modern, mixed.modern.members[number]
+    if member.epoch < modern.group.target_epoch or member.state == ModernMemberState.UNREVOKED_PARTITIONS:
         return True
     if member.state != ModernMemberState.UNRELEASED_PARTITIONS:
         return False
-    for t in range(c.group.topics):
-        topic = c.topics[t]
+    for t in range(modern.group.topics):
+        topic = modern.topics[t]
         for p in range(topic.first, topic.first + topic.places):
-            if c.partitions[p].target == number and c.partitions[p].owner not in (NONE, number):
+            if modern.partitions[p].target == number and modern.partitions[p].owner not in (NONE, number):
                 return False
     return True
 
@@ -415,43 +404,45 @@ def _has_to_rejoin(m: MixedGroup, number: int) -> bool:
 
 
 @inner_kernel
-def leave_any_group(m: MixedGroup, request: int, member: int, instance: int, now: int) -> int:
-    """Take one member of a LeaveGroup (``classicGroupLeave``); return its error. ``finish_leave_any_group`` follows."""
-    c = m.modern
-    c.group.wrote = False
-    if not c.group.exists:
-        return leave_group(m.classic, request, member, instance, now)
-    leaver = static_consumer(c, instance) if member == NONE and instance != NONE else member
-    error = consumer_error(c, leaver, instance)
+def leave_any_group(mixed: MixedGroup, request: int, member: int, instance: int, now: int) -> int:
+    """Remove one member of a LeaveGroup (``classicGroupLeaveToConsumerGroup``); return its error.
+    ``finish_leave_any_group`` must follow.
+    """
+    modern = mixed.modern
+    modern.group.wrote = False
+    if not modern.group.exists:
+        return leave_group(mixed.classic, request, member, instance, now)
+    leaver = static_consumer(modern, instance) if member == NONE and instance != NONE else member
+    error = consumer_error(modern, leaver, instance)
     if error == Errors.NONE:
-        c.members[leaver].leaving = True
-    answer = next_answer(m.classic, Kind.LEAVE, request, error)
+        modern.members[leaver].leaving = True
+    answer = next_answer(mixed.classic, RequestKind.LEAVE, request, error)
     answer.member = member
     return error
 
 
 @inner_kernel
-def finish_leave_any_group(m: MixedGroup, last: int, store_error: int, now: int) -> int:
-    """End a LeaveGroup by which at least one member has left, ``last`` among them; return the error of the log."""
-    c = m.modern
-    if not c.group.exists:
-        finish_leave(m.classic, last, now)
+def finish_leave_any_group(mixed: MixedGroup, last: int, store_error: int, now: int) -> int:
+    """End a LeaveGroup that removes at least one member, ``last`` among them; return the error of the log."""
+    modern = mixed.modern
+    if not modern.group.exists:
+        finish_leave(mixed.classic, last, now)
         return Errors.NONE
-    error = modern_response_error(store_error)
-    ends_consumer_group = may_downgrade(m)
+    error = response_error(store_error, CoordinatorRules.JAVA)
+    ends_consumer_group = may_downgrade(mixed, NONE)
     if error == Errors.NONE and ends_consumer_group:
-        begin_downgrade(m, c.group.epoch, NONE, EpochReason.MEMBER_LEFT, last, now)
-    for k in range(c.group.made):
-        if c.members[k].leaving:
-            c.members[k].leaving = False
+        begin_downgrade(mixed, modern.group.epoch, NONE, EpochReason.MEMBER_LEFT, last, now)
+    for number in range(modern.group.made):
+        if modern.members[number].leaving:
+            modern.members[number].leaving = False
             if error == Errors.NONE and not ends_consumer_group:
-                remove_member(c, k)
+                remove_member(modern, number)
             elif not ends_consumer_group:
-                cancel_timers(c, k)
+                cancel_timers(modern, number)
     if error == Errors.NONE and not ends_consumer_group:
-        bump_epoch(c, EpochReason.MEMBER_LEFT, last)
-        update_state(c)
-        c.group.wrote = True
+        bump_epoch(modern, EpochReason.MEMBER_LEFT, last)
+        update_state(modern)
+        modern.group.wrote = True
     return error
 
 
@@ -459,72 +450,75 @@ def finish_leave_any_group(m: MixedGroup, last: int, store_error: int, now: int)
 
 
 @inner_kernel
-def commit_error_of_any(
-    m: MixedGroup, member: int, instance: int, generation: int, partition: int, by_epoch: bool, now: int
+def commit_offsets_any_group(
+    mixed: MixedGroup, member: int, instance: int, generation: int, partition: int, by_epoch: bool, now: int
 ) -> int:
-    """Check an OffsetCommit of one partition; ``by_epoch`` says whether it is of version 9 or later."""
-    if m.modern.group.exists or (by_epoch and not m.classic.group.exists and generation >= 0):
-        return consumer_commit_error(m.modern, member, generation, partition)
-    return commit_error(m.classic, member, instance, generation, now)
+    """Accept or refuse an OffsetCommit of one partition; ``by_epoch`` is whether it is of version 9 or later."""
+    if mixed.modern.group.exists or (by_epoch and not mixed.classic.group.exists and generation >= 0):
+        return consumer_commit_error(mixed.modern, member, generation, partition)
+    return commit_offsets(mixed.classic, member, instance, generation, now)
 
 
 # ---- Timers, moves of the coordinator
 
 
 @inner_kernel
-def next_mixed_deadline(m: MixedGroup) -> int:
-    """Return a time before which nothing is due; NEVER if there is none."""
-    return next_consumer_deadline(m.modern) if m.modern.group.exists else next_deadline(m.classic)
+def next_mixed_deadline(mixed: MixedGroup) -> int:
+    """Return a time before which no timer expires; NEVER if there is none."""
+    return mixed.modern.group.earliest_ms if mixed.modern.group.exists else next_deadline(mixed.classic)
 
 
 @inner_kernel
-def expire_next_mixed(m: MixedGroup, store_error: int, now: int) -> bool:
-    """Do what is due first, if anything is due by now; tell whether something was."""
-    c = m.modern
-    c.group.wrote = False
-    if not c.group.exists:
-        return expire_next(m.classic, now)
-    number, timer = first_due(c, now)
+def expire_next_mixed(mixed: MixedGroup, store_error: int, now: int) -> bool:
+    """Handle the first timer that is due, if one is; return whether one was."""
+    modern = mixed.modern
+    modern.group.wrote = False
+    if not modern.group.exists:
+        return expire_next(mixed.classic, now)
+    number, timer = take_first_due(modern, now)
     if number == NONE:
         return False
-    if is_late(c, number, timer):
-        _expire(m, number, timer, store_error, c.group.earliest_ms)
+    if timer_still_applies(modern, number, timer):
+        _expire(mixed, number, timer, store_error, modern.group.earliest_ms)
     return True
 
 
 @inner_kernel
-def _expire(m: MixedGroup, number: int, timer: int, store_error: int, now: int) -> None:
-    c = m.modern
-    c.members[number].leaving = True
-    ends_consumer_group = may_downgrade(m)
-    if not ends_consumer_group:
-        c.members[number].leaving = False
-        expire(c, number, timer, store_error, now)
-        return
-    if store_error == Errors.NONE:
-        c.group.evicted += 1
-        begin_downgrade(m, c.group.epoch, NONE, expiry_reason(timer), number, now)
+def _expire(mixed: MixedGroup, number: int, timer: int, store_error: int, now: int) -> None:
+    modern = mixed.modern
+    if not may_downgrade(mixed, number):
+        expire(modern, number, timer, store_error, now)
+    elif store_error == Errors.NONE:
+        modern.group.evicted += 1
+        _downgrade_without(mixed, number, expiry_reason(timer), now)
     else:
-        retry_timer(c, number, timer, now)
-    c.members[number].leaving = False
+        retry_timer(modern, number, timer, now)
 
 
 @inner_kernel
-def unload_mixed(m: MixedGroup) -> None:
-    """Give the group up (``onUnloaded``); only a classic one has somebody waiting."""
-    if m.classic.group.exists:
-        unload(m.classic)
+def _downgrade_without(mixed: MixedGroup, leaver: int, reason: int, now: int) -> None:
+    """Convert the group to a classic one because its last consumer-protocol member leaves."""
+    mixed.modern.members[leaver].leaving = True
+    begin_downgrade(mixed, mixed.modern.group.epoch, NONE, reason, leaver, now)
+    mixed.modern.members[leaver].leaving = False
 
 
 @inner_kernel
-def load_mixed(m: MixedGroup, now: int) -> None:
-    """Take the group from the log (``onLoaded``)."""
-    if m.modern.group.exists or m.modern.group.only_stored:
-        m.modern.group.exists, m.modern.group.only_stored = True, False
-        m.classic.group.join_deadline = NEVER
-        load_consumer_group(m.modern, now)
-        order_timers(m)
+def unload_mixed(mixed: MixedGroup) -> None:
+    """Unload the group (``onUnloaded``); only a classic one has waiting members."""
+    if mixed.classic.group.exists:
+        unload(mixed.classic)
+
+
+@inner_kernel
+def load_mixed(mixed: MixedGroup, now: int) -> None:
+    """Load the group from the log (``onLoaded``)."""
+    if mixed.modern.group.exists or mixed.modern.group.only_stored:
+        mixed.modern.group.exists, mixed.modern.group.only_stored = True, False
+        mixed.classic.group.join_deadline = NEVER
+        load_consumer_group(mixed.modern, now)
+        order_timers(mixed)
         return
-    for k in range(m.modern.group.made):
-        cancel_timers(m.modern, k)
-    load(m.classic, now)
+    for number in range(mixed.modern.group.made):
+        cancel_timers(mixed.modern, number)
+    load(mixed.classic, now)

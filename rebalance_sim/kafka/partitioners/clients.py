@@ -1,4 +1,4 @@
-"""What the clients of Kafka do with a record: which hash, from it to a partition, and what with a record without key.
+"""Client libraries and their partitioners: the hash of a key, the partition of a hash, and the rule without a key.
 
 Sources: ``DefaultPartitioner`` of Kafka 2.3.1 and 2.4.1, ``BuiltInPartitioner`` of 4.3.1; librdkafka 2.16
 ``rdkafka_msg.c``; Sarama 1.46 ``partitioner.go``; franz-go 1.20 ``partitioner.go``; kafka-go 0.4 ``balancer.go``;
@@ -13,10 +13,10 @@ from rebalance_sim.errors import check_choice
 
 
 class KeyHash(IntEnum):
-    """A hash function of ``rebalance_sim.kafka.key_hashes``."""
+    """A hash function of ``rebalance_sim.kafka.partitioners.key_hashes``."""
 
     NONE = 0
-    """Keys are not looked at."""
+    """Keys are ignored."""
     MURMUR2 = 1
     LEGACY_KAFKAJS_MURMUR2 = 2
     FNV1A = 3
@@ -26,55 +26,55 @@ class KeyHash(IntEnum):
 
 
 class ToPartition(IntEnum):
-    """How a hash of 32 bits becomes one of n partitions."""
+    """How a 32-bit hash is mapped to one of n partitions."""
 
     POSITIVE = 0
-    """Without its sign bit, modulo n (``Utils.toPositive``)."""
+    """The sign bit is cleared, then modulo n (``Utils.toPositive``)."""
     UNSIGNED = 1
-    """As an unsigned number, modulo n."""
+    """Unsigned, modulo n (librdkafka's ``rd_kafka_msg_partitioner_consistent``)."""
     ABSOLUTE = 2
-    """As a signed number, modulo n, without the sign of the remainder."""
+    """Signed, modulo n, and the absolute value of the remainder (Sarama's ``hashPartitioner``: "if p < 0, p = -p")."""
 
 
 class Unkeyed(IntEnum):
-    """How the records of a producer that have no key to go by are spread over the partitions of a topic."""
+    """The rule that spreads a producer's records without a usable key over the partitions of a topic."""
 
     JAVA_ROUND_ROBIN = 0
-    """In turn over the available partitions, from a random start (Java before 2.4)."""
+    """Round robin over the available partitions, from a random start (Java before 2.4, ``DefaultPartitioner``)."""
     KAFKAJS_ROUND_ROBIN = 1
-    """The same, one ahead (KafkaJS)."""
+    """The same, but the counter is incremented before its first use (KafkaJS)."""
     KAFKA_GO_ROUND_ROBIN = 2
-    """In turn over all partitions, from the first (kafka-go)."""
+    """Round robin over all partitions, from the first (kafka-go's ``RoundRobin``)."""
     RANDOM = 3
-    """At random over all partitions, record by record (kafka-go)."""
+    """A random partition per record, of all partitions (kafka-go)."""
     RANDOM_AVAILABLE = 4
-    """At random over the available partitions if there are any (kafka-python, Sarama)."""
+    """A random partition per record, of the available ones if there are any (kafka-python, Sarama)."""
     STICKY_UNTIL_NEW_BATCH = 5
-    """One partition until an append would open a new batch (Java 2.4, KIP-480)."""
+    """One partition until an append needs a new batch (Java 2.4, KIP-480, ``StickyPartitionCache``)."""
     STICKY_BY_BYTES = 6
-    """One partition for batch.size bytes, the next drawn by how long the queues are (Java 3.3, KIP-794)."""
+    """One partition for batch.size bytes; the next is weighted by queue size (Java 3.3, KIP-794)."""
     STICKY_BY_TIME = 7
-    """One partition for sticky.partitioning.linger.ms (librdkafka)."""
+    """One partition for sticky.partitioning.linger.ms (librdkafka, ``rd_kafka_msg_sticky_partition``)."""
     STICKY_BY_OWN_BYTES = 8
-    """One partition for 64 KiB, as franz-go counts them, the next drawn by how many records wait."""
+    """One partition for 64 KiB as franz-go counts them; the next is weighted by buffered records (franz-go)."""
     RANDOM_LIBRDKAFKA = 9
-    """At random, record by record; where the partition has no leader, drawn once more (librdkafka)."""
+    """A random partition per record, redrawn once if it has no leader (``rd_kafka_msg_partitioner_random``)."""
     PULSAR_ROUND_ROBIN = 10
-    """Another partition every so many milliseconds, in turn (Pulsar)."""
+    """Round robin by time: the next partition every 10 ms (Pulsar's router with batching)."""
 
 
 @dataclass(frozen=True)
 class Client:
-    """A client library, or one of its partitioners."""
+    """A client library with one of its partitioners."""
 
     name: str
     hash: KeyHash
     unkeyed: Unkeyed
     to_partition: ToPartition = ToPartition.POSITIVE
     hashes_empty: bool = True
-    """Whether a key without bytes is hashed; else the record counts as unkeyed."""
+    """Whether an empty key is hashed; if not, the record counts as unkeyed."""
     hashes_null: bool = False
-    """Whether a record without key is hashed, as if its key were empty."""
+    """Whether a null key is hashed like an empty one."""
 
 
 _CLIENTS = (
@@ -107,11 +107,11 @@ _CLIENTS = (
 )
 
 CLIENTS = {client.name: client for client in _CLIENTS}
-"""Clients by the name under which they are asked for."""
+"""Clients by the names that options and the column ``client`` use."""
 
 
 def client_named(what: str, name: str) -> Client:
-    """Return a client; raise UserError, which begins with ``what``, for a name that is not known.
+    """Return a client by name; raise UserError, beginning with ``what``, for an unknown name.
 
     >>> client_named("--client", "sarama").to_partition.name
     'ABSOLUTE'

@@ -1,14 +1,24 @@
-"""The partition of a record that has a key: by the key's hash, over all partitions of the topic, available or not."""
+"""The partition of a keyed record: the key's hash over all partitions of the topic.
+
+No client leaves out unavailable partitions here: the same key must always reach the same partition.
+"""
 
 import numpy as np
 
-from rebalance_sim.kafka.kernel import kernel
-from rebalance_sim.kafka.key_hashes import crc32, fnv1a, java_string_hash, legacy_kafkajs_murmur2, murmur2, murmur3
 from rebalance_sim.kafka.partitioners.clients import Client, KeyHash, ToPartition
-from rebalance_sim.kafka.strings import Flags, Ints32, Strings
+from rebalance_sim.kafka.partitioners.key_hashes import (
+    crc32,
+    fnv1a,
+    java_string_hash,
+    legacy_kafkajs_murmur2,
+    murmur2,
+    murmur3,
+)
+from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.strings import Flags, Ints32, Strings
 
 UNKEYED = -1
-"""Stands for the partition of a record that the client spreads without looking at a key."""
+"""Stands for the partition of a record to which the client applies its rule for unkeyed records."""
 
 _MURMUR2, _LEGACY, _FNV1A = int(KeyHash.MURMUR2), int(KeyHash.LEGACY_KAFKAJS_MURMUR2), int(KeyHash.FNV1A)
 _CRC32, _MURMUR3 = int(KeyHash.CRC32), int(KeyHash.MURMUR3)
@@ -18,7 +28,8 @@ _POSITIVE, _UNSIGNED = int(ToPartition.POSITIVE), int(ToPartition.UNSIGNED)
 def key_partitions(client: Client, keys: Strings, given: Flags, partitions: Ints32) -> Ints32:
     """Return the partition of every record by its key, or UNKEYED.
 
-    ``given`` tells which records have a key, be it empty, ``partitions`` how many the record's topic has: at least one.
+    ``given`` is set for records with a key, even an empty one; ``partitions`` are those of the record's topic, at
+    least one.
 
     >>> from rebalance_sim.kafka.partitioners.clients import CLIENTS
     >>> keys, given = Strings.of(["TT0124", "", ""]), np.array([True, True, False])
@@ -36,7 +47,7 @@ def key_partitions(client: Client, keys: Strings, given: Flags, partitions: Ints
 
 @kernel
 def _partitions(
-    which: int,
+    key_hash: int,
     to_partition: int,
     hashes_empty: bool,
     hashes_null: bool,
@@ -48,21 +59,21 @@ def _partitions(
     for i in range(len(given)):
         empty = keys.offsets[i] == keys.offsets[i + 1]
         if (given[i] and (hashes_empty or not empty)) or (hashes_null and not given[i]):
-            found[i] = _partition(to_partition, _hash(which, keys, i), int(partitions[i]))
+            found[i] = _partition(to_partition, _hash(key_hash, keys, i), int(partitions[i]))
     return found
 
 
 @kernel
-def _hash(which: int, keys: Strings, i: int) -> int:
-    if which == _MURMUR2:
+def _hash(key_hash: int, keys: Strings, i: int) -> int:
+    if key_hash == _MURMUR2:
         return murmur2(keys, i)
-    if which == _CRC32:
+    if key_hash == _CRC32:
         return crc32(keys, i)
-    if which == _FNV1A:
+    if key_hash == _FNV1A:
         return fnv1a(keys, i)
-    if which == _LEGACY:
+    if key_hash == _LEGACY:
         return legacy_kafkajs_murmur2(keys, i)
-    if which == _MURMUR3:
+    if key_hash == _MURMUR3:
         return murmur3(keys, i)
     return java_string_hash(keys, i)
 

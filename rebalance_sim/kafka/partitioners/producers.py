@@ -1,48 +1,41 @@
-"""Producers that send records, one after the other: where those without a key go, and the batches that come of it.
+"""Producers that send records one after the other: where records without a key go, and the batches that result.
 
-What places a record is one of the rules of ``Unkeyed``. The sources are those of ``clients``; the rules of Java are
-``DefaultPartitioner`` (2.3.1), ``StickyPartitionCache`` with ``KafkaProducer.doSend`` (2.8.2), and
-``BuiltInPartitioner`` with ``RecordAccumulator`` (4.3.1).
+Unkeyed records are placed by one of the rules of ``Unkeyed``, of which ``clients`` lists the sources. Java's rules are
+``DefaultPartitioner`` (2.3.1), ``StickyPartitionCache`` with ``KafkaProducer.doSend`` (2.8.2, KIP-480), and
+``BuiltInPartitioner`` with ``RecordAccumulator`` (4.3.1, KIP-794).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.kernel import kernel_in_place
 from rebalance_sim.kafka.partitioners.clients import Unkeyed
 from rebalance_sim.kafka.partitioners.record_accumulator import (
-    AVAILABLE,
-    COUNT,
-    FIRST,
-    HAS_LEADER,
     NONE,
-    OWNER,
-    PARTITION_COLUMNS,
-    RECORDS_WAITING,
-    RUNS,
-    TOPIC_COLUMNS,
-    Fleet,
-    Record,
-    Sent,
-    Settings,
+    Accumulator,
+    Partition,
+    ProducerRecord,
+    ProducerSettings,
+    SendResults,
+    Topic,
     advance,
     append_new_batch,
-    clock,
+    batches_left_by_run,
     field_bytes,
     finish,
     is_last_full,
-    new_fleet,
+    new_accumulator,
     try_append,
-    waited_at_run,
 )
-from rebalance_sim.kafka.partitioners.thread_local_random import next_int, next_positive
-from rebalance_sim.kafka.strings import Ints
+from rebalance_sim.kafka.runtime.kernel import kernel_in_place
+from rebalance_sim.kafka.runtime.records import new_records
+from rebalance_sim.kafka.runtime.strings import Ints
+from rebalance_sim.kafka.runtime.thread_local_random import next_int, next_positive
 
 STICKY_LINGER_MS = 10
-"""librdkafka's default of sticky.partitioning.linger.ms, and Pulsar's of the time to stay with a partition."""
+"""Default of librdkafka's sticky.partitioning.linger.ms; Pulsar stays with a partition for the same time."""
 FRANZ_GO_BYTES = 64 << 10
-"""franz-go's default of the bytes to stay with a partition."""
+"""Bytes after which franz-go's default partitioner, ``UniformBytesPartitioner(64 << 10, ...)``, switches."""
 
 _JAVA_ROUND_ROBIN, _KAFKAJS_ROUND_ROBIN = int(Unkeyed.JAVA_ROUND_ROBIN), int(Unkeyed.KAFKAJS_ROUND_ROBIN)
 _KAFKA_GO_ROUND_ROBIN, _RANDOM = int(Unkeyed.KAFKA_GO_ROUND_ROBIN), int(Unkeyed.RANDOM)
@@ -50,339 +43,347 @@ _RANDOM_AVAILABLE, _RANDOM_LIBRDKAFKA = int(Unkeyed.RANDOM_AVAILABLE), int(Unkey
 _UNTIL_NEW_BATCH, _BY_BYTES = int(Unkeyed.STICKY_UNTIL_NEW_BATCH), int(Unkeyed.STICKY_BY_BYTES)
 _BY_TIME, _BY_OWN_BYTES = int(Unkeyed.STICKY_BY_TIME), int(Unkeyed.STICKY_BY_OWN_BYTES)
 
-# Columns of topics and of partitions, after those of the accumulator.
-_ALL_TOPIC_COLUMNS = TOPIC_COLUMNS + 8
-_RULE, _STICKY, _PRODUCED, _COUNTER = range(TOPIC_COLUMNS, TOPIC_COLUMNS + 4)
-_SWITCHED, _QUEUES, _QUEUES_RUN, _QUEUES_BEFORE = range(TOPIC_COLUMNS + 4, _ALL_TOPIC_COLUMNS)
-_HAS_QUEUE = PARTITION_COLUMNS
-
 
 class ProducerTopics(NamedTuple):
-    """The topics that producers send to, producer by producer."""
+    """The topics to which producers send, a row per producer and topic."""
 
     producers: Ints
     """Indices of the producers."""
     rules: Ints
     """Of ``Unkeyed``."""
     partitions: Ints
-    """How many each topic has."""
+    """Number of partitions."""
     has_leader: Ints
-    """Which of these are available, topic after topic."""
+    """1 for each available partition, else 0; topic after topic."""
 
 
-class Records(NamedTuple):
+class RecordsToSend(NamedTuple):
     """Records, in any order."""
 
     order: Ints
-    """Indices of the records as they are sent, one after the other; producers may take turns."""
+    """Row numbers in the order of sending; producers may alternate."""
     topics: Ints
     """Indices of ``ProducerTopics``."""
     partitions: Ints
-    """Of records that have one by their key or explicitly, else NONE."""
+    """Partition by key or explicit partition, else NONE."""
     key_bytes: Ints
-    """NONE where there is no key."""
+    """NONE for a null key."""
     value_bytes: Ints
-    """NONE where there is no value."""
+    """NONE for a null value."""
     at_ms: Ints
 
 
-def send(settings: Settings, seeds: Ints, topics: ProducerTopics, records: Records) -> Sent:
-    """Let producers, each with the seed of its random numbers, send all their records.
+def send(settings: ProducerSettings, seeds: Ints, topics: ProducerTopics, records: RecordsToSend) -> SendResults:
+    """Send all records, each producer with its own seed for its random numbers.
 
     >>> topics = ProducerTopics(np.array([0]), np.array([Unkeyed.STICKY_BY_BYTES]), np.array([3]), np.array([1, 0, 1]))
     >>> nothing = np.full(3, NONE)
     >>> sizes, at_ms = np.array([10, 20, 30]), np.array([100, 103, 120])
-    >>> records = Records(np.arange(3), np.zeros(3, np.int64), nothing, nothing, sizes, at_ms)
-    >>> sent = send(Settings(linger_ms=5), np.array([42]), topics, records)
-    >>> sent.partitions.tolist(), sent.batch_records.tolist(), sent.closed_ms.tolist()
+    >>> records = RecordsToSend(np.arange(3), np.zeros(3, np.int64), nothing, nothing, sizes, at_ms)
+    >>> results = send(ProducerSettings(linger_ms=5), np.array([42]), topics, records)
+    >>> results.partitions.tolist(), results.batch_records.tolist(), results.closed_ms.tolist()
     ([0, 0, 0], [2, 0, 1], [105, 0, 125])
     """
-    fleet = new_fleet(seeds, _new_topics(topics), _new_partitions(topics.has_leader), len(records.order))
-    _send(fleet, settings, records)
-    finish(fleet, settings)
-    return fleet.sent
+    partitions: Any = new_records(Partition, len(topics.has_leader))
+    partitions.has_leader = topics.has_leader
+    accumulator = new_accumulator(seeds, _new_topics(topics), partitions, len(records.order))
+    _send(accumulator, settings, records)
+    finish(accumulator, settings, len(seeds), len(partitions))
+    return accumulator.results
 
 
-def _new_topics(topics: ProducerTopics) -> Ints:
+def _new_topics(topics: ProducerTopics) -> Any:
+    rows: Any = new_records(Topic, len(topics.partitions))
     ends = np.cumsum(topics.partitions)
     leaders_before = np.concatenate([[0], np.cumsum(topics.has_leader)])
-    rows = np.full((len(ends), _ALL_TOPIC_COLUMNS), NONE, np.int64)
-    rows[:, OWNER], rows[:, _RULE], rows[:, COUNT] = topics.producers, topics.rules, topics.partitions
-    rows[:, FIRST] = ends - topics.partitions
-    rows[:, AVAILABLE] = leaders_before[ends] - leaders_before[ends - topics.partitions]
-    rows[:, [_PRODUCED, _QUEUES]] = 0
+    rows.producer, rows.rule, rows.partitions = topics.producers, topics.rules, topics.partitions
+    rows.first_partition = ends - topics.partitions
+    rows.available = leaders_before[ends] - leaders_before[ends - topics.partitions]
+    rows.queues_run = rows.sticky = rows.counter = rows.switched_ms = NONE
     return rows
 
 
-def _new_partitions(has_leader: Ints) -> Ints:
-    rows = np.zeros((len(has_leader), PARTITION_COLUMNS + 1), np.int64)
-    rows[:, HAS_LEADER] = has_leader
-    return rows
-
-
-# ---- what the application does
+# ---- KafkaProducer.send, and the rules that do not depend on batches
 
 
 @kernel_in_place
-def _send(fleet: Fleet, settings: Settings, records: Records) -> None:
+def _send(accumulator: Accumulator, settings: ProducerSettings, records: RecordsToSend) -> None:
     for i in records.order:
-        topic = records.topics[i]
-        producer = fleet.topics[topic, OWNER]
-        if records.at_ms[i] > clock(fleet, producer):
-            advance(fleet, settings, producer, records.at_ms[i])
-        record = Record(i, records.partitions[i], records.key_bytes[i], records.value_bytes[i], records.at_ms[i])
-        fleet.sent.partitions[i] = _place(fleet, settings, topic, record)
+        topic = accumulator.topics[records.topics[i]]
+        producer = accumulator.producers[topic.producer]
+        if records.at_ms[i] > producer.clock_ms:
+            advance(accumulator, settings, producer, records.at_ms[i])
+        record = ProducerRecord(
+            i, records.partitions[i], records.key_bytes[i], records.value_bytes[i], records.at_ms[i]
+        )
+        accumulator.results.partitions[i] = _append(accumulator, settings, topic, record)
 
 
 @kernel_in_place
-def _place(fleet: Fleet, settings: Settings, topic: int, record: Record) -> int:
-    """Append a record, and return its partition."""
-    rule = fleet.topics[topic, _RULE]
-    if rule == _BY_BYTES:
-        return _append_by_bytes(fleet, settings, topic, record)
-    if rule == _UNTIL_NEW_BATCH:
-        return _append_until_new_batch(fleet, settings, topic, record)
+def _append(accumulator: Accumulator, settings: ProducerSettings, topic: Topic, record: ProducerRecord) -> int:
+    """Append a record and return its partition."""
+    if topic.rule == _BY_BYTES:
+        return _append_by_bytes(accumulator, settings, topic, record)
+    if topic.rule == _UNTIL_NEW_BATCH:
+        return _append_until_new_batch(accumulator, settings, topic, record)
     number = record.partition
     if number == NONE:
-        number = _next_partition(fleet, settings, topic, rule, record)
-    if try_append(fleet, topic, number, record) == 0:
-        append_new_batch(fleet, settings, topic, number, record)
+        number = _next_partition(accumulator, settings, topic, record)
+    if try_append(accumulator, topic, number, record) == 0:
+        append_new_batch(accumulator, settings, topic, number, record)
     return number
 
 
 @kernel_in_place
-def _next_partition(fleet: Fleet, settings: Settings, topic: int, rule: int, record: Record) -> int:
-    """Apply those rules that no batches have a part in, though franz-go's asks how many records wait."""
-    producer = fleet.topics[topic, OWNER]
-    if rule == _KAFKA_GO_ROUND_ROBIN:
-        fleet.topics[topic, _COUNTER] += 1  # From NONE.
-        return fleet.topics[topic, _COUNTER] % fleet.topics[topic, COUNT]
-    if rule in (_JAVA_ROUND_ROBIN, _KAFKAJS_ROUND_ROBIN):
-        turn = _next_turn(fleet, topic)
-        if fleet.topics[topic, AVAILABLE]:
-            return _available(fleet, topic, turn % fleet.topics[topic, AVAILABLE])
-        return turn % fleet.topics[topic, COUNT]
-    if rule == _RANDOM:
-        return next_positive(fleet.producers, producer) % fleet.topics[topic, COUNT]
-    if rule == _RANDOM_AVAILABLE:
-        return _draw_available(fleet, topic)
-    if rule == _RANDOM_LIBRDKAFKA:
-        return _draw_twice(fleet, topic)
-    if rule == _BY_TIME:
-        return _by_time(fleet, topic)
-    if rule == _BY_OWN_BYTES:
-        return _by_own_bytes(fleet, settings, topic, record)
-    if fleet.topics[topic, _COUNTER] == NONE:
-        fleet.topics[topic, _COUNTER] = next_positive(fleet.producers, producer)
-    return (clock(fleet, producer) // STICKY_LINGER_MS + fleet.topics[topic, _COUNTER]) % fleet.topics[topic, COUNT]
+def _next_partition(accumulator: Accumulator, settings: ProducerSettings, topic: Topic, record: ProducerRecord) -> int:
+    """Return the partition of a record without a key by a rule that takes no batches into account."""
+    random, producer = accumulator.random, topic.producer
+    if topic.rule == _KAFKA_GO_ROUND_ROBIN:
+        # RoundRobin.Balance counts from 0; the counter begins as NONE, one below.
+        topic.counter += 1
+        return topic.counter % topic.partitions
+    if topic.rule in (_JAVA_ROUND_ROBIN, _KAFKAJS_ROUND_ROBIN):
+        count = _next_count(accumulator, topic)
+        if topic.available:
+            return _nth_available(accumulator, topic, count % topic.available)
+        # Without any leader: "no partitions are available, give a non-available partition".
+        return count % topic.partitions
+    if topic.rule == _RANDOM:
+        return next_positive(random, producer) % topic.partitions
+    if topic.rule == _RANDOM_AVAILABLE:
+        return _draw_available(accumulator, topic)
+    if topic.rule == _RANDOM_LIBRDKAFKA:
+        return _draw_twice(accumulator, topic)
+    if topic.rule == _BY_TIME:
+        return _by_time(accumulator, topic)
+    if topic.rule == _BY_OWN_BYTES:
+        return _by_own_bytes(accumulator, settings, topic, record)
+    # Pulsar's RoundRobinPartitionMessageRouterImpl with batching: clock / batching delay + random start.
+    if topic.counter == NONE:
+        topic.counter = next_positive(random, producer)
+    return (accumulator.producers[producer].clock_ms // STICKY_LINGER_MS + topic.counter) % topic.partitions
 
 
 @kernel_in_place
-def _next_turn(fleet: Fleet, topic: int) -> int:
-    """Count from a random number: Java takes the number itself first, KafkaJS the one after it."""
-    if fleet.topics[topic, _STICKY] == NONE:
-        fleet.topics[topic, _STICKY] = 0  # Only says that the count has begun.
-        fleet.topics[topic, _COUNTER] = next_int(fleet.producers, fleet.topics[topic, OWNER]) - (
-            fleet.topics[topic, _RULE] == _JAVA_ROUND_ROBIN
-        )
-    fleet.topics[topic, _COUNTER] += 1
-    return fleet.topics[topic, _COUNTER] & 0x7FFFFFFF
+def _next_count(accumulator: Accumulator, topic: Topic) -> int:
+    """Return the next number of a counter with a random start.
+
+    Java's ``DefaultPartitioner.nextValue`` returns the start first (``getAndIncrement``), KafkaJS the number after it.
+    """
+    if not topic.counting:
+        topic.counting = True
+        topic.counter = next_int(accumulator.random, topic.producer) - (topic.rule == _JAVA_ROUND_ROBIN)
+    topic.counter += 1
+    return topic.counter & 0x7FFFFFFF
 
 
 @kernel_in_place
-def _available(fleet: Fleet, topic: int, place: int) -> int:
-    """Return the available partition that has this place among them."""
-    if fleet.topics[topic, AVAILABLE] == fleet.topics[topic, COUNT]:
-        return place
+def _nth_available(accumulator: Accumulator, topic: Topic, nth: int) -> int:
+    """Return the nth available partition, from 0 (``Cluster.availablePartitionsForTopic``)."""
+    if topic.available == topic.partitions:
+        return nth
     number = 0
-    while place > 0 or not fleet.partitions[fleet.topics[topic, FIRST] + number, HAS_LEADER]:
-        place -= fleet.partitions[fleet.topics[topic, FIRST] + number, HAS_LEADER]
+    while nth > 0 or not accumulator.partitions[topic.first_partition + number].has_leader:
+        nth -= accumulator.partitions[topic.first_partition + number].has_leader
         number += 1
     return number
 
 
 @kernel_in_place
-def _draw_available(fleet: Fleet, topic: int) -> int:
-    drawn = next_positive(fleet.producers, fleet.topics[topic, OWNER])
-    if fleet.topics[topic, AVAILABLE]:
-        return _available(fleet, topic, drawn % fleet.topics[topic, AVAILABLE])
-    return drawn % fleet.topics[topic, COUNT]
+def _draw_available(accumulator: Accumulator, topic: Topic) -> int:
+    drawn = next_positive(accumulator.random, topic.producer)
+    if topic.available:
+        return _nth_available(accumulator, topic, drawn % topic.available)
+    return drawn % topic.partitions
 
 
 @kernel_in_place
-def _draw_twice(fleet: Fleet, topic: int) -> int:
-    """Draw one of all partitions, and once more if that has no leader (``rd_kafka_msg_partitioner_random``)."""
-    number = next_positive(fleet.producers, fleet.topics[topic, OWNER]) % fleet.topics[topic, COUNT]
-    if fleet.partitions[fleet.topics[topic, FIRST] + number, HAS_LEADER]:
+def _draw_twice(accumulator: Accumulator, topic: Topic) -> int:
+    """Draw from all partitions, and once more if the first has no leader (``rd_kafka_msg_partitioner_random``)."""
+    number = next_positive(accumulator.random, topic.producer) % topic.partitions
+    if accumulator.partitions[topic.first_partition + number].has_leader:
         return number
-    return next_positive(fleet.producers, fleet.topics[topic, OWNER]) % fleet.topics[topic, COUNT]
+    return next_positive(accumulator.random, topic.producer) % topic.partitions
 
 
 @kernel_in_place
-def _by_time(fleet: Fleet, topic: int) -> int:
-    """Do as librdkafka's sticky partitioner: a partition for so long, as long as it has a leader.
+def _by_time(accumulator: Accumulator, topic: Topic) -> int:
+    """Return librdkafka's sticky partition, kept for sticky.partitioning.linger.ms while it has a leader.
 
-    An interval that is just over does not count (``rd_interval``), and time begins long before the first record.
+    ``rd_interval`` fires only after the interval, not at its very end, and always on its first call.
     """
-    sticky, now = fleet.topics[topic, _STICKY], clock(fleet, fleet.topics[topic, OWNER])
-    has_leader = sticky != NONE and fleet.partitions[fleet.topics[topic, FIRST] + sticky, HAS_LEADER]
-    if not has_leader or now > fleet.topics[topic, _SWITCHED] + STICKY_LINGER_MS:
-        fleet.topics[topic, _STICKY], fleet.topics[topic, _SWITCHED] = _draw_twice(fleet, topic), now
-    return fleet.topics[topic, _STICKY]
+    now = accumulator.producers[topic.producer].clock_ms
+    has_leader = topic.sticky != NONE and accumulator.partitions[topic.first_partition + topic.sticky].has_leader
+    if not has_leader or now > topic.switched_ms + STICKY_LINGER_MS:
+        topic.sticky, topic.switched_ms = _draw_twice(accumulator, topic), now
+    return topic.sticky
 
 
 @kernel_in_place
-def _by_own_bytes(fleet: Fleet, settings: Settings, topic: int, record: Record) -> int:
-    """Do as franz-go's ``UniformBytesPartitioner``: a partition for so many bytes, without those of batches."""
+def _by_own_bytes(accumulator: Accumulator, settings: ProducerSettings, topic: Topic, record: ProducerRecord) -> int:
+    """Return the partition of franz-go's ``UniformBytesPartitioner``.
+
+    It counts the bytes of keys and values by an estimate of its own, without the overhead of batches, and switches
+    before the record that reaches the limit.
+    """
     size = 4 + field_bytes(record.key_bytes) + field_bytes(record.value_bytes)
-    fleet.topics[topic, _PRODUCED] += size
-    if fleet.topics[topic, _PRODUCED] >= FRANZ_GO_BYTES:
-        fleet.topics[topic, _PRODUCED], fleet.topics[topic, _STICKY] = size, NONE
-    if fleet.topics[topic, _STICKY] == NONE:
-        fleet.topics[topic, _STICKY] = (
-            _draw_by_records(fleet, topic) if settings.adaptive else _draw_available(fleet, topic)
-        )
-    return fleet.topics[topic, _STICKY]
+    topic.produced_bytes += size
+    if topic.produced_bytes >= FRANZ_GO_BYTES:
+        topic.produced_bytes, topic.sticky = size, NONE
+    if topic.sticky == NONE:
+        topic.sticky = _draw_by_backup(accumulator, topic) if settings.adaptive else _draw_available(accumulator, topic)
+    return topic.sticky
 
 
 @kernel_in_place
-def _draw_by_records(fleet: Fleet, topic: int) -> int:
-    """Draw an available partition; one weighs the less the more records wait in it."""
-    if fleet.topics[topic, AVAILABLE] == 0:
-        return _draw_available(fleet, topic)
-    first, total, last = fleet.topics[topic, FIRST], 0.0, 0
-    for number in range(fleet.topics[topic, COUNT]):
-        if fleet.partitions[first + number, HAS_LEADER]:
-            total += 1 / (1 + fleet.partitions[first + number, RECORDS_WAITING])
+def _draw_by_backup(accumulator: Accumulator, topic: Topic) -> int:
+    """Draw an available partition with weights 1 / (1 + buffered records): the adaptive mode of franz-go.
+
+    The sums are added and subtracted in franz-go's order, because floating-point sums depend on it.
+    """
+    if topic.available == 0:
+        return _draw_available(accumulator, topic)
+    total, last = 0.0, 0
+    for number in range(topic.partitions):
+        partition = accumulator.partitions[topic.first_partition + number]
+        if partition.has_leader:
+            total += 1 / (1 + partition.records_waiting)
             last = number
-    pick = next_positive(fleet.producers, fleet.topics[topic, OWNER]) / 2**31 * total
+    pick = next_positive(accumulator.random, topic.producer) / 2**31 * total
     for number in range(last):
-        if fleet.partitions[first + number, HAS_LEADER]:
-            pick -= 1 / (1 + fleet.partitions[first + number, RECORDS_WAITING])
+        partition = accumulator.partitions[topic.first_partition + number]
+        if partition.has_leader:
+            pick -= 1 / (1 + partition.records_waiting)
             if pick <= 0:
                 return number
     return last
 
 
-# ---- Java 2.4 to 3.2: a partition until an append would open a batch
+# ---- Java 2.4 to 3.2 (KIP-480): a partition until an append opens a batch
 
 
 @kernel_in_place
-def _append_until_new_batch(fleet: Fleet, settings: Settings, topic: int, record: Record) -> int:
-    """Do as ``KafkaProducer.doSend``: before any record opens a batch, the cache is told, and asked again."""
+def _append_until_new_batch(
+    accumulator: Accumulator, settings: ProducerSettings, topic: Topic, record: ProducerRecord
+) -> int:
+    """Append as ``KafkaProducer.doSend``: if a new batch is needed, ``onNewBatch``, then ``partition`` again.
+
+    It does so for keyed records too: one that opens a batch in the sticky partition changes the sticky partition.
+    """
     number = record.partition
     if number == NONE:
-        if fleet.topics[topic, _STICKY] == NONE:
-            _change_sticky(fleet, topic, NONE)
-        number = fleet.topics[topic, _STICKY]
-    if try_append(fleet, topic, number, record):
+        if topic.sticky == NONE:
+            _change_sticky(accumulator, topic, NONE)
+        number = topic.sticky
+    if try_append(accumulator, topic, number, record):
         return number
-    _change_sticky(fleet, topic, number)
+    _change_sticky(accumulator, topic, number)
     if record.partition == NONE:
-        number = fleet.topics[topic, _STICKY]
-    if try_append(fleet, topic, number, record) == 0:
-        append_new_batch(fleet, settings, topic, number, record)
+        number = topic.sticky
+    if try_append(accumulator, topic, number, record) == 0:
+        append_new_batch(accumulator, settings, topic, number, record)
     return number
 
 
 @kernel_in_place
-def _change_sticky(fleet: Fleet, topic: int, previous: int) -> None:
-    """``StickyPartitionCache.nextPartition``: nothing changes if the batch is not of the partition that is cached."""
-    old = fleet.topics[topic, _STICKY]
+def _change_sticky(accumulator: Accumulator, topic: Topic, previous: int) -> None:
+    """Draw another sticky partition, unless it has changed already (``StickyPartitionCache.nextPartition``)."""
+    old = topic.sticky
     if old not in (NONE, previous):
         return
-    if fleet.topics[topic, AVAILABLE] == 0:
-        fleet.topics[topic, _STICKY] = (
-            next_positive(fleet.producers, fleet.topics[topic, OWNER]) % fleet.topics[topic, COUNT]
-        )
-    elif fleet.topics[topic, AVAILABLE] == 1:
-        fleet.topics[topic, _STICKY] = _available(fleet, topic, 0)
+    if topic.available == 0:
+        topic.sticky = next_positive(accumulator.random, topic.producer) % topic.partitions
+    elif topic.available == 1:
+        topic.sticky = _nth_available(accumulator, topic, 0)
     else:
-        while fleet.topics[topic, _STICKY] == old:
-            fleet.topics[topic, _STICKY] = _draw_available(fleet, topic)
+        while topic.sticky == old:
+            topic.sticky = _draw_available(accumulator, topic)
 
 
 # ---- Java since 3.3 (KIP-794): a partition for batch.size bytes
 
 
 @kernel_in_place
-def _append_by_bytes(fleet: Fleet, settings: Settings, topic: int, record: Record) -> int:
-    """Do as ``RecordAccumulator.append``: whenever it finds another partition cached, it begins anew."""
+def _append_by_bytes(accumulator: Accumulator, settings: ProducerSettings, topic: Topic, record: ProducerRecord) -> int:
+    """Append as ``RecordAccumulator.append``, which starts over when the sticky partition has changed meanwhile."""
     keyed = record.partition != NONE
     while True:
-        if not keyed and fleet.topics[topic, _STICKY] == NONE:
-            fleet.topics[topic, _STICKY], fleet.topics[topic, _PRODUCED] = _draw_by_queues(fleet, settings, topic), 0
-        number = record.partition if keyed else fleet.topics[topic, _STICKY]
-        _note_queue(fleet, topic, number)
-        if not keyed and _makes_up_for_switch(fleet, settings, topic, number):
+        if not keyed and topic.sticky == NONE:
+            topic.sticky, topic.produced_bytes = _draw_by_queues(accumulator, settings, topic), 0
+        number = record.partition if keyed else topic.sticky
+        _note_queue(accumulator, topic, number)
+        if not keyed and _switches_late(accumulator, settings, topic, number):
             continue
-        grown = try_append(fleet, topic, number, record)
-        if grown == 0:
-            if not keyed and _makes_up_for_switch(fleet, settings, topic, number):
+        size = try_append(accumulator, topic, number, record)
+        if size == 0:
+            if not keyed and _switches_late(accumulator, settings, topic, number):
                 continue
-            grown = append_new_batch(fleet, settings, topic, number, record)
+            size = append_new_batch(accumulator, settings, topic, number, record)
+        # Keyed records do not count: their StickyPartitionInfo is null.
         if not keyed:
-            _count_bytes(fleet, settings, topic, grown, is_last_full(fleet, topic, number))
+            _count_bytes(accumulator, settings, topic, size, is_last_full(accumulator, topic, number))
         return number
 
 
 @kernel_in_place
-def _makes_up_for_switch(fleet: Fleet, settings: Settings, topic: int, number: int) -> bool:
-    """``partitionChanged``: a switch that was put off since the batch was not full is due when it is."""
-    return is_last_full(fleet, topic, number) and _count_bytes(fleet, settings, topic, 0, True)
+def _switches_late(accumulator: Accumulator, settings: ProducerSettings, topic: Topic, number: int) -> bool:
+    """Make a switch that was put off because the batch was not full; return whether there was one.
+
+    ``RecordAccumulator.partitionChanged`` (KAFKA-14156): switching in the middle of a batch would leave it half empty.
+    """
+    return is_last_full(accumulator, topic, number) and _count_bytes(accumulator, settings, topic, 0, True)
 
 
 @kernel_in_place
-def _count_bytes(fleet: Fleet, settings: Settings, topic: int, grown: int, may_switch: bool) -> bool:
-    """``updatePartitionInfo``: tell whether that was enough for the partition."""
-    fleet.topics[topic, _PRODUCED] += grown
+def _count_bytes(
+    accumulator: Accumulator, settings: ProducerSettings, topic: Topic, size: int, may_switch: bool
+) -> bool:
+    """Count bytes for the sticky partition and return whether it changes (``updatePartitionInfo``).
+
+    It changes after batch.size bytes if no batch is left incomplete, in any case after twice as many.
+    """
+    topic.produced_bytes += size
     enough = max(1, settings.batch_size)
-    if (fleet.topics[topic, _PRODUCED] >= enough and may_switch) or fleet.topics[topic, _PRODUCED] >= 2 * enough:
-        fleet.topics[topic, _STICKY], fleet.topics[topic, _PRODUCED] = _draw_by_queues(fleet, settings, topic), 0
+    if (topic.produced_bytes >= enough and may_switch) or topic.produced_bytes >= 2 * enough:
+        topic.sticky, topic.produced_bytes = _draw_by_queues(accumulator, settings, topic), 0
         return True
     return False
 
 
 @kernel_in_place
-def _note_queue(fleet: Fleet, topic: int, number: int) -> None:
-    """Count the partitions that have had a queue, now and before the sender's last run."""
-    place = fleet.topics[topic, FIRST] + number
-    if fleet.partitions[place, _HAS_QUEUE]:
+def _note_queue(accumulator: Accumulator, topic: Topic, number: int) -> None:
+    """Count the partitions that have a queue, now and before the sender's last run."""
+    partition = accumulator.partitions[topic.first_partition + number]
+    if partition.has_queue:
         return
-    run = fleet.producers[fleet.topics[topic, OWNER], RUNS]
-    if fleet.topics[topic, _QUEUES_RUN] != run:
-        fleet.topics[topic, _QUEUES_RUN], fleet.topics[topic, _QUEUES_BEFORE] = run, fleet.topics[topic, _QUEUES]
-    fleet.partitions[place, _HAS_QUEUE] = 1
-    fleet.topics[topic, _QUEUES] += 1
+    run = accumulator.producers[topic.producer].sender_runs
+    if topic.queues_run != run:
+        topic.queues_run, topic.queues_before_run = run, topic.queues
+    partition.has_queue = True
+    topic.queues += 1
 
 
 @kernel_in_place
-def _draw_by_queues(fleet: Fleet, settings: Settings, topic: int) -> int:
-    """``BuiltInPartitioner.nextPartition``, with the sizes of the queues at the sender's last run.
+def _draw_by_queues(accumulator: Accumulator, settings: ProducerSettings, topic: Topic) -> int:
+    """Draw a partition, weighted by the queue sizes at the sender's last run (``BuiltInPartitioner.nextPartition``).
 
-    Then it had taken all but the last batch of each queue, if that had room and time left: one batch or none. They
-    count as soon as every partition has had a queue.
+    A weight is the longest queue + 1 - the partition's queue. A queue had one batch or none then: the run had drained
+    the others.
     """
-    run = fleet.producers[fleet.topics[topic, OWNER], RUNS]
-    queues = (
-        fleet.topics[topic, _QUEUES_BEFORE] if fleet.topics[topic, _QUEUES_RUN] == run else fleet.topics[topic, _QUEUES]
-    )
-    if (
-        not settings.adaptive
-        or queues < fleet.topics[topic, COUNT]
-        or fleet.topics[topic, COUNT] < 2
-        or fleet.topics[topic, AVAILABLE] == 0
-    ):
-        return _draw_available(fleet, topic)
+    run = accumulator.producers[topic.producer].sender_runs
+    queues = topic.queues_before_run if topic.queues_run == run else topic.queues
+    # RecordAccumulator.partitionReady collects queue sizes only once all partitions of the topic have a queue.
+    if not settings.adaptive or queues < topic.partitions or topic.partitions < 2 or topic.available == 0:
+        return _draw_available(accumulator, topic)
     waiting = 0
-    for number in range(fleet.topics[topic, COUNT]):
-        waiting += waited_at_run(fleet, topic, number, run)
+    for number in range(topic.partitions):
+        waiting += batches_left_by_run(accumulator, topic, number, run)
     longest = min(waiting, 1)
-    total = fleet.topics[topic, AVAILABLE] * (longest + 1) - waiting
-    drawn = next_positive(fleet.producers, fleet.topics[topic, OWNER]) % total
-    for number in range(fleet.topics[topic, COUNT]):
-        if fleet.partitions[fleet.topics[topic, FIRST] + number, HAS_LEADER]:
-            drawn -= longest + 1 - waited_at_run(fleet, topic, number, run)
+    total = topic.available * (longest + 1) - waiting
+    drawn = next_positive(accumulator.random, topic.producer) % total
+    for number in range(topic.partitions):
+        if accumulator.partitions[topic.first_partition + number].has_leader:
+            drawn -= longest + 1 - batches_left_by_run(accumulator, topic, number, run)
             if drawn < 0:
                 return number
     return NONE

@@ -1,17 +1,19 @@
-"""The batches of producers: Java's ``RecordAccumulator``, and the ``Sender`` that takes them from it (1.0 to 4.3).
+"""The batches of producers: Java's ``RecordAccumulator`` and the ``Sender`` that drains it (Kafka 1.0 to 4.3).
 
-They are not compressed, without headers, and sent by a sender that finds every broker ready. It runs after the last
-record of a millisecond, and whenever a batch has waited for linger.ms; it takes what is full, followed by another
-batch, or has waited so long. Time is that of the records, as far as it does not go back.
+Records are not compressed and have no headers, and every broker is ready at all times. The sender runs after the last
+record of a millisecond and whenever a batch has waited for linger.ms. It drains the batches that are full, that are
+followed by another batch of their partition, or that have waited for linger.ms. The clock is that of the records'
+timestamps and never goes back.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.kernel import kernel_in_place
-from rebalance_sim.kafka.partitioners.thread_local_random import states
-from rebalance_sim.kafka.strings import Ints, Ints32
+from rebalance_sim.kafka.runtime.kernel import kernel_in_place
+from rebalance_sim.kafka.runtime.records import Records, new_records, rows
+from rebalance_sim.kafka.runtime.strings import Ints, Ints32
+from rebalance_sim.kafka.runtime.thread_local_random import states
 
 NONE = -1
 """Stands for no partition, no key, no value, no batch and no time."""
@@ -22,210 +24,291 @@ _BATCH_OVERHEAD = 61
 """``DefaultRecordBatch.RECORD_BATCH_OVERHEAD``."""
 _MAX_RECORD_OVERHEAD = 21
 """``DefaultRecord.MAX_RECORD_OVERHEAD``."""
-
-# Columns of what is remembered. Of a producer the first two are the state of its random numbers.
-CLOCK, RUNS, _APPENDED, _OLDEST, _NEWEST, _FULL = range(2, 8)
-_PRODUCER_COLUMNS = 8
-OWNER, FIRST, COUNT, AVAILABLE = range(4)
-TOPIC_COLUMNS = 4
-"""Partitioners add their own, from here on, and to partitions as well."""
-HAS_LEADER, RECORDS_WAITING, _LAST, _WAITED_RUN = range(4)
-PARTITION_COLUMNS = 4
-_PLACE, _RECORDS, _BYTES, _LIMIT, _BASE_MS, _OPENED, _OPENED_RUN, _OPENER, _OLDER, _NEWER = range(10)
-_BATCH_COLUMNS = 10
-_USED, _FREE = range(2)
 _LONG_AGO = -(2**62)
 
 
-class Settings(NamedTuple):
-    """What producers are configured with."""
+class ProducerSettings(NamedTuple):
+    """The configuration of producers."""
 
     batch_size: int = BATCH_SIZE
     """batch.size, in bytes."""
     linger_ms: int = 0
     """linger.ms."""
     adaptive: bool = True
-    """partitioner.adaptive.partitioning.enable, and the same in franz-go."""
+    """partitioner.adaptive.partitioning.enable, and its counterpart in franz-go."""
 
 
-class Record(NamedTuple):
-    """A record that is to be appended."""
+class ProducerRecord(NamedTuple):
+    """A record to append."""
 
     row: int
-    """Where it was given."""
+    """Its row in the input."""
     partition: int
-    """NONE for one that goes where the partitioner says."""
+    """NONE if the partitioner chooses the partition."""
     key_bytes: int
     value_bytes: int
     at_ms: int
 
 
-class Sent(NamedTuple):
-    """What became of each record, and of the batches, each told with the record that opened it."""
+class SendResults(NamedTuple):
+    """For each record its partition and, if it opened a batch, that batch."""
 
     partitions: Ints32
     batch_records: Ints32
-    """Records of the batch; 0, as the following, with a record that opened none."""
+    """Records of the batch; 0, as in the following columns, for a record that opened none."""
     batch_bytes: Ints32
     opened_ms: Ints
     closed_ms: Ints
-    """When it was sent; NONE where the partition has no leader: such a batch is never sent."""
+    """When the batch was sent; NONE if its partition has no leader: such a batch is never sent."""
 
 
-class Fleet(NamedTuple):
-    """All that producers remember."""
+class Producer:
+    """A producer with its ``Sender``."""
 
-    producers: Ints
-    topics: Ints
-    """A row a topic of a producer."""
-    partitions: Ints
-    """A row a partition of a topic of a producer."""
-    batches: Ints
-    """A row a batch that is not sent; it is used again for another, since what is small stays near the processor."""
-    rows: Ints
-    """How many rows of batches have been used, and the first of those that are free again."""
-    sent: Sent
+    clock_ms: int
+    """Latest timestamp of its records so far."""
+    sender_runs: int
+    appended: bool
+    """Whether a record was appended since the sender's last run: an append wakes the sender."""
+    oldest_batch: int
+    """First of the list of open batches, by the time at which linger.ms ends."""
+    newest_batch: int
+    full_batch: int
+    """First of the list of batches that the sender's next run drains whatever linger.ms is."""
 
 
-def new_fleet(seeds: Ints, topics: Ints, partitions: Ints, records: int) -> Fleet:
-    """Make producers, each with the seed of its random numbers, that have not yet sent any of so many records."""
-    producers = np.full((len(seeds), _PRODUCER_COLUMNS), NONE, np.int64)
-    producers[:, :2] = states(seeds)
-    producers[:, [RUNS, _APPENDED]] = 0
-    producers[:, CLOCK] = _LONG_AGO
-    partitions[:, [_LAST, _WAITED_RUN]] = NONE
-    partitions[:, RECORDS_WAITING] = 0
-    batches = np.empty((records, _BATCH_COLUMNS), np.int64)
-    numbers, counts, sizes = (np.zeros(records, np.int32) for _ in range(3))
-    sent = Sent(numbers, counts, sizes, np.zeros(records, np.int64), np.zeros(records, np.int64))
-    return Fleet(producers, topics, partitions, batches, np.array([0, NONE]), sent)
+class Topic:
+    """A topic of a producer: its metadata, its queues, and its partitioner (``RecordAccumulator.TopicInfo``)."""
+
+    producer: int
+    first_partition: int
+    """Index of its partition 0 among all partitions."""
+    partitions: int
+    available: int
+    """How many of its partitions have a leader."""
+    queues: int
+    """Partitions to which records were ever appended (``TopicInfo.batches``)."""
+    queues_before_run: int
+    """The same before the sender's run ``queues_run``: the load statistics that this run computed see no more."""
+    queues_run: int
+    rule: int
+    """Of ``Unkeyed``."""
+    sticky: int
+    """Current sticky partition."""
+    produced_bytes: int
+    """Bytes produced to the sticky partition (``StickyPartitionInfo.producedBytes``)."""
+    switched_ms: int
+    counter: int
+    counting: bool
+    """Whether a round-robin rule has drawn the start of its counter."""
+
+
+class Partition:
+    """A partition of a topic of a producer."""
+
+    has_leader: bool
+    has_queue: bool
+    """Whether any record was ever appended to it."""
+    records_waiting: int
+    last_batch: int
+    """The batch that takes more records (``Deque.peekLast``); NONE if there is none or it is full."""
+    full_at_run: int
+    """The sender's last run that left a batch in the queue which has become full since."""
+
+
+class Batch:
+    """A batch that has not been sent (``ProducerBatch``)."""
+
+    partition: int
+    records: int
+    bytes: int
+    write_limit: int
+    base_timestamp_ms: int
+    opened_ms: int
+    opened_run: int
+    """Runs of the sender before the batch was opened."""
+    opener: int
+    """Row of the record that opened the batch."""
+    older: int
+    newer: int
+    """Neighbours in a list of batches."""
+
+
+class BatchPool:
+    """The batches in use. Places are used again: a small pool stays in the processor's cache."""
+
+    used: int
+    free: int
+    """First of the list of free places."""
+
+
+class Accumulator(NamedTuple):
+    """The state of all producers."""
+
+    random: Ints
+    """State of each producer's ``ThreadLocalRandom``."""
+    producers: Records[Producer]
+    topics: Records[Topic]
+    partitions: Records[Partition]
+    batches: Records[Batch]
+    pool: Records[BatchPool]
+    results: SendResults
+
+
+def new_accumulator(seeds: Ints, topics: Any, partitions: Any, records: int) -> Accumulator:
+    """Return the state of producers, each with its random seed, before they send this number of records in total."""
+    producers: Any = new_records(Producer, len(seeds))
+    producers.clock_ms = _LONG_AGO
+    producers.oldest_batch = producers.newest_batch = producers.full_batch = NONE
+    partitions.last_batch = partitions.full_at_run = NONE
+    pool: Any = new_records(BatchPool, 1)
+    pool.free = NONE
+    partition_of, batch_records, batch_bytes = (np.zeros(records, np.int32) for _ in range(3))
+    opened_ms, closed_ms = (np.zeros(records, np.int64) for _ in range(2))
+    results = SendResults(partition_of, batch_records, batch_bytes, opened_ms, closed_ms)
+    batches = rows(new_records(Batch, records))
+    return Accumulator(states(seeds), rows(producers), rows(topics), rows(partitions), batches, rows(pool), results)
+
+
+# ---- RecordAccumulator: the batches
 
 
 @kernel_in_place
-def clock(fleet: Fleet, producer: int) -> int:
-    """Return the latest time of a producer's records so far."""
-    return fleet.producers[producer, CLOCK]
-
-
-# ---- batches
+def is_last_full(accumulator: Accumulator, topic: Topic, number: int) -> bool:
+    """Return whether a queue has no batch that takes more records (``RecordAccumulator.allBatchesFull``)."""
+    return accumulator.partitions[topic.first_partition + number].last_batch == NONE
 
 
 @kernel_in_place
-def is_last_full(fleet: Fleet, topic: int, number: int) -> bool:
-    """Tell whether a queue has no batch that takes more records (``allBatchesFull``)."""
-    return fleet.partitions[fleet.topics[topic, FIRST] + number, _LAST] == NONE
-
-
-@kernel_in_place
-def try_append(fleet: Fleet, topic: int, number: int, record: Record) -> int:
-    """Append to the last batch of a queue, and return the bytes that adds; without room there it is done, and 0."""
-    last = fleet.partitions[fleet.topics[topic, FIRST] + number, _LAST]
-    if last == NONE:
-        return 0
-    grown = _record_bytes(fleet.batches[last, _RECORDS], record.at_ms - fleet.batches[last, _BASE_MS], record)
-    if fleet.batches[last, _LIMIT] < fleet.batches[last, _BYTES] + grown:
-        _close(fleet, fleet.topics[topic, OWNER], last)
-        return 0
-    _grow(fleet, fleet.topics[topic, OWNER], last, grown)
-    return grown
-
-
-@kernel_in_place
-def append_new_batch(fleet: Fleet, settings: Settings, topic: int, number: int, record: Record) -> int:
-    """Open a batch, and return its bytes."""
-    place = fleet.topics[topic, FIRST] + number
-    producer = fleet.topics[topic, OWNER]
-    fields = field_bytes(record.key_bytes) + field_bytes(record.value_bytes)
-    index = _free_row(fleet)
-    fleet.batches[index, _PLACE] = place
-    fleet.batches[index, _RECORDS] = 0
-    fleet.batches[index, _BYTES] = _BATCH_OVERHEAD
-    fleet.batches[index, _LIMIT] = max(settings.batch_size, _BATCH_OVERHEAD + _MAX_RECORD_OVERHEAD + 1 + fields)
-    fleet.batches[index, _BASE_MS] = record.at_ms
-    fleet.batches[index, _OPENED] = fleet.producers[producer, CLOCK]
-    fleet.batches[index, _OPENED_RUN] = fleet.producers[producer, RUNS]
-    fleet.batches[index, _OPENER] = record.row
-    fleet.partitions[place, _LAST] = index
-    if fleet.partitions[place, HAS_LEADER]:
-        _join(fleet, producer, index)
-    grown = _record_bytes(0, 0, record)
-    _grow(fleet, producer, index, grown)
-    return _BATCH_OVERHEAD + grown
-
-
-@kernel_in_place
-def _free_row(fleet: Fleet) -> int:
-    index = fleet.rows[_FREE]
+def try_append(accumulator: Accumulator, topic: Topic, number: int, record: ProducerRecord) -> int:
+    """Append to the last batch of a queue and return the bytes added; if there is no room, close it and return 0."""
+    index = accumulator.partitions[topic.first_partition + number].last_batch
     if index == NONE:
-        fleet.rows[_USED] += 1
-        return fleet.rows[_USED] - 1
-    fleet.rows[_FREE] = fleet.batches[index, _NEWER]
+        return 0
+    batch = accumulator.batches[index]
+    size = _record_bytes(batch.records, record.at_ms - batch.base_timestamp_ms, record)
+    # MemoryRecordsBuilder.hasRoomFor: the batch takes no more records from then on, not even smaller ones.
+    if batch.write_limit < batch.bytes + size:
+        _close(accumulator, topic.producer, index)
+        return 0
+    _grow(accumulator, topic.producer, index, size)
+    return size
+
+
+@kernel_in_place
+def append_new_batch(
+    accumulator: Accumulator, settings: ProducerSettings, topic: Topic, number: int, record: ProducerRecord
+) -> int:
+    """Open a batch with the record and return its bytes (``RecordAccumulator.appendNewBatch``)."""
+    place = topic.first_partition + number
+    producer = accumulator.producers[topic.producer]
+    index = _take_from_pool(accumulator)
+    batch = accumulator.batches[index]
+    batch.partition = place
+    batch.records = 0
+    batch.bytes = _BATCH_OVERHEAD
+    # A record larger than batch.size gets a batch of its own (AbstractRecords.estimateSizeInBytesUpperBound).
+    fields = field_bytes(record.key_bytes) + field_bytes(record.value_bytes)
+    batch.write_limit = max(settings.batch_size, _BATCH_OVERHEAD + _MAX_RECORD_OVERHEAD + 1 + fields)
+    batch.base_timestamp_ms = record.at_ms
+    batch.opened_ms = producer.clock_ms
+    batch.opened_run = producer.sender_runs
+    batch.opener = record.row
+    partition = accumulator.partitions[place]
+    partition.last_batch = index
+    # Without a leader the sender never looks at the queue (RecordAccumulator.ready: unknownLeaderTopics).
+    if partition.has_leader:
+        _add_to_open(accumulator, producer, index)
+    size = _record_bytes(0, 0, record)
+    _grow(accumulator, topic.producer, index, size)
+    return _BATCH_OVERHEAD + size
+
+
+@kernel_in_place
+def _take_from_pool(accumulator: Accumulator) -> int:
+    pool = accumulator.pool[0]
+    index = pool.free
+    if index == NONE:
+        pool.used += 1
+        return pool.used - 1
+    pool.free = accumulator.batches[index].newer
     return index
 
 
 @kernel_in_place
-def _grow(fleet: Fleet, producer: int, index: int, grown: int) -> None:
-    fleet.batches[index, _RECORDS] += 1
-    fleet.batches[index, _BYTES] += grown
-    fleet.partitions[fleet.batches[index, _PLACE], RECORDS_WAITING] += 1
-    fleet.producers[producer, _APPENDED] = 1
-    if fleet.batches[index, _LIMIT] <= fleet.batches[index, _BYTES]:
-        _close(fleet, producer, index)
+def _grow(accumulator: Accumulator, producer: int, index: int, size: int) -> None:
+    batch = accumulator.batches[index]
+    batch.records += 1
+    batch.bytes += size
+    accumulator.partitions[batch.partition].records_waiting += 1
+    accumulator.producers[producer].appended = True
+    # MemoryRecordsBuilder.isFull.
+    if batch.write_limit <= batch.bytes:
+        _close(accumulator, producer, index)
 
 
 @kernel_in_place
-def _close(fleet: Fleet, producer: int, index: int) -> None:
-    """Take a batch from those that wait to those that the sender takes at its next run, or never."""
-    fleet.partitions[fleet.batches[index, _PLACE], _LAST] = NONE
-    if not fleet.partitions[fleet.batches[index, _PLACE], HAS_LEADER]:
-        _drain(fleet, index, NONE)
+def _close(accumulator: Accumulator, producer_index: int, index: int) -> None:
+    """Move a full batch to those that the sender's next run drains; without a leader it is never sent."""
+    batch, producer = accumulator.batches[index], accumulator.producers[producer_index]
+    partition = accumulator.partitions[batch.partition]
+    partition.last_batch = NONE
+    if not partition.has_leader:
+        _drain(accumulator, index, NONE)
         return
-    _leave(fleet, producer, index)
-    fleet.batches[index, _NEWER], fleet.producers[producer, _FULL] = fleet.producers[producer, _FULL], index
-    if fleet.batches[index, _OPENED_RUN] < fleet.producers[producer, RUNS]:
-        fleet.partitions[fleet.batches[index, _PLACE], _WAITED_RUN] = fleet.producers[producer, RUNS]
+    _remove_from_open(accumulator, producer, index)
+    batch.newer = producer.full_batch
+    producer.full_batch = index
+    if batch.opened_run < producer.sender_runs:
+        partition.full_at_run = producer.sender_runs
 
 
 @kernel_in_place
-def _join(fleet: Fleet, producer: int, index: int) -> None:
-    """Put a batch at the end of the list of its producer's waiting ones."""
-    fleet.batches[index, _OLDER], fleet.batches[index, _NEWER] = fleet.producers[producer, _NEWEST], NONE
-    if fleet.producers[producer, _NEWEST] == NONE:
-        fleet.producers[producer, _OLDEST] = index
+def _add_to_open(accumulator: Accumulator, producer: Producer, index: int) -> None:
+    """Append a batch to the list of its producer's open batches."""
+    batches = accumulator.batches
+    batches[index].older, batches[index].newer = producer.newest_batch, NONE
+    if producer.newest_batch == NONE:
+        producer.oldest_batch = index
     else:
-        fleet.batches[fleet.producers[producer, _NEWEST], _NEWER] = index
-    fleet.producers[producer, _NEWEST] = index
+        batches[producer.newest_batch].newer = index
+    producer.newest_batch = index
 
 
 @kernel_in_place
-def _leave(fleet: Fleet, producer: int, index: int) -> None:
-    """Take a batch out of the list of its producer's waiting ones."""
-    older, newer = fleet.batches[index, _OLDER], fleet.batches[index, _NEWER]
+def _remove_from_open(accumulator: Accumulator, producer: Producer, index: int) -> None:
+    """Remove a batch from the list of its producer's open batches."""
+    batches = accumulator.batches
+    older, newer = batches[index].older, batches[index].newer
     if older == NONE:
-        fleet.producers[producer, _OLDEST] = newer
+        producer.oldest_batch = newer
     else:
-        fleet.batches[older, _NEWER] = newer
+        batches[older].newer = newer
     if newer == NONE:
-        fleet.producers[producer, _NEWEST] = older
+        producer.newest_batch = older
     else:
-        fleet.batches[newer, _OLDER] = older
+        batches[newer].older = older
 
 
 @kernel_in_place
-def _drain(fleet: Fleet, index: int, at_ms: int) -> None:
-    """Tell what became of a batch, whose row is free then."""
-    opener = fleet.batches[index, _OPENER]
-    fleet.sent.batch_records[opener] = fleet.batches[index, _RECORDS]
-    fleet.sent.batch_bytes[opener] = fleet.batches[index, _BYTES]
-    fleet.sent.opened_ms[opener] = fleet.batches[index, _OPENED]
-    fleet.sent.closed_ms[opener] = at_ms
-    fleet.partitions[fleet.batches[index, _PLACE], RECORDS_WAITING] -= fleet.batches[index, _RECORDS]
-    fleet.batches[index, _NEWER], fleet.rows[_FREE] = fleet.rows[_FREE], index
+def _drain(accumulator: Accumulator, index: int, at_ms: int) -> None:
+    """Write a batch to the results and free its place."""
+    batch, results, pool = accumulator.batches[index], accumulator.results, accumulator.pool[0]
+    results.batch_records[batch.opener] = batch.records
+    results.batch_bytes[batch.opener] = batch.bytes
+    results.opened_ms[batch.opener] = batch.opened_ms
+    results.closed_ms[batch.opener] = at_ms
+    accumulator.partitions[batch.partition].records_waiting -= batch.records
+    batch.newer = pool.free
+    pool.free = index
 
 
 @kernel_in_place
-def _record_bytes(offset_delta: int, timestamp_delta: int, record: Record) -> int:
-    """``DefaultRecord.sizeInBytes``: attributes, no headers, and the rest as varints."""
+def _record_bytes(offset_delta: int, timestamp_delta: int, record: ProducerRecord) -> int:
+    """Return the size of a record in its batch (``DefaultRecord.sizeInBytes``).
+
+    It has attributes and a header count of one byte each; the rest are varints and the fields.
+    """
     body = 2 + _varint_bytes(offset_delta) + _varint_bytes(timestamp_delta)
     body += field_bytes(record.key_bytes) + field_bytes(record.value_bytes)
     return _varint_bytes(body) + body
@@ -233,13 +316,13 @@ def _record_bytes(offset_delta: int, timestamp_delta: int, record: Record) -> in
 
 @kernel_in_place
 def field_bytes(length: int) -> int:
-    """Return the bytes of a key or a value behind its length."""
+    """Return the bytes of a key or a value with its length, which is -1 for null."""
     return 1 if length == NONE else _varint_bytes(length) + length
 
 
 @kernel_in_place
 def _varint_bytes(value: int) -> int:
-    """``ByteUtils.sizeOfVarlong``: zigzag, seven bits a byte."""
+    """Return the bytes of a zigzag varint (``ByteUtils.sizeOfVarlong``)."""
     zigzag = 2 * value if value >= 0 else -2 * value - 1
     count = 1
     while zigzag >= 0x80:
@@ -249,60 +332,65 @@ def _varint_bytes(value: int) -> int:
 
 
 @kernel_in_place
-def waited_at_run(fleet: Fleet, topic: int, number: int, run: int) -> int:
-    """Return how many batches of a queue the sender's last run left, one or none; what has no leader does not count."""
-    place = fleet.topics[topic, FIRST] + number
-    if not fleet.partitions[place, HAS_LEADER]:
+def batches_left_by_run(accumulator: Accumulator, topic: Topic, number: int, run: int) -> int:
+    """Return the size of a queue as the sender's run computed it for the load statistics, 0 or 1.
+
+    A run drains all but the last batch of a queue. Partitions without a leader are left out (KIP-794,
+    ``RecordAccumulator.updatePartitionLoadStats``).
+    """
+    partition = accumulator.partitions[topic.first_partition + number]
+    if not partition.has_leader:
         return 0
-    last = fleet.partitions[place, _LAST]
-    waits = last != NONE and fleet.batches[last, _OPENED_RUN] < run
-    return 1 if waits or fleet.partitions[place, _WAITED_RUN] == run else 0
+    index = partition.last_batch
+    waits = index != NONE and accumulator.batches[index].opened_run < run
+    return 1 if waits or partition.full_at_run == run else 0
 
 
-# ---- what the sender does
+# ---- Sender
 
 
 @kernel_in_place
-def advance(fleet: Fleet, settings: Settings, producer: int, now_ms: int) -> None:
-    """Let the sender run until the time of the next record."""
-    if fleet.producers[producer, _APPENDED] == 1:
-        _run_once(fleet, settings, producer, fleet.producers[producer, CLOCK])
-    while fleet.producers[producer, _OLDEST] != NONE:
-        expiry = fleet.batches[fleet.producers[producer, _OLDEST], _OPENED] + settings.linger_ms
+def advance(accumulator: Accumulator, settings: ProducerSettings, producer: Producer, now_ms: int) -> None:
+    """Run the sender until the time of the next record."""
+    if producer.appended:
+        _run_once(accumulator, settings, producer, producer.clock_ms)
+    while producer.oldest_batch != NONE:
+        expiry = accumulator.batches[producer.oldest_batch].opened_ms + settings.linger_ms
         if expiry > now_ms:
             break
-        _run_once(fleet, settings, producer, expiry)
-    fleet.producers[producer, CLOCK] = now_ms
+        _run_once(accumulator, settings, producer, expiry)
+    producer.clock_ms = now_ms
 
 
 @kernel_in_place
-def _run_once(fleet: Fleet, settings: Settings, producer: int, now_ms: int) -> None:
-    """Send what is full or has waited long enough."""
-    while fleet.producers[producer, _FULL] != NONE:
-        index = fleet.producers[producer, _FULL]
-        fleet.producers[producer, _FULL] = fleet.batches[index, _NEWER]
-        _drain(fleet, index, now_ms)
+def _run_once(accumulator: Accumulator, settings: ProducerSettings, producer: Producer, now_ms: int) -> None:
+    """Drain the batches that are full or have waited for linger.ms (``RecordAccumulator.batchReady``)."""
+    while producer.full_batch != NONE:
+        index = producer.full_batch
+        producer.full_batch = accumulator.batches[index].newer
+        _drain(accumulator, index, now_ms)
     while (
-        fleet.producers[producer, _OLDEST] != NONE
-        and fleet.batches[fleet.producers[producer, _OLDEST], _OPENED] + settings.linger_ms <= now_ms
+        producer.oldest_batch != NONE
+        and accumulator.batches[producer.oldest_batch].opened_ms + settings.linger_ms <= now_ms
     ):
-        index = fleet.producers[producer, _OLDEST]
-        _leave(fleet, producer, index)
-        fleet.partitions[fleet.batches[index, _PLACE], _LAST] = NONE
-        _drain(fleet, index, now_ms)
-    fleet.producers[producer, RUNS] += 1
-    fleet.producers[producer, _APPENDED] = 0
+        index = producer.oldest_batch
+        _remove_from_open(accumulator, producer, index)
+        accumulator.partitions[accumulator.batches[index].partition].last_batch = NONE
+        _drain(accumulator, index, now_ms)
+    producer.sender_runs += 1
+    producer.appended = False
 
 
 @kernel_in_place
-def finish(fleet: Fleet, settings: Settings) -> None:
-    """Let time go on until all that can be sent is sent."""
-    for producer in range(len(fleet.producers)):
-        if fleet.producers[producer, _APPENDED] == 1:
-            _run_once(fleet, settings, producer, fleet.producers[producer, CLOCK])
-        while fleet.producers[producer, _OLDEST] != NONE:
-            expiry = fleet.batches[fleet.producers[producer, _OLDEST], _OPENED] + settings.linger_ms
-            _run_once(fleet, settings, producer, expiry)
-    for place in range(len(fleet.partitions)):
-        if fleet.partitions[place, _LAST] != NONE:
-            _drain(fleet, fleet.partitions[place, _LAST], NONE)
+def finish(accumulator: Accumulator, settings: ProducerSettings, producers: int, partitions: int) -> None:
+    """Run the senders until every batch is sent, except those of partitions without a leader."""
+    for producer_index in range(producers):
+        producer = accumulator.producers[producer_index]
+        if producer.appended:
+            _run_once(accumulator, settings, producer, producer.clock_ms)
+        while producer.oldest_batch != NONE:
+            expiry = accumulator.batches[producer.oldest_batch].opened_ms + settings.linger_ms
+            _run_once(accumulator, settings, producer, expiry)
+    for place in range(partitions):
+        if accumulator.partitions[place].last_batch != NONE:
+            _drain(accumulator, accumulator.partitions[place].last_batch, NONE)

@@ -1,89 +1,103 @@
-"""Many groups on simulated clocks of their own, and the elections and assignments that they need on the way.
+"""Simulates many groups, each on its own clock, with the elections and assignments of all of them in common.
 
-All groups go on until each needs an election, or room; then all elections are held and the leaders' assignors run, over
-the whole batch at once, and the groups go on.
+Every group advances until it needs an election or more capacity. Then all elections are held and all leaders' assignors
+run, over the whole batch at once, and the groups go on.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from rebalance_sim.kafka.coordinator.classic_group import (
-    NONE,
-    State,
-    clear_group,
-)
-from rebalance_sim.kafka.groups import Failure, Topics
-from rebalance_sim.kafka.kernel import inner_kernel, kernel
+from rebalance_sim.kafka.coordinator.classic.group import NONE, State, clear_group
+from rebalance_sim.kafka.groups import AssignmentFailure, TopicArrays
+from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
+from rebalance_sim.kafka.runtime.strings import Flags, Ints32
 from rebalance_sim.kafka.simulation.batch_state import (
     BatchState,
     Broker,
     Simulated,
-    broker_of,
     make_room,
     new_state,
-    note_room,
     one_simulation,
-    set_field,
     simulated_so_far,
 )
-from rebalance_sim.kafka.simulation.classic_consumer import remembers
+from rebalance_sim.kafka.simulation.classic_consumer import remembers_assignment
 from rebalance_sim.kafka.simulation.classic_simulation import (
     Pause,
     advance,
-    expect_event,
+    schedule_next_event,
 )
 from rebalance_sim.kafka.simulation.elections import Assign, hold_elections, revoke_unsubscribed
-from rebalance_sim.kafka.simulation.fleet import Fleet
-from rebalance_sim.kafka.simulation.messages import draw, schedule
+from rebalance_sim.kafka.simulation.fleet import Fleet, protocol_in_group
+from rebalance_sim.kafka.simulation.messages import draw, set_timer
 from rebalance_sim.kafka.simulation.model import (
-    Happening,
+    ConsumerStep,
+    EventKind,
     MemberState,
     Presence,
     ScenarioEvent,
     ScenarioKind,
     Simulation,
-    Step,
 )
-from rebalance_sim.kafka.simulation.ownership import take
+from rebalance_sim.kafka.simulation.ownership import own_row
 from rebalance_sim.kafka.simulation.settings import Settings
-from rebalance_sim.kafka.strings import Flags, Ints32
 
 NO_LIMIT = 2**62
-"""More events than there are."""
+"""More events than any simulation has."""
 
 
-def simulate_by_steps(
-    fleet: Fleet,
-    topics: Topics,
-    settings: Settings,
-    rules: int,
-    map_rule: int,
-    assign: Assign,
-    chosen: Flags,
-    events: int,
-) -> Iterator[Simulated]:
-    """Simulate groups, and tell how they stand whenever some have met so many events or have paused, and at the end."""
-    state = new_state(fleet, settings)
-    broker = broker_of(settings, rules, map_rule)
-    state = _begin(state, fleet, broker)
+class ClassicBatch:
+    """Groups whose consumers all use the classic protocol, now and after every restart."""
+
+    def __init__(self, fleet: Fleet, topics: TopicArrays, settings: Settings, broker: Broker, assign: Assign) -> None:
+        self.fleet = fleet
+        self.broker = broker
+        self.assign = assign
+        self.failures = np.zeros(len(fleet.members), np.int32)
+        self.state = new_state(fleet, settings)
+        self.begin(topics)
+
+    def begin(self, topics: TopicArrays) -> None:
+        """Put all groups into the state after their last rebalance."""
+        _begin_all(self.state, self.fleet, self.broker)
+
+    def advance(self, active: Ints32, events: int) -> Ints32:
+        """Advance groups until each of them pauses, and return why they did."""
+        return _advance_all(self.state, self.fleet, self.broker, active, events)
+
+    def make_room(self, active: Ints32, pauses: Ints32) -> None:
+        """Grow the arrays that groups have run out of."""
+        self.state = make_room(self.state, self.fleet, active, pauses)
+
+    def resolve(self, active: Ints32, pauses: Ints32) -> None:
+        """Do what groups paused for."""
+        self.hold_elections(active[pauses == Pause.ELECTION])
+        revoking = active[pauses == Pause.REVOCATION]
+        if len(revoking):
+            self.state = revoke_unsubscribed(self.state, self.fleet, self.broker, revoking)
+
+    def hold_elections(self, due: Ints32) -> None:
+        """Elect the protocol of groups, and let their leaders assign."""
+        if len(due):
+            self.state = hold_elections(self.state, self.fleet, self.broker, self.assign, due, self.failures)
+
+
+def simulate(batch: ClassicBatch, chosen: Flags, events: int = NO_LIMIT) -> Iterator[Simulated]:
+    """Simulate groups to their end.
+
+    With a limit, yield the present state whenever every group has handled this many events or paused, and at the end.
+    """
     active = np.flatnonzero(chosen).astype(np.int32)
-    failures = np.zeros(len(fleet.members), np.int32)
     rounds = 0
     while len(active):
         rounds += 1
-        pauses = _advance_all(state, fleet, broker, active, events)
-        state = make_room(state, fleet, active, pauses)
-        due = active[pauses == Pause.ELECTION]
-        if len(due):
-            state = hold_elections(state, fleet, topics, broker, assign, due, failures)
-        revoking = active[pauses == Pause.REVOCATION]
-        if len(revoking):
-            state = revoke_unsubscribed(state, fleet, broker, revoking)
-        active = active[(pauses != Pause.ENDED) & (failures[active] == Failure.NONE)]
+        pauses = batch.advance(active, events)
+        batch.make_room(active, pauses)
+        batch.resolve(active, pauses)
+        active = active[(pauses != Pause.ENDED) & (batch.failures[active] == AssignmentFailure.NONE)]
         if events < NO_LIMIT:
-            yield simulated_so_far(state, fleet, failures, rounds)
-    yield simulated_so_far(state, fleet, failures, rounds)
+            yield simulated_so_far(batch.state, batch.fleet, batch.failures, rounds)
+    yield simulated_so_far(batch.state, batch.fleet, batch.failures, rounds)
 
 
 @kernel
@@ -94,86 +108,81 @@ def _advance_all(state: BatchState, fleet: Fleet, broker: Broker, active: Ints32
     return pauses
 
 
+# ---- The beginning
+
+
 @kernel
 def _begin_all(state: BatchState, fleet: Fleet, broker: Broker) -> None:
     row = 0
     for g in range(len(fleet.members)):
-        s = one_simulation(state, fleet, broker, g)
-        begin_classic_group(s, fleet, g, row)
+        begin_classic_group(one_simulation(state, fleet, broker, g), fleet, g, row)
         row += fleet.members[g]
 
 
-def _begin(state: BatchState, fleet: Fleet, broker: Broker) -> BatchState:
-    """Let every group be as it is after its last rebalance."""
-    set_field(state.courses, "consumers", np.diff(fleet.consumers))
-    set_field(state.courses, "events", np.diff(fleet.scenario))
-    set_field(state.courses, "topics", np.diff(fleet.topics.offsets))
-    set_field(state.courses, "partitions", np.diff(fleet.partitions))
-    note_room(state)
-    _begin_all(state, fleet, broker)
-    return state
-
-
 @inner_kernel
-def begin_classic_group(s: Simulation, fleet: Fleet, g: int, row: int) -> None:
-    """Let a group be as it is after its last rebalance, with the partitions in the rows from one on."""
-    begin_group(s, fleet.members[g], fleet.generations[g], fleet.protocols[g], fleet.leaders[g], fleet.followed[g])
-    s.coordinator.group.state = State.STABLE if fleet.members[g] > 0 else State.EMPTY
+def begin_classic_group(simulation: Simulation, fleet: Fleet, g: int, row: int) -> None:
+    """Put a classic group into the state after its last rebalance; its members own the rows from ``row`` on."""
+    protocol = protocol_in_group(fleet, g, fleet.protocols[g])
+    begin_simulation(simulation, fleet.members[g], fleet.generations[g], protocol, fleet.leaders[g], fleet.followed[g])
+    simulation.coordinator.group.state = State.STABLE if fleet.members[g] > 0 else State.EMPTY
     for i in range(fleet.members[g]):
-        _begin_member(s, i, row + i, fleet.member_hashes[fleet.consumers[g] + i])
-    s.course.state = s.coordinator.group.state
-    s.course.settled = True
-    expect_event(s)
+        _begin_member(simulation, i, row + i, fleet.member_hashes[fleet.consumers[g] + i])
+    simulation.progress.state = simulation.coordinator.group.state
+    simulation.progress.stable = True
+    schedule_next_event(simulation)
 
 
 @inner_kernel
-def begin_group(s: Simulation, members: int, generation: int, protocol: int, leader: int, followed: bool) -> None:
-    """Let a group be as it is after its last rebalance, its consumers not yet running."""
-    group, course = s.coordinator.group, s.course
+def begin_simulation(
+    simulation: Simulation, member_count: int, generation: int, protocol: int, leader: int, followed: bool
+) -> None:
+    """Put a group into the state after its last rebalance, with all of its consumers stopped."""
+    group, progress = simulation.coordinator.group, simulation.progress
     clear_group(group)
-    group.exists = group.stored = members > 0
+    group.exists = group.stored = member_count > 0
     group.generation = group.stored_generation = generation
     group.protocol = group.stored_protocol = protocol
-    group.protocol_type = s.consumers[0].protocol_type if members > 0 else NONE
-    group.leader = group.stored_leader = leader if members > 0 else NONE
-    group.made = group.members = group.largest = group.puts = members
-    for k in range(s.queue.places):
-        s.places[k].event = k
-    for k in range(course.partitions):
-        s.partitions[k].owner = s.partitions[k].owner_before = NONE
-    course.up = True
-    course.rebalance = course.revoking = NONE
-    course.followed = followed
-    course.failed_consumer = NONE
-    for k in range(course.events):
-        course.last_event_ms = max(course.last_event_ms, s.scenario[k].at_ms + _lasts_ms(s, s.scenario[k]))
-    longest = s.settings.group_consumer_session_timeout_ms if course.consumers == 0 else 0
-    for i in range(course.consumers):
-        consumer = s.consumers[i]
+    group.protocol_type = simulation.consumers[0].protocol_type if member_count > 0 else NONE
+    group.leader = group.stored_leader = leader if member_count > 0 else NONE
+    group.made = group.member_count = group.largest = group.puts = member_count
+    for k in range(simulation.queue.places):
+        simulation.places[k].event = k
+    for k in range(progress.partitions):
+        simulation.partitions[k].owner = simulation.partitions[k].owner_before = NONE
+    progress.up = True
+    progress.rebalance = progress.revoking = NONE
+    progress.followed = followed
+    progress.failed_consumer = NONE
+    for k in range(progress.events):
+        event = simulation.scenario[k]
+        progress.last_event_ms = max(progress.last_event_ms, event.at_ms + _lasts_ms(simulation, event))
+    longest = simulation.settings.group_consumer_session_timeout_ms if progress.consumers == 0 else 0
+    for i in range(progress.consumers):
+        consumer = simulation.consumers[i]
         longest = max(longest, consumer.session_timeout_ms)
         consumer.next_preferences, consumer.next_protocols = consumer.preferences, consumer.protocols
         consumer.next_eager, consumer.next_assignor = consumer.eager, consumer.assignor
-        consumer.step = Step.STOPPED
+        consumer.step = ConsumerStep.STOPPED
         consumer.owned = consumer.last_assignment = consumer.member = consumer.generation = NONE
-    course.quiet_ms = s.settings.quiet_ms
-    if course.quiet_ms == 0:
-        course.quiet_ms = longest + 2 * s.settings.heartbeat_interval_ms
+    progress.quiet_ms = simulation.settings.quiet_ms
+    if progress.quiet_ms == 0:
+        progress.quiet_ms = longest + 2 * simulation.settings.heartbeat_interval_ms
 
 
 @inner_kernel
-def _lasts_ms(s: Simulation, event: ScenarioEvent) -> int:
-    """Return how long it takes until a consumer polls to which an event happens."""
+def _lasts_ms(simulation: Simulation, event: ScenarioEvent) -> int:
+    """Return the time from a scenario event to the first poll of the consumer that it concerns."""
     if event.kind in (ScenarioKind.STALL, ScenarioKind.MOVE_COORDINATOR):
         return event.value
     if event.kind == ScenarioKind.RESTART:
-        return event.value + s.settings.start_ms
-    return s.settings.start_ms if event.kind == ScenarioKind.JOIN else 0
+        return event.value + simulation.settings.start_ms
+    return simulation.settings.start_ms if event.kind == ScenarioKind.JOIN else 0
 
 
 @inner_kernel
-def _begin_member(s: Simulation, i: int, row: int, member_hash: int) -> None:
-    """Let a consumer be a member, with the partitions in a row of the assignments."""
-    consumer, member, group = s.consumers[i], s.coordinator.members[i], s.coordinator.group
+def _begin_member(simulation: Simulation, i: int, row: int, member_hash: int) -> None:
+    """Make a consumer a member that owns the partitions of an assignment row."""
+    consumer, member, group = simulation.consumers[i], simulation.coordinator.members[i], simulation.coordinator.group
     member.known = member.stored = True
     member.pending = member.pending_sync = member.is_new = False
     member.entered = i
@@ -187,20 +196,32 @@ def _begin_member(s: Simulation, i: int, row: int, member_hash: int) -> None:
     member.join = member.sync = NONE
     member.assignment = member.stored_assignment = row - i
     member.assigned_as = member.stored_as = member.place = i
-    s.course.assignments = row - i
+    simulation.progress.assignments = row - i
     member.write = NONE
-    consumer.step = Step.POLLING
-    consumer.presence = Presence.RUNS
-    consumer.turn = 1
     consumer.state = MemberState.STABLE
-    consumer.coordinator_known = consumer.heartbeating = consumer.needs_join_prepare = True
-    consumer.member, consumer.generation = i, group.generation
-    consumer.leads = group.leader == i
+    consumer.heartbeating = consumer.needs_join_prepare = True
+    consumer.is_leader = group.leader == i
     consumer.joined_subscription = consumer.subscription
-    consumer.polled_ms = -draw(s, max(s.settings.poll_interval_ms - 1, 0))
-    consumer.last_assignment = row if remembers(s) else NONE
-    take(s, i, row)
-    beat_ms = draw(s, s.settings.heartbeat_interval_ms)
-    schedule(s, Happening.BEAT, i, consumer.turn, beat_ms).generation = consumer.beats
-    member.session_deadline = consumer.session_timeout_ms - s.settings.heartbeat_interval_ms + beat_ms
+    consumer.last_assignment = row if remembers_assignment(simulation) else NONE
+    last_ms = begin_consumer(simulation, i, row, group.generation, simulation.settings.heartbeat_interval_ms)
+    member.session_deadline = consumer.session_timeout_ms + last_ms
     group.sessions_end = min(group.sessions_end, member.session_deadline)
+
+
+@inner_kernel
+def begin_consumer(simulation: Simulation, i: int, row: int, generation: int, heartbeat_interval_ms: int) -> int:
+    """Let a member's consumer own an assignment row and send heartbeats; return the time of its last one.
+
+    The phases of its polls and heartbeats are random; the last heartbeat before the simulation restarted its session.
+    """
+    consumer = simulation.consumers[i]
+    consumer.step = ConsumerStep.POLLING
+    consumer.presence = Presence.RUNS
+    consumer.incarnation = 1
+    consumer.coordinator_known = True
+    consumer.member, consumer.generation = i, generation
+    consumer.last_poll_ms = -draw(simulation, max(simulation.settings.poll_interval_ms - 1, 0))
+    own_row(simulation, i, row)
+    next_ms = draw(simulation, heartbeat_interval_ms)
+    set_timer(simulation, EventKind.HEARTBEAT_DUE, i, next_ms, consumer.heartbeat_series)
+    return next_ms - heartbeat_interval_ms

@@ -1,61 +1,53 @@
-"""Where the simulation of a batch of groups stands, and the room that it takes.
-
-All groups share arrays: what belongs to one is found by where it begins. Rows of assignments are added as they are
-made.
-"""
+"""The state of a batch of simulated groups, in arrays that the groups share and that grow on demand."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from rebalance_sim.kafka.coordinator.classic_group import (
+from rebalance_sim.kafka.coordinator.broker_config import BrokerConfig
+from rebalance_sim.kafka.coordinator.classic.group import (
     NONE,
     Answer,
     ClassicGroup,
-    Config,
     Counter,
     Group,
     Member,
     Write,
 )
-from rebalance_sim.kafka.coordinator.consumer_group import ConsumerConfig
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments
-from rebalance_sim.kafka.kernel import kernel, kernel_written_out
-from rebalance_sim.kafka.partitioners.thread_local_random import HIGH, LOW
-from rebalance_sim.kafka.records import Record, Records, new_records, rows
+from rebalance_sim.kafka.runtime.kernel import kernel, kernel_written_out
+from rebalance_sim.kafka.runtime.records import Record, Records, new_records, rows
+from rebalance_sim.kafka.runtime.strings import Ints, Ints32
+from rebalance_sim.kafka.runtime.thread_local_random import HIGH, LOW
 from rebalance_sim.kafka.simulation.classic_simulation import (
-    ROWS_OF_REBALANCES,
+    REBALANCE_ROWS_PER_EVENT,
     Pause,
-    timeline_room,
+    timeline_rows_per_event,
 )
 from rebalance_sim.kafka.simulation.event_queue import Event, Place, Queue
 from rebalance_sim.kafka.simulation.fleet import Fleet, GroupTopics, Lists
 from rebalance_sim.kafka.simulation.model import (
-    LISTED_ROOM,
-    ROWS,
-    ROWS_ROOM,
     Consumer,
-    Course,
+    GroupProgress,
     PartitionState,
     RebalanceRow,
     Simulation,
     TimelineRow,
     TopicState,
+    WrittenRows,
 )
 from rebalance_sim.kafka.simulation.settings import Settings
-from rebalance_sim.kafka.simulation.timeline import REBALANCES, REBALANCES_ROOM, TIMELINE, TIMELINE_ROOM
-from rebalance_sim.kafka.strings import Ints, Ints32
 
-_FOR_ROOM = (Pause.ROOM_FOR_MEMBERS, Pause.ROOM_FOR_EVENTS, Pause.ROOM_FOR_ROWS)
+_FOR_CAPACITY = (Pause.ROOM_FOR_MEMBERS, Pause.ROOM_FOR_EVENTS, Pause.ROOM_FOR_ROWS)
 _SPARE_MEMBERS = 4
 _SPARE_EVENTS = 24
-_EVENTS_A_CONSUMER = 8
+_EVENTS_PER_CONSUMER = 8
 _WRITES = 8
 
 
 class BatchState(NamedTuple):
-    """Where the simulation of a batch stands."""
+    """The state of a batch; ``one_simulation`` finds the part of one group."""
 
     groups: Records[Group]
     members: Records[Member]
@@ -63,7 +55,7 @@ class BatchState(NamedTuple):
     writes: Records[Write]
     answers: Records[Answer]
     answered: Records[Counter]
-    courses: Records[Course]
+    progress: Records[GroupProgress]
     queues: Records[Queue]
     places: Records[Place]
     events: Records[Event]
@@ -73,51 +65,51 @@ class BatchState(NamedTuple):
     random: Ints
     first_listed: Ints
     listed: Ints32
-    """Numbers of partitions in their group."""
+    """Assignment rows: the numbers of partitions in their group."""
     listed_topics: Ints32
     listed_partitions: Ints32
     row_generations: Ints
     row_sets: Ints
     row_members: Ints
     row_subscriptions: Ints32
-    rows: Ints
-    """How many rows of assignments there are, and how many rows, and partitions in them, the arrays have room for."""
     rebalances: Records[RebalanceRow]
     timeline: Records[TimelineRow]
-    written: Ints
+    written: Records[WrittenRows]
     settings: Records[Settings]
 
 
 @dataclass
 class Simulated:
-    """What became of the groups."""
+    """The result of a batch."""
 
-    courses: Records[Course]
+    progress: Records[GroupProgress]
     groups: Records[Group]
     queues: Records[Queue]
     rebalances: Records[RebalanceRow]
     timeline: Records[TimelineRow]
     first_listed: Ints
-    """Row r of the assignments, which ``Consumer.owned`` names, is ``first_listed[r]`` to ``first_listed[r + 1]``."""
+    """Assignment row r, as in ``Consumer.owned``, lists ``first_listed[r]`` to ``first_listed[r + 1]`` of
+    ``listed``."""
     listed: Ints32
-    """Numbers of partitions in their group, NONE for one that no topic has."""
+    """Numbers of partitions in their group; NONE for a partition that does not exist."""
     listed_topics: Ints32
     listed_partitions: Ints32
     consumers: Records[Consumer]
     partitions: Records[PartitionState]
     assignor_failures: Ints32
-    """By group: the number of the ``Failure`` of the assignor that ended the simulation."""
+    """By group: the number of the assignor's ``AssignmentFailure`` that ended the simulation."""
     rounds: int
+    """How often all groups were advanced."""
 
 
 def simulated_so_far(state: BatchState, fleet: Fleet, failures: Ints32, rounds: int) -> Simulated:
-    """Tell how the groups stand."""
+    """Return the present state of the groups as a result."""
     return Simulated(
-        state.courses,
+        state.progress,
         state.groups,
         state.queues,
-        state.rebalances[: state.written[REBALANCES]],
-        state.timeline[: state.written[TIMELINE]],
+        state.rebalances[: state.written[0].rebalances],
+        state.timeline[: state.written[0].timeline],
         state.first_listed,
         state.listed,
         state.listed_topics,
@@ -130,54 +122,49 @@ def simulated_so_far(state: BatchState, fleet: Fleet, failures: Ints32, rounds: 
 
 
 class Broker(NamedTuple):
-    """What brokers are configured with, and by which rules they go."""
+    """The brokers' configuration and release."""
 
-    config: Config
-    consumer_config: ConsumerConfig
+    config: BrokerConfig
     rules: int
-    """A number of CoordinatorRules."""
+    """A number of ``CoordinatorRules``."""
     map_rule: int
 
 
 def broker_of(settings: Settings, rules: int, map_rule: int) -> Broker:
-    """Return what the settings of a simulation say of brokers."""
-    config = Config(
-        settings.group_initial_rebalance_delay_ms,
-        settings.group_max_size,
-        settings.group_min_session_timeout_ms,
-        settings.group_max_session_timeout_ms,
-    )
-    consumer_config = ConsumerConfig(
-        settings.group_consumer_session_timeout_ms,
-        settings.group_consumer_heartbeat_interval_ms,
-        settings.group_consumer_max_size,
-        settings.group_consumer_assignment_interval_ms,
-    )
-    return Broker(config, consumer_config, rules, map_rule)
+    """Return the brokers' part of the settings of a simulation."""
+    config = BrokerConfig(*(getattr(settings, name) for name in BrokerConfig._fields))
+    return Broker(config, rules, map_rule)
 
 
 def new_state(fleet: Fleet, settings: Settings) -> BatchState:
-    """Make room for the groups of a fleet."""
+    """Allocate the state of a fleet's groups, with spare capacity for members and events."""
     n_groups, n_consumers = len(fleet.members), len(fleet.of_consumers)
     sizes = np.diff(fleet.consumers)
-    starts = np.diff(fleet.scenario)
-    first_member = _firsts(sizes + starts + _SPARE_MEMBERS)
-    first_place = _firsts(_EVENTS_A_CONSUMER * sizes + starts + _SPARE_EVENTS)
-    largest = int(sizes.max(initial=0) + starts.max(initial=0))
+    events = np.diff(fleet.scenario)
+    first_member = _firsts(sizes + events + _SPARE_MEMBERS)
+    first_place = _firsts(_EVENTS_PER_CONSUMER * sizes + events + _SPARE_EVENTS)
+    largest = int(sizes.max(initial=0) + events.max(initial=0))
     of_settings = new_records(Settings, 1)
     for name, value in vars(settings).items():
         setattr(of_settings[0], name, value)
     group_of_row = np.repeat(np.arange(n_groups, dtype=np.int32), fleet.members)
     row_sets = (np.cumsum(fleet.members, dtype=np.int64) - fleet.members)[group_of_row]
+    written = new_records(WrittenRows, 1)
+    written[0].assignments = len(group_of_row)
     any_followed = bool(fleet.followed.any())
-    return BatchState(
+    progress = new_records(GroupProgress, n_groups)
+    set_field(progress, "consumers", sizes)
+    set_field(progress, "events", events)
+    set_field(progress, "topics", np.diff(fleet.topics.offsets))
+    set_field(progress, "partitions", np.diff(fleet.partitions))
+    state = BatchState(
         new_records(Group, n_groups),
         new_records(Member, int(first_member[-1])),
         first_member,
         new_records(Write, n_groups * _WRITES),
         new_records(Answer, 2 * largest + 16),
         new_records(Counter, 1),
-        new_records(Course, n_groups),
+        progress,
         new_records(Queue, n_groups),
         new_records(Place, int(first_place[-1])),
         new_records(Event, int(first_place[-1]) + n_groups),
@@ -189,17 +176,17 @@ def new_state(fleet: Fleet, settings: Settings) -> BatchState:
         listed_in_groups(fleet, group_of_row, fleet.assignments),
         fleet.assignments.topics,
         fleet.assignments.partitions,
-        # One more than there are rows, so that even where nobody has been given anything there is a last one.
+        # One element more than rows, so that there is an end even without any assignment.
         np.append(fleet.generations[group_of_row], NO_GENERATION),
         np.append(row_sets, NONE),
         np.append(np.arange(len(row_sets)) - row_sets, NONE),
         _subscriptions_at_first(fleet, group_of_row, row_sets),
-        np.array([len(group_of_row), 0, 0]),
-        new_records(RebalanceRow, 8 * n_groups + int(starts.sum()) + 64),
+        new_records(RebalanceRow, 8 * n_groups + int(events.sum()) + 64),
         new_records(TimelineRow, 16 * n_consumers + 1024 if any_followed else 64),
-        np.zeros(4, np.int64),
+        written,
         of_settings,
     )
+    return store_capacities(state)
 
 
 def _topic_states(topics: GroupTopics) -> Records[TopicState]:
@@ -221,7 +208,7 @@ def _firsts(sizes: Ints32) -> Ints:
 
 
 def _random_states(seeds: Ints) -> Ints:
-    """Make the states of each group's random numbers: for all that is drawn, for its ids, and one to work with."""
+    """Return the random states of each group: for all that is drawn, for its member ids, and a scratch row."""
     bits = seeds.view(np.uint64)
     states = np.zeros((len(seeds), 3, 2), np.int64)
     states[:, :2, HIGH] = (bits >> np.uint64(32)).astype(np.int64)[:, None]
@@ -231,7 +218,7 @@ def _random_states(seeds: Ints) -> Ints:
 
 
 def make_room(state: BatchState, fleet: Fleet, active: Ints32, pauses: Ints32) -> BatchState:
-    """Make room where some group has asked for it."""
+    """Grow the arrays that some group has run out of."""
     if (pauses == Pause.ROOM_FOR_ROWS).any():
         state = state._replace(
             rebalances=_doubled(state.rebalances, RebalanceRow), timeline=_doubled(state.timeline, TimelineRow)
@@ -240,7 +227,7 @@ def make_room(state: BatchState, fleet: Fleet, active: Ints32, pauses: Ints32) -
         state = _with_more_members(state, active[pauses == Pause.ROOM_FOR_MEMBERS])
     if (pauses == Pause.ROOM_FOR_EVENTS).any():
         state = _with_more_events(state, active[pauses == Pause.ROOM_FOR_EVENTS])
-    return note_room(state) if np.isin(pauses, _FOR_ROOM).any() else state
+    return store_capacities(state) if np.isin(pauses, _FOR_CAPACITY).any() else state
 
 
 def _doubled(records: Records[Record], of: type[Record]) -> Records[Record]:
@@ -250,7 +237,7 @@ def _doubled(records: Records[Record], of: type[Record]) -> Records[Record]:
 
 
 def _with_more_members(state: BatchState, groups: Ints32) -> BatchState:
-    """Give some groups room for twice as many ids."""
+    """Double the member capacity of some groups."""
     sizes = np.diff(state.first_member)
     larger = sizes.copy()
     larger[groups] *= 2
@@ -263,7 +250,7 @@ def _with_more_members(state: BatchState, groups: Ints32) -> BatchState:
 
 
 def _with_more_events(state: BatchState, groups: Ints32) -> BatchState:
-    """Give some groups room for twice as many events."""
+    """Double the event capacity of some groups."""
     sizes = np.diff(state.first_place)
     larger = sizes.copy()
     larger[groups] *= 2
@@ -280,7 +267,7 @@ def _with_more_events(state: BatchState, groups: Ints32) -> BatchState:
 
 @kernel_written_out
 def one_simulation(state: BatchState, fleet: Fleet, broker: Broker, g: int) -> Simulation:
-    """One of the groups."""
+    """Return the state of one group."""
     return Simulation(
         ClassicGroup(
             rows(state.groups)[g],
@@ -292,7 +279,7 @@ def one_simulation(state: BatchState, fleet: Fleet, broker: Broker, g: int) -> S
             broker.rules,
             broker.map_rule,
         ),
-        rows(state.courses)[g],
+        rows(state.progress)[g],
         rows(state.queues)[g],
         rows(fleet.of_consumers[fleet.consumers[g] :]),
         rows(state.places[state.first_place[g] :]),
@@ -309,21 +296,22 @@ def one_simulation(state: BatchState, fleet: Fleet, broker: Broker, g: int) -> S
         rows(state.row_sets),
         rows(state.row_members),
         rows(state.row_subscriptions),
-        rows(fleet.remembered),
+        rows(fleet.remembered[fleet.first_protocol[g] :]),
         rows(state.rebalances),
         rows(state.timeline),
-        rows(state.written),
+        rows(state.written)[0],
         rows(state.settings)[0],
         g,
     )
 
 
-def note_room(state: BatchState) -> BatchState:
-    """Let the groups know what there is room for."""
+def store_capacities(state: BatchState) -> BatchState:
+    """Store the capacities of all arrays where the groups check them."""
     set_field(state.groups, "member_places", np.diff(state.first_member))
     set_field(state.groups, "write_places", _WRITES)
     set_field(state.queues, "places", np.diff(state.first_place))
-    state.written[REBALANCES_ROOM], state.written[TIMELINE_ROOM] = len(state.rebalances), len(state.timeline)
+    written = state.written[0]
+    written.rebalances_capacity, written.timeline_capacity = len(state.rebalances), len(state.timeline)
     by_row = (
         state.first_listed,
         state.row_generations,
@@ -331,26 +319,26 @@ def note_room(state: BatchState) -> BatchState:
         state.row_members,
         state.row_subscriptions,
     )
-    state.rows[ROWS_ROOM] = min(len(numbers) for numbers in by_row) - 1
-    state.rows[LISTED_ROOM] = min(len(state.listed), len(state.listed_topics), len(state.listed_partitions))
+    written.assignments_capacity = min(len(numbers) for numbers in by_row) - 1
+    written.listed_capacity = min(len(state.listed), len(state.listed_topics), len(state.listed_partitions))
     return state
 
 
-def with_rows_to_write(state: BatchState, fleet: Fleet, due: Ints32) -> BatchState:
-    """Make room for what all groups that go on will write before any of them asks for room."""
+def with_output_capacity(state: BatchState, fleet: Fleet, due: Ints32) -> BatchState:
+    """Grow the rebalances and the timeline for what these groups write before any of them can pause for more."""
     followed = due[fleet.followed[due]]
-    sizes = field(state.groups, "members")[followed] + np.diff(fleet.consumers)[followed]
+    sizes = field(state.groups, "member_count")[followed] + np.diff(fleet.consumers)[followed]
     rebalances, timeline = state.rebalances, state.timeline
-    while state.written[REBALANCES] + ROWS_OF_REBALANCES * len(due) > len(rebalances):
+    while state.written[0].rebalances + REBALANCE_ROWS_PER_EVENT * len(due) > len(rebalances):
         rebalances = _doubled(rebalances, RebalanceRow)
-    while state.written[TIMELINE] + sum(timeline_room(size) for size in sizes.tolist()) > len(timeline):
+    while state.written[0].timeline + sum(timeline_rows_per_event(size) for size in sizes.tolist()) > len(timeline):
         timeline = _doubled(timeline, TimelineRow)
-    return note_room(state._replace(rebalances=rebalances, timeline=timeline))
+    return store_capacities(state._replace(rebalances=rebalances, timeline=timeline))
 
 
 @kernel
 def _kept_subscriptions(lists: Lists, subscriptions: Ints32, made: Assignments) -> Ints32:
-    """Return the subscriptions for which rows of assignments were made; NONE where a row does not keep to it."""
+    """Return the subscription that each assignment row was made for; NONE if the row lists other topics too."""
     kept = subscriptions.copy()
     for row in range(len(subscriptions)):
         entry, end = lists.offsets[subscriptions[row]], lists.offsets[subscriptions[row] + 1]
@@ -366,55 +354,56 @@ def _kept_subscriptions(lists: Lists, subscriptions: Ints32, made: Assignments) 
     return kept
 
 
-class OfRows(NamedTuple):
-    """What is known of rows of assignments beside what they list."""
+class RowOrigins(NamedTuple):
+    """What new assignment rows were made for."""
 
     groups: Ints32
     generations: Ints
     sets: Ints32
-    """The first of the rows that were made together, counted from the first new one."""
+    """The first row of the same assignment, counted from the first new row."""
     numbers: Ints32
-    """Members."""
+    """The members' numbers at their coordinator."""
     subscriptions: Ints32
 
 
-def with_rows(state: BatchState, fleet: Fleet, of_rows: OfRows, made: Assignments) -> BatchState:
-    """Add rows of assignments, one a member."""
+def add_rows(state: BatchState, fleet: Fleet, origins: RowOrigins, made: Assignments) -> BatchState:
+    """Add assignment rows, one per member."""
     made = made._replace(topics=fleet.base_topics[made.topics])
-    rows, end = int(state.rows[ROWS]), int(state.first_listed[state.rows[ROWS]])
-    new_rows, new_end = rows + len(of_rows.groups), end + len(made.topics)
-    state = with_assignments(state, len(of_rows.groups), len(made.topics))
+    rows = state.written[0].assignments
+    end = int(state.first_listed[rows])
+    new_rows, new_end = rows + len(origins.groups), end + len(made.topics)
+    state = with_row_capacity(state, len(origins.groups), len(made.topics))
     state.first_listed[rows : new_rows + 1] = end + made.offsets
-    state.row_generations[rows:new_rows] = of_rows.generations
-    state.row_sets[rows:new_rows] = rows + of_rows.sets
-    state.row_members[rows:new_rows] = of_rows.numbers
-    state.row_subscriptions[rows:new_rows] = _kept_subscriptions(fleet.subscriptions, of_rows.subscriptions, made)
+    state.row_generations[rows:new_rows] = origins.generations
+    state.row_sets[rows:new_rows] = rows + origins.sets
+    state.row_members[rows:new_rows] = origins.numbers
+    state.row_subscriptions[rows:new_rows] = _kept_subscriptions(fleet.subscriptions, origins.subscriptions, made)
     state.row_sets[new_rows] = state.row_members[new_rows] = NONE
-    state.listed[end:new_end] = listed_in_groups(fleet, of_rows.groups, made)
+    state.listed[end:new_end] = listed_in_groups(fleet, origins.groups, made)
     state.listed_topics[end:new_end] = made.topics
     state.listed_partitions[end:new_end] = made.partitions
-    state.rows[ROWS] = new_rows
+    state.written[0].assignments = new_rows
     return state
 
 
-def with_assignments(state: BatchState, more_rows: int, more_listed: int) -> BatchState:
-    """Make room for so many rows of assignments more, and so many partitions in them."""
-    rows = int(state.rows[ROWS]) + more_rows
-    end = int(state.first_listed[state.rows[ROWS]]) + more_listed
+def with_row_capacity(state: BatchState, more_rows: int, more_listed: int) -> BatchState:
+    """Grow the arrays of assignment rows by a number of rows, and of partitions in them."""
+    made = state.written[0].assignments
+    rows, end = made + more_rows, int(state.first_listed[made]) + more_listed
     return state._replace(
-        first_listed=_with_room(state.first_listed, rows + 1),
-        row_generations=_with_room(state.row_generations, rows + 1),
-        row_sets=_with_room(state.row_sets, rows + 1),
-        row_members=_with_room(state.row_members, rows + 1),
-        row_subscriptions=_with_room(state.row_subscriptions, rows + 1),
-        listed=_with_room(state.listed, end),
-        listed_topics=_with_room(state.listed_topics, end),
-        listed_partitions=_with_room(state.listed_partitions, end),
+        first_listed=_grown(state.first_listed, rows + 1),
+        row_generations=_grown(state.row_generations, rows + 1),
+        row_sets=_grown(state.row_sets, rows + 1),
+        row_members=_grown(state.row_members, rows + 1),
+        row_subscriptions=_grown(state.row_subscriptions, rows + 1),
+        listed=_grown(state.listed, end),
+        listed_topics=_grown(state.listed_topics, end),
+        listed_partitions=_grown(state.listed_partitions, end),
     )
 
 
-def _with_room(numbers: np.ndarray, end: int) -> np.ndarray:
-    """Make an array longer, by half at least, if it is not long enough."""
+def _grown(numbers: np.ndarray, end: int) -> np.ndarray:
+    """Return an array of at least this length, grown by half or more if it is too short."""
     if end <= len(numbers):
         return numbers
     longer = np.zeros(max(end, 3 * len(numbers) // 2), numbers.dtype)
@@ -424,7 +413,9 @@ def _with_room(numbers: np.ndarray, end: int) -> np.ndarray:
 
 @kernel
 def listed_in_groups(fleet: Fleet, group_of_row: Ints32, made: Assignments) -> Ints32:
-    """Number the partitions in rows of assignments as they are numbered in their groups; NONE for one that is not."""
+    """Return the numbers that the partitions of assignment rows have in their groups; NONE if a partition does not
+    exist.
+    """
     listed = np.full(len(made.topics), NONE, np.int32)
     topics = fleet.topics
     for row in range(len(group_of_row)):
@@ -441,10 +432,10 @@ def listed_in_groups(fleet: Fleet, group_of_row: Ints32, made: Assignments) -> I
 
 
 def set_field(records: Records[Record], name: str, values: Ints | int) -> None:
-    """Set one field of all records."""
+    """Set a field of all records."""
     cast(Any, records)[name] = values
 
 
 def field(records: Records[Record], name: str) -> np.ndarray:
-    """Return one field of all records."""
+    """Return a field of all records."""
     return np.asarray(cast(Any, records)[name])

@@ -1,46 +1,61 @@
-"""A consumer of the classic protocol: what its process does before each poll, and with each answer.
+"""A consumer of the classic protocol: what its process does in each poll and with each response.
 
-``ConsumerCoordinator`` and ``AbstractCoordinator`` (1.0 to 4.3). A poll first makes sure that the coordinator is known,
-then that the consumer has its partitions: it prepares (commits, gives up what it has), joins, lets the assignor run if
-it leads, asks for its assignment and takes it. Heartbeats are sent beside that.
+``ConsumerCoordinator`` and ``AbstractCoordinator`` (1.0 to 4.3). ``ConsumerCoordinator.poll`` first ensures that the
+coordinator is known and then that the consumer is an active member: it prepares the join (commits, revokes), sends
+JoinGroup, runs the assignor if it is the leader, sends SyncGroup and takes its assignment. The heartbeat thread works
+beside that.
 """
 
-from rebalance_sim.kafka.coordinator.classic_group import EMPTY_ASSIGNMENT, NONE, Kind, knows
+from rebalance_sim.kafka.coordinator.classic.group import EMPTY_ASSIGNMENT, NONE, RequestKind, knows
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.kernel import inner_kernel
+from rebalance_sim.kafka.runtime.kernel import inner_kernel
 from rebalance_sim.kafka.simulation.event_queue import Event
-from rebalance_sim.kafka.simulation.messages import draw, nothing_of, pack_metadata, schedule, send, travel_ms
+from rebalance_sim.kafka.simulation.messages import (
+    draw,
+    no_owned_row,
+    pack_metadata,
+    schedule,
+    send,
+    set_timer,
+    travel_ms,
+)
 from rebalance_sim.kafka.simulation.model import (
     Consumer,
-    Happening,
+    ConsumerStep,
+    EventKind,
     MemberState,
     Presence,
     Simulation,
-    Step,
     Subject,
 )
-from rebalance_sim.kafka.simulation.ownership import keep, matches, release, set_presence, take
-from rebalance_sim.kafka.simulation.timeline import tell
-from rebalance_sim.versions import CoordinatorRules
+from rebalance_sim.kafka.simulation.ownership import (
+    lists_only_subscribed,
+    own_row,
+    revoke_all,
+    revoke_all_but,
+    set_presence,
+)
+from rebalance_sim.kafka.simulation.timeline import add_timeline_row
+from rebalance_sim.releases import CoordinatorRules
 
-_OF_HEARTBEATS = -1
-"""Stands for the heartbeat thread where a lookup names the wait of the application's thread."""
+_HEARTBEAT_THREAD = -1
+"""Marks a lookup of the heartbeat thread; lookups of the application's thread carry the number of its wait."""
 
 # ---- The process and its application
 
 
 @inner_kernel
-def start(s: Simulation, i: int) -> None:
+def start(simulation: Simulation, i: int) -> None:
     """Start a process, which polls for the first time after ``start_ms``."""
-    consumer = s.consumers[i]
-    consumer.turn += 1
+    consumer = simulation.consumers[i]
+    consumer.incarnation += 1
     read_configuration(consumer)
-    consumer.topics_known = s.course.next_event
+    consumer.metadata_events = simulation.progress.next_event
     consumer.coordinator_known = False
     consumer.state = MemberState.UNJOINED
     consumer.member = NONE
     consumer.generation = NONE
-    consumer.leads = False
+    consumer.is_leader = False
     consumer.heartbeating = False
     consumer.rejoin_needed = True
     consumer.needs_join_prepare = True
@@ -48,15 +63,15 @@ def start(s: Simulation, i: int) -> None:
     consumer.last_assignment = NONE
     consumer.busy_until_ms = 0
     consumer.failure = Errors.NONE
-    consumer.step = Step.STARTING
-    set_presence(s, i, Presence.RUNS)
-    tell(s, Subject.STARTED, i, NONE, 0, 0, 0)
-    wake_at(s, i, Step.STARTING, s.queue.now + s.settings.start_ms)
+    consumer.step = ConsumerStep.STARTING
+    set_presence(simulation, i, Presence.RUNS)
+    add_timeline_row(simulation, Subject.STARTED, i, NONE, 0, 0, 0)
+    wake_at(simulation, i, ConsumerStep.STARTING, simulation.queue.now + simulation.settings.start_ms)
 
 
 @inner_kernel
 def read_configuration(consumer: Consumer) -> None:
-    """Let a process that starts offer what it is to offer from then on."""
+    """Let a process that starts use the protocols configured last."""
     consumer.preferences = consumer.next_preferences
     consumer.protocols = consumer.next_protocols
     consumer.eager = consumer.next_eager
@@ -64,498 +79,507 @@ def read_configuration(consumer: Consumer) -> None:
 
 
 @inner_kernel
-def stop(s: Simulation, i: int) -> None:
-    """End a process at once: nobody works on its partitions."""
-    consumer = s.consumers[i]
-    release(s, i, Subject.LOST)
-    consumer.turn += 1
+def stop(simulation: Simulation, i: int) -> None:
+    """End a process at once; its partitions lose their owner."""
+    consumer = simulation.consumers[i]
+    revoke_all(simulation, i, Subject.LOST)
+    consumer.incarnation += 1
     consumer.heartbeating = False
-    consumer.step = Step.STOPPED
+    consumer.step = ConsumerStep.STOPPED
     if consumer.presence == Presence.RUNS:
-        set_presence(s, i, Presence.LOST if knows(s.coordinator, consumer.member) else Presence.AWAY)
-    tell(s, Subject.STOPPED, i, consumer.member, 0, consumer.failure, 0)
+        still_member = knows(simulation.coordinator, consumer.member)
+        set_presence(simulation, i, Presence.LOST if still_member else Presence.AWAY)
+    add_timeline_row(simulation, Subject.STOPPED, i, consumer.member, 0, consumer.failure, 0)
 
 
 @inner_kernel
-def fail(s: Simulation, i: int, error: int) -> None:
-    """End a process by an error that poll throws."""
-    course = s.course
-    s.consumers[i].failure = error
-    course.failed += 1
-    if course.failure == Errors.NONE:
-        course.failure = error
-        course.failed_consumer = i
-        course.failed_ms = s.queue.now
-        course.failed_event = course.next_event - 1
-    tell(s, Subject.FAILED, i, s.consumers[i].member, 0, error, 0)
-    stop(s, i)
+def fail(simulation: Simulation, i: int, error: int) -> None:
+    """End a process because ``poll`` throws an error that applications do not catch."""
+    progress = simulation.progress
+    simulation.consumers[i].failure = error
+    progress.failed += 1
+    if progress.failure == Errors.NONE:
+        progress.failure = error
+        progress.failed_consumer = i
+        progress.failed_ms = simulation.queue.now
+        progress.failed_event = progress.next_event - 1
+    add_timeline_row(simulation, Subject.FAILED, i, simulation.consumers[i].member, 0, error, 0)
+    stop(simulation, i)
 
 
 @inner_kernel
-def close(s: Simulation, i: int, stops_for_ms: int) -> None:
-    """Close a consumer in order: commit, give up, leave unless it is static (``AbstractCoordinator.close``)."""
-    consumer = s.consumers[i]
-    consumer.stops_for_ms = stops_for_ms
-    if _commits(s, consumer):
-        consumer.step = Step.CLOSING
-        consumer.wakes += 1
-        send(s, i, Kind.COMMIT, 0)
+def close(simulation: Simulation, i: int, down_ms: int) -> None:
+    """Close a consumer: commit, revoke, leave unless it is static (``ConsumerCoordinator.close``)."""
+    consumer = simulation.consumers[i]
+    consumer.down_ms = down_ms
+    if _auto_commits(simulation, consumer):
+        commit(simulation, i, ConsumerStep.CLOSING)
     else:
-        finish_close(s, i)
+        _finish_close(simulation, i)
 
 
 @inner_kernel
-def finish_close(s: Simulation, i: int) -> None:
-    """Give up, leave and end the process; it may start again later."""
-    consumer = s.consumers[i]
-    release(s, i, Subject.REVOKED)
-    _leave(s, i)
-    set_presence(s, i, Presence.AWAY if consumer.stops_for_ms == NONE else Presence.RETURNS)
-    stop(s, i)
-    if consumer.stops_for_ms != NONE:
-        start_after(s, i, consumer.stops_for_ms)
+def _finish_close(simulation: Simulation, i: int) -> None:
+    revoke_all(simulation, i, Subject.REVOKED)
+    _leave(simulation, i)
+    end_closed(simulation, i)
 
 
 @inner_kernel
-def start_after(s: Simulation, i: int, down_ms: int) -> None:
-    """Let a process that has ended start again."""
-    set_presence(s, i, Presence.RETURNS)
-    schedule(s, Happening.START, i, s.consumers[i].turn, s.queue.now + down_ms)
+def end_closed(simulation: Simulation, i: int) -> None:
+    """End the process of a closed consumer, and schedule its restart if there is one."""
+    consumer = simulation.consumers[i]
+    set_presence(simulation, i, Presence.AWAY if consumer.down_ms == NONE else Presence.RETURNS)
+    stop(simulation, i)
+    if consumer.down_ms != NONE:
+        restart_after(simulation, i, consumer.down_ms)
 
 
 @inner_kernel
-def stay_away(s: Simulation, i: int) -> None:
-    """Let a process that is down stay down."""
-    consumer = s.consumers[i]
+def restart_after(simulation: Simulation, i: int, down_ms: int) -> None:
+    """Schedule the restart of a stopped process."""
+    set_presence(simulation, i, Presence.RETURNS)
+    set_timer(simulation, EventKind.START, i, simulation.queue.now + down_ms, 0)
+
+
+@inner_kernel
+def cancel_restart(simulation: Simulation, i: int) -> None:
+    """Let a stopped process stay down for good."""
+    consumer = simulation.consumers[i]
     if consumer.presence == Presence.RETURNS:
-        consumer.turn += 1
-        set_presence(s, i, Presence.AWAY)
+        consumer.incarnation += 1
+        set_presence(simulation, i, Presence.AWAY)
 
 
 @inner_kernel
-def _leave(s: Simulation, i: int) -> None:
-    """Send LeaveGroup, as a dynamic member does (``maybeLeaveGroup``)."""
-    consumer = s.consumers[i]
+def _leave(simulation: Simulation, i: int) -> None:
+    """Send LeaveGroup if the member is dynamic (``AbstractCoordinator.maybeLeaveGroup``, KIP-345)."""
+    consumer = simulation.consumers[i]
     if (
         consumer.instance == NONE
         and consumer.coordinator_known
         and consumer.state != MemberState.UNJOINED
         and consumer.member != NONE
     ):
-        send(s, i, Kind.LEAVE, 0)
+        send(simulation, i, RequestKind.LEAVE, 0)
 
 
 @inner_kernel
-def wake_at(s: Simulation, i: int, step: int, at_ms: int) -> None:
-    """Let the application's thread go on at a time, unless something else happens to it before."""
-    consumer = s.consumers[i]
-    consumer.step = step
-    consumer.wakes += 1
-    event = schedule(s, Happening.WAKE, i, consumer.turn, at_ms)
-    event.generation = consumer.wakes
+def begin_wait(simulation: Simulation, i: int, step: int) -> None:
+    """Let the application's thread wait; the end of any earlier wait is void."""
+    simulation.consumers[i].step = step
+    simulation.consumers[i].waits += 1
 
 
 @inner_kernel
-def wake(s: Simulation, i: int, event: Event) -> None:
-    """Go on after a wait."""
-    consumer = s.consumers[i]
-    if event.generation != consumer.wakes:
+def wake_at(simulation: Simulation, i: int, step: int, at_ms: int) -> None:
+    """Let the application's thread wait until a time, unless something else ends the wait before."""
+    begin_wait(simulation, i, step)
+    set_timer(simulation, EventKind.WAKE, i, at_ms, simulation.consumers[i].waits)
+
+
+@inner_kernel
+def wake(simulation: Simulation, i: int, event: Event) -> None:
+    """Go on after a wait of the application's thread."""
+    consumer = simulation.consumers[i]
+    if event.generation != consumer.waits:
         return
-    if consumer.step == Step.REVOKING:
-        join(s, i)
-    elif consumer.step == Step.ASSIGNING:
-        _sync(s, i, consumer.given)
+    if consumer.step == ConsumerStep.REVOKING:
+        join(simulation, i)
+    elif consumer.step == ConsumerStep.ASSIGNING:
+        _sync(simulation, i, consumer.assignor_output)
     else:
-        poll(s, i)
+        poll(simulation, i)
 
 
 # ---- Polls
 
 
 @inner_kernel
-def poll(s: Simulation, i: int) -> None:
-    """Poll: do what has to be done before records are fetched."""
-    consumer = s.consumers[i]
-    consumer.polled_ms = s.queue.now
+def poll(simulation: Simulation, i: int) -> None:
+    """Poll: do what precedes the fetch of records (``ConsumerCoordinator.poll``)."""
+    consumer = simulation.consumers[i]
+    consumer.last_poll_ms = simulation.queue.now
     if not consumer.coordinator_known:
-        _look_up(s, i)
+        _look_up(simulation, i)
     elif not consumer.rejoin_needed:
-        _work(s, i)
+        _process_records(simulation, i)
     elif consumer.needs_join_prepare:
-        _prepare_join(s, i)
+        _prepare_join(simulation, i)
     else:
-        join(s, i)
+        join(simulation, i)
 
 
 @inner_kernel
-def _work(s: Simulation, i: int) -> None:
-    """Work on records until the next poll that matters."""
-    consumer = s.consumers[i]
-    consumer.step = Step.POLLING
-    consumer.wakes += 1
-    if consumer.busy_until_ms > s.queue.now:
-        _work_for_long(s, i)
-    elif s.settings.poll_interval_ms > consumer.rebalance_timeout_ms:
-        _expect_poll(s, i)
+def _process_records(simulation: Simulation, i: int) -> None:
+    """Process records until the next poll that changes anything."""
+    consumer = simulation.consumers[i]
+    begin_wait(simulation, i, ConsumerStep.POLLING)
+    if consumer.busy_until_ms > simulation.queue.now:
+        _work_until_stall_ends(simulation, i)
+    elif simulation.settings.poll_interval_ms > consumer.rebalance_timeout_ms:
+        schedule_poll_timeout(simulation, i)
 
 
 @inner_kernel
-def _work_for_long(s: Simulation, i: int) -> None:
-    """Work through a stall; the heartbeat thread watches the time since the last poll."""
-    consumer = s.consumers[i]
-    if consumer.busy_until_ms - consumer.polled_ms > consumer.rebalance_timeout_ms:
-        _expect_poll(s, i)
-    wake_at(s, i, Step.POLLING, consumer.busy_until_ms)
+def _work_until_stall_ends(simulation: Simulation, i: int) -> None:
+    """Wait for the end of a stall; the heartbeat thread meanwhile checks max.poll.interval.ms."""
+    consumer = simulation.consumers[i]
+    if consumer.busy_until_ms - consumer.last_poll_ms > consumer.rebalance_timeout_ms:
+        schedule_poll_timeout(simulation, i)
+    wake_at(simulation, i, ConsumerStep.POLLING, consumer.busy_until_ms)
 
 
 @inner_kernel
-def next_poll_ms(s: Simulation, i: int) -> int:
-    """Return the time of the next poll; one is due every ``poll_interval_ms``, but for stalls."""
-    return poll_from(s, i, s.queue.now, s.settings.poll_interval_ms)
+def next_poll_ms(simulation: Simulation, i: int) -> int:
+    """Return the time of the next poll: every ``poll_interval_ms``, except during stalls."""
+    return first_poll_ms(simulation, i, simulation.queue.now, simulation.settings.poll_interval_ms)
 
 
 @inner_kernel
-def poll_from(s: Simulation, i: int, at_ms: int, every_ms: int) -> int:
-    """Return the time of the first poll that is not before a time, if there is one every so often."""
-    consumer = s.consumers[i]
+def first_poll_ms(simulation: Simulation, i: int, at_ms: int, interval_ms: int) -> int:
+    """Return the time of the first poll at or after a time, with this interval between polls."""
+    consumer = simulation.consumers[i]
     if consumer.busy_until_ms > at_ms:
         return consumer.busy_until_ms
-    since = at_ms - consumer.polled_ms
-    return at_ms + (-since) % max(every_ms, 1)
+    since = at_ms - consumer.last_poll_ms
+    return at_ms + (-since) % max(interval_ms, 1)
 
 
 @inner_kernel
-def request_rejoin(s: Simulation, i: int) -> None:
-    """Note that the consumer has to join again; its next poll will."""
-    consumer = s.consumers[i]
+def request_rejoin(simulation: Simulation, i: int) -> None:
+    """Let the consumer's next poll join again (``AbstractCoordinator.requestRejoin``)."""
+    consumer = simulation.consumers[i]
     consumer.rejoin_needed = True
-    if consumer.step == Step.POLLING:
-        wake_at(s, i, Step.POLLING, next_poll_ms(s, i))
+    if consumer.step == ConsumerStep.POLLING:
+        wake_at(simulation, i, ConsumerStep.POLLING, next_poll_ms(simulation, i))
 
 
 @inner_kernel
-def stall(s: Simulation, i: int, for_ms: int) -> None:
-    """Let the application work for a while without a poll; where it is in a poll, once that has given it partitions."""
-    consumer, now = s.consumers[i], s.queue.now
-    is_over = consumer.busy_until_ms <= now
+def stall(simulation: Simulation, i: int, for_ms: int) -> None:
+    """Keep the application from polling for a while; a stall that begins in a rebalance takes effect after it."""
+    consumer, now = simulation.consumers[i], simulation.queue.now
+    was_idle = consumer.busy_until_ms <= now
     consumer.busy_until_ms = now + for_ms
-    if consumer.step != Step.POLLING:
+    if consumer.step != ConsumerStep.POLLING:
         return
-    if is_over:
-        interval = max(s.settings.poll_interval_ms, 1)
-        consumer.polled_ms = now - (now - consumer.polled_ms) % interval
-    _work_for_long(s, i)
+    if was_idle:
+        interval = max(simulation.settings.poll_interval_ms, 1)
+        consumer.last_poll_ms = now - (now - consumer.last_poll_ms) % interval
+    _work_until_stall_ends(simulation, i)
 
 
 @inner_kernel
-def _expect_poll(s: Simulation, i: int) -> None:
-    consumer = s.consumers[i]
-    event = schedule(s, Happening.POLL_EXPIRED, i, consumer.turn, consumer.polled_ms + consumer.rebalance_timeout_ms)
-    event.generation = consumer.polled_ms
+def schedule_poll_timeout(simulation: Simulation, i: int) -> None:
+    """Schedule the end of max.poll.interval.ms, counted from the last poll."""
+    consumer = simulation.consumers[i]
+    at_ms = consumer.last_poll_ms + consumer.rebalance_timeout_ms
+    set_timer(simulation, EventKind.POLL_EXPIRED, i, at_ms, consumer.last_poll_ms)
 
 
 @inner_kernel
-def expire_poll(s: Simulation, i: int, event: Event) -> None:
-    """Leave the group because the application has not polled for max.poll.interval.ms (the heartbeat thread does).
-
-    While the coordinator is not known that thread looks for it only.
-    """
-    consumer = s.consumers[i]
-    if consumer.step != Step.POLLING or consumer.polled_ms != event.generation or not consumer.heartbeating:
+def expire_poll_interval(simulation: Simulation, i: int, event: Event) -> None:
+    """Leave the group because the application has not polled for max.poll.interval.ms (``HeartbeatThread.run``)."""
+    consumer = simulation.consumers[i]
+    if consumer.step != ConsumerStep.POLLING or consumer.last_poll_ms != event.generation or not consumer.heartbeating:
         return
     if not consumer.coordinator_known:
-        again_ms = s.queue.now + max(s.settings.retry_backoff_ms, 1)
-        schedule(s, Happening.POLL_EXPIRED, i, consumer.turn, again_ms).generation = event.generation
+        # The heartbeat thread checks coordinatorUnknown() first, and then only looks for the coordinator.
+        again_ms = simulation.queue.now + max(simulation.settings.retry_backoff_ms, 1)
+        set_timer(simulation, EventKind.POLL_EXPIRED, i, again_ms, event.generation)
         return
-    tell(s, Subject.POLL_EXPIRED, i, consumer.member, 0, 0, 0)
-    _leave(s, i)
-    _reset(consumer)
+    add_timeline_row(simulation, Subject.POLL_EXPIRED, i, consumer.member, 0, 0, 0)
+    _leave(simulation, i)
+    _reset_generation(consumer)
     consumer.member = NONE
-    wake_at(s, i, Step.POLLING, next_poll_ms(s, i))
+    wake_at(simulation, i, ConsumerStep.POLLING, next_poll_ms(simulation, i))
 
 
 # ---- Finding the coordinator
 
 
 @inner_kernel
-def _look_up(s: Simulation, i: int) -> None:
-    """Ask a broker who coordinates the group, in a poll."""
-    consumer = s.consumers[i]
-    consumer.step = Step.LOOKING_UP
-    consumer.wakes += 1
-    _send_lookup(s, i, consumer.wakes, s.queue.now)
+def _look_up(simulation: Simulation, i: int) -> None:
+    """Look for the coordinator, in a poll (``AbstractCoordinator.ensureCoordinatorReady``)."""
+    begin_wait(simulation, i, ConsumerStep.LOOKING_UP)
+    _send_lookup(simulation, i, simulation.consumers[i].waits, simulation.queue.now)
 
 
 @inner_kernel
-def _send_lookup(s: Simulation, i: int, wait: int, at_ms: int) -> None:
-    """Ask so at a time; ``wait`` is the wait of the application's thread for it, or that the heartbeat thread asks."""
-    event = schedule(s, Happening.LOOKUP, i, s.consumers[i].turn, at_ms + travel_ms(s))
-    event.generation = wait
-    s.course.messages += 1
+def _send_lookup(simulation: Simulation, i: int, wait: int, at_ms: int) -> None:
+    """Send FindCoordinator for a wait of the application's thread, or for the heartbeat thread."""
+    set_timer(simulation, EventKind.LOOKUP, i, at_ms + travel_ms(simulation), wait)
+    simulation.progress.messages += 1
 
 
 @inner_kernel
-def find_coordinator(s: Simulation, i: int, event: Event) -> None:
-    """Answer a lookup, at a broker."""
-    answer = schedule(s, Happening.FOUND, i, event.turn, s.queue.now + travel_ms(s))
+def answer_lookup(simulation: Simulation, i: int, event: Event) -> None:
+    """Answer FindCoordinator, as any broker does."""
+    arrival_ms = simulation.queue.now + travel_ms(simulation)
+    answer = schedule(simulation, EventKind.COORDINATOR_FOUND, i, event.incarnation, arrival_ms)
     answer.generation = event.generation
-    answer.error = Errors.NONE if s.course.up else Errors.COORDINATOR_NOT_AVAILABLE
-    s.course.messages += 1
+    answer.error = Errors.NONE if simulation.progress.up else Errors.COORDINATOR_NOT_AVAILABLE
+    simulation.progress.messages += 1
 
 
 @inner_kernel
-def found(s: Simulation, i: int, event: Event) -> None:
-    """Take the answer to a lookup."""
-    consumer = s.consumers[i]
-    if event.generation == _OF_HEARTBEATS:
-        _found_between_polls(s, i, event.error)
+def receive_lookup_response(simulation: Simulation, i: int, event: Event) -> None:
+    """Handle the response to FindCoordinator (``FindCoordinatorResponseHandler``)."""
+    consumer = simulation.consumers[i]
+    if event.generation == _HEARTBEAT_THREAD:
+        _receive_lookup_between_polls(simulation, i, event.error)
         return
-    if event.generation != consumer.wakes or consumer.step != Step.LOOKING_UP:
+    if event.generation != consumer.waits or consumer.step != ConsumerStep.LOOKING_UP:
         return
     if event.error != Errors.NONE:
-        _back_off(s, i)
+        _back_off(simulation, i)
         return
     consumer.coordinator_known = True
-    poll(s, i)
+    poll(simulation, i)
 
 
 @inner_kernel
-def _found_between_polls(s: Simulation, i: int, error: int) -> None:
-    """Take the answer to a lookup of the heartbeat thread's, unless a poll has found the coordinator before."""
-    consumer = s.consumers[i]
-    if consumer.coordinator_known or consumer.step != Step.POLLING:
+def _receive_lookup_between_polls(simulation: Simulation, i: int, error: int) -> None:
+    """Handle the response to the heartbeat thread, unless a poll has found the coordinator in the meantime."""
+    consumer = simulation.consumers[i]
+    if consumer.coordinator_known or consumer.step != ConsumerStep.POLLING:
         return
     if error == Errors.NONE:
         consumer.coordinator_known = True
     else:
-        _send_lookup(s, i, _OF_HEARTBEATS, s.queue.now + s.settings.retry_backoff_ms)
+        _send_lookup(simulation, i, _HEARTBEAT_THREAD, simulation.queue.now + simulation.settings.retry_backoff_ms)
 
 
 @inner_kernel
-def _back_off(s: Simulation, i: int) -> None:
-    wake_at(s, i, Step.BACKING_OFF, s.queue.now + s.settings.retry_backoff_ms)
+def _back_off(simulation: Simulation, i: int) -> None:
+    wake_at(simulation, i, ConsumerStep.BACKING_OFF, simulation.queue.now + simulation.settings.retry_backoff_ms)
 
 
 # ---- Joining
 
 
 @inner_kernel
-def _commits(s: Simulation, consumer: Consumer) -> bool:
+def _auto_commits(simulation: Simulation, consumer: Consumer) -> bool:
+    """Return whether the consumer commits before it revokes (``enable.auto.commit``)."""
     return (
-        s.settings.enable_auto_commit
+        simulation.settings.enable_auto_commit
         and NONE not in (consumer.owned, consumer.generation)
         and consumer.coordinator_known
     )
 
 
 @inner_kernel
-def _prepare_join(s: Simulation, i: int) -> None:
-    """Do what comes before a join, once (``onJoinPrepare``)."""
-    consumer = s.consumers[i]
+def commit(simulation: Simulation, i: int, step: int) -> None:
+    """Send OffsetCommit, and let the application's thread wait for the response."""
+    begin_wait(simulation, i, step)
+    send(simulation, i, RequestKind.COMMIT, 0)
+
+
+@inner_kernel
+def _prepare_join(simulation: Simulation, i: int) -> None:
+    """Commit and revoke before a join, once per rebalance (``ConsumerCoordinator.onJoinPrepare``)."""
+    consumer = simulation.consumers[i]
     consumer.needs_join_prepare = False
-    if _commits(s, consumer):
-        consumer.step = Step.COMMITTING
-        consumer.wakes += 1
-        send(s, i, Kind.COMMIT, 0)
+    if _auto_commits(simulation, consumer):
+        commit(simulation, i, ConsumerStep.COMMITTING)
     else:
-        _give_up(s, i)
+        _revoke_before_join(simulation, i)
 
 
 @inner_kernel
-def committed(s: Simulation, i: int, event: Event) -> None:
-    """Take the answer to an OffsetCommit; what it says matters little, since the consumer gives up anyway."""
-    consumer = s.consumers[i]
-    if consumer.step == Step.CLOSING:
-        finish_close(s, i)
-    elif consumer.step == Step.COMMITTING:
-        _take_identity_error(s, i, event.error)
-        _give_up(s, i)
+def receive_commit_response(simulation: Simulation, i: int, event: Event) -> None:
+    """Handle the response to OffsetCommit; ``onJoinPrepare`` and ``close`` go on even if the commit failed."""
+    consumer = simulation.consumers[i]
+    if consumer.step == ConsumerStep.CLOSING:
+        _finish_close(simulation, i)
+    elif consumer.step == ConsumerStep.COMMITTING:
+        _reset_on_identity_error(simulation, i, event.error)
+        _revoke_before_join(simulation, i)
 
 
 @inner_kernel
-def _take_identity_error(s: Simulation, i: int, error: int) -> None:
+def _reset_on_identity_error(simulation: Simulation, i: int, error: int) -> None:
     if error in (Errors.UNKNOWN_MEMBER_ID, Errors.ILLEGAL_GENERATION):
-        _forget_identity(s, i, error)
+        _reset_identity(simulation, i, error)
 
 
 @inner_kernel
-def _give_up(s: Simulation, i: int) -> None:
-    """Give up partitions before a join: an eager consumer all, any consumer all if its identity is lost.
+def _revoke_before_join(simulation: Simulation, i: int) -> None:
+    """Revoke partitions before a join (``ConsumerCoordinator.onJoinPrepare``, KIP-429).
 
-    A cooperative one gives up what it does not subscribe to any more; for that it needs a row (``give_up_all_but``).
+    An eager consumer revokes all; a consumer that lost its generation loses all (``onPartitionsLost``). A cooperative
+    one revokes what it no longer subscribes to; ``elections.revoke_unsubscribed`` then makes a row of what it keeps.
     """
-    consumer = s.consumers[i]
+    consumer = simulation.consumers[i]
     lost = consumer.generation == NONE
     if consumer.owned != NONE and (consumer.eager or lost):
-        release(s, i, Subject.LOST if lost else Subject.REVOKED)
-        _join_after_callback(s, i)
-    elif matches(s, consumer.owned, consumer.subscription):
-        join(s, i)
+        revoke_all(simulation, i, Subject.LOST if lost else Subject.REVOKED)
+        _join_after_callback(simulation, i)
+    elif lists_only_subscribed(simulation, consumer.owned, consumer.subscription):
+        join(simulation, i)
     else:
-        consumer.step = Step.REVOKING
-        consumer.wakes += 1
-        s.course.revoking = i
+        begin_wait(simulation, i, ConsumerStep.REVOKING)
+        simulation.progress.revoking = i
 
 
 @inner_kernel
-def give_up_all_but(s: Simulation, i: int, row: int) -> None:
-    """Give up partitions before a join but for those that a row lists."""
-    keep(s, i, row)
-    _join_after_callback(s, i)
+def finish_revocation(simulation: Simulation, i: int, row: int) -> None:
+    """Revoke all but the partitions of an assignment row, then join."""
+    revoke_all_but(simulation, i, row)
+    _join_after_callback(simulation, i)
 
 
 @inner_kernel
-def _join_after_callback(s: Simulation, i: int) -> None:
-    if s.settings.revoke_ms > 0:
-        wake_at(s, i, Step.REVOKING, s.queue.now + s.settings.revoke_ms)
+def _join_after_callback(simulation: Simulation, i: int) -> None:
+    if simulation.settings.revoke_ms > 0:
+        wake_at(simulation, i, ConsumerStep.REVOKING, simulation.queue.now + simulation.settings.revoke_ms)
     else:
-        join(s, i)
+        join(simulation, i)
 
 
 @inner_kernel
-def join(s: Simulation, i: int) -> None:
-    """Send JoinGroup (``sendJoinGroupRequest``); no heartbeat is sent before its answer."""
-    consumer = s.consumers[i]
+def join(simulation: Simulation, i: int) -> None:
+    """Send JoinGroup (``AbstractCoordinator.sendJoinGroupRequest``); heartbeats stop until the response arrives."""
+    consumer = simulation.consumers[i]
     if not consumer.coordinator_known:
-        _look_up(s, i)
+        _look_up(simulation, i)
         return
     consumer.heartbeating = False
     consumer.state = MemberState.PREPARING_REBALANCE
-    consumer.step = Step.JOINING
-    consumer.wakes += 1
+    begin_wait(simulation, i, ConsumerStep.JOINING)
     consumer.joined_subscription = consumer.subscription
-    told = consumer.last_assignment if consumer.eager else consumer.owned
-    if told == NONE and s.coordinator.rules >= CoordinatorRules.SCALA_3_9:
-        told = nothing_of(consumer.generation)
-    send(s, i, Kind.JOIN, pack_metadata(consumer.subscription, told))
+    # An eager consumer owns nothing when it joins; only the user data of its assignor name its last assignment.
+    owned = consumer.last_assignment if consumer.eager else consumer.owned
+    if owned == NONE and simulation.coordinator.rules >= CoordinatorRules.SCALA_3_9:
+        owned = no_owned_row(consumer.generation)
+    send(simulation, i, RequestKind.JOIN, pack_metadata(consumer.subscription, owned))
 
 
 @inner_kernel
-def joined(s: Simulation, i: int, event: Event) -> None:
-    """Take the answer to JoinGroup (``JoinGroupResponseHandler``)."""
-    consumer = s.consumers[i]
-    if consumer.step != Step.JOINING:
+def receive_join_response(simulation: Simulation, i: int, event: Event) -> None:
+    """Handle the response to JoinGroup (``JoinGroupResponseHandler``)."""
+    consumer = simulation.consumers[i]
+    if consumer.step != ConsumerStep.JOINING:
         return
     if event.error == Errors.MEMBER_ID_REQUIRED:
+        # KIP-394: the coordinator hands out an id, and the consumer joins with it at once.
         consumer.member = event.member
-        join(s, i)
+        join(simulation, i)
         return
     if event.error != Errors.NONE:
-        _join_failed(s, i, event.error)
+        _handle_join_error(simulation, i, event.error)
         return
     consumer.member = event.member
     consumer.generation = event.generation
     consumer.state = MemberState.COMPLETING_REBALANCE
-    consumer.leads = event.lists_members
-    if s.coordinator.rules >= CoordinatorRules.SCALA_3_9:
-        _begin_heartbeats(s, i)
+    consumer.is_leader = event.lists_members
+    # Up to 2.3 the response to SyncGroup enables the heartbeat thread, later the response to JoinGroup does.
+    if simulation.coordinator.rules >= CoordinatorRules.SCALA_3_9:
+        _begin_heartbeats(simulation, i)
     if event.lists_members and not event.skips_assignment:
-        consumer.given = event.assignment
-        wake_at(s, i, Step.ASSIGNING, s.queue.now + s.settings.assignor_ms)
+        consumer.assignor_output = event.assignment
+        wake_at(simulation, i, ConsumerStep.ASSIGNING, simulation.queue.now + simulation.settings.assignor_ms)
     else:
-        # A static leader that has come back watches for what changes from now on (``onLeaderElected``).
-        consumer.topics_assigned = consumer.topics_known
-        _sync(s, i, EMPTY_ASSIGNMENT)
+        # KIP-814: a static leader that returns to a stable group does not assign, but takes the metadata snapshot
+        # that it monitors from now on (ConsumerCoordinator.onLeaderElected).
+        consumer.assigned_metadata_events = consumer.metadata_events
+        _sync(simulation, i, EMPTY_ASSIGNMENT)
 
 
 @inner_kernel
-def _sync(s: Simulation, i: int, assignment: int) -> None:
-    s.consumers[i].step = Step.SYNCING
-    s.consumers[i].wakes += 1
-    send(s, i, Kind.SYNC, assignment)
+def _sync(simulation: Simulation, i: int, assignment: int) -> None:
+    begin_wait(simulation, i, ConsumerStep.SYNCING)
+    send(simulation, i, RequestKind.SYNC, assignment)
 
 
 @inner_kernel
-def synced(s: Simulation, i: int, event: Event) -> None:
-    """Take the answer to SyncGroup (``SyncGroupResponseHandler``), and the partitions (``onJoinComplete``)."""
-    consumer = s.consumers[i]
-    if consumer.step != Step.SYNCING:
+def receive_sync_response(simulation: Simulation, i: int, event: Event) -> None:
+    """Handle the response to SyncGroup (``SyncGroupResponseHandler``, ``ConsumerCoordinator.onJoinComplete``)."""
+    consumer, rules = simulation.consumers[i], simulation.coordinator.rules
+    if consumer.step != ConsumerStep.SYNCING:
         return
     if event.error != Errors.NONE:
-        _join_failed(s, i, event.error)
+        _handle_join_error(simulation, i, event.error)
         return
     consumer.state = MemberState.STABLE
+    # ConsumerCoordinator.rejoinNeededOrPending: the subscription, or the leader's metadata, changed during the join.
     consumer.rejoin_needed = consumer.subscription != consumer.joined_subscription or (
-        consumer.leads and consumer.topics_known != consumer.topics_assigned
+        consumer.is_leader and consumer.metadata_events != consumer.assigned_metadata_events
     )
     consumer.needs_join_prepare = True
-    if s.coordinator.rules < CoordinatorRules.SCALA_3_9:
-        _begin_heartbeats(s, i)
-    if not _accepts(s, i, event.assignment):
-        return
-    given_up = take(s, i, event.assignment)
-    if remembers(s):
-        consumer.last_assignment = event.assignment
-    if given_up > 0 and not consumer.eager:
-        consumer.rejoin_needed = True
-        if s.settings.revoke_ms > 0:
-            wake_at(s, i, Step.BACKING_OFF, s.queue.now + s.settings.revoke_ms)
+    if rules < CoordinatorRules.SCALA_3_9:
+        _begin_heartbeats(simulation, i)
+        # Up to 2.3.1 assignFromSubscribed throws if the assignment does not match the subscription of the join
+        # (handleAssignmentMismatch). A static member that returns to a stable group gets its previous assignment, and
+        # the sticky assignor may return a partition to its previous owner.
+        if not lists_only_subscribed(simulation, event.assignment, consumer.joined_subscription):
+            fail(simulation, i, Errors.UNKNOWN_SERVER_ERROR)
             return
-    poll(s, i)
-
-
-@inner_kernel
-def remembers(s: Simulation) -> bool:
-    """Tell whether consumers remember what they are assigned now.
-
-    Only the assignor that was elected hears of the assignment (``ConsumerCoordinator.onJoinComplete``): sticky goes by
-    what it assigned itself, however long ago, and knows nothing of what range has done since.
-    """
-    protocol = s.coordinator.group.protocol
-    return bool(protocol == NONE or s.course.modern or s.remembered[protocol])
-
-
-@inner_kernel
-def _accepts(s: Simulation, i: int, row: int) -> bool:
-    """Tell whether an assignment matches what the consumer subscribes to; else it joins again (``onJoinComplete``).
-
-    Up to 2.3.1 it fails where that does not even match what it joined with (``assignFromSubscribed``,
-    ``handleAssignmentMismatch``). A static member that comes back to a stable group is given what it had, and the
-    sticky assignor may give a partition back to who had it.
-    """
-    consumer, rules = s.consumers[i], s.coordinator.rules
-    if rules < CoordinatorRules.SCALA_3_9 and not matches(s, row, consumer.joined_subscription):
-        fail(s, i, Errors.UNKNOWN_SERVER_ERROR)
-        return False
-    # An application of 1.0 subscribes to something else between polls only, and a poll joins as long as that takes.
-    if rules == CoordinatorRules.SCALA_1_0 or matches(s, row, consumer.subscription):
-        return True
-    consumer.rejoin_needed = True
-    poll(s, i)
-    return False
-
-
-@inner_kernel
-def _join_failed(s: Simulation, i: int, error: int) -> None:
-    """Deal with an error of JoinGroup or SyncGroup: join again, at once or after a while, or fail."""
-    consumer = s.consumers[i]
-    if error in (Errors.UNKNOWN_MEMBER_ID, Errors.ILLEGAL_GENERATION, Errors.REBALANCE_IN_PROGRESS):
-        _take_identity_error(s, i, error)
+    # An assignment that does not match the current subscription is ignored, and the consumer joins again. Not in 1.0:
+    # there the subscription changes only between polls, and one poll lasts until the join is complete.
+    if rules != CoordinatorRules.SCALA_1_0 and not lists_only_subscribed(
+        simulation, event.assignment, consumer.subscription
+    ):
         consumer.rejoin_needed = True
-        poll(s, i)
+        poll(simulation, i)
+        return
+    revoked = own_row(simulation, i, event.assignment)
+    if remembers_assignment(simulation):
+        consumer.last_assignment = event.assignment
+    if revoked > 0 and not consumer.eager:
+        # KIP-429: the revoked partitions can be assigned to their new owners only in another rebalance.
+        consumer.rejoin_needed = True
+        if simulation.settings.revoke_ms > 0:
+            wake_at(simulation, i, ConsumerStep.BACKING_OFF, simulation.queue.now + simulation.settings.revoke_ms)
+            return
+    poll(simulation, i)
+
+
+@inner_kernel
+def remembers_assignment(simulation: Simulation) -> bool:
+    """Return whether the elected assignor remembers the assignment that its members receive now.
+
+    ``ConsumerCoordinator.onJoinComplete`` calls ``onAssignment`` of the elected assignor only: ``StickyAssignor``
+    reports its own last assignment, however old, and nothing that another assignor assigned since.
+    """
+    protocol = simulation.coordinator.group.protocol
+    return bool(protocol == NONE or simulation.progress.modern or simulation.remembered[protocol])
+
+
+@inner_kernel
+def _handle_join_error(simulation: Simulation, i: int, error: int) -> None:
+    """Handle an error of JoinGroup or SyncGroup: join again, at once or after retry.backoff.ms, or fail."""
+    consumer = simulation.consumers[i]
+    if error in (Errors.UNKNOWN_MEMBER_ID, Errors.ILLEGAL_GENERATION, Errors.REBALANCE_IN_PROGRESS):
+        _reset_on_identity_error(simulation, i, error)
+        consumer.rejoin_needed = True
+        poll(simulation, i)
     elif error in (Errors.COORDINATOR_NOT_AVAILABLE, Errors.NOT_COORDINATOR):
         consumer.coordinator_known = False
-        _back_off(s, i)
+        _back_off(simulation, i)
     elif error == Errors.COORDINATOR_LOAD_IN_PROGRESS:
-        _back_off(s, i)
+        _back_off(simulation, i)
     else:
-        fail(s, i, error)
+        fail(simulation, i, error)
 
 
 @inner_kernel
-def _forget_identity(s: Simulation, i: int, error: int) -> None:
-    """Forget the generation, and the id too unless only that was wrong (3.2 and later)."""
-    consumer = s.consumers[i]
-    keeps_id = error == Errors.ILLEGAL_GENERATION and s.coordinator.rules >= CoordinatorRules.SCALA_3_9
-    _reset(consumer)
+def _reset_identity(simulation: Simulation, i: int, error: int) -> None:
+    """Forget the generation, and the member id unless the generation alone was wrong (``resetStateOnResponseError``).
+
+    Before 3.2 both are forgotten in either case.
+    """
+    consumer = simulation.consumers[i]
+    keeps_id = error == Errors.ILLEGAL_GENERATION and simulation.coordinator.rules >= CoordinatorRules.SCALA_3_9
+    _reset_generation(consumer)
     if not keeps_id:
         consumer.member = NONE
-    if s.coordinator.rules >= CoordinatorRules.SCALA_3_9 and consumer.step != Step.COMMITTING:
+    if simulation.coordinator.rules >= CoordinatorRules.SCALA_3_9 and consumer.step != ConsumerStep.COMMITTING:
         consumer.needs_join_prepare = True
 
 
 @inner_kernel
-def _reset(consumer: Consumer) -> None:
+def _reset_generation(consumer: Consumer) -> None:
     consumer.generation = NONE
     consumer.state = MemberState.UNJOINED
     consumer.heartbeating = False
@@ -566,58 +590,59 @@ def _reset(consumer: Consumer) -> None:
 
 
 @inner_kernel
-def _begin_heartbeats(s: Simulation, i: int) -> None:
-    s.consumers[i].heartbeating = True
-    s.consumers[i].beats += 1
-    _next_beat(s, i)
+def _begin_heartbeats(simulation: Simulation, i: int) -> None:
+    simulation.consumers[i].heartbeating = True
+    simulation.consumers[i].heartbeat_series += 1
+    _schedule_heartbeat(simulation, i)
 
 
 @inner_kernel
-def _next_beat(s: Simulation, i: int) -> None:
-    """Plan the next heartbeat: its thread looks every retry.backoff.ms whether one is due, and a poll wakes it then.
+def _schedule_heartbeat(simulation: Simulation, i: int) -> None:
+    """Schedule the next heartbeat.
 
-    See ``AbstractCoordinator.pollHeartbeat`` (1.0 to 4.3). A stall that begins before it is due is not foreseen.
+    The heartbeat thread checks every retry.backoff.ms whether one is due, and a poll wakes it when one is
+    (``AbstractCoordinator.pollHeartbeat``, 1.0 to 4.3). A stall that begins before it is due is not foreseen.
     """
-    consumer = s.consumers[i]
-    due_ms = s.queue.now + s.settings.heartbeat_interval_ms
-    late_ms = due_ms + draw(s, s.settings.retry_backoff_ms)
-    at_ms = min(late_ms, poll_from(s, i, due_ms, s.settings.poll_interval_ms))
-    schedule(s, Happening.BEAT, i, consumer.turn, at_ms).generation = consumer.beats
+    due_ms = simulation.queue.now + simulation.settings.heartbeat_interval_ms
+    thread_ms = due_ms + draw(simulation, simulation.settings.retry_backoff_ms)
+    at_ms = min(thread_ms, first_poll_ms(simulation, i, due_ms, simulation.settings.poll_interval_ms))
+    set_timer(simulation, EventKind.HEARTBEAT_DUE, i, at_ms, simulation.consumers[i].heartbeat_series)
 
 
 @inner_kernel
-def beat(s: Simulation, i: int, event: Event) -> None:
-    """Send a heartbeat, if they still are to be sent."""
-    consumer = s.consumers[i]
-    if not consumer.heartbeating or event.generation != consumer.beats:
+def send_due_heartbeat(simulation: Simulation, i: int, event: Event) -> None:
+    """Send a heartbeat, unless the heartbeat thread has been disabled since it was scheduled."""
+    consumer = simulation.consumers[i]
+    if not consumer.heartbeating or event.generation != consumer.heartbeat_series:
         return
     if consumer.coordinator_known:
-        send(s, i, Kind.HEARTBEAT, 0)
-    _next_beat(s, i)
+        send(simulation, i, RequestKind.HEARTBEAT, 0)
+    _schedule_heartbeat(simulation, i)
 
 
 @inner_kernel
-def heard(s: Simulation, i: int, event: Event) -> None:
-    """Take the answer to a heartbeat (``HeartbeatResponseHandler``)."""
-    consumer = s.consumers[i]
+def receive_heartbeat_response(simulation: Simulation, i: int, event: Event) -> None:
+    """Handle the response to a heartbeat (``HeartbeatResponseHandler``)."""
+    consumer = simulation.consumers[i]
     if event.error == Errors.NONE or event.generation != consumer.generation or not consumer.heartbeating:
         return
     if event.error == Errors.REBALANCE_IN_PROGRESS:
+        # A member that is joining already ignores it.
         if consumer.state == MemberState.STABLE:
-            request_rejoin(s, i)
+            request_rejoin(simulation, i)
     elif event.error in (Errors.UNKNOWN_MEMBER_ID, Errors.ILLEGAL_GENERATION):
-        _forget_identity(s, i, event.error)
-        request_rejoin(s, i)
+        _reset_identity(simulation, i, event.error)
+        request_rejoin(simulation, i)
     elif event.error in (Errors.COORDINATOR_NOT_AVAILABLE, Errors.NOT_COORDINATOR):
-        _lose_coordinator(s, i)
+        _lose_coordinator(simulation, i)
     else:
-        fail(s, i, event.error)
+        fail(simulation, i, event.error)
 
 
 @inner_kernel
-def _lose_coordinator(s: Simulation, i: int) -> None:
-    """Look for another coordinator, after a while: between polls the heartbeat thread does, which is no poll."""
-    consumer = s.consumers[i]
-    if consumer.coordinator_known and consumer.step == Step.POLLING:
-        _send_lookup(s, i, _OF_HEARTBEATS, s.queue.now + s.settings.retry_backoff_ms)
+def _lose_coordinator(simulation: Simulation, i: int) -> None:
+    """Forget the coordinator; between polls the heartbeat thread looks for the new one after retry.backoff.ms."""
+    consumer = simulation.consumers[i]
+    if consumer.coordinator_known and consumer.step == ConsumerStep.POLLING:
+        _send_lookup(simulation, i, _HEARTBEAT_THREAD, simulation.queue.now + simulation.settings.retry_backoff_ms)
     consumer.coordinator_known = False

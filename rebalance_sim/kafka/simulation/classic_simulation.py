@@ -1,306 +1,320 @@
-"""A group of the classic protocol on a simulated clock.
+"""A classic group on a simulated clock.
 
-``advance`` lets things happen until the group needs what only the whole batch can give: an election with the leader's
-assignments, room to write, or the end. Everything is drawn from the group's own random numbers, so that neither the
-other groups nor the batch matter.
+``advance`` handles one event after the other until the group needs what only the batch can provide: an election with
+the leader's assignment, or capacity for more rows. All random numbers are drawn from the group's own, so that neither
+the other groups nor the size of the batch change the result.
 """
 
 from enum import IntEnum
 
-from rebalance_sim.kafka.coordinator.classic_group import (
+from rebalance_sim.kafka.coordinator.classic.group import (
     EMPTY_ASSIGNMENT,
     NEVER,
     NONE,
-    Election,
+    AwaitedElection,
     JoinRequest,
-    Kind,
-    State,
+    RequestKind,
+    SyncRequest,
 )
-from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.coordinator.log import load, unload
-from rebalance_sim.kafka.coordinator.rebalance import end_write
-from rebalance_sim.kafka.coordinator.requests import (
-    commit_error,
+from rebalance_sim.kafka.coordinator.classic.log import load, unload
+from rebalance_sim.kafka.coordinator.classic.rebalance import end_write
+from rebalance_sim.kafka.coordinator.classic.requests import (
+    commit_offsets,
     finish_leave,
     heartbeat,
     join_group,
     leave_group,
     sync_group,
 )
-from rebalance_sim.kafka.coordinator.timers import expire_next, next_deadline
-from rebalance_sim.kafka.kernel import inner_kernel, kernel_in_place, kernel_written_out
+from rebalance_sim.kafka.coordinator.classic.timers import expire_next, next_deadline
+from rebalance_sim.kafka.coordinator.errors import Errors
+from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel_in_place, kernel_written_out
 from rebalance_sim.kafka.simulation.classic_consumer import (
-    beat,
+    answer_lookup,
+    cancel_restart,
     close,
-    committed,
-    expire_poll,
-    find_coordinator,
-    found,
-    heard,
-    joined,
+    expire_poll_interval,
+    receive_commit_response,
+    receive_heartbeat_response,
+    receive_join_response,
+    receive_lookup_response,
+    receive_sync_response,
     request_rejoin,
+    restart_after,
+    send_due_heartbeat,
     stall,
     start,
-    start_after,
-    stay_away,
     stop,
-    synced,
     wake,
 )
 from rebalance_sim.kafka.simulation.event_queue import Event, pop
-from rebalance_sim.kafka.simulation.member_ids import new_id_hash
-from rebalance_sim.kafka.simulation.messages import draw, schedule, send_back
+from rebalance_sim.kafka.simulation.member_ids import coordinator_id_hash
+from rebalance_sim.kafka.simulation.messages import draw, schedule, send_back, set_timer
 from rebalance_sim.kafka.simulation.model import (
-    Happening,
+    ConsumerStep,
+    EventKind,
     Presence,
     ScenarioEvent,
     ScenarioKind,
     Simulation,
-    Step,
     Subject,
 )
-from rebalance_sim.kafka.simulation.ownership import end_course, forget_lost, grow, note_wanted
-from rebalance_sim.kafka.simulation.timeline import (
-    REBALANCES,
-    REBALANCES_ROOM,
-    TIMELINE,
-    TIMELINE_ROOM,
-    follow_rebalances,
-    note_generation,
-    tell,
+from rebalance_sim.kafka.simulation.ownership import (
+    drop_lost_consumers,
+    end_simulation,
+    grow,
+    update_subscribed_topics,
 )
-from rebalance_sim.versions import CoordinatorRules
+from rebalance_sim.kafka.simulation.timeline import add_timeline_row, record_rebalances
+from rebalance_sim.releases import CoordinatorRules
 
-ROWS_OF_REBALANCES = 2
-"""Rows of rebalances that an event makes at most."""
-_ROWS_AN_EVENT = 4
-"""Rows of the timeline that an event makes at most, for each member and consumer, and beside."""
+REBALANCE_ROWS_PER_EVENT = 2
+"""Most rebalance rows that one event writes."""
+_TIMELINE_ROWS_PER_MEMBER = 4
+"""Most timeline rows that one event writes per member and consumer."""
 
 
 class Pause(IntEnum):
-    """Why a group does not go on."""
+    """Why a group pauses."""
 
+    RUNNING = -1
+    """It does not."""
     ENDED = 0
     ELECTION = 1
     ROOM_FOR_MEMBERS = 2
     ROOM_FOR_EVENTS = 3
     ROOM_FOR_ROWS = 4
     STEPPED = 5
-    """As many events have happened as were asked for."""
+    """It has handled the requested number of events."""
     REVOCATION = 6
-    """A consumer gives up what it subscribes to no more, and needs a row for what it keeps."""
+    """A consumer revokes what it no longer subscribes to, and needs an assignment row for what it keeps."""
     TARGET = 7
-    """A coordinator's own assignor has to run (KIP-848)."""
+    """A server-side assignor has to compute a target assignment (KIP-848)."""
 
 
 @inner_kernel
-def advance(s: Simulation, events: int) -> int:
-    """Go on to the next pause, by so many events at most."""
+def advance(simulation: Simulation, events: int) -> int:
+    """Handle events, at most as many as given, until the group pauses; return why."""
     for _ in range(events):
-        pause = room(s)
-        if pause != Pause.ENDED:
+        pause = pending_pause(simulation)
+        if pause != Pause.RUNNING:
             return pause
-        if s.coordinator.group.election != Election.NOT_DUE:
-            return Pause.ELECTION
-        if s.course.revoking != NONE:
-            return Pause.REVOCATION
-        next_ms = s.places[0].at_ms if s.queue.length > 0 else NEVER
-        deadline_ms = next_deadline(s.coordinator) if s.course.up else NEVER
-        if is_over(s, min(next_ms, deadline_ms)):
-            end_course(s)
+        deadline_ms = next_deadline(simulation.coordinator) if simulation.progress.up else NEVER
+        next_ms = next_event_ms(simulation)
+        if end_if_over(simulation, min(next_ms, deadline_ms)):
             return Pause.ENDED
         if deadline_ms <= next_ms:
-            s.queue.now = max(s.queue.now, deadline_ms)
-            expire_next(s.coordinator, s.queue.now)
+            simulation.queue.now = max(simulation.queue.now, deadline_ms)
+            expire_next(simulation.coordinator, simulation.queue.now)
         else:
-            _happen(s, pop(s.queue, s.places, s.events))
-        after_coordinator(s)
+            _dispatch(simulation, pop(simulation.queue, simulation.places, simulation.events))
+        after_coordinator(simulation)
     return Pause.STEPPED
 
 
 @inner_kernel
-def room(s: Simulation) -> int:
-    """Tell what there may be too little room for to go on; ``Pause.ENDED`` if nothing."""
-    group, consumers = s.coordinator.group, s.course.consumers
+def pending_pause(simulation: Simulation) -> int:
+    """Return why the group must pause before its next event, ``Pause.RUNNING`` if it need not."""
+    group, consumers = simulation.coordinator.group, simulation.progress.consumers
     if group.made + 1 >= group.member_places:
         return Pause.ROOM_FOR_MEMBERS
-    # All members may be answered at once, or all consumers expect something, and the group may have as many writes to
-    # end as it can hold.
+    # One event may answer all members, or schedule something for all consumers; and the group may have as many pending
+    # writes as it can hold.
     if (
-        s.queue.length + max(group.members, consumers) + 8 >= s.queue.places
+        simulation.queue.length + max(group.member_count, consumers) + 8 >= simulation.queue.places
         or group.writes - group.writes_ended >= group.write_places - 1
     ):
         return Pause.ROOM_FOR_EVENTS
-    rows = timeline_room(group.members + consumers)
+    written = simulation.written
     if (
-        s.written[REBALANCES] + ROWS_OF_REBALANCES > s.written[REBALANCES_ROOM]
-        or s.written[TIMELINE] + rows > s.written[TIMELINE_ROOM]
+        written.rebalances + REBALANCE_ROWS_PER_EVENT > written.rebalances_capacity
+        or written.timeline + timeline_rows_per_event(group.member_count + consumers) > written.timeline_capacity
     ):
         return Pause.ROOM_FOR_ROWS
-    return Pause.ENDED
+    if group.election != AwaitedElection.NOT_DUE:
+        return Pause.ELECTION
+    return Pause.RUNNING if simulation.progress.revoking == NONE else Pause.REVOCATION
 
 
 @kernel_in_place
-def timeline_room(members_and_consumers: int) -> int:
-    """Return how many rows of the timeline an event may make."""
-    return _ROWS_AN_EVENT * (members_and_consumers + 2)
+def timeline_rows_per_event(members_and_consumers: int) -> int:
+    """Return how many timeline rows one event may write."""
+    return _TIMELINE_ROWS_PER_MEMBER * (members_and_consumers + 2)
 
 
 @inner_kernel
-def is_over(s: Simulation, next_ms: int) -> bool:
-    """Tell whether the simulation ends before the next event; the clock then stands at its end."""
-    settings, course = s.settings, s.course
+def next_event_ms(simulation: Simulation) -> int:
+    """Return the time of the next event in the queue."""
+    return simulation.places[0].at_ms if simulation.queue.length > 0 else NEVER
+
+
+@inner_kernel
+def end_if_over(simulation: Simulation, next_ms: int) -> bool:
+    """End the simulation if it is over before ``next_ms``, with the clock at its end; return whether it is.
+
+    It is over after ``duration_ms`` or, without that, when the group has been stable and quiet for ``quiet_ms``.
+    """
+    settings, progress = simulation.settings, simulation.progress
     if settings.duration_ms > 0:
         end_ms = settings.duration_ms
     else:
-        end_ms = course.last_event_ms + settings.longest_ms
-        waits = course.next_event < s.course.events or course.metadata_due or not course.up
-        if not waits and (course.settled or s.coordinator.group.members == 0):
-            end_ms = min(end_ms, max(course.last_event_ms, course.changed_ms) + course.quiet_ms)
+        end_ms = progress.last_event_ms + settings.longest_ms
+        waits = progress.next_event < progress.events or progress.metadata_due or not progress.up
+        if not waits and (progress.stable or simulation.coordinator.group.member_count == 0):
+            end_ms = min(end_ms, max(progress.last_event_ms, progress.changed_ms) + progress.quiet_ms)
     if next_ms <= end_ms:
         return False
-    s.queue.now = max(s.queue.now, end_ms)
+    simulation.queue.now = max(simulation.queue.now, end_ms)
+    end_simulation(simulation)
     return True
 
 
 @inner_kernel
-def after_coordinator(s: Simulation) -> None:
-    """Look at what the coordinator has done: what it answers, what it writes, what it has begun."""
-    c = s.coordinator
-    for k in range(c.answered[0].value):
-        answer = c.answers[k]
-        i, turn = asker(answer.request, s.course.consumers)
-        sent = send_back(s, i, turn, answer.kind, answer.error)
+def after_coordinator(simulation: Simulation) -> None:
+    """Process what the coordinator has done: send its responses, schedule its writes, record its rebalances."""
+    coordinator, progress = simulation.coordinator, simulation.progress
+    for k in range(coordinator.answered[0].value):
+        answer = coordinator.answers[k]
+        i, incarnation = sender(answer.request, progress.consumers)
+        sent = send_back(simulation, i, incarnation, answer.kind, answer.error)
         sent.member = answer.member
         sent.generation = answer.generation
         sent.lists_members = answer.lists_members
         sent.skips_assignment = answer.skips_assignment
         sent.assignment = EMPTY_ASSIGNMENT
-        if answer.kind == Kind.SYNC and answer.assignment != EMPTY_ASSIGNMENT:
-            sent.assignment = row_of(s, answer.assignment, answer.assigned_as)
+        if answer.kind == RequestKind.SYNC and answer.assignment != EMPTY_ASSIGNMENT:
+            sent.assignment = row_of(simulation, answer.assignment, answer.assigned_as)
         elif answer.lists_members:
-            sent.assignment = s.course.assignments
-    c.answered[0].value = 0
-    while s.course.writes < c.group.writes:
-        s.course.writes += 1
-        schedule(s, Happening.WRITE_ENDS, NONE, s.course.loads, s.queue.now + s.settings.store_ms)
-    if s.course.lost > 0 and c.group.state != s.course.state:
-        forget_lost(s)
-    follow_rebalances(s)
+            sent.assignment = progress.assignments
+    coordinator.answered[0].value = 0
+    while progress.writes < coordinator.group.writes:
+        progress.writes += 1
+        end_ms = simulation.queue.now + simulation.settings.store_ms
+        schedule(simulation, EventKind.WRITE_ENDS, NONE, progress.loads, end_ms)
+    if progress.lost > 0 and coordinator.group.state != progress.state:
+        drop_lost_consumers(simulation)
+    record_rebalances(simulation)
 
 
 @inner_kernel
-def row_of(s: Simulation, assignments: int, member: int) -> int:
-    """Return the row that a leader made for a member; EMPTY_ASSIGNMENT where it knew nothing of that one.
+def row_of(simulation: Simulation, assignments: int, member: int) -> int:
+    """Return the row of an assignment that is for a member; EMPTY_ASSIGNMENT if the leader did not know the member.
 
-    A member's place is that of the last election. A coordinator that has moved may know an earlier one from the log.
+    ``Member.place`` refers to the last election. A coordinator that has loaded the group may hold an earlier one.
     """
     row = assignments
-    if assignments == s.course.assignments:
-        row += s.coordinator.members[member].place
-    while s.row_sets[row] == assignments:
-        if s.row_members[row] == member:
+    if assignments == simulation.progress.assignments:
+        row += simulation.coordinator.members[member].place
+    while simulation.row_sets[row] == assignments:
+        if simulation.row_members[row] == member:
             return row
         row += 1
     return EMPTY_ASSIGNMENT
 
 
 @inner_kernel
-def asker(request: int, consumers: int) -> tuple[int, int]:
-    """Return who sent a request: the consumer, and which of its processes."""
+def sender(request: int, consumers: int) -> tuple[int, int]:
+    """Return the consumer that sent a request, and its incarnation."""
     return request % consumers, request // consumers
 
 
 @inner_kernel
-def _happen(s: Simulation, event: Event) -> None:
+def request_of(simulation: Simulation, event: Event) -> int:
+    """Return a number for a request, from which ``sender`` finds the consumer."""
+    return event.incarnation * simulation.progress.consumers + event.consumer
+
+
+@inner_kernel
+def _dispatch(simulation: Simulation, event: Event) -> None:
     kind, i = event.kind, event.consumer
-    if kind == Happening.SCENARIO:
-        _play(s)
-    elif kind == Happening.WRITE_ENDS:
-        if event.turn == s.course.loads:
-            end_write(s.coordinator, s.course.store_error, s.queue.now)
-    elif kind == Happening.LOADED:
-        if event.turn == s.course.loads:
-            s.course.up = True
-            load(s.coordinator, s.queue.now)
-    elif kind == Happening.METADATA:
-        refresh_metadata(s, event)
-    elif kind == Happening.LOOKUP:
-        find_coordinator(s, i, event)
-    elif Happening.REQUEST <= kind < Happening.LOOKUP:
-        ask_group(s, event)
-    elif event.turn == s.consumers[i].turn:
-        happen_to_consumer(s, i, event)
+    if kind == EventKind.SCENARIO:
+        _play_next_event(simulation)
+    elif kind == EventKind.WRITE_ENDS:
+        if event.incarnation == simulation.progress.loads:
+            end_write(simulation.coordinator, simulation.progress.store_error, simulation.queue.now)
+    elif kind == EventKind.LOADED:
+        if event.incarnation == simulation.progress.loads:
+            simulation.progress.up = True
+            load(simulation.coordinator, simulation.queue.now)
+    elif kind == EventKind.METADATA_REFRESH:
+        refresh_metadata(simulation, event)
+    elif kind == EventKind.LOOKUP:
+        answer_lookup(simulation, i, event)
+    elif EventKind.REQUEST <= kind < EventKind.LOOKUP:
+        _handle_request(simulation, event)
+    elif event.incarnation == simulation.consumers[i].incarnation:
+        dispatch_to_consumer(simulation, i, event)
 
 
 @inner_kernel
-def happen_to_consumer(s: Simulation, i: int, event: Event) -> None:
-    """Let something happen to a consumer of the classic protocol."""
+def dispatch_to_consumer(simulation: Simulation, i: int, event: Event) -> None:
+    """Dispatch an event to a consumer of the classic protocol."""
     kind = event.kind
-    if kind == Happening.ANSWER + Kind.JOIN:
-        joined(s, i, event)
-    elif kind == Happening.ANSWER + Kind.SYNC:
-        synced(s, i, event)
-    elif kind == Happening.ANSWER + Kind.HEARTBEAT:
-        heard(s, i, event)
-    elif kind == Happening.ANSWER + Kind.COMMIT:
-        committed(s, i, event)
-    elif kind == Happening.FOUND:
-        found(s, i, event)
-    elif kind == Happening.WAKE:
-        wake(s, i, event)
-    elif kind == Happening.BEAT:
-        beat(s, i, event)
-    elif kind == Happening.POLL_EXPIRED:
-        expire_poll(s, i, event)
-    elif kind == Happening.START:
-        start(s, i)
+    if kind == EventKind.ANSWER + RequestKind.JOIN:
+        receive_join_response(simulation, i, event)
+    elif kind == EventKind.ANSWER + RequestKind.SYNC:
+        receive_sync_response(simulation, i, event)
+    elif kind == EventKind.ANSWER + RequestKind.HEARTBEAT:
+        receive_heartbeat_response(simulation, i, event)
+    elif kind == EventKind.ANSWER + RequestKind.COMMIT:
+        receive_commit_response(simulation, i, event)
+    elif kind == EventKind.COORDINATOR_FOUND:
+        receive_lookup_response(simulation, i, event)
+    elif kind == EventKind.WAKE:
+        wake(simulation, i, event)
+    elif kind == EventKind.HEARTBEAT_DUE:
+        send_due_heartbeat(simulation, i, event)
+    elif kind == EventKind.POLL_EXPIRED:
+        expire_poll_interval(simulation, i, event)
+    elif kind == EventKind.START:
+        start(simulation, i)
 
 
 @inner_kernel
-def ask_group(s: Simulation, event: Event) -> None:
-    """Let the coordinator have a request that has arrived."""
-    c, now = s.coordinator, s.queue.now
-    i, kind = event.consumer, event.kind - Happening.REQUEST
-    consumer = s.consumers[i]
-    request = event.turn * s.course.consumers + i
+def _handle_request(simulation: Simulation, event: Event) -> None:
+    """Let the coordinator handle a request that has arrived."""
+    coordinator, now = simulation.coordinator, simulation.queue.now
+    i, kind = event.consumer, event.kind - EventKind.REQUEST
+    instance, request = simulation.consumers[i].instance, request_of(simulation, event)
     member, generation = event.member, event.generation
-    if not s.course.up:
-        send_back(s, i, event.turn, kind, Errors.NOT_COORDINATOR).generation = generation
-    elif kind == Kind.JOIN:
-        join_group(c, join_request(s, event), now)
-    elif kind == Kind.SYNC:
-        sync_group(c, request, member, consumer.instance, generation, NONE, NONE, event.assignment, now)
-    elif kind == Kind.HEARTBEAT:
-        heartbeat(c, request, member, consumer.instance, generation, now)
-        c.answers[c.answered[0].value - 1].generation = generation
-    elif kind == Kind.LEAVE:
-        if leave_group(c, request, member, consumer.instance, now) == Errors.NONE:
-            finish_leave(c, member, now)
+    if not simulation.progress.up:
+        send_back(simulation, i, event.incarnation, kind, Errors.NOT_COORDINATOR).generation = generation
+    elif kind == RequestKind.JOIN:
+        join_group(coordinator, join_request(simulation, event), now)
+    elif kind == RequestKind.SYNC:
+        # Clients of 2.5 and later send protocol type and name as well (KIP-559); those of a simulation always match.
+        sync = SyncRequest(request, member, instance, generation, NONE, NONE, event.assignment)
+        sync_group(coordinator, sync, now)
+    elif kind == RequestKind.HEARTBEAT:
+        heartbeat(coordinator, request, member, instance, generation, now)
+        coordinator.answers[coordinator.answered[0].value - 1].generation = generation
+    elif kind == RequestKind.LEAVE:
+        if leave_group(coordinator, request, member, instance, now) == Errors.NONE:
+            finish_leave(coordinator, member, now)
     else:
-        error = commit_error(c, member, consumer.instance, generation, now)
-        send_back(s, i, event.turn, kind, error)
+        error = commit_offsets(coordinator, member, instance, generation, now)
+        send_back(simulation, i, event.incarnation, kind, error)
 
 
 @inner_kernel
-def join_request(s: Simulation, event: Event) -> JoinRequest:
-    """Return what a consumer's JoinGroup says."""
-    c, i = s.coordinator, event.consumer
-    consumer = s.consumers[i]
+def join_request(simulation: Simulation, event: Event) -> JoinRequest:
+    """Return the content of a consumer's JoinGroup."""
+    coordinator, i = simulation.coordinator, event.consumer
+    consumer = simulation.consumers[i]
     return JoinRequest(
-        event.turn * s.course.consumers + i,
+        request_of(simulation, event),
         event.member,
         consumer.instance,
         i,
-        new_id_hash(s, i, c.group.made) if event.member == NONE else 0,
+        coordinator_id_hash(simulation, i, coordinator.group.made) if event.member == NONE else 0,
         consumer.protocol_type,
         consumer.protocols,
         consumer.preferences,
         event.assignment,
         consumer.session_timeout_ms,
         consumer.rebalance_timeout_ms,
-        c.rules >= CoordinatorRules.SCALA_2_3,
-        c.rules >= CoordinatorRules.SCALA_3_9,
+        coordinator.rules >= CoordinatorRules.SCALA_2_3,
+        coordinator.rules >= CoordinatorRules.SCALA_3_9,
     )
 
 
@@ -308,123 +322,116 @@ def join_request(s: Simulation, event: Event) -> JoinRequest:
 
 
 @inner_kernel
-def _play(s: Simulation) -> None:
-    """Let the next event of the scenario happen, and expect the one after it."""
-    event = begin_event(s)
+def _play_next_event(simulation: Simulation) -> None:
+    """Play the next event of the scenario, and schedule the one after it."""
+    event = start_next_event(simulation)
     if event.kind == ScenarioKind.GROW:
-        _grow(s, event.first, event.before, event.value)
+        update_subscribed_topics(simulation)
+        grow(simulation, event.first, event.before, event.value)
+        for i in range(simulation.progress.consumers):
+            schedule_metadata_refresh(simulation, i)
     elif event.kind == ScenarioKind.MOVE_COORDINATOR:
-        s.coordinator.group.writes_ended = s.coordinator.group.writes
-        unload(s.coordinator)
-        move_coordinator(s, event.value)
+        # The callbacks of writes in flight never run: progress.loads makes their events void.
+        simulation.coordinator.group.writes_ended = simulation.coordinator.group.writes
+        unload(simulation.coordinator)
+        move_coordinator(simulation, event.value)
     elif event.kind == ScenarioKind.FAIL_STORE:
-        s.course.store_error = event.value
+        simulation.progress.store_error = event.value
     else:
-        play_on_consumer(s, event)
+        apply_to_consumer(simulation, event)
 
 
 @kernel_written_out
-def begin_event(s: Simulation) -> ScenarioEvent:
-    """Note that the next event of the scenario happens."""
-    event = s.scenario[s.course.next_event]
-    s.course.next_event += 1
-    tell(s, Subject.EVENT, event.consumer, NONE, event.kind, 0, event.value)
-    expect_event(s)
+def start_next_event(simulation: Simulation) -> ScenarioEvent:
+    """Record the next event of the scenario in the timeline, and schedule the one after it."""
+    event = simulation.scenario[simulation.progress.next_event]
+    simulation.progress.next_event += 1
+    add_timeline_row(simulation, Subject.EVENT, event.consumer, NONE, event.kind, 0, event.value)
+    schedule_next_event(simulation)
     return event
 
 
 @inner_kernel
-def move_coordinator(s: Simulation, down_ms: int) -> None:
-    """Let the group have no coordinator for a while."""
-    s.course.up = False
-    s.course.loads += 1
-    schedule(s, Happening.LOADED, NONE, s.course.loads, s.queue.now + down_ms)
+def move_coordinator(simulation: Simulation, down_ms: int) -> None:
+    """Leave the group without a coordinator for a while."""
+    progress = simulation.progress
+    progress.up = False
+    progress.loads += 1
+    schedule(simulation, EventKind.LOADED, NONE, progress.loads, simulation.queue.now + down_ms)
 
 
 @inner_kernel
-def expect_event(s: Simulation) -> None:
-    """Let the next event of the scenario come, if there is another."""
-    if s.course.next_event < s.course.events:
-        schedule(s, Happening.SCENARIO, NONE, 0, s.scenario[s.course.next_event].at_ms)
+def schedule_next_event(simulation: Simulation) -> None:
+    """Schedule the next event of the scenario, if there is another."""
+    progress = simulation.progress
+    if progress.next_event < progress.events:
+        schedule(simulation, EventKind.SCENARIO, NONE, 0, simulation.scenario[progress.next_event].at_ms)
 
 
 @inner_kernel
-def play_on_consumer(s: Simulation, event: ScenarioEvent) -> None:
-    """Let an event happen to a consumer of the classic protocol."""
+def apply_to_consumer(simulation: Simulation, event: ScenarioEvent) -> None:
+    """Apply a scenario event to a consumer of the classic protocol."""
     i, kind, value = event.consumer, event.kind, event.value
-    consumer = s.consumers[i]
-    runs = consumer.step != Step.STOPPED
+    consumer = simulation.consumers[i]
+    runs = consumer.step != ConsumerStep.STOPPED
     if kind == ScenarioKind.JOIN:
-        start(s, i)
+        start(simulation, i)
     elif kind == ScenarioKind.RESTART and not runs:
-        start_after(s, i, value)
+        restart_after(simulation, i, value)
     elif kind == ScenarioKind.SUBSCRIBE:
-        subscribe(s, i, value)
+        subscribe(simulation, i, value)
         if runs:
-            request_rejoin(s, i)
+            request_rejoin(simulation, i)
     elif kind == ScenarioKind.PROTOCOLS:
         consumer.next_preferences = value
         consumer.next_protocols, consumer.next_eager = event.protocols, event.eager
         consumer.next_assignor = event.assignor
     elif not runs:
         if kind in (ScenarioKind.LEAVE, ScenarioKind.CRASH):
-            stay_away(s, i)
+            cancel_restart(simulation, i)
     elif kind == ScenarioKind.LEAVE:
-        close(s, i, NONE)
+        close(simulation, i, NONE)
     elif kind == ScenarioKind.CRASH:
-        stop(s, i)
+        stop(simulation, i)
     elif kind == ScenarioKind.RESTART:
-        close(s, i, value)
+        close(simulation, i, value)
     elif kind == ScenarioKind.STALL:
-        stall(s, i, value)
+        stall(simulation, i, value)
 
 
 @inner_kernel
-def subscribe(s: Simulation, i: int, subscription: int) -> None:
-    """Let a consumer want other topics from now on."""
-    consumer = s.consumers[i]
+def subscribe(simulation: Simulation, i: int, subscription: int) -> None:
+    """Change the subscription of a consumer."""
+    consumer = simulation.consumers[i]
     consumer.subscription = subscription
     if consumer.presence != Presence.AWAY:
-        note_wanted(s)
+        update_subscribed_topics(simulation)
 
 
 @inner_kernel
-def _grow(s: Simulation, first: int, before: int, after: int) -> None:
-    """Let a topic grow; consumers find out when their metadata are refreshed, and who leads then joins again."""
-    note_wanted(s)
-    grow(s, first, before, after)
-    for i in range(s.course.consumers):
-        expect_metadata(s, i)
+def schedule_metadata_refresh(simulation: Simulation, i: int) -> None:
+    """Let a running consumer refresh its metadata within metadata.max.age.ms."""
+    if simulation.consumers[i].step != ConsumerStep.STOPPED:
+        at_ms = simulation.queue.now + draw(simulation, simulation.settings.metadata_max_age_ms)
+        set_timer(simulation, EventKind.METADATA_REFRESH, i, at_ms, 0)
+        simulation.progress.metadata_due = True
 
 
 @inner_kernel
-def expect_metadata(s: Simulation, i: int) -> None:
-    """Let a consumer that runs refresh its metadata within their longest age."""
-    if s.consumers[i].step != Step.STOPPED:
-        at_ms = s.queue.now + draw(s, s.settings.metadata_max_age_ms)
-        schedule(s, Happening.METADATA, i, s.consumers[i].turn, at_ms)
-        s.course.metadata_due = True
+def refresh_metadata(simulation: Simulation, event: Event) -> None:
+    """Let a consumer see the partition counts; a leader joins again if one has changed.
 
-
-@inner_kernel
-def refresh_metadata(s: Simulation, event: Event) -> None:
-    """Let a consumer see how the topics are; the leader joins again where one has grown."""
-    s.course.metadata_due = False
-    consumer = s.consumers[event.consumer]
-    if event.turn != consumer.turn:
+    Only the leader compares its metadata with those of its assignment (``ConsumerCoordinator.rejoinNeededOrPending``).
+    """
+    simulation.progress.metadata_due = False
+    consumer = simulation.consumers[event.consumer]
+    if event.incarnation != consumer.incarnation:
         return
     has_grown = False
-    for k in range(consumer.topics_known, s.course.next_event):
-        has_grown = has_grown or s.scenario[k].kind == ScenarioKind.GROW
-    consumer.topics_known = s.course.next_event if has_grown else consumer.topics_known
-    if has_grown and consumer.leads:
-        # A group goes on that has settled because nobody subscribes to what has grown.
-        s.course.changed_ms = s.queue.now
-        request_rejoin(s, event.consumer)
-
-
-@inner_kernel
-def note_election(s: Simulation) -> None:
-    """Write down a generation that has just begun."""
-    if s.coordinator.group.state == State.COMPLETING_REBALANCE:
-        note_generation(s)
+    for k in range(consumer.metadata_events, simulation.progress.next_event):
+        has_grown = has_grown or simulation.scenario[k].kind == ScenarioKind.GROW
+    consumer.metadata_events = simulation.progress.next_event if has_grown else consumer.metadata_events
+    if has_grown and consumer.is_leader:
+        # The group may count as stable because no consumer subscribes to the grown topic: it must not end before this.
+        simulation.progress.changed_ms = simulation.queue.now
+        request_rejoin(simulation, event.consumer)

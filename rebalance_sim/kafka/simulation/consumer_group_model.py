@@ -1,164 +1,168 @@
-"""What a simulation keeps of a group of KIP-848, beside what it keeps of any."""
+"""The additional state of a simulated group that is, or may become, a consumer-protocol group (KIP-848)."""
 
 from enum import IntEnum
 from typing import NamedTuple
 
-from rebalance_sim.kafka.coordinator.classic_group import NONE
-from rebalance_sim.kafka.coordinator.consumer_group import ConsumerGroup, SubscribedTopic
+from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.consumer.group import ConsumerGroup, SubscribedTopic
 from rebalance_sim.kafka.coordinator.migration import MixedGroup, is_consumer_group
-from rebalance_sim.kafka.kernel import inner_kernel, kernel_written_out
-from rebalance_sim.kafka.records import Records
-from rebalance_sim.kafka.simulation.model import ROWS, Simulation
-from rebalance_sim.kafka.strings import Ints, Ints32
+from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel_written_out
+from rebalance_sim.kafka.runtime.records import Records
+from rebalance_sim.kafka.runtime.strings import Ints, Ints32
+from rebalance_sim.kafka.simulation.model import Simulation
 
 _CONSUMER_TYPE = 0
 """Number of the protocol type "consumer"; no other is simulated."""
 
 
 class ClientState(IntEnum):
-    """``MemberState`` of the consumer (``AbstractMembershipManager``)."""
+    """``org.apache.kafka.clients.consumer.internals.MemberState``."""
 
     UNSUBSCRIBED = 0
     JOINING = 1
     RECONCILING = 2
-    """It has been given other partitions than it has."""
+    """Its assignment differs from the partitions that it owns."""
     ACKNOWLEDGING = 3
-    """It has what it was given, and has to say so."""
+    """It has reconciled, and the next heartbeat reports that."""
     STABLE = 4
     FENCED = 5
     STALE = 6
-    """It has left, since the application did not poll in time."""
+    """It has left because the application did not poll in time."""
 
 
 class AsyncConsumer:
-    """What an ``AsyncKafkaConsumer`` knows beside what any consumer does."""
+    """State of an ``AsyncKafkaConsumer`` beside that of any consumer."""
 
     state: int
     in_flight: bool
-    """Whether a heartbeat is to be answered."""
+    """Whether a heartbeat has not been answered yet."""
     sent_ms: int
     sends_all: bool
-    """Whether the next heartbeat tells all fields, since an error may have lost some."""
+    """Whether the next heartbeat sends all fields, as after an error (``HeartbeatState.reset``)."""
     sends_owned: bool
+    """Whether the next heartbeat sends the owned partitions."""
     sent_subscription: int
     looking_up: bool
+    """Whether FindCoordinator has not been answered yet."""
     target: int
-    """The row of the assignments that it was given last."""
+    """The assignment row that it received last (``currentTargetAssignment``)."""
     reconciling: int
-    """The row that it is about to take; NONE where it is not."""
+    """The assignment row of the reconciliation in progress; NONE without one."""
 
 
 class ConsumerGroupSimulation(NamedTuple):
-    """One group with its consumers, of which some follow KIP-848 or will.
+    """One group with its consumers, of which some use the consumer protocol or will.
 
-    What is told of every group is told by ``base``. While it is a group of KIP-848, the coordinator there only shows
-    state, epoch and members of ``modern``.
+    ``base`` records the progress of every group. While the group is a consumer-protocol group, ``base.coordinator``
+    only mirrors the state, epoch and member count of ``modern``.
     """
 
     base: Simulation
     modern: ConsumerGroup
     clients: Records[AsyncConsumer]
-    rows: Ints
-    """How many rows of assignments there are, and what there is room for: see ``BatchState.rows``."""
     row_generations: Ints
     listed_topics: Ints32
     listed_partitions: Ints32
 
 
 @inner_kernel
-def is_modern(c: ConsumerGroupSimulation) -> bool:
-    """Tell whether it is a group of KIP-848 now."""
-    return is_consumer_group(mixed_group(c))
+def is_modern(simulation: ConsumerGroupSimulation) -> bool:
+    """Return whether the group is a consumer-protocol group now."""
+    return is_consumer_group(mixed_group(simulation))
 
 
 @kernel_written_out
-def mixed_group(c: ConsumerGroupSimulation) -> MixedGroup:
-    """Return the group as a coordinator keeps it that knows both protocols."""
-    return MixedGroup(c.base.coordinator, c.modern, _CONSUMER_TYPE, c.base.settings.store_ms)
+def mixed_group(simulation: ConsumerGroupSimulation) -> MixedGroup:
+    """Return the group as a coordinator holds it that serves both protocols."""
+    base = simulation.base
+    return MixedGroup(base.coordinator, simulation.modern, _CONSUMER_TYPE, base.settings.store_ms)
+
+
+# ---- Assignment rows
 
 
 @inner_kernel
-def write_row(c: ConsumerGroupSimulation, member: int) -> int:
-    """Add a row to the assignments: what a member has been given."""
-    s = c.base
-    row = c.rows[ROWS]
-    end = s.first_listed[row]
-    for t in range(c.modern.group.topics):
-        topic = c.modern.topics[t]
+def add_assigned_row(simulation: ConsumerGroupSimulation, member: int) -> int:
+    """Add an assignment row with the partitions that the coordinator has assigned to a member."""
+    row = simulation.base.written.assignments
+    end = simulation.base.first_listed[row]
+    for t in range(simulation.modern.group.topics):
+        topic = simulation.modern.topics[t]
         for p in range(topic.first, topic.first + topic.places):
-            partition = c.modern.partitions[p]
+            partition = simulation.modern.partitions[p]
             if partition.owner == member and not partition.pending_revocation:
-                end = _list(c, end, topic, p)
-    return _end_row(c, row, end, member)
+                end = _append_partition(simulation, end, topic, p)
+    return _finish_row(simulation, row, end, member)
 
 
 @inner_kernel
-def _list(c: ConsumerGroupSimulation, end: int, topic: SubscribedTopic, p: int) -> int:
-    c.base.listed[end] = p
-    c.listed_topics[end] = topic.number
-    c.listed_partitions[end] = p - topic.first
+def _append_partition(simulation: ConsumerGroupSimulation, end: int, topic: SubscribedTopic, p: int) -> int:
+    simulation.base.listed[end] = p
+    simulation.listed_topics[end] = topic.number
+    simulation.listed_partitions[end] = p - topic.first
     return end + 1
 
 
 @inner_kernel
-def _end_row(c: ConsumerGroupSimulation, row: int, end: int, member: int) -> int:
-    s = c.base
-    s.first_listed[row + 1] = end
-    c.row_generations[row] = c.modern.group.epoch
-    s.row_sets[row], s.row_members[row], s.row_subscriptions[row] = row, member, NONE
-    s.row_sets[row + 1] = s.row_members[row + 1] = NONE
-    c.rows[ROWS] = row + 1
+def _finish_row(simulation: ConsumerGroupSimulation, row: int, end: int, member: int) -> int:
+    base = simulation.base
+    base.first_listed[row + 1] = end
+    simulation.row_generations[row] = simulation.modern.group.epoch
+    base.row_sets[row], base.row_members[row], base.row_subscriptions[row] = row, member, NONE
+    base.row_sets[row + 1] = base.row_members[row + 1] = NONE
+    base.written.assignments = row + 1
     return row
 
 
 @inner_kernel
-def write_kept(c: ConsumerGroupSimulation, before: int, after: int) -> int:
-    """Add a row to the assignments: what is in both of two sorted ones."""
-    s = c.base
-    row = c.rows[ROWS]
-    end = s.first_listed[row]
-    k = s.first_listed[after]
-    for b in range(s.first_listed[before], s.first_listed[before + 1]):
-        while k < s.first_listed[after + 1] and s.listed[k] < s.listed[b]:
+def add_kept_row(simulation: ConsumerGroupSimulation, before: int, after: int) -> int:
+    """Add an assignment row with the partitions that two sorted rows have in common."""
+    base = simulation.base
+    row = base.written.assignments
+    end = base.first_listed[row]
+    k = base.first_listed[after]
+    for b in range(base.first_listed[before], base.first_listed[before + 1]):
+        while k < base.first_listed[after + 1] and base.listed[k] < base.listed[b]:
             k += 1
-        if k < s.first_listed[after + 1] and s.listed[k] == s.listed[b]:
-            s.listed[end] = s.listed[b]
-            c.listed_topics[end], c.listed_partitions[end] = c.listed_topics[b], c.listed_partitions[b]
+        if k < base.first_listed[after + 1] and base.listed[k] == base.listed[b]:
+            base.listed[end] = base.listed[b]
+            simulation.listed_topics[end] = simulation.listed_topics[b]
+            simulation.listed_partitions[end] = simulation.listed_partitions[b]
             end += 1
-    return _end_row(c, row, end, NONE)
+    return _finish_row(simulation, row, end, NONE)
 
 
 @inner_kernel
-def same_rows(s: Simulation, a: int, b: int) -> bool:
-    """Tell whether two sorted rows list the same."""
+def list_same_partitions(base: Simulation, a: int, b: int) -> bool:
+    """Return whether two sorted assignment rows list the same partitions."""
     if a == b:
         return True
     if NONE in (a, b):
         return False
-    size = s.first_listed[a + 1] - s.first_listed[a]
-    if s.first_listed[b + 1] - s.first_listed[b] != size:
+    size = base.first_listed[a + 1] - base.first_listed[a]
+    if base.first_listed[b + 1] - base.first_listed[b] != size:
         return False
     for k in range(size):
-        if s.listed[s.first_listed[a] + k] != s.listed[s.first_listed[b] + k]:
+        if base.listed[base.first_listed[a] + k] != base.listed[base.first_listed[b] + k]:
             return False
     return True
 
 
 @inner_kernel
-def write_targets(c: ConsumerGroupSimulation) -> int:
-    """Add a row for each member, with what the target assignment gives it, as one set; return the first."""
-    s = c.base
-    first = c.rows[ROWS]
-    for member in range(c.modern.group.made):
-        if not s.coordinator.members[member].known:
+def add_target_rows(simulation: ConsumerGroupSimulation) -> int:
+    """Add one assignment of the group, with a row per member of its target assignment; return the first row."""
+    base = simulation.base
+    first = base.written.assignments
+    for member in range(simulation.modern.group.made):
+        if not base.coordinator.members[member].known:
             continue
-        row = c.rows[ROWS]
-        end = s.first_listed[row]
-        for t in range(c.modern.group.topics):
-            topic = c.modern.topics[t]
+        row = base.written.assignments
+        end = base.first_listed[row]
+        for t in range(simulation.modern.group.topics):
+            topic = simulation.modern.topics[t]
             for p in range(topic.first, topic.first + topic.places):
-                if c.modern.partitions[p].target == member:
-                    end = _list(c, end, topic, p)
-        _end_row(c, row, end, member)
-        s.row_sets[row] = first
+                if simulation.modern.partitions[p].target == member:
+                    end = _append_partition(simulation, end, topic, p)
+        _finish_row(simulation, row, end, member)
+        base.row_sets[row] = first
     return first

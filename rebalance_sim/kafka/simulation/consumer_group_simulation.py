@@ -1,22 +1,24 @@
-"""A group on a simulated clock that follows KIP-848, comes to it, or goes back; see ``classic_simulation``.
+"""A group on a simulated clock that uses the consumer protocol (KIP-848), or migrates to it or back.
 
-Each consumer follows the protocol that it was started with. The coordinator makes the group one of KIP-848 when the
-first consumer of that kind joins it, and a classic one again when the last has gone (``kafka.coordinator.migration``).
+Each consumer uses the protocol it was started with. The coordinator converts the group to a consumer-protocol group
+when the first consumer of that kind joins it, and back to a classic group when the last one has left
+(``kafka.coordinator.migration``). See ``classic_simulation`` for what both kinds of groups share.
 """
 
-from rebalance_sim.kafka.coordinator.classic_group import EMPTY_ASSIGNMENT, NEVER, NONE, Election, Kind
-from rebalance_sim.kafka.coordinator.consumer_group import CONSUMER_HEARTBEAT, NOTHING, Heartbeat, knows_member
-from rebalance_sim.kafka.coordinator.consumer_heartbeat import see_topic
+from rebalance_sim.kafka.coordinator.classic.group import EMPTY_ASSIGNMENT, NEVER, NONE, RequestKind, SyncRequest
+from rebalance_sim.kafka.coordinator.classic.rebalance import end_write
+from rebalance_sim.kafka.coordinator.consumer.group import NOTHING, Heartbeat, knows_member
+from rebalance_sim.kafka.coordinator.consumer.heartbeat import see_topic
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.coordinator.migration import may_upgrade, tell_classic_member
+from rebalance_sim.kafka.coordinator.migration import describe_classic_member, may_upgrade
 from rebalance_sim.kafka.coordinator.mixed_requests import (
     CURRENT,
     Offer,
-    commit_error_of_any,
-    consumer_heartbeat_of_any,
+    commit_offsets_any_group,
     expire_next_mixed,
     finish_leave_any_group,
     heartbeat_any_group,
+    heartbeat_by_epoch,
     join_any_group,
     leave_any_group,
     load_mixed,
@@ -24,41 +26,42 @@ from rebalance_sim.kafka.coordinator.mixed_requests import (
     sync_any_group,
     unload_mixed,
 )
-from rebalance_sim.kafka.coordinator.rebalance import end_write
-from rebalance_sim.kafka.kernel import inner_kernel
+from rebalance_sim.kafka.runtime.kernel import inner_kernel
 from rebalance_sim.kafka.simulation import classic_consumer
 from rebalance_sim.kafka.simulation.async_consumer import (
-    beat,
     close,
-    committed,
-    expire_poll,
-    found,
-    heard,
+    expire_poll_interval,
+    receive_commit_response,
+    receive_heartbeat_response,
+    receive_lookup_response,
+    send_due_heartbeat,
     start,
     wake,
 )
-from rebalance_sim.kafka.simulation.classic_consumer import find_coordinator
+from rebalance_sim.kafka.simulation.classic_consumer import answer_lookup
 from rebalance_sim.kafka.simulation.classic_simulation import (
     Pause,
     after_coordinator,
-    asker,
-    begin_event,
-    expect_metadata,
-    happen_to_consumer,
-    is_over,
+    apply_to_consumer,
+    dispatch_to_consumer,
+    end_if_over,
     join_request,
     move_coordinator,
-    play_on_consumer,
+    next_event_ms,
+    pending_pause,
     refresh_metadata,
-    room,
+    request_of,
     row_of,
+    schedule_metadata_refresh,
+    sender,
+    start_next_event,
     subscribe,
 )
 from rebalance_sim.kafka.simulation.consumer_group_model import (
     ConsumerGroupSimulation,
+    add_assigned_row,
     is_modern,
     mixed_group,
-    write_row,
 )
 from rebalance_sim.kafka.simulation.event_queue import Event, pop
 from rebalance_sim.kafka.simulation.messages import (
@@ -69,358 +72,359 @@ from rebalance_sim.kafka.simulation.messages import (
     travel_ms,
 )
 from rebalance_sim.kafka.simulation.model import (
-    LISTED_ROOM,
-    ROWS,
-    ROWS_ROOM,
-    Happening,
+    ConsumerStep,
+    EventKind,
     Presence,
     ScenarioEvent,
     ScenarioKind,
     Simulation,
-    Step,
     Subject,
 )
-from rebalance_sim.kafka.simulation.ownership import end_course, grow, note_wanted, set_presence
-from rebalance_sim.kafka.simulation.timeline import follow_rebalances, tell
+from rebalance_sim.kafka.simulation.ownership import grow, set_presence, update_subscribed_topics
+from rebalance_sim.kafka.simulation.timeline import add_timeline_row, record_rebalances
 
-ROWS_AN_EVENT_LISTS = 4
-"""Rows of assignments that an event makes at most, beside one for each member where a group becomes a classic one."""
+ASSIGNMENT_ROWS_PER_EVENT = 4
+"""Most assignment rows that one event adds, beside one per member when the group becomes a classic group."""
 
 
 @inner_kernel
-def advance_consumer_group(c: ConsumerGroupSimulation, events: int) -> int:
-    """Go on to the next pause, by so many events at most."""
-    s = c.base
+def advance_consumer_group(simulation: ConsumerGroupSimulation, events: int) -> int:
+    """Handle events as ``classic_simulation.advance`` does."""
+    base = simulation.base
     for _ in range(events):
-        if c.modern.group.target_due:
-            return Pause.TARGET
-        pause = _room_for_rows(c)
-        if pause != Pause.ENDED:
+        pause = _pending_pause(simulation)
+        if pause != Pause.RUNNING:
             return pause
-        if s.coordinator.group.election != Election.NOT_DUE:
-            return Pause.ELECTION
-        if s.course.revoking != NONE:
-            return Pause.REVOCATION
-        next_ms = s.places[0].at_ms if s.queue.length > 0 else NEVER
-        deadline_ms = next_mixed_deadline(mixed_group(c)) if s.course.up else NEVER
-        if is_over(s, min(next_ms, deadline_ms)):
-            end_course(s)
+        deadline_ms = next_mixed_deadline(mixed_group(simulation)) if base.progress.up else NEVER
+        next_ms = next_event_ms(base)
+        if end_if_over(base, min(next_ms, deadline_ms)):
             return Pause.ENDED
         if deadline_ms <= next_ms:
-            s.queue.now = max(s.queue.now, deadline_ms)
-            expire_next_mixed(mixed_group(c), s.course.store_error, s.queue.now)
+            base.queue.now = max(base.queue.now, deadline_ms)
+            expire_next_mixed(mixed_group(simulation), base.progress.store_error, base.queue.now)
         else:
-            _happen(c, pop(s.queue, s.places, s.events))
-        after_event(c)
+            _dispatch(simulation, pop(base.queue, base.places, base.events))
+        after_event(simulation)
     return Pause.STEPPED
 
 
 @inner_kernel
-def _room_for_rows(c: ConsumerGroupSimulation) -> int:
-    s = c.base
-    end = s.first_listed[c.rows[ROWS]]
-    lists = ROWS_AN_EVENT_LISTS + s.coordinator.group.members
-    listed = (ROWS_AN_EVENT_LISTS + 1) * s.course.partitions
-    if c.rows[ROWS] + lists > c.rows[ROWS_ROOM] or end + listed > c.rows[LISTED_ROOM]:
+def _pending_pause(simulation: ConsumerGroupSimulation) -> int:
+    """Return why the group must pause before its next event, ``Pause.RUNNING`` if it need not."""
+    if simulation.modern.group.target_due:
+        return Pause.TARGET
+    base, written = simulation.base, simulation.base.written
+    rows_end = written.assignments + ASSIGNMENT_ROWS_PER_EVENT + base.coordinator.group.member_count
+    listed_end = base.first_listed[written.assignments] + (ASSIGNMENT_ROWS_PER_EVENT + 1) * base.progress.partitions
+    if rows_end > written.assignments_capacity or listed_end > written.listed_capacity:
         return Pause.ROOM_FOR_ROWS
-    return room(s)
+    return pending_pause(base)
 
 
 @inner_kernel
-def after_event(c: ConsumerGroupSimulation) -> None:
-    """Look at what has changed, and send what the coordinator answers."""
-    s, group = c.base, c.modern.group
+def after_event(simulation: ConsumerGroupSimulation) -> None:
+    """Process what the coordinator has done: send its responses, and record its rebalances."""
+    base, group = simulation.base, simulation.modern.group
     if group.wrote:
         group.wrote = False
-        group.stored_ms = s.queue.now + s.settings.store_ms
-    if is_modern(c):
-        _forget_lost(c)
-        show_group(c)
-        _answer_classic_members(c)
-        _answer_heartbeats(c)
+        group.stored_ms = base.queue.now + base.settings.store_ms
+    if is_modern(simulation):
+        _drop_lost_consumers(simulation)
+        mirror_group(simulation)
+        _answer_classic_members(simulation)
+        _answer_consumer_heartbeats(simulation)
     else:
-        _answer_heartbeats(c)
-        _after_classic_event(c)
+        _answer_consumer_heartbeats(simulation)
+        base.progress.modern = False
+        group.rebalances = base.coordinator.group.rebalances
+        group.evicted = base.coordinator.group.evicted
+        after_coordinator(base)
 
 
 @inner_kernel
-def _answer_heartbeats(c: ConsumerGroupSimulation) -> None:
-    """Send what ConsumerGroupHeartbeats are answered, when all is written."""
-    s = c.base
-    for k in range(c.modern.answered[0].value):
-        answer = c.modern.answers[k]
-        i, turn = asker(answer.request, s.course.consumers)
-        sent = schedule(s, Happening.ANSWER + CONSUMER_HEARTBEAT, i, turn, _answer_ms(c))
+def _answer_consumer_heartbeats(simulation: ConsumerGroupSimulation) -> None:
+    """Send the responses to ConsumerGroupHeartbeat."""
+    base = simulation.base
+    kind: int = RequestKind.CONSUMER_GROUP_HEARTBEAT
+    for k in range(simulation.modern.answered[0].value):
+        answer = simulation.modern.answers[k]
+        i, incarnation = sender(answer.request, base.progress.consumers)
+        sent = schedule(base, EventKind.ANSWER + kind, i, incarnation, _arrival_ms(simulation))
         sent.error = answer.error
         sent.member = answer.member
         sent.generation = answer.epoch
-        sent.assignment = write_row(c, answer.member) if answer.has_assignment else NONE
-        s.course.messages += 1
+        sent.assignment = add_assigned_row(simulation, answer.member) if answer.has_assignment else NONE
+        base.progress.messages += 1
         if answer.has_assignment or answer.error != Errors.NONE:
-            tell(s, Subject.ANSWER, i, answer.member, CONSUMER_HEARTBEAT, answer.error, 0)
-    c.modern.answered[0].value = 0
+            add_timeline_row(base, Subject.ANSWER, i, answer.member, kind, answer.error, 0)
+    simulation.modern.answered[0].value = 0
 
 
 @inner_kernel
-def _answer_ms(c: ConsumerGroupSimulation) -> int:
-    """Return when an answer arrives that is sent as soon as all is written."""
-    return max(c.base.queue.now, c.modern.group.stored_ms) + travel_ms(c.base)
+def _arrival_ms(simulation: ConsumerGroupSimulation) -> int:
+    """Return when a response arrives; ``CoordinatorRuntime`` sends it once its records are committed."""
+    return max(simulation.base.queue.now, simulation.modern.group.stored_ms) + travel_ms(simulation.base)
 
 
 @inner_kernel
-def _answer_classic_members(c: ConsumerGroupSimulation) -> None:
-    """Send members of the classic protocol what a group of KIP-848 answers."""
-    s = c.base
-    for k in range(s.coordinator.answered[0].value):
-        answer = s.coordinator.answers[k]
-        i, turn = asker(answer.request, s.course.consumers)
-        sent = schedule(s, Happening.ANSWER + answer.kind, i, turn, _answer_ms(c))
+def _answer_classic_members(simulation: ConsumerGroupSimulation) -> None:
+    """Send the responses of a consumer-protocol group to its members of the classic protocol."""
+    base = simulation.base
+    for k in range(base.coordinator.answered[0].value):
+        answer = base.coordinator.answers[k]
+        i, incarnation = sender(answer.request, base.progress.consumers)
+        sent = schedule(base, EventKind.ANSWER + answer.kind, i, incarnation, _arrival_ms(simulation))
         sent.error = answer.error
         sent.member = answer.member
         sent.generation = answer.generation
         sent.lists_members = sent.skips_assignment = False
         sent.assignment = EMPTY_ASSIGNMENT
-        if answer.kind == Kind.SYNC and answer.assignment == CURRENT:
-            sent.assignment = write_row(c, answer.member)
-        s.course.messages += 1
-        if answer.kind != Kind.HEARTBEAT or answer.error != Errors.NONE:
-            tell(s, Subject.ANSWER, i, NONE, answer.kind, answer.error, 0)
-    s.coordinator.answered[0].value = 0
+        if answer.kind == RequestKind.SYNC and answer.assignment == CURRENT:
+            sent.assignment = add_assigned_row(simulation, answer.member)
+        base.progress.messages += 1
+        if answer.kind != RequestKind.HEARTBEAT or answer.error != Errors.NONE:
+            add_timeline_row(base, Subject.ANSWER, i, NONE, answer.kind, answer.error, 0)
+    base.coordinator.answered[0].value = 0
 
 
 @inner_kernel
-def _forget_lost(c: ConsumerGroupSimulation) -> None:
-    """Do as ``ownership.forget_lost`` does."""
-    s = c.base
-    if s.course.lost == 0:
+def _drop_lost_consumers(simulation: ConsumerGroupSimulation) -> None:
+    """Do as ``ownership.drop_lost_consumers`` does."""
+    base = simulation.base
+    if base.progress.lost == 0:
         return
-    for i in range(s.course.consumers):
-        if s.consumers[i].presence == Presence.LOST and not knows_member(c.modern, s.consumers[i].member):
-            set_presence(s, i, Presence.AWAY)
+    for i in range(base.progress.consumers):
+        consumer = base.consumers[i]
+        if consumer.presence == Presence.LOST and not knows_member(simulation.modern, consumer.member):
+            set_presence(base, i, Presence.AWAY)
 
 
 @inner_kernel
-def show_group(c: ConsumerGroupSimulation) -> None:
-    """Let the group be seen as groups of the classic protocol are."""
-    s, group, shown = c.base, c.modern.group, c.base.coordinator.group
-    s.course.modern = True
-    shown.state = group.state
-    shown.generation = group.epoch
-    shown.members = group.members
-    shown.evicted = group.evicted
-    shown.reason, shown.reason_member = group.reason, group.reason_member
-    begins = group.rebalances > shown.rebalances
-    shown.rebalances = group.rebalances
-    follow_rebalances(s)
-    if begins and s.course.rebalance != NONE:
-        s.rebalances[s.course.rebalance].generation = group.epoch
+def mirror_group(simulation: ConsumerGroupSimulation) -> None:
+    """Copy state, epoch and figures to ``base.coordinator``, where the timeline reads them."""
+    base, group, mirror = simulation.base, simulation.modern.group, simulation.base.coordinator.group
+    base.progress.modern = True
+    mirror.state = group.state
+    mirror.generation = group.epoch
+    mirror.member_count = group.member_count
+    mirror.evicted = group.evicted
+    mirror.reason, mirror.reason_member = group.reason, group.reason_member
+    begins = group.rebalances > mirror.rebalances
+    mirror.rebalances = group.rebalances
+    record_rebalances(base)
+    if begins and base.progress.rebalance != NONE:
+        # The epoch has been bumped already; a classic group's generation is bumped when all members have joined.
+        base.rebalances[base.progress.rebalance].generation = group.epoch
 
 
 @inner_kernel
-def _after_classic_event(c: ConsumerGroupSimulation) -> None:
-    s = c.base
-    s.course.modern = False
-    c.modern.group.rebalances = s.coordinator.group.rebalances
-    c.modern.group.evicted = s.coordinator.group.evicted
-    after_coordinator(s)
-
-
-@inner_kernel
-def _happen(c: ConsumerGroupSimulation, event: Event) -> None:
-    s = c.base
+def _dispatch(simulation: ConsumerGroupSimulation, event: Event) -> None:
+    base = simulation.base
     kind, i = event.kind, event.consumer
-    if kind == Happening.SCENARIO:
-        _play(c)
-    elif kind == Happening.WRITE_ENDS:
-        if event.turn == s.course.loads and not is_modern(c):
-            end_write(s.coordinator, s.course.store_error, s.queue.now)
-    elif kind == Happening.LOADED:
-        if event.turn == s.course.loads:
-            s.course.up = True
-            load_mixed(mixed_group(c), s.queue.now)
-    elif kind == Happening.METADATA:
-        refresh_metadata(s, event)
-    elif kind == Happening.LOOKUP:
-        find_coordinator(s, i, event)
-    elif Happening.REQUEST <= kind < Happening.LOOKUP:
-        _ask(c, event)
-    elif event.turn == s.consumers[i].turn:
-        if kind == Happening.START:
-            _start(c, i)
-        elif s.consumers[i].assignor == NONE:
-            happen_to_consumer(s, i, event)
+    if kind == EventKind.SCENARIO:
+        _play_next_event(simulation)
+    elif kind == EventKind.WRITE_ENDS:
+        if event.incarnation == base.progress.loads and not is_modern(simulation):
+            end_write(base.coordinator, base.progress.store_error, base.queue.now)
+    elif kind == EventKind.LOADED:
+        if event.incarnation == base.progress.loads:
+            base.progress.up = True
+            load_mixed(mixed_group(simulation), base.queue.now)
+    elif kind == EventKind.METADATA_REFRESH:
+        refresh_metadata(base, event)
+    elif kind == EventKind.LOOKUP:
+        answer_lookup(base, i, event)
+    elif EventKind.REQUEST <= kind < EventKind.LOOKUP:
+        _handle_request(simulation, event)
+    elif event.incarnation == base.consumers[i].incarnation:
+        if kind == EventKind.START:
+            _start(simulation, i)
+        elif base.consumers[i].assignor == NONE:
+            dispatch_to_consumer(base, i, event)
         else:
-            _happen_to_modern_consumer(c, i, event)
+            _dispatch_to_async_consumer(simulation, i, event)
 
 
 @inner_kernel
-def _start(c: ConsumerGroupSimulation, i: int) -> None:
-    """Start a process of whichever protocol it now is."""
-    if c.base.consumers[i].next_assignor == NONE:
-        classic_consumer.start(c.base, i)
+def _start(simulation: ConsumerGroupSimulation, i: int) -> None:
+    """Start a process with the protocol configured last (``group.protocol``)."""
+    if simulation.base.consumers[i].next_assignor == NONE:
+        classic_consumer.start(simulation.base, i)
     else:
-        start(c, i)
+        start(simulation, i)
 
 
 @inner_kernel
-def _happen_to_modern_consumer(c: ConsumerGroupSimulation, i: int, event: Event) -> None:
+def _dispatch_to_async_consumer(simulation: ConsumerGroupSimulation, i: int, event: Event) -> None:
     kind = event.kind
-    if kind == Happening.ANSWER + CONSUMER_HEARTBEAT:
-        heard(c, i, event)
-    elif kind == Happening.ANSWER + Kind.COMMIT:
-        committed(c, i)
-    elif kind == Happening.FOUND:
-        found(c, i, event)
-    elif kind == Happening.WAKE:
-        wake(c, i, event)
-    elif kind == Happening.BEAT:
-        beat(c, i, event)
-    elif kind == Happening.POLL_EXPIRED:
-        expire_poll(c, i, event)
+    if kind == EventKind.ANSWER + RequestKind.CONSUMER_GROUP_HEARTBEAT:
+        receive_heartbeat_response(simulation, i, event)
+    elif kind == EventKind.ANSWER + RequestKind.COMMIT:
+        receive_commit_response(simulation, i)
+    elif kind == EventKind.COORDINATOR_FOUND:
+        receive_lookup_response(simulation, i, event)
+    elif kind == EventKind.WAKE:
+        wake(simulation, i, event)
+    elif kind == EventKind.HEARTBEAT_DUE:
+        send_due_heartbeat(simulation, i, event)
+    elif kind == EventKind.POLL_EXPIRED:
+        expire_poll_interval(simulation, i, event)
 
 
 @inner_kernel
-def _ask(c: ConsumerGroupSimulation, event: Event) -> None:
-    """Let the coordinator have a request that has arrived."""
-    s = c.base
-    i, kind = event.consumer, event.kind - Happening.REQUEST
-    if not s.course.up:
-        sent = send_back(s, i, event.turn, kind, Errors.NOT_COORDINATOR)
+def _handle_request(simulation: ConsumerGroupSimulation, event: Event) -> None:
+    """Let the coordinator handle a request that has arrived."""
+    base = simulation.base
+    i, kind = event.consumer, event.kind - EventKind.REQUEST
+    consumer = base.consumers[i]
+    if not base.progress.up:
+        sent = send_back(base, i, event.incarnation, kind, Errors.NOT_COORDINATOR)
         sent.generation = event.generation
-    elif kind == CONSUMER_HEARTBEAT:
-        _ask_by_heartbeat(c, event)
-    elif kind == Kind.COMMIT:
-        by_epoch = s.consumers[i].assignor != NONE
-        error = commit_error_of_any(
-            mixed_group(c), event.member, s.consumers[i].instance, event.generation, NONE, by_epoch, s.queue.now
+    elif kind == RequestKind.CONSUMER_GROUP_HEARTBEAT:
+        _handle_consumer_heartbeat(simulation, event)
+    elif kind == RequestKind.COMMIT:
+        by_epoch = consumer.assignor != NONE
+        error = commit_offsets_any_group(
+            mixed_group(simulation),
+            event.member,
+            consumer.instance,
+            event.generation,
+            NONE,
+            by_epoch,
+            base.queue.now,
         )
-        send_back(s, i, event.turn, kind, error)
+        send_back(base, i, event.incarnation, kind, error)
     else:
-        _ask_as_classic_member(c, event)
+        _handle_classic_request(simulation, event)
 
 
 @inner_kernel
-def _ask_by_heartbeat(c: ConsumerGroupSimulation, event: Event) -> None:
-    s = c.base
+def _handle_consumer_heartbeat(simulation: ConsumerGroupSimulation, event: Event) -> None:
+    base = simulation.base
     i = event.consumer
-    consumer = s.consumers[i]
+    consumer = base.consumers[i]
     request = Heartbeat(
-        event.turn * s.course.consumers + i,
+        request_of(base, event),
         event.member,
         event.generation,
         consumer.instance,
         i,
-        c.modern.members[event.member].hash,
+        simulation.modern.members[event.member].hash,
         consumer.rebalance_timeout_ms if event.lists_members else NONE,
         event.protocol,
         consumer.assignor if event.lists_members else NONE,
         event.assignment,
     )
-    group = mixed_group(c)
-    if may_upgrade(group, request):
-        for number in range(s.coordinator.group.made):
-            if s.coordinator.members[number].known:
-                _tell_classic_member(c, number)
-    consumer_heartbeat_of_any(group, request, s.course.store_error, s.queue.now)
+    mixed = mixed_group(simulation)
+    if may_upgrade(mixed, request):
+        for number in range(base.coordinator.group.made):
+            if base.coordinator.members[number].known:
+                _describe_classic_member(simulation, number)
+    heartbeat_by_epoch(mixed, request, base.progress.store_error, base.queue.now)
 
 
 @inner_kernel
-def _tell_classic_member(c: ConsumerGroupSimulation, number: int) -> None:
-    """Tell the coordinator what stands in a member's metadata, and in its assignment."""
-    s = c.base
-    member = s.coordinator.members[number]
+def _describe_classic_member(simulation: ConsumerGroupSimulation, number: int) -> None:
+    """Pass the coordinator what it reads from a classic member's bytes when it converts the group.
+
+    ``ConsumerGroup.fromClassicGroup`` parses the subscription and the assignment of each member.
+    """
+    base = simulation.base
+    member = base.coordinator.members[number]
     subscription = metadata_subscription(member.metadata)
     if member.metadata == NONE:
-        subscription = s.consumers[member.client].joined_subscription
-    given = NOTHING
+        subscription = base.consumers[member.client].joined_subscription
+    assigned = NOTHING
     if member.assignment != EMPTY_ASSIGNMENT:
-        row = row_of(s, member.assignment, member.assigned_as)
-        given = NOTHING if row == EMPTY_ASSIGNMENT else row
-    tell_classic_member(mixed_group(c), number, subscription, NONE, given)
+        row = row_of(base, member.assignment, member.assigned_as)
+        assigned = NOTHING if row == EMPTY_ASSIGNMENT else row
+    describe_classic_member(mixed_group(simulation), number, subscription, NONE, assigned)
 
 
 @inner_kernel
-def _ask_as_classic_member(c: ConsumerGroupSimulation, event: Event) -> None:
-    s, now, store_error = c.base, c.base.queue.now, c.base.course.store_error
-    i, kind = event.consumer, event.kind - Happening.REQUEST
-    group, consumer = mixed_group(c), s.consumers[i]
-    request, member, generation = event.turn * s.course.consumers + i, event.member, event.generation
-    if kind == Kind.JOIN:
+def _handle_classic_request(simulation: ConsumerGroupSimulation, event: Event) -> None:
+    base = simulation.base
+    now, store_error = base.queue.now, base.progress.store_error
+    i, kind = event.consumer, event.kind - EventKind.REQUEST
+    mixed, consumer = mixed_group(simulation), base.consumers[i]
+    request, member, generation = request_of(base, event), event.member, event.generation
+    if kind == RequestKind.JOIN:
         owned = metadata_owned(event.assignment)
-        # An eager consumer has given up everything; what it had it only tells the sticky assignor.
-        offer = Offer(
-            metadata_subscription(event.assignment), NOTHING if consumer.eager or owned == NONE else owned, NONE
-        )
-        join_any_group(group, join_request(s, event), offer, store_error, now)
-    elif kind == Kind.SYNC:
-        sync_any_group(group, request, member, consumer.instance, generation, NONE, NONE, event.assignment, now)
-    elif kind == Kind.HEARTBEAT:
-        heartbeat_any_group(group, request, member, consumer.instance, generation, now)
-        s.coordinator.answers[s.coordinator.answered[0].value - 1].generation = generation
-    elif leave_any_group(group, request, member, consumer.instance, now) == Errors.NONE:
-        finish_leave_any_group(group, member, store_error, now)
+        # An eager consumer owns nothing when it joins; its last assignment is in the assignor's user data only.
+        owned = NOTHING if consumer.eager or owned == NONE else owned
+        offer = Offer(metadata_subscription(event.assignment), owned, NONE)
+        join_any_group(mixed, join_request(base, event), offer, store_error, now)
+    elif kind == RequestKind.SYNC:
+        sync = SyncRequest(request, member, consumer.instance, generation, NONE, NONE, event.assignment)
+        sync_any_group(mixed, sync, now)
+    elif kind == RequestKind.HEARTBEAT:
+        heartbeat_any_group(mixed, request, member, consumer.instance, generation, now)
+        base.coordinator.answers[base.coordinator.answered[0].value - 1].generation = generation
+    elif leave_any_group(mixed, request, member, consumer.instance, now) == Errors.NONE:
+        finish_leave_any_group(mixed, member, store_error, now)
 
 
 # ---- The scenario
 
 
 @inner_kernel
-def _play(c: ConsumerGroupSimulation) -> None:
-    """Let the next event of the scenario happen, and expect the one after it."""
-    s = c.base
-    event = begin_event(s)
+def _play_next_event(simulation: ConsumerGroupSimulation) -> None:
+    """Play the next event of the scenario, and schedule the one after it."""
+    base = simulation.base
+    event = start_next_event(base)
     if event.kind == ScenarioKind.GROW:
-        _grow(c, event)
+        _grow(simulation, event)
     elif event.kind == ScenarioKind.MOVE_COORDINATOR:
-        s.coordinator.group.writes_ended = s.coordinator.group.writes
-        unload_mixed(mixed_group(c))
-        move_coordinator(s, event.value)
+        base.coordinator.group.writes_ended = base.coordinator.group.writes
+        unload_mixed(mixed_group(simulation))
+        move_coordinator(base, event.value)
     elif event.kind == ScenarioKind.FAIL_STORE:
-        s.course.store_error = event.value
-    elif _is_for_modern_consumer(s, event):
-        _play_on_modern_consumer(c, event)
+        base.progress.store_error = event.value
+    elif _is_for_async_consumer(base, event):
+        _apply_to_async_consumer(simulation, event)
     else:
-        play_on_consumer(s, event)
-    if event.kind == ScenarioKind.CRASH and knows_member(c.modern, s.consumers[event.consumer].member):
-        set_presence(s, event.consumer, Presence.LOST)
+        apply_to_consumer(base, event)
+    if event.kind == ScenarioKind.CRASH and knows_member(simulation.modern, base.consumers[event.consumer].member):
+        set_presence(base, event.consumer, Presence.LOST)
 
 
 @inner_kernel
-def _is_for_modern_consumer(s: Simulation, event: ScenarioEvent) -> bool:
-    """Tell whether an event happens to a process that follows KIP-848, or starts one."""
-    consumer = s.consumers[event.consumer]
+def _is_for_async_consumer(base: Simulation, event: ScenarioEvent) -> bool:
+    """Return whether an event concerns a process of the consumer protocol, or starts one."""
+    consumer = base.consumers[event.consumer]
     if event.kind == ScenarioKind.JOIN:
         return consumer.next_assignor != NONE
     return event.kind != ScenarioKind.PROTOCOLS and consumer.assignor != NONE
 
 
 @inner_kernel
-def _grow(c: ConsumerGroupSimulation, event: ScenarioEvent) -> None:
-    """Let a topic grow: the coordinator sees it at once, consumers of the classic protocol with their metadata."""
-    s = c.base
-    note_wanted(s)
-    grow(s, event.first, event.before, event.value)
-    for t in range(c.modern.group.topics):
-        if c.modern.topics[t].first == event.first and c.modern.topics[t].places >= event.value:
-            see_topic(c.modern, t, True, event.value)
-    for i in range(s.course.consumers):
-        if s.consumers[i].assignor == NONE:
-            expect_metadata(s, i)
+def _grow(simulation: ConsumerGroupSimulation, event: ScenarioEvent) -> None:
+    """Grow a topic: the coordinator sees the new partitions at once, classic consumers with their metadata."""
+    base = simulation.base
+    update_subscribed_topics(base)
+    grow(base, event.first, event.before, event.value)
+    for t in range(simulation.modern.group.topics):
+        topic = simulation.modern.topics[t]
+        if topic.first == event.first and topic.places >= event.value:
+            see_topic(simulation.modern, t, True, event.value)
+    for i in range(base.progress.consumers):
+        if base.consumers[i].assignor == NONE:
+            schedule_metadata_refresh(base, i)
 
 
 @inner_kernel
-def _play_on_modern_consumer(c: ConsumerGroupSimulation, event: ScenarioEvent) -> None:
-    s = c.base
+def _apply_to_async_consumer(simulation: ConsumerGroupSimulation, event: ScenarioEvent) -> None:
+    base = simulation.base
     i, kind = event.consumer, event.kind
-    runs = s.consumers[i].step != Step.STOPPED
+    runs = base.consumers[i].step != ConsumerStep.STOPPED
     if kind == ScenarioKind.JOIN:
-        start(c, i)
+        start(simulation, i)
     elif kind == ScenarioKind.SUBSCRIBE:
-        # The next heartbeat tells it.
-        subscribe(s, i, event.value)
+        # The next heartbeat reports it.
+        subscribe(base, i, event.value)
     elif runs and kind == ScenarioKind.LEAVE:
-        close(c, i, NONE)
+        close(simulation, i, NONE)
     elif runs and kind == ScenarioKind.RESTART:
-        close(c, i, event.value)
+        close(simulation, i, event.value)
     else:
-        play_on_consumer(s, event)
+        apply_to_consumer(base, event)

@@ -1,6 +1,6 @@
-"""The elections that groups hold, and the assignments of their leaders: over a whole batch at once.
+"""The elections of groups and the assignments of their leaders, over a whole batch at once.
 
-So any assignor can be simulated that assigns a batch of groups.
+Any assignor that assigns a batch of groups can be simulated.
 """
 
 from collections.abc import Callable
@@ -8,85 +8,79 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.coordinator.classic_group import (
-    NONE,
-    Election,
-)
-from rebalance_sim.kafka.coordinator.rebalance import begin_generation
-from rebalance_sim.kafka.coordinator.requests import finish_replacement
+from rebalance_sim.kafka.coordinator.classic.group import NONE, AwaitedElection, State
+from rebalance_sim.kafka.coordinator.classic.rebalance import begin_generation
+from rebalance_sim.kafka.coordinator.classic.requests import finish_replacement
 from rebalance_sim.kafka.election import PreferenceLists, elect
-from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Groups, Outcome, Topics
-from rebalance_sim.kafka.kernel import inner_kernel, kernel
-from rebalance_sim.kafka.lists import gather, take_lists, take_strings
+from rebalance_sim.kafka.groups import NO_GENERATION, AssignmentOutcome, Assignments, Groups
+from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
+from rebalance_sim.kafka.runtime.lists import gather, take_lists, take_strings
+from rebalance_sim.kafka.runtime.strings import Bytes, Flags, Ints, Ints32, Strings
 from rebalance_sim.kafka.simulation.batch_state import (
     BatchState,
     Broker,
-    OfRows,
+    RowOrigins,
+    add_rows,
     field,
     one_simulation,
-    with_rows,
-    with_rows_to_write,
+    with_output_capacity,
 )
-from rebalance_sim.kafka.simulation.classic_consumer import give_up_all_but
-from rebalance_sim.kafka.simulation.classic_simulation import (
-    after_coordinator,
-    note_election,
-)
-from rebalance_sim.kafka.simulation.fleet import Fleet
+from rebalance_sim.kafka.simulation.classic_consumer import finish_revocation
+from rebalance_sim.kafka.simulation.classic_simulation import after_coordinator
+from rebalance_sim.kafka.simulation.fleet import Fleet, protocol_in_batch, protocol_in_group
 from rebalance_sim.kafka.simulation.member_ids import BASE64_LENGTH, HEX_LENGTH, HYPHEN, write_uuid
 from rebalance_sim.kafka.simulation.messages import metadata_owned, metadata_subscription
-from rebalance_sim.kafka.simulation.model import (
-    ROWS,
-    ScenarioKind,
-)
-from rebalance_sim.kafka.simulation.ownership import end_course
-from rebalance_sim.kafka.strings import Bytes, Flags, Ints, Ints32, Strings
+from rebalance_sim.kafka.simulation.model import ScenarioKind
+from rebalance_sim.kafka.simulation.ownership import end_simulation
+from rebalance_sim.kafka.simulation.timeline import record_generation
 
-Assign = Callable[[int, Groups, Ints32], Outcome]
-"""Runs a protocol's assignor over groups, whose members are these consumers."""
+Assign = Callable[[int, Groups, Ints32], AssignmentOutcome]
+"""Runs the assignor of a protocol over groups, whose members are the given consumers."""
 
 
-class _Joined(NamedTuple):
-    """The members of groups that elect."""
+class _JoinedMembers(NamedTuple):
+    """The members of groups whose election is due, in the order in which they joined."""
 
+    groups: Ints32
+    """Numbers of the groups in the batch."""
     offsets: Ints32
     consumers: Ints32
     numbers: Ints32
     hashes: Ints
     preferences: Ints32
     elected_only: Ints32
-    """The protocol that alone is known of a member, as after a load; else NONE."""
+    """The only protocol that the coordinator knows of a member, if it has loaded the group from the log; else NONE."""
     subscriptions: Ints32
     owned: Ints32
-    """Rows of the assignments, or NONE."""
-    topics_known: Ints32
-    """By group: the events of the scenario that its leader knows of."""
+    """Assignment rows, or NONE."""
+    metadata_events: Ints32
+    """By group: the number of scenario events that its leader's metadata reflect."""
     of_generation: Flags
-    """By group: whether it is a generation that begins."""
+    """By group: whether a generation begins, and not only a static member is replaced."""
 
 
 @kernel
-def _collect(state: BatchState, fleet: Fleet, due: Ints32) -> _Joined:
+def _collect(state: BatchState, fleet: Fleet, due: Ints32) -> _JoinedMembers:
     offsets = np.zeros(len(due) + 1, np.int32)
     first_rows = np.cumsum(fleet.members) - fleet.members
     for k in range(len(due)):
-        offsets[k + 1] = offsets[k] + state.groups[due[k]].members
+        offsets[k + 1] = offsets[k] + state.groups[due[k]].member_count
     total = offsets[-1]
     consumers, numbers = np.empty(total, np.int32), np.empty(total, np.int32)
     hashes = np.empty(total, np.int64)
     preferences, elected_only = np.empty(total, np.int32), np.empty(total, np.int32)
     subscriptions, owned = np.empty(total, np.int32), np.empty(total, np.int32)
-    topics_known = np.zeros(len(due), np.int32)
+    metadata_events = np.zeros(len(due), np.int32)
     of_generation = np.empty(len(due), np.bool_)
     filled = 0
     for k in range(len(due)):
         g = due[k]
         group = state.groups[g]
-        of_generation[k] = group.election == Election.OF_GENERATION
+        of_generation[k] = group.election == AwaitedElection.OF_GENERATION
         for number in range(group.made):
             if state.members[state.first_member[g] + number].known:
                 place = filled
-                while place > offsets[k] and _is_put_before(state, g, number, numbers[place - 1]):
+                while place > offsets[k] and _joined_before(state, g, number, numbers[place - 1]):
                     numbers[place] = numbers[place - 1]
                     place -= 1
                 numbers[place] = number
@@ -97,7 +91,7 @@ def _collect(state: BatchState, fleet: Fleet, due: Ints32) -> _Joined:
             consumers[m] = fleet.consumers[g] + member.client
             hashes[m] = member.hash
             preferences[m] = member.preferences
-            elected_only[m] = group.protocol if member.elected_only else NONE
+            elected_only[m] = protocol_in_batch(fleet, g, group.protocol) if member.elected_only else NONE
             subscriptions[m] = metadata_subscription(member.metadata)
             owned[m] = metadata_owned(member.metadata)
             if member.metadata == NONE:
@@ -105,12 +99,13 @@ def _collect(state: BatchState, fleet: Fleet, due: Ints32) -> _Joined:
                 subscriptions[m] = state.row_subscriptions[owned[m]]
             if number == group.leader:
                 leader = fleet.of_consumers[consumers[m]]
-                topics_known[k] = leader.topics_known
+                metadata_events[k] = leader.metadata_events
                 if of_generation[k]:
-                    leader.topics_assigned = leader.topics_known
+                    leader.assigned_metadata_events = leader.metadata_events
             if of_generation[k]:
                 member.place = m - offsets[k]
-    return _Joined(
+    return _JoinedMembers(
+        due,
         offsets,
         consumers,
         numbers,
@@ -119,13 +114,13 @@ def _collect(state: BatchState, fleet: Fleet, due: Ints32) -> _Joined:
         elected_only,
         subscriptions,
         owned,
-        topics_known,
+        metadata_events,
         of_generation,
     )
 
 
 @inner_kernel
-def _is_put_before(state: BatchState, g: int, one: int, other: int) -> bool:
+def _joined_before(state: BatchState, g: int, one: int, other: int) -> bool:
     first = state.first_member[g]
     return bool(state.members[first + one].entered < state.members[first + other].entered)
 
@@ -133,46 +128,45 @@ def _is_put_before(state: BatchState, g: int, one: int, other: int) -> bool:
 def hold_elections(
     state: BatchState,
     fleet: Fleet,
-    topics: Topics,
     broker: Broker,
     assign: Assign,
     due: Ints32,
     failures: Ints32,
 ) -> BatchState:
-    """Elect, let the leaders' assignors run, over all groups of one protocol at once, and let the groups go on."""
+    """Elect the protocol of each group, run the leaders' assignors over all groups of a protocol at once, and go on."""
     joined = _collect(state, fleet, due)
-    ids = _member_ids(state, fleet, due, joined)
-    protocols = _elected(fleet, joined, ids, broker.map_rule)
+    ids = _member_ids(state, fleet, joined)
+    protocols = _elect(fleet, joined, ids, broker.map_rule)
     first_rows = np.zeros(len(due), np.int64)
     for protocol in np.unique(protocols[joined.of_generation]):
         chosen = np.flatnonzero(joined.of_generation & (protocols == protocol)).astype(np.int32)
         members = _members_of(joined.offsets, chosen)
-        owned = _owned(state, _rows_told(fleet, joined, members, bool(fleet.cooperative[protocol])))
-        groups = _as_groups(state, fleet, joined, ids, due, chosen, members, owned)
+        owned = _owned(state, _reported_rows(fleet, joined, members, bool(fleet.cooperative[protocol])))
+        groups = _as_groups(state, fleet, joined, ids, chosen, members, owned)
         outcome = assign(int(protocol), groups, joined.consumers[members])
         failures[due[chosen]] = outcome.errors
-        first_rows[chosen] = state.rows[ROWS] + groups.members[:-1]
-        of_rows = OfRows(
+        first_rows[chosen] = state.written[0].assignments + groups.members[:-1]
+        origins = RowOrigins(
             np.repeat(due[chosen], np.diff(groups.members)),
             np.repeat(field(state.groups, "generation")[due[chosen]], np.diff(groups.members)),
             np.repeat(groups.members[:-1], np.diff(groups.members)),
             joined.numbers[members],
             joined.subscriptions[members],
         )
-        state = with_rows(state, fleet, of_rows, outcome.assignments)
-    state = with_rows_to_write(state, fleet, due)
-    _go_on(state, fleet, broker, due, protocols, first_rows, failures)
+        state = add_rows(state, fleet, origins, outcome.assignments)
+    state = with_output_capacity(state, fleet, due)
+    _complete_elections(state, fleet, broker, due, protocols, first_rows, failures)
     return state
 
 
 def elected_protocols(state: BatchState, fleet: Fleet, due: Ints32, map_rule: int) -> Ints32:
-    """Return what groups elect, as their members are now."""
+    """Return the protocols that groups would elect with their present members."""
     joined = _collect(state, fleet, due)
-    return _elected(fleet, joined, _member_ids(state, fleet, due, joined), map_rule)
+    return _elect(fleet, joined, _member_ids(state, fleet, joined), map_rule)
 
 
-def _elected(fleet: Fleet, joined: _Joined, ids: Strings, map_rule: int) -> Ints32:
-    """Elect the protocol of each group; where there is but one it is that."""
+def _elect(fleet: Fleet, joined: _JoinedMembers, ids: Strings, map_rule: int) -> Ints32:
+    """Return the elected protocol of each group; without a choice, the only protocol."""
     if len(fleet.preferences.hashes) == 1:
         return np.zeros(len(joined.offsets) - 1, np.int32)
     offsets, places = take_lists(fleet.preferences.offsets, joined.preferences)
@@ -193,10 +187,12 @@ def _members_of(offsets: Ints32, groups: Ints32) -> Ints32:
     return take_lists(offsets, groups)[1].astype(np.int32)
 
 
-def _member_ids(state: BatchState, fleet: Fleet, due: Ints32, joined: _Joined) -> Strings:
-    """Spell out the ids of members."""
-    by_themselves = np.zeros(len(joined.numbers), np.bool_)
-    return Strings.over(*spell_ids(state, fleet, due, joined.offsets, joined.consumers, joined.numbers, by_themselves))
+def _member_ids(state: BatchState, fleet: Fleet, joined: _JoinedMembers) -> Strings:
+    """Return the ids of members."""
+    client_generated = np.zeros(len(joined.numbers), np.bool_)
+    return Strings.over(
+        *spell_ids(state, fleet, joined.groups, joined.offsets, joined.consumers, joined.numbers, client_generated)
+    )
 
 
 @kernel
@@ -207,9 +203,9 @@ def spell_ids(
     of_groups: Ints32,
     consumers: Ints32,
     numbers: Ints32,
-    by_themselves: Flags,
+    client_generated: Flags,
 ) -> tuple[Ints32, Bytes]:
-    """Spell out ids: those that there are at first; later ones are made by the coordinator, or by members themselves.
+    """Return member ids: the given ones of the first members, and generated ones, by the coordinator or the client.
 
     Members k of group ``due[g]`` are ``of_groups[g]`` to ``of_groups[g + 1]``.
     """
@@ -220,7 +216,7 @@ def spell_ids(
             i = consumers[m]
             if numbers[m] < fleet.members[due[k]]:
                 size = given.offsets[i + 1] - given.offsets[i]
-            elif by_themselves[m]:
+            elif client_generated[m]:
                 size = BASE64_LENGTH
             else:
                 size = prefixes.offsets[i + 1] - prefixes.offsets[i] + 1 + HEX_LENGTH
@@ -231,7 +227,7 @@ def spell_ids(
             i, low, high = consumers[m], offsets[m], offsets[m + 1]
             if numbers[m] < fleet.members[due[k]]:
                 data[low:high] = given.data[given.offsets[i] : given.offsets[i + 1]]
-            elif by_themselves[m]:
+            elif client_generated[m]:
                 write_uuid(state.random[due[k]], numbers[m], data[low:high])
             else:
                 end = high - HEX_LENGTH
@@ -244,14 +240,13 @@ def spell_ids(
 def _as_groups(
     state: BatchState,
     fleet: Fleet,
-    joined: _Joined,
+    joined: _JoinedMembers,
     ids: Strings,
-    due: Ints32,
     chosen: Ints32,
     members: Ints32,
     owned: Assignments,
 ) -> Groups:
-    """Lay out groups as their leaders see them."""
+    """Return groups as their leaders see them."""
     sizes = np.diff(joined.offsets)[chosen]
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
     consumers = joined.consumers[members]
@@ -260,7 +255,7 @@ def _as_groups(
     sort_ids = choose_strings(member_ids, take_strings(fleet.names.instance_ids, consumers), is_static)
     listed, places = take_lists(fleet.subscriptions.offsets, joined.subscriptions[members])
     subscribed = fleet.subscriptions.topics[places]
-    grown = known_topics(fleet, due[chosen], joined.topics_known[chosen])
+    grown = known_topics(fleet, joined.groups[chosen], joined.metadata_events[chosen])
     if grown is not None:
         groups_of_entries = np.repeat(np.repeat(chosen * 0 + np.arange(len(chosen)), sizes), np.diff(listed))
         subscribed = grown(groups_of_entries, subscribed)
@@ -281,7 +276,7 @@ def _as_groups(
 
 
 def known_topics(fleet: Fleet, groups: Ints32, known: Ints32) -> Callable[[Ints, Ints32], Ints32] | None:
-    """Return what makes topics of what they are after the growth that a group's leader knows of."""
+    """Return a function that replaces topics by their grown states, as far as each group's leader knows them."""
     if not (field(fleet.events, "kind") == ScenarioKind.GROW).any():
         return None
     table: dict[tuple[int, int], int] = {}
@@ -300,7 +295,7 @@ def known_topics(fleet: Fleet, groups: Ints32, known: Ints32) -> Callable[[Ints,
 
 
 def choose_strings(usual: Strings, others: Strings, where: Flags) -> Strings:
-    """Take the others where that is said."""
+    """Return the other strings where a flag is set, else the usual ones."""
     if not where.any():
         return usual
     both = Strings.over(
@@ -311,16 +306,16 @@ def choose_strings(usual: Strings, others: Strings, where: Flags) -> Strings:
     return take_strings(both, np.where(where, numbers + len(where), numbers).astype(np.int32))
 
 
-def _rows_told(fleet: Fleet, joined: _Joined, members: Ints32, cooperative: bool) -> Ints32:
-    """Return what the assignor is told that members own: an eager one has given up everything before it joined.
+def _reported_rows(fleet: Fleet, joined: _JoinedMembers, members: Ints32, cooperative: bool) -> Ints32:
+    """Return the rows of the partitions that members report as owned; an eager member has none when it joins.
 
-    Only the user data of the sticky assignor tell what it had (``ConsumerCoordinator.metadata``).
+    Only the user data of the sticky assignor hold its last assignment (``StickyAssignor.subscriptionUserData``).
     """
-    told = joined.owned[members]
+    rows = joined.owned[members]
     if not cooperative:
-        return told
+        return rows
     eager = field(fleet.of_consumers, "eager")[joined.consumers[members]].astype(np.bool_)
-    return np.where(eager, NONE, told).astype(np.int32)
+    return np.where(eager, NONE, rows).astype(np.int32)
 
 
 def _owned(state: BatchState, rows: Ints32) -> Assignments:
@@ -331,7 +326,7 @@ def _owned(state: BatchState, rows: Ints32) -> Assignments:
 
 
 @kernel
-def _go_on(
+def _complete_elections(
     state: BatchState,
     fleet: Fleet,
     broker: Broker,
@@ -340,24 +335,28 @@ def _go_on(
     first_rows: Ints,
     failures: Ints32,
 ) -> None:
-    """Tell the coordinators what was elected, and what the leaders will have assigned."""
+    """Pass the coordinators the elected protocols, and the assignments that the leaders will send with SyncGroup."""
     for k in range(len(due)):
-        s = one_simulation(state, fleet, broker, due[k])
+        simulation = one_simulation(state, fleet, broker, due[k])
         if failures[due[k]] != 0:
-            end_course(s)
+            end_simulation(simulation)
             continue
-        if s.coordinator.group.election == Election.OF_REPLACEMENT:
-            finish_replacement(s.coordinator, int(protocols[k]), s.queue.now)
+        protocol = protocol_in_group(fleet, due[k], protocols[k])
+        if simulation.coordinator.group.election == AwaitedElection.OF_REPLACEMENT:
+            finish_replacement(simulation.coordinator, protocol, simulation.queue.now)
         else:
-            s.course.assignments = first_rows[k]
-            begin_generation(s.coordinator, int(protocols[k]), s.queue.now)
-            note_election(s)
-        after_coordinator(s)
+            simulation.progress.assignments = first_rows[k]
+            begin_generation(simulation.coordinator, protocol, simulation.queue.now)
+            if simulation.coordinator.group.state == State.COMPLETING_REBALANCE:
+                record_generation(simulation)
+        after_coordinator(simulation)
 
 
 def revoke_unsubscribed(state: BatchState, fleet: Fleet, broker: Broker, due: Ints32) -> BatchState:
-    """Make a row of what a consumer keeps, in each group in which one gives up what it subscribes to no more."""
-    consumers = fleet.consumers[due] + field(state.courses, "revoking")[due]
+    """Add an assignment row with what a consumer keeps, in each group where one revokes what it no longer subscribes
+    to.
+    """
+    consumers = fleet.consumers[due] + field(state.progress, "revoking")[due]
     subscriptions = field(fleet.of_consumers, "subscription")[consumers].astype(np.int32)
     owned = _owned(state, field(fleet.of_consumers, "owned")[consumers])
     listed, places = take_lists(fleet.subscriptions.offsets, subscriptions)
@@ -368,19 +367,19 @@ def revoke_unsubscribed(state: BatchState, fleet: Fleet, broker: Broker, due: In
     offsets = np.concatenate([[0], np.cumsum(kept)])[owned.offsets].astype(np.int32)
     row_of_each = np.arange(len(due), dtype=np.int32)
     generations = field(fleet.of_consumers, "generation")[consumers]
-    of_rows = OfRows(due, generations, row_of_each, np.full(len(due), NONE, np.int32), subscriptions)
-    first_row = int(state.rows[ROWS])
-    state = with_rows(state, fleet, of_rows, Assignments(offsets, owned.topics[kept], owned.partitions[kept]))
-    state = with_rows_to_write(state, fleet, due)
-    _go_on_revoking(state, fleet, broker, due, first_row)
+    origins = RowOrigins(due, generations, row_of_each, np.full(len(due), NONE, np.int32), subscriptions)
+    first_row = int(state.written[0].assignments)
+    state = add_rows(state, fleet, origins, Assignments(offsets, owned.topics[kept], owned.partitions[kept]))
+    state = with_output_capacity(state, fleet, due)
+    _complete_revocations(state, fleet, broker, due, first_row)
     return state
 
 
 @kernel
-def _go_on_revoking(state: BatchState, fleet: Fleet, broker: Broker, due: Ints32, first_row: int) -> None:
+def _complete_revocations(state: BatchState, fleet: Fleet, broker: Broker, due: Ints32, first_row: int) -> None:
     for k in range(len(due)):
-        s = one_simulation(state, fleet, broker, due[k])
-        i = s.course.revoking
-        s.course.revoking = NONE
-        give_up_all_but(s, i, first_row + k)
-        after_coordinator(s)
+        simulation = one_simulation(state, fleet, broker, due[k])
+        i = simulation.progress.revoking
+        simulation.progress.revoking = NONE
+        finish_revocation(simulation, i, first_row + k)
+        after_coordinator(simulation)

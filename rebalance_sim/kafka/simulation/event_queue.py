@@ -1,28 +1,33 @@
-"""The events of a simulation that are still to come, in the order of their times; at the same time first come first."""
+"""The pending events of a simulation, ordered by time; events of the same time keep the order in which they were
+pushed.
+"""
 
-from rebalance_sim.kafka.kernel import inner_kernel
-from rebalance_sim.kafka.records import Records
+from rebalance_sim.kafka.runtime.kernel import inner_kernel
+from rebalance_sim.kafka.runtime.records import Records
 
 
 class Event:
-    """Something that happens to a consumer or at the coordinator."""
+    """A timer that expires, a message that arrives, or an event of the scenario."""
 
     kind: int
     consumer: int
-    turn: int
-    """The process, the wait or the series of heartbeats that it belongs to; it counts only for the same one."""
+    incarnation: int
+    """The incarnation of the consumer that the event belongs to; a later incarnation ignores it. Of events at the
+    coordinator: the coordinator load that it belongs to."""
     member: int
     generation: int
+    """Of a request or response: the generation or member epoch. Of a timer: the wait, heartbeat series or poll that
+    it belongs to; the handler ignores it if another one has begun since."""
     error: int
     protocol: int
     assignment: int
-    """A row of the assignments, or what a request carries."""
+    """An assignment row, or the payload of a request."""
     lists_members: bool
     skips_assignment: bool
 
 
 class Place:
-    """A place in the queue, which is a binary heap; behind its end are the numbers of free events."""
+    """A slot of the queue, which is a binary heap; the slots behind its end hold the numbers of free events."""
 
     at_ms: int
     order: int
@@ -30,18 +35,18 @@ class Place:
 
 
 class Queue:
-    """How far a queue is filled."""
+    """The fill level of a queue, and its clock."""
 
     length: int
     pushed: int
     now: int
     places: int
-    """Events that there is room for; ``events`` has one place more."""
+    """Capacity in events; ``events`` has one element more."""
 
 
 @inner_kernel
 def push(queue: Queue, places: Records[Place], events: Records[Event], at_ms: int) -> Event:
-    """Put in an event, for the caller to fill."""
+    """Add an event, and return it for the caller to fill in."""
     here = queue.length
     event, order = places[here].event, queue.pushed
     queue.length += 1
@@ -59,7 +64,7 @@ def push(queue: Queue, places: Records[Place], events: Records[Event], at_ms: in
 
 @inner_kernel
 def pop(queue: Queue, places: Records[Place], events: Records[Event]) -> Event:
-    """Take out the next event and set the clock to its time; it stays readable behind the others."""
+    """Remove the next event and set the clock to its time; the event stays readable until the next call."""
     queue.now = max(queue.now, places[0].at_ms)
     taken = places[0].event
     queue.length -= 1

@@ -1,24 +1,26 @@
-"""What is simulated: groups, their consumers, and what will happen to them."""
+"""What is simulated: groups, their consumers, and the events that happen to them."""
 
 from typing import NamedTuple
 
+from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.election import PreferenceLists
 from rebalance_sim.kafka.groups import Assignments
-from rebalance_sim.kafka.records import Records
+from rebalance_sim.kafka.runtime.kernel import inner_kernel
+from rebalance_sim.kafka.runtime.records import Records
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings
 from rebalance_sim.kafka.simulation.model import (
     Consumer,
     ScenarioEvent,
 )
-from rebalance_sim.kafka.strings import Flags, Ints, Ints32, Strings
 
 
 class Names(NamedTuple):
-    """The strings that decide orders, by consumer."""
+    """Strings of each consumer; assignors sort members by them."""
 
     member_ids: Strings
-    """Ids of those that are members when the simulation begins."""
+    """Ids of the consumers that are members when the simulation begins."""
     id_prefixes: Strings
-    """What ids that are made up begin with: the instance id or the client id."""
+    """How new member ids begin: with the instance id or the client id (``generateMemberId``)."""
     instance_ids: Strings
 
 
@@ -30,7 +32,7 @@ class GroupTopics(NamedTuple):
     first_partition: Ints32
     """Number of the topic's first partition among those of the group."""
     partitions: Ints32
-    """How many it has in the end."""
+    """How many partitions it has in the end."""
 
 
 class Lists(NamedTuple):
@@ -41,12 +43,12 @@ class Lists(NamedTuple):
 
 
 class Fleet(NamedTuple):
-    """What is simulated: groups, their consumers, and what will happen to them."""
+    """What is simulated: groups, their consumers, and the events that happen to them."""
 
     consumers: Ints32
-    """Consumers of group g: ``consumers[g]`` to ``consumers[g + 1]``; those that are members at first come first."""
+    """Consumers of group g: ``consumers[g]`` to ``consumers[g + 1]``, first those that are members when it begins."""
     members: Ints32
-    """How many of them are."""
+    """How many consumers of each group are members when the simulation begins."""
     of_consumers: Records[Consumer]
     scenario: Ints32
     """Events of group g: ``scenario[g]`` to ``scenario[g + 1]`` of ``events``."""
@@ -60,24 +62,44 @@ class Fleet(NamedTuple):
     preferences: PreferenceLists
     """By list of protocols."""
     cooperative: Flags
-    """By protocol: whether its consumers keep what they have while they join."""
-    remembered: Flags
-    """By protocol: whether a consumer remembers what it was assigned by it, to tell that when it joins again.
-
-    A consumer has one memory for all of them, though each of Java's assignors has its own."""
+    """By protocol: whether its consumers keep their partitions while they join (KIP-429)."""
     assignors: Ints32
     """By protocol: the coordinator's assignor that it stands for (KIP-848); NONE: the leader's assignor runs."""
+    first_protocol: Ints32
+    """Protocols of group g, in the order of their numbers in the group: ``first_protocol[g]`` to
+    ``first_protocol[g + 1]`` of ``group_protocols``, which has their numbers in the batch."""
+    group_protocols: Ints32
+    remembered: Flags
+    """By entry of ``group_protocols``: whether a consumer that joins again reports what this protocol assigned it.
+
+    A consumer has one memory for all protocols here, though each of Java's assignors has its own."""
     partitions: Ints32
     """Partitions of group g: ``partitions[g]`` to ``partitions[g + 1]``."""
     topics: GroupTopics
     base_topics: Ints32
-    """Of each topic of ``Topics``: the one that it is a later state of, or itself."""
+    """Of each topic of ``TopicArrays``: the topic that it is a later variant of, or itself."""
     assignments: Assignments
-    """What the members have at first; other consumers nothing."""
+    """What the first members own; other consumers own nothing."""
     generations: Ints
     protocols: Ints32
-    """What each group has elected at first."""
+    """The protocol, by its number in the batch, that each group has elected when the simulation begins."""
     leaders: Ints32
-    """Which member leads at first, counted in the group."""
+    """The first leader of each group, by its place among the members."""
     seeds: Ints
     followed: Flags
+
+
+@inner_kernel
+def protocol_in_group(fleet: Fleet, group: int, protocol: int) -> int:
+    """Return the number in a group of a protocol of the batch, or NONE."""
+    first = fleet.first_protocol[group]
+    for k in range(first, fleet.first_protocol[group + 1]):
+        if fleet.group_protocols[k] == protocol:
+            return int(k - first)
+    return NONE
+
+
+@inner_kernel
+def protocol_in_batch(fleet: Fleet, group: int, protocol: int) -> int:
+    """Return the number in the batch of a protocol of a group; NONE stays NONE."""
+    return NONE if protocol == NONE else int(fleet.group_protocols[fleet.first_protocol[group] + protocol])

@@ -1,40 +1,40 @@
-"""Made up member ids.
+"""Generated member ids.
 
-Those of the classic protocol are made by the coordinator: what the client calls itself, a hyphen, and a random
-``java.util.UUID`` (``generateMemberId``). Those of KIP-848 are made by the client: Kafka's own ``Uuid``, which is
-shorter. Here they are drawn from the group's random numbers, each by its number, so that they are the same whenever
-they are looked at.
+The coordinator generates the ids of classic members: client id or instance id, a hyphen, and a random
+``java.util.UUID`` (``ClassicGroup.generateMemberId``). Consumers of the consumer protocol generate their own since 4.0:
+a ``org.apache.kafka.common.Uuid`` in base64 (KIP-1082). Each id is drawn from the group's random numbers by its number,
+so that it is the same whenever it is computed.
 """
 
-from rebalance_sim.kafka.kernel import inner_kernel, kernel
-from rebalance_sim.kafka.partitioners.thread_local_random import HIGH, LOW, next_int
+from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
+from rebalance_sim.kafka.runtime.strings import Bytes, Ints
+from rebalance_sim.kafka.runtime.thread_local_random import HIGH, LOW, next_int
 from rebalance_sim.kafka.simulation.model import Simulation
-from rebalance_sim.kafka.strings import Bytes, Ints
 
 _IDS, _SCRATCH = 1, 2
 """Rows of a group's random numbers."""
 HYPHEN = 45
 HEX_LENGTH, BASE64_LENGTH = 36, 22
-"""Characters of a Uuid of Java's, and of Kafka's."""
+"""Characters of a ``java.util.UUID``, and of an ``org.apache.kafka.common.Uuid``."""
 _BITS = 32
 _MASK = (1 << _BITS) - 1
 
 
 @inner_kernel
-def new_id_hash(s: Simulation, i: int, number: int) -> int:
-    """Return the ``hashCode`` of the id with a number, made up for consumer i."""
-    h = s.id_hashes[i]
-    words = _draw(s.random, number)
+def coordinator_id_hash(simulation: Simulation, i: int, number: int) -> int:
+    """Return the ``hashCode`` of a member id that the coordinator generates for consumer i."""
+    h = simulation.id_hashes[i]
+    words = _draw(simulation.random, number)
     for k in range(HEX_LENGTH):
         h = (31 * h + _character(words, k, HEX_LENGTH)) & _MASK
     return h
 
 
 @inner_kernel
-def own_id_hash(s: Simulation, number: int) -> int:
-    """Return the ``hashCode`` of the id with a number that a consumer of KIP-848 made up itself."""
+def client_id_hash(simulation: Simulation, number: int) -> int:
+    """Return the ``hashCode`` of a member id that a consumer generates itself."""
     h = 0
-    words = _draw(s.random, number)
+    words = _draw(simulation.random, number)
     for k in range(BASE64_LENGTH):
         h = (31 * h + _character(words, k, BASE64_LENGTH)) & _MASK
     return h
@@ -42,7 +42,7 @@ def own_id_hash(s: Simulation, number: int) -> int:
 
 @kernel
 def write_uuid(random: Ints, number: int, to: Bytes) -> None:
-    """Write the Uuid of the id with a number; its length tells of which kind."""
+    """Write the UUID of an id; the length of ``to`` selects the format."""
     words = _draw(random, number)
     for k in range(len(to)):
         to[k] = _character(words, k, len(to))
@@ -50,7 +50,7 @@ def write_uuid(random: Ints, number: int, to: Bytes) -> None:
 
 @inner_kernel
 def _draw(random: Ints, number: int) -> tuple[int, int, int, int]:
-    """Draw the bits of a Uuid of version 4."""
+    """Draw the bits of a version 4 UUID."""
     random[_SCRATCH, HIGH] = (random[_IDS, HIGH] + number) & _MASK
     random[_SCRATCH, LOW] = random[_IDS, LOW]
     first = next_int(random, _SCRATCH) & _MASK
@@ -82,7 +82,7 @@ def _word(words: tuple[int, int, int, int], k: int) -> int:
 
 @inner_kernel
 def _sextet(words: tuple[int, int, int, int], k: int) -> int:
-    """Return six bits; the last ones are filled up with zeros."""
+    """Return six bits; the last ones are padded with zeros."""
     bits = 0
     for bit in range(6 * k, 6 * k + 6):
         bits <<= 1
@@ -93,7 +93,7 @@ def _sextet(words: tuple[int, int, int, int], k: int) -> int:
 
 @inner_kernel
 def _base64(sextet: int, k: int) -> int:
-    """Return a digit of base64url; no Uuid of Kafka's begins with a hyphen (``Uuid.randomUuid``)."""
+    """Return a digit of base64url. ``Uuid.randomUuid`` rejects UUIDs that would begin with a hyphen."""
     if sextet < 26:
         return 65 + sextet
     if sextet < 52:

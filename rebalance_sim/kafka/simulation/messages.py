@@ -1,89 +1,97 @@
-"""Messages between consumers and the coordinator."""
+"""Requests and responses between consumers and the coordinator, and the delay of each."""
 
-from rebalance_sim.kafka.coordinator.classic_group import NONE, Kind
+from rebalance_sim.kafka.coordinator.classic.group import NONE, RequestKind
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.kernel import inner_kernel
-from rebalance_sim.kafka.partitioners.thread_local_random import next_positive
+from rebalance_sim.kafka.runtime.kernel import inner_kernel
+from rebalance_sim.kafka.runtime.thread_local_random import next_positive
 from rebalance_sim.kafka.simulation.event_queue import Event, push
-from rebalance_sim.kafka.simulation.model import Happening, Simulation, Subject
-from rebalance_sim.kafka.simulation.timeline import tell
+from rebalance_sim.kafka.simulation.model import EventKind, Simulation, Subject
+from rebalance_sim.kafka.simulation.timeline import add_timeline_row
 
 _SUBSCRIPTION_BITS = 31
 
 
 @inner_kernel
-def draw(s: Simulation, end: int) -> int:
-    """Draw a number from 0 to ``end``, itself included."""
-    return next_positive(s.random, 0) % (end + 1)
+def draw(simulation: Simulation, end: int) -> int:
+    """Draw a random number from 0 to ``end``, inclusive."""
+    return next_positive(simulation.random, 0) % (end + 1)
 
 
 @inner_kernel
-def travel_ms(s: Simulation) -> int:
-    """Draw how long a message is on its way."""
-    if s.settings.network_jitter_ms == 0:
-        return s.settings.network_ms
-    return s.settings.network_ms + draw(s, s.settings.network_jitter_ms)
+def travel_ms(simulation: Simulation) -> int:
+    """Draw the network delay of one message."""
+    if simulation.settings.network_jitter_ms == 0:
+        return simulation.settings.network_ms
+    return simulation.settings.network_ms + draw(simulation, simulation.settings.network_jitter_ms)
 
 
 @inner_kernel
-def schedule(s: Simulation, kind: int, consumer: int, turn: int, at_ms: int) -> Event:
-    """Let something happen at a time."""
-    event = push(s.queue, s.places, s.events, max(at_ms, s.queue.now))
+def schedule(simulation: Simulation, kind: int, consumer: int, incarnation: int, at_ms: int) -> Event:
+    """Schedule an event, at the earliest now, and return it for the caller to fill in."""
+    event = push(simulation.queue, simulation.places, simulation.events, max(at_ms, simulation.queue.now))
     event.kind = kind
     event.consumer = consumer
-    event.turn = turn
+    event.incarnation = incarnation
     return event
 
 
 @inner_kernel
-def send(s: Simulation, i: int, kind: int, carried: int) -> None:
-    """Send a request of a consumer's to the coordinator; ``carried`` is what it brings beside its identity."""
-    consumer = s.consumers[i]
-    event = schedule(s, Happening.REQUEST + kind, i, consumer.turn, s.queue.now + travel_ms(s))
-    event.member = consumer.member
-    event.generation = consumer.generation
-    event.assignment = carried
-    s.course.messages += 1
-    if kind != Kind.HEARTBEAT:
-        tell(s, Subject.REQUEST, i, consumer.member, kind, 0, 0)
+def set_timer(simulation: Simulation, kind: int, i: int, at_ms: int, series: int) -> None:
+    """Schedule an event of a consumer's current incarnation; its handler ignores it if ``series`` is outdated."""
+    schedule(simulation, kind, i, simulation.consumers[i].incarnation, at_ms).generation = series
 
 
 @inner_kernel
-def send_back(s: Simulation, i: int, turn: int, kind: int, error: int) -> Event:
-    """Send an answer to a consumer."""
-    event = schedule(s, Happening.ANSWER + kind, i, turn, s.queue.now + travel_ms(s))
+def send(simulation: Simulation, i: int, kind: int, payload: int) -> None:
+    """Send a consumer's request to the coordinator; ``payload`` is its content beside member id and generation."""
+    consumer = simulation.consumers[i]
+    arrival_ms = simulation.queue.now + travel_ms(simulation)
+    event = schedule(simulation, EventKind.REQUEST + kind, i, consumer.incarnation, arrival_ms)
+    event.member = consumer.member
+    event.generation = consumer.generation
+    event.assignment = payload
+    simulation.progress.messages += 1
+    if kind != RequestKind.HEARTBEAT:
+        add_timeline_row(simulation, Subject.REQUEST, i, consumer.member, kind, 0, 0)
+
+
+@inner_kernel
+def send_back(simulation: Simulation, i: int, incarnation: int, kind: int, error: int) -> Event:
+    """Send a response to a consumer, and return it for the caller to fill in."""
+    event = schedule(simulation, EventKind.ANSWER + kind, i, incarnation, simulation.queue.now + travel_ms(simulation))
     event.error = error
     event.member = NONE
     event.generation = NONE
     event.assignment = NONE
-    s.course.messages += 1
-    if kind != Kind.HEARTBEAT or error != Errors.NONE:
-        tell(s, Subject.ANSWER, i, NONE, kind, error, 0)
+    simulation.progress.messages += 1
+    if kind != RequestKind.HEARTBEAT or error != Errors.NONE:
+        add_timeline_row(simulation, Subject.ANSWER, i, NONE, kind, error, 0)
     return event
 
 
 @inner_kernel
 def pack_metadata(subscription: int, owned: int) -> int:
-    """Make one number of what a member tells the leader: its subscription and a row of the assignments."""
+    """Pack the metadata of a JoinGroup, the subscription and an assignment row, into one number."""
     return (owned + 1) << _SUBSCRIPTION_BITS | subscription
 
 
 @inner_kernel
-def nothing_of(generation: int) -> int:
-    """Return what stands for no row in the metadata of a member of a generation, which tell that too (3.4 and later).
+def no_owned_row(generation: int) -> int:
+    """Return the row number that means "owns nothing" in the metadata of a member with this generation.
 
-    Where a member tells of a row, the row tells of the generation.
+    The generation makes the metadata differ from those of an earlier join, as ``ConsumerProtocolSubscription`` version
+    2 does (KIP-792, 3.4). Where a member owns a row, the row itself implies the generation.
     """
     return NONE - 1 - generation
 
 
 @inner_kernel
 def metadata_subscription(metadata: int) -> int:
-    """Return the subscription in ``pack_metadata``."""
+    """Return the subscription in packed metadata."""
     return metadata & ((1 << _SUBSCRIPTION_BITS) - 1)
 
 
 @inner_kernel
 def metadata_owned(metadata: int) -> int:
-    """Return the row in ``pack_metadata``, NONE if there is none."""
+    """Return the assignment row in packed metadata, NONE if the member owns nothing."""
     return max((metadata >> _SUBSCRIPTION_BITS) - 1, NONE)

@@ -1,63 +1,67 @@
-"""What a simulation keeps of one group: its consumers, who has which partition, and what is told of the course."""
+"""The state of one simulated group: its consumers, the owner of each partition, and the figures and rows to report."""
 
 from enum import IntEnum
 from typing import NamedTuple
 
-from rebalance_sim.kafka.coordinator.classic_group import ClassicGroup
-from rebalance_sim.kafka.records import Records
+from rebalance_sim.kafka.coordinator.classic.group import ClassicGroup
+from rebalance_sim.kafka.runtime.records import Records
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.kafka.simulation.event_queue import Event, Place, Queue
 from rebalance_sim.kafka.simulation.settings import Settings
-from rebalance_sim.kafka.strings import Flags, Ints, Ints32
-
-ROWS, ROWS_ROOM, LISTED_ROOM = range(3)
-"""Places in ``BatchState.rows``: how many rows of assignments there are, and what there is room for."""
 
 
-class Happening(IntEnum):
-    """Kinds of ``Event``."""
+class EventKind(IntEnum):
+    """Kinds of pending events."""
 
     SCENARIO = 0
     """The next event of the scenario."""
     REQUEST = 1
-    """A request arrives at the coordinator: REQUEST plus its ``Kind``."""
+    """A request reaches the coordinator; the kind is REQUEST plus its ``RequestKind``."""
     LOOKUP = 8
-    """FindCoordinator arrives at some broker."""
+    """A FindCoordinator request reaches a broker."""
     ANSWER = 16
-    """An answer arrives at a consumer: ANSWER plus its ``Kind``."""
-    FOUND = 24
+    """A response reaches a consumer; the kind is ANSWER plus its ``RequestKind``."""
+    COORDINATOR_FOUND = 24
+    """The response to FindCoordinator reaches a consumer."""
     WAKE = 32
-    """The application's thread goes on."""
-    BEAT = 33
-    """It is time for a heartbeat."""
+    """The wait of the application's thread ends."""
+    HEARTBEAT_DUE = 33
+    """The heartbeat timer of a consumer has expired."""
     POLL_EXPIRED = 34
     """max.poll.interval.ms has passed since the last poll."""
-    METADATA = 35
-    """The leader's metadata are refreshed."""
+    METADATA_REFRESH = 35
+    """metadata.max.age.ms has passed: the consumer sees new partitions."""
     WRITE_ENDS = 36
+    """A write to __consumer_offsets is acknowledged, or fails."""
     LOADED = 37
-    """A coordinator that moved has read the group from the log."""
+    """The new coordinator has loaded the group from the log."""
     START = 38
-    """A process starts."""
+    """A stopped process starts again."""
 
 
-class Step(IntEnum):
-    """What the application's thread is at."""
+class ConsumerStep(IntEnum):
+    """What the application's thread of a consumer is doing."""
 
     POLLING = 0
-    """It has its partitions and polls, or works on what it got."""
+    """It is between two polls, or in one that has nothing to do for the group."""
     STARTING = 1
+    """It has not polled yet."""
     LOOKING_UP = 2
+    """It waits for the response to FindCoordinator."""
     BACKING_OFF = 3
+    """It waits for retry.backoff.ms."""
     COMMITTING = 4
-    """Before it gives up partitions."""
+    """It waits for the auto-commit that precedes a revocation."""
     REVOKING = 5
+    """It runs ``onPartitionsRevoked`` or ``onPartitionsLost``."""
     JOINING = 6
     ASSIGNING = 7
-    """It leads, and runs the assignor."""
+    """It is the leader, and runs the assignor."""
     SYNCING = 8
     CLOSING = 9
-    """It commits before it leaves."""
+    """It waits for the auto-commit of ``close``."""
     STOPPED = 10
+    """The process does not run."""
 
 
 class MemberState(IntEnum):
@@ -70,19 +74,21 @@ class MemberState(IntEnum):
 
 
 class Presence(IntEnum):
-    """Whether a consumer counts as one of the group, so that what it subscribes to is missed where nobody has it."""
+    """Whether a consumer counts as part of the group, so that partitions of its topics are unowned while they have no
+    owner.
+    """
 
     AWAY = 0
-    """It has not joined yet, or is gone."""
+    """It has not joined yet, or has left for good."""
     RUNS = 1
     RETURNS = 2
-    """It is down, and will be started again."""
+    """It is down and will start again."""
     LOST = 3
-    """It has ended without leaving, and the coordinator still takes it for a member."""
+    """It ended without leaving, and the coordinator has not removed its member yet."""
 
 
 class ScenarioKind(IntEnum):
-    """Events of a scenario, by the names that the events table has."""
+    """Kinds of scenario events, as the events table names them."""
 
     JOIN = 0
     LEAVE = 1
@@ -97,7 +103,7 @@ class ScenarioKind(IntEnum):
 
 
 class ScenarioEvent:
-    """An event of a scenario."""
+    """An event of the scenario that concerns this group."""
 
     at_ms: int
     kind: int
@@ -105,68 +111,78 @@ class ScenarioEvent:
     value: int
     """down_ms, for_ms, the subscription, the list of protocols, the number of partitions, or the error."""
     topic: int
-    """Of GROW: the topic, and the topic as it is afterwards."""
     grown_topic: int
+    """Of GROW: the topic, and the number of the topic in its grown state."""
     first: int
-    """Of GROW: where the topic's partitions begin among those of the group, and how many there were."""
     before: int
+    """Of GROW: the topic's first partition among those of the group, and its partition count before."""
     protocols: int
-    """Of PROTOCOLS: the bits of the list, and whether who offers it follows the eager protocol."""
     eager: bool
+    """Of PROTOCOLS: the bits of the list, and whether a consumer that offers it uses the eager rebalance protocol."""
     assignor: int
     """Of PROTOCOLS: as ``Consumer.assignor``."""
 
 
 class Consumer:
-    """A consumer: what its process knows, and what its configuration says."""
+    """A consumer process and its configuration."""
 
     instance: int
     protocol_type: int
     protocols: int
     preferences: int
     next_preferences: int
-    """What it offers from its next start on, and the bits of that."""
     next_protocols: int
+    """What the consumer offers from its next start on: the list of protocols, and its bits."""
     next_eager: bool
     next_assignor: int
     assignor: int
-    """The coordinator's assignor that it wishes for, if it follows KIP-848; NONE: it follows the classic protocol."""
+    """The server-side assignor that the consumer prefers (``group.remote.assignor``); NONE: it uses the classic
+    protocol."""
     subscription: int
     presence: int
     session_timeout_ms: int
     rebalance_timeout_ms: int
-    """max.poll.interval.ms."""
+    """max.poll.interval.ms, which is also the rebalance timeout of the member."""
     eager: bool
-    turn: int
-    """How often it has been started or stopped."""
+    incarnation: int
+    """Counts starts and stops of the process: events of an earlier incarnation are void."""
     step: int
-    wakes: int
-    """How often it has begun to wait for something."""
-    beats: int
-    """How often heartbeats have begun."""
+    """A ``ConsumerStep``."""
+    waits: int
+    """Counts the waits of the application's thread: the end of an earlier wait is void."""
+    heartbeat_series: int
+    """Counts the starts of the heartbeat timer: earlier timers are void."""
     heartbeating: bool
+    """Whether the heartbeat thread is enabled (``AbstractCoordinator.HeartbeatThread.enable``)."""
     coordinator_known: bool
     state: int
+    """A ``MemberState``."""
     member: int
+    """The member's number at the coordinator; NONE without a member id."""
     generation: int
-    leads: bool
+    """The generation or member epoch."""
+    is_leader: bool
     rejoin_needed: bool
+    """``AbstractCoordinator.rejoinNeeded``."""
     needs_join_prepare: bool
+    """``AbstractCoordinator.needsJoinPrepare``."""
     joined_subscription: int
-    topics_known: int
-    """Events of the scenario that its metadata show."""
-    topics_assigned: int
-    """Those that they showed when it last led and assigned (``assignmentSnapshot``)."""
+    """``ConsumerCoordinator.joinedSubscription``."""
+    metadata_events: int
+    """How many events of the scenario are reflected in its cluster metadata."""
+    assigned_metadata_events: int
+    """The same for the metadata of its last assignment as leader (``ConsumerCoordinator.assignmentSnapshot``)."""
     owned: int
-    """The row of the assignments that it works on; NONE where it has nothing."""
+    """The assignment row of the partitions that it owns; NONE without partitions."""
     last_assignment: int
-    """The row that it got last by a protocol that remembers, whether it still has it or not: what sticky tells."""
-    given: int
-    """The row that the answer to SyncGroup holds, or that the leader's assignor has made."""
-    polled_ms: int
+    """The row that an assignor with a memory last received, owned or not: the user data of ``StickyAssignor``."""
+    assignor_output: int
+    """The first assignment row that its own assignor has produced as leader, to be sent with SyncGroup."""
+    last_poll_ms: int
     busy_until_ms: int
-    stops_for_ms: int
-    """How long it will be stopped, after it has closed; NONE: for good."""
+    """End of a stall: no poll before."""
+    down_ms: int
+    """How long it stays stopped after ``close``; NONE: for good."""
     failure: int
     """The error that ended it."""
 
@@ -176,99 +192,110 @@ class TopicState:
 
     topic: int
     first: int
-    """Its first partition, and how many it has in the end."""
     partitions: int
-    unwanted: bool
+    """Its first partition among those of the group, and its final partition count."""
+    unsubscribed: bool
     """Whether no consumer of the group subscribes to it."""
     mark: int
+    """Scratch space: equals ``GroupProgress.marks`` if it is in the set being built."""
 
 
 class PartitionState:
-    """A partition of the topics of the group."""
+    """A partition of a topic of the group."""
 
-    counted: bool
-    """Whether somebody has had it, or it was added: it is missed when nobody has it."""
-    unwanted: bool
-    """Whether no consumer of the group subscribes to its topic: then it is not."""
+    tracked: bool
+    """Whether it has had an owner, or was added by growth; without that it never counts as unowned."""
+    unsubscribed: bool
+    """Whether no consumer of the group subscribes to its topic; then it does not count as unowned either."""
     owners: int
+    """How many consumers work on it now."""
     owner: int
-    """The consumer that had it last, and the one before."""
     owner_before: int
+    """The last consumer that owned it, and the one before that."""
     mark: int
-    missed_ms: int
-    """Since when it is missed, if it is."""
-    paused: int
-    """Milliseconds for which it was, up to the last time that somebody took it."""
+    unowned_since_ms: int
+    """Start of the current unowned time."""
+    unowned_ms: int
+    """Total unowned time, up to the last change of owner."""
     moved: int
+    """How often it went to another consumer."""
 
 
-class Course:
-    """How the group fares."""
+class GroupProgress:
+    """How far the simulation of a group is, and the figures that are reported of it."""
 
     consumers: int
-    """How many consumers, events of the scenario, topics, and partitions of them there are."""
     events: int
     topics: int
     partitions: int
+    """Number of consumers, scenario events, topics, and partitions of these topics."""
 
     up: bool
-    """Whether there is a coordinator."""
+    """Whether the group has a coordinator."""
     store_error: int
+    """The error of writes to __consumer_offsets."""
     next_event: int
     last_event_ms: int
     changed_ms: int
     """When the group last changed its state, or a consumer its partitions."""
-    settled: bool
-    """Whether it is stable and somebody has each partition."""
-    settled_ms: int
-    unowned: int
-    """Partitions that nobody has."""
-    counted_ms: int
-    """Up to when ``paused`` is counted."""
-    paused: int
-    """Milliseconds, times partitions, that nobody had them."""
+    stable: bool
+    """Whether the group is stable and all of its partitions are owned."""
+    all_owned_ms: int
+    unowned_partitions: int
+    """Number of partitions that are unowned now."""
+    unowned_counted_to_ms: int
+    """Until when ``unowned_ms`` is counted."""
+    unowned_ms: int
+    """Unowned time, summed over partitions."""
     rebalance: int
-    """The row of the rebalance that goes on; NONE where there is none."""
+    """The row of the rebalance in progress; NONE without one."""
     assignments: int
-    """The first row of the assignments of the generation that has been elected."""
+    """The first assignment row of the elected generation."""
     revoking: int
-    """The consumer that gives up what it subscribes to no more; NONE where there is none."""
+    """The cooperative consumer that revokes what it no longer subscribes to; NONE without one."""
     lost: int
-    """Consumers that have ended and that the coordinator still takes for members."""
+    """Number of consumers with ``Presence.LOST``."""
     writes: int
-    """Writes that have been begun and have their end planned."""
+    """Number of the coordinator's writes whose end is scheduled."""
     modern: bool
-    """Whether it is a group of KIP-848 now."""
+    """Whether the group is a consumer-protocol group now."""
     loads: int
-    """How often a coordinator has given the group up."""
+    """Counts coordinator changes: writes and loads of an earlier coordinator are void."""
     begun: int
+    """Number of rebalances that have begun."""
     state: int
-    """The group's state as it was last looked at."""
+    """The group's state when it was last compared (``timeline.record_rebalances``)."""
     completed: int
+    """Number of rebalances that ended in a stable group."""
     revoked: int
     moved: int
     moved_back: int
     messages: int
     failed: int
+    """Number of consumers that an error ended."""
     failure: int
-    """The first error that ended a consumer, whose, when, and after which event of the scenario."""
     failed_consumer: int
     failed_ms: int
     failed_event: int
+    """The first error that ended a consumer, the consumer, the time, and the last scenario event before it."""
     followed: bool
-    """Whether its timeline is told."""
+    """Whether its timeline is recorded."""
     marks: int
-    paused_before: int
+    """Number of the last mark, see ``TopicState.mark``."""
+    unowned_ms_before: int
     revoked_before: int
     moved_before: int
     evicted_before: int
+    """The totals when the previous rebalance row was closed."""
     metadata_due: bool
+    """Whether a consumer is still to see a growth."""
     finished: bool
     quiet_ms: int
+    """How long nothing may happen before the simulation ends."""
 
 
 class Subject(IntEnum):
-    """What a row of the timeline tells."""
+    """What a row of the timeline is about."""
 
     EVENT = 0
     STATE = 1
@@ -285,7 +312,7 @@ class Subject(IntEnum):
 
 
 class TimelineRow:
-    """Something that happened."""
+    """One event in the timeline of a group."""
 
     group: int
     at_ms: int
@@ -293,25 +320,25 @@ class TimelineRow:
     consumer: int
     member: int
     kind: int
-    """Of a request, an answer or an event; the reason for a state."""
+    """Of an event, a request or an answer: its kind. Of a state: the reason."""
     error: int
     generation: int
     state: int
-    """The group's state after it."""
+    """The group's state after the event."""
     modern: bool
-    """Whether that is a state of KIP-848."""
+    """Whether that is a state of a consumer-protocol group."""
     partitions: int
 
 
 class RebalanceRow:
-    """A rebalance."""
+    """A rebalance: from the first member that joins or leaves until all partitions are owned."""
 
     group: int
     from_ms: int
     joined_ms: int
     to_ms: int
-    """When the group was stable; NONE if it did not come to that."""
-    settled_ms: int
+    """When the group became stable; NONE if it did not."""
+    all_owned_ms: int
     reason: int
     member: int
     consumer: int
@@ -320,17 +347,31 @@ class RebalanceRow:
     leader: int
     leading_consumer: int
     joined: int
+    """Number of members of the new generation."""
     evicted: int
     revoked: int
     moved: int
-    paused: int
+    unowned_ms: int
+
+
+class WrittenRows:
+    """How many rows the groups of a batch have written together, and the capacity of the arrays."""
+
+    assignments: int
+    assignments_capacity: int
+    listed_capacity: int
+    """Capacity of the assignment rows in partitions."""
+    rebalances: int
+    rebalances_capacity: int
+    timeline: int
+    timeline_capacity: int
 
 
 class Simulation(NamedTuple):
     """One group with its consumers."""
 
     coordinator: ClassicGroup
-    course: Course
+    progress: GroupProgress
     queue: Queue
     consumers: Records[Consumer]
     places: Records[Place]
@@ -340,26 +381,26 @@ class Simulation(NamedTuple):
     """In ascending order."""
     partitions: Records[PartitionState]
     first_subscribed: Ints32
-    """Subscription k names the topics ``first_subscribed[k]`` to ``first_subscribed[k + 1]`` of ``subscribed``."""
+    """Subscription k lists the topics ``first_subscribed[k]`` to ``first_subscribed[k + 1]`` of ``subscribed``."""
     subscribed: Ints32
     random: Ints
-    """States of random numbers: a row for all that is drawn, one for the ids, and one to work with."""
+    """States of random numbers: a row for all that is drawn, one for member ids, and a scratch row."""
     id_hashes: Ints
-    """By consumer: ``hashCode`` of what the ids made up for it begin with."""
+    """By consumer: ``hashCode`` of the prefix of its generated member ids."""
     first_listed: Ints
-    """Row r of the assignments holds ``first_listed[r]`` to ``first_listed[r + 1]`` of ``listed``."""
+    """Assignment row r lists the partitions ``first_listed[r]`` to ``first_listed[r + 1]`` of ``listed``."""
     listed: Ints32
     row_sets: Ints
-    """Of each row: the first one that was made with it, and the member it was made for. Behind the last one: NONE."""
+    """By assignment row: the first row of the same assignment, and the member that the row is for. Behind the last
+    row: NONE."""
     row_members: Ints
     row_subscriptions: Ints32
-    """A subscription to which each row keeps, if it keeps to the one that it was made for; else NONE."""
+    """By assignment row: the subscription it was made for if it lists topics of that alone, else NONE."""
     remembered: Flags
-    """By protocol: whether consumers remember what they were assigned by it."""
+    """By protocol: whether the assignor remembers the last assignment of its member."""
     rebalances: Records[RebalanceRow]
     timeline: Records[TimelineRow]
-    written: Ints
-    """Rows of rebalances and of the timeline that are filled, and that there is room for."""
+    written: WrittenRows
     settings: Settings
     group: int
     """Its number in the batch."""

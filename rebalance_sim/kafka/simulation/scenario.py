@@ -1,36 +1,36 @@
-"""What happens to groups in a scenario, told once for all groups."""
+"""Scenarios: steps that every group goes through, and the settings of the simulation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
 from rebalance_sim.kafka.simulation.settings import Settings
-from rebalance_sim.versions import SERVER_SIDE
+from rebalance_sim.releases import SERVER_ASSIGNORS
 
-OFFERS = f"{' or '.join(SERVER_SIDE)} alone, or assignors of the consumer"
-"""What a consumer may offer: it follows KIP-848 or the classic protocol."""
+OFFERS = f"{' or '.join(SERVER_ASSIGNORS)} alone, or assignors of the consumer"
+"""What a consumer may offer: it follows either the consumer protocol (KIP-848) or the classic protocol."""
 
 
 def is_offer(protocols: Sequence[str]) -> bool:
-    """Tell whether a consumer may offer these protocols.
+    """Return whether a consumer may offer these protocols.
 
     >>> is_offer(["range", "sticky"]), is_offer(["server-uniform"]), is_offer(["server-uniform", "range"])
     (True, True, False)
     """
-    return len(protocols) == 1 or set(protocols).isdisjoint(SERVER_SIDE)
+    return len(protocols) == 1 or set(protocols).isdisjoint(SERVER_ASSIGNORS)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Some consumers of a group, by their places from 0."""
+    """Some members of a group, by their places from 0."""
 
     share: float = 0
-    """Of them all, rounded up; beside ``places`` and ``first``."""
+    """Share of all members, rounded up."""
     first: int = 0
     places: tuple[int, ...] = ()
 
     def of(self, members: int) -> list[int]:
-        """Return the places of those chosen among so many.
+        """Return the selected places in a group of this many members.
 
         >>> Selection(share=0.5).of(5), Selection(first=2).of(5), Selection(places=(4, 7)).of(5)
         ([0, 1, 2], [0, 1], [4])
@@ -42,19 +42,19 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class Step:
-    """An event that happens to some consumers, one after the other, or once to each group."""
+class ScenarioStep:
+    """A step as written in YAML: an event of some consumers, one after the other, or of the group as a whole."""
 
     event: str
     at_ms: int
     members: Selection = Selection(share=1)
     every_ms: int = 0
-    """From one consumer's turn to the next."""
+    """Between two consumers."""
     times: int = 1
-    """How often all of it happens."""
+    """How often the whole step is repeated."""
     again_after_ms: int = 0
     count: int = 1
-    """Of join: how many new consumers."""
+    """Of join: the number of new consumers."""
     down_ms: int = 0
     for_ms: int = 0
     protocols: tuple[str, ...] = ()
@@ -62,13 +62,13 @@ class Step:
     topic: str | None = None
     """Of grow; None: all topics of the group."""
     add: int = 0
-    """Of grow: partitions more."""
+    """Of grow: the number of new partitions."""
     error: str = "NONE"
 
 
 @dataclass(frozen=True)
 class Overrides:
-    """What consumers are configured with, whatever the members table says."""
+    """Configuration of all consumers that overrides the members table."""
 
     static: bool | None = None
     session_timeout_ms: int | None = None
@@ -78,10 +78,10 @@ class Overrides:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Steps, and under which settings."""
+    """The steps of a simulation, and its settings."""
 
     name: str
     description: str = ""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ScenarioStep, ...] = ()
     settings: Settings = field(default_factory=Settings)
     consumers: Overrides = Overrides()

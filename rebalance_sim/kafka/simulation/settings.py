@@ -2,43 +2,55 @@
 
 from dataclasses import dataclass
 
+from rebalance_sim.kafka.coordinator.broker_config import BrokerConfig
+from rebalance_sim.releases import CoordinatorRules, KafkaVersion
+
+_BROKER = BrokerConfig()
+MAX_POLL_INTERVAL_MS = 300_000
+"""Default of max.poll.interval.ms."""
+
+
+def default_session_timeout_ms(version: KafkaVersion) -> int:
+    """Return the default of session.timeout.ms: 45 s since 3.0 (KIP-735), before that 10 s."""
+    return 45_000 if version.coordinator >= CoordinatorRules.SCALA_3_9 else 10_000
+
 
 @dataclass(frozen=True)
 class Settings:
-    """Times in milliseconds. Those with a name of Kafka's have Kafka's default."""
+    """Settings of a simulation; times are in milliseconds. Those named like Kafka's have Kafka's defaults."""
 
-    group_initial_rebalance_delay_ms: int = 3000
-    group_max_size: int = 2**31 - 1
-    group_min_session_timeout_ms: int = 6000
-    group_max_session_timeout_ms: int = 1_800_000
+    group_initial_rebalance_delay_ms: int = _BROKER.group_initial_rebalance_delay_ms
+    group_max_size: int = _BROKER.group_max_size
+    group_min_session_timeout_ms: int = _BROKER.group_min_session_timeout_ms
+    group_max_session_timeout_ms: int = _BROKER.group_max_session_timeout_ms
     heartbeat_interval_ms: int = 3000
     retry_backoff_ms: int = 100
     metadata_max_age_ms: int = 300_000
-    group_consumer_heartbeat_interval_ms: int = 5000
-    """How often members of KIP-848 send a heartbeat; the broker says so."""
-    group_consumer_session_timeout_ms: int = 45_000
-    group_consumer_max_size: int = 2**31 - 1
-    group_consumer_assignment_interval_ms: int = 1000
-    """The least time between two target assignments of KIP-848 (4.3; before, there was none)."""
+    group_consumer_heartbeat_interval_ms: int = _BROKER.group_consumer_heartbeat_interval_ms
+    """How often members of a consumer-protocol group send heartbeats; the coordinator sets it (KIP-848)."""
+    group_consumer_session_timeout_ms: int = _BROKER.group_consumer_session_timeout_ms
+    group_consumer_max_size: int = _BROKER.group_consumer_max_size
+    group_consumer_assignment_interval_ms: int = _BROKER.group_consumer_assignment_interval_ms
+    """The shortest time between two target assignments of a consumer-protocol group (since 4.3)."""
     enable_auto_commit: bool = True
-    """Whether consumers commit before they give partitions up."""
+    """Whether consumers commit their offsets before they revoke partitions."""
     network_ms: int = 1
-    """From a consumer to the coordinator, or back."""
+    """Latency from a consumer to the coordinator, and back."""
     network_jitter_ms: int = 1
-    """What a message takes longer at most; drawn evenly."""
+    """The most that is added to the latency of a message, drawn from a uniform distribution."""
     store_ms: int = 5
-    """Until a write to the offsets topic is acknowledged by all replicas."""
+    """Until all replicas have acknowledged a write to the offsets topic."""
     assignor_ms: int = 2
-    """For the leader to run the assignor."""
+    """How long the leader runs the assignor."""
     revoke_ms: int = 0
-    """In ``onPartitionsRevoked`` and ``onPartitionsLost``."""
+    """How long ``onPartitionsRevoked`` and ``onPartitionsLost`` take."""
     poll_interval_ms: int = 100
-    """From one poll to the next, with the work on a batch between them."""
+    """From one poll to the next, including the processing of the batch in between."""
     start_ms: int = 1000
     """From the start of a process to its first poll."""
     duration_ms: int = 0
-    """Length of the simulation. 0: until nothing has happened for ``quiet_ms`` after the last event, at most
+    """Length of the simulation. 0: until nothing has changed for ``quiet_ms`` after the last event, but no longer than
     ``longest_ms`` after it."""
     quiet_ms: int = 0
-    """0: the longest session timeout in the group and two heartbeats."""
+    """0: the longest session timeout in the group plus two heartbeat intervals."""
     longest_ms: int = 900_000

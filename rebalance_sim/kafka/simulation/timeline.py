@@ -1,112 +1,111 @@
-"""What is written down of the course of a group: its timeline, and a row for each rebalance."""
+"""The timeline of a group, and one row per rebalance."""
 
-from rebalance_sim.kafka.coordinator.classic_group import NONE, State
-from rebalance_sim.kafka.kernel import inner_kernel
-from rebalance_sim.kafka.simulation.model import RebalanceRow, Simulation, Subject
-
-REBALANCES, TIMELINE, REBALANCES_ROOM, TIMELINE_ROOM = range(4)
-"""Places in ``Simulation.written``: how many rows are filled, and how many there is room for."""
+from rebalance_sim.kafka.coordinator.classic.group import NONE, State
+from rebalance_sim.kafka.runtime.kernel import inner_kernel
+from rebalance_sim.kafka.simulation.model import Simulation, Subject
 
 
 @inner_kernel
-def tell(s: Simulation, subject: int, consumer: int, member: int, kind: int, error: int, partitions: int) -> None:
-    """Add a row to the timeline of a group that is followed."""
-    if not s.course.followed:
+def add_timeline_row(
+    simulation: Simulation, subject: int, consumer: int, member: int, kind: int, error: int, partitions: int
+) -> None:
+    """Add a row to the timeline if the group is followed."""
+    if not simulation.progress.followed:
         return
-    row = s.timeline[s.written[TIMELINE]]
-    s.written[TIMELINE] += 1
-    row.group = s.group
-    row.at_ms = s.queue.now
+    row = simulation.timeline[simulation.written.timeline]
+    simulation.written.timeline += 1
+    row.group = simulation.group
+    row.at_ms = simulation.queue.now
     row.subject = subject
     row.consumer = consumer
     row.member = member
     row.kind = kind
     row.error = error
-    row.generation = s.coordinator.group.generation
-    row.state = s.coordinator.group.state
-    row.modern = s.course.modern
+    row.generation = simulation.coordinator.group.generation
+    row.state = simulation.coordinator.group.state
+    row.modern = simulation.progress.modern
     row.partitions = partitions
 
 
 @inner_kernel
-def follow_rebalances(s: Simulation) -> None:
-    """Look at what has changed at the coordinator, and keep the row of the rebalance that goes on."""
-    group, course = s.coordinator.group, s.course
-    if group.rebalances > course.begun:
-        course.begun = group.rebalances
-        end_row(s)
-        _begin_row(s)
-    if group.state != course.state:
-        course.state = group.state
-        course.changed_ms = s.queue.now
-        tell(s, Subject.STATE, NONE, NONE, group.reason, 0, 0)
+def record_rebalances(simulation: Simulation) -> None:
+    """Compare the coordinator's group with the last time, and open, complete or close the row of its rebalance."""
+    group, progress = simulation.coordinator.group, simulation.progress
+    if group.rebalances > progress.begun:
+        progress.begun = group.rebalances
+        end_rebalance_row(simulation)
+        _begin_rebalance_row(simulation)
+    if group.state != progress.state:
+        progress.state = group.state
+        progress.changed_ms = simulation.queue.now
+        add_timeline_row(simulation, Subject.STATE, NONE, NONE, group.reason, 0, 0)
+        # The next coordinator reads the last stored generation from the log: the rebalance never completes.
         if group.state == State.DEAD:
-            end_row(s)
-        if group.state == State.STABLE and course.rebalance != NONE:
-            row = s.rebalances[course.rebalance]
+            end_rebalance_row(simulation)
+        if group.state == State.STABLE and progress.rebalance != NONE:
+            row = simulation.rebalances[progress.rebalance]
             if row.to_ms == NONE:
-                row.to_ms = s.queue.now
-                course.completed += 1
-    settled = group.state == State.STABLE and course.unowned == 0
-    if settled and not course.settled:
-        course.settled_ms = s.queue.now
-        if course.rebalance != NONE:
-            s.rebalances[course.rebalance].settled_ms = s.queue.now
-            end_row(s)
-    course.settled = settled
+                row.to_ms = simulation.queue.now
+                progress.completed += 1
+    stable = group.state == State.STABLE and progress.unowned_partitions == 0
+    if stable and not progress.stable:
+        progress.all_owned_ms = simulation.queue.now
+        if progress.rebalance != NONE:
+            simulation.rebalances[progress.rebalance].all_owned_ms = simulation.queue.now
+            end_rebalance_row(simulation)
+    progress.stable = stable
 
 
 @inner_kernel
-def _begin_row(s: Simulation) -> None:
-    group, course = s.coordinator.group, s.course
-    course.rebalance = s.written[REBALANCES]
-    s.written[REBALANCES] += 1
-    row = s.rebalances[course.rebalance]
-    row.group = s.group
-    row.from_ms = s.queue.now
-    row.joined_ms = row.to_ms = row.settled_ms = NONE
+def _begin_rebalance_row(simulation: Simulation) -> None:
+    group, progress = simulation.coordinator.group, simulation.progress
+    progress.rebalance = simulation.written.rebalances
+    simulation.written.rebalances += 1
+    row = simulation.rebalances[progress.rebalance]
+    row.group = simulation.group
+    row.from_ms = simulation.queue.now
+    row.joined_ms = row.to_ms = row.all_owned_ms = NONE
     row.reason = group.reason
     row.member = group.reason_member
-    row.consumer = NONE if row.member == NONE else s.coordinator.members[row.member].client
+    row.consumer = NONE if row.member == NONE else simulation.coordinator.members[row.member].client
     row.generation = group.generation + 1
     row.protocol = row.leader = row.leading_consumer = NONE
-    row.joined = row.evicted = row.revoked = row.moved = row.paused = 0
+    row.joined = row.evicted = row.revoked = row.moved = row.unowned_ms = 0
 
 
 @inner_kernel
-def note_generation(s: Simulation) -> None:
-    """Note who is in the generation that has been elected."""
-    group, course = s.coordinator.group, s.course
-    if course.rebalance == NONE:
+def record_generation(simulation: Simulation) -> None:
+    """Record the members, leader and protocol of the generation that has just been elected."""
+    group, progress = simulation.coordinator.group, simulation.progress
+    if progress.rebalance == NONE:
         return
-    row = s.rebalances[course.rebalance]
-    row.joined_ms = s.queue.now
+    row = simulation.rebalances[progress.rebalance]
+    row.joined_ms = simulation.queue.now
     row.generation = group.generation
     row.protocol = group.protocol
     row.leader = group.leader
     if group.leader != NONE:
-        row.leading_consumer = s.coordinator.members[group.leader].client
-    row.joined = group.members
+        row.leading_consumer = simulation.coordinator.members[group.leader].client
+    row.joined = group.member_count
 
 
 @inner_kernel
-def end_row(s: Simulation) -> None:
-    """Close the row of a rebalance: what has been paused or given up since the one before was closed is its doing."""
-    course = s.course
-    if course.rebalance == NONE:
+def end_rebalance_row(simulation: Simulation) -> None:
+    """Close the row of the current rebalance.
+
+    It is charged with all unowned time, revocations, moves and evictions since the previous row was closed.
+    """
+    progress = simulation.progress
+    if progress.rebalance == NONE:
         return
-    row = s.rebalances[course.rebalance]
-    _sum_up(s, row)
-    course.rebalance = NONE
-
-
-@inner_kernel
-def _sum_up(s: Simulation, row: RebalanceRow) -> None:
-    course = s.course
-    paused = course.paused + course.unowned * (s.queue.now - course.counted_ms)
-    row.paused = paused - course.paused_before
-    row.revoked = course.revoked - course.revoked_before
-    row.moved = course.moved - course.moved_before
-    row.evicted = s.coordinator.group.evicted - course.evicted_before
-    course.paused_before, course.revoked_before, course.moved_before = paused, course.revoked, course.moved
-    course.evicted_before = s.coordinator.group.evicted
+    row = simulation.rebalances[progress.rebalance]
+    uncounted_ms = simulation.queue.now - progress.unowned_counted_to_ms
+    unowned_ms = progress.unowned_ms + progress.unowned_partitions * uncounted_ms
+    row.unowned_ms = unowned_ms - progress.unowned_ms_before
+    row.revoked = progress.revoked - progress.revoked_before
+    row.moved = progress.moved - progress.moved_before
+    row.evicted = simulation.coordinator.group.evicted - progress.evicted_before
+    progress.unowned_ms_before = unowned_ms
+    progress.revoked_before, progress.moved_before = progress.revoked, progress.moved
+    progress.evicted_before = simulation.coordinator.group.evicted
+    progress.rebalance = NONE

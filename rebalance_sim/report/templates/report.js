@@ -1,5 +1,5 @@
 "use strict";
-// Tables are complete without this: it only lets rows be filtered.
+// This script only filters rows; the tables are complete without it.
 for (const filter of document.querySelectorAll(".filter")) {
   const input = filter.querySelector("input");
   const output = filter.querySelector("output");
@@ -11,12 +11,12 @@ for (const filter of document.querySelectorAll(".filter")) {
   });
   filter.hidden = false;
   input.addEventListener("input", () => {
-    const wanted = input.value.trim().toLowerCase();
+    const query = input.value.trim().toLowerCase();
     let shown = 0;
-    rows.forEach((row, place) => {
-      row.hidden = !texts[place].includes(wanted);
+    rows.forEach((row, index) => {
+      row.hidden = !texts[index].includes(query);
       shown += row.hidden ? 0 : 1;
     });
-    output.value = wanted ? `${shown} of ${rows.length} rows` : "";
+    output.value = query ? `${shown} of ${rows.length} rows` : "";
   });
 }

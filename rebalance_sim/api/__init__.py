@@ -1,0 +1,101 @@
+"""The public functions: transformations ``DataFrame -> DataFrame``, and runs that return several tables."""
+
+from rebalance_sim.api.explain import explain_assignment, explain_election, explain_key
+from rebalance_sim.api.groups import (
+    assign,
+    balance,
+    compare,
+    cooperative_rebalances,
+    decode_subscriptions,
+    elect,
+    last_assignments,
+    last_rebalance,
+    optimum,
+    partitions_long,
+    predict,
+    rejects,
+)
+from rebalance_sim.api.lag import expiring_offsets, lag_balance, lag_tables, member_lag, rejected_offsets
+from rebalance_sim.api.literals import group, topics_table
+from rebalance_sim.api.records import (
+    client_agreement,
+    key_findings,
+    partition,
+    partition_growth,
+    partition_load,
+    partition_load_after,
+    rejected_records,
+    sent_records,
+    spread_keys,
+    topics_at_risk,
+)
+from rebalance_sim.api.simulation import (
+    costs,
+    follow,
+    lag_costs,
+    owned_partitions,
+    simulate,
+    simulated_rebalances,
+    timeline,
+)
+from rebalance_sim.engine.groups.comparison import changes, distributions, strategies_long
+from rebalance_sim.engine.records.produce_requests import produce_requests
+from rebalance_sim.engine.records.producers import batches
+from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
+from rebalance_sim.kafka.partitioners.record_accumulator import ProducerSettings
+from rebalance_sim.kafka.rebalances import RebalanceProtocol
+from rebalance_sim.kafka.wire.consumer_protocol import Subscription, TopicPartition
+
+__all__ = [
+    "ConsumerPartitionAssignor",
+    "ProducerSettings",
+    "RebalanceProtocol",
+    "Subscription",
+    "TopicPartition",
+    "UserError",
+    "assign",
+    "balance",
+    "batches",
+    "changes",
+    "client_agreement",
+    "compare",
+    "cooperative_rebalances",
+    "costs",
+    "decode_subscriptions",
+    "distributions",
+    "elect",
+    "expiring_offsets",
+    "explain_assignment",
+    "explain_election",
+    "explain_key",
+    "follow",
+    "group",
+    "key_findings",
+    "lag_balance",
+    "lag_costs",
+    "lag_tables",
+    "last_assignments",
+    "last_rebalance",
+    "member_lag",
+    "optimum",
+    "owned_partitions",
+    "partition",
+    "partition_growth",
+    "partition_load",
+    "partition_load_after",
+    "partitions_long",
+    "predict",
+    "produce_requests",
+    "rejected_offsets",
+    "rejected_records",
+    "rejects",
+    "sent_records",
+    "simulate",
+    "simulated_rebalances",
+    "spread_keys",
+    "strategies_long",
+    "timeline",
+    "topics_at_risk",
+    "topics_table",
+]

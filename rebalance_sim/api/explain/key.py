@@ -1,0 +1,76 @@
+"""Why a record goes to its partition: the hash of its key, and how the client reduces it to a partition."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rebalance_sim.api.explain.explanation import Explanation
+from rebalance_sim.kafka.partitioners.clients import Client, KeyHash, ToPartition
+from rebalance_sim.kafka.partitioners.key_hashes import (
+    crc32,
+    fnv1a,
+    java_string_hash,
+    legacy_kafkajs_murmur2,
+    murmur2,
+    murmur3,
+)
+from rebalance_sim.kafka.partitioners.keyed import UNKEYED, key_partitions
+from rebalance_sim.kafka.runtime.strings import Strings
+
+_HASHES = {
+    KeyHash.MURMUR2: ("murmur2", murmur2),
+    KeyHash.LEGACY_KAFKAJS_MURMUR2: ("KafkaJS's legacy murmur2", legacy_kafkajs_murmur2),
+    KeyHash.FNV1A: ("FNV-1a", fnv1a),
+    KeyHash.CRC32: ("CRC-32", crc32),
+    KeyHash.MURMUR3: ("murmur3", murmur3),
+    KeyHash.JAVA_STRING: ("String.hashCode", java_string_hash),
+}
+_TO_PARTITION = {
+    ToPartition.POSITIVE: "sign bit cleared, modulo {}",
+    ToPartition.UNSIGNED: "as an unsigned number, modulo {}",
+    ToPartition.ABSOLUTE: "absolute value of the remainder modulo {}",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class KeyExplanation(Explanation):
+    """The partition of a record, with the steps that lead to it."""
+
+    client: Client
+    key: bytes | None
+    partitions: int
+    """Partitions of the topic."""
+    hash: int | None
+    """Hash of the key; None if the client does not partition this record by key."""
+    partition: int | None
+
+    def lines(self) -> Sequence[str]:
+        """Return the facts, one per line."""
+        key = "a null key" if self.key is None else f"key {self.key.decode(errors='backslashreplace')!r}"
+        if self.hash is None:
+            why = "ignores keys" if self.client.hash is KeyHash.NONE else f"does not hash {key}"
+            rule = self.client.unkeyed.name.lower().replace("_", " ")
+            return [
+                f"{key} does not determine a partition (client {self.client.name})",
+                f"  {self.client.name} {why}; rule for such records: {rule}",
+            ]
+        name, _ = _HASHES[self.client.hash]
+        reduction = _TO_PARTITION[self.client.to_partition].format(self.partitions)
+        return [
+            f"{key} goes to partition {self.partition} of {self.partitions} (client {self.client.name})",
+            f"  {name} of {len(self.key or b'')} bytes: {self.hash}",
+            f"  {reduction}: {self.partition}",
+        ]
+
+
+def explain_key(key: bytes | None, partitions: int, client: Client) -> KeyExplanation:
+    """Explain where a client sends a record with this key, in a topic with this number of partitions."""
+    data = key or b""
+    keys = Strings.over(np.array([0, len(data)], np.int32), np.frombuffer(data, np.uint8))
+    given, counts = np.array([key is not None]), np.array([partitions], np.int32)
+    found = int(key_partitions(client, keys, given, counts)[0])
+    if found == UNKEYED:
+        return KeyExplanation(client, key, partitions, None, None)
+    _, hash_of = _HASHES[client.hash]
+    return KeyExplanation(client, key, partitions, int(hash_of(keys, 0)), found)

@@ -1,0 +1,267 @@
+"""Simulations: all tables of one run (``simulate``), single tables as transformations, and one group to follow.
+
+A scenario is the name of a file in ``conf/scenarios``, the path of another file, or a ``Scenario``. The tables and
+their columns are described in ``rebalance_sim.tables``.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypedDict, Unpack
+
+from pyspark.sql import DataFrame
+
+from rebalance_sim.api.groups import custom_names
+from rebalance_sim.engine.groups.lag import partition_lag
+from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.simulation import followed_group
+from rebalance_sim.engine.simulation.advice import advise, variations
+from rebalance_sim.engine.simulation.lag_costs import lag_costs as costs_with_lag
+from rebalance_sim.engine.simulation.simulations import Simulations
+from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, rejected, union, usable
+from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation, outcome
+from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
+from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.assignors import check_strategy
+from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
+from rebalance_sim.kafka.simulation.scenario import Scenario
+from rebalance_sim.kafka.simulation.storms import Storms
+from rebalance_sim.releases import NEWEST
+from rebalance_sim.releases import kafka_version as rules_of
+from rebalance_sim.sources.scenarios import read_scenario
+from rebalance_sim.tables import (
+    ADVICE,
+    COSTS,
+    EVENTS,
+    MEMBERS,
+    OWNED_PARTITIONS,
+    PARTITION_COSTS,
+    REBALANCES,
+    REJECTS,
+    TIMELINE,
+    TOPICS,
+)
+
+_SIMULATED = tuple(table.name for table in (COSTS, TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS))
+
+
+class SimulationOptions(TypedDict, total=False):
+    """Options of every simulation."""
+
+    kafka_version: str
+    """Release of the brokers and of the Java clients; the newest by default."""
+    seed: int
+    """Of the random numbers: member ids, the jitter of the network, the times of heartbeats; 0 by default."""
+    assignors: Sequence[ConsumerPartitionAssignor]
+    """The user's own assignors: strategies may name them and groups may elect them."""
+
+
+class RunOptions(SimulationOptions, total=False):
+    """Options of a run that returns several tables."""
+
+    tables: Sequence[str]
+    """The tables to return; by default all."""
+    followed: Sequence[str] | None
+    """Groups whose timeline is recorded; None, the default: all. Name a few in a large fleet."""
+    storms: Storms
+    """What counts as a rebalance storm."""
+
+
+def simulate(
+    members: DataFrame,
+    topics: DataFrame,
+    scenario: str | Scenario,
+    strategies: Sequence[str] = (ELECTED,),
+    events: DataFrame | None = None,
+    advice: bool = False,
+    **options: Unpack[RunOptions],
+) -> Outcomes:
+    """Simulate a scenario and the events of an events table for every group, and return all tables of the run.
+
+    The tables are ``costs``, ``timeline``, ``rebalances``, ``owned_partitions``, ``partition_costs`` and ``rejects``;
+    with ``advice`` also ``advice``, for which the scenario is simulated again under other settings. All are computed
+    once, when the first of them is used. Options: see ``RunOptions`` and ``SimulationOptions``.
+
+    Raises UserError for an unknown scenario, strategy or version, for an assignor that cannot be used, and for a table
+    without a required column.
+
+    >>> run = simulate(members, topics, "leave")
+    >>> run.costs.select("rebalances", "moved", "stable").show()
+    +----------+-----+------+
+    |rebalances|moved|stable|
+    +----------+-----+------+
+    |         1|    2|  true|
+    +----------+-----+------+
+    <BLANKLINE>
+    >>> run.rebalances.select("rebalance", "reason", "member_id", "generation", "joined").show()
+    +---------+-----------+---------+----------+------+
+    |rebalance|     reason|member_id|generation|joined|
+    +---------+-----------+---------+----------+------+
+    |        1|MEMBER_LEFT|       c1|         2|     1|
+    +---------+-----------+---------+----------+------+
+    <BLANKLINE>
+    """
+    names = tuple(options.pop("tables", ())) or (*_SIMULATED, *((ADVICE.name,) if advice else ()), REJECTS.name)
+    followed, storms = options.pop("followed", None), options.pop("storms", Storms())
+    computed = tuple(dict.fromkeys(COSTS.name if name == ADVICE.name else name for name in names))
+    simulations = _simulations(computed, scenario, topics, strategies, options)
+    tried = variations(simulations.scenario, simulations.version) if advice else ()
+    recorded = () if TIMELINE.name not in names else None if followed is None else tuple(followed)
+    simulations = replace(simulations, followed=recorded, storms=storms, variations=tried)
+    given = {TOPICS: fit_topics(topics), MEMBERS: fit(members, MEMBERS)}
+    given |= {} if events is None else {EVENTS: fit(events, EVENTS)}
+    unusable = [rejected(rows, table) for table, rows in given.items()]
+    tables = {name: outcome(name) for name in names} | {
+        COSTS.name: lambda rows: rows.where("variation = 0").transform(outcome(COSTS.name)),
+        ADVICE.name: lambda rows: _all_costs(rows).transform(advise(tried)),
+        REJECTS.name: lambda rows: union([*unusable, rows.transform(outcome(REJECTS.name))]),
+    }
+    rows = simulations(usable(given[MEMBERS]), None if events is None else usable(given[EVENTS]))
+    return Outcomes(rows, {name: tables[name] for name in names}, simulations.metadata.topics.num_rows)
+
+
+def _all_costs(rows: DataFrame) -> DataFrame:
+    """Return the costs under all variations, with their numbers."""
+    return rows.where(f"{COSTS.name} IS NOT NULL").select(f"{COSTS.name}.*", "variation")
+
+
+def costs(
+    scenario: str | Scenario, topics: DataFrame, strategy: str = ELECTED, **options: Unpack[SimulationOptions]
+) -> Transformation:
+    """From members to the costs of a scenario for each group: ``simulate(...).costs``.
+
+    >>> members.transform(costs("leave", topics)).select("rebalances", "moved", "stable").show()
+    +----------+-----+------+
+    |rebalances|moved|stable|
+    +----------+-----+------+
+    |         1|    2|  true|
+    +----------+-----+------+
+    <BLANKLINE>
+    """
+    return _table(COSTS.name, scenario, topics, strategy, options)
+
+
+def simulated_rebalances(
+    scenario: str | Scenario, topics: DataFrame, strategy: str = ELECTED, **options: Unpack[SimulationOptions]
+) -> Transformation:
+    """From members to the rebalances in a scenario: ``simulate(...).rebalances``.
+
+    >>> rebalances = members.transform(simulated_rebalances("leave", topics))
+    >>> rebalances.select("rebalance", "reason", "member_id", "generation", "joined").show()
+    +---------+-----------+---------+----------+------+
+    |rebalance|     reason|member_id|generation|joined|
+    +---------+-----------+---------+----------+------+
+    |        1|MEMBER_LEFT|       c1|         2|     1|
+    +---------+-----------+---------+----------+------+
+    <BLANKLINE>
+    """
+    return _table(REBALANCES.name, scenario, topics, strategy, options)
+
+
+def owned_partitions(
+    scenario: str | Scenario, topics: DataFrame, strategy: str = ELECTED, **options: Unpack[SimulationOptions]
+) -> Transformation:
+    """From members to the partitions that each consumer owns after a scenario: ``simulate(...).owned_partitions``.
+
+    >>> members.transform(owned_partitions("leave", topics)).select("member_id", "partitions").show(truncate=False)
+    +---------+---------------------------------------+
+    |member_id|partitions                             |
+    +---------+---------------------------------------+
+    |c2       |[{orders, 0}, {orders, 1}, {orders, 2}]|
+    +---------+---------------------------------------+
+    <BLANKLINE>
+    """
+    return _table(OWNED_PARTITIONS.name, scenario, topics, strategy, options)
+
+
+def timeline(
+    scenario: str | Scenario, topics: DataFrame, strategy: str = ELECTED, **options: Unpack[SimulationOptions]
+) -> Transformation:
+    """From members to everything that happens in a scenario: ``simulate(...).timeline``.
+
+    >>> members.transform(timeline("leave", topics)).where("kind = 'STATE'").select("detail", "state").show()
+    +-----------+-------------------+
+    |     detail|              state|
+    +-----------+-------------------+
+    |MEMBER_LEFT| PreparingRebalance|
+    |MEMBER_LEFT|CompletingRebalance|
+    |MEMBER_LEFT|             Stable|
+    +-----------+-------------------+
+    <BLANKLINE>
+    """
+    return _table(TIMELINE.name, scenario, topics, strategy, options)
+
+
+def lag_costs(
+    scenario: str | Scenario,
+    topics: DataFrame,
+    offsets: DataFrame,
+    strategy: str = ELECTED,
+    **options: Unpack[SimulationOptions],
+) -> Transformation:
+    """From members to the lag that waits in unowned partitions or moves with them, for each group that has lag.
+
+    >>> delayed = members.transform(lag_costs("leave", topics, offsets))
+    >>> delayed.select("lag", "unowned_lag", "moved_lag", "max_unowned_ms", "unowned_record_ms").show()
+    +---+-----------+---------+--------------+-----------------+
+    |lag|unowned_lag|moved_lag|max_unowned_ms|unowned_record_ms|
+    +---+-----------+---------+--------------+-----------------+
+    | 40|         40|       30|          2644|            79460|
+    +---+-----------+---------+--------------+-----------------+
+    <BLANKLINE>
+    """
+    partition_costs = _table(PARTITION_COSTS.name, scenario, topics, strategy, options)
+    with_lag = costs_with_lag(partition_lag(usable(fit_offsets(offsets))))
+    return lambda members: members.transform(partition_costs).transform(with_lag)
+
+
+def follow(
+    members: DataFrame,
+    topics: DataFrame,
+    scenario: str | Scenario,
+    strategy: str = ELECTED,
+    **options: Unpack[SimulationOptions],
+) -> Iterator[str]:
+    """Follow one group: return the lines of its timeline. The simulation goes only as far as lines are asked for.
+
+    Raises UserError if the members are not those of exactly one group.
+
+    >>> log = follow(members, topics, "leave")
+    >>> for _ in range(3):
+    ...     print(next(log))
+         0.000 s  1 Stable               c1: is assigned 2 partitions
+         0.000 s  1 Stable               c2: is assigned 1 partition
+        10.000 s  1 Stable               c1: event: leave
+    """
+    simulations = replace(_simulations((TIMELINE.name,), scenario, topics, (strategy,), options), followed=None)
+    return followed_group.follow(simulations, usable(fit(members, MEMBERS)))
+
+
+def _table(
+    name: str, scenario: str | Scenario, topics: DataFrame, strategy: str, options: SimulationOptions
+) -> Transformation:
+    simulations = _simulations((name,), scenario, topics, (strategy,), options)
+    simulations = replace(simulations, followed=None if name == TIMELINE.name else ())
+    return lambda members: simulations(usable(fit(members, MEMBERS))).transform(outcome(name))
+
+
+def _simulations(
+    outputs: tuple[str, ...],
+    scenario: str | Scenario,
+    topics: DataFrame,
+    strategies: Sequence[str],
+    options: SimulationOptions,
+) -> Simulations:
+    version, own = rules_of(options.get("kafka_version", NEWEST)), tuple(options.get("assignors", ()))
+    for strategy in strategies:
+        check_strategy("strategy", strategy, version, [*custom_names(own, version), ELECTED])
+    metadata, seed = TopicMetadata.of(usable(fit_topics(topics))), options.get("seed", 0)
+    return Simulations(outputs, version, tuple(strategies), metadata, _scenario(scenario), seed, assignors=own)
+
+
+def _scenario(given: str | Scenario) -> Scenario:
+    if isinstance(given, Scenario):
+        return given
+    scenario, rejects = read_scenario(given)
+    if rejects:
+        raise UserError(f"scenario {given!r}: {rejects[0].reason}")
+    return scenario

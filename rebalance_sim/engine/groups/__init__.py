@@ -1,0 +1,1 @@
+"""Batches of groups: elections, assignments, comparison and lag."""

@@ -1,0 +1,120 @@
+"""A batch of groups as the arrays that Kafka's rules take."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rebalance_sim.engine.groups.group_batches import GroupBatch
+from rebalance_sim.engine.tables.arrow import codes, list_offsets, numbers, strings
+from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex
+from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.group_types import (
+    UNSUPPORTED_VERSION,
+    ConsumerProtocol,
+    GroupProtocols,
+    group_protocols,
+    refusal_errors,
+)
+from rebalance_sim.kafka.election import INCONSISTENT_GROUP_PROTOCOL
+from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Groups
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
+from rebalance_sim.releases import SERVER_ASSIGNORS, KafkaVersion
+from rebalance_sim.tables import DEFAULT_PROTOCOL_TYPE
+
+_SERVER_ASSIGNORS = pa.array(SERVER_ASSIGNORS, pa.string())
+_REASONS = {
+    INCONSISTENT_GROUP_PROTOCOL: "protocol type differs from the group's, or no protocol is common to all members",
+    UNSUPPORTED_VERSION: "the coordinator does not support group.protocol=consumer (KIP-848), new in Kafka 4.0",
+}
+
+
+def elect_protocols(batch: GroupBatch, version: KafkaVersion) -> GroupProtocols:
+    """Find the protocol that every group elects, or the assignor that its coordinator runs."""
+    given = batch.column("protocol_type")
+    # Null stands for "consumer", the type of nearly every group, which need not be shuffled as text.
+    types, consumer_type = np.zeros(len(given), np.int32), 0
+    if given.null_count < len(given):
+        types, names_of_types = codes(given.fill_null(DEFAULT_PROTOCOL_TYPE))
+        consumer_type = pc.index(names_of_types, DEFAULT_PROTOCOL_TYPE).as_py()
+    preferences, names = batch.preferences
+    return group_protocols(
+        batch.offsets,
+        strings(batch.column("member_id")),
+        types,
+        preferences,
+        ConsumerProtocol(
+            consumer_type,
+            numbers(pc.index_in(names, _SERVER_ASSIGNORS).fill_null(NONE)).astype(np.int32),
+            set(SERVER_ASSIGNORS) <= set(version.assignors),
+        ),
+        int(version.coordinator_map),
+    )
+
+
+def refusals(protocols: GroupProtocols) -> dict[int, str]:
+    """Return the reasons why the coordinator refuses members, by their index."""
+    refused = np.flatnonzero(~protocols.elections.admitted).tolist()
+    errors = refusal_errors(protocols)
+    return {member: f"{error}: {_REASONS[error]}" for member, error in zip(refused, errors, strict=True)}
+
+
+def groups_where(batch: GroupBatch, chosen: Flags) -> GroupBatch:
+    """Keep some of the groups."""
+    if chosen.all():
+        return batch
+    kept = batch.keep(np.repeat(chosen, np.diff(batch.offsets)))
+    mask = pa.array(chosen)
+    sizes = np.diff(batch.offsets)[chosen]
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    return GroupBatch(batch.clusters.filter(mask), batch.group_ids.filter(mask), offsets, kept.members)
+
+
+def find_topics(batch: GroupBatch, index: TopicIndex, ids: bool) -> BatchTopics:
+    """Number the topics of all subscriptions and, if the members have any, of all owned partitions.
+
+    ``ids``: whether their Uuids are needed.
+    """
+    named = [batch.column("subscription")]
+    names = [named[0].flatten()]
+    if batch.has("owned"):
+        named.append(batch.column("owned"))
+        names.append(named[1].flatten().field("topic"))
+    group_of_member = batch.group_of_member()
+    group_of_name = [np.repeat(group_of_member, np.diff(list_offsets(lists_))) for lists_ in named]
+    if len(names) == 1:
+        return index.find(batch.clusters, group_of_name[0], names[0], ids)
+    return index.find(batch.clusters, np.concatenate(group_of_name), pa.concat_arrays(names), ids)
+
+
+def as_groups(batch: GroupBatch, topics: BatchTopics, index: TopicIndex) -> Groups:
+    """Return the groups as their leaders see them; ``topics`` are those of ``find_topics``."""
+    member_ids = strings(batch.column("member_id"))
+    instance_ids = batch.column("instance_id")
+    # AbstractPartitionAssignor.MemberInfo.compareTo: static members by group.instance.id, the others by member id.
+    sort_ids = member_ids
+    if instance_ids.null_count < len(instance_ids):
+        sort_ids = strings(instance_ids.fill_null(batch.column("member_id")))
+    subscriptions = list_offsets(batch.column("subscription"))
+    return Groups(
+        batch.offsets,
+        member_ids,
+        batch.member_hashes,
+        numbers(instance_ids.is_null()).astype(np.int64),
+        sort_ids,
+        index.racks(batch.column("rack")),
+        subscriptions,
+        topics.numbers[: subscriptions[-1]],
+        *_owned(batch, topics.numbers[subscriptions[-1] :]),
+    )
+
+
+def _owned(batch: GroupBatch, topics: Ints32) -> tuple[Assignments, Ints]:
+    """Return the owned partitions and their generations; ``topics`` are the numbers of the owned topics."""
+    if not batch.has("owned"):
+        n_members = len(batch.members)
+        nothing = np.empty(0, np.int32)
+        return Assignments(np.zeros(n_members + 1, np.int32), nothing, nothing), np.full(n_members, NO_GENERATION)
+    owned = batch.column("owned")
+    partitions = numbers(owned.flatten().field("partition")).astype(np.int32)
+    generations = numbers(batch.column("generation").fill_null(NO_GENERATION)).astype(np.int64)
+    return Assignments(list_offsets(owned), topics, partitions), generations

@@ -1,0 +1,200 @@
+"""Strategies compared: in every group, over the fleet, and where another strategy would change most."""
+
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import DecimalType
+
+from rebalance_sim.tables import (
+    BALANCE,
+    BEST_FIGURES,
+    CHANGES,
+    COMPARISON,
+    DISTRIBUTIONS,
+    ELECTIONS,
+    FIGURES,
+    OPTIMUM,
+)
+
+COMPARED_OUTPUTS = (BALANCE.name, OPTIMUM.name, ELECTIONS.name)
+"""The tables from which a comparison is computed."""
+LARGEST = 10
+"""Number of gains, and of losses, that are listed for each strategy."""
+BEST = "optimum"
+"""Name of the optimum in the column of strategies."""
+
+QUIRKS = ("assigned_twice", "not_subscribed", "nonexistent")
+"""Columns of the balance table that count assignments which no correct assignor makes."""
+
+_GROUP = ("cluster", "group_id")
+_FIGURES_OF_BEST = ("stddev", "idle_members", "moved")
+_FIGURES = (
+    *_FIGURES_OF_BEST,
+    "topic_spread",
+    "unassigned",
+    *QUIRKS,
+    "revoked",
+    "excess_max",
+    "excess_stddev",
+    "excess_moved",
+)
+_PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+_EXACT_SUM = DecimalType(28, 9)
+"""Unlike sums of doubles, decimal sums do not depend on the order of rows."""
+
+
+def compare_strategies(predicted: DataFrame) -> DataFrame:
+    """From the rows of a prediction of ``COMPARED_OUTPUTS`` to the comparison, one row per group.
+
+    A strategy has an excess over the optimum only if it assigns every partition to exactly one member subscribed to its
+    topic: the optimum is the best of such assignments. Groups whose members are all refused are left out.
+    """
+    group = [F.coalesce(*[f"{name}.{column}" for name in COMPARED_OUTPUTS]).alias(column) for column in _GROUP]
+    return (
+        predicted.where(" OR ".join(f"{name} IS NOT NULL" for name in COMPARED_OUTPUTS))
+        .groupBy(*group)
+        .agg(
+            F.first(OPTIMUM.name, ignorenulls=True).alias("optimum"),
+            F.first(f"{ELECTIONS.name}.protocol", ignorenulls=True).alias("elected"),
+            # Sorted, because collect_list returns any order; up to the strategy these structs are equal.
+            F.array_sort(F.collect_list(BALANCE.name)).alias("balances"),
+        )
+        .where("optimum IS NOT NULL")
+        .withColumn("strategies", F.map_from_entries(F.transform("balances", _compared)))
+        .withColumns({name: F.col(f"optimum.{name}") for name in ("members", "partitions")})
+        .withColumn("optimum", F.struct(*[f"optimum.{name}" for name in BEST_FIGURES]))
+        .select(*COMPARISON.names)
+    )
+
+
+def strategies_long(comparison: DataFrame) -> DataFrame:
+    """From a comparison to one row per group and strategy, with the figures of ``strategies`` as columns.
+
+    >>> from rebalance_sim import compare
+    >>> compared = members.transform(compare(topics, ["range", "sticky"]))
+    >>> compared.transform(strategies_long).select("strategy", "min", "max", "excess_max", "excess_moved").show()
+    +--------+---+---+----------+------------+
+    |strategy|min|max|excess_max|excess_moved|
+    +--------+---+---+----------+------------+
+    |   range|  1|  2|         0|           0|
+    |  sticky|  1|  2|         0|           0|
+    +--------+---+---+----------+------------+
+    <BLANKLINE>
+    """
+    return comparison.select("*", F.explode("strategies").alias("strategy", "figures")).select(
+        *[name for name in comparison.columns if name != "strategies"], "strategy", "figures.*"
+    )
+
+
+def distributions(comparison: DataFrame) -> DataFrame:
+    """From a comparison to the distribution of each strategy's figures over the groups.
+
+    The distributions are exact and independent of partitioning; sums round each group's figure to nine decimals.
+
+    >>> from rebalance_sim import compare
+    >>> deviations = members.transform(compare(topics)).transform(distributions).where("figure = 'stddev'")
+    >>> deviations.where("strategy = 'optimum'").select("groups", "mean", "p50", "max").show()
+    +------+----+---+---+
+    |groups|mean|p50|max|
+    +------+----+---+---+
+    |     1| 0.5|0.5|0.5|
+    +------+----+---+---+
+    <BLANKLINE>
+    """
+    best = F.create_map(F.lit(BEST), F.struct(*[_figure_of_best(name).alias(name) for name in FIGURES]))
+    figures = F.array(*[_distribution(name) for name in _FIGURES])
+    return (
+        comparison.withColumn("strategies", F.map_concat("strategies", best))
+        .transform(strategies_long)
+        .groupBy("strategy")
+        .agg(figures.alias("figures"))
+        .select("strategy", F.inline("figures"))
+        .where((F.col("strategy") != BEST) | F.col("figure").isin(*_FIGURES_OF_BEST))
+        .select(*DISTRIBUTIONS.names)
+    )
+
+
+def changes(largest: int = LARGEST) -> Callable[[DataFrame], DataFrame]:
+    """From a comparison to the groups that would gain or lose most by each strategy, compared with the elected one.
+
+    Left out are groups that elect no protocol or one that is not compared, and groups where one of the two assignments
+    does not assign every partition to exactly one subscribed member.
+
+    >>> from rebalance_sim import compare
+    >>> members.transform(compare(topics)).transform(changes()).count()
+    0
+    """
+    by_size = Window.partitionBy("strategy", "change").orderBy(
+        F.abs(F.col("stddev") - F.col("elected_stddev")).desc(),
+        F.when(F.col("change") == "gain", -_moves_more()).otherwise(_moves_more()).desc(),
+        *_GROUP,
+    )
+    return lambda comparison: (
+        comparison.transform(against_elected)
+        .where("change IS NOT NULL")
+        .withColumn("rank", F.row_number().over(by_size))
+        .where(F.col("rank") <= largest)
+        .select(*CHANGES.names)
+    )
+
+
+def against_elected(comparison: DataFrame) -> DataFrame:
+    """From a comparison to ``strategies_long`` with ``change``: gain, loss, or null for neither.
+
+    ``elected_stddev`` and ``elected_moved`` are those of the elected protocol. ``change`` is null if one of the two
+    assignments has no excess over the optimum (see ``compare_strategies``).
+    """
+    before = F.col("strategies")[F.col("elected")]
+    comparable = F.col("excess_stddev").isNotNull() & F.col("elected_excess").isNotNull()
+    improvement = F.col("elected_stddev") - F.col("stddev")
+    gain = (improvement > 0) | ((improvement == 0) & (_moves_more() < 0))
+    loss = (improvement < 0) | ((improvement == 0) & (_moves_more() > 0))
+    return (
+        comparison.withColumn("elected_stddev", before["stddev"])
+        .withColumn("elected_moved", before["moved"])
+        .withColumn("elected_excess", before["excess_stddev"])
+        .transform(strategies_long)
+        .withColumn("change", F.when(comparable & gain, "gain").when(comparable & loss, "loss"))
+        .drop("elected_excess")
+    )
+
+
+def _compared(balance: Column) -> Column:
+    """Return the map entry of a strategy from its row of the balance table."""
+    complete = balance["error"].isNull() & (balance["unassigned"] == 0)
+    for quirk in QUIRKS:
+        complete &= balance[quirk] == 0
+    excess = {
+        f"excess_{name}": F.when(complete, balance[name] - F.col(f"optimum.{name}"))
+        for name in ("max", "stddev", "moved")
+    }
+    return F.struct(balance["strategy"], F.struct(*[excess.get(name, balance[name]).alias(name) for name in FIGURES]))
+
+
+def _figure_of_best(name: str) -> Column:
+    if name in _FIGURES_OF_BEST:
+        return F.col(f"optimum.{name}")
+    return F.lit(None).cast(FIGURES[name])
+
+
+def _distribution(figure: str) -> Column:
+    value = F.col(figure)
+    groups = F.count(value)
+    total = F.sum(value.cast(_EXACT_SUM)).cast("double")
+    percentiles = F.percentile(value, list(_PERCENTILES.values()))
+    return F.struct(
+        F.lit(figure).alias("figure"),
+        groups.alias("groups"),
+        (F.count("*") - groups).alias("missing"),
+        F.count_if(value == 0).alias("zero"),
+        total.alias("total"),
+        F.try_divide(total, groups).alias("mean"),
+        F.min(value).cast("double").alias("min"),
+        *[percentiles[i].alias(name) for i, name in enumerate(_PERCENTILES)],
+        F.max(value).cast("double").alias("max"),
+    )
+
+
+def _moves_more() -> Column:
+    return F.col("moved") - F.col("elected_moved")

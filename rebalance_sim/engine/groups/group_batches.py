@@ -1,0 +1,211 @@
+"""Batches of groups as the workers receive them: a row per group, with its members nested."""
+
+import base64
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from rebalance_sim.engine.tables.arrow import codes, list_offsets, numbers, strings
+from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.coordinator.group_types import mixes_protocols
+from rebalance_sim.kafka.election import PreferenceLists, repeats_a_protocol
+from rebalance_sim.kafka.groups import groups_with_repeated_members
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, java_hashes, sort_sections
+from rebalance_sim.kafka.simulation.scenario import OFFERS
+from rebalance_sim.releases import SERVER_ASSIGNORS
+
+_LAST = np.iinfo(np.int64).max
+
+
+def _base64(data: bytes) -> str:
+    """Encode bytes as Spark does in JSON."""
+    return base64.b64encode(data).decode()
+
+
+def collect_members(members: DataFrame, columns: Iterable[str]) -> DataFrame:
+    """Nest the members of each group: ``cluster, group_id, members array<struct<...>>``.
+
+    Only the given columns go into the structs, so the others are not shuffled.
+    """
+    return members.groupBy("cluster", "group_id").agg(F.collect_list(F.struct(*columns)).alias("members"))
+
+
+def collect_group(members: DataFrame, columns: Iterable[str]) -> pa.RecordBatch:
+    """Bring the members of one group to the driver, as ``collect_members`` nests them.
+
+    Raises UserError if the members are of several groups, or of none.
+    """
+    collected = collect_members(members, columns).toArrow().combine_chunks().to_batches()
+    count = sum(len(batch) for batch in collected)
+    if count != 1:
+        raise UserError(f"members: they are of {count} groups; allowed: members of one group")
+    return collected[0]
+
+
+@dataclass(frozen=True)
+class RejectedMember:
+    """A row of the members table that could not be used."""
+
+    group: int
+    """Index of its group in the batch."""
+    row: str
+    """The row as JSON."""
+    reason: str
+
+
+@dataclass(frozen=True)
+class GroupBatch:
+    """Some groups. The members of group g, in join order, are ``members[offsets[g]:offsets[g + 1]]``."""
+
+    clusters: pa.StringArray
+    group_ids: pa.StringArray
+    offsets: Ints32
+    members: pa.StructArray
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch) -> "GroupBatch":
+        """Take the rows of ``collect_members`` and sort each group's members by join order.
+
+        ``collect_list`` returns any order. Members without a join order come last; ties are sorted by member id.
+        """
+        nested = batch.column("members")
+        members = nested.flatten()
+        offsets = list_offsets(nested)
+        order = np.arange(len(members), dtype=np.int32)
+        join_order = numbers(members.field("join_order").fill_null(_LAST)).astype(np.int64)
+        sort_sections(order, offsets, join_order, strings(members.field("member_id")))
+        return cls(batch.column("cluster"), batch.column("group_id"), offsets, members.take(pa.array(order)))
+
+    def column(self, name: str) -> pa.Array:
+        """Return a column of the members."""
+        return self.members.field(name)
+
+    def has(self, name: str) -> bool:
+        """Return whether the members have a column."""
+        return self.members.type.get_field_index(name) >= 0
+
+    @cached_property
+    def preferences(self) -> tuple[PreferenceLists, pa.Array]:
+        """The members' protocol lists as indices, and the names that they index."""
+        column = self.column("protocols")
+        protocols, names = codes(column.flatten())
+        return PreferenceLists(list_offsets(column), protocols, java_hashes(strings(names))), names
+
+    @cached_property
+    def member_hashes(self) -> Ints:
+        """``hashCode`` of the member ids."""
+        return java_hashes(strings(self.column("member_id")))
+
+    def group_of_member(self) -> Ints32:
+        """Index of the group of each member."""
+        return np.repeat(np.arange(len(self.group_ids), dtype=np.int32), np.diff(self.offsets))
+
+    def keep(self, kept: Flags) -> "GroupBatch":
+        """Leave out members."""
+        if kept.all():
+            return self
+        before = np.concatenate([[0], np.cumsum(kept)]).astype(np.int32)
+        return GroupBatch(self.clusters, self.group_ids, before[self.offsets], self.members.filter(pa.array(kept)))
+
+    def reject(self, reasons: dict[int, str]) -> tuple["GroupBatch", list[RejectedMember]]:
+        """Leave out members; ``reasons`` are by index."""
+        if not reasons:
+            return self, []
+        kept = np.ones(len(self.members), np.bool_)
+        group_of_member = self.group_of_member()
+        rejected = []
+        for member, reason in sorted(reasons.items()):
+            kept[member] = False
+            group = int(group_of_member[member])
+            rejected.append(RejectedMember(group, self._as_json(group, member), reason))
+        return self.keep(kept), rejected
+
+    def _as_json(self, group: int, member: int) -> str:
+        row = {"cluster": self.clusters[group].as_py(), "group_id": self.group_ids[group].as_py()}
+        row |= {name: value for name, value in self.members[member].as_py().items() if value is not None}
+        return json.dumps(row, ensure_ascii=False, default=_base64)
+
+    def without_unusable_members(self, all_vote: bool) -> tuple["GroupBatch", list[RejectedMember]]:
+        """Leave out members with values that Kafka does not allow, and repeated members.
+
+        Unless ``all_vote``, members with protocols that Kafka does not allow stay; ``voters`` leaves them out.
+        """
+        usable, unusable = self.reject(self._unusable() | (self._bad_protocols() if all_vote else {}))
+        distinct, repeated = usable.reject(usable._repeated())
+        return distinct, unusable + repeated
+
+    def voters(self) -> "GroupBatch":
+        """Leave out the members with protocols that Kafka does not allow."""
+        kept = np.ones(len(self.members), np.bool_)
+        kept[list(self._bad_protocols())] = False
+        return self.keep(kept)
+
+    def _unusable(self) -> dict[int, str]:
+        reasons: dict[int, str] = {}
+        if self.has("owned"):
+            reasons |= self._bad_owned()
+        if self.has("subscription"):
+            reasons |= self._bad_names("subscription")
+        return reasons
+
+    def _members_with(self, lists: pa.ListArray, bad: pa.Array) -> list[int]:
+        """Return the members with a bad entry in their list."""
+        if not pc.any(bad).as_py():
+            return []
+        entries = np.flatnonzero(numbers(bad))
+        found: list[int] = np.unique(np.searchsorted(list_offsets(lists), entries, side="right") - 1).tolist()
+        return found
+
+    def _bad_names(self, column: str) -> dict[int, str]:
+        lists = self.column(column)
+        names = lists.flatten()
+        bad = pc.or_kleene(names.is_null(), pc.equal(pc.binary_length(names), 0)).fill_null(True)
+        return dict.fromkeys(self._members_with(lists, bad), f"{column} holds a name that is null or empty")
+
+    def _bad_protocols(self) -> dict[int, str]:
+        preferences, _ = self.preferences
+        empty = np.flatnonzero(np.diff(preferences.offsets) == 0)
+        reasons = dict.fromkeys(empty.tolist(), "protocols is empty")
+        repeats = np.flatnonzero(repeats_a_protocol(preferences))
+        reasons |= dict.fromkeys(repeats.tolist(), "protocols names an assignor twice")
+        return self._bad_names("protocols") | self._no_offers() | reasons
+
+    def _no_offers(self) -> dict[int, str]:
+        preferences, names = self.preferences
+        server = numbers(pc.is_in(names, value_set=pa.array(SERVER_ASSIGNORS))).astype(np.bool_)
+        mixed = np.flatnonzero(mixes_protocols(preferences, server)) if server.any() else ()
+        return {int(member): f"protocols is not {OFFERS}" for member in mixed}
+
+    def _bad_owned(self) -> dict[int, str]:
+        lists = self.column("owned")
+        entries = lists.flatten()
+        topics, partitions = entries.field("topic"), entries.field("partition")
+        bad = pc.or_kleene(
+            pc.or_(topics.is_null(), pc.equal(pc.binary_length(topics), 0).fill_null(True)),
+            pc.less(partitions, 0).fill_null(True),
+        )
+        reason = "owned holds a partition without a topic or a number from 0"
+        return dict.fromkeys(self._members_with(lists, bad), reason)
+
+    def _repeated(self) -> dict[int, str]:
+        """Find repeated members: the first in join order is used; of equal ones, the first by content."""
+        # A member id is a key of the coordinator's map of members, so a group cannot have it twice.
+        ids = strings(self.column("member_id"))
+        reasons: dict[int, str] = {}
+        for group in np.flatnonzero(groups_with_repeated_members(self.offsets, ids, self.member_hashes)):
+            by_id: dict[str, list[tuple[int, str, int]]] = {}
+            for member in range(self.offsets[group], self.offsets[group + 1]):
+                join_order = self.column("join_order")[member].as_py()
+                key = (_LAST if join_order is None else join_order, self._as_json(int(group), member), member)
+                by_id.setdefault(self.column("member_id")[member].as_py(), []).append(key)
+            for member_id, rows in by_id.items():
+                for _, _, member in sorted(rows)[1:]:
+                    reasons[member] = f"member_id {member_id!r} is given {len(rows)} times in its group; one is used"
+        return reasons

@@ -1,0 +1,1 @@
+"""Placing records: partitions of keys, partition load, growth, and producers."""

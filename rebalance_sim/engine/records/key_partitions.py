@@ -1,0 +1,121 @@
+"""The partition of every keyed record, by Spark expressions where they exist, else in Python workers."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
+
+from rebalance_sim.engine.records.jvm_murmur2 import murmur2
+from rebalance_sim.engine.tables.arrow import codes, numbers, strings
+from rebalance_sim.kafka.partitioners.clients import Client, KeyHash, ToPartition
+from rebalance_sim.kafka.partitioners.keyed import UNKEYED, key_partitions
+
+
+def partition_of_key(clients: Sequence[Client], partitions: str = "partitions") -> Column:
+    """Return the partition as a column, given ``key`` and a column with the number of partitions, at least one.
+
+    It is null where the client treats the record as unkeyed. If there are several clients, the column ``client``
+    names the one whose rules apply.
+    """
+    alike: dict[tuple[object, ...], list[Client]] = {}
+    for client in clients:
+        alike.setdefault((client.hash, client.to_partition, client.hashes_empty, client.hashes_null), []).append(client)
+    cases: list[Column] = []
+    by_workers: list[Client] = []
+    for same in alike.values():
+        expression = _expression(same[0], F.col(partitions))
+        if expression is None:
+            by_workers += same
+        elif len(alike) == 1:
+            return expression
+        else:
+            cases.append(F.when(F.col("client").isin(*[client.name for client in same]), expression))
+    if len(alike) == 1:
+        return _in_worker(by_workers[0], partitions)
+    if by_workers:
+        cases.append(_in_workers(tuple(by_workers), partitions))
+    return F.coalesce(*cases, F.lit(None).cast("int"))
+
+
+def spread_keys(client: Client, partitions: int) -> Callable[[DataFrame], DataFrame]:
+    """Transform rows with ``key`` to ``partition`` alone: the client's choice in a topic of that many partitions.
+
+    If Python workers are needed, only keys move there and only partitions come back. ``partition_of_key`` also buffers
+    the other columns and joins them again, which about doubles the cost.
+    """
+
+    def transform(rows: DataFrame) -> DataFrame:
+        expression = _expression(client, F.lit(partitions))
+        if expression is None:
+            return rows.select("key").mapInArrow(_OneTopic(client, partitions).partitions, "partition int")
+        return rows.select(expression.alias("partition"))
+
+    return transform
+
+
+def _expression(client: Client, partitions: Column) -> Column | None:
+    """Return the partition as a Spark expression; None if it needs Python."""
+    key = F.col("key")
+    if client.hash is KeyHash.NONE:
+        return F.lit(None).cast("int")
+    hashed = F.coalesce(key, F.lit(b"")) if client.hashes_null else key
+    if not client.hashes_empty:
+        hashed = F.nullif(key, F.lit(b""))
+    if client.hash is KeyHash.CRC32 and client.to_partition is ToPartition.UNSIGNED:
+        return (F.crc32(hashed) % partitions).cast("int")
+    if client.hash is KeyHash.MURMUR2 and client.to_partition is ToPartition.POSITIVE:
+        h = murmur2(hashed)
+        return None if h is None else h.bitwiseAND(0x7FFFFFFF) % partitions
+    return None
+
+
+def _in_worker(client: Client, partitions: str) -> Column:
+    ask = cast(Any, arrow_udf)(_OneClient(client).partitions, "int")
+    return cast(Column, ask("key", partitions))
+
+
+def _in_workers(clients: tuple[Client, ...], partitions: str) -> Column:
+    ask = cast(Any, arrow_udf)(_Clients(clients).partitions, "int")
+    return cast(Column, ask("client", "key", partitions))
+
+
+@dataclass(frozen=True)
+class _OneClient:
+    client: Client
+
+    def partitions(self, key: pa.Array, partitions: pa.Array) -> pa.Array:
+        given = numbers(key.is_valid()).astype(np.bool_)
+        found = key_partitions(self.client, strings(key), given, numbers(partitions).astype(np.int32))
+        return pa.array(found, mask=found == UNKEYED)
+
+
+@dataclass(frozen=True)
+class _OneTopic:
+    client: Client
+    count: int
+
+    def partitions(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            counts = pa.repeat(pa.scalar(self.count, pa.int32()), len(batch))
+            found = _OneClient(self.client).partitions(batch.column("key"), counts)
+            yield pa.RecordBatch.from_arrays([found], ["partition"])
+
+
+@dataclass(frozen=True)
+class _Clients:
+    clients: tuple[Client, ...]
+
+    def partitions(self, client: pa.Array, key: pa.Array, partitions: pa.Array) -> pa.Array:
+        client_codes, names = codes(client)
+        found = pa.nulls(len(key), pa.int32())
+        for one in self.clients:
+            code = pc.index(names, one.name).as_py()
+            if code >= 0:
+                found = pc.if_else(pa.array(client_codes == code), _OneClient(one).partitions(key, partitions), found)
+        return found

@@ -1,0 +1,94 @@
+"""Keys and records that move to another partition when topics get more partitions."""
+
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from rebalance_sim.engine.records.key_partitions import partition_of_key
+from rebalance_sim.engine.records.partition_load import load_of_keys, partition_shares
+from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client
+from rebalance_sim.tables import PARTITION_GROWTH
+
+_TOPIC = ("client", "cluster", "topic")
+_MEASURES = ("keys", "records", "bytes")
+
+
+def grown_topics(topics: DataFrame, after: DataFrame | int) -> DataFrame:
+    """Return usable topics as ``cluster, topic, partitions, partitions_after``.
+
+    ``after`` is a number for all topics, or usable topics; topics missing from it keep their number.
+    """
+    known = topics.select("cluster", "topic", "partitions")
+    if isinstance(after, int):
+        return known.withColumn("partitions_after", F.lit(after))
+    named = after.select("cluster", "topic", F.col("partitions").alias("partitions_after"))
+    return known.join(named, ["cluster", "topic"], "left").withColumn(
+        "partitions_after", F.coalesce("partitions_after", "partitions")
+    )
+
+
+def moved_keys(
+    grown: DataFrame, clients: Sequence[Client] = tuple(CLIENTS.values())
+) -> Callable[[DataFrame], DataFrame]:
+    """Add ``partition`` and ``partition_after`` to the ``record_keys`` of these clients.
+
+    Both are null for records without a usable key or an explicit partition; ``partition_after`` is also null for an
+    explicit partition that is out of range afterwards.
+    """
+    explicit, after = F.col("explicit_partition"), partition_of_key(clients, "partitions_after")
+    still_valid = F.when(explicit < F.col("partitions_after"), explicit)
+    return lambda keys: (
+        keys.join(F.broadcast(grown), ["cluster", "topic"])
+        .withColumn("partition", F.coalesce(explicit, partition_of_key(clients)))
+        .withColumn("partition_after", F.when(explicit.isNull(), after).otherwise(still_valid))
+    )
+
+
+def partition_growth(grown: DataFrame) -> Callable[[DataFrame], DataFrame]:
+    """Transform ``moved_keys`` to what moves, one row per client and topic."""
+    by_key = F.col("explicit_partition").isNull() & F.col("partition").isNotNull()
+    moved = by_key & (F.col("partition") != F.col("partition_after"))
+    out_of_range = F.col("explicit_partition").isNotNull() & F.col("partition_after").isNull()
+    shares = {f"{name}_moved_share": F.try_divide(f"{name}_moved", name) for name in _MEASURES}
+
+    def transform(keys: DataFrame) -> DataFrame:
+        after = keys.withColumn("partition", F.col("partition_after"))
+        return (
+            keys.withColumn("keys", F.col("key").isNotNull().cast("long"))
+            .groupBy(*_TOPIC, "partitions", "partitions_after")
+            .agg(
+                *[_sum_where(by_key, name).alias(name) for name in _MEASURES],
+                *[_sum_where(moved, name).alias(f"{name}_moved") for name in _MEASURES],
+                _sum_where(out_of_range, "records").alias("records_out_of_range"),
+            )
+            .withColumns(shares)
+            .join(_imbalance(keys, grown, "partitions", "imbalance"), [*_TOPIC], "left")
+            .join(_imbalance(after, grown, "partitions_after", "imbalance_after"), [*_TOPIC], "left")
+            .select(*PARTITION_GROWTH.names)
+        )
+
+    return transform
+
+
+def partition_load_after(grown: DataFrame) -> Callable[[DataFrame], DataFrame]:
+    """Transform ``moved_keys`` to the load of every partition afterwards, with the columns of ``partition_load``."""
+    return lambda keys: (
+        keys.withColumn("partition", F.col("partition_after"))
+        .where("partition IS NOT NULL")
+        .transform(load_of_keys(_of_size(grown, "partitions_after")))
+    )
+
+
+def _of_size(grown: DataFrame, partitions: str) -> DataFrame:
+    return grown.select("cluster", "topic", F.col(partitions).alias("partitions"))
+
+
+def _sum_where(condition: Column, name: str) -> Column:
+    return F.sum(F.when(condition, F.col(name)).otherwise(0))
+
+
+def _imbalance(keys: DataFrame, grown: DataFrame, partitions: str, name: str) -> DataFrame:
+    """Return the largest imbalance of each topic's partitions."""
+    shares = keys.where("partition IS NOT NULL").transform(partition_shares(_of_size(grown, partitions)))
+    return shares.groupBy(*_TOPIC).agg(F.max("imbalance").alias(name))

@@ -1,0 +1,1 @@
+"""Runs of jobs: output folders, run records, plans, checks and progress."""

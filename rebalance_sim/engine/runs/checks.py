@@ -1,0 +1,89 @@
+"""The figures of finished runs that ``check`` compares with limits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from rebalance_sim.engine.runs.finished_runs import FinishedRun
+from rebalance_sim.tables import BALANCE, COSTS, ELECTIONS, PARTITION_LOAD, REJECTS, Table
+
+
+@dataclass(frozen=True)
+class Check:
+    """A figure of the rows of some tables that can have a limit."""
+
+    name: str
+    description: str
+    tables: tuple[Table, ...]
+    figure: str
+    """SQL expression for a row; null if the row does not count."""
+    adds_up: bool = False
+    """Whether a table's figures are summed; otherwise the largest counts."""
+
+
+_ERROR = "int(error IS NOT NULL)"
+
+CHECKS = (
+    Check("rejects", "rejected rows", (REJECTS,), "1", adds_up=True),
+    Check("errors", "groups with an error instead of a result", (ELECTIONS, BALANCE, COSTS), _ERROR, adds_up=True),
+    Check("ties", "groups whose election is a tie", (ELECTIONS,), "int(tie)", adds_up=True),
+    Check("imbalance", "most minus fewest partitions per member of a group", (BALANCE,), "max - min"),
+    Check("idle-members", "members of a group without a partition", (BALANCE,), "idle_members"),
+    Check("unstable", "groups that are not stable when the simulation ends", (COSTS,), "int(NOT stable)", adds_up=True),
+    Check("unowned-ms", "partition-milliseconds without an owner, of a group", (COSTS,), "unowned_ms"),
+    Check("partition-load", "load of a partition, as a multiple of its topic's mean", (PARTITION_LOAD,), "imbalance"),
+)
+_IDENTIFYING = ("table", "cluster", "group_id", "strategy", "client", "topic", "partition", "error", "reason")
+"""Columns that identify a row and its problem."""
+
+
+class Found(NamedTuple):
+    """The figure that a check finds, and the row with the largest one; None if it finds nothing."""
+
+    amount: float
+    worst: str | None
+
+
+def has_table(run: FinishedRun, table: Table) -> bool:
+    """Return whether the run wrote the table, be it without rows."""
+    return table.name in run.record["rows"].get("out", {})
+
+
+def find(runs: Sequence[FinishedRun], checks: Sequence[Check]) -> dict[str, Found]:
+    """Return, by name of the check, its largest figure over all tables of the runs, in one pass."""
+    found = {check.name: Found(0, None) for check in checks}
+    figures = [
+        _figures(check, run.table(table), table, f"{run.folder}/{table.name}")
+        for check in checks
+        for table in check.tables
+        for run in runs
+        if has_table(run, table)
+    ]
+    if not figures:
+        return found
+    by_name = {check.name: check for check in checks}
+    for row in reduce(DataFrame.unionByName, figures).transform(_by_table).collect():
+        figure, identified = row["most"]
+        amount = row["sum"] if by_name[row["name"]].adds_up else figure
+        found[row["name"]] = max(found[row["name"]], Found(amount, f"{identified}, in {row['folder']}"))
+    return found
+
+
+def _figures(check: Check, rows: DataFrame, table: Table, folder: str) -> DataFrame:
+    """Return the figure and the identity of each row."""
+    identity = [F.concat(F.lit(f"{name} "), F.col(f"`{name}`")) for name in _IDENTIFYING if name in table.names]
+    return rows.select(
+        F.lit(check.name).alias("name"),
+        F.lit(folder).alias("folder"),
+        F.expr(check.figure).cast("double").alias("figure"),
+        F.concat_ws(", ", *identity).alias("row"),
+    )
+
+
+def _by_table(figures: DataFrame) -> DataFrame:
+    sum_of, most = F.sum("figure").alias("sum"), F.max(F.struct("figure", "row")).alias("most")
+    return figures.where("figure > 0").groupBy("name", "folder").agg(sum_of, most)

@@ -1,0 +1,105 @@
+"""Runs that write nothing: a job goes through all its steps to show what it would do."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from rebalance_sim.engine.runs.run import Run
+from rebalance_sim.engine.runs.run_files import RECORD, hadoop_path
+from rebalance_sim.tables import OUTPUTS, REJECTS, Table
+
+
+class PlanComplete(Exception):  # noqa: N818 (nothing is wrong)
+    """Ends a job when its plan is complete: the rest of it reads tables that have not been written."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self.run = run
+
+
+class _PlannedRun(Run):
+    """Continues after each step with empty tables of the same columns."""
+
+    def begin(self, replaced: Iterable[str] = OUTPUTS) -> None:
+        """Check the output folder's name."""
+        self._check_out()
+
+    def stage(self, rows: DataFrame, name: str = "rows") -> DataFrame:
+        """Compute nothing."""
+        return self._without_rows(rows)
+
+    def write(self, name: str, rows: DataFrame) -> DataFrame:
+        """Write nothing."""
+        self.counts.setdefault("out", {})[name] = 0
+        return self._without_rows(rows)
+
+    def count_rows(self, table: str, given: int, used: int, rejected: int) -> None:
+        """Count nothing: no row has been read."""
+
+    def finish(self) -> NoReturn:
+        """End the job."""
+        raise PlanComplete(self)
+
+    def _without_rows(self, rows: DataFrame) -> DataFrame:
+        return self.spark.createDataFrame([], rows.schema)
+
+
+@dataclass
+class Input:
+    """An input table with its columns."""
+
+    table: Table
+    path: str
+    source: str
+    schema: StructType
+
+
+@dataclass
+class DryRun(_PlannedRun):
+    """Reads the columns of its inputs, and none of their rows."""
+
+    inputs: list[Input] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
+    reads_rows = False
+
+    def read(self, table: Table, path: str, source: str) -> DataFrame:
+        """Record the columns of a table, and return it without rows."""
+        rows = super().read(table, path, source)
+        self.inputs.append(Input(table, path, source, rows.schema))
+        return rows.limit(0)
+
+    def report_progress(self, message: str, **fields: object) -> None:
+        """Record a step."""
+        self.steps.append(message)
+
+    def write(self, name: str, rows: DataFrame) -> DataFrame:
+        """Write nothing. Rejects are returned: those of a scenario's steps are known without reading rows."""
+        nothing = super().write(name, rows)
+        return rows if name == REJECTS.name else nothing
+
+    @property
+    def replaces(self) -> bool:
+        """Return whether a finished run is in the output folder."""
+        file_system, record = hadoop_path(self.spark, self._path(RECORD))
+        return bool(file_system.exists(record))
+
+
+class ExplainedRun(_PlannedRun):
+    """Prints Spark's plan of everything that would be computed."""
+
+    def stage(self, rows: DataFrame, name: str = "rows") -> DataFrame:
+        """Print the plan."""
+        self._explain(f"{name} (staged for several outputs)", rows)
+        return super().stage(rows, name)
+
+    def write(self, name: str, rows: DataFrame) -> DataFrame:
+        """Print the plan."""
+        self._explain(name, rows)
+        return super().write(name, rows)
+
+    def _explain(self, what: str, rows: DataFrame) -> None:
+        print(f"# {what}")
+        rows.explain("formatted")

@@ -1,0 +1,47 @@
+"""Progress lines while Spark works."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+
+from py4j.protocol import Py4JError
+from pyspark import StatusTracker
+from pyspark.sql import SparkSession
+
+_LOG = logging.getLogger(__name__)
+_SECONDS = 10.0
+
+
+@contextmanager
+def progress(spark: SparkSession, seconds: float = _SECONDS) -> Iterator[None]:
+    """Log at an interval the finished tasks of each Spark job that was already running at the last one."""
+    ended = Event()
+    tracker = spark.sparkContext.statusTracker()
+    Thread(target=_watch, args=(tracker, ended, seconds), name="progress", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+def _watch(tracker: StatusTracker, ended: Event, seconds: float) -> None:
+    before: set[int] = set()
+    while not ended.wait(seconds):
+        try:
+            running = set(tracker.getActiveJobsIds())
+            for job in sorted(running & before):
+                _log_job(tracker, job)
+        except (Py4JError, OSError):
+            # Spark has stopped; the thread that waits for the result reports the failure.
+            return
+        before = running
+
+
+def _log_job(tracker: StatusTracker, job: int) -> None:
+    found = tracker.getJobInfo(job)
+    # Stages whose output already exists are skipped, and have no information.
+    stages = [stage for stage in map(tracker.getStageInfo, found.stageIds if found else ()) if stage]
+    done, tasks = sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
+    fields = {"spark_job": job, "tasks_done": done, "tasks": tasks}
+    _LOG.info("Spark job %d: %d of %d tasks done", job, done, tasks, extra={"fields": fields})

@@ -1,0 +1,185 @@
+"""Runs of jobs: a folder that looks finished is finished."""
+
+import json
+import logging
+import platform
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any, ClassVar
+
+import pyspark
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from rebalance_sim.engine.runs.run_files import BEGUN, RECORD, begun_text, hadoop_path, read_beside, unfinished_job
+from rebalance_sim.engine.tables.inputs import first_line
+from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.runtime.compiled_code import is_compiled
+from rebalance_sim.tables import ASSIGNMENTS, OUTPUTS, Table
+
+_LOG = logging.getLogger(__name__)
+_STAGING = "_staging"
+
+
+@dataclass
+class Run:
+    """One run of a job into a folder.
+
+    The record ``_run.json`` is removed first and written last: while it is missing, the output is not finished. Until
+    then ``_begun.json`` names the tables that are being replaced, so that no other run reads them.
+    """
+
+    spark: SparkSession
+    job: str
+    out: str
+    options: dict[str, Any]
+    output_format: str = "parquet"
+    counts: dict[str, Any] = field(default_factory=dict)
+    assumptions: list[str] = field(default_factory=list)
+    started: float = field(default_factory=time.monotonic)
+    reads_rows: ClassVar[bool] = True
+    """A dry run reads only the columns of its inputs."""
+
+    def read(self, table: Table, path: str, source: str) -> DataFrame:
+        """Read an input table."""
+        return read(self.spark, table, path, source)
+
+    def begin(self, replaced: Iterable[str] = OUTPUTS) -> None:
+        """Remove an earlier run: first its record, then the tables that are ``replaced``.
+
+        Raises UserError if the folder cannot be written to, or not in the output format.
+        """
+        self._check_out()
+        names = list(replaced)
+        try:
+            self._create(BEGUN, begun_text(self.job, names).encode())
+            # The record first: if the job is killed here, nothing looks finished.
+            for name in (RECORD, _STAGING, *names):
+                self._delete(name)
+        except Exception as problem:
+            raise UserError(f"--out: cannot write to {self.out!r}: {first_line(problem)}") from problem
+        if self.output_format != "parquet":
+            # A format that Spark cannot write, or not with nested columns, fails now and not after hours.
+            self._save(_STAGING, self.spark.createDataFrame([], ASSIGNMENTS.schema))
+
+    def _check_out(self) -> None:
+        if not self.out.strip("/ "):
+            raise UserError(f"--out: {self.out!r} is not allowed; allowed: a folder that the run may replace")
+
+    def report_progress(self, message: str, **fields: Any) -> None:
+        """Log a step, with fields for logs in JSON."""
+        _LOG.info("%s", message, extra={"fields": fields})
+
+    def stage(self, rows: DataFrame, name: str = "rows") -> DataFrame:
+        """Compute rows that several outputs need, once. They stay until others are staged under the same name."""
+        if not is_compiled():
+            self.report_progress("compiling Kafka's rules (takes minutes, once per machine)")
+        path = self._path(f"{_STAGING}/{name}")
+        # Files, not the cache: a lost executor takes its cached rows with it, and the rules would run again.
+        rows.write.mode("overwrite").parquet(path)
+        return self.spark.read.schema(rows.schema).parquet(path)
+
+    def write(self, name: str, rows: DataFrame) -> DataFrame:
+        """Write an output table and return it as written."""
+        self.report_progress(f"writing {name}", table=name)
+        self._save(name, rows)
+        written = self.spark.read.schema(rows.schema).format(self.output_format).load(self._path(name))
+        number = self.counts.setdefault("out", {})[name] = written.count()
+        _LOG.debug("%s rows in %s", f"{number:,}", name, extra={"fields": {"table": name, "rows": number}})
+        return written
+
+    def write_file(self, name: str, content: bytes) -> None:
+        """Write a file other than a table, such as a page or a picture."""
+        self._create(name, content)
+
+    def _save(self, name: str, rows: DataFrame) -> None:
+        try:
+            rows.write.mode("overwrite").format(self.output_format).save(self._path(name))
+        except (PySparkException, Py4JJavaError) as problem:
+            if _is_user_error(problem):
+                raise UserError(
+                    f"--output-format: cannot write as {self.output_format}: {first_line(problem)}"
+                ) from problem
+            raise
+
+    def count_rows(self, table: str, given: int, used: int, rejected: int) -> None:
+        """Record the rows of an input. RuntimeError if they do not add up, which would be a bug of this program."""
+        if given != used + rejected:
+            raise RuntimeError(f"{table}: {given} rows read, but {used} used and {rejected} rejected")
+        for name, rows in (("in", given), ("used", used), ("rejected", rejected)):
+            self.counts.setdefault(name, {})[table] = rows
+
+    def finish(self) -> None:
+        """Write the record, which makes the output finished."""
+        self._delete(_STAGING)
+        record = {
+            "job": self.job,
+            "options": self.options,
+            "versions": {
+                "rebalance-sim": version("rebalance-sim"),
+                "pyspark": pyspark.__version__,
+                "python": platform.python_version(),
+            },
+            "rows": self.counts,
+            "assumptions": self.assumptions,
+            "seconds": round(time.monotonic() - self.started, 3),
+        }
+        self._create(RECORD, (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode())
+        self._delete(BEGUN)
+        self.report_progress("finished", rows=self.counts, out=self.out)
+
+    def _path(self, name: str) -> str:
+        return f"{self.out.rstrip('/')}/{name}"
+
+    # Through Hadoop's file systems, so that a path without a scheme means the same here as in Spark's writers.
+
+    def _delete(self, name: str) -> None:
+        file_system, path = hadoop_path(self.spark, self._path(name))
+        file_system.delete(path, True)
+
+    def _create(self, name: str, content: bytes) -> None:
+        file_system, path = hadoop_path(self.spark, self._path(name))
+        # Renamed when complete, so that no reader finds half a record.
+        unfinished = path.suffix(".unfinished")
+        stream = file_system.create(unfinished, True)
+        try:
+            stream.write(content)
+        finally:
+            stream.close()
+        file_system.delete(path, False)
+        file_system.rename(unfinished, path)
+
+
+def read(spark: SparkSession, table: Table, path: str, source: str) -> DataFrame:
+    """Read an input table from a path, in any format that Spark can read.
+
+    Raises UserError, naming the table, if the path cannot be read or belongs to a run that has not finished.
+    """
+    unfinished = unfinished_job(spark, path)
+    if unfinished is not None:
+        raise UserError(
+            f"{table.name}: {path!r} belongs to a run of {unfinished} that has not finished; "
+            "wait for that run or repeat it"
+        )
+    reader = spark.read.format(source)
+    if source == "csv":
+        reader = reader.option("header", True)
+    try:
+        return reader.load(path)
+    except (PySparkException, Py4JJavaError) as problem:
+        raise UserError(f"{table.name}: cannot read {path!r} as {source}: {first_line(problem)}") from problem
+
+
+def earlier_assumptions(spark: SparkSession, table_path: str) -> list[str]:
+    """Return the assumptions of the run that wrote an input table, if its record is in the same folder."""
+    record = read_beside(spark, table_path, RECORD)
+    return [] if record is None else list(record.get("assumptions", []))
+
+
+def _is_user_error(problem: PySparkException | Py4JJavaError) -> bool:
+    if isinstance(problem, PySparkException):
+        return (problem.getCondition() or "").startswith(("DATA_SOURCE", "UNSUPPORTED", "PATH"))
+    return "DATA_SOURCE_NOT_FOUND" in str(problem.java_exception)

@@ -1,0 +1,38 @@
+"""Failures of Spark and its machines: neither mistakes of the user nor bugs of this program."""
+
+import re
+
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+
+_CAUSES = {
+    "No space left on device|Disk quota exceeded": "no space left on a disk that Spark writes to (the folder of "
+    "--out, or spark.local.dir)",
+    "java.lang.OutOfMemoryError": "Spark is out of memory (spark.driver.memory, spark.executor.memory)",
+    r"ExecutorLostFailure .*?Reason: (.*)": "Spark lost an executor: {}",
+    r"Python worker (?:exited unexpectedly|failed to connect back)": "a Python worker of Spark died; most often "
+    "the system killed it because memory was short",
+    "SparkContext (?:was shut down|is stopping|has been shutdown)|stopped SparkContext": "Spark was stopped",
+    "Answer from Java side is empty": "Spark's JVM died",
+}
+"""Patterns in errors of Spark and the system, and their meaning; the first match counts."""
+
+
+def cause_of(failure: BaseException) -> str | None:
+    """Return in one line why Spark failed, or None if the cause is unknown.
+
+    >>> cause_of(OSError(28, "No space left on device"))
+    'no space left on a disk that Spark writes to (the folder of --out, or spark.local.dir)'
+    """
+    text = str(failure)
+    for pattern, cause in _CAUSES.items():
+        found = re.search(pattern, text)
+        if found:
+            return cause.format(*found.groups())
+    return "Spark's JVM died" if _is_lost_connection(failure) else None
+
+
+def _is_lost_connection(failure: BaseException) -> bool:
+    """Return whether Spark's JVM does not answer."""
+    if isinstance(failure, Py4JError):
+        return isinstance(failure, Py4JNetworkError) and not isinstance(failure, Py4JJavaError)
+    return isinstance(failure, ConnectionError)

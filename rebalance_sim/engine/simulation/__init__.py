@@ -1,0 +1,1 @@
+"""Simulations over batches of groups, and their output rows."""

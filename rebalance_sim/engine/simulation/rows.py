@@ -1,0 +1,212 @@
+"""The results of simulations as rows of the output tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch
+from rebalance_sim.engine.tables.arrow import rows_of
+from rebalance_sim.kafka.coordinator.classic.group import NEVER, NONE, Reason, RequestKind, State
+from rebalance_sim.kafka.coordinator.consumer.group import ConsumerGroupState, EpochReason
+from rebalance_sim.kafka.coordinator.errors import Errors
+from rebalance_sim.kafka.runtime.strings import Flags, Ints
+from rebalance_sim.kafka.simulation.batch_state import Simulated, field
+from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS
+from rebalance_sim.kafka.simulation.model import ScenarioKind, Subject
+from rebalance_sim.kafka.simulation.prepared import PreparedGroups
+from rebalance_sim.kafka.simulation.storms import Storms, count_storms
+from rebalance_sim.tables import COSTS, REBALANCES, TIMELINE
+
+_REQUESTS = {int(kind): kind.name for kind in RequestKind}
+_VALUED = (ScenarioKind.RESTART, ScenarioKind.STALL, ScenarioKind.GROW, ScenarioKind.MOVE_COORDINATOR)
+"""Events whose value means something outside of the batch: a duration or a number of partitions."""
+_REASONS = {int(one): one.name for of in (Reason, EpochReason) for one in of if one != Reason.NONE}
+
+
+@dataclass(frozen=True)
+class SimulationResult:
+    """A batch of groups and the result of its simulation."""
+
+    batch: SimulationBatch
+    prepared: PreparedGroups
+    errors: Sequence[str | None]
+    """Why a group cannot be simulated, or why its simulation ended early."""
+    simulated: Simulated
+
+    @property
+    def succeeded(self) -> Flags:
+        """Whether a group has been simulated to the end."""
+        return np.array([error is None for error in self.errors], np.bool_)
+
+    def group_columns(self, groups: Ints, strategy: str) -> dict[str, pa.Array]:
+        """Return the columns that name the group of each row."""
+        chosen = pa.array(groups)
+        return {
+            "cluster": self.batch.batch.clusters.take(chosen),
+            "group_id": self.batch.batch.group_ids.take(chosen),
+            "strategy": pa.repeat(strategy, len(groups)),
+        }
+
+    def consumer_names(self, groups: Ints, places: Ints) -> pa.Array:
+        """Return the names of consumers, given by their places in their groups; null for NONE."""
+        consumers = self.batch.consumers
+        return consumers.column("member_id").take(
+            pa.array(consumers.offsets[groups].astype(np.int64) + places, mask=places == NONE)
+        )
+
+
+def cost_rows(result: SimulationResult, strategy: str, storms: Storms) -> pa.StructArray:
+    """Return the costs of every group; a group that cannot be simulated has an error and no figures."""
+    progress, groups = result.simulated.progress, np.arange(len(result.errors))
+    failed = ~result.succeeded
+    rows, topics = result.simulated.rebalances, result.prepared.groups.group_topics
+    stable = field(progress, "stable").astype(np.bool_)
+    event_counts, first_ms = _played_events(result)
+    since = field(progress, "all_owned_ms") - first_ms
+    in_storms = count_storms(len(groups), field(rows, "group"), field(rows, "from_ms"), storms)
+    figures = {
+        "rebalances": field(progress, "begun"),
+        "completed": field(progress, "completed"),
+        "storms": in_storms,
+        "unowned_ms": field(progress, "unowned_ms"),
+        "moved": field(progress, "moved"),
+        "moved_back": field(progress, "moved_back"),
+        "evicted": field(result.simulated.groups, "evicted"),
+        "failed": field(progress, "failed"),
+        "messages": field(progress, "messages"),
+        "simulated_ms": field(result.simulated.queues, "now"),
+    }
+    return rows_of(
+        COSTS.schema,
+        result.group_columns(groups, strategy)
+        | {
+            "consumers": pa.array(np.diff(result.batch.consumers.offsets)),
+            "partitions": pa.array(
+                np.add.reduceat(np.append(topics.partitions, 0), topics.offsets[:-1]) * (np.diff(topics.offsets) > 0)
+            ),
+            "events": pa.array(event_counts),
+            "stable": pa.array(stable, mask=failed),
+            "stable_ms": pa.array(np.maximum(since, 0), mask=failed | ~stable | (event_counts == 0)),
+            "failure": _failures(result),
+            "error": pa.array(result.errors, pa.string()),
+        }
+        | {name: pa.array(values, mask=failed) for name, values in figures.items()},
+    )
+
+
+def _played_events(result: SimulationResult) -> tuple[Ints, Ints]:
+    """Return the number of events of each group, and the time of the first."""
+    count, first_ms = np.zeros(len(result.errors), np.int64), np.full(len(result.errors), NEVER)
+    for event in result.prepared.played_events:
+        count[event.group] += 1
+        first_ms[event.group] = min(first_ms[event.group], event.at_ms)
+    return count, first_ms
+
+
+def _failures(result: SimulationResult) -> pa.Array:
+    """Return the first failure of a consumer in each group: the error, the consumer, the time and the last event."""
+    progress = result.simulated.progress
+    failed = np.flatnonzero(field(progress, "failed"))
+    texts: list[str | None] = [None] * len(result.errors)
+    names = result.consumer_names(failed, field(progress, "failed_consumer")[failed]).to_pylist()
+    for group, name in zip(failed.tolist(), names, strict=True):
+        ended = progress[group]
+        error = Errors(ended.failure).name
+        texts[group] = f"{error}: {name}, at {ended.failed_ms} ms, after event {ended.failed_event + 1}"
+    return pa.array(texts, pa.string())
+
+
+def rebalance_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
+    """Return the rebalances by group and number."""
+    rows = result.simulated.rebalances
+    order = np.argsort(field(rows, "group"), kind="stable")
+    given = {name: field(rows, name)[order] for name in rows.dtype.names}  # type: ignore[attr-defined]
+    groups = given["group"]
+    first = np.searchsorted(groups, np.arange(len(result.errors)))
+    offered = result.prepared.protocols
+    # An elected protocol is recorded by its number in the group.
+    in_batch = np.append(offered.of_groups, NONE)[offered.first_of_group[groups] + given["protocol"]]
+    protocols = pa.array(offered.names, pa.string())
+    times = ("joined_ms", "to_ms", "all_owned_ms")
+    counts = ("generation", "joined", "evicted", "revoked", "moved")
+    return rows_of(
+        REBALANCES.schema,
+        result.group_columns(groups, strategy)
+        | {
+            "rebalance": pa.array(np.arange(len(groups)) - first[groups] + 1),
+            "reason": _reasons(given["reason"]),
+            "member_id": result.consumer_names(groups, given["consumer"]),
+            "from_ms": pa.array(given["from_ms"]),
+            "protocol": protocols.take(pa.array(in_batch, mask=given["protocol"] == NONE)),
+            "leader": result.consumer_names(groups, given["leading_consumer"]),
+            "unowned_ms": pa.array(given["unowned_ms"]),
+        }
+        | {name: pa.array(given[name], mask=given[name] == NONE) for name in times}
+        | {name: pa.array(given[name]) for name in counts},
+    )
+
+
+def timeline_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
+    """Return the timelines of the groups that have one, by group and order."""
+    rows = result.simulated.timeline
+    order = np.argsort(field(rows, "group"), kind="stable")
+    given = {name: field(rows, name)[order] for name in rows.dtype.names}  # type: ignore[attr-defined]
+    groups, subjects = given["group"], given["subject"]
+    first = np.searchsorted(groups, np.arange(len(result.errors)))
+    numbers = given["partitions"]
+    counted = np.isin(subjects, (Subject.REVOKED, Subject.LOST, Subject.ASSIGNED))
+    valued = (subjects == Subject.EVENT) & np.isin(given["kind"], _VALUED)
+    fails = (subjects == Subject.EVENT) & (given["kind"] == ScenarioKind.FAIL_STORE)
+    errors = np.where(fails, numbers, given["error"])
+    return rows_of(
+        TIMELINE.schema,
+        result.group_columns(groups, strategy)
+        | {
+            "number": pa.array(np.arange(len(groups)) - first[groups]),
+            "at_ms": pa.array(given["at_ms"]),
+            "kind": _names(Subject, subjects),
+            "member_id": result.consumer_names(groups, given["consumer"]),
+            "detail": _details(subjects, given["kind"]),
+            "error": _names(Errors, errors, errors == Errors.NONE),
+            "generation": pa.array(given["generation"]),
+            "state": _states(given["state"], given["modern"]),
+            "partitions": pa.array(numbers, mask=~counted),
+            "value": pa.array(numbers, mask=~valued),
+        },
+    )
+
+
+def _details(subjects: Ints, kinds: Ints) -> pa.Array:
+    """Return the event, request or reason of each row."""
+    names = {
+        Subject.EVENT: {int(kind): name for name, kind in EVENT_KINDS.items()},
+        Subject.REQUEST: _REQUESTS,
+        Subject.ANSWER: _REQUESTS,
+        Subject.STATE: _REASONS,
+    }
+    details = [names.get(Subject(subject), {}).get(kind) for subject, kind in zip(subjects, kinds, strict=True)]
+    return pa.array(details, pa.string())
+
+
+def _reasons(reasons: Ints) -> pa.Array:
+    return pa.array([_REASONS.get(reason) for reason in reasons.tolist()], pa.string())
+
+
+def _states(states: Ints, modern: Ints) -> pa.Array:
+    """Return the names of states as Kafka's tools show them."""
+    names = [
+        "".join(word.capitalize() for word in state.name.split("_"))
+        for of in (State, ConsumerGroupState)
+        for state in of
+    ]
+    return pa.array(names).take(pa.array(states + len(State) * modern))
+
+
+def _names(of: type[IntEnum], numbers: Ints, none: np.ndarray | None = None) -> pa.Array:
+    known = {int(one): one.name for one in of}
+    values = pa.array(list(known))
+    return pa.array(list(known.values())).take(pc.index_in(pa.array(numbers, mask=none), values))

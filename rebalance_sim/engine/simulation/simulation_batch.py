@@ -1,0 +1,107 @@
+"""Batches of groups as a simulation reads them: members and events from Arrow, rows that cannot be used aside."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from rebalance_sim.engine.groups.batch_arrays import as_groups, groups_where
+from rebalance_sim.engine.groups.group_batches import GroupBatch
+from rebalance_sim.engine.tables.arrow import list_offsets, numbers
+from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex
+from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.runtime.lists import gather, take_lists
+from rebalance_sim.kafka.simulation.fleet import Lists
+from rebalance_sim.kafka.simulation.group_events import GroupEvent, JoiningConsumer
+from rebalance_sim.kafka.simulation.inputs import SimulatedGroups
+from rebalance_sim.kafka.simulation.model import ScenarioKind
+
+
+@dataclass(frozen=True)
+class SimulationBatch:
+    """A batch of groups with all events that happen to them."""
+
+    batch: GroupBatch
+    """The members when the simulation begins."""
+    joining: Sequence[JoiningConsumer]
+    """The consumers that join during the simulation."""
+    events: Sequence[GroupEvent]
+    index: TopicIndex
+    rejects: Sequence[pa.StructArray] = ()
+
+    def without_empty_groups(self) -> "SimulationBatch":
+        """Leave out the groups without members that no consumer joins."""
+        kept = np.diff(self.batch.offsets) > 0
+        kept[[consumer.group for consumer in self.joining]] = True
+        if kept.all():
+            return self
+        number = np.cumsum(kept) - 1
+        return replace(
+            self,
+            batch=groups_where(self.batch, kept),
+            joining=[replace(each, group=int(number[each.group])) for each in self.joining],
+            events=[replace(each, group=int(number[each.group])) for each in self.events if kept[each.group]],
+        )
+
+    @cached_property
+    def consumers(self) -> GroupBatch:
+        """All consumers: the members of each group, then those that join later."""
+        batch = self.batch
+        if not self.joining:
+            return batch
+        rows = [{name: each.row.get(name) for name in batch.members.type.names} for each in self.joining]
+        joining_groups = np.array([each.group for each in self.joining], np.int32)
+        groups = np.concatenate([batch.group_of_member(), joining_groups])
+        order = np.argsort(groups, kind="stable")
+        offsets = np.searchsorted(groups[order], np.arange(len(batch.group_ids) + 1)).astype(np.int32)
+        members = pa.concat_arrays([batch.members, pa.array(rows, batch.members.type)]).take(pa.array(order))
+        return replace(batch, offsets=offsets, members=members)
+
+    @cached_property
+    def topics(self) -> BatchTopics:
+        """The topics of all subscriptions, of the consumers and then of the events, and of what the members own."""
+        subscriptions, owned = self._subscriptions, self.batch.column("owned")
+        later = [event.group for event in self.events if event.kind == ScenarioKind.SUBSCRIBE]
+        groups = np.concatenate([self.consumers.group_of_member(), np.array(later, np.int32)])
+        of_names = np.concatenate(
+            [
+                np.repeat(groups, np.diff(list_offsets(subscriptions))),
+                np.repeat(self.batch.group_of_member(), np.diff(list_offsets(owned))),
+            ]
+        )
+        names = pa.concat_arrays([subscriptions.flatten(), owned.flatten().field("topic")])
+        return self.index.find(self.batch.clusters, of_names.astype(np.int32), names)
+
+    @cached_property
+    def _subscriptions(self) -> pa.ListArray:
+        later = [list(event.names) for event in self.events if event.kind == ScenarioKind.SUBSCRIBE]
+        column = self.consumers.column("subscription").cast(pa.list_(pa.string()))
+        return pa.concat_arrays([column, pa.array(later, pa.list_(pa.string()))])
+
+    @cached_property
+    def groups(self) -> SimulatedGroups:
+        """The groups as arrays and lists."""
+        consumers, topics = self.consumers, self.topics
+        offsets = list_offsets(self._subscriptions)
+        _, first_members = gather(consumers.offsets[:-1], np.diff(self.batch.offsets))
+        _, subscribed = take_lists(offsets, first_members)
+        of_members = replace(topics, numbers=np.append(topics.numbers[subscribed], topics.numbers[offsets[-1] :]))
+        read_by_own = ("user_data", "rack") if consumers.has("user_data") else ()
+        return SimulatedGroups(
+            as_groups(self.batch, of_members, self.index),
+            consumers.offsets.astype(np.int32),
+            consumers.column("member_id").to_pylist(),
+            consumers.column("client_id").to_pylist(),
+            consumers.column("instance_id").to_pylist(),
+            self.index.racks(consumers.column("rack")),
+            numbers(consumers.column("session_timeout_ms").fill_null(NONE)),
+            numbers(consumers.column("rebalance_timeout_ms").fill_null(NONE)),
+            consumers.column("protocols").to_pylist,
+            self.events,
+            topics.topics,
+            topics.names.to_pylist,
+            Lists(offsets, topics.numbers[: offsets[-1]]),
+            *(consumers.column(name).to_pylist() for name in read_by_own),
+        )

@@ -1,0 +1,176 @@
+"""Simulates batches of groups in Spark's workers, and returns the rows of the output tables."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import mmh3
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField, StructType
+
+from rebalance_sim.engine.groups.batch_arrays import elect_protocols, refusals
+from rebalance_sim.engine.groups.group_batches import GroupBatch, collect_members
+from rebalance_sim.engine.groups.prediction import ELECTED, reject_rows
+from rebalance_sim.engine.simulation.group_events import EventReader, collect_events, rejected_event_rows
+from rebalance_sim.engine.simulation.partition_rows import owned_partition_rows, partition_cost_rows
+from rebalance_sim.engine.simulation.rows import SimulationResult, cost_rows, rebalance_rows, timeline_rows
+from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch
+from rebalance_sim.engine.tables.arrow import arrow_type
+from rebalance_sim.engine.tables.topic_metadata import TopicIndex, TopicMetadata
+from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
+from rebalance_sim.kafka.assignors.resolved import Assignors
+from rebalance_sim.kafka.runtime.strings import Flags, Ints
+from rebalance_sim.kafka.simulation.batch import NO_LIMIT
+from rebalance_sim.kafka.simulation.group_events import expand_scenario
+from rebalance_sim.kafka.simulation.prepared import Conditions, PreparedGroups
+from rebalance_sim.kafka.simulation.run import simulate_groups
+from rebalance_sim.kafka.simulation.scenario import Scenario
+from rebalance_sim.kafka.simulation.storms import Storms
+from rebalance_sim.releases import KafkaVersion
+from rebalance_sim.tables import COSTS, OUTPUTS, OWNED_PARTITIONS, PARTITION_COSTS, REBALANCES, REJECTS, TIMELINE
+
+_ROWS = {
+    REBALANCES.name: rebalance_rows,
+    TIMELINE.name: timeline_rows,
+    OWNED_PARTITIONS.name: owned_partition_rows,
+    PARTITION_COSTS.name: partition_cost_rows,
+}
+"""Functions that return the rows of each table but costs."""
+GROUPS_AT_A_TIME = 2_000
+"""Groups that are simulated side by side: enough to call each assignor for many groups, few enough for memory."""
+COLUMNS = (
+    "join_order", "member_id", "instance_id", "client_id", "rack", "protocol_type", "protocols", "subscription",
+    "owned", "generation", "session_timeout_ms", "rebalance_timeout_ms",
+)  # fmt: skip
+"""Columns of the members table; ``user_data`` is added if there are assignors of the user's own."""
+
+
+@dataclass(frozen=True)
+class Variation:
+    """The same scenario under another setting."""
+
+    setting: str
+    value: str
+    strategy: str | None
+    """What all consumers offer; None: the same as without the variation."""
+    scenario: Scenario
+
+
+@dataclass(frozen=True)
+class Simulations:
+    """What to simulate for every group."""
+
+    outputs: tuple[str, ...]
+    """Names of the output tables to fill."""
+    version: KafkaVersion
+    strategies: tuple[str, ...]
+    """Assignors that all consumers offer, or ELECTED: each consumer offers its own protocols."""
+    metadata: TopicMetadata
+    scenario: Scenario
+    seed: int = 0
+    followed: tuple[str, ...] | None = ()
+    """Groups whose timeline is recorded; None: all."""
+    storms: Storms = field(default_factory=Storms)
+    variations: tuple[Variation, ...] = ()
+    """Simulated besides the scenario itself, for their costs only."""
+    assignors: tuple[ConsumerPartitionAssignor, ...] = ()
+    """The user's own assignors: strategies may name them and groups may elect them."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns of the members table that are needed."""
+        return [*COLUMNS, "user_data"] if self.assignors else list(COLUMNS)
+
+    @cached_property
+    def resolved(self) -> Assignors:
+        """The assignors that protocol names stand for."""
+        return Assignors(self.version, self.assignors)
+
+    @property
+    def schema(self) -> StructType:
+        """One struct column per table, of which each row sets exactly one, and the number of the variation."""
+        fields = [StructField(name, OUTPUTS[name].schema) for name in self.outputs]
+        return StructType([*fields, StructField("variation", COSTS.schema["rebalances"].dataType)])
+
+    def __call__(self, members: DataFrame, events: DataFrame | None = None) -> DataFrame:
+        """Simulate all groups of a members table, with the scenario and the events of an events table."""
+        groups = collect_members(members, self.columns)
+        if events is not None:
+            groups = groups.join(collect_events(events), ["cluster", "group_id"], "full_outer")
+        return groups.mapInArrow(self.simulate_batches, self.schema)
+
+    def simulate_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Simulate the groups of one Spark partition."""
+        index = self.metadata.index()
+        for batch in batches:
+            for first in range(0, len(batch), GROUPS_AT_A_TIME):
+                for name, variation, rows in self._outcomes(batch.slice(first, GROUPS_AT_A_TIME), index):
+                    if name in self.outputs and len(rows):
+                        yield self._as_outcome(name, variation, rows)
+
+    def _as_outcome(self, name: str, variation: int, rows: pa.StructArray) -> pa.RecordBatch:
+        columns = [
+            rows if output == name else pa.nulls(len(rows), arrow_type(OUTPUTS[output].schema))
+            for output in self.outputs
+        ]
+        columns.append(pa.array(np.full(len(rows), variation, np.int32)))
+        return pa.RecordBatch.from_arrays(columns, names=[*self.outputs, "variation"])
+
+    def _outcomes(self, rows: pa.RecordBatch, index: TopicIndex) -> Iterator[tuple[str, int, pa.StructArray]]:
+        batch = self.read(rows, index)
+        for rejects in batch.rejects:
+            yield REJECTS.name, 0, rejects
+        for strategy in self.strategies if len(batch.batch.group_ids) else ():
+            yield from self._simulate(batch, strategy)
+
+    def read(self, rows: pa.RecordBatch, index: TopicIndex) -> SimulationBatch:
+        """Read a batch of groups that ``collect_members`` and ``collect_events`` have nested.
+
+        Groups that never have a consumer are left out: all rows about them are rejected.
+        """
+        elects = ELECTED in self.strategies
+        batch, rejected = GroupBatch.of(rows).without_unusable_members(elects)
+        if elects:
+            batch, refused = batch.reject(refusals(elect_protocols(batch, self.version)))
+            rejected += refused
+        rejects = [reject_rows(batch, rejected)] if rejected else []
+        joining, events = expand_scenario(
+            self.scenario,
+            np.diff(batch.offsets).tolist(),
+            lambda group: batch.members[int(batch.offsets[group])].as_py(),
+        )
+        if "events" in rows.schema.names:
+            found = EventReader(batch, joining, events, index).read(rows.column("events"))
+            joining, events = joining + found.joining, events + found.events
+            rejects.append(rejected_event_rows(batch, found.rejected))
+        return SimulationBatch(batch, joining, events, index, rejects).without_empty_groups()
+
+    def _simulate(self, batch: SimulationBatch, strategy: str) -> Iterator[tuple[str, int, pa.StructArray]]:
+        for number, variation in enumerate([Variation("", "", None, self.scenario), *self.variations]):
+            *_, result = self.steps(batch, variation.strategy or strategy, variation.scenario)
+            yield COSTS.name, number, cost_rows(result, strategy, self.storms)
+            for name, rows_of in _ROWS.items() if number == 0 else ():
+                if name in self.outputs:
+                    yield name, 0, rows_of(result, strategy)
+
+    def steps(
+        self, batch: SimulationBatch, strategy: str, scenario: Scenario, events: int = NO_LIMIT
+    ) -> Iterator[SimulationResult]:
+        """Simulate groups; yield the result so far whenever some have processed this many events, and at the end."""
+        conditions = Conditions(scenario, self.resolved, None if strategy == ELECTED else strategy)
+        prepared = PreparedGroups(batch.groups, conditions)
+        for simulated in simulate_groups(prepared, self._seeds(batch), self._followed(batch), events):
+            yield SimulationResult(batch, prepared, *simulated)
+
+    def _seeds(self, batch: SimulationBatch) -> Ints:
+        """Return the seeds of the groups' random numbers: functions of the group's name and the run's seed alone."""
+        names = zip(batch.batch.clusters.to_pylist(), batch.batch.group_ids.to_pylist(), strict=True)
+        seed = self.seed & 0xFFFFFFFF
+        return np.array([mmh3.hash64(f"{cluster}\0{group}", seed)[0] for cluster, group in names], np.int64)
+
+    def _followed(self, batch: SimulationBatch) -> Flags:
+        if self.followed is None:
+            return np.ones(len(batch.batch.group_ids), np.bool_)
+        return np.array([group in self.followed for group in batch.batch.group_ids.to_pylist()], np.bool_)

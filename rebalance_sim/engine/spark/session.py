@@ -1,0 +1,92 @@
+"""The Spark session of a job."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
+
+from rebalance_sim.engine.spark.java_runtime import java_home
+from rebalance_sim.errors import UserError
+
+DEFAULTS = {
+    # A row is a whole group with its members: fewer rows per batch keep large groups from filling a worker's memory.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    # Arrow batches with nested columns and lz4 have hung; no compression and zstd work.
+    "spark.sql.execution.arrow.compression.codec": "none",
+    "spark.sql.session.timeZone": "UTC",
+}
+SUBMITTED_DEFAULTS = DEFAULTS | {"spark.log.level": "ERROR"}
+"""Under spark-submit, for properties that were not submitted; conf/spark-defaults.conf has the same values."""
+_LOG4J = Path(__file__).with_name("log4j2.properties")
+_LOCAL_DEFAULTS = {
+    # spark.log.level applies only after Spark has started, and would not silence its first lines.
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
+    "spark.ui.enabled": "false",
+    # Enough for balanced tasks and for memory; with Spark's 200, writing shuffle files would dominate small runs.
+    "spark.sql.shuffle.partitions": str(16 * (os.cpu_count() or 1)),
+}
+_SHARE_OF_MEMORY = 3
+"""Locally the JVM uses at most a third of the memory: Python workers and the system need the rest."""
+
+
+def _driver_memory() -> str:
+    megabytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20
+    return f"{max(megabytes // _SHARE_OF_MEMORY, 1024)}m"
+
+
+def session(app_name: str, packages: Sequence[str] = ()) -> SparkSession:
+    """Return the running session, or start one.
+
+    Under spark-submit, submitted properties take precedence over ``SUBMITTED_DEFAULTS``. Started from Python, the
+    session runs on all cores of this machine, with ``packages`` from a Maven repository. Raises UserError if they
+    cannot be fetched, and on Spark Connect.
+    """
+    if is_remote() or "SPARK_REMOTE" in os.environ:
+        # A run writes its record through Hadoop's file systems, to which only a classic session has access.
+        raise UserError(
+            "jobs do not run on Spark Connect; unset SPARK_REMOTE and submit the job to the cluster, "
+            "or call the functions of rebalance_sim, which run there"
+        )
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(app_name)
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        settings = _not_submitted()
+    else:
+        os.environ["JAVA_HOME"] = str(java_home())
+        on_terminal = str(sys.stderr.isatty()).lower()
+        settings = DEFAULTS | _LOCAL_DEFAULTS
+        settings |= {"spark.driver.memory": _driver_memory(), "spark.ui.showConsoleProgress": on_terminal}
+        if packages:
+            settings |= {"spark.jars.packages": ",".join(packages)}
+        builder = builder.master(os.environ.get("MASTER", "local[*]"))
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except PySparkRuntimeError as problem:
+        if not packages or problem.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise
+        raise UserError(
+            f"Spark cannot start with {', '.join(packages)} from a Maven repository; its own error is above"
+        ) from problem
+
+
+def _not_submitted() -> dict[str, str]:
+    """Return the defaults for properties that were not submitted, without the log level if Log4j is configured."""
+    SparkContext._ensure_initialized()
+    submitted = SparkConf()
+    settings = {name: value for name, value in SUBMITTED_DEFAULTS.items() if not submitted.contains(name)}
+    jvm: Any = SparkContext._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    if loader.getResource("log4j2.properties") or jvm.java.lang.System.getProperty("log4j2.configurationFile"):
+        settings.pop("spark.log.level", None)
+    return settings

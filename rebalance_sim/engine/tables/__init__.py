@@ -1,0 +1,1 @@
+"""Input tables: reading and checking them, topic metadata, and Arrow arrays."""

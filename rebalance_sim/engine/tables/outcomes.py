@@ -1,0 +1,63 @@
+"""All tables of one run, taken from rows that are computed once."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+
+from pyspark.sql import DataFrame
+
+Transformation = Callable[[DataFrame], DataFrame]
+
+
+def outcome(name: str) -> Transformation:
+    """Return a transformation that takes one output table out of a run's rows.
+
+    Each of those rows has a struct column per output table, of which exactly one is set.
+    """
+    return lambda rows: rows.where(f"{name} IS NOT NULL").select(f"{name}.*")
+
+
+class Outcomes(Mapping[str, DataFrame]):
+    """The output tables of one run by name, as items and as attributes: ``run["costs"]`` is ``run.costs``.
+
+    The rows are cached at the first use of any table, so the run is computed once; ``unpersist`` frees them.
+    """
+
+    def __init__(
+        self, rows: DataFrame, tables: Iterable[str] | Mapping[str, Transformation], used_topics: int | None = None
+    ) -> None:
+        """Take the rows of a run, and the names of its tables or, by name, how each follows from the rows."""
+        self._computed = rows
+        self._tables = dict(tables) if isinstance(tables, Mapping) else {name: outcome(name) for name in tables}
+        self.used_topics = used_topics
+        """Rows of the topics table that the run used."""
+
+    @cached_property
+    def _rows(self) -> DataFrame:
+        return self._computed.persist()
+
+    def staged(self, stage: Transformation) -> "Outcomes":
+        """Compute the rows now and keep them where ``stage`` puts them, instead of in Spark's cache."""
+        self.__dict__["_rows"] = stage(self._computed)
+        return self
+
+    def __getitem__(self, name: str) -> DataFrame:
+        return self._tables[name](self._rows)
+
+    def __getattr__(self, name: str) -> DataFrame:
+        tables = self.__dict__.get("_tables", {})
+        if name in tables:
+            return self[name]
+        raise AttributeError(f"no table {name!r} in this run; it has {', '.join(tables)}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._tables]
+
+    def unpersist(self) -> None:
+        """Free the cached rows."""
+        self._rows.unpersist()

@@ -1,0 +1,138 @@
+"""Decodes subscription bytes, in Spark's workers, into columns of the members table."""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+
+from rebalance_sim.engine.tables.arrow import codes
+from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.wire.consumer_protocol import (
+    MemberData,
+    Subscription,
+    TopicPartition,
+    decode_subscription,
+    member_data,
+)
+from rebalance_sim.kafka.wire.readable import SchemaError
+from rebalance_sim.tables import MEMBERS
+
+ERROR = "metadata_error"
+_GIVEN, _READ, _PROTOCOL = "given", "read", "protocol"
+_FILLED = {name: MEMBERS.schema[name].dataType for name in ("subscription", "owned", "generation", "user_data", "rack")}
+_SCHEMA = StructType([*(StructField(name, of) for name, of in _FILLED.items()), StructField(ERROR, StringType())])
+
+
+def read_subscriptions(rows: DataFrame, column: str, protocol: Column) -> DataFrame:
+    """Fill null or missing columns of the members table from a column of bytes.
+
+    ``protocol`` is the assignor that the bytes are for, null if unknown. Errors in the bytes are in the new column
+    ``metadata_error``. Raises UserError if the column is missing, a column has another type, or ``metadata_error``
+    already exists.
+    """
+    _check(rows, column)
+    # Inside a struct, the given columns cannot clash with the new ones.
+    given = F.struct(*[F.col(f"`{name}`") for name in rows.columns])
+    sent = rows.select(given.alias(_GIVEN), protocol.cast("string").alias(_PROTOCOL))
+    schema = StructType([StructField(_GIVEN, rows.schema), StructField(_READ, _SCHEMA)])
+    read = sent.mapInArrow(partial(_read_batches, column), schema)
+    values = {name: _given(name) for name in rows.columns}
+    values |= {name: _filled(name, rows.columns) for name in _FILLED}
+    values[ERROR] = F.col(f"{_READ}.{ERROR}")
+    return read.select(*[value.alias(name) for name, value in values.items()])
+
+
+def _check(rows: DataFrame, column: str) -> None:
+    if column not in rows.columns:
+        raise UserError(f"column {column!r} is missing; available: {', '.join(rows.columns)}")
+    if ERROR in rows.columns:
+        raise UserError(f"column {ERROR!r} already exists; drop or rename it")
+    for name, expected in {column: BinaryType(), **_FILLED}.items():
+        if name in rows.columns and rows.schema[name].dataType.simpleString() != expected.simpleString():
+            given = rows.schema[name].dataType.simpleString()
+            raise UserError(f"column {name!r} is {given}, expected {expected.simpleString()}")
+
+
+def _given(name: str) -> Column:
+    return F.col(f"{_GIVEN}.`{name}`")
+
+
+def _filled(name: str, columns: list[str]) -> Column:
+    """Return the given value, or else the decoded one; a generation belongs to the owned partitions beside it."""
+    read = F.col(f"{_READ}.{name}")
+    given = _given(name) if name in columns else F.lit(None)
+    if name == "generation" and "owned" in columns:
+        return F.when(_given("owned").isNotNull(), given).otherwise(F.coalesce(given, read))
+    return F.coalesce(given, read)
+
+
+def _read_batches(column: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Process a worker's batches: return each row with a struct of its decoded columns."""
+    for batch in batches:
+        given = batch.column(_GIVEN)
+        read = _read(given.field(column), batch.column(_PROTOCOL))
+        yield pa.RecordBatch.from_arrays([given, read], names=[_GIVEN, _READ])
+
+
+def _read(metadata: pa.Array, protocols: pa.Array) -> pa.StructArray:
+    """Decode each distinct value once: members of a group often send the same bytes."""
+    value_codes, values = codes(metadata)
+    protocol_codes, names = codes(protocols)
+    known = [*names.to_pylist(), None]
+    keys = value_codes.astype(np.int64) * len(known) + protocol_codes % len(known)
+    distinct, places = np.unique(keys[value_codes >= 0], return_inverse=True)
+    decoded = _Decoded()
+    for key in distinct.tolist():
+        value, protocol = divmod(key, len(known))
+        decoded.add(values[value].as_py(), known[protocol])
+    of_row = np.full(len(keys), -1, np.int64)
+    of_row[value_codes >= 0] = places
+    return decoded.as_array().take(pa.array(of_row, mask=of_row < 0))
+
+
+class _Decoded:
+    """Decoded values, as columns."""
+
+    def __init__(self) -> None:
+        self._subscriptions: list[Subscription | None] = []
+        self._data: list[MemberData] = []
+
+    def add(self, data: bytes, protocol: str | None) -> None:
+        """Decode a value."""
+        try:
+            subscription = decode_subscription(data)
+        except SchemaError as problem:
+            self._subscriptions.append(None)
+            self._data.append(MemberData(None, None, str(problem)))
+            return
+        self._subscriptions.append(subscription)
+        self._data.append(member_data(subscription, protocol))
+
+    def as_array(self) -> pa.StructArray:
+        """Return the values as structs."""
+        fields = list(to_arrow_type(_SCHEMA))
+        columns = {
+            "subscription": pa.array([each and each.topics for each in self._subscriptions], pa.list_(pa.string())),
+            "owned": _partition_lists([data.owned for data in self._data]),
+            "generation": pa.array([data.generation for data in self._data], pa.int32()),
+            "user_data": pa.array([each and each.user_data for each in self._subscriptions], pa.binary()),
+            "rack": pa.array([each and each.rack for each in self._subscriptions], pa.string()),
+            ERROR: pa.array([data.error for data in self._data], pa.string()),
+        }
+        return pa.StructArray.from_arrays([columns[of.name].cast(of.type) for of in fields], fields=fields)
+
+
+def _partition_lists(lists: list[tuple[TopicPartition, ...] | None]) -> pa.ListArray:
+    entries = [entry for partitions in lists for entry in partitions or ()]
+    offsets = np.zeros(len(lists) + 1, np.int32)
+    offsets[1:] = np.cumsum([len(partitions or ()) for partitions in lists])
+    topics = pa.array([topic for topic, _ in entries], pa.string())
+    numbers = pa.array([number for _, number in entries], pa.int32())
+    structs = pa.StructArray.from_arrays([topics, numbers], names=["topic", "partition"])
+    mask = pa.array([partitions is None for partitions in lists], pa.bool_())
+    return pa.ListArray.from_arrays(pa.array(offsets), structs, mask=mask)

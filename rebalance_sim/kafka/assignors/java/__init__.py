@@ -1,0 +1,1 @@
+"""``range`` and ``roundrobin`` of the Java client."""

@@ -1,0 +1,28 @@
+"""kafka-python's ``range`` assignor (``range.py`` of 3.0.12): Java's without racks, for the members that remain.
+
+``remaining_members`` is applied per topic: only the topic's subscribers count as neighbours.
+"""
+
+from rebalance_sim.kafka.assignors.kafka_python.member_order import remaining_members
+from rebalance_sim.kafka.assignors.steps.join_response import as_leader_sees, response_order
+from rebalance_sim.kafka.assignors.steps.ranges import assign_ranges
+from rebalance_sim.kafka.groups import (
+    AssignmentOutcome,
+    Groups,
+    TopicArrays,
+    subscribers,
+    topics_by_name,
+    without_failures,
+)
+from rebalance_sim.releases import KafkaVersion
+
+
+def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
+    """Assign the partitions of every group of a batch."""
+    seen = as_leader_sees(groups, version)
+    listed = response_order(seen, int(version.coordinator_map))
+    by_topic = subscribers(seen, listed, listed, len(topics.partitions), count_repeats=False)
+    offsets, members = remaining_members(by_topic.members, by_topic.offsets, seen)
+    order = topics_by_name(topics, by_topic)
+    remaining = by_topic._replace(offsets=offsets, members=members)
+    return without_failures(groups, assign_ranges(len(seen.member_hashes), topics, remaining, order))

@@ -1,0 +1,32 @@
+"""librdkafka's ``range`` assignor (``rdkafka_range_assignor.c``, 2.2 to 2.16).
+
+It differs from Java's in the order of members and in which topics it matches by rack (``common.rack_matching``). The
+real list of a member follows the order of topics in the broker's metadata response; here it is sorted by topic and
+number.
+"""
+
+from rebalance_sim.kafka.assignors.librdkafka.member_order import sort_members
+from rebalance_sim.kafka.assignors.steps.join_response import as_leader_sees, response_order
+from rebalance_sim.kafka.assignors.steps.rack_matching import assign_with_racks, have_racks
+from rebalance_sim.kafka.assignors.steps.ranges import assign_ranges
+from rebalance_sim.kafka.groups import (
+    AssignmentOutcome,
+    Groups,
+    TopicArrays,
+    subscribers,
+    topics_by_name,
+    without_failures,
+)
+from rebalance_sim.releases import KafkaVersion
+
+
+def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
+    """Assign the partitions of every group of a batch."""
+    seen = as_leader_sees(groups, version)
+    listed = response_order(seen, int(version.coordinator_map))
+    by_topic = subscribers(seen, listed, listed, len(topics.partitions), count_repeats=False)
+    sort_members(by_topic.members, by_topic.offsets, seen)
+    if have_racks(seen, topics):
+        return without_failures(groups, assign_with_racks(seen, topics, by_topic, by_librdkafka=True))
+    order = topics_by_name(topics, by_topic)
+    return without_failures(groups, assign_ranges(len(seen.member_hashes), topics, by_topic, order))

@@ -1,0 +1,94 @@
+"""Which assignor a protocol name stands for, and how the consumers that offer it behave.
+
+A name stands for an assignor of Kafka's or of another client library, for the user's own, or for none that is known:
+members may offer anything, and a group may elect it.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rebalance_sim.kafka.assignors import FORGETFUL, KNOWN_ASSIGNORS, find_assignor
+from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
+from rebalance_sim.kafka.assignors.custom import followed_protocol
+from rebalance_sim.kafka.assignors.custom_batch import LeaderView, assign_by_custom
+from rebalance_sim.kafka.groups import AssignmentOutcome, Assignments, Groups
+from rebalance_sim.kafka.rebalances import RebalanceProtocol
+from rebalance_sim.kafka.runtime.strings import Ints32
+from rebalance_sim.releases import KafkaVersion
+
+
+@dataclass(frozen=True)
+class ResolvedAssignor:
+    """The assignor behind a protocol name."""
+
+    name: str
+    version: KafkaVersion
+    own: ConsumerPartitionAssignor | None = None
+    """The user's own assignor of that name."""
+
+    @property
+    def error(self) -> str | None:
+        """Why no group can use it, or None if it exists."""
+        exists = self.own is not None or find_assignor(self.name, self.version) is not None
+        return None if exists else f"no assignor for protocol {self.name!r}"
+
+    @cached_property
+    def protocol(self) -> RebalanceProtocol:
+        """How members hand over partitions.
+
+        An unknown assignor counts as eager: ``ConsumerPartitionAssignor.supportedProtocols`` returns EAGER by default.
+        """
+        if self.own is not None:
+            return followed_protocol(self.own, self.version)
+        return KNOWN_ASSIGNORS[self.name].protocol if self.name in KNOWN_ASSIGNORS else RebalanceProtocol.EAGER
+
+    @property
+    def eager(self) -> bool:
+        """Whether its members revoke all partitions before they join (``ConsumerCoordinator.onJoinPrepare``)."""
+        return self.protocol is RebalanceProtocol.EAGER
+
+    @property
+    def reads_owned(self) -> bool:
+        """Whether the assignment depends on what members own; an unknown or own assignor may read anything."""
+        return self.name not in KNOWN_ASSIGNORS or KNOWN_ASSIGNORS[self.name].remembers
+
+    @property
+    def sends_last_assignment(self) -> bool:
+        """Whether a member that joins again reports what it was last assigned.
+
+        range and roundrobin do not (``FORGETFUL``), nor does an own assignor that sends no user data. Cooperative
+        consumers and those of KIP-848 report their owned partitions whatever the assignor.
+        """
+        if self.own is not None:
+            return type(self.own).subscription_user_data is not ConsumerPartitionAssignor.subscription_user_data
+        return self.name not in FORGETFUL
+
+    def assign(self, joined: Groups, members: Ints32, view: LeaderView) -> AssignmentOutcome:
+        """Assign the partitions of groups that have joined; ``members`` are their members' numbers in the batch."""
+        if self.own is not None:
+            return assign_by_custom(self.own, joined, members, view, self.version)
+        known = find_assignor(self.name, self.version)
+        if known is not None:
+            return known.assign(joined, view.topics, self.version)
+        assert self.error is not None
+        no_partitions = np.empty(0, np.int32)
+        nothing = Assignments(np.zeros(len(joined.member_hashes) + 1, np.int32), no_partitions, no_partitions)
+        return AssignmentOutcome(nothing, np.full(len(joined.members) - 1, view.failures.add(self.error), np.int32))
+
+
+@dataclass(frozen=True)
+class Assignors:
+    """The assignors of a run: those of a Kafka version, those of other client libraries, and the user's own."""
+
+    version: KafkaVersion
+    own: tuple[ConsumerPartitionAssignor, ...] = ()
+
+    def resolve(self, name: str) -> ResolvedAssignor:
+        """Return the assignor that a protocol name stands for."""
+        return ResolvedAssignor(name, self.version, self._own_by_name.get(name))
+
+    @cached_property
+    def _own_by_name(self) -> dict[str, ConsumerPartitionAssignor]:
+        return {assignor.name: assignor for assignor in self.own}

@@ -1,0 +1,156 @@
+"""``UniformHomogeneousAssignmentBuilder``: the ``uniform`` assignor if all members subscribe to the same topic names.
+
+Members keep owned partitions up to their quota; the others fill up the members below theirs.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rebalance_sim.kafka.assignors.server.specification import partition_key
+from rebalance_sim.kafka.assignors.server.target_assignment import Targets, UniformBatch, add_target, owned_once
+from rebalance_sim.kafka.groups import AssignmentFailure
+from rebalance_sim.kafka.runtime.hash_order import java_copy_size, java_order, java_table_size
+from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.strings import Ints, Ints32
+
+_NONE = int(AssignmentFailure.NONE)
+_PARTITION_ASSIGNOR = int(AssignmentFailure.PARTITION_ASSIGNOR)
+
+
+class _Unassigned(NamedTuple):
+    """Keys of the partitions to assign (``unassignedPartitions``)."""
+
+    keys: Ints
+    filled: Ints
+    """Number of keys, as an array of one."""
+
+
+@kernel
+def assign_homogeneous(batch: UniformBatch, members: Ints32, places: int, keeps_extra: bool, targets: Targets) -> int:
+    """Assign a group whose topics have a number of ``places``, and return the failure.
+
+    ``keeps_extra``: a member above the minimum quota keeps its extra partition if a later member can do without (since
+    4.0.1).
+    """
+    unassigned = _unassigned_partitions(batch, members, places)
+    minimum, extras = places // len(members), places % len(members)
+    below = np.empty(len(members), np.int32)
+    missing = np.empty(len(members), np.int32)
+    below_count = 0
+    for i in range(len(members)):
+        m = members[i]
+        quota = minimum + (1 if extras > 0 else 0)
+        has_extra = extras > 0
+        mine = owned_once(batch, m)
+        if len(mine) <= quota:
+            for k in mine:
+                add_target(targets, m, partition_key(batch.ranks[batch.owned.topics[k]], batch.owned.partitions[k]))
+            quota -= len(mine)
+        else:
+            _revoke(batch, m, mine, quota, targets, unassigned)
+            quota = 0
+        if has_extra and keeps_extra and quota > 0 and len(members) - i > extras:
+            # A later member may own an extra partition already. The last members must take the extras that are left.
+            quota -= 1
+            has_extra = False
+        if quota > 0:
+            below[below_count], missing[below_count] = m, quota
+            below_count += 1
+        if has_extra:
+            extras -= 1
+    assigned, count = 0, unassigned.filled[0]
+    for i in range(below_count):
+        for _ in range(min(missing[i], count - assigned)):
+            add_target(targets, below[i], unassigned.keys[assigned])
+            assigned += 1
+    # Kafka throws if partitions are left over: two members that own the same partition use up quotas.
+    return _NONE if assigned == count else _PARTITION_ASSIGNOR
+
+
+@kernel
+def _unassigned_partitions(batch: UniformBatch, members: Ints32, places: int) -> _Unassigned:
+    """Return the partitions that no member owns, topics in the order of ``subscribedTopicIds``, a ``HashSet`` of ids.
+
+    The set has room for as many topics as there are names, and is filled in the order of the first member's names. The
+    array of keys has room for all partitions that may be revoked.
+    """
+    owned, total = batch.owned, 0
+    for m in members:
+        for k in range(owned.offsets[m], owned.offsets[m + 1]):
+            total += 1
+            topic, partition = owned.topics[k], owned.partitions[k]
+            if batch.base[topic] >= 0 and partition < batch.partitions[topic]:
+                batch.claimed_by[batch.base[topic] + partition] = m
+    unassigned = _Unassigned(np.empty(places + total, np.int64), np.zeros(1, np.int64))
+    n = 0
+    for topic in _topic_order(batch, members[0]):
+        for partition in range(batch.partitions[topic]):
+            if batch.claimed_by[batch.base[topic] + partition] < 0:
+                unassigned.keys[n] = partition_key(batch.ranks[topic], partition)
+                n += 1
+    unassigned.filled[0] = n
+    batch.claimed_by[:places] = -1
+    return unassigned
+
+
+@kernel
+def _topic_order(batch: UniformBatch, m: int) -> Ints32:
+    """Return the known topics of a member in the order of a ``HashSet`` of their ids.
+
+    The member's names are in a ``HashSet`` that was copied from the set made of its list.
+    """
+    first, end = batch.subscriptions[m], batch.subscriptions[m + 1]
+    names = np.empty(end - first, np.int32)
+    n = 0
+    for topic in batch.names[first:end]:
+        if batch.subscribed_by[topic] != m:
+            batch.subscribed_by[topic] = m
+            names[n] = topic
+            n += 1
+    sent = java_order(batch.hashes, names[:n], java_copy_size(end - first))
+    kept = java_order(batch.hashes, sent, java_copy_size(n))
+    return java_order(batch.id_hashes, kept[batch.partitions[kept] >= 0], java_copy_size(n))
+
+
+@kernel
+def _revoke(batch: UniformBatch, m: int, mine: Ints32, quota: int, targets: Targets, unassigned: _Unassigned) -> None:
+    """Keep a member's partitions up to its quota; the others become unassigned (``maybeRevokePartitions``)."""
+    owned = batch.owned
+    n = unassigned.filled[0]
+    for topic in _owned_topic_order(batch, m):
+        of_topic = mine[owned.topics[mine] == topic]
+        if len(of_topic) > quota:
+            numbers = owned.partitions[of_topic].astype(np.int64)
+            listed = np.arange(len(numbers)).astype(np.int32)
+            of_topic = of_topic[java_order(numbers, listed, java_copy_size(len(numbers)))]
+        for k in of_topic:
+            key = partition_key(batch.ranks[topic], owned.partitions[k])
+            if quota > 0:
+                quota -= 1
+                add_target(targets, m, key)
+            else:
+                unassigned.keys[n] = key
+                n += 1
+    unassigned.filled[0] = n
+
+
+@kernel
+def _owned_topic_order(batch: UniformBatch, m: int) -> Ints32:
+    """Return the topics of a member's target in the order of a ``HashMap`` of ids, including deleted topics.
+
+    The map was filled with ``computeIfAbsent``, which puts a new key at the head of its bucket; writing the target to a
+    record and reading it back keeps the order within a bucket.
+    """
+    owned = batch.owned
+    first, end = owned.offsets[m], owned.offsets[m + 1]
+    named = np.empty(end - first, np.int32)
+    n = 0
+    for topic in owned.topics[first:end]:
+        at = n - 1
+        while at >= 0 and named[at] != topic:
+            at -= 1
+        if at < 0:
+            named[n] = topic
+            n += 1
+    return java_order(batch.id_hashes, named[:n][::-1].copy(), java_table_size(n))

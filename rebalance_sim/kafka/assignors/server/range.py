@@ -1,0 +1,28 @@
+"""The coordinator's ``range`` assignor (``org.apache.kafka.coordinator.group.assignor.RangeAssignor``, Kafka 4.x).
+
+Each topic is assigned on its own: its sorted subscribers get consecutive partitions, and the first few get one more if
+the number does not divide evenly. Static members come first, by instance id, then dynamic ones by member id, so the
+order of hash maps makes no difference.
+"""
+
+from rebalance_sim.kafka.assignors.server.specification import specification_order
+from rebalance_sim.kafka.assignors.steps.ranges import assign_ranges
+from rebalance_sim.kafka.groups import (
+    AssignmentOutcome,
+    Groups,
+    TopicArrays,
+    sorted_order,
+    subscribers,
+    topics_by_name,
+    without_failures,
+)
+from rebalance_sim.releases import KafkaVersion
+
+
+def assign(groups: Groups, topics: TopicArrays, _: KafkaVersion) -> AssignmentOutcome:
+    """Assign the partitions of every group of a batch."""
+    as_given = specification_order(groups)
+    in_turn = sorted_order(groups, as_given, static_members_first=True)
+    by_topic = subscribers(groups, as_given, in_turn, len(topics.partitions), count_repeats=False)
+    order = topics_by_name(topics, by_topic)
+    return without_failures(groups, assign_ranges(len(in_turn), topics, by_topic, order))

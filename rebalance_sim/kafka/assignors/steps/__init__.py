@@ -1,0 +1,1 @@
+"""Rules that assignors of several families follow, each written once."""

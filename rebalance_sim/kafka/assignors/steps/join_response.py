@@ -1,0 +1,87 @@
+"""The members of a group as a JoinGroup response lists them for the leader.
+
+Java's consumer puts them into a ``HashMap`` (``kafka.groups.map_order``). librdkafka and kafka-python keep the
+response's order, which is that of the coordinator's own hash map, and sort from there.
+"""
+
+import numpy as np
+
+from rebalance_sim.kafka.groups import Groups
+from rebalance_sim.kafka.runtime.hash_order import coordinator_order
+from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.strings import Ints32, Strings, byte_at
+from rebalance_sim.releases import CoordinatorRules, KafkaVersion
+
+
+def as_leader_sees(groups: Groups, version: KafkaVersion) -> Groups:
+    """Return groups with what a broker of the version includes: no instance ids before 2.3 (KIP-345)."""
+    if version.coordinator >= CoordinatorRules.SCALA_2_3:
+        return groups
+    return groups._replace(instance_first=np.ones_like(groups.instance_first), sort_ids=groups.member_ids)
+
+
+@kernel
+def response_order(groups: Groups, map_rule: int) -> Ints32:
+    """Return the members of each group in the order of the coordinator's hash map of members."""
+    order = np.empty(len(groups.member_hashes), np.int32)
+    for g in range(len(groups.members) - 1):
+        start, end = groups.members[g], groups.members[g + 1]
+        joined = np.arange(start, end).astype(np.int32)
+        order[start:end] = coordinator_order(groups.member_hashes, joined, map_rule)
+    return order
+
+
+@kernel
+def merge_sort(members: Ints32, groups: Groups) -> None:
+    """Sort members in place, as glibc's ``qsort`` does (``msort_with_tmp``).
+
+    Both halves, the first rounded down, are sorted and merged. librdkafka's comparison is not transitive, so the result
+    depends on which pairs the sort compares.
+    """
+    low, end = np.zeros(2 * len(members) + 1, np.int32), np.zeros(2 * len(members) + 1, np.int32)
+    end[0] = len(members)
+    parts = 1
+    part = 0
+    while part < parts:
+        if end[part] - low[part] > 1:
+            middle = (low[part] + end[part]) // 2
+            low[parts], end[parts] = low[part], middle
+            low[parts + 1], end[parts + 1] = middle, end[part]
+            parts += 2
+        part += 1
+    spare = np.empty(len(members), np.int32)
+    for part in range(parts - 1, -1, -1):
+        first, last = low[part], end[part]
+        middle = (first + last) // 2
+        a, b = first, middle
+        for place in range(first, last):
+            if b == last or (a < middle and _compare(groups, members[a], members[b]) <= 0):
+                spare[place] = members[a]
+                a += 1
+            else:
+                spare[place] = members[b]
+                b += 1
+        members[first:last] = spare[first:last]
+
+
+@kernel
+def _compare(groups: Groups, a: int, b: int) -> int:
+    """Compare instance ids if both members are static, else member ids (``rd_kafka_group_member_cmp``).
+
+    ``sort_ids`` of a dynamic member is its member id, so two dynamic members are compared by member id, too.
+    """
+    if groups.instance_first[a] == groups.instance_first[b]:
+        return _compare_bytes(groups.sort_ids, a, b)
+    return _compare_bytes(groups.member_ids, a, b)
+
+
+@kernel
+def _compare_bytes(strings: Strings, i: int, j: int) -> int:
+    """Compare UTF-8 bytes, as C does; Python's comparison of code points gives the same order."""
+    a, b = strings.offsets[i], strings.offsets[j]
+    length_a, length_b = int(strings.offsets[i + 1] - a), int(strings.offsets[j + 1] - b)
+    for k in range(min(length_a, length_b)):
+        x, y = byte_at(strings.data, a + k), byte_at(strings.data, b + k)
+        if x != y:
+            return x - y
+    return length_a - length_b

@@ -1,0 +1,72 @@
+"""Consecutive partitions of each topic for its subscribers: the rule of every library's ``range`` assignor."""
+
+import numpy as np
+
+from rebalance_sim.kafka.groups import Assignments, Subscribers, TopicArrays
+from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.strings import Ints32
+
+
+@kernel
+def assign_ranges(member_count: int, topics: TopicArrays, by_topic: Subscribers, order: Ints32) -> Assignments:
+    """Assign consecutive partitions of each topic to its subscribers; the first few get one more.
+
+    ``order`` lists the entries of ``by_topic`` in the order in which the assignor visits topics, which is the order of
+    the topics in a member's list.
+    """
+    offsets = np.zeros(member_count + 1, np.int32)
+    for entry in range(len(by_topic.topics)):
+        first, end = by_topic.offsets[entry], by_topic.offsets[entry + 1]
+        partitions = max(topics.partitions[by_topic.topics[entry]], 0)
+        share, extra = partitions // (end - first), partitions % (end - first)
+        for i in range(end - first):
+            offsets[by_topic.members[first + i] + 1] += share + (1 if i < extra else 0)
+    for m in range(member_count):
+        offsets[m + 1] += offsets[m]
+    cursor = offsets[:-1].copy()
+    assigned_topics = np.empty(offsets[member_count], np.int32)
+    assigned_partitions = np.empty(offsets[member_count], np.int32)
+    for entry in order:
+        topic = by_topic.topics[entry]
+        first, end = by_topic.offsets[entry], by_topic.offsets[entry + 1]
+        partitions = max(topics.partitions[topic], 0)
+        share, extra = partitions // (end - first), partitions % (end - first)
+        partition = 0
+        for i in range(end - first):
+            m = by_topic.members[first + i]
+            for _ in range(share + (1 if i < extra else 0)):
+                assigned_topics[cursor[m]] = topic
+                assigned_partitions[cursor[m]] = partition
+                cursor[m] += 1
+                partition += 1
+    return Assignments(offsets, assigned_topics, assigned_partitions)
+
+
+@kernel
+def lists_of_owners(
+    member_count: int, by_topic: Subscribers, first_partition: Ints32, owners: Ints32, order: Ints32
+) -> Assignments:
+    """Turn the owner of each partition into the members' lists: topics as in ``order``, partitions ascending.
+
+    The owner of partition p of entry k is ``owners[first_partition[k] + p]``, or -1. Entries of ``order`` that are -1
+    are skipped.
+    """
+    offsets = np.zeros(member_count + 1, np.int32)
+    for owner in owners:
+        if owner >= 0:
+            offsets[owner + 1] += 1
+    for m in range(member_count):
+        offsets[m + 1] += offsets[m]
+    cursor = offsets[:-1].copy()
+    topics = np.empty(offsets[member_count], np.int32)
+    partitions = np.empty(offsets[member_count], np.int32)
+    for entry in order:
+        if entry < 0:
+            continue
+        for place in range(first_partition[entry], first_partition[entry + 1]):
+            m = owners[place]
+            if m >= 0:
+                topics[cursor[m]] = by_topic.topics[entry]
+                partitions[cursor[m]] = place - first_partition[entry]
+                cursor[m] += 1
+    return Assignments(offsets, topics, partitions)

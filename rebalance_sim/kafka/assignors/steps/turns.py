@@ -1,0 +1,81 @@
+"""All partitions of a group for its members in turn: the rule of Java's and librdkafka's ``roundrobin`` assignors.
+
+All partitions, sorted by topic and number, go to the members in turn. A member that does not subscribe to the topic is
+skipped.
+"""
+
+import numpy as np
+
+from rebalance_sim.kafka.groups import (
+    AssignmentOutcome,
+    Assignments,
+    Groups,
+    Subscribers,
+    TopicArrays,
+    subscribers,
+    topics_by_name,
+    without_failures,
+)
+from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.strings import Ints32
+
+
+def assign_in_turn(groups: Groups, in_turn: Ints32, topics: TopicArrays) -> AssignmentOutcome:
+    """Assign the partitions of every group; ``in_turn`` lists the members of the first group, of the second, ..."""
+    by_topic = subscribers(groups, in_turn, in_turn, len(topics.partitions), count_repeats=False)
+    order = topics_by_name(topics, by_topic)
+    return without_failures(groups, _assign_in_turn(groups.members, in_turn, topics, by_topic, order))
+
+
+@kernel
+def _assign_in_turn(
+    groups: Ints32, in_turn: Ints32, topics: TopicArrays, by_topic: Subscribers, order: Ints32
+) -> Assignments:
+    member_count = len(in_turn)
+    turn = np.empty(member_count, np.int32)
+    for g in range(len(groups) - 1):
+        for i in range(groups[g], groups[g + 1]):
+            turn[in_turn[i]] = i
+    first_subscriber = np.empty(len(by_topic.topics), np.int32)
+    offsets = np.zeros(member_count + 1, np.int32)
+    for g in range(len(groups) - 1):
+        first, end = by_topic.group_topics[g], by_topic.group_topics[g + 1]
+        following = groups[g]
+        for entry in order[first:end]:
+            partitions = topics.partitions[by_topic.topics[entry]]
+            if partitions > 0:
+                low, high = by_topic.offsets[entry], by_topic.offsets[entry + 1]
+                nth = _first_from(following, turn, by_topic.members[low:high])
+                first_subscriber[entry] = nth
+                share, extra = partitions // (high - low), partitions % (high - low)
+                for k in range(high - low):
+                    member = by_topic.members[low + k]
+                    offsets[member + 1] += share + (1 if (k - nth) % (high - low) < extra else 0)
+                last = by_topic.members[low + (nth + partitions - 1) % (high - low)]
+                following = turn[last] + 1
+    for m in range(member_count):
+        offsets[m + 1] += offsets[m]
+    cursor = offsets[:-1].copy()
+    assigned_topics = np.empty(offsets[member_count], np.int32)
+    assigned_partitions = np.empty(offsets[member_count], np.int32)
+    for entry in order:
+        low, high = by_topic.offsets[entry], by_topic.offsets[entry + 1]
+        for partition in range(topics.partitions[by_topic.topics[entry]]):
+            m = by_topic.members[low + (first_subscriber[entry] + partition) % (high - low)]
+            assigned_topics[cursor[m]] = by_topic.topics[entry]
+            assigned_partitions[cursor[m]] = partition
+            cursor[m] += 1
+    return Assignments(offsets, assigned_topics, assigned_partitions)
+
+
+@kernel
+def _first_from(following: int, turn: Ints32, members: Ints32) -> int:
+    """Return the place of the first of ``members`` whose turn is not before ``following``, or 0: a new round."""
+    low, high = 0, len(members)
+    while low < high:
+        middle = (low + high) // 2
+        if turn[members[middle]] < following:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len(members) else 0

@@ -1,0 +1,27 @@
+"""Broker settings that the group coordinator reads, with Kafka's defaults: the only place where the defaults stand."""
+
+from typing import NamedTuple
+
+from rebalance_sim.releases import CoordinatorRules
+
+
+class BrokerConfig(NamedTuple):
+    """Settings by the names that brokers give them (``GroupConfig``, ``GroupCoordinatorConfig``)."""
+
+    group_initial_rebalance_delay_ms: int = 3000
+    group_max_size: int = 2**31 - 1
+    group_min_session_timeout_ms: int = 6000
+    group_max_session_timeout_ms: int = 1_800_000
+    group_consumer_session_timeout_ms: int = 45_000
+    """Of consumer-protocol members: the broker decides, not the client."""
+    group_consumer_heartbeat_interval_ms: int = 5000
+    group_consumer_max_size: int = 2**31 - 1
+    group_consumer_assignment_interval_ms: int = 1000
+    """Shortest time between two target assignments of a consumer-protocol group (4.3)."""
+
+
+def default_broker_config(rules: CoordinatorRules) -> BrokerConfig:
+    """Return the defaults of the releases that follow these rules; early ones allow sessions of 5 minutes at most."""
+    if rules == CoordinatorRules.SCALA_1_0:
+        return BrokerConfig(group_max_session_timeout_ms=300_000)
+    return BrokerConfig()

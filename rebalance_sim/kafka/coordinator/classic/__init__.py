@@ -1,0 +1,1 @@
+"""The classic protocol: JoinGroup, SyncGroup, Heartbeat and LeaveGroup."""

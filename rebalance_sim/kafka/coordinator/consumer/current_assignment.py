@@ -1,0 +1,218 @@
+"""How a member reconciles its assignment with its target (``CurrentAssignmentBuilder``, Kafka 4.3).
+
+A member is first asked to revoke what is not in its target, and keeps its epoch until it has confirmed that. Then it
+advances to the epoch of the target assignment and receives those of its partitions that are free; the rest follow as
+their owners revoke them.
+"""
+
+from enum import IntEnum
+
+from rebalance_sim.kafka.coordinator.classic.group import NEVER, NONE
+from rebalance_sim.kafka.coordinator.consumer.group import (
+    NOTHING,
+    ConsumerGroup,
+    ModernMemberState,
+    is_reconciled,
+    names_nothing,
+    start_rebalance_timeout,
+    subscribes,
+)
+from rebalance_sim.kafka.runtime.kernel import inner_kernel
+
+
+class Move(IntEnum):
+    """The next change of a member's assignment."""
+
+    STAYS = 0
+    REVOKES = 1
+    """The member must revoke what is not in its target."""
+    ADVANCES = 2
+    """The member advances to the target's epoch and receives its free partitions."""
+    REVOKES_UNSUBSCRIBED = 3
+    DROPS_UNSUBSCRIBED = 4
+    """The member no longer owns the unsubscribed partitions."""
+
+
+@inner_kernel
+def next_move(modern: ConsumerGroup, number: int, owned: int, subscription_changed: bool) -> int:
+    """Return the change that a heartbeat causes; ``owned`` is what the member reports to own."""
+    member = modern.members[number]
+    if not subscription_changed and is_reconciled(modern, number):
+        return Move.STAYS
+    if member.state == ModernMemberState.STABLE and member.epoch == modern.group.target_epoch:
+        return _move_of_subscription(modern, number, owned)
+    if member.state == ModernMemberState.UNREVOKED_PARTITIONS and _still_owns_pending(modern, number, owned):
+        return _move_of_subscription(modern, number, owned) if subscription_changed else Move.STAYS
+    if _drops_any(modern, number, False) and _still_owns_dropped(modern, number, owned, False):
+        return Move.REVOKES
+    return Move.ADVANCES
+
+
+@inner_kernel
+def _move_of_subscription(modern: ConsumerGroup, number: int, owned: int) -> int:
+    """Revoke partitions of topics that the member no longer subscribes to (``updateCurrentAssignment``)."""
+    has_pending, drops = _has_pending(modern, number), _drops_any(modern, number, True)
+    # An empty subscription counts as a change even where there is nothing to revoke.
+    if not drops and (has_pending or not names_nothing(modern, modern.members[number].subscription)):
+        return Move.STAYS
+    owns = _still_owns_pending(modern, number, owned) or _still_owns_dropped(modern, number, owned, True)
+    if owns and (has_pending or drops):
+        return Move.REVOKES_UNSUBSCRIBED
+    return Move.DROPS_UNSUBSCRIBED
+
+
+@inner_kernel
+def _is_dropped(modern: ConsumerGroup, number: int, p: int, by_subscription: bool) -> bool:
+    """Return whether the member must lose a partition: because of its target, or of its subscription alone."""
+    partition = modern.partitions[p]
+    if partition.owner != number or partition.pending_revocation:
+        return False
+    topic = modern.topics[partition.topic]
+    is_subscribed = topic.exists and subscribes(modern, modern.members[number].subscription, topic.number)
+    return not is_subscribed or (partition.target != number and not by_subscription)
+
+
+@inner_kernel
+def _drops_any(modern: ConsumerGroup, number: int, by_subscription: bool) -> bool:
+    for t in range(modern.group.topics):
+        topic = modern.topics[t]
+        for p in range(topic.first, topic.first + topic.places):
+            if _is_dropped(modern, number, p, by_subscription):
+                return True
+    return False
+
+
+@inner_kernel
+def _has_pending(modern: ConsumerGroup, number: int) -> bool:
+    for t in range(modern.group.topics):
+        topic = modern.topics[t]
+        for p in range(topic.first, topic.first + topic.places):
+            if modern.partitions[p].owner == number and modern.partitions[p].pending_revocation:
+                return True
+    return False
+
+
+@inner_kernel
+def _still_owns_pending(modern: ConsumerGroup, number: int, owned: int) -> bool:
+    """Return whether the member reports, or does not deny, that it still owns a partition pending revocation."""
+    if owned in (NONE, NOTHING):
+        return owned == NONE
+    for k in range(modern.first_listed[owned], modern.first_listed[owned + 1]):
+        p = modern.listed[k]
+        if p != NONE and modern.partitions[p].owner == number and modern.partitions[p].pending_revocation:
+            return True
+    return False
+
+
+@inner_kernel
+def _still_owns_dropped(modern: ConsumerGroup, number: int, owned: int, by_subscription: bool) -> bool:
+    if owned in (NONE, NOTHING):
+        return owned == NONE
+    for k in range(modern.first_listed[owned], modern.first_listed[owned + 1]):
+        if modern.listed[k] != NONE and _is_dropped(modern, number, modern.listed[k], by_subscription):
+            return True
+    return False
+
+
+@inner_kernel
+def owns_within(modern: ConsumerGroup, number: int, owned: int) -> bool:
+    """Return whether the member reports to own nothing but what it was assigned (``isSubset``)."""
+    if owned in (NONE, NOTHING):
+        return owned == NOTHING
+    for k in range(modern.first_listed[owned], modern.first_listed[owned + 1]):
+        p = modern.listed[k]
+        if p == NONE or modern.partitions[p].owner != number or modern.partitions[p].pending_revocation:
+            return False
+    return True
+
+
+@inner_kernel
+def move_changes(modern: ConsumerGroup, number: int, move: int) -> bool:
+    """Return whether a change has anything to write."""
+    if move != Move.ADVANCES:
+        return move != Move.STAYS
+    member = modern.members[number]
+    if member.epoch != modern.group.target_epoch or member.previous_epoch != member.epoch:
+        return True
+    if member.state == ModernMemberState.UNREVOKED_PARTITIONS:
+        return True
+    unreleased = False
+    for t in range(modern.group.topics):
+        topic = modern.topics[t]
+        is_subscribed = topic.exists and subscribes(modern, member.subscription, topic.number)
+        for p in range(topic.first, topic.first + topic.places):
+            partition = modern.partitions[p]
+            wanted = is_subscribed and partition.target == number
+            if (wanted and partition.owner == NONE) or (partition.owner == number and not wanted):
+                return True
+            unreleased = unreleased or (wanted and partition.owner != number)
+    return unreleased != (member.state == ModernMemberState.UNRELEASED_PARTITIONS)
+
+
+@inner_kernel
+def carry_out(modern: ConsumerGroup, number: int, move: int, now: int) -> bool:
+    """Change a member's assignment; return whether its partitions differ from before."""
+    if move == Move.STAYS:
+        return False
+    changed = move_changes(modern, number, move)
+    other = _advance(modern, number) if move == Move.ADVANCES else _drop(modern, number, move)
+    member = modern.members[number]
+    if changed and not member.classic:
+        if member.state == ModernMemberState.UNREVOKED_PARTITIONS:
+            start_rebalance_timeout(modern, number, now)
+        else:
+            member.rebalance_deadline = NEVER
+    return other
+
+
+@inner_kernel
+def _advance(modern: ConsumerGroup, number: int) -> bool:
+    member, target_epoch = modern.members[number], modern.group.target_epoch
+    unreleased, other = False, False
+    for t in range(modern.group.topics):
+        topic = modern.topics[t]
+        is_subscribed = topic.exists and subscribes(modern, member.subscription, topic.number)
+        for p in range(topic.first, topic.first + topic.places):
+            partition = modern.partitions[p]
+            wanted = is_subscribed and partition.target == number
+            mine = partition.owner == number
+            if mine and not wanted:
+                other = other or not partition.pending_revocation
+                partition.owner = NONE
+            elif wanted and (partition.owner == NONE or (mine and partition.pending_revocation)):
+                partition.owner = number
+                partition.epoch = target_epoch
+                other = True
+            elif wanted and not mine:
+                unreleased = True
+            if mine:
+                partition.pending_revocation = False
+    member.previous_epoch = member.epoch
+    member.epoch = target_epoch
+    member.state = ModernMemberState.UNRELEASED_PARTITIONS if unreleased else ModernMemberState.STABLE
+    return other
+
+
+@inner_kernel
+def _drop(modern: ConsumerGroup, number: int, move: int) -> bool:
+    """Revoke partitions. They are free at once if the member has revoked them already, otherwise when it confirms."""
+    member = modern.members[number]
+    by_subscription = move != Move.REVOKES
+    other = False
+    for t in range(modern.group.topics):
+        topic = modern.topics[t]
+        for p in range(topic.first, topic.first + topic.places):
+            partition = modern.partitions[p]
+            if _is_dropped(modern, number, p, by_subscription):
+                other = True
+                if move == Move.DROPS_UNSUBSCRIBED:
+                    partition.owner = NONE
+                else:
+                    partition.pending_revocation = True
+            elif partition.owner == number and partition.pending_revocation and move == Move.REVOKES:
+                partition.owner = NONE
+                partition.pending_revocation = False
+    member.previous_epoch = member.epoch
+    if move != Move.DROPS_UNSUBSCRIBED:
+        member.state = ModernMemberState.UNREVOKED_PARTITIONS
+    return other

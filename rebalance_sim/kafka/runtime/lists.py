@@ -1,0 +1,39 @@
+"""Lists stored in one array, as in Arrow: list k is entries ``offsets[k]`` to ``offsets[k + 1]``."""
+
+import numpy as np
+
+from rebalance_sim.kafka.runtime.strings import Ints, Ints32, Strings
+
+
+def list_offsets(lengths: Ints | Ints32) -> Ints32:
+    """Return the offsets of lists of these lengths.
+
+    >>> list_offsets(np.array([2, 0, 1]))
+    array([0, 2, 2, 3], dtype=int32)
+    """
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+
+
+def gather(starts: Ints | Ints32, lengths: Ints | Ints32) -> tuple[Ints32, Ints]:
+    """Return the offsets of lists, given by start and length, and for each entry its index in the original array."""
+    offsets = list_offsets(lengths)
+    return offsets, np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
+
+
+def take_lists(offsets: Ints32, chosen: Ints | Ints32) -> tuple[Ints32, Ints]:
+    """Return the offsets of the chosen lists, and for each of their entries its index in the original array.
+
+    >>> take_lists(np.array([0, 2, 2, 3], np.int32), np.array([2, 0]))
+    (array([0, 1, 3], dtype=int32), array([2, 0, 1]))
+    """
+    return gather(offsets[chosen], np.diff(offsets)[chosen])
+
+
+def take_strings(strings: Strings, chosen: Ints | Ints32) -> Strings:
+    """Return a column of the chosen strings.
+
+    >>> take_strings(Strings.of(["a", "bc"]), np.array([1])).data.tobytes()
+    b'bc'
+    """
+    offsets, places = take_lists(strings.offsets, chosen)
+    return Strings.over(offsets, strings.data[places])

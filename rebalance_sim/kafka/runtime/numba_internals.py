@@ -1,0 +1,278 @@
+"""All uses of numba's internals, which may change with any release: numba's version is bounded in pyproject.toml.
+
+``kernel.py`` describes the switch that does without this module; ``tests/kafka/runtime/test_numba_internals.py`` checks
+what the module relies on. It changes three things about ``numba.njit``:
+
+- Compiled code is kept where a copy of the package on another machine finds it.
+- A kernel that another kernel calls is linked into its caller and optimized only there.
+- ``Rows`` are passed as an address, and the names of record types are short.
+"""
+
+import hashlib
+import operator
+import os
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.core import cgutils
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import AnalysisPass, register_pass
+from numba.core.typed_passes import IRLegalization
+from numba.core.types.misc import unliteral
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import (
+    NativeValue,
+    intrinsic,
+    lower_builtin,
+    models,
+    overload,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+from numba.np import numpy_support
+
+from rebalance_sim.kafka.runtime.compiled_code import PACKAGE, cache_folder
+from rebalance_sim.kafka.runtime.records import Rows, rows
+
+_Called = TypeVar("_Called", bound=Callable[..., Any])
+_BYTE_POINTER = ir.IntType(8).as_pointer()
+
+# ---- Where compiled code is kept
+
+
+@cache
+def _digest_of(source: str) -> str:
+    return hashlib.sha256(Path(source).read_bytes()).hexdigest()
+
+
+class _Locator:
+    """Locates compiled code by the path of its source within the package.
+
+    numba's own locators use the absolute path: executors would not find the code in the archive that they unpack.
+    """
+
+    def __init__(self, function: Callable[..., Any], source: str) -> None:
+        self._py_file = source
+        self._line = function.__code__.co_firstlineno
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], source: str) -> "_Locator":
+        return cls(function, source)
+
+    def get_cache_path(self) -> str:
+        return str(cache_folder() / Path(self._py_file).parent.relative_to(PACKAGE))
+
+    def ensure_cache_path(self) -> None:
+        os.makedirs(self.get_cache_path(), exist_ok=True)
+
+    def get_source_stamp(self) -> str:
+        # numba's own stamp is the time and size of the file, which differ between copies.
+        return _digest_of(self._py_file)
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+
+class _CacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_Locator,)
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]
+    _impl_class = _CacheImpl
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Save compiled code; a folder that cannot be written, or a full disk, must not fail the run."""
+        with suppress(OSError):
+            super().save_overload(sig, data)
+
+
+def keep_compiled_code(function: Callable[..., Any], called: _Called) -> _Called:
+    """Let a compiled function keep its code in the folder of this source."""
+    called._cache = _Cache(function)  # type: ignore[attr-defined]
+    return called
+
+
+# ---- Kernels that kernels call
+
+
+class _NoCodegen:
+    """Stands in for the just-in-time linker, to which a part of a kernel never gets."""
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Do nothing: only functions that raise exceptions with computed arguments read their environment."""
+
+
+class _LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """Code that is linked into kernels, and is neither optimized nor translated to machine code by itself.
+
+    numba does both with every function and all functions it calls, and again with each caller.
+    """
+
+    codegen = _NoCodegen()
+
+    def _optimize_final_module(self) -> None:
+        """Do nothing: the code is optimized as a part of the kernel."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _UseLinkedLibrary(AnalysisPass):  # type: ignore[misc]
+    _name = "use_linked_library"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        return False
+
+
+class _LinkedCompiler(CompilerBase):  # type: ignore[misc]
+    def define_pipelines(self) -> list[Any]:
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.add_pass_after(_UseLinkedLibrary, IRLegalization)
+        passes.finalize()
+        return [passes]
+
+
+def link_into_callers(function: Callable[..., Any], called: _Called, **options: bool) -> _Called:
+    """Let kernels that call a compiled function link its code; Python still calls it as before."""
+    linked = numba.njit(
+        nogil=True, pipeline_class=_LinkedCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
+    )(function)
+
+    def call_template(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+        return linked.get_call_template(
+            tuple(map(_widened, args)), {name: _widened(argument) for name, argument in kws.items()}
+        )
+
+    vars(called).update(get_call_template=call_template, get_overload=linked.get_overload)
+    return called
+
+
+def _widened(argument: Any) -> Any:
+    """Return one type for constants, 32-bit and 64-bit numbers, so that they share one compilation."""
+    plain = unliteral(argument)
+    return types.int64 if plain == types.int32 else plain
+
+
+# ---- Rows and records
+
+
+class _ShortRecord(types.Record):  # type: ignore[misc]
+    """A record whose name does not list its fields: type names become parts of every name of a function."""
+
+    def __init__(self, of: Any) -> None:
+        fields = [(name, {"type": field.type, "offset": field.offset}) for name, field in of.fields.items()]
+        super().__init__(fields, of.size, of.aligned)
+        self.name = f"Record{zlib.crc32(of.name.encode()):08x}"
+
+
+register_model(_ShortRecord)(models.RecordModel)
+
+
+def _short(element: Any) -> Any:
+    return _ShortRecord(element) if isinstance(element, types.Record) else element
+
+
+class _RowsType(types.Type):  # type: ignore[misc]
+    def __init__(self, element: Any) -> None:
+        self.element = element
+        super().__init__(name=f"Rows({element})")
+
+
+@register_model(_RowsType)
+class _RowsModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, of: Any) -> None:
+        super().__init__(manager, of, _BYTE_POINTER)
+
+
+@typeof_impl.register(Rows)  # type: ignore[untyped-decorator]
+def _typeof_rows(value: Rows, context: Any) -> Any:
+    return _RowsType(_short(numpy_support.from_dtype(value.dtype)))
+
+
+@typeof_impl.register(np.record)  # type: ignore[untyped-decorator]
+def _typeof_record(value: np.record, context: Any) -> Any:
+    return _short(numpy_support.from_dtype(value.dtype))
+
+
+@unbox(_RowsType)  # type: ignore[untyped-decorator]
+def _unbox_rows(of: Any, value: Any, c: Any) -> Any:
+    interface = c.pyapi.object_getattr_string(value, "ctypes")
+    address = c.pyapi.object_getattr_string(interface, "data")
+    pointer = c.pyapi.long_as_voidptr(address)
+    c.pyapi.decref(address)
+    c.pyapi.decref(interface)
+    return NativeValue(pointer, is_error=cgutils.is_not_null(c.builder, c.pyapi.err_occurred()))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _first_element(context: Any, array: Any) -> Any:
+    def generate(target: Any, builder: Any, of: Any, given: Any) -> Any:
+        return builder.bitcast(target.make_array(array)(target, builder, given[0]).data, _BYTE_POINTER)
+
+    return _RowsType(_short(array.dtype))(array), generate
+
+
+@overload(rows, strict=False)  # type: ignore[untyped-decorator]
+def _overload_rows(array: Any) -> Any:
+    def first_element(array):  # type: ignore[no-untyped-def]
+        return _first_element(array)
+
+    return first_element
+
+
+# Templates rather than ``numba.extending.overload``, which would compile a function for each type of element.
+@infer_global(operator.getitem)
+class _GetItem(AbstractTemplate):  # type: ignore[misc]
+    def generic(self, given: Any, named: Any) -> Any:
+        if isinstance(given[0], _RowsType) and isinstance(given[1], types.Integer):
+            return signature(given[0].element, given[0], types.intp)
+        return None
+
+
+@infer_global(operator.setitem)
+class _SetItem(AbstractTemplate):  # type: ignore[misc]
+    def generic(self, given: Any, named: Any) -> Any:
+        if isinstance(given[0], _RowsType) and isinstance(given[1], types.Integer):
+            return signature(types.none, given[0], types.intp, given[0].element)
+        return None
+
+
+@lower_builtin(operator.getitem, _RowsType, types.Integer)  # type: ignore[untyped-decorator]
+def _get_item(context: Any, builder: Any, of: Any, given: Any) -> Any:
+    element = of.args[0].element
+    return context.unpack_value(builder, element, _address(context, builder, element, given))
+
+
+@lower_builtin(operator.setitem, _RowsType, types.Integer, types.Any)  # type: ignore[untyped-decorator]
+def _set_item(context: Any, builder: Any, of: Any, given: Any) -> Any:
+    element = of.args[0].element
+    context.pack_value(builder, element, given[2], _address(context, builder, element, given))
+    return context.get_dummy_value()
+
+
+def _address(context: Any, builder: Any, element: Any, given: Any) -> Any:
+    data_type = context.get_data_type(element)
+    size = given[1].type(context.get_abi_sizeof(data_type))
+    return builder.bitcast(builder.gep(given[0], [builder.mul(given[1], size)]), data_type.as_pointer())

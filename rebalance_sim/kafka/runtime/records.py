@@ -1,0 +1,44 @@
+"""Arrays of records, so that a rule can read and write ``member.session_timeout_ms``, compiled or not.
+
+A kernel that receives twenty arrays receives 140 numbers, and so does every function it passes them to: that takes
+longer than what most of them compute. ``Rows`` are arrays as kernels pass them on: compiled, only the address of the
+first element, without a length and without a check of the index (see ``numba_internals.py``).
+"""
+
+from collections.abc import MutableSequence
+from typing import Any, TypeVar, cast, get_type_hints
+
+import numpy as np
+
+Record = TypeVar("Record")
+Records = MutableSequence[Record]
+"""The type that rules declare; the values are numpy arrays or Rows."""
+
+_NUMPY_TYPES = {int: np.int64, bool: np.bool_}
+
+
+def record_type(of: type) -> np.dtype[np.void]:
+    """Return numpy's type of a record, from a class with fields that are whole numbers or flags.
+
+    >>> class Point:
+    ...     x: int
+    ...     hidden: bool
+    >>> record_type(Point).names
+    ('x', 'hidden')
+    """
+    fields = [(name, _NUMPY_TYPES[python_type]) for name, python_type in get_type_hints(of).items()]
+    return np.dtype(fields, align=True)
+
+
+def new_records(of: type[Record], count: int) -> Records[Record]:
+    """Return an array of records with all numbers 0 and all flags unset."""
+    return cast(Records[Record], np.zeros(count, record_type(of)).view(np.recarray))
+
+
+class Rows(np.ndarray):
+    """An array that a kernel called from Python receives as Rows."""
+
+
+def rows(array: Any) -> Any:
+    """Return the elements of an array as Rows, which must not outlive the array."""
+    return np.asarray(array).view(Rows)

@@ -1,0 +1,248 @@
+"""Java's hash codes and order of strings that are stored as UTF-8 in two arrays, as in Arrow."""
+
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rebalance_sim.kafka.runtime.kernel import kernel
+
+Ints = NDArray[np.int64]
+Ints32 = NDArray[np.int32]
+Bytes = NDArray[np.uint8]
+Flags = NDArray[np.bool_]
+_Number = TypeVar("_Number", np.int32, np.uint8)
+_FEW = 32
+_KEY_BYTES = 7
+
+
+class Strings(NamedTuple):
+    """A column of strings: string i is the UTF-8 bytes ``data[offsets[i]:offsets[i + 1]]``.
+
+    ``of`` and ``over`` make the arrays read-only, because numba compiles a kernel once for writable and once more for
+    read-only arrays.
+    """
+
+    offsets: Ints32
+    data: Bytes
+
+    @classmethod
+    def over(cls, offsets: Ints32, data: Bytes) -> "Strings":
+        """Return arrays as a column, without a copy.
+
+        >>> Strings.over(np.array([0, 1], np.int32), np.array([97], np.uint8)).data.flags.writeable
+        False
+        """
+        return cls(_read_only(offsets), _read_only(data))
+
+    @classmethod
+    def of(cls, values: list[str]) -> "Strings":
+        """Return Python strings as a column.
+
+        >>> Strings.of(["ab", "", "c"]).offsets
+        array([0, 2, 2, 3], dtype=int32)
+        """
+        encoded = [value.encode() for value in values]
+        offsets = np.zeros(len(encoded) + 1, np.int32)
+        offsets[1:] = np.cumsum([len(value) for value in encoded], dtype=np.int64)
+        return cls.over(offsets, np.frombuffer(b"".join(encoded), np.uint8))
+
+    def to_list(self) -> list[str]:
+        """Return the strings as Python's.
+
+        >>> Strings.of(["ab", "", "c"]).to_list()
+        ['ab', '', 'c']
+        """
+        data = self.data.tobytes()
+        return [data[low:high].decode() for low, high in pairwise(self.offsets.tolist())]
+
+
+def _read_only(array: NDArray[_Number]) -> NDArray[_Number]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+@kernel
+def byte_at(data: Bytes, i: int) -> int:
+    """Return byte i as a signed number, because numba converts an unsigned and a signed one to a float.
+
+    The index is unsigned, so that numba generates no code for negative indices and LLVM can merge adjacent reads.
+    """
+    return int(np.int64(data[np.uint64(i)]))
+
+
+@kernel
+def java_hash(strings: Strings, i: int) -> int:
+    """Return ``String.hashCode`` of string i, unsigned: a polynomial in 31 over its UTF-16 code units."""
+    data = strings.data
+    position = strings.offsets[i]
+    end = strings.offsets[i + 1]
+    h = 0
+    while position < end:
+        lead = byte_at(data, position)
+        if lead < 0x80:
+            h = (31 * h + lead) & 0xFFFFFFFF
+            position += 1
+        elif lead < 0xE0:
+            unit = (lead & 0x1F) << 6 | byte_at(data, position + 1) & 0x3F
+            h = (31 * h + unit) & 0xFFFFFFFF
+            position += 2
+        elif lead < 0xF0:
+            unit = (lead & 0x0F) << 12 | (byte_at(data, position + 1) & 0x3F) << 6 | byte_at(data, position + 2) & 0x3F
+            h = (31 * h + unit) & 0xFFFFFFFF
+            position += 3
+        else:
+            point = (
+                (lead & 0x07) << 18
+                | (byte_at(data, position + 1) & 0x3F) << 12
+                | (byte_at(data, position + 2) & 0x3F) << 6
+                | byte_at(data, position + 3) & 0x3F
+            ) - 0x10000
+            h = (31 * h + (0xD800 | point >> 10)) & 0xFFFFFFFF
+            h = (31 * h + (0xDC00 | point & 0x3FF)) & 0xFFFFFFFF
+            position += 4
+    return h
+
+
+@kernel
+def java_hashes(strings: Strings) -> Ints:
+    """Return ``String.hashCode`` of every string, as unsigned 32-bit numbers.
+
+    >>> java_hashes(Strings.of(["AaAa", "BBBB", "range"])).tolist()
+    [2031744, 2031744, 108280125]
+    """
+    n = len(strings.offsets) - 1
+    hashes = np.empty(n, np.int64)
+    for i in range(n):
+        hashes[i] = java_hash(strings, i)
+    return hashes
+
+
+@kernel
+def java_compare(strings: Strings, i: int, j: int) -> int:
+    """Return a number below, equal to or above 0, like ``String.compareTo`` of strings i and j.
+
+    Java compares UTF-16 code units. UTF-8 bytes have the same order, with one exception: a code point beyond the basic
+    multilingual plane (lead byte 0xF0 and up) is a surrogate pair in UTF-16, which sorts before U+E000 to U+FFFF (lead
+    bytes 0xEE and 0xEF).
+    """
+    a, a_end = strings.offsets[i], strings.offsets[i + 1]
+    b, b_end = strings.offsets[j], strings.offsets[j + 1]
+    while a < a_end and b < b_end:
+        x, y = byte_at(strings.data, a), byte_at(strings.data, b)
+        if x != y:
+            if x >= 0xEE and y >= 0xEE and (x >= 0xF0) != (y >= 0xF0):
+                return y - x
+            return x - y
+        a += 1
+        b += 1
+    return int((a_end - a) - (b_end - b))
+
+
+@kernel
+def equal(a: Strings, i: int, b: Strings, j: int) -> bool:
+    """Return whether string i of one column equals string j of another."""
+    length = a.offsets[i + 1] - a.offsets[i]
+    if b.offsets[j + 1] - b.offsets[j] != length:
+        return False
+    for k in range(length):
+        if a.data[a.offsets[i] + k] != b.data[b.offsets[j] + k]:
+            return False
+    return True
+
+
+@kernel
+def sort_by_key(values: Ints32, keys: Ints) -> None:
+    """Sort both arrays by key, in place and stably."""
+    if len(values) > _FEW:
+        order = np.argsort(keys, kind="mergesort")
+        values[:] = values[order]
+        keys[:] = keys[order]
+        return
+    for k in range(1, len(values)):
+        value, key = values[k], keys[k]
+        place = k
+        while place > 0 and keys[place - 1] > key:
+            values[place], keys[place] = values[place - 1], keys[place - 1]
+            place -= 1
+        values[place], keys[place] = value, key
+
+
+@kernel
+def _common_prefix(strings: Strings, order: Ints32, start: int) -> int:
+    """Return how many bytes after the first ``start`` all of these strings share."""
+    offsets, data = strings.offsets, strings.data
+    model = offsets[order[0]] + start
+    shared = int(offsets[order[0] + 1] - model)
+    for i in order[1:]:
+        first = offsets[i] + start
+        shared = min(shared, int(offsets[i + 1] - first))
+        k = 0
+        while k < shared and data[first + k] == data[model + k]:
+            k += 1
+        shared = k
+    return shared
+
+
+@kernel
+def _key(strings: Strings, i: int, start: int) -> int:
+    """Return the next bytes of a string as one number that sorts as they do; 0 marks the end of the string.
+
+    Lead bytes of surrogate pairs (0xF0 and up) sort below 0xEE and 0xEF, as in ``java_compare``.
+    """
+    first, end = int(strings.offsets[i] + start), int(strings.offsets[i + 1])
+    key = 0
+    for place in range(first, min(first + _KEY_BYTES, end)):
+        byte = byte_at(strings.data, place)
+        if byte >= 0xF0:
+            byte -= 2
+        elif byte >= 0xEE:
+            byte += 5
+        key = key << 8 | (byte + 1)
+    return key << 8 * max(first + _KEY_BYTES - end, 0)
+
+
+@kernel
+def _sort_strings(order: Ints32, strings: Strings, keys: Ints, runs: Ints32) -> None:
+    """Sort by as many bytes as fit into a number, then sort each run of equal ones by the next bytes.
+
+    ``keys`` and ``runs`` are scratch space: ``keys`` has the length of ``order``, ``runs`` half of that plus one. A run
+    that is still to be sorted is its first index, its end, and the number of bytes known to be equal.
+    """
+    runs[0, 0], runs[0, 1], runs[0, 2] = 0, len(order), 0
+    n_runs = 1
+    while n_runs > 0:
+        n_runs -= 1
+        low, end, start = runs[n_runs]
+        start += _common_prefix(strings, order[low:end], start)
+        for k in range(low, end):
+            keys[k] = _key(strings, order[k], start)
+        sort_by_key(order[low:end], keys[low:end])
+        for k in range(low + 1, end + 1):
+            if k == end or keys[k] != keys[low]:
+                if k > low + 1 and keys[low] & 0xFF:
+                    runs[n_runs, 0], runs[n_runs, 1], runs[n_runs, 2] = low, k, start + _KEY_BYTES
+                    n_runs += 1
+                low = k
+
+
+@kernel
+def sort_sections(order: Ints32, sections: Ints32, first: Ints, strings: Strings) -> None:
+    """Sort each ``order[sections[s]:sections[s + 1]]`` (indices) by ``first``, then by the Java order of ``strings``.
+
+    The sort is stable.
+    """
+    keys = np.empty(len(order), np.int64)
+    runs = np.empty((len(order) // 2 + 1, 3), np.int32)
+    for s in range(len(sections) - 1):
+        low, end = sections[s], sections[s + 1]
+        for k in range(low, end):
+            keys[k] = first[order[k]]
+        sort_by_key(order[low:end], keys[low:end])
+        for k in range(low + 1, end + 1):
+            if k == end or first[order[k]] != first[order[low]]:
+                if k > low + 1:
+                    _sort_strings(order[low:k], strings, keys[low:k], runs)
+                low = k

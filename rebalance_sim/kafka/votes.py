@@ -1,0 +1,55 @@
+"""The votes of one election in the order in which the coordinator counts them: what explains its result."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rebalance_sim.kafka.election import PreferenceLists, ballot
+from rebalance_sim.kafka.runtime.hash_order import (
+    coordinator_order,
+    java_bucket,
+    java_table_size,
+    scala_2_11_index,
+    vote_order,
+)
+from rebalance_sim.kafka.runtime.strings import Ints, Ints32
+from rebalance_sim.releases import MapRule
+
+_BITS_OF_16_BUCKETS = 4
+
+
+class Votes(NamedTuple):
+    """The votes of one group; protocols are indices."""
+
+    support: Ints32
+    """Members that support each protocol."""
+    ballots: list[int]
+    """The protocol that each member votes for."""
+    counted: list[int]
+    """The protocols voted for, in the order in which the coordinator's map of votes iterates. Of those with the most
+    votes the first wins (``selectProtocol`` takes the maximum of the map)."""
+    buckets: list[int | None]
+    """Their buckets in that map; None where iteration does not go by buckets."""
+
+
+def count_votes(preferences: PreferenceLists, member_hashes: Ints, joined: Ints32, map_rule: MapRule) -> Votes:
+    """Count the votes of the members at ``joined``, in their order of joining."""
+    support = np.zeros(len(preferences.hashes), np.int32)
+    for member in joined:
+        support[preferences.protocols[preferences.offsets[member] : preferences.offsets[member + 1]]] += 1
+    ballots = [ballot(int(member), preferences, support, len(joined)) for member in joined]
+    places = coordinator_order(member_hashes[joined], np.arange(len(joined), dtype=np.int32), int(map_rule))
+    in_order = np.array(list(dict.fromkeys(ballots[place] for place in places)), np.int32)
+    counted: list[int] = vote_order(preferences.hashes, in_order, int(map_rule)).tolist()
+    buckets = [_bucket(int(preferences.hashes[protocol]), len(counted), map_rule) for protocol in counted]
+    return Votes(support, ballots, counted, buckets)
+
+
+def _bucket(protocol_hash: int, voted: int, map_rule: MapRule) -> int | None:
+    """Return the bucket of a protocol in the map of votes, where iteration goes by buckets (``vote_order``)."""
+    if map_rule is MapRule.JAVA:
+        return java_bucket(protocol_hash, java_table_size(voted))
+    # Scala 2.11's groupBy copies the counted votes into an immutable map, which keeps the buckets' order up to 4 keys.
+    if map_rule is MapRule.SCALA_2_11 and voted <= 4:
+        return scala_2_11_index(protocol_hash, _BITS_OF_16_BUCKETS)
+    return None

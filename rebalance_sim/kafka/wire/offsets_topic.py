@@ -1,0 +1,460 @@
+"""The records of ``__consumer_offsets``, in which a group coordinator stores its groups, as bytes.
+
+A key begins with the record's type, a value with the version of its format. Decoded are offset commits, classic groups
+and consumer-protocol groups (KIP-848) of Kafka 0.9 to 4.3; of share and streams groups only the keys. The formats are
+Kafka's message definitions (``OffsetCommitValue``, ``GroupMetadataValue``, ``ConsumerGroup*``), and before 3.0 the
+schemas in ``GroupMetadataManager``.
+
+As in Kafka, bytes after the last field are ignored. Stricter than Kafka: a name that is not UTF-8 is an error.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from rebalance_sim.kafka.wire.readable import INT32, Readable, SchemaError
+
+_FIRST_FLEXIBLE_GROUP_VERSION = 4
+"""For offset commits and classic groups; all versions of KIP-848's records are flexible."""
+_NONE = -1
+ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""``Uuid.ZERO_UUID``."""
+_UUID_BYTES = 16
+
+
+class RecordType(IntEnum):
+    """The type of a record (``CoordinatorRecordType`` of 4.3; 9 and 18 exist in earlier releases only)."""
+
+    LEGACY_OFFSET_COMMIT = 0
+    OFFSET_COMMIT = 1
+    GROUP_METADATA = 2
+    CONSUMER_GROUP_METADATA = 3
+    CONSUMER_GROUP_PARTITION_METADATA = 4
+    CONSUMER_GROUP_MEMBER_METADATA = 5
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA = 6
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER = 7
+    CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT = 8
+    SHARE_GROUP_PARTITION_METADATA = 9
+    SHARE_GROUP_MEMBER_METADATA = 10
+    SHARE_GROUP_METADATA = 11
+    SHARE_GROUP_TARGET_ASSIGNMENT_METADATA = 12
+    SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER = 13
+    SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT = 14
+    SHARE_GROUP_STATE_PARTITION_METADATA = 15
+    CONSUMER_GROUP_REGULAR_EXPRESSION = 16
+    STREAMS_GROUP_METADATA = 17
+    STREAMS_GROUP_PARTITION_METADATA = 18
+    STREAMS_GROUP_MEMBER_METADATA = 19
+    STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA = 20
+    STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER = 21
+    STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT = 22
+    STREAMS_GROUP_TOPOLOGY = 23
+
+    @property
+    def is_offset_commit(self) -> bool:
+        """Return whether it is an offset commit, with either version of the key."""
+        return self <= RecordType.OFFSET_COMMIT
+
+    @property
+    def is_of_kip848(self) -> bool:
+        """Return whether it belongs to a consumer-protocol group (KIP-848)."""
+        return RecordType.CONSUMER_GROUP_METADATA <= self <= RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT or (
+            self is RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION
+        )
+
+    @property
+    def is_of_consumers(self) -> bool:
+        """Return whether it belongs to a consumer group, and not to a share or streams group."""
+        return self <= RecordType.GROUP_METADATA or self.is_of_kip848
+
+
+@dataclass(frozen=True)
+class Key:
+    """The key of a record. The log is compacted by it: the last record of a key counts."""
+
+    type: RecordType
+    group_id: str
+    topic: str | None = None
+    partition: int | None = None
+    member_id: str | None = None
+    regular_expression: str | None = None
+
+
+@dataclass(frozen=True)
+class OffsetCommit:
+    """The offset that a group committed for a partition."""
+
+    offset: int
+    metadata: str
+    commit_timestamp_ms: int
+    expire_timestamp_ms: int | None = None
+    """In version 1 only, where a commit could set its own retention."""
+    leader_epoch: int | None = None
+    """Since version 3."""
+    topic_id: str | None = None
+    """Since Kafka 4.1, if the request named the topic by its id (version 10 of OffsetCommit)."""
+
+
+@dataclass(frozen=True)
+class GroupMember:
+    """A member of a classic group."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    subscription: bytes | None
+    """Its metadata for the elected protocol; None if a dump does not contain it."""
+    assignment: bytes | None
+
+
+@dataclass(frozen=True)
+class GroupMetadata:
+    """A classic group after its last rebalance."""
+
+    protocol_type: str
+    generation: int
+    protocol: str | None
+    leader: str | None
+    members: tuple[GroupMember, ...]
+
+
+@dataclass(frozen=True)
+class ConsumerGroupMetadata:
+    """The epoch of a consumer-protocol group."""
+
+    epoch: int
+
+
+@dataclass(frozen=True)
+class TopicMetadata:
+    """A topic that a consumer-protocol group subscribes to."""
+
+    topic_id: str
+    topic: str
+    partitions: int
+
+
+@dataclass(frozen=True)
+class ConsumerGroupPartitionMetadata:
+    """The topics of a consumer-protocol group (before Kafka 4.1)."""
+
+    topics: tuple[TopicMetadata, ...]
+
+
+class ClassicProtocol(NamedTuple):
+    """A protocol that a classic member of a consumer-protocol group supports."""
+
+    name: str
+    metadata: bytes
+
+
+@dataclass(frozen=True)
+class ClassicMemberMetadata:
+    """The JoinGroup fields of a member that uses the classic protocol in a consumer-protocol group."""
+
+    session_timeout_ms: int
+    protocols: tuple[ClassicProtocol, ...]
+
+
+@dataclass(frozen=True)
+class ConsumerGroupMemberMetadata:
+    """A member of a consumer-protocol group, and its subscription."""
+
+    instance_id: str | None
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    subscribed_topics: tuple[str, ...]
+    subscribed_regex: str | None
+    rebalance_timeout_ms: int
+    server_assignor: str | None
+    """None: the member has no preference, and the coordinator chooses."""
+    classic: ClassicMemberMetadata | None
+    """None, or without protocols, for members that use the consumer protocol."""
+
+
+@dataclass(frozen=True)
+class ConsumerGroupTargetAssignmentMetadata:
+    """The group epoch for which the target assignment was computed."""
+
+    epoch: int
+
+
+class TopicIdPartitions(NamedTuple):
+    """Partitions of a topic, which is identified by its id."""
+
+    topic_id: str
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ConsumerGroupTargetAssignmentMember:
+    """The target assignment of a member of a consumer-protocol group."""
+
+    partitions: tuple[TopicIdPartitions, ...]
+
+
+@dataclass(frozen=True)
+class ConsumerGroupCurrentMemberAssignment:
+    """The current assignment of a member of a consumer-protocol group."""
+
+    member_epoch: int
+    previous_member_epoch: int
+    state: int
+    assigned: tuple[TopicIdPartitions, ...]
+    pending_revocation: tuple[TopicIdPartitions, ...]
+    """Partitions that the member was asked to revoke and has not revoked yet."""
+
+
+@dataclass(frozen=True)
+class ConsumerGroupRegularExpression:
+    """The topics that match a regular expression to which members subscribe."""
+
+    topics: tuple[str, ...]
+    version: int
+
+
+Value = (
+    OffsetCommit
+    | GroupMetadata
+    | ConsumerGroupMetadata
+    | ConsumerGroupPartitionMetadata
+    | ConsumerGroupMemberMetadata
+    | ConsumerGroupTargetAssignmentMetadata
+    | ConsumerGroupTargetAssignmentMember
+    | ConsumerGroupCurrentMemberAssignment
+    | ConsumerGroupRegularExpression
+)
+
+
+def decode_key(data: bytes) -> Key:
+    """Decode the key of a record. Raises SchemaError for malformed bytes and unknown types.
+
+    >>> key = decode_key(bytes.fromhex("0001" "000167" "000174" "00000003"))
+    >>> key.type.name, key.group_id, key.topic, key.partition
+    ('OFFSET_COMMIT', 'g', 't', 3)
+    """
+    reader = Readable(data, "record key")
+    number = reader.int16("type")
+    record_type = _TYPES.get(number)
+    if record_type is None:
+        raise reader.error("type", f"{number} is unknown", 0)
+    reader.what = f"{_name(record_type)} key"
+    group_id = reader.string("group")
+    if record_type.is_offset_commit:
+        return Key(record_type, group_id, topic=reader.string("topic"), partition=reader.int32("partition"))
+    if record_type in _OF_A_MEMBER:
+        return Key(record_type, group_id, member_id=reader.string("member_id"))
+    if record_type is RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION:
+        return Key(record_type, group_id, regular_expression=reader.string("regular_expression"))
+    return Key(record_type, group_id)
+
+
+def decode_value(record_type: RecordType, data: bytes) -> Value:
+    """Decode the value of a record of a consumer group.
+
+    Raises SchemaError for malformed bytes, unknown versions and records of other groups.
+
+    >>> decode_value(RecordType.OFFSET_COMMIT, bytes.fromhex("0002" "000000000000002a" "0000" "0000000000000001"))
+    ... # doctest: +ELLIPSIS
+    OffsetCommit(offset=42, metadata='', commit_timestamp_ms=1, ...)
+    >>> decode_value(RecordType.GROUP_METADATA, bytes.fromhex("0009"))
+    Traceback (most recent call last):
+    ...
+    rebalance_sim.kafka.wire.readable.SchemaError: group metadata value: version: 9 is unknown at byte 0
+    """
+    reader = Readable(data, f"{_name(record_type)} value")
+    version = reader.int16("version")
+    known = _VALUES.get(record_type)
+    if known is None:
+        raise SchemaError(f"{reader.what}: belongs to no consumer group")
+    if not 0 <= version <= known.newest_version:
+        raise reader.error("version", f"{version} is unknown", 0)
+    reader.flexible = version >= known.first_flexible_version
+    return known.read(reader, version)
+
+
+def _name(record_type: RecordType) -> str:
+    return record_type.name.lower().replace("_", " ")
+
+
+_TYPES: dict[int, RecordType] = {record_type.value: record_type for record_type in RecordType}
+_OF_A_MEMBER = (
+    RecordType.CONSUMER_GROUP_MEMBER_METADATA,
+    RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER,
+    RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+)
+
+
+# ---- values
+
+
+def _offset_commit(reader: Readable, version: int) -> OffsetCommit:
+    offset = reader.int64("offset")
+    leader_epoch = reader.int32("leader_epoch") if version >= 3 else _NONE
+    metadata = reader.string("metadata")
+    committed = reader.int64("commit_timestamp")
+    expires = reader.int64("expire_timestamp") if version == 1 else _NONE
+    topic_ids: list[str] = []
+    reader.tagged_fields({0: ("topic_id", lambda: topic_ids.append(reader.uuid("topic_id")))})
+    return OffsetCommit(
+        offset,
+        metadata,
+        committed,
+        None if expires == _NONE else expires,
+        None if leader_epoch == _NONE else leader_epoch,
+        next((each for each in topic_ids[-1:] if each != ZERO_UUID), None),
+    )
+
+
+def _group_metadata(reader: Readable, version: int) -> GroupMetadata:
+    protocol_type = reader.string("protocol_type")
+    generation = reader.int32("generation")
+    protocol = reader.nullable_string("protocol")
+    leader = reader.nullable_string("leader")
+    if version >= 2:
+        reader.int64("current_state_timestamp")
+    members = tuple(_group_member(reader, version) for _ in range(reader.size("members", 1)))
+    reader.tagged_fields()
+    return GroupMetadata(protocol_type, generation, protocol, leader, members)
+
+
+def _group_member(reader: Readable, version: int) -> GroupMember:
+    member_id = reader.string("member_id")
+    instance_id = reader.nullable_string("group_instance_id") if version >= 3 else None
+    client_id = reader.string("client_id")
+    client_host = reader.string("client_host")
+    rebalance_timeout = reader.int32("rebalance_timeout") if version >= 1 else _NONE
+    session_timeout = reader.int32("session_timeout")
+    subscription = reader.sized_bytes("subscription")
+    assignment = reader.sized_bytes("assignment")
+    reader.tagged_fields()
+    # As when a coordinator loads the group (GroupMetadataManager.readGroupMessageValue, ClassicGroupMember): version 0
+    # had no rebalance timeout, and consumers used session.timeout.ms for both.
+    rebalance_timeout = session_timeout if rebalance_timeout == _NONE else rebalance_timeout
+    return GroupMember(
+        member_id, instance_id, client_id, client_host, rebalance_timeout, session_timeout, subscription, assignment
+    )
+
+
+def _consumer_group_metadata(reader: Readable, version: int) -> ConsumerGroupMetadata:
+    epoch = reader.int32("epoch")
+    reader.tagged_fields()
+    return ConsumerGroupMetadata(epoch)
+
+
+def _partition_metadata(reader: Readable, version: int) -> ConsumerGroupPartitionMetadata:
+    topics = tuple(_topic_metadata(reader) for _ in range(reader.size("topics", _UUID_BYTES)))
+    reader.tagged_fields()
+    return ConsumerGroupPartitionMetadata(topics)
+
+
+def _topic_metadata(reader: Readable) -> TopicMetadata:
+    topic = TopicMetadata(reader.uuid("topic_id"), reader.string("topic_name"), reader.int32("num_partitions"))
+    for _ in range(reader.size("partition_metadata", INT32.size)):
+        reader.int32("partition")
+        reader.strings("racks")
+        reader.tagged_fields()
+    reader.tagged_fields()
+    return topic
+
+
+def _member_metadata(reader: Readable, version: int) -> ConsumerGroupMemberMetadata:
+    # A missing tagged field is an empty structure, not null: the generated class has that default.
+    classic: list[ClassicMemberMetadata | None] = [ClassicMemberMetadata(0, ())]
+    instance_id, rack_id = reader.nullable_string("instance_id"), reader.nullable_string("rack_id")
+    client_id, client_host = reader.string("client_id"), reader.string("client_host")
+    topics = reader.strings("subscribed_topic_names")
+    regex = reader.nullable_string("subscribed_topic_regex")
+    rebalance_timeout = reader.int32("rebalance_timeout_ms")
+    server_assignor = reader.nullable_string("server_assignor")
+    reader.tagged_fields({0: ("classic_member_metadata", lambda: classic.append(_classic_member(reader)))})
+    return ConsumerGroupMemberMetadata(
+        instance_id,
+        rack_id,
+        client_id,
+        client_host,
+        topics,
+        regex or None,
+        rebalance_timeout,
+        server_assignor,
+        classic[-1],
+    )
+
+
+def _classic_member(reader: Readable) -> ClassicMemberMetadata | None:
+    """Read a structure that is null if the number before it is 0."""
+    if reader.unsigned_varint("classic_member_metadata") == 0:
+        return None
+    session_timeout = reader.int32("session_timeout_ms")
+    protocols = tuple(_classic_protocol(reader) for _ in range(reader.size("supported_protocols", 1)))
+    reader.tagged_fields()
+    return ClassicMemberMetadata(session_timeout, protocols)
+
+
+def _classic_protocol(reader: Readable) -> ClassicProtocol:
+    protocol = ClassicProtocol(reader.string("name"), reader.sized_bytes("metadata"))
+    reader.tagged_fields()
+    return protocol
+
+
+def _target_metadata(reader: Readable, version: int) -> ConsumerGroupTargetAssignmentMetadata:
+    epoch = reader.int32("assignment_epoch")
+    reader.tagged_fields()
+    return ConsumerGroupTargetAssignmentMetadata(epoch)
+
+
+def _target_member(reader: Readable, version: int) -> ConsumerGroupTargetAssignmentMember:
+    partitions = _topic_id_partitions(reader, "topic_partitions")
+    reader.tagged_fields()
+    return ConsumerGroupTargetAssignmentMember(partitions)
+
+
+def _current_assignment(reader: Readable, version: int) -> ConsumerGroupCurrentMemberAssignment:
+    epoch, previous = reader.int32("member_epoch"), reader.int32("previous_member_epoch")
+    state = reader.int8("state")
+    assigned = _topic_id_partitions(reader, "assigned_partitions")
+    pending = _topic_id_partitions(reader, "partitions_pending_revocation")
+    reader.tagged_fields()
+    return ConsumerGroupCurrentMemberAssignment(epoch, previous, state, assigned, pending)
+
+
+def _topic_id_partitions(reader: Readable, field: str) -> tuple[TopicIdPartitions, ...]:
+    topics = []
+    for _ in range(reader.size(field, _UUID_BYTES)):
+        topics.append(TopicIdPartitions(reader.uuid(field), reader.int32s(field)))
+        reader.tagged_fields()
+    return tuple(topics)
+
+
+def _regular_expression(reader: Readable, version: int) -> ConsumerGroupRegularExpression:
+    topics = reader.strings("topics")
+    resolved = reader.int64("version")
+    reader.int64("timestamp")
+    reader.tagged_fields()
+    return ConsumerGroupRegularExpression(topics, resolved)
+
+
+class _Format(NamedTuple):
+    newest_version: int
+    first_flexible_version: int
+    read: Callable[[Readable, int], Value]
+
+
+_VALUES = {
+    # Any version of the value may follow either version of the key: they changed in different releases.
+    RecordType.LEGACY_OFFSET_COMMIT: _Format(4, _FIRST_FLEXIBLE_GROUP_VERSION, _offset_commit),
+    RecordType.OFFSET_COMMIT: _Format(4, _FIRST_FLEXIBLE_GROUP_VERSION, _offset_commit),
+    RecordType.GROUP_METADATA: _Format(4, _FIRST_FLEXIBLE_GROUP_VERSION, _group_metadata),
+    RecordType.CONSUMER_GROUP_METADATA: _Format(0, 0, _consumer_group_metadata),
+    RecordType.CONSUMER_GROUP_PARTITION_METADATA: _Format(0, 0, _partition_metadata),
+    RecordType.CONSUMER_GROUP_MEMBER_METADATA: _Format(0, 0, _member_metadata),
+    RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: _Format(0, 0, _target_metadata),
+    RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: _Format(0, 0, _target_member),
+    RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: _Format(0, 0, _current_assignment),
+    RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION: _Format(0, 0, _regular_expression),
+}

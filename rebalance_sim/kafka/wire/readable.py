@@ -1,0 +1,167 @@
+"""Read the fields of Kafka's byte formats (Kafka's ``Readable`` and ``Schema``).
+
+Numbers are big endian. In flexible versions of a format (KIP-482), lengths are varints and a structure ends with tagged
+fields.
+"""
+
+import base64
+import struct
+from collections.abc import Callable, Mapping
+
+INT16, INT32 = struct.Struct(">h"), struct.Struct(">i")
+SMALLEST_STRING = 2
+"""Bytes of an empty string in versions that are not flexible."""
+LONGEST_STRING = 0x7FFF
+_INT8, _INT64 = struct.Struct(">b"), struct.Struct(">q")
+_UUID_BYTES = 16
+_MOST_VARINT_BITS = 28
+"""The shift of the last of at most five bytes of a 32-bit varint (``ByteUtils.readUnsignedVarint``)."""
+
+
+class SchemaError(ValueError):
+    """Bytes that do not have the format, or values that do not fit into it (Kafka's ``SchemaException``)."""
+
+
+class Readable:
+    """Reads one field after the other, never beyond the end.
+
+    An array whose items cannot fit into the remaining bytes is an error, before memory is allocated for them.
+
+    >>> Readable(bytes.fromhex("0001" "74"), "key").string("topic")
+    't'
+    >>> Readable(bytes.fromhex("02" "74"), "key", flexible=True).string("topic")
+    't'
+    """
+
+    def __init__(self, data: bytes, what: str, *, flexible: bool = False) -> None:
+        self._data = bytes(data)
+        self._position = 0
+        self.what = what
+        """The name of the format in errors."""
+        self.flexible = flexible
+
+    @property
+    def left(self) -> int:
+        """Return the number of bytes that are not read yet."""
+        return len(self._data) - self._position
+
+    def int8(self, field: str) -> int:
+        """Read an 8-bit number."""
+        return int(self._number(_INT8, field))
+
+    def int16(self, field: str) -> int:
+        """Read a 16-bit number."""
+        return int(self._number(INT16, field))
+
+    def int32(self, field: str) -> int:
+        """Read a 32-bit number."""
+        return int(self._number(INT32, field))
+
+    def int64(self, field: str) -> int:
+        """Read a 64-bit number."""
+        return int(self._number(_INT64, field))
+
+    def unsigned_varint(self, field: str) -> int:
+        """Read a 32-bit number with seven bits in each byte, the lowest first."""
+        at, value, shift = self._position, 0, 0
+        while True:
+            byte = self._take(1, field)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+            if shift > _MOST_VARINT_BITS:
+                raise self.error(field, "varint of more than 5 bytes", at)
+
+    def uuid(self, field: str) -> str:
+        """Read a UUID and return it as Kafka prints it, in URL-safe base64."""
+        return base64.urlsafe_b64encode(self._take(_UUID_BYTES, field)).decode()[:22]
+
+    def size(self, field: str, item_bytes: int) -> int:
+        """Read the length of an array whose items have at least ``item_bytes`` bytes."""
+        at = self._position
+        size = self.unsigned_varint(field) - 1 if self.flexible else self.int32(field)
+        if size < 0 or size * item_bytes > self.left:
+            raise self.error(field, f"array of {size} items, {self.left} bytes are left", at)
+        return size
+
+    def string(self, field: str) -> str:
+        """Read a string that must not be null."""
+        at = self._position
+        value = self.nullable_string(field)
+        if value is None:
+            raise self.error(field, "string without a length", at)
+        return value
+
+    def nullable_string(self, field: str) -> str | None:
+        """Read a string that may be null."""
+        start = self._position
+        length = self.unsigned_varint(field) - 1 if self.flexible else self.int16(field)
+        if length < 0:
+            return None
+        if length > LONGEST_STRING:
+            raise self.error(field, f"string of {length} bytes", start)
+        at = self._position
+        try:
+            return self._take(length, field).decode()
+        except UnicodeDecodeError as problem:
+            raise self.error(field, "string that is not UTF-8", at + problem.start) from problem
+
+    def sized_bytes(self, field: str) -> bytes:
+        """Read bytes that must not be null."""
+        at = self._position
+        value = self.nullable_bytes(field)
+        if value is None:
+            raise self.error(field, "bytes without a length", at)
+        return value
+
+    def nullable_bytes(self, field: str) -> bytes | None:
+        """Read bytes that may be null."""
+        length = self.unsigned_varint(field) - 1 if self.flexible else self.int32(field)
+        return None if length < 0 else self._take(length, field)
+
+    def int32s(self, field: str) -> tuple[int, ...]:
+        """Read an array of 32-bit numbers."""
+        count = self.size(field, INT32.size)
+        return struct.unpack(f">{count}i", self._take(count * INT32.size, field))
+
+    def strings(self, field: str) -> tuple[str, ...]:
+        """Read an array of strings."""
+        smallest = 1 if self.flexible else SMALLEST_STRING
+        return tuple(self.string(field) for _ in range(self.size(field, smallest)))
+
+    def tagged_fields(self, known: Mapping[int, tuple[str, Callable[[], None]]] | None = None) -> None:
+        """Read the tagged fields at the end of a structure, which only flexible versions have.
+
+        ``known`` has, by tag, the name of a field and the function that reads it; other tags are skipped.
+        """
+        if not self.flexible:
+            return
+        for _ in range(self.unsigned_varint("tagged fields")):
+            tag = self.unsigned_varint("tagged fields")
+            field, read = (known or {}).get(tag, (f"tag {tag}", None))
+            size = self.unsigned_varint(field)
+            if size > self.left:
+                raise self.error(field, f"{size} bytes expected", self._position, f", {self.left} are left")
+            start = self._position
+            if read is None:
+                self._position += size
+                continue
+            read()
+            if self._position != start + size:
+                raise self.error(field, f"{self._position - start} bytes in a field of {size}", start)
+
+    def error(self, field: str, found: str, at: int, more: str = "") -> SchemaError:
+        """Return an error with the field, the problem and its position."""
+        return SchemaError(f"{self.what}: {field}: {found} at byte {at}{more}")
+
+    def _number(self, layout: struct.Struct, field: str) -> int:
+        value: int = layout.unpack(self._take(layout.size, field))[0]
+        return value
+
+    def _take(self, length: int, field: str) -> bytes:
+        if length > self.left:
+            raise self.error(field, f"{length} bytes expected", self._position, f", {self.left} are left")
+        start = self._position
+        self._position += length
+        return self._data[start : self._position]

@@ -1,0 +1,1 @@
+"""Fleets read from the output of Kafka's command-line tools."""

@@ -1,0 +1,1 @@
+"""Read fleets and records from a live cluster."""

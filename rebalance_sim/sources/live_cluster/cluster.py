@@ -1,0 +1,432 @@
+"""Read the topics, consumer groups and offsets of a live cluster from its brokers.
+
+What brokers do not report, such as the assignors that a member offers, is assumed, and listed in ``assumptions``. A
+group or topic that cannot be read becomes a reject with Kafka's error; the others are still read.
+"""
+
+import base64
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from rebalance_sim.errors import UserError
+from rebalance_sim.sources.assumptions import (
+    DEFAULTS,
+    GIVEN,
+    JAVA_DEFAULT_PROTOCOLS,
+    NO_TOPICS,
+    REBALANCING,
+    USED_TOPICS,
+    WITHOUT_MEMBERS,
+    Tallies,
+    groups,
+    plural,
+)
+from rebalance_sim.sources.consumer_groups import CLASSIC, SERVER, SERVER_DEFAULT, classic_by_id, server_protocols
+from rebalance_sim.sources.kafka_tools.capture import Capture, frame, given_protocols
+from rebalance_sim.sources.kafka_tools.text import ToolOutput, TopicPartition
+from rebalance_sim.sources.live_cluster.group_offsets import CommittedOffsets, OffsetReader
+from rebalance_sim.sources.live_cluster.librdkafka_properties import (
+    config_problem,
+    librdkafka_properties,
+    without_secrets,
+)
+from rebalance_sim.sources.live_cluster.requests import REQUEST_SECONDS, RequestFailure, answers
+from rebalance_sim.tables import DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS, OFFSETS, REJECTS, TOPICS
+
+_INSTALL = "pip install rebalance-sim[live]"
+_REBALANCING_STATES = ("PREPARING_REBALANCING", "COMPLETING_REBALANCING")
+_FIRST_ANSWER_SECONDS = 3
+_PERMANENT_ERRORS = ("_AUTHENTICATION", "_SSL", "_ALL_BROKERS_DOWN")
+"""Errors that do not go away while waiting for a first answer."""
+_GONE = RequestFailure("GROUP_ID_NOT_FOUND", "the group was deleted after it was listed")
+_KIP848_TYPE = "CONSUMER"
+_UNKNOWN = "UNKNOWN"
+"""State of a consumer-protocol group that assigns or reconciles: librdkafka has no names for these states."""
+
+_ELECTED = "offered protocols are unknown for {}; the elected protocol of their group is used"
+_NOT_OWNED = "owned partitions are unknown for {}: a coordinator does not report them during a rebalance"
+_NO_RACK = "rack is unknown for {}: brokers do not report client.rack"
+_ORDER = (
+    "join order is unknown for {}; the order in which the coordinator lists members is used. Predicted leaders and "
+    "tie-breaks may differ"
+)
+_SENTENCES = (
+    *(GIVEN, _ELECTED, DEFAULTS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, NO_TOPICS),
+    *(_NOT_OWNED, _NO_RACK, _ORDER),
+)
+
+OnProgress = Callable[[str], None]
+_Row = tuple[object, ...]
+
+
+def read_cluster(
+    spark: SparkSession,
+    bootstrap_servers: str,
+    *,
+    properties: Mapping[str, str] | None = None,
+    protocols: Sequence[str] | None = None,
+    cluster: str = DEFAULT_CLUSTER,
+    on_progress: OnProgress = lambda _: None,
+) -> Capture:
+    """Read a cluster from its brokers.
+
+    ``properties`` are those of a Java client or of librdkafka. ``protocols`` are the assignors that all classic members
+    offer, instead of the one that their group elected. ``on_progress`` is called with lines of progress. Raises
+    UserError if confluent-kafka is missing, a property is not allowed, or no broker answers.
+    """
+    given = given_protocols(protocols)
+    configuration = librdkafka_properties(properties or {}) | {"bootstrap.servers": bootstrap_servers}
+    read = _Reader(configuration, on_progress).read()
+    fleet = _Fleet(read, cluster, given)
+    return Capture(
+        topics=frame(spark, TOPICS, fleet.topics()),
+        members=frame(spark, MEMBERS, fleet.members()),
+        offsets=frame(spark, OFFSETS, fleet.offsets()),
+        rejects=frame(spark, REJECTS, fleet.rejects()),
+        assumptions=fleet.assumptions(),
+        groups_without_members=sorted(fleet.groups_without_members()),
+    )
+
+
+# --- Reading from the brokers ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Topic:
+    topic_id: str | None
+    has_leader: tuple[bool, ...]
+    racks: tuple[tuple[str, ...], ...]
+    """For each partition, the racks of its replicas on brokers with a rack."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    assignment: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    state: str
+    is_kip848: bool
+    assignor: str
+    members: tuple[_Member, ...]
+
+
+@dataclass
+class _Cluster:
+    topics: dict[str, _Topic] = field(default_factory=dict)
+    groups: dict[str, _Group] = field(default_factory=dict)
+    offsets: dict[str, CommittedOffsets] = field(default_factory=dict)
+    ends: dict[TopicPartition, int] = field(default_factory=dict)
+    rejects: list[tuple[ToolOutput, str | None, str, str]] = field(default_factory=list)
+
+    def reject(self, kind: ToolOutput, group_id: str | None, row: Mapping[str, object], reason: object) -> None:
+        """Record something that cannot be used, and why."""
+        self.rejects.append((kind, group_id, json.dumps(row, ensure_ascii=False), str(reason)))
+
+    def assigned(self, group_id: str) -> set[TopicPartition]:
+        """Return the partitions assigned to members of a group."""
+        return {each for member in self.groups[group_id].members for each in member.assignment}
+
+
+class _Reader:
+    """Reads topics, groups and offsets one after the other; a failed request becomes a reject."""
+
+    def __init__(self, configuration: Mapping[str, str], on_progress: OnProgress) -> None:
+        self._configuration = dict(configuration)
+        self._report = on_progress
+        self._found = _Cluster()
+        self._errors: list[str] = []
+        self._admin = self._connected()
+
+    def read(self) -> _Cluster:
+        """Read the whole cluster."""
+        self._report(f"reading the cluster at {self._configuration['bootstrap.servers']}")
+        self._read_topics(self._topic_names())
+        self._read_groups(self._group_ids())
+        self._read_offsets()
+        self._read_ends()
+        return self._found
+
+    def _connected(self) -> Any:
+        try:
+            from confluent_kafka import KafkaException  # noqa: PLC0415 (an optional dependency)
+            from confluent_kafka.admin import AdminClient  # noqa: PLC0415
+        except ImportError:
+            raise UserError(f"--bootstrap-servers needs confluent-kafka, which is not installed: {_INSTALL}") from None
+        # librdkafka's log would mix with the progress lines. Errors that matter reach error_cb.
+        configuration = {"log_level": 0, "client.id": "rebalance-sim"} | self._configuration
+        try:
+            return AdminClient(configuration | {"error_cb": self._on_error})
+        except KafkaException as problem:
+            # Not chained with `from problem`: its message may contain a password.
+            raise config_problem(problem.args[0].str(), self._configuration) from None
+
+    def _on_error(self, error: Any) -> None:
+        self._errors.append(without_secrets(f"{error.name()}: {error.str()}", self._configuration))
+
+    def _topic_names(self) -> list[str]:
+        from confluent_kafka import KafkaException  # noqa: PLC0415
+
+        last = time.monotonic() + REQUEST_SECONDS
+        while time.monotonic() < last and not any(error.startswith(_PERMANENT_ERRORS) for error in self._errors):
+            try:
+                return sorted(self._admin.list_topics(timeout=_FIRST_ANSWER_SECONDS).topics)
+            except KafkaException:
+                # Lets librdkafka call _on_error.
+                self._admin.poll(0)
+        # The first error is the cause of the others.
+        why = self._errors[0] if self._errors else f"no answer within {REQUEST_SECONDS} s"
+        raise UserError(f"--bootstrap-servers: cannot read {self._configuration['bootstrap.servers']}: {why}")
+
+    def _read_topics(self, names: Sequence[str]) -> None:
+        from confluent_kafka import TopicCollection  # noqa: PLC0415
+
+        for name, answer in answers(
+            lambda batch: self._admin.describe_topics(TopicCollection(batch), request_timeout=REQUEST_SECONDS),
+            names,
+            self._progress("topics described", len(names)),
+        ):
+            if isinstance(answer, RequestFailure):
+                self._found.reject(ToolOutput.TOPICS, None, {"request": "DescribeTopics", "topic": name}, answer)
+            else:
+                self._found.topics[name] = _topic(answer)
+
+    def _group_ids(self) -> list[str]:
+        result = self._admin.list_consumer_groups(request_timeout=REQUEST_SECONDS).result()
+        for problem in result.errors or ():
+            # A broker does not answer: the groups that it coordinates are missing.
+            self._found.reject(ToolOutput.GROUPS, None, {"request": "ListGroups"}, RequestFailure.of(problem))
+        listed = sorted({each.group_id for each in result.valid or ()})
+        self._report(f"groups listed: {len(listed):,}")
+        return listed
+
+    def _read_groups(self, group_ids: Sequence[str]) -> None:
+        for group_id, answer in answers(
+            lambda batch: self._admin.describe_consumer_groups(batch, request_timeout=REQUEST_SECONDS),
+            group_ids,
+            self._progress("groups described", len(group_ids)),
+        ):
+            gone = not isinstance(answer, RequestFailure) and answer.state.name == "DEAD"
+            failure = _GONE if gone else answer
+            if isinstance(failure, RequestFailure):
+                row = {"request": "DescribeConsumerGroups", "group_id": group_id}
+                self._found.reject(ToolOutput.GROUPS, group_id, row, failure)
+            else:
+                self._found.groups[group_id] = _group(answer)
+
+    def _read_offsets(self) -> None:
+        group_ids = list(self._found.groups)
+        progress = self._progress("groups' offsets read", len(group_ids))
+        with OffsetReader(self._configuration | {"log_level": "0"}) as reader:
+            for done, (group_id, answer) in enumerate(reader.read(group_ids), 1):
+                row: dict[str, object] = {"request": "ListConsumerGroupOffsets", "group_id": group_id}
+                if isinstance(answer, RequestFailure):
+                    self._found.reject(ToolOutput.OFFSETS, group_id, row, answer)
+                else:
+                    self._found.offsets[group_id] = answer
+                    for topic, partition, failure in answer.failures:
+                        self._found.reject(
+                            ToolOutput.OFFSETS, group_id, row | {"topic": topic, "partition": partition}, failure
+                        )
+                if done % 1000 == 0 or done == len(group_ids):
+                    progress(done)
+
+    def _read_ends(self) -> None:
+        from confluent_kafka import TopicPartition as Partition  # noqa: PLC0415
+        from confluent_kafka.admin import OffsetSpec  # noqa: PLC0415
+
+        wanted = {(topic, number) for each in self._found.offsets.values() for topic, number, _, _ in each.partitions}
+        wanted = wanted.union(*(self._found.assigned(group_id) for group_id in self._found.groups))
+        asked = sorted(each for each in wanted if self._has_leader(each))
+
+        def ask(batch: list[TopicPartition]) -> dict[TopicPartition, Any]:
+            latest = {Partition(*each): OffsetSpec.latest() for each in batch}
+            futures = self._admin.list_offsets(latest, request_timeout=REQUEST_SECONDS)
+            return {(key.topic, key.partition): future for key, future in futures.items()}
+
+        for (topic, number), answer in answers(ask, asked, self._progress("log ends read", len(asked))):
+            if isinstance(answer, RequestFailure):
+                row = {"request": "ListOffsets", "topic": topic, "partition": number}
+                self._found.reject(ToolOutput.END_OFFSETS, None, row, answer)
+            else:
+                self._found.ends[topic, number] = answer.offset
+
+    def _has_leader(self, partition: TopicPartition) -> bool:
+        """Return whether a partition has a leader; without one librdkafka would retry until the request times out."""
+        topic = self._found.topics.get(partition[0])
+        return topic is not None and partition[1] < len(topic.has_leader) and topic.has_leader[partition[1]]
+
+    def _progress(self, what: str, total: int) -> Callable[[int], None]:
+        return lambda done: self._report(f"{what}: {done:,} of {total:,}")
+
+
+def _topic(description: Any) -> _Topic:
+    partitions = sorted(description.partitions, key=lambda partition: partition.id)
+    return _Topic(
+        _topic_id(description.topic_id),
+        tuple(each.leader is not None and each.leader.id >= 0 for each in partitions),
+        tuple(tuple(node.rack for node in each.replicas if node.rack) for each in partitions),
+    )
+
+
+def _topic_id(uuid: Any) -> str | None:
+    """Return an id as Kafka prints it (librdkafka uses another alphabet); None before Kafka 2.8, without topic ids."""
+    if uuid is None:
+        return None
+    mask = 2**64 - 1
+    bits = (uuid.get_most_significant_bits() & mask) << 64 | uuid.get_least_significant_bits() & mask
+    return base64.urlsafe_b64encode(bits.to_bytes(16)).decode().rstrip("=") if bits else None
+
+
+def _group(description: Any) -> _Group:
+    members = tuple(
+        _Member(
+            member.member_id,
+            member.group_instance_id or None,
+            member.client_id,
+            member.host,
+            tuple((each.topic, each.partition) for each in member.assignment.topic_partitions),
+        )
+        for member in description.members
+    )
+    # confluent-kafka before 2.10 has no type, and does not describe consumer-protocol groups.
+    group_type = getattr(description, "type", None)
+    is_kip848 = group_type is not None and group_type.name == _KIP848_TYPE
+    return _Group(description.state.name, is_kip848, description.partition_assignor, members)
+
+
+# --- Tables and assumptions ---
+
+
+class _Fleet:
+    """The rows of the tables. Rejects and assumptions are complete after all other tables have been read."""
+
+    def __init__(self, found: _Cluster, cluster: str, protocols: tuple[str, ...]) -> None:
+        self._found = found
+        self._cluster = cluster
+        self._given_protocols = protocols
+        self._tallies = Tallies()
+        self._ends_unknown = 0
+
+    def topics(self) -> Iterator[_Row]:
+        """Return the rows of the topics table."""
+        for name, topic in self._found.topics.items():
+            unavailable = [number for number, led in enumerate(topic.has_leader) if not led]
+            racks = topic.racks if any(topic.racks) else None
+            yield self._cluster, name, len(topic.has_leader), topic.topic_id, unavailable, racks
+
+    def offsets(self) -> Iterator[_Row]:
+        """Return the rows of the offsets table: partitions with a committed offset or an owner."""
+        found = self._found
+        for group_id in found.groups:
+            partitions = found.offsets.get(group_id, CommittedOffsets()).partitions
+            committed = {(topic, number): (offset, metadata) for topic, number, offset, metadata in partitions}
+            for topic, number in sorted(committed.keys() | found.assigned(group_id)):
+                offset, metadata = committed.get((topic, number), (None, None))
+                end = found.ends.get((topic, number))
+                self._ends_unknown += end is None
+                yield self._cluster, group_id, topic, number, offset, end, metadata, None, None
+
+    def members(self) -> Iterator[_Row]:
+        """Return the rows of the members table."""
+        for group_id, group in self._found.groups.items():
+            subscription = self._subscription(group_id)
+            classic = classic_by_id([each.member_id for each in group.members]) if group.is_kip848 else set()
+            for place, member in enumerate(group.members):
+                protocols = self._protocols(group_id, group, member.member_id in classic)
+                yield self._member(group_id, group, member, protocols, subscription, place)
+
+    def rejects(self) -> Iterator[_Row]:
+        """Return the rows of the rejects table."""
+        for kind, group_id, row, reason in self._found.rejects:
+            yield kind.value, self._cluster, group_id, row, reason
+
+    def _member(
+        self,
+        group_id: str,
+        group: _Group,
+        member: _Member,
+        protocols: tuple[str, ...],
+        subscription: list[str],
+        place: int,
+    ) -> _Row:
+        for sentence in (_NO_RACK, USED_TOPICS if subscription else NO_TOPICS):
+            self._tallies.add(sentence, group_id)
+        if not group.is_kip848:
+            self._tallies.add(_ORDER, group_id)
+        owned = [{"topic": topic, "partition": number} for topic, number in member.assignment]
+        is_known = bool(owned) or group.state not in _REBALANCING_STATES
+        if not is_known:
+            self._tallies.add(_NOT_OWNED, group_id)
+        return (
+            self._cluster,
+            group_id,
+            member.member_id,
+            member.instance_id,
+            member.client_id,
+            member.host,
+            None,
+            DEFAULT_PROTOCOL_TYPE,
+            protocols,
+            subscription,
+            owned if is_known else None,
+            None,
+            None,
+            place,
+            None,
+            None,
+        )
+
+    def _protocols(self, group_id: str, group: _Group, is_classic: bool) -> tuple[str, ...]:
+        """Return a member's protocols; ``is_classic``: it uses the classic protocol in a consumer-protocol group."""
+        if is_classic:
+            self._tallies.add(CLASSIC, group_id)
+        if group.is_kip848 and not is_classic:
+            self._tallies.add(SERVER if group.assignor else SERVER_DEFAULT, group_id)
+            return server_protocols(group.assignor or None)
+        if self._given_protocols:
+            self._tallies.add(GIVEN, group_id)
+            return self._given_protocols
+        if group.assignor and not is_classic:
+            self._tallies.add(_ELECTED, group_id)
+            return (group.assignor,)
+        self._tallies.add(DEFAULTS, group_id)
+        return JAVA_DEFAULT_PROTOCOLS
+
+    def _subscription(self, group_id: str) -> list[str]:
+        partitions = self._found.offsets.get(group_id, CommittedOffsets()).partitions
+        return sorted({topic for topic, _, _, _ in partitions} | {topic for topic, _ in self._found.assigned(group_id)})
+
+    def groups_without_members(self) -> set[str]:
+        """Return the groups that have offsets but no members."""
+        return {group_id for group_id, group in self._found.groups.items() if not group.members}
+
+    def assumptions(self) -> list[str]:
+        """Return a sentence for each kind of assumption."""
+        return [*self._tallies.sentences(_SENTENCES), *self._about_groups(), *self._about_offsets()]
+
+    def _about_groups(self) -> Iterator[str]:
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for group_id, group in self._found.groups.items():
+            found[group.state].add(group_id)
+        rebalancing = set[str]().union(*(found[state] for state in _REBALANCING_STATES))
+        rebalancing |= {group_id for group_id in found[_UNKNOWN] if self._found.groups[group_id].is_kip848}
+        for sentence, those in ((REBALANCING, rebalancing), (WITHOUT_MEMBERS, self.groups_without_members())):
+            if those:
+                yield sentence.replace("{}", groups(those))
+
+    def _about_offsets(self) -> Iterator[str]:
+        if self._ends_unknown:
+            rows = plural(self._ends_unknown, "row")
+            yield f"log end offset is unknown for {rows} of the offsets table: no such topic, no leader, or no answer"

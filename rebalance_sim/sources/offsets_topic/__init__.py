@@ -1,0 +1,1 @@
+"""Read a fleet from ``__consumer_offsets``."""

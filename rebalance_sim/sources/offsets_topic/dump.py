@@ -1,0 +1,115 @@
+"""Read ``__consumer_offsets`` from a Parquet dump, from the console consumer's output, or from brokers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rebalance_sim.engine.runs.run_files import hadoop_path
+from rebalance_sim.engine.tables.inputs import first_line, union
+from rebalance_sim.errors import UserError
+from rebalance_sim.sources.live_cluster.librdkafka_properties import java_properties
+from rebalance_sim.sources.live_cluster.topic_records import read_internal_topic
+from rebalance_sim.sources.offsets_topic.fleet import (
+    OffsetsTopic,
+    Stage,
+    read_offsets_topic,
+    read_printed_offsets_topic,
+)
+from rebalance_sim.sources.offsets_topic.text import BETWEEN_OBJECTS
+from rebalance_sim.tables import DEFAULT_CLUSTER
+
+KAFKA = "kafka:"
+"""Prefix of brokers, to distinguish them from a path."""
+TOPIC = "__consumer_offsets"
+_PARQUET = ".parquet"
+_SAMPLE_BYTES = 1 << 16
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def read_where(
+    spark: SparkSession,
+    where: str,
+    *,
+    properties: Mapping[str, str] | None = None,
+    topics: DataFrame | None = None,
+    protocols: Sequence[str] | None = None,
+    cluster: str = DEFAULT_CLUSTER,
+    stage: Stage = DataFrame.persist,
+) -> OffsetsTopic:
+    """Read the topic from a path or, with the prefix ``kafka:``, from brokers.
+
+    The path is a file, or a folder with all files below it: Parquet, or text, which may be compressed. Text files are
+    read in the order of their names. ``properties`` are those of a Java client; the other parameters are those of
+    ``read_offsets_topic``. Raises UserError if nothing can be read.
+    """
+    if where.startswith(KAFKA):
+        # Transactional offset commits must not count before the transaction is committed, or after it is aborted.
+        configuration = {**java_properties(properties or {}), "isolation.level": "read_committed"}
+        rows = read_internal_topic(spark, where.removeprefix(KAFKA), TOPIC, configuration)
+        return read_offsets_topic(rows, topics=topics, protocols=protocols, cluster=cluster, stage=stage)
+    try:
+        files = _files(spark, where)
+        if not files:
+            raise UserError(f"{where!r} contains no files")
+        if any(file.endswith(_PARQUET) for file in files):
+            rows = spark.read.parquet(where)
+            return read_offsets_topic(rows, topics=topics, protocols=protocols, cluster=cluster, stage=stage)
+        lines = _lines(spark, files)
+    except (PySparkException, Py4JError) as problem:
+        raise UserError(f"cannot read the dump {where!r}: {first_line(problem)}") from problem
+    return read_printed_offsets_topic(lines, topics=topics, protocols=protocols, cluster=cluster, stage=stage)
+
+
+def _files(spark: SparkSession, where: str) -> list[str]:
+    """Return the files below a path, without hidden ones, which belong to Spark or Hadoop."""
+    file_system, path = hadoop_path(spark, where)
+    found, files = file_system.listFiles(path, True), []
+    while found.hasNext():
+        file = found.next().getPath()
+        if not file.getName().startswith(("_", ".")):
+            files.append(file.toString())
+    return sorted(files)
+
+
+def _lines(spark: SparkSession, files: list[str]) -> DataFrame:
+    """Read text with the position of each line; JSON objects on one line are split where one follows another."""
+    by_end: dict[str, list[str]] = {}
+    for file in files:
+        by_end.setdefault(_line_end(spark, file), []).append(file)
+    # The ids increase within a split of a file; the start of the split orders the splits.
+    return union(
+        [
+            spark.read.text(of_end, lineSep=end).select(
+                F.col("_metadata.file_path").alias("file"),
+                F.col("_metadata.file_block_start").alias("block"),
+                F.monotonically_increasing_id().alias("line"),
+                F.col("value").alias("text"),
+            )
+            for end, of_end in by_end.items()
+        ]
+    )
+
+
+def _line_end(spark: SparkSession, file: str) -> str:
+    """Return the separator of a file's lines, from its first bytes."""
+    sample = _sample(spark, file)
+    if sample.startswith(_UTF_16):
+        raise UserError(f"{file}: is UTF-16; text must be UTF-8")
+    return BETWEEN_OBJECTS if BETWEEN_OBJECTS.encode() in sample else "\n"
+
+
+def _sample(spark: SparkSession, file: str) -> bytes:
+    jvm: Any = spark.sparkContext._jvm
+    file_system, path = hadoop_path(spark, file)
+    codec = jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(file_system.getConf()).getCodec(path)
+    opened = file_system.open(path)
+    try:
+        stream = opened if codec is None else codec.createInputStream(opened)
+        bounded = jvm.org.apache.commons.io.input.BoundedInputStream(stream, _SAMPLE_BYTES)
+        return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(bounded))
+    finally:
+        opened.close()

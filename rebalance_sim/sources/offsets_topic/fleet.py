@@ -1,0 +1,588 @@
+"""Read a fleet from ``__consumer_offsets``, in which group coordinators store groups and committed offsets.
+
+The last record of each key counts, as in Kafka's log compaction. Records are decoded in Spark's workers; only counts
+reach the driver. What the topic does not contain is assumed, and listed in ``assumptions``.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType
+
+from rebalance_sim.engine.tables.arrow import arrow_type
+from rebalance_sim.engine.tables.inputs import fit_topics, rejected, union, usable
+from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.wire.consumer_protocol import decode_assignment, decode_subscription
+from rebalance_sim.kafka.wire.offsets_topic import (
+    ConsumerGroupCurrentMemberAssignment,
+    ConsumerGroupMemberMetadata,
+    ConsumerGroupPartitionMetadata,
+    ConsumerGroupRegularExpression,
+    GroupMember,
+    GroupMetadata,
+    Key,
+    OffsetCommit,
+    RecordType,
+    Value,
+    decode_key,
+    decode_value,
+)
+from rebalance_sim.kafka.wire.readable import SchemaError
+from rebalance_sim.sources.assumptions import GIVEN, USED_TOPICS, WITHOUT_MEMBERS, plural
+from rebalance_sim.sources.consumer_groups import server_protocols
+from rebalance_sim.sources.kafka_tools.capture import given_protocols
+from rebalance_sim.sources.offsets_topic.text import BadText, NotPrinted, Printed, read_printed
+from rebalance_sim.tables import DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS, OFFSETS, REJECTS, TOPICS
+
+RECORD = "offsets_topic"
+"""The table of a record in ``rejects``; members of records that can be decoded are rejected as ``members``."""
+ASSIGNED = "assigned_partitions"
+"""The table in ``rejects`` of a member's partitions whose topic id has no name."""
+USED, TOMBSTONE, REJECTED, OTHER_GROUP, NOT_PRINTED = "used", "tombstone", "rejected", "other group", "not printed"
+SUPERSEDED = "superseded"
+"""The status of a record that is followed by one with the same key."""
+
+_LONGEST_SAMPLE = 2000
+_MOST_NAMES = 5
+
+_ELECTED = "offered protocols are unknown for {}; the elected protocol is used, the only one that the topic contains"
+_SERVER = "server assignor is not set for {}; the one that most members of the group prefer is used, or uniform"
+_LEADER = "join order is unknown for {}, except for the leader. Predicted tie-breaks may differ"
+_ORDER = (
+    "join order is unknown for {}: Kafka's formatters up to 3.8 do not print the leader. Predicted leaders and "
+    "tie-breaks may differ"
+)
+_NOT_PRINTED = "owned partitions and rack are unknown for {}: Kafka's formatters up to 3.8 do not print them"
+_OPAQUE = "subscription and owned partitions are unknown for {}: their protocol type is not consumer"
+_REGEX = "regular expressions of {} are replaced with the topics that the coordinator last found to match, if any"
+_SENTENCES = (GIVEN, _ELECTED, _SERVER, USED_TOPICS, _REGEX, _NOT_PRINTED, _OPAQUE, _LEADER, _ORDER)
+
+_INT, _LONG, _STRING = IntegerType(), LongType(), StringType()
+_MEMBER = StructType([field for field in MEMBERS.schema if field.name not in ("cluster", "group_id")])
+_OFFSET_COLUMNS = ("topic", "partition", "committed", "metadata", "committed_at_ms", "expires_at_ms")
+_NAMED_TOPIC = StructType(
+    [StructField("topic_id", _STRING), StructField("topic", _STRING), StructField("partitions", _INT)]
+)
+_TOPIC_ID_PARTITIONS = StructType([StructField("topic_id", _STRING), StructField("partitions", ArrayType(_INT))])
+_REJECT = StructType([StructField("row", _STRING), StructField("reason", _STRING)])
+_NOTE = StructType([StructField("sentence", _STRING), StructField("members", _INT)])
+_ROW = StructType(
+    [
+        StructField("type", _INT),
+        StructField("status", _STRING),
+        StructField("group_id", _STRING),
+        *(OFFSETS.schema[name] for name in _OFFSET_COLUMNS),
+        StructField("topic_id", _STRING),
+        StructField("member_id", _STRING),
+        StructField("epoch", _INT),
+        StructField("regex", _STRING),
+        StructField("matched", ArrayType(_STRING)),
+        StructField("named", ArrayType(_NAMED_TOPIC)),
+        StructField("assigned", ArrayType(_TOPIC_ID_PARTITIONS)),
+        StructField("members", ArrayType(_MEMBER)),
+        StructField("rejects", ArrayType(_REJECT)),
+        StructField("notes", ArrayType(_NOTE)),
+    ]
+)
+"""A decoded record: the columns of its type; all others are null."""
+_COUNTED = StructType([*_ROW, StructField("records", _LONG)])
+_PLACE = ("file", "block", "line", "nth")
+_PLACED = StructType(
+    [
+        *_ROW,
+        *(StructField(name, of) for name, of in zip(_PLACE, (_STRING, _LONG, _LONG, _INT), strict=True)),
+    ]
+)
+
+Stage = Callable[[DataFrame], DataFrame]
+_Values = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class OffsetsTopic:
+    """The tables read from the topic, and what was assumed."""
+
+    topics: DataFrame
+    """Those of the given topics table, or else those stored by consumer-protocol groups (before Kafka 4.1)."""
+    members: DataFrame
+    offsets: DataFrame
+    rejects: DataFrame
+    assumptions: list[str]
+    """A sentence for each kind of assumption."""
+    records: dict[str, dict[str, int]]
+    """The number of records by type and status."""
+    members_given: int
+    """The number of members in the records that can be decoded."""
+
+
+def read_offsets_topic(
+    records: DataFrame,
+    *,
+    topics: DataFrame | None = None,
+    protocols: Sequence[str] | None = None,
+    cluster: str = DEFAULT_CLUSTER,
+    stage: Stage = DataFrame.persist,
+) -> OffsetsTopic:
+    """Read records with ``key``, ``value``, ``partition`` and ``offset``, as Spark's source for Kafka returns them.
+
+    ``topics`` gives names to the topic ids of consumer-protocol groups. ``protocols`` are the assignors that all
+    classic members offer, instead of the one that their group elected. ``stage`` may store the decoded records, which
+    are read several times. Raises UserError for columns that are missing or have another type.
+    """
+    _check(records)
+    given = given_protocols(protocols)
+    decoded = _last_of_each_key(records).mapInArrow(partial(_decode_batches, given), _COUNTED)
+    return _tables(stage(decoded), topics, cluster)
+
+
+def read_printed_offsets_topic(
+    lines: DataFrame,
+    *,
+    topics: DataFrame | None = None,
+    protocols: Sequence[str] | None = None,
+    cluster: str = DEFAULT_CLUSTER,
+    stage: Stage = DataFrame.persist,
+) -> OffsetsTopic:
+    """Read the console consumer's output: lines with ``text`` and their position ``file``, ``block`` and ``line``.
+
+    Positions are in the order of printing. The other parameters are those of ``read_offsets_topic``.
+    """
+    given = given_protocols(protocols)
+    placed = lines.mapInArrow(partial(_read_batches, given), _PLACED)
+    tables = _tables(stage(_last_printed(placed)), topics, cluster)
+    return replace(tables, members=_with_used_topics(tables.members, tables.offsets))
+
+
+def _check(records: DataFrame) -> None:
+    wanted = {"key": ("binary",), "value": ("binary",), "partition": ("int", "bigint"), "offset": ("int", "bigint")}
+    types = dict(records.dtypes)
+    for name, allowed in wanted.items():
+        if name not in types:
+            raise UserError(f"{RECORD}: column {name!r} is missing; found: {', '.join(records.columns)}")
+        if types[name] not in allowed:
+            raise UserError(f"{RECORD}: column {name!r} is {types[name]}, expected {allowed[0]}")
+
+
+# ---- the last record of each key
+
+
+def _last_of_each_key(records: DataFrame) -> DataFrame:
+    """Return the last record of each key, and every record without a key."""
+    # Both key versions of an offset commit replay into the same offset (OffsetMetadataManager.replay).
+    newest = F.concat(F.lit(b"\0\1"), F.substring("key", 3, 2**31 - 1))
+    key = F.when(F.substring("key", 1, 2) == F.lit(b"\0\0"), newest).otherwise(F.col("key"))
+    alone = F.when(F.col("key").isNull(), F.struct("partition", "offset"))
+    last = F.max(F.struct("partition", "offset", "value")).alias("last")
+    reduced = records.groupBy(key.alias("key"), alone.alias("alone")).agg(last, F.count(F.lit(1)).alias("records"))
+    return reduced.select("key", "last.partition", "last.offset", "last.value", "records")
+
+
+def _last_printed(placed: DataFrame) -> DataFrame:
+    """Return the last record of each key, every line that cannot be used, and one row per type without a key."""
+    place = F.struct(*_PLACE)
+    alone = F.when(F.col("status") == REJECTED, place)
+    identity = [F.col(name) for name in ("type", "group_id", "topic", "partition")]
+    last = F.max_by(F.struct(*_ROW.names), place).alias("last")
+    reduced = placed.groupBy(*identity, alone.alias("alone")).agg(last, F.count(F.lit(1)).alias("records"))
+    return reduced.select("last.*", "records")
+
+
+# ---- decoding in the workers
+
+
+def _decode_batches(protocols: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        columns = [batch.column(name).to_pylist() for name in ("key", "value", "partition", "offset")]
+        rows = _Rows(protocols)
+        for key, value, partition, offset in zip(*columns, strict=True):
+            rows.add_bytes(key, value, partition, offset)
+        yield rows.batch({"records": batch.column("records")}, _COUNTED)
+
+
+def _read_batches(protocols: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows, places = _Rows(protocols), list[tuple[object, ...]]()
+        columns = [batch.column(name).to_pylist() for name in ("text", *_PLACE[:-1])]
+        for text, *place in zip(*columns, strict=True):
+            for nth, record in enumerate(read_printed(text or "")):
+                places.append((*place, nth))
+                rows.add_printed(record, place)
+        positions = zip(_PLACE, zip(*places, strict=True) if places else ((),) * len(_PLACE), strict=True)
+        fields = arrow_type(_PLACED)
+        yield rows.batch({name: pa.array(values, fields.field(name).type) for name, values in positions}, _PLACED)
+
+
+class _Rows:
+    """Decoded records, as columns."""
+
+    def __init__(self, protocols: Sequence[str]) -> None:
+        self._protocols = protocols
+        self._columns: dict[str, list[Any]] = {name: [] for name in _ROW.names}
+
+    def add_bytes(self, key: bytes | None, value: bytes | None, partition: int, offset: int) -> None:
+        """Decode a record."""
+        name: Key | None = None
+        try:
+            if key is None:
+                raise SchemaError("record key: null")
+            name = decode_key(key)
+            decoded = None if value is None or not name.type.is_of_consumers else decode_value(name.type, value)
+        except SchemaError as problem:
+            row = {"partition": partition, "offset": offset, "key": _hex(key), "value": _hex(value)}
+            self._reject(name, row, str(problem))
+            return
+        if not name.type.is_of_consumers:
+            self._add(type=name.type.value, status=OTHER_GROUP, group_id=name.group_id)
+        else:
+            self._add_record(name, decoded)
+
+    def add_printed(self, record: Printed | NotPrinted | BadText, place: Sequence[object]) -> None:
+        """Add a record that was printed."""
+        if isinstance(record, BadText):
+            row = dict(zip(_PLACE, place, strict=False)) | {"text": record.text[:_LONGEST_SAMPLE]}
+            self._reject(None, row, record.reason)
+        elif isinstance(record, NotPrinted):
+            self._add(type=record.type, status=NOT_PRINTED)
+        else:
+            newest = max(record.key.type, RecordType.OFFSET_COMMIT)
+            self._add_record(replace(record.key, type=newest), record.value)
+
+    def batch(self, more: dict[str, pa.Array], schema: StructType) -> pa.RecordBatch:
+        """Return the rows, with the caller's additional columns."""
+        fields = arrow_type(schema)
+        arrays = {field.name: pa.array(self._columns[field.name], field.type) for field in arrow_type(_ROW)}
+        arrays |= {name: array.cast(fields.field(name).type) for name, array in more.items()}
+        return pa.RecordBatch.from_arrays([arrays[field.name] for field in fields], names=schema.names)
+
+    def _add(self, **values: Any) -> None:
+        for name, column in self._columns.items():
+            column.append(values.get(name))
+
+    def _reject(self, key: Key | None, row: _Values, reason: str) -> None:
+        self._add(
+            type=key and key.type.value,
+            status=REJECTED,
+            group_id=key and key.group_id,
+            rejects=[{"row": _as_json(row), "reason": reason}],
+        )
+
+    def _add_record(self, key: Key, value: Value | None) -> None:
+        columns = {"type": key.type.value, "group_id": key.group_id, "topic": key.topic, "partition": key.partition}
+        columns |= {"member_id": key.member_id, "regex": key.regular_expression}
+        if value is None:
+            self._add(**columns, status=TOMBSTONE)
+        else:
+            self._add(**columns | _columns(key, value, self._protocols), status=USED)
+
+
+def _columns(key: Key, value: Value, protocols: Sequence[str]) -> _Values:
+    """Return the columns of a record."""
+    match value:
+        case OffsetCommit():
+            return {
+                "committed": value.offset,
+                "metadata": value.metadata,
+                "committed_at_ms": value.commit_timestamp_ms,
+                "expires_at_ms": value.expire_timestamp_ms,
+                "topic_id": value.topic_id,
+            }
+        case GroupMetadata():
+            return _classic_members(value, protocols)
+        case ConsumerGroupMemberMetadata():
+            return _consumer_member(key, value, protocols)
+        case ConsumerGroupCurrentMemberAssignment():
+            assigned = [{"topic_id": topic_id, "partitions": numbers} for topic_id, numbers in value.assigned]
+            return {"epoch": value.member_epoch, "assigned": assigned}
+        case ConsumerGroupPartitionMetadata():
+            return {"named": [vars(topic) for topic in value.topics]}
+        case ConsumerGroupRegularExpression():
+            return {"matched": value.topics}
+        case _:
+            return {}
+
+
+def _classic_members(group: GroupMetadata, protocols: Sequence[str]) -> _Values:
+    """Return the members of a classic group, and those that cannot be used."""
+    members, rejects, notes = list[_Values](), list[_Values](), list[str]()
+    for member in group.members:
+        try:
+            columns, assumed = _classic_member(group, member, protocols)
+        except SchemaError as problem:
+            row = {"member_id": member.member_id, "client_id": member.client_id, "host": member.client_host}
+            rejects.append({"row": _as_json(row), "reason": str(problem)})
+            continue
+        members.append(columns)
+        notes += assumed
+    counted = [{"sentence": sentence, "members": notes.count(sentence)} for sentence in _SENTENCES if sentence in notes]
+    return {"members": members, "rejects": rejects, "notes": counted}
+
+
+def _classic_member(group: GroupMetadata, member: GroupMember, protocols: Sequence[str]) -> tuple[_Values, list[str]]:
+    """Return a member's columns and the assumptions made; raise SchemaError for malformed bytes."""
+    is_consumer = group.protocol_type == DEFAULT_PROTOCOL_TYPE
+    if not group.protocol:
+        raise SchemaError("group metadata value: protocol: null, though the group has members")
+    offered = list(protocols) if protocols and is_consumer else [group.protocol]
+    columns: _Values = {
+        "member_id": member.member_id,
+        "instance_id": member.group_instance_id,
+        "client_id": member.client_id,
+        "host": member.client_host,
+        "protocol_type": group.protocol_type,
+        "protocols": offered,
+        "join_order": None if group.leader is None else int(member.member_id != group.leader),
+        "session_timeout_ms": member.session_timeout_ms,
+        "rebalance_timeout_ms": member.rebalance_timeout_ms,
+    }
+    notes = [GIVEN if protocols and is_consumer else _ELECTED, _ORDER if group.leader is None else _LEADER]
+    if not is_consumer:
+        return columns | {"subscription": []}, [*notes, _OPAQUE]
+    if member.subscription is None or member.assignment is None:
+        return columns, [*notes, USED_TOPICS, _NOT_PRINTED]
+    subscription = decode_subscription(member.subscription)
+    # The assignment is empty if the leader left the member out.
+    owned = decode_assignment(member.assignment).partitions if member.assignment else ()
+    columns |= {
+        "rack": subscription.rack,
+        "subscription": subscription.topics,
+        "owned": [owned_partition._asdict() for owned_partition in owned],
+        "generation": group.generation,
+        "user_data": subscription.user_data,
+    }
+    return columns, notes
+
+
+def _consumer_member(key: Key, member: ConsumerGroupMemberMetadata, protocols: Sequence[str]) -> _Values:
+    """Return a member of a consumer-protocol group; its current assignment is in another record."""
+    is_classic = member.classic is not None and len(member.classic.protocols) > 0
+    notes = []
+    offered: list[str] | None = None
+    session_timeout = None
+    if member.classic is not None and is_classic:
+        offered = [protocol.name for protocol in member.classic.protocols]
+        session_timeout = member.classic.session_timeout_ms
+    elif member.server_assignor:
+        offered = [*server_protocols(member.server_assignor)]
+    else:
+        notes.append(_SERVER)
+    if member.subscribed_regex is not None:
+        notes.append(_REGEX)
+    columns = {
+        "member_id": key.member_id,
+        "instance_id": member.instance_id,
+        "client_id": member.client_id,
+        "host": member.client_host,
+        "rack": member.rack_id,
+        "protocol_type": DEFAULT_PROTOCOL_TYPE,
+        "protocols": offered,
+        "subscription": member.subscribed_topics,
+        "session_timeout_ms": session_timeout,
+        "rebalance_timeout_ms": member.rebalance_timeout_ms,
+    }
+    counted = [{"sentence": sentence, "members": 1} for sentence in notes]
+    return {"members": [columns], "regex": member.subscribed_regex, "notes": counted}
+
+
+def _hex(data: bytes | None) -> str | None:
+    return None if data is None else data.hex()[:_LONGEST_SAMPLE]
+
+
+def _as_json(row: _Values) -> str:
+    return json.dumps(row, ensure_ascii=False)
+
+
+# ---- tables
+
+
+def _tables(decoded: DataFrame, topics: DataFrame | None, cluster: str) -> OffsetsTopic:
+    used = decoded.where(F.col("status") == USED)
+    rejects = [decoded.where(F.col("status") == REJECTED).select("group_id", F.lit(RECORD).alias("table"), "rejects")]
+    rejects.append(used.select("group_id", F.lit(MEMBERS.name).alias("table"), "rejects"))
+    tables = [_rejects(each.select("group_id", "table", F.inline("rejects")), cluster) for each in rejects]
+    fitted = None if topics is None else fit_topics(topics)
+    if fitted is None:
+        named = _named_topics(used, cluster)
+    else:
+        named = usable(fitted)
+        tables.append(rejected(fitted, TOPICS))
+    offsets = _fit(used.where(_is(RecordType.OFFSET_COMMIT)), OFFSETS.schema, cluster)
+    classic = used.where(_is(RecordType.GROUP_METADATA)).select("group_id", F.inline("members"))
+    consumers, unnamed = _consumer_members(used, named, cluster)
+    tables.append(_rejects(unnamed, cluster))
+    members = union([_fit(classic, MEMBERS.schema, cluster), consumers])
+    records = _counts(decoded)
+    return OffsetsTopic(
+        topics=named,
+        members=members,
+        offsets=offsets,
+        rejects=union(tables),
+        assumptions=[
+            *(*_assumed(used), *_without_members(decoded)),
+            *(*_about_records(records), *_about_topics(fitted is not None)),
+        ],
+        records=records,
+        members_given=_members_given(used),
+    )
+
+
+def _is(record_type: RecordType) -> Column:
+    return F.col("type") == record_type.value
+
+
+def _fit(rows: DataFrame, schema: StructType, cluster: str) -> DataFrame:
+    """Return the columns of a table; those that the rows do not have are null."""
+    values = {name: F.col(name) for name in rows.columns} | {"cluster": F.lit(cluster)}
+    null = F.lit(None)
+    return rows.select(*[values.get(of.name, null).cast(of.dataType).alias(of.name) for of in schema])
+
+
+def _rejects(rows: DataFrame, cluster: str) -> DataFrame:
+    return _fit(rows, REJECTS.schema, cluster)
+
+
+def _named_topics(used: DataFrame, cluster: str) -> DataFrame:
+    """Return the topics that consumer-protocol groups store (before Kafka 4.1); the newest have the most partitions."""
+    named = used.where(_is(RecordType.CONSUMER_GROUP_PARTITION_METADATA)).select(F.inline("named"))
+    newest = named.groupBy("topic").agg(F.max(F.struct("partitions", "topic_id")).alias("newest"))
+    return _fit(newest.select("topic", "newest.*"), TOPICS.schema, cluster)
+
+
+def _with_used_topics(members: DataFrame, offsets: DataFrame) -> DataFrame:
+    """Replace unknown subscriptions with the topics for which the group has offsets."""
+    topics = offsets.groupBy("group_id").agg(F.sort_array(F.collect_set("topic")).alias("used_topics"))
+    unknown = members.where("subscription IS NULL").join(topics, "group_id", "left")
+    used = F.coalesce("used_topics", F.array().cast(ArrayType(_STRING)))
+    filled = unknown.withColumn("subscription", used).select(*members.columns)
+    return union([members.where("subscription IS NOT NULL"), filled])
+
+
+def _consumer_members(used: DataFrame, topics: DataFrame, cluster: str) -> tuple[DataFrame, DataFrame]:
+    """Return the members of consumer-protocol groups, and the partitions of topics whose ids have no name."""
+    member = ["group_id", "member_id"]
+    base = used.where(_is(RecordType.CONSUMER_GROUP_MEMBER_METADATA)).select("group_id", "regex", F.inline("members"))
+    current = used.where(_is(RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT))
+    assigned = current.select(*member, F.inline("assigned")).join(_names(used, topics, cluster), "topic_id", "left")
+    partitions = assigned.where("topic IS NOT NULL").select(
+        *member, "topic", F.explode("partitions").alias("partition")
+    )
+    owned = partitions.groupBy(*member).agg(F.sort_array(F.collect_list(F.struct("topic", "partition"))).alias("has"))
+    matched = used.where(_is(RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION)).select("group_id", "regex", "matched")
+    joined = (
+        base.drop("owned", "generation")
+        .join(current.select(*member, F.col("epoch").alias("generation")), member, "left")
+        .join(owned, member, "left")
+        .join(matched, ["group_id", "regex"], "left")
+        .join(_preferred(base), "group_id", "left")
+    )
+    default = F.array(*map(F.lit, server_protocols(None)))
+    owned_type = MEMBERS.schema["owned"].dataType
+    nothing = F.array().cast(owned_type)
+    both = F.array_sort(F.array_distinct(F.concat("subscription", "matched")))
+    members = joined.withColumns(
+        {
+            "owned": F.coalesce(F.col("has").cast(owned_type), F.when(F.col("generation").isNotNull(), nothing)),
+            "subscription": F.coalesce(both, "subscription"),
+            "protocols": F.coalesce("protocols", "preferred", default),
+        }
+    )
+    row = F.to_json(F.struct("member_id", "topic_id", "partitions"))
+    reason = F.concat(F.lit("topic id "), "topic_id", F.lit(" has no name; --topics with a topic_id gives it one"))
+    unnamed = assigned.where("topic IS NULL").select(
+        F.lit(ASSIGNED).alias("table"), "group_id", row.alias("row"), reason.alias("reason")
+    )
+    return _fit(members, MEMBERS.schema, cluster), unnamed
+
+
+def _preferred(members: DataFrame) -> DataFrame:
+    """Return the server assignor that most members of each group prefer.
+
+    As in ``ConsumerGroup.preferredServerAssignor``, members without a preference do not count. In a tie the last
+    name is used, which is uniform.
+    """
+    preferences = members.where(F.col("protocols")[0].startswith("server-")).groupBy("group_id", "protocols").count()
+    return preferences.groupBy("group_id").agg(F.max_by("protocols", F.struct("count", "protocols")).alias("preferred"))
+
+
+def _names(used: DataFrame, topics: DataFrame, cluster: str) -> DataFrame:
+    """Return the topics' names by id, from the topics table, offset commits and stored topics."""
+    kept = used.where(_is(RecordType.CONSUMER_GROUP_PARTITION_METADATA)).select(F.inline("named"))
+    sources = [topics.where(F.col("cluster") == cluster), used.where(_is(RecordType.OFFSET_COMMIT)), kept]
+    ids = union([rows.select(F.substring("topic_id", 1, 22).alias("topic_id"), "topic") for rows in sources])
+    return ids.where("topic_id IS NOT NULL").groupBy("topic_id").agg(F.min("topic").alias("topic"))
+
+
+# ---- counts and assumptions
+
+
+def _counts(decoded: DataFrame) -> dict[str, dict[str, int]]:
+    """Return the number of records by type and status."""
+    counted = decoded.groupBy("type", "status").agg(F.count("*").alias("keys"), F.sum("records").alias("records"))
+    counts: dict[str, dict[str, int]] = {}
+    for row in counted.orderBy("type", "status").collect():
+        of_type = counts.setdefault("unreadable" if row["type"] is None else type_name(row["type"]), {})
+        if row["status"] == NOT_PRINTED:
+            of_type[NOT_PRINTED] = row["records"]
+            continue
+        of_type[row["status"]] = row["keys"]
+        if row["records"] > row["keys"]:
+            of_type[SUPERSEDED] = of_type.get(SUPERSEDED, 0) + row["records"] - row["keys"]
+    return counts
+
+
+def type_name(number: int) -> str:
+    """Return the name of a record type.
+
+    >>> type_name(1)
+    'offset commit'
+    """
+    return RecordType(number).name.lower().replace("_", " ")
+
+
+def _members_given(used: DataFrame) -> int:
+    size = F.coalesce(F.size("members"), F.lit(0)) + F.coalesce(F.size("rejects"), F.lit(0))
+    given = used.agg(F.sum(size).alias("members")).first()
+    return (given and given["members"]) or 0
+
+
+def _assumed(used: DataFrame) -> list[str]:
+    """Return the assumptions about members."""
+    notes = used.select("group_id", F.inline("notes")).groupBy("sentence")
+    rows = notes.agg(F.sum("members").alias("members"), F.count_distinct("group_id").alias("groups")).collect()
+    counted = {
+        row["sentence"]: f"{plural(row['members'], 'member')} in {plural(row['groups'], 'group')}" for row in rows
+    }
+    return [sentence.replace("{}", counted[sentence]) for sentence in _SENTENCES if sentence in counted]
+
+
+def _without_members(decoded: DataFrame) -> list[str]:
+    """Return a sentence about groups without members, if there are any."""
+    some = (F.size("members") > 0) | (F.size("rejects") > 0) | (F.col("status") == OTHER_GROUP)
+    groups = decoded.where(F.col("status").isin(USED, OTHER_GROUP)).groupBy("group_id")
+    without = groups.agg(F.max(F.coalesce(some, F.lit(False))).alias("some")).where(~F.col("some")).select("group_id")
+    number = without.count()
+    if not number:
+        return []
+    shown = [row["group_id"] for row in without.orderBy("group_id").limit(_MOST_NAMES).collect()]
+    more = f" and {number - len(shown)} more" if number > len(shown) else ""
+    return [WITHOUT_MEMBERS.replace("{}", f"{plural(number, 'group')} ({', '.join(shown)}{more})")]
+
+
+def _about_records(records: dict[str, dict[str, int]]) -> Iterator[str]:
+    others = sum(of_type.get(OTHER_GROUP, 0) for of_type in records.values())
+    if others:
+        yield f"{plural(others, 'record')} of share and streams groups ignored: they are not consumer groups"
+    for name, of_type in records.items():
+        if of_type.get(NOT_PRINTED):
+            yield f"{plural(of_type[NOT_PRINTED], f'{name} record')} ignored: the formatter does not print them"
+
+
+def _about_topics(is_given: bool) -> Iterator[str]:
+    if not is_given:
+        yield "no topics table is given: the only topics are those stored by consumer-protocol groups before Kafka 4.1"
+    yield "log end offsets are unknown: the topic does not contain them"

@@ -1,1 +1,0 @@
-"""A real Kafka on this machine: released jars, real consumers, and captures of both."""

@@ -1,0 +1,263 @@
+"""The job ``simulate`` as a user calls it."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from rebalance_sim.cli import main
+from rebalance_sim.commands.simulation_summary import summarise_advice, summarise_costs
+from rebalance_sim.tables import ADVICE, COSTS, EVENTS, REBALANCES, TIMELINE, TOPICS
+from tests.commands.test_jobs import SMALL_FLEET
+from tests.commands.test_jobs import record as run_record
+from tests.support.rows import member, members, table, topics
+
+SCENARIO = """
+settings: {network_ms: 2, store_ms: 7}
+consumers: {max_poll_interval_ms: 300000}
+steps:
+- {event: crash, at_ms: 10000, members: 1}
+- {event: crash}
+"""
+
+
+@pytest.fixture(scope="module")
+def fleet(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Make a small fleet by its own job, and return the options that name it."""
+    out = tmp_path_factory.mktemp("fleet")
+    assert main(["fleet", "--synthetic", SMALL_FLEET, "--groups", "12", "--seed", "1", "--out", str(out)]) == 0
+    return ["--topics", f"{out}/topics", "--members", f"{out}/members"]
+
+
+@pytest.fixture
+def given(spark: SparkSession, tmp_path: Path) -> list[str]:
+    """Write a group, an events table and a scenario, some rows of each bad, and return the options that name them."""
+    bad_topic = table(spark, TOPICS, [{"topic": "bad", "partitions": -2}])
+    topics(spark, t=4).unionByName(bad_topic).write.parquet(f"{tmp_path}/topics")
+    rows = [member(name, ["range"], ["t"]) for name in ("a", "b", "")]
+    members(spark, *rows, member("a", ["mine"], ["t"], group_id="h")).write.parquet(f"{tmp_path}/members")
+    events = [("leave", 20_000, "b"), ("leave", 30_000, "b"), ("explode", 1, "b")]
+    made = [{"group_id": "g", "event": name, "at_ms": at_ms, "member_id": who} for name, at_ms, who in events]
+    table(spark, EVENTS, made).write.parquet(f"{tmp_path}/events")
+    (tmp_path / "scenario.yaml").write_text(SCENARIO)
+    tables = [f for name in ("topics", "members", "events") for f in (f"--{name}", f"{tmp_path}/{name}")]
+    return [*tables, "--scenario", f"{tmp_path}/scenario.yaml"]
+
+
+def test_simulate(spark: SparkSession, given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    asked = ["--settings", "store_ms=9,revoke_ms=3,enable_auto_commit=false", "--timeline", "g"]
+    assert main(["simulate", *given, *asked, "--out", str(out)]) == 0
+    record = run_record(out)
+    rows = record["rows"]
+    assert rows["in"] == {"topics": 2, "members": 4, "events": 3, "scenario": 2}
+    assert rows["used"] == {"topics": 1, "members": 3, "events": 1, "scenario": 1}
+    assert rows["rejected"] == {"topics": 1, "members": 1, "events": 2, "scenario": 1}
+    assert rows["out"] == {name: spark.read.parquet(f"{out}/{name}").count() for name in rows["out"]}
+    assert {path.name for path in out.iterdir() if path.is_dir()} == rows["out"].keys()
+    assert (rows["out"]["costs"], rows["out"]["rejects"]) == (2, 5)
+    for of in (TIMELINE, REBALANCES, COSTS):
+        assert spark.read.parquet(f"{out}/{of.name}").columns == of.names
+    assert {row["group_id"] for row in spark.read.parquet(f"{out}/timeline").select("group_id").collect()} == {"g"}
+    costs = {row["group_id"]: row for row in spark.read.parquet(f"{out}/costs").collect()}
+    assert (costs["g"]["stable"], costs["g"]["error"], costs["h"]["stable"]) == (False, None, None)
+    # What the command says wins over what the scenario says.
+    assert record["assumptions"] == [
+        "simulated with enable_auto_commit false, network_ms 2, network_jitter_ms 1, store_ms 9, assignor_ms 2, "
+        "revoke_ms 3, poll_interval_ms 100, start_ms 1000",
+        "all consumers have max_poll_interval_ms 300000",
+    ]
+    printed = capsys.readouterr().out
+    assert "2 groups, " in printed
+    assert "1 group cannot be simulated (see column error of costs)" in printed
+    assert "read 2 topics, 4 members, 2 rows of scenario, 3 events; 5 rows rejected" in printed
+
+
+def test_advice_and_strategies(
+    spark: SparkSession, fleet: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    asked = ["--scenario", "rolling-restart", "--strategy", "range,cooperative-sticky", "--advice"]
+    assert main(["simulate", *fleet, *asked, "--out", str(out)]) == 0
+    rows = run_record(out)["rows"]
+    assert rows["out"] | {"rebalances": 0} == {
+        "timeline": 0, "rebalances": 0, "owned_partitions": 2 * rows["used"]["members"], "costs": 24,
+        "advice": 24 * 6, "rejects": 0,
+    }  # fmt: skip
+    advice = spark.read.parquet(f"{out}/advice")
+    assert advice.columns == ADVICE.names
+    printed = capsys.readouterr().out
+    assert "range: 12 groups, " in printed
+    assert "cooperative-sticky: 12 groups, " in printed
+    assert "range, static membership: " in printed
+
+
+def test_all_groups_are_followed(spark: SparkSession, fleet: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    asked = ["--scenario", "leave", "--timeline", "all", "--kafka-version", "2.3", "--output-format", "json"]
+    assert main(["simulate", *fleet, *asked, "--out", str(out)]) == 0
+    followed = spark.read.json(f"{out}/timeline").select("cluster", "group_id").distinct()
+    assert followed.count() == 12
+
+
+def test_bad_input_may_stop_it(given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(["simulate", *given, "--on-bad-input", "fail", "--out", str(out)]) == 2
+    assert "events: event 'explode' is not known; allowed: join, leave, " in capsys.readouterr().err
+    assert not (out / "_run.json").exists()
+
+
+MISTAKES = [
+    ([], "--scenario: nothing to simulate; give --scenario, --events, or both"),
+    (["--scenario", "crahs"], "--scenario: 'crahs' is not known (did you mean 'crash'?); allowed: "),
+    (["--scenario", "./typo.yaml"], "--scenario: cannot read 'typo.yaml': "),
+    (["--events", "typo"], "events: cannot read 'typo' as parquet: "),
+    (["--settings", "networkms=5"], "--settings: 'networkms' is not known (did you mean 'network_ms'?); allowed: "),
+    (["--settings", "network_ms=5,network_ms=6"], "--settings: 'network_ms' is given more than once"),
+    (["--settings", "network_ms"], "--settings: network_ms: '' is not allowed; allowed: whole numbers from 1 to "),
+    (["--settings", "network_ms=0"], "--settings: network_ms: 0 is not allowed; allowed: whole numbers from 1 to "),
+    (["--settings", "enable_auto_commit=1"], "--settings: enable_auto_commit: 1 is not allowed; allowed: true and "),
+    (["--strategy", "rnage"], "--strategy: 'rnage' is not known (did you mean 'range'?); allowed: "),
+    (["--kafka-version", "0.8"], "kafka version '0.8' is not known; allowed: "),
+    (["--storm-rebalances", "1"], "--storm-rebalances: 1 is not allowed; allowed: 2 or more"),
+    (["--storm-window-ms", "0"], "--storm-window-ms: 0 is not allowed; allowed: 1 or more"),
+]
+
+
+@pytest.mark.parametrize(("options", "printed"), MISTAKES)
+def test_mistakes(
+    fleet: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], printed: str
+) -> None:
+    usual = ["--scenario", "crash"] if options and options[0] != "--scenario" else []
+    assert main(["simulate", *fleet, *usual, *options, "--out", f"{tmp_path}/out"]) == 2
+    lines = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("[")]
+    assert len(lines) == 1
+    assert printed in lines[0]
+    assert not (tmp_path / "out" / "_run.json").exists()
+
+
+@pytest.mark.parametrize("option", ["--timeline", "--follow"])
+def test_a_group_that_an_option_names_must_exist(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    topics(spark, t=4).write.parquet(f"{tmp_path}/topics")
+    rows = [member("a", ["range"], ["t"], group_id=name) for name in ("orders", "billing")]
+    members(spark, *rows, member("a", ["range"], ["t"], group_id="")).write.parquet(f"{tmp_path}/members")
+    given = ["--topics", f"{tmp_path}/topics", "--members", f"{tmp_path}/members", "--scenario", "leave"]
+    assert main(["simulate", *given, option, "bililng", "--out", f"{tmp_path}/out"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    problem = "group 'bililng' does not exist; similar: 'billing', 'orders'"
+    assert line == f"rebalance-sim simulate: {option}: {problem}"
+    assert not (tmp_path / "out").exists()
+
+
+def test_events_have_a_format_of_their_own(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The tables are Parquet, the plan is a hand-written file; a group that a consumer founds may be followed."""
+    topics(spark, t=4).write.parquet(f"{tmp_path}/topics")
+    members(spark, member("a", ["range"], ["t"]), member("b", ["range"], ["t"], group_id="h")).write.parquet(
+        f"{tmp_path}/members"
+    )
+    given = ["--topics", f"{tmp_path}/topics", "--members", f"{tmp_path}/members"]
+    join = '{"group_id": "new", "event": "join", "at_ms": 1, "member_id": "n", "protocols": ["range"], '
+    (tmp_path / "plan.jsonl").write_text(
+        join + '"subscription": ["t"]}\n{"group_id": "g", "event": "crash", "at_ms": 10000, "member_id": "a"}\n'
+    )
+    (tmp_path / "plan.csv").write_text("group_id,event,at_ms,member_id,down_ms\ng,restart,10000,a,500\n")
+    for name, group, line in (("plan.jsonl", "new", "n: event: join"), ("plan.csv", "g", "a: event: restart 500")):
+        events = ["--events", f"{tmp_path}/{name}", "--follow", group]
+        assert main(["simulate", *given, *events, "--out", f"{tmp_path}/out"]) == 0
+        printed = capsys.readouterr().out
+        assert f"{line}\n" in printed
+        assert "0 rows rejected\n" in printed
+    assert "1 group, 2 rebalances\n" in printed
+    assert "no event affects 1 group; the figures do not include it\n" in printed
+
+
+OWN_ASSIGNOR = """
+from rebalance_sim import ConsumerPartitionAssignor, TopicPartition
+
+
+class ToLast(ConsumerPartitionAssignor):
+    name = "to-last"
+
+    def assign(self, partitions, subscriptions):
+        last = max(subscriptions)
+        everything = [TopicPartition(topic, n) for topic, count in partitions.items() for n in range(count)]
+        return dict.fromkeys(subscriptions, ()) | {last: everything}
+"""
+
+
+@pytest.mark.scale
+def test_an_own_assignor(spark: SparkSession, tmp_path: Path) -> None:
+    """Named, registered and elected."""
+    file = tmp_path / "own_simulated_assignor.py"
+    file.write_text(OWN_ASSIGNOR)
+    spark.sparkContext.addPyFile(str(file))
+    topics(spark, t=4).write.parquet(f"{tmp_path}/topics")
+    members(spark, *[member(name, ["to-last"], ["t"]) for name in ("a", "b")]).write.parquet(f"{tmp_path}/members")
+    given = ["--topics", f"{tmp_path}/topics", "--members", f"{tmp_path}/members", "--scenario", "leave"]
+    out = tmp_path / "out"
+    asked = ["--strategy", "elected,range,to-last", "--assignors", f"{file.stem}:ToLast", "--timeline", "g"]
+    assert main(["simulate", *given, *asked, "--out", str(out)]) == 0
+    costs = spark.read.parquet(f"{out}/costs").collect()
+    assert {(row["strategy"], row["error"], row["moved"]) for row in costs} == {
+        ("elected", None, 0), ("range", None, 2), ("to-last", None, 0),
+    }  # fmt: skip
+    assert main(["simulate", *given, "--strategy", f"{file.stem}:ToLast", "--out", str(out)]) == 0
+    assert [row["strategy"] for row in spark.read.parquet(f"{out}/costs").collect()] == ["to-last"]
+
+
+def test_groups_that_no_event_affects_are_counted_apart(spark: SparkSession) -> None:
+    """They do not make the figures of the others smaller."""
+    usual = {
+        "strategy": "s",
+        "partitions": 2,
+        "rebalances": 0,
+        "stable": True,
+        "unowned_ms": 0,
+        "moved": 0,
+        "events": 0,
+    }
+    restarted = {"events": 1, "rebalances": 2, "stable_ms": 5000, "unowned_ms": 8000, "moved": 3}
+    rows = [usual | restarted, *[usual | {"group_id": name} for name in "abc"]]
+    thrown_out = {"rebalances": 4, "stable": False, "evicted": 4}
+    not_simulated = dict.fromkeys(("rebalances", "stable", "unowned_ms", "moved")) | {"error": "why"}
+    rows += [usual | {"strategy": "t"} | more for more in ({}, thrown_out, not_simulated)]
+    assert summarise_costs(table(spark, COSTS, rows)) == [
+        "s: 1 group, 2 rebalances",
+        "  partition downtime    mean 4.0 s   p99 4.0 s   max 4.0 s",
+        "  time to stable        median 5.0 s, the group becomes stable",
+        "  partition moves       3",
+        "s: no event affects 3 groups; the figures do not include them",
+        "t: 2 groups, 4 rebalances",
+        "  partition downtime    mean 0.0 s   p99 0.0 s   max 0.0 s",
+        "  time to stable        no group becomes stable",
+        "  partition moves       0",
+        "  evicted members       4",
+        "  1 group cannot be simulated (see column error of costs)",
+        "t: no event affects 1 group; the figures do not include it",
+    ]
+
+
+def test_advice_compares_with_the_scenario_itself(spark: SparkSession) -> None:
+    usual = {"strategy": "elected", "setting": "group.instance.id", "value": "one per consumer", "best": False}
+    rows = [
+        usual | {"rebalances_saved": 2, "unowned_ms_saved": -872_400},
+        usual | {"group_id": "h", "rebalances_saved": 1, "unowned_ms_saved": 0},
+        usual | {"setting": "session.timeout.ms", "value": "10000", "rebalances_saved": 0, "unowned_ms_saved": 0},
+        usual | {"setting": "group.protocol", "rebalances_saved": -1, "unowned_ms_saved": 2_000_000, "best": True},
+    ]
+    assert summarise_advice(table(spark, ADVICE, rows)) == [
+        "",
+        "advice: the same scenario with one setting changed",
+        "  consumer protocol (KIP-848): 1 more rebalance, 2,000 s less partition downtime; best choice for 1 group",
+        "  session.timeout.ms=10000: as many rebalances, as much partition downtime; best choice for 0 groups",
+        "  static membership: 3 fewer rebalances, 872 s more partition downtime; best choice for 0 groups",
+    ]
+
+
+def test_summaries_of_nothing(spark: SparkSession) -> None:
+    assert summarise_costs(table(spark, COSTS, [])) == []
+    assert summarise_advice(table(spark, ADVICE, [])) == []

@@ -1,0 +1,291 @@
+"""Elections and assignments of whole tables."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rebalance_sim.engine.groups.prediction import ELECTED, Prediction
+from rebalance_sim.engine.tables.inputs import fit, fit_topics, usable
+from rebalance_sim.engine.tables.outcomes import outcome
+from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
+from rebalance_sim.kafka.assignors import ASSIGNORS
+from rebalance_sim.releases import kafka_version
+from rebalance_sim.sources.synthetic.fleet import synthetic_fleet
+from rebalance_sim.sources.synthetic.fleet_spec import load
+from rebalance_sim.tables import ASSIGNMENTS, BALANCE, COOPERATIVE_REBALANCES, ELECTIONS, MEMBERS, REJECTS
+from tests.support.layout import shuffled_into
+from tests.support.rows import contents, member, members, topics
+
+SMALL_FLEET = Path(__file__).parents[3] / "conf" / "fleets" / "small.yaml"
+
+
+def elections(given: DataFrame, version: str = "4.3") -> dict[str, dict[str, object]]:
+    predicted = Prediction((ELECTIONS.name,), kafka_version(version))(usable(fit(given, MEMBERS)))
+    return {row["group_id"]: row.asDict(recursive=True) for row in predicted.collect()}
+
+
+def assignments(given: DataFrame, metadata: DataFrame, strategy: str) -> dict[str, list[tuple[str, int]]]:
+    known = TopicMetadata.of(usable(fit_topics(metadata)))
+    rule = Prediction((ASSIGNMENTS.name,), kafka_version("4.3"), (strategy,), known)
+    rows = rule(usable(fit(given, MEMBERS))).collect()
+    return {row["member_id"]: [(p["topic"], p["partition"]) for p in row["partitions"]] for row in rows}
+
+
+def test_worked_example_of_an_election(spark: SparkSession) -> None:
+    given = members(
+        spark,
+        member("c1", ["range", "roundrobin", "custom"], ["t"]),
+        member("c2", ["range", "roundrobin", "sticky"], ["t"]),
+        member("c3", ["roundrobin", "range", "sticky"], ["t"]),
+    )
+    assert elections(given)["g"] == {
+        "cluster": "default",
+        "group_id": "g",
+        "type": "classic",
+        "members": 3,
+        "protocol": "range",
+        "candidates": ["range", "roundrobin"],
+        "votes": {"range": 2, "roundrobin": 1},
+        "tie": False,
+        "leader_id": "c1",
+        "coordinator_partition": ord("g") % 50,
+        "refused": [],
+        "error": None,
+    }
+
+
+@pytest.mark.parametrize(("version", "winner"), [("1.0", "range"), ("2.3", "range"), ("4.3", "sticky")])
+def test_a_tie_is_decided_by_the_version(spark: SparkSession, version: str, winner: str) -> None:
+    given = members(spark, member("a", ["range", "sticky"], ["t"]), member("b", ["sticky", "range"], ["t"]))
+    election = elections(given, version)["g"]
+    assert (election["protocol"], election["tie"]) == (winner, True)
+
+
+def test_members_that_the_coordinator_refuses(spark: SparkSession) -> None:
+    given = members(
+        spark,
+        member("a", ["range", "sticky"], ["t"]),
+        member("b", ["roundrobin"], ["t"]),
+        member("c", ["sticky"], ["t"], protocol_type="connect"),
+        member("d", ["sticky"], ["t"]),
+        member("e", ["range"], ["t"]),
+    )
+    predict = Prediction((ELECTIONS.name, REJECTS.name), kafka_version("4.3"))
+    predicted = predict(usable(fit(given, MEMBERS))).cache()
+    election = predicted.transform(outcome(ELECTIONS.name)).collect()[0]
+    refused = [row["member_id"] for row in election["refused"]]
+    assert (refused, election["members"], election["protocol"]) == (["b", "c", "e"], 2, "sticky")
+    rejects = predicted.transform(outcome(REJECTS.name)).collect()
+    assert sorted(json.loads(row["row"])["member_id"] for row in rejects) == ["b", "c", "e"]
+    assert all(row["reason"].startswith("INCONSISTENT_GROUP_PROTOCOL: ") for row in rejects)
+
+
+def test_join_order_decides_the_leader(spark: SparkSession) -> None:
+    given = members(
+        spark,
+        member("a", ["range"], ["t"], join_order=None),
+        member("b", ["range"], ["t"], join_order=7),
+        member("c", ["range"], ["t"], join_order=7),
+    )
+    assert elections(given)["g"]["leader_id"] == "b"
+    assert elections(given.drop("join_order"))["g"]["leader_id"] == "a"
+
+
+def test_optional_columns_may_be_missing(spark: SparkSession) -> None:
+    given = members(spark, member("a", ["range"], ["t"])).select("group_id", "member_id", "protocols", "subscription")
+    assert elections(given)["g"]["cluster"] == "default"
+    assert assignments(given, topics(spark, t=2).select("topic", "partitions"), "range") == {"a": [("t", 0), ("t", 1)]}
+
+
+def test_range_and_roundrobin_differ(spark: SparkSession) -> None:
+    given = members(spark, member("a", ["range"], ["t", "u"]), member("b", ["range"], ["u", "t"]))
+    metadata = topics(spark, t=3, u=3, unread=9)
+    assert {m: sorted(p) for m, p in assignments(given, metadata, "range").items()} == {
+        "a": [("t", 0), ("t", 1), ("u", 0), ("u", 1)],
+        "b": [("t", 2), ("u", 2)],
+    }
+    assert assignments(given, metadata, "roundrobin") == {
+        "a": [("t", 0), ("t", 2), ("u", 1)],
+        "b": [("t", 1), ("u", 0), ("u", 2)],
+    }
+
+
+@pytest.mark.parametrize("strategy", ["range", "roundrobin"])
+def test_nothing_to_assign(spark: SparkSession, strategy: str) -> None:
+    given = members(spark, member("a", ["range"], []), member("b", ["range"], ["missing", "empty"]))
+    assert assignments(given, topics(spark, empty=0, unread=3), strategy) == {"a": [], "b": []}
+
+
+def test_topics_belong_to_a_cluster(spark: SparkSession) -> None:
+    given = members(
+        spark, member("a", ["range"], ["t"], cluster="east"), member("b", ["range"], ["t"], cluster="nowhere")
+    )
+    metadata = topics(spark, t=1).withColumn("cluster", F.lit("east"))
+    assert assignments(given, metadata, "range") == {"a": [("t", 0)], "b": []}
+
+
+def test_balance_counts_what_moves(spark: SparkSession) -> None:
+    owned = [{"topic": "t", "partition": p} for p in range(4)]
+    given = members(
+        spark,
+        member("a", ["range"], ["t"], owned=owned, generation=3),
+        member("b", ["range"], ["t"]),
+        member("c", ["range"], ["u"]),
+    )
+    rule = Prediction(
+        (BALANCE.name,),
+        kafka_version("4.3"),
+        (ELECTED,),
+        TopicMetadata.of(usable(fit_topics(topics(spark, t=5, u=0)))),
+    )
+    row = rule(usable(fit(given, MEMBERS))).collect()[0].asDict()
+    assert row["stddev"] == pytest.approx((14 / 9) ** 0.5)
+    assert {name: row[name] for name in row if name not in ("cluster", "group_id", "stddev", "error")} == {
+        "strategy": "range",
+        "members": 3,
+        "partitions": 5,
+        "min": 0,
+        "max": 3,
+        "topic_spread": 1,
+        "idle_members": 1,
+        "moved": 1,
+        "kept": 3,
+        "unassigned": 0,
+        "assigned_twice": 0,
+        "not_subscribed": 0,
+        "nonexistent": 0,
+        "rebalances": 1,
+        "revoked": 4,
+    }
+
+
+def test_quirks_of_kafka_are_told(spark: SparkSession) -> None:
+    """What sticky gives to a member without topics that stands first, and of a topic that was made again, smaller."""
+    owned = [{"topic": "t", "partition": p} for p in (0, 5)]
+    given = members(
+        spark,
+        member("0", ["sticky"], []),
+        member("a", ["sticky"], ["t"]),
+        member("b", ["sticky"], ["t"], owned=owned, generation=1, group_id="h"),
+        member("c", ["sticky"], ["t", "u"], generation=1, group_id="h"),
+    )
+    known = TopicMetadata.of(usable(fit_topics(topics(spark, t=2, u=2))))
+    rows = Prediction((BALANCE.name,), kafka_version("4.3"), ("sticky",), known)(usable(fit(given, MEMBERS))).collect()
+    results = {row["group_id"]: (row["assigned_twice"], row["not_subscribed"], row["nonexistent"]) for row in rows}
+    assert results == {"g": (0, 1, 0), "h": (0, 0, 1)}
+
+
+def test_strategies_of_other_clients(spark: SparkSession) -> None:
+    """Static z has an id that begins with its instance id: librdkafka sorts it behind a, Java before."""
+    given = members(
+        spark,
+        member("a-1", ["range"], ["t"]),
+        member("z-2", ["range"], ["t", "u"], instance_id="z"),
+        member("b", ["range"], ["t"], group_id="h"),
+    )
+    metadata = topics(spark, t=2, u=3)
+    assert assignments(given, metadata, "range")["a-1"] == [("t", 1)]
+    assert assignments(given, metadata, "librdkafka-range")["a-1"] == [("t", 0)]
+    known = TopicMetadata.of(usable(fit_topics(metadata)))
+    rule = Prediction((BALANCE.name,), kafka_version("4.3"), ("kafka-python-roundrobin",), known)
+    errors = {row["group_id"]: row["error"] for row in rule(usable(fit(given, MEMBERS))).collect()}
+    assert errors == {"g": "kafka-python's assignor raises KeyError", "h": None}
+
+
+def test_an_unknown_protocol_is_the_error_of_its_group_only(spark: SparkSession) -> None:
+    given = members(spark, member("a", ["mine"], ["t"]), member("b", ["range"], ["t"], group_id="h"))
+    rule = Prediction(
+        (BALANCE.name,), kafka_version("4.3"), (ELECTED,), TopicMetadata.of(usable(fit_topics(topics(spark, t=1))))
+    )
+    errors = {row["group_id"]: row["error"] for row in rule(usable(fit(given, MEMBERS))).collect()}
+    assert errors == {"g": "no assignor for protocol 'mine'", "h": None}
+
+
+BAD_MEMBERS = [
+    (member("a", [], ["t"]), "protocols is empty"),
+    (member("a", ["range", "range"], ["t"]), "protocols names an assignor twice"),
+    (member("a", ["range", ""], ["t"]), "protocols holds a name that is null or empty"),
+    (member("a", ["range", None], ["t"]), "protocols holds a name that is null or empty"),  # type: ignore[list-item]
+    (member("a", ["range"], ["t", ""]), "subscription holds a name that is null or empty"),
+    (
+        member("a", ["range"], ["t"], owned=[{"topic": "t", "partition": -1}]),
+        "owned holds a partition without a topic or a number from 0",
+    ),
+    (
+        member("a", ["range"], ["t"], owned=[{"topic": None, "partition": 1}]),
+        "owned holds a partition without a topic or a number from 0",
+    ),
+]
+
+
+@pytest.mark.parametrize(("row", "reason"), BAD_MEMBERS)
+def test_members_with_impossible_lists(spark: SparkSession, row: dict[str, object], reason: str) -> None:
+    given = members(spark, member("z", ["range"], ["t"]), row, member("y", ["range"], ["t"]))
+    rule = Prediction(
+        (ASSIGNMENTS.name, BALANCE.name, REJECTS.name),
+        kafka_version("4.3"),
+        (ELECTED,),
+        TopicMetadata.of(usable(fit_topics(topics(spark, t=2)))),
+    )
+    predicted = rule(usable(fit(given, MEMBERS))).cache()
+    rejects = predicted.transform(outcome(REJECTS.name)).collect()
+    assert [(json.loads(r["row"])["member_id"], r["reason"]) for r in rejects] == [("a", reason)]
+    assigned = predicted.transform(outcome(ASSIGNMENTS.name)).collect()
+    assert sorted(r["member_id"] for r in assigned) == ["y", "z"]
+
+
+def test_a_group_of_bad_rows_only_is_no_group(spark: SparkSession) -> None:
+    assert elections(members(spark, member("a", [], ["t"]))) == {}
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_repeated_member_is_used_once(spark: SparkSession, reverse: bool) -> None:
+    rows = [
+        member("a", ["range"], ["t"], join_order=5),
+        member("a", ["sticky"], ["t"], join_order=5),
+        member("a", ["range"], ["t"], join_order=5),
+        member("b", ["range"], ["t"], join_order=1),
+    ]
+    given = members(spark, *(reversed(rows) if reverse else rows))
+    predicted = Prediction((ELECTIONS.name, REJECTS.name), kafka_version("4.3"))(usable(fit(given, MEMBERS))).cache()
+    election = predicted.transform(outcome(ELECTIONS.name)).collect()[0]
+    assert (election["members"], election["protocol"], election["leader_id"]) == (2, "range", "b")
+    rejects = predicted.transform(outcome(REJECTS.name)).collect()
+    assert sorted(json.loads(row["row"])["protocols"][0] for row in rejects) == ["range", "sticky"]
+    assert {row["reason"] for row in rejects} == {"member_id 'a' is given 3 times in its group; one is used"}
+
+
+@pytest.fixture(scope="module")
+def small_fleet(spark: SparkSession) -> tuple[DataFrame, DataFrame]:
+    """Make a fleet with all the variety of the synthetic source."""
+    fleet = synthetic_fleet(spark, load(str(SMALL_FLEET)), 300, seed=5)
+    return fleet.topics.cache(), fleet.members.cache()
+
+
+@pytest.fixture(scope="module")
+def expected(spark: SparkSession, small_fleet: tuple[DataFrame, DataFrame]) -> list[str]:
+    rows = contents(predict_all(*small_fleet))
+    assert sum("'rebalance': 2" in row for row in rows) > 20
+    return rows
+
+
+def predict_all(metadata: DataFrame, given: DataFrame) -> DataFrame:
+    known = TopicMetadata.of(usable(fit_topics(metadata)))
+    outputs = (ELECTIONS.name, ASSIGNMENTS.name, COOPERATIVE_REBALANCES.name, BALANCE.name, REJECTS.name)
+    return Prediction(outputs, kafka_version("4.3"), (ELECTED, *ASSIGNORS), known)(usable(fit(given, MEMBERS)))
+
+
+@pytest.mark.parametrize("shuffle_partitions", [1, 7, 40])
+def test_partitioning_and_row_order_change_nothing(
+    spark: SparkSession,
+    small_fleet: tuple[DataFrame, DataFrame],
+    expected: list[str],
+    shuffle_partitions: int,
+) -> None:
+    metadata, given = small_fleet
+    with shuffled_into(spark, shuffle_partitions):
+        shuffled = given.orderBy(F.rand(shuffle_partitions)).repartition(3)
+        assert contents(predict_all(metadata.orderBy(F.rand(1)), shuffled)) == expected

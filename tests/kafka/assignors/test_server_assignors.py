@@ -1,0 +1,219 @@
+"""The coordinator's assignors: the answers of the released classes, reference implementations, and invariants."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalance_sim.kafka.assignors import ASSIGNORS
+from rebalance_sim.kafka.assignors.server import uniform as server_uniform
+from rebalance_sim.releases import kafka_version
+from tests.reference.model import Assignment, Cluster, Group, Member, Partition
+from tests.reference.server_assignors import (
+    SERVER_VERSIONS,
+    PartitionAssignorError,
+    server_range_assign,
+    server_uniform_assign,
+)
+from tests.support.batches import Batch
+from tests.support.cases import Answer, answer_of, golden, group_of
+from tests.support.examples import examples, scaled
+from tests.support.invariants import NumberedBatch, faults
+from tests.support.strategies import groups
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+CASES = 1200
+REFERENCES: dict[str, Callable[[str, Group], Assignment]] = {
+    "server-range": server_range_assign,
+    "server-uniform": server_uniform_assign,
+}
+ARRAY_INDEX, PARTITION_ASSIGNOR = "ArrayIndexOutOfBoundsException", "PartitionAssignorException"
+EVERYWHERE = pytest.mark.parametrize(("version", "strategy"), [(v, s) for v in SERVER_VERSIONS for s in REFERENCES])
+
+
+def reference_answer(version: str, strategy: str, group: Group) -> Answer:
+    try:
+        return REFERENCES[strategy](version, group)
+    except IndexError:
+        return ARRAY_INDEX
+    except PartitionAssignorError:
+        return PARTITION_ASSIGNOR
+
+
+# ---- Kafka's own answers
+
+
+@cache
+def batch() -> Batch:
+    """Return all cases as one batch."""
+    groups = [group_of(case) for case in golden("cases-server")]
+    assert len(groups) == CASES
+    return Batch(groups)
+
+
+@EVERYWHERE
+def test_kernels_give_kafkas_answers(version: str, strategy: str) -> None:
+    expected = [answer_of(answer) for answer in golden(f"{strategy}-{version}")]
+    ours = batch().answers(version, strategy)
+    assert [pair for pair in zip(expected, ours, strict=True) if pair[0] != pair[1]] == []
+
+
+@EVERYWHERE
+def test_reference_gives_kafkas_answers(version: str, strategy: str) -> None:
+    expected = [answer_of(answer) for answer in golden(f"{strategy}-{version}")]
+    reference = [reference_answer(version, strategy, group) for group in batch().groups]
+    assert [pair for pair in zip(expected, reference, strict=True) if pair[0] != pair[1]] == []
+
+
+def test_cases_cover_every_rule() -> None:
+    """The answers of the two releases differ, members keep and lose partitions, some calls fail."""
+    old, new = ([answer_of(a) for a in golden(f"server-uniform-{v}")] for v in SERVER_VERSIONS)
+    assert sum(a != b for a, b in zip(old, new, strict=True)) > 200
+    assert {ARRAY_INDEX, PARTITION_ASSIGNOR} <= {answer for answer in new if isinstance(answer, str)}
+    figures = batch().measure(
+        [{} | a if isinstance(a, dict) else nothing(g) for a, g in zip(new, groups_of(), strict=True)]
+    )
+    assert (figures.kept > 0).sum() > 500
+    assert (figures.moved > 0).sum() > 300
+
+
+def groups_of() -> list[Group]:
+    return list(batch().groups)
+
+
+def nothing(group: Group) -> Assignment:
+    return {member.member_id: [] for member in group.members}
+
+
+# ---- kernels and reference implementations
+
+
+@st.composite
+def target_groups(draw: st.DrawFn) -> list[Group]:
+    """Draw several groups with topic ids, each partition owned by at most one member, or rarely by more."""
+    batch = draw(groups())
+    seed = random.Random(draw(st.integers(0, 2**32)))
+    clusters = {id(group.cluster): _with_ids(seed, group.cluster) for group in batch}
+    return [_with_owned(seed, replace(group, cluster=clusters[id(group.cluster)])) for group in batch]
+
+
+def _with_ids(rng: random.Random, cluster: Cluster) -> Cluster:
+    """Draw ids of random halves; a few share their hash code, their lower bits or one half."""
+    upper, alike = rng.getrandbits(64), rng.getrandbits(20)
+    ids: dict[str, tuple[int, int]] = {}
+    for topic in cluster.partitions:
+        high, low = rng.getrandbits(64), rng.getrandbits(64)
+        match rng.randrange(6):
+            case 0:
+                low = high ^ alike
+            case 1:
+                high = upper
+            case 2:
+                low = high ^ rng.randrange(4) << 4
+        ids[topic] = high, low
+    return replace(cluster, ids=ids)
+
+
+def _with_owned(rng: random.Random, group: Group) -> Group:
+    members = [list[Partition]() for _ in group.members]
+    if not members:
+        return group
+    beyond = rng.random() < 0.03
+    partitions = [Partition(t, n) for t, count in group.cluster.partitions.items() for n in range(count + beyond)]
+    partitions.append(Partition("nowhere", 0))
+    if rng.random() < 0.5:
+        rng.shuffle(partitions)
+    weights = [rng.choice((0, 1, 1, 5)) for _ in members]
+    for partition in partitions:
+        if any(weights) and rng.random() < 0.8:
+            rng.choices(members, weights)[0].append(partition)
+            if rng.random() < 0.01:
+                rng.choice(members).append(partition)
+    pairs = zip(group.members, members, strict=True)
+    return replace(group, members=tuple(replace(member, owned=tuple(owned)) for member, owned in pairs))
+
+
+@EVERYWHERE
+@examples(150)
+@given(target_groups())
+def test_kernels_equal_the_reference(version: str, strategy: str, groups: list[Group]) -> None:
+    assert Batch(groups).answers(version, strategy) == [reference_answer(version, strategy, group) for group in groups]
+
+
+# ---- invariants
+
+
+def random_group(rng: random.Random, most_members: int, most_topics: int, most_partitions: int) -> Group:
+    """Return an assigned group in which some members, topics and partitions are new."""
+    topics = {f"topic-{i}": rng.randint(1, most_partitions) for i in range(rng.randint(1, most_topics))}
+    ids = {topic: (rng.getrandbits(64), rng.getrandbits(64)) for topic in topics}
+    same = rng.random() < 0.5
+    members = [
+        Member(
+            f"consumer-{rng.randrange(10**9)}-{i}",
+            tuple(topics if same else rng.sample(list(topics), rng.randint(0, len(topics)))),
+            f"instance-{i}" if rng.random() < 0.2 else None,
+        )
+        for i in range(rng.randint(1, most_members))
+    ]
+    owned: list[list[Partition]] = [[] for _ in members]
+    old = rng.randint(1, len(members))
+    for topic, count in topics.items():
+        for number in range(rng.randint(0, count)):
+            owned[rng.randrange(old)].append(Partition(topic, number))
+    pairs = zip(members, owned, strict=True)
+    return Group(tuple(replace(member, owned=tuple(has)) for member, has in pairs), Cluster(topics, {}, ids))
+
+
+@cache
+def random_batch() -> Batch:
+    rng = random.Random(848)
+    small = [random_group(rng, 9, 5, 12) for _ in range(scaled(1500))]
+    return Batch(small + [random_group(rng, 80, 30, 40) for _ in range(scaled(10))])
+
+
+@EVERYWHERE
+def test_invariants_hold(version: str, strategy: str) -> None:
+    """Partitions are assigned once: consecutive, or in shares that differ by at most one, without needless moves."""
+    outcome = ASSIGNORS[strategy].assign(random_batch().arrays, random_batch().topics, kafka_version(version))
+    found = faults(strategy, version, NumberedBatch(random_batch()), outcome.assignments)
+    assert {name: int(counts.sum()) for name, counts in found.items()} == dict.fromkeys(found, 0)
+
+
+@EVERYWHERE
+def test_groups_of_a_batch_are_independent(version: str, strategy: str) -> None:
+    """Groups do not influence each other, and an assignment that already is the target stays as it is."""
+    some = list(random_batch().groups[:40])
+    together = Batch(some).assign(version, strategy)
+    assert [Batch([group]).assign(version, strategy)[0] for group in some] == together
+    assert Batch(some[::-1]).assign(version, strategy) == together[::-1]
+    stable = [
+        replace(g, members=tuple(replace(m, owned=tuple(a[m.member_id])) for m in g.members))
+        for g, a in zip(some, together, strict=True)
+        if len({frozenset(member.topics) for member in g.members}) == 1
+    ]
+    again = Batch(stable).assign("4.3", strategy)
+    assert again == [{m.member_id: list(m.owned) for m in group.members} for group in stable]
+
+
+def test_the_order_of_members_decides_who_gets_extra_partitions() -> None:
+    """With the same members in another order, other members get the extra partition."""
+    cluster = Cluster({"t": 3}, {}, {"t": (1, 2)})
+    batch = Batch([Group((Member("a", ("t",)), Member("b", ("t",))), cluster)])
+    keeps_extra = kafka_version("4.3").uniform_keeps_extra_partitions
+    loads = []
+    for order in ([0, 1], [1, 0]):
+        outcome = server_uniform.assign_in_order(batch.arrays, batch.topics, np.array(order, np.int32), keeps_extra)
+        loads.append([len(partitions) for partitions in batch.lists(outcome.assignments)[0].values()])
+    assert sorted(loads) == [[1, 2], [2, 1]]
+
+
+@pytest.mark.parametrize("strategy", REFERENCES)
+def test_an_empty_batch_is_empty(strategy: str) -> None:
+    assert Batch([]).assign("4.3", strategy) == []

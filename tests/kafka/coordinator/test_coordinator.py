@@ -1,0 +1,83 @@
+"""The coordinator's rules: scenarios of Kafka's own tests, Kafka's answers to golden conversations, invariants."""
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tests.reference.model import VERSIONS
+from tests.support.cases import JsonObject, golden
+from tests.support.conversations.classic_player import classic_group_answer, in_order
+from tests.support.coordinator_scenarios import SCENARIOS, STATE_REQUESTS, Scenario, check
+from tests.support.coordinator_scenarios.steps import fail_store, finish_store, hold_store, load, tick
+from tests.support.examples import some
+
+CASES = 400
+THROWN = {"1.0": 0, "2.3": 3, "3.9": 1, "4.3": 0}
+"""Number of cases in which Kafka throws an unexpected exception."""
+HOUR_MS = 3_600_000
+FORGOTTEN = {
+    ("join", "repeated"),  # A member rejoins before it was answered: the later request replaces the first.
+    ("sync", "repeated"),
+    ("sync", "removed"),  # A member that waits for its assignment leaves or is removed.
+}
+"""Requests that Kafka's coordinator never answers."""
+FORGOTTEN_BY_1_0 = FORGOTTEN | {("join", "removed")}  # Since 2.1.1 the parked join of a leaving member is answered.
+
+
+@cache
+def cases(version: str) -> list[tuple[JsonObject, JsonObject]]:
+    """Return the golden cases with Kafka's answers, except those in which it throws."""
+    pairs = [*zip(golden(f"cases-coordinator-{version}"), golden(f"coordinator-{version}"), strict=True)]
+    expected = [pair for pair in pairs if "thrown" not in pair[1]]
+    assert (len(pairs), len(pairs) - len(expected)) == (CASES, THROWN[version])
+    return expected
+
+
+@pytest.mark.parametrize(
+    ("scenario", "version"),
+    [(scenario, version) for scenario in (*SCENARIOS, *STATE_REQUESTS) for version in scenario.versions],
+    ids=lambda value: value.name if isinstance(value, Scenario) else value,
+)
+def test_a_scenario_goes_as_in_kafkas_tests(scenario: Scenario, version: str) -> None:
+    check(scenario, version, classic_group_answer(version, scenario.case()))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_golden_conversations_get_kafkas_answers(version: str) -> None:
+    different = []
+    for case, answer in some(cases(version)):
+        ours = classic_group_answer(version, case, answer["made"])
+        if (ours["answers"], ours["groups"]) != (in_order(answer["answers"]), answer["groups"]):
+            different.append(case["id"])
+    assert different == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_request_is_answered_once(version: str) -> None:
+    """Provided that time goes on and the log accepts writes.
+
+    The player itself checks that no request is answered twice and that the generation never falls; an illegal change
+    of state is an exception.
+    """
+    allowed = FORGOTTEN_BY_1_0 if version == "1.0" else FORGOTTEN
+    for case, answer in cases(version)[::3]:
+        ours = classic_group_answer(version, case | {"steps": _run_on(case["steps"])}, answer["made"])
+        assert ours["parked"] == {}, case["id"]
+        asked = {number: step["request"] for number, step in enumerate(case["steps"]) if _is_asked(step)}
+        answered = [each["step"] for each in ours["answers"]]
+        assert len(answered) == len(set(answered))
+        unanswered = {number: request for number, request in asked.items() if number not in answered}
+        assert {(request, ours["forgotten"].get(number)) for number, request in unanswered.items()} <= allowed, case[
+            "id"
+        ]
+
+
+def _is_asked(step: JsonObject) -> bool:
+    return step["request"] in ("join", "sync", "heartbeat", "leave", "commit", "fetch")
+
+
+def _run_on(steps: list[JsonObject]) -> list[Any]:
+    now = steps[-1]["at_ms"]
+    mended = [hold_store(now, held=False), fail_store(now, "NONE"), finish_store(now), load(now)]
+    return [*steps, *mended, *(tick(now + hours * HOUR_MS) for hours in range(1, 4))]

@@ -1,0 +1,103 @@
+"""The type and the assignor of groups with members of the classic protocol, of the consumer protocol, or of both."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.group_types import ConsumerProtocol, group_protocols
+from rebalance_sim.releases import SERVER_ASSIGNORS, kafka_version
+from tests.kafka.test_reference import reference_election
+from tests.reference.group_types import SERVER_ASSIGNORS as KAFKAS_NAMES
+from tests.reference.group_types import MixedGroup, is_modern
+from tests.reference.model import VERSIONS, Joiner
+from tests.support.batches import Election, Voters, ints
+from tests.support.examples import examples
+from tests.support.strategies import elections
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+
+def found(version: str, groups: list[tuple[Joiner, ...]]) -> list[tuple[bool, Election]]:
+    """Return whether each group is a consumer-protocol group, and its election."""
+    voters = Voters(groups)
+    rules = kafka_version(version)
+    protocols = group_protocols(
+        voters.sections,
+        voters.ids,
+        voters.types,
+        voters.preferences,
+        ConsumerProtocol(
+            voters.type_numbers.get("consumer", NONE),
+            ints(SERVER_ASSIGNORS.index(name) if name in SERVER_ASSIGNORS else NONE for name in voters.names),
+            set(SERVER_ASSIGNORS) <= set(rules.assignors),
+        ),
+        int(rules.coordinator_map),
+    )
+    assert protocols.classic.tolist() == [not is_modern(member) for member in voters.members]
+    assert protocols.elections.candidate_offsets.dtype == protocols.elections.winner.dtype == np.int32
+    return list(zip(protocols.of_consumers.tolist(), voters.elections(protocols.elections), strict=True))
+
+
+def expected(version: str, joiners: tuple[Joiner, ...]) -> tuple[bool, Election]:
+    group = MixedGroup(version, joiners)
+    if not group.is_consumer_group:
+        return False, reference_election(version, tuple(joiner for joiner in joiners if not is_modern(joiner)))
+    counts = group.counts()
+    votes = {ours: counts[name] for ours, name in KAFKAS_NAMES.items() if name in counts}
+    preferred = {name: ours for ours, name in KAFKAS_NAMES.items()}[group.preferred_server_assignor()]
+    tie = list(votes.values()).count(max(votes.values())) > 1
+    return True, Election(tuple(each.member_id for each in joiners if group.has(each)), preferred, tie, votes)
+
+
+@st.composite
+def migrations(draw: st.DrawFn) -> list[tuple[Joiner, ...]]:
+    """Generate elections in which some members use the consumer protocol."""
+    server = st.sampled_from([None, None, *SERVER_ASSIGNORS])
+    groups = [[joiner for joiner in group if joiner.protocols] for group in draw(elections())]
+    return [
+        tuple(replace(each, protocols=(name,)) if (name := draw(server)) else each for each in group)
+        if draw(st.booleans())
+        else tuple(group)
+        for group in groups
+    ]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@examples(150)
+@given(migrations())
+def test_random_groups_are_those_of_the_reference(version: str, batch: list[tuple[Joiner, ...]]) -> None:
+    ours = found(version, batch)
+    reference = [expected(version, joiners) for joiners in batch]
+    assert ours == reference
+    assert [list(election.votes) for _, election in ours] == [list(election.votes) for _, election in reference]
+
+
+PREFERRED = {
+    ("server-range",): ("server-range", False),
+    ("server-range", "server-uniform"): ("server-uniform", True),
+    ("server-uniform", "server-range"): ("server-uniform", True),
+    ("server-range", "server-uniform", "server-range"): ("server-range", False),
+    ("server-range", "server-range", "server-uniform", "server-uniform"): ("server-uniform", True),
+    ("range", "server-range", "range"): ("server-range", False),
+}
+
+
+@pytest.mark.parametrize(("assignors", "preferred"), PREFERRED.items())
+def test_most_members_decide(assignors: tuple[str, ...], preferred: tuple[str, bool]) -> None:
+    """The answers of ``ConsumerGroup.preferredServerAssignor`` of 4.3.1."""
+    joiners = tuple(Joiner(f"m{n}", (assignor,)) for n, assignor in enumerate(assignors))
+    ((is_consumer_group, election),) = found("4.3", [joiners])
+    assert is_consumer_group
+    assert (election.protocol, election.tie) == preferred
+    assert election.admitted == ("m0", "m1", "m2", "m3")[: len(assignors)]
+
+
+def test_no_groups_at_all() -> None:
+    assert found("4.3", []) == []
+    assert (
+        found("4.3", [(), (Joiner("a", ("server-range",)),), ()])[::2] == [(False, Election((), None, False, {}))] * 2
+    )

@@ -1,0 +1,193 @@
+"""The hashes of keys, and the partitions that clients make of them."""
+
+import zlib
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalance_sim.kafka.partitioners.clients import CLIENTS, KeyHash
+from rebalance_sim.kafka.partitioners.key_hashes import (
+    crc32,
+    fnv1a,
+    java_string_hash,
+    legacy_kafkajs_murmur2,
+    murmur2,
+    murmur3,
+)
+from rebalance_sim.kafka.runtime.strings import Strings
+from tests.reference import key_hashes as reference
+from tests.support.examples import COMPILED, examples
+from tests.support.keys import key_column, partitions_of
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+Hash = Callable[[Strings, int], int]
+
+FUNCTIONS: dict[KeyHash, Hash] = {
+    KeyHash.MURMUR2: murmur2,
+    KeyHash.LEGACY_KAFKAJS_MURMUR2: legacy_kafkajs_murmur2,
+    KeyHash.FNV1A: fnv1a,
+    KeyHash.CRC32: crc32,
+    KeyHash.MURMUR3: murmur3,
+    KeyHash.JAVA_STRING: java_string_hash,
+}
+REFERENCES: dict[KeyHash, Callable[[bytes], int]] = {
+    KeyHash.MURMUR2: reference.murmur2,
+    KeyHash.LEGACY_KAFKAJS_MURMUR2: reference.legacy_kafkajs_murmur2,
+    KeyHash.FNV1A: reference.fnv1a,
+    KeyHash.CRC32: zlib.crc32,
+    KeyHash.MURMUR3: reference.murmur3,
+    KeyHash.JAVA_STRING: reference.java_string_hash,
+}
+
+KEYS = st.one_of(
+    st.binary(max_size=40),
+    st.text(max_size=12).map(str.encode),
+    # Nearly UTF-8: cut characters, surrogates, overlong forms, beyond U+10FFFF.
+    st.text("aé注😀", max_size=3).flatmap(lambda text: st.binary(max_size=3).map(lambda more: text.encode() + more)),
+    st.sampled_from([b"\xc0\x80", b"\xe0\x9f\xbf", b"\xed\xa0\x80", b"\xf0\x8f\xbf\xbf", b"\xf4\x90\x80\x80", b"\xf5"]),
+)
+COUNTS = st.one_of(st.integers(1, 64), st.integers(1, 2**31 - 1))
+
+
+def hash_of(which: KeyHash, key: bytes) -> int:
+    return int(FUNCTIONS[which](key_column([b"before", key, b"after"])[0], 1))
+
+
+HASHES: list[tuple[str, bytes, int]] = [
+    # UtilsTest.testMurmur2
+    ("java-3.3", b"21", -973932308),
+    ("java-3.3", b"foobar", -790332482),
+    ("java-3.3", b"a-little-bit-long-string", -985981536),
+    ("java-3.3", b"a-little-bit-longer-string", -1486304829),
+    ("java-3.3", b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971),
+    ("java-3.3", b"abc", 479470107),
+    ("java-3.3", b"", 275646681),
+    # rdmurmur2.c, and librdkafka's test 0048-partitioner
+    ("librdkafka-murmur2", b"kafka", 0xD067CF64 - 2**32),
+    ("librdkafka-murmur2", b"giberish123456789", 0x8F552B0C - 2**32),
+    ("librdkafka-murmur2", b"1234", 0x9FC97B14 - 2**32),
+    ("librdkafka-murmur2", b"234", 0xE7C009CA - 2**32),
+    ("librdkafka-murmur2", b"34", 0x873930DA - 2**32),
+    ("librdkafka-murmur2", b"4", 0x5A4B5CA1),
+    ("librdkafka-consistent", b"", 0),
+    ("librdkafka", b"23456", 0xB1B451D7),
+    ("librdkafka", b"hejsan", 0xD077037E),
+    # murmur2.spec.js, the default and the legacy one
+    ("kafkajs", b"0", 971027396),
+    ("kafkajs", b"1", -1993445489),
+    ("kafkajs", b"100:48069", 1009543857),
+    ("kafkajs-legacy", b"0", 272173970),
+    ("kafkajs-legacy", b"1", 1311020360),
+    ("kafkajs-legacy", b"16384", 204404061),
+]
+
+
+@pytest.mark.parametrize(("client", "key", "expected"), HASHES)
+def test_hashes_in_the_tests_of_clients(client: str, key: bytes, expected: int) -> None:
+    which = CLIENTS[client].hash
+    assert hash_of(which, key) == REFERENCES[which](key) == expected
+
+
+@pytest.mark.parametrize(("key", "expected"), [(b"", 0x7EE3623B), (b"23456", 0x27E6F469), (b"hejsan", 0x17B1E27A)])
+def test_absolute_hashes_in_the_tests_of_librdkafka(key: bytes, expected: int) -> None:
+    """``rd_fnv1a`` returns the absolute value."""
+    which = CLIENTS["librdkafka-fnv1a"].hash
+    assert abs(hash_of(which, key)) == abs(REFERENCES[which](key)) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"), [(b"k1", 2110152746), (b"k2", 1479966664), (b"key1", 462881061), (b"key2", 1936800180)]
+)
+def test_positive_hashes_in_the_tests_of_pulsar(key: bytes, expected: int) -> None:
+    """``Murmur3Hash32.makeHash`` has no sign bit."""
+    which = CLIENTS["pulsar-murmur3"].hash
+    assert hash_of(which, key) & 0x7FFFFFFF == REFERENCES[which](key) & 0x7FFFFFFF == expected
+
+
+PARTITIONS: list[tuple[str, bytes, int, int]] = [
+    # kafka-python's test_partitioner.py
+    ("kafka-python", b"", 1000, 681),
+    ("kafka-python", b"a", 1000, 524),
+    ("kafka-python", b"ab", 1000, 434),
+    ("kafka-python", b"abc", 1000, 107),
+    ("kafka-python", b"123456789", 1000, 566),
+    ("kafka-python", b"\x00 ", 1000, 742),
+    # Sarama's partitioner_test.go; the last key hashes to the smallest number of 32 bits
+    ("sarama-murmur2", b"foo", 100, 16),
+    ("sarama-murmur2", b"bar", 100, 45),
+    ("sarama-murmur2", b"baz", 100, 80),
+    ("sarama-murmur2", b"kafka", 100, 80),
+    ("sarama-murmur2", b"sarama", 100, 11),
+    ("sarama-crc32", b"abc123def456", 100, 57),
+    ("sarama-crc32", b"SheetJS", 100, 26),
+    ("sarama", b"1468509572224", 50, 48),
+    # kafka-go's balancer_test.go
+    ("kafka-go-hash", b"20", 16, 1),
+    ("kafka-go-reference-hash", b"20", 16, 15),
+    # the same key on two clients
+    ("java-3.3", b"TT0124", 15, 10),
+    ("librdkafka", b"TT0124", 15, 9),
+    ("java-3.3", b"fd7af248-ce5c-46a5-93d7-1c0c9005b99d", 32, 26),
+    ("librdkafka-consistent", b"fd7af248-ce5c-46a5-93d7-1c0c9005b99d", 32, 23),
+]
+
+
+@pytest.mark.parametrize(("client", "key", "partitions", "expected"), PARTITIONS)
+def test_partitions_in_the_tests_of_clients(client: str, key: bytes, partitions: int, expected: int) -> None:
+    assert partitions_of(client, [key], [partitions]) == [expected]
+    assert reference.PARTITIONERS[client](key, partitions) == expected
+
+
+@pytest.mark.parametrize("which", FUNCTIONS)
+@examples(200)
+@given(st.lists(KEYS, min_size=1, max_size=8))
+def test_hashes_equal_their_reference_implementations(which: KeyHash, keys: list[bytes]) -> None:
+    column, _ = key_column(keys)
+    assert [int(FUNCTIONS[which](column, i)) for i in range(len(keys))] == [REFERENCES[which](key) for key in keys]
+
+
+@pytest.mark.parametrize("which", FUNCTIONS)
+def test_a_key_of_a_mebibyte(which: KeyHash) -> None:
+    length = 2**20 + 3 if COMPILED else 2**14 + 3
+    for key in (np.random.default_rng(0).bytes(length), b"a" * length):
+        assert hash_of(which, key) == REFERENCES[which](key)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@examples(60)
+@given(st.lists(st.tuples(st.none() | KEYS, COUNTS), min_size=1))
+def test_partitions_equal_their_reference_implementations(client: str, records: list[tuple[bytes | None, int]]) -> None:
+    found = partitions_of(client, [key for key, _ in records], [n for _, n in records])
+    assert found == [reference.PARTITIONERS[client](key, n) for key, n in records]
+    assert all(partition is None or 0 <= partition < n for partition, (_, n) in zip(found, records, strict=True))
+
+
+UNKEYED_EVEN_IF_EMPTY = {"librdkafka", "kafka-go-crc32"}
+UNKEYED_ALWAYS = {"librdkafka-random", "kafka-go"}
+HASHED_EVEN_IF_NULL = {"librdkafka-consistent", "librdkafka-murmur2", "librdkafka-fnv1a"}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_counts_as_a_key(client: str) -> None:
+    """Of a null key, an empty one and one that is given, which go to a partition of their own."""
+    null, empty, given_one, again = partitions_of(client, [None, b"", b"k", b"k"], [1000] * 4)
+    assert (given_one is None) == (client in UNKEYED_ALWAYS)
+    assert (empty is None) == (client in UNKEYED_ALWAYS | UNKEYED_EVEN_IF_EMPTY)
+    assert (null is None) == (client not in HASHED_EVEN_IF_NULL)
+    assert null in (None, empty)
+    assert given_one == again
+
+
+@examples(100)
+@given(KEYS, st.integers(1, 10_000), st.integers(1, 8))
+def test_a_key_stays_or_goes_to_a_new_partition_when_a_topic_grows_by_a_factor(key: bytes, n: int, factor: int) -> None:
+    """Since the new partition is the old one modulo the old number."""
+    for client in ("java-3.3", "librdkafka-consistent", "sarama-reference"):
+        before, after = partitions_of(client, [key, key], [n, n * factor])
+        assert before is not None
+        assert after is not None
+        assert after % n == before

@@ -1,0 +1,133 @@
+"""What ``numba_internals.py`` relies on. ``make test`` runs this file first: if it fails, numba has changed.
+
+Then bound numba in pyproject.toml to the versions before, or adapt ``numba_internals.py``. Until then
+``REBALANCE_SIM_PLAIN_NUMBA=1`` does without the internals.
+"""
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from numba.core import types
+from numba.core.caching import CacheImpl, CompileResultCacheImpl, FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import DefaultPassBuilder
+from numba.core.dispatcher import Dispatcher
+from numba.core.errors import TypingError
+from packaging.requirements import Requirement
+
+from rebalance_sim.kafka.runtime import numba_internals
+from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
+from rebalance_sim.kafka.runtime.records import new_records, record_type, rows
+from tests.kafka.runtime.test_kernel import ROOT, Member, compiled_code
+from tests.support.examples import COMPILED
+
+__all__ = ["compiled_code"]
+compiled = pytest.mark.skipif(not COMPILED, reason="kernels run as plain Python")
+SIGNATURES = {
+    CacheImpl.__init__: ["self", "py_func"],
+    FunctionCache.__init__: ["self", "py_func"],
+    FunctionCache.save_overload: ["self", "sig", "data"],
+    JITCodeLibrary.__init__: ["self", "codegen", "name"],
+    JITCodeLibrary._finalize_final_module: ["self"],
+    JITCodeLibrary._finalize_dynamic_globals: ["self"],
+    JITCodeLibrary._optimize_final_module: ["self"],
+    JITCodeLibrary._verify_declare_only_symbols: ["self"],
+    JITCodeLibrary.get_pointer_to_function: ["self", "name"],
+    DefaultPassBuilder.define_nopython_pipeline: ["state", "name"],
+    Dispatcher.get_call_template: ["self", "args", "kws"],
+    Dispatcher.get_overload: ["self", "sig"],
+    types.Record.__init__: ["self", "fields", "size", "aligned"],
+}
+
+
+def test_the_installed_numba_is_a_version_that_the_package_requires() -> None:
+    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    required = {Requirement(line).name: Requirement(line).specifier for line in dependencies}["numba"]
+    assert numba.__version__ in required
+    assert any(bound.operator == "<" for bound in required)
+
+
+@pytest.mark.parametrize("method", SIGNATURES, ids=lambda method: method.__qualname__)
+def test_the_methods_that_are_called_or_overridden_have_the_same_parameters(method: Any) -> None:
+    assert list(inspect.signature(method).parameters) == SIGNATURES[method]
+
+
+def test_the_cache_takes_its_locators_and_its_implementation_from_these_attributes() -> None:
+    assert CompileResultCacheImpl._locator_classes
+    assert FunctionCache._impl_class is CompileResultCacheImpl
+    locator = {name for name in dir(CompileResultCacheImpl._locator_classes[0]) if name.startswith(("get_", "ensure"))}
+    assert {name for name in dir(numba_internals._Locator) if name.startswith(("get_", "ensure"))} >= locator - {
+        "get_suitable_cache_subpath"
+    }
+
+
+@compiled
+def test_a_called_kernel_is_linked_into_its_caller_and_optimized_only_there(compiled_code: Path) -> None:
+    @kernel
+    def double(number: int) -> int:
+        return 2 * number
+
+    @kernel
+    def quadruples(numbers: Any) -> Any:
+        return [double(double(number)) for number in numbers] + [double(1)]
+
+    assert quadruples(np.array([3], np.int32)) == [12, 2]
+    linked = double.get_overload.__self__  # type: ignore[attr-defined]
+    # One compilation: numbers of 32 bits, of 64 bits and constants share it.
+    assert linked.signatures == [(types.int64,)]
+    library = linked.overloads[(types.int64,)].library
+    assert type(library) is numba_internals._LinkedLibrary
+    assert double.signatures == []  # type: ignore[attr-defined]
+
+
+@compiled
+@pytest.mark.usefixtures("compiled_code")
+def test_an_inner_kernel_that_creates_an_array_is_refused() -> None:
+    @inner_kernel
+    def length(count: int) -> int:
+        return len(np.zeros(count))
+
+    with pytest.raises(TypingError, match="Only accept returning of array passed into the function"):
+        length(3)
+
+
+def test_rows_are_one_address_and_their_type_has_a_short_name() -> None:
+    array = new_records(Member, 2)
+    of = numba.typeof(rows(array))
+    assert type(of) is numba_internals._RowsType
+    assert re.fullmatch("Record[0-9a-f]{8}", str(of.element))
+    assert of.element.size == record_type(Member).itemsize
+    assert numba.typeof(array[0]) == of.element
+
+
+@compiled
+def test_kernels_do_the_same_with_documented_options_only() -> None:
+    again = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/kafka/runtime/test_kernel.py"]
+    plain = os.environ | {"REBALANCE_SIM_PLAIN_NUMBA": "1"}
+    done = subprocess.run(
+        again,
+        cwd=ROOT,
+        env=plain,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_numba_without_these_internals_is_reported_with_the_way_out() -> None:
+    script = (
+        "import numba.core.codegen; del numba.core.codegen.JITCodeLibrary; import rebalance_sim.kafka.runtime.kernel"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert f"ImportError: numba {numba.__version__} lacks internals" in done.stderr
+    assert "REBALANCE_SIM_PLAIN_NUMBA=1" in done.stderr

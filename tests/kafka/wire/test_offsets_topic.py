@@ -1,0 +1,176 @@
+"""Decoding of __consumer_offsets: Kafka's own bytes, those of a reference encoder, and malformed bytes."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalance_sim.kafka.wire.offsets_topic import Key, RecordType, Value, decode_key, decode_value
+from rebalance_sim.kafka.wire.readable import SchemaError
+from tests.oracle.offsets_topic_cases import GROUP_VERSIONS, OFFSET_VERSIONS, offsets_topic_cases
+from tests.oracle.protocol_cases import spoilt
+from tests.reference.model import VERSIONS
+from tests.reference.offsets_topic import NEW_TAGS, written_key, written_value
+from tests.support.cases import JsonObject, golden
+from tests.support.offsets_topic import expected_key, expected_value, in_any_order
+
+CASES, MUTATIONS = 250, 10_000
+TAGS_UNKNOWN_TO = {"1.0": NEW_TAGS, "2.3": NEW_TAGS, "3.9": NEW_TAGS, "4.3": ()}
+
+
+def records(version: str) -> Iterator[tuple[JsonObject, bytes, bytes | None]]:
+    """Return the steps of the golden cases, with the bytes that Kafka wrote."""
+    cases, answers = golden(f"cases-offsets-topic-{version}"), golden(f"offsets-topic-{version}")
+    assert len(cases) == CASES
+    for case, answer in zip(cases, answers, strict=True):
+        for step, record in zip(case["steps"], answer["records"], strict=True):
+            value = record["value"]
+            yield step, bytes.fromhex(record["key"]), None if value is None else bytes.fromhex(value)
+
+
+def is_in_the_order_of_a_map(step: JsonObject, version: str) -> bool:
+    """Return whether members are in the order of a Scala map, which the reference encoder does not model."""
+    return version in ("1.0", "2.3") and len(step.get("value", {}).get("members", ())) > 1
+
+
+# ---- Kafka's own bytes
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_kafkas_bytes_are_decoded(version: str) -> None:
+    seen: Counter[tuple[str, int]] = Counter()
+    for step, key, value in records(version):
+        assert decode_key(key) == expected_key(step)
+        assert (value is None) == ("value" not in step)
+        if value is not None:
+            seen[step["type"], step["value_version"]] += 1
+            assert in_any_order(decode_value(decode_key(key).type, value)) == in_any_order(
+                expected_value(step, version)
+            )
+    wanted = {("OffsetCommit", number) for number in OFFSET_VERSIONS[version]}
+    wanted |= {("GroupMetadata", number) for number in GROUP_VERSIONS[version]}
+    assert wanted <= seen.keys()
+    # Records of consumer-protocol groups; tombstones have no value.
+    assert len(seen) == len(wanted) + {"1.0": 0, "2.3": 0, "3.9": 6, "4.3": 7}[version]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_reference_encoder_writes_the_bytes_of_kafka(version: str) -> None:
+    for step, key, value in records(version):
+        assert written_key(step) == key
+        if not is_in_the_order_of_a_map(step, version):
+            assert written_value(step, TAGS_UNKNOWN_TO[version]) == value
+
+
+# ---- round trips
+
+
+@given(st.integers(0, 2**32), st.sampled_from(VERSIONS))
+def test_records_survive_a_round_trip(seed: int, version: str) -> None:
+    for case in offsets_topic_cases(version, seed, 2):
+        for step in case["steps"]:
+            assert decode_key(written_key(step)) == expected_key(step)
+            value = written_value(step, TAGS_UNKNOWN_TO[version])
+            if value is not None:
+                assert decode_value(RecordType(step["key_version"]), value) == expected_value(step, version)
+
+
+# ---- malformed bytes
+
+
+def test_changed_bytes_give_a_value_or_a_schema_error() -> None:
+    rng = random.Random(8)
+    whole = [(key, value) for version in VERSIONS for _, key, value in records(version) if value is not None]
+    outcomes: Counter[str] = Counter()
+    for _ in range(MUTATIONS):
+        key, value = rng.choice(whole)
+        outcomes["key" if isinstance(read_key(spoilt(rng, key)), Key) else "bad key"] += 1
+        told = read_value(decode_key(key).type, spoilt(rng, value))
+        outcomes["bad value" if isinstance(told, str) else "value"] += 1
+    assert outcomes["key"] + outcomes["bad key"] == MUTATIONS
+    assert outcomes["value"] + outcomes["bad value"] == MUTATIONS
+    assert min(outcomes.values()) > MUTATIONS / 20
+
+
+@given(st.sampled_from(list(RecordType)), st.binary(max_size=80))
+def test_any_bytes_give_a_value_or_a_schema_error(kind: RecordType, data: bytes) -> None:
+    assert read_key(kind.to_bytes(2) + data) != ""
+    assert read_value(kind, b"\0" + data) != ""
+
+
+def test_truncated_bytes_are_an_error() -> None:
+    for version in VERSIONS:
+        for step, key, value in list(records(version))[:100]:
+            ends = range(len(key))
+            assert all(isinstance(read_key(key[:end]), str) for end in ends)
+            if value is not None and len(value) < 1000:
+                kind = RecordType(step["key_version"])
+                assert all(isinstance(read_value(kind, value[:end]), str) for end in range(len(value)))
+
+
+def read_key(data: bytes) -> Key | str:
+    try:
+        return decode_key(data)
+    except SchemaError as problem:
+        return str(problem)
+
+
+def read_value(kind: RecordType, data: bytes) -> Value | str:
+    try:
+        return decode_value(kind, data)
+    except SchemaError as problem:
+        return str(problem)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("", "record key: type: 2 bytes expected at byte 0, 0 are left"),
+        ("0018", "record key: type: 24 is unknown at byte 0"),
+        ("ffff", "record key: type: -1 is unknown at byte 0"),
+        ("00020003", "group metadata key: group: 3 bytes expected at byte 4, 0 are left"),
+        ("0001000167ffff", "offset commit key: topic: string without a length at byte 5"),
+        ("0001000167000174", "offset commit key: partition: 4 bytes expected at byte 8, 0 are left"),
+        (
+            "0008000167",
+            "consumer group current member assignment key: member_id: 2 bytes expected at byte 5, 0 are left",
+        ),
+    ],
+)
+def test_errors_of_keys_name_the_field_the_value_and_the_position(data: str, message: str) -> None:
+    assert read_key(bytes.fromhex(data)) == message
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "message"),
+    [
+        (RecordType.OFFSET_COMMIT, "0005", "offset commit value: version: 5 is unknown at byte 0"),
+        (RecordType.OFFSET_COMMIT, "ffff", "offset commit value: version: -1 is unknown at byte 0"),
+        (RecordType.OFFSET_COMMIT, "000000", "offset commit value: offset: 8 bytes expected at byte 2, 1 are left"),
+        (RecordType.GROUP_METADATA, "0004ffffffffff01", "protocol_type: varint of more than 5 bytes at byte 2"),
+        (RecordType.GROUP_METADATA, "000400", "protocol_type: string without a length at byte 2"),
+        (RecordType.GROUP_METADATA, "0004818002", "protocol_type: string of 32768 bytes at byte 2"),
+        (RecordType.CONSUMER_GROUP_METADATA, "0000000000010100ff", "tag 0: 1 bytes expected at byte 9, 0 are left"),
+        (RecordType.CONSUMER_GROUP_METADATA, "00000000000101007f", "tag 0: 127 bytes expected at byte 9, 0 are left"),
+        (RecordType.SHARE_GROUP_METADATA, "000000", "share group metadata value: belongs to no consumer group"),
+        (
+            RecordType.CONSUMER_GROUP_MEMBER_METADATA,
+            "0000000002630268010000000001000100020000",
+            "classic_member_metadata: 1 bytes in a field of 2 at byte",
+        ),
+    ],
+)
+def test_errors_of_values_name_the_field_the_value_and_the_position(kind: RecordType, data: str, message: str) -> None:
+    told = read_value(kind, bytes.fromhex(data))
+    assert isinstance(told, str)
+    assert message in told
+
+
+def test_fields_added_in_later_releases_are_ignored() -> None:
+    data = bytes.fromhex("00000000000702000800000000000000010501ffabcd")
+    assert decode_value(RecordType.CONSUMER_GROUP_METADATA, data) == decode_value(
+        RecordType.CONSUMER_GROUP_METADATA, bytes.fromhex("00000000000700")
+    )

@@ -1,0 +1,72 @@
+"""Real brokers, and the environment for executors."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from tests.support.cluster.broker import Broker, broker
+from tests.support.interruptions import start
+from tests.support.maven import JarsUnavailable
+
+VERSIONS = ("4.3.1", "3.9.2", "2.3.1")
+RACK = "rack-a"
+ALICE = {"alice": "alices-s3cret"}
+"""A user with no permissions until ACLs grant them."""
+
+
+@pytest.fixture(scope="session")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pack the environment for executors, as ``make package`` does."""
+    folder = tmp_path_factory.mktemp("package")
+    packing = start([sys.executable, "-m", "rebalance_sim.environment", f"{folder}/e.tar.gz"], folder / "log")
+    assert packing.wait() == 0, (folder / "log").read_text()
+    assert {path.name for path in folder.iterdir()} == {"log", "e.tar.gz"}
+    return folder / "e.tar.gz"
+
+
+@contextmanager
+def running(version: str, directory: Path, **settings: Mapping[str, str]) -> Iterator[Broker]:
+    """Start a broker, or skip the test on a machine that cannot run one."""
+    with ExitStack() as stack:
+        try:
+            started = stack.enter_context(broker(version, directory, **settings))
+        except JarsUnavailable as reason:
+            pytest.skip(f"no broker of Kafka {version}: {reason}")
+        yield started
+
+
+@pytest.fixture(scope="session", params=VERSIONS)
+def live_broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """Start a broker of each version, one after the other."""
+    directory = tmp_path_factory.mktemp(f"kafka-{request.param}")
+    with running(request.param, directory, users=ALICE, settings={"broker.rack": RACK}) as started:
+        yield started
+
+
+def allow(admin: AdminClient, kind: ResourceType, name: str, operation: AclOperation = AclOperation.DESCRIBE) -> None:
+    """Grant Alice a permission."""
+    of = (kind, name, ResourcePatternType.LITERAL, "User:alice", "*", operation, AclPermissionType.ALLOW)
+    for created in admin.create_acls([AclBinding(*of)]).values():
+        created.result()
+
+
+def alices_properties(directory: Path, password: str = ALICE["alice"]) -> str:
+    """Write her client configuration in the format of Kafka's own tools."""
+    file = directory / "alice.properties"
+    file.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+        "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\\n"
+        f'    username="alice" password="{password}";\n'
+    )
+    return str(file)

@@ -1,0 +1,63 @@
+"""The quick start of a new user, on a machine without Java: clone, then ``make run``."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.setup
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Clone the committed files."""
+    if shutil.which("git") is None or shutil.which("make") is None:
+        pytest.skip("git and make are needed")
+    clone = tmp_path_factory.mktemp("fresh") / "clone"
+    subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
+    return clone
+
+
+@pytest.fixture(scope="module")
+def without_java(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return an environment whose PATH has every command of this machine except Java's."""
+    commands = tmp_path_factory.mktemp("commands")
+    for folder in os.environ["PATH"].split(os.pathsep):
+        for command in Path(folder).glob("*"):
+            link = commands / command.name
+            if not command.name.startswith("java") and not link.is_symlink():
+                link.symlink_to(command)
+    (commands / "python3").unlink(missing_ok=True)
+    (commands / "python3").symlink_to(os.path.realpath(sys.executable))
+    environment = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "VIRTUAL_ENV")}
+    # Use the rules that other tests compiled: compiling them again takes minutes and tests nothing new.
+    kept = {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(ROOT / "rebalance_sim" / "__pycache__"))}
+    return environment | kept | {"PATH": str(commands), "PYTHON": str(commands / "python3")}
+
+
+def make(clone: Path, environment: dict[str, str], *targets: str) -> str:
+    done = subprocess.run(["make", *targets], cwd=clone, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_make_run_works_without_java(clone: Path, without_java: dict[str, str]) -> None:
+    assert shutil.which("java", path=without_java["PATH"]) is None
+    printed = make(clone, without_java, "run")
+    assert "setting up .venv" in printed
+    assert "elections: 22 groups, 3 ties decided by hash order" in printed
+    assert (clone / ".venv" / "java-for-spark" / "bin" / "java").exists()
+    record = json.loads((clone / "out" / "assign" / "_run.json").read_text())
+    assert record["rows"]["used"] == record["rows"]["in"]
+
+    assert "setting up" not in make(clone, without_java, "setup")
+
+
+def test_make_without_a_target_lists_the_targets(clone: Path) -> None:
+    assert "make run " in make(clone, dict(os.environ))

@@ -1,0 +1,94 @@
+"""How balanced an assignment is, and how many partitions it moves."""
+
+from collections import Counter
+from dataclasses import dataclass
+from statistics import pstdev
+
+from tests.reference.model import Assignment, Group, Member, Partition
+
+
+@dataclass(frozen=True)
+class Balance:
+    partitions: int
+    min: int
+    max: int
+    stddev: float
+    topic_spread: int
+    idle: int
+    kept: int
+    moved: int
+    unassigned: int
+    assigned_twice: int
+    not_subscribed: int
+    nonexistent: int
+
+
+def measure(group: Group, assignment: Assignment) -> Balance:
+    loads = [len(assignment[member.member_id]) for member in group.members]
+    wanted = wanted_partitions(group)
+    before = previous_owners(group)
+    now = _holders(group, assignment)
+    given = Counter(partition for partitions in assignment.values() for partition in partitions)
+    assigned = [partition for partition in wanted if partition in now]
+    stays = [partition for partition in assigned if before.get(partition) == now[partition]]
+    return Balance(
+        partitions=len(wanted),
+        min=min(loads, default=0),
+        max=max(loads, default=0),
+        stddev=pstdev(loads) if loads else 0.0,
+        topic_spread=max((_spread(group, now, topic) for topic in _wanted_topics(group)), default=0),
+        idle=loads.count(0),
+        kept=len(stays),
+        moved=sum(partition in before for partition in assigned) - len(stays),
+        unassigned=len(wanted) - len(assigned),
+        assigned_twice=sum(given[partition] > 1 for partition in wanted),
+        not_subscribed=sum(
+            _exists(group, partition) and partition.topic not in member.topics
+            for member in group.members
+            for partition in assignment[member.member_id]
+        ),
+        nonexistent=sum(count for partition, count in given.items() if not _exists(group, partition)),
+    )
+
+
+def _exists(group: Group, partition: Partition) -> bool:
+    return partition.number < group.cluster.partitions.get(partition.topic, 0)
+
+
+def _wanted_topics(group: Group) -> set[str]:
+    return {topic for member in group.members for topic in member.topics}
+
+
+def wanted_partitions(group: Group) -> list[Partition]:
+    known = group.cluster.partitions
+    return [Partition(topic, n) for topic in _wanted_topics(group) for n in range(known.get(topic, 0))]
+
+
+def previous_owners(group: Group) -> dict[Partition, str]:
+    """Return the previous owner of each subscribed partition that had one."""
+    return {partition: owner for partition in wanted_partitions(group) if (owner := _previous_owner(group, partition))}
+
+
+def _previous_owner(group: Group, partition: Partition) -> str | None:
+    """Return the claim with the higher generation, or the first one."""
+    claimants: list[Member] = [member for member in group.members if partition in member.owned]
+    owner = max(claimants, key=lambda member: member.generation, default=None)
+    return None if owner is None else owner.member_id
+
+
+def _holders(group: Group, assignment: Assignment) -> dict[Partition, str]:
+    """Return the owner of each partition: of two, the one with the higher generation, then the first one."""
+    holders: dict[Partition, Member] = {}
+    for member in group.members:
+        for partition in assignment[member.member_id]:
+            if partition not in holders or member.generation > holders[partition].generation:
+                holders[partition] = member
+    return {partition: member.member_id for partition, member in holders.items()}
+
+
+def _spread(group: Group, holders: dict[Partition, str], topic: str) -> int:
+    """Return the largest difference between two subscribers of a topic."""
+    of_topic = [Partition(topic, number) for number in range(group.cluster.partitions.get(topic, 0))]
+    counts = Counter(holders[partition] for partition in of_topic if partition in holders)
+    loads = [counts[member.member_id] for member in group.members if topic in member.topics]
+    return max(loads) - min(loads)

@@ -1,0 +1,598 @@
+"""What single lines of the tools' output say, in every layout."""
+
+import pytest
+
+from rebalance_sim.sources.kafka_tools.text import (
+    BadLine,
+    ConsumerLine,
+    Content,
+    EndOffsetLine,
+    GroupLine,
+    HeaderLine,
+    MemberLine,
+    Notice,
+    NoticeLine,
+    OffsetLine,
+    PartitionLine,
+    StateLine,
+    ToolOutput,
+    TopicLine,
+    read_lines,
+    survey,
+)
+
+UUID = "4d4391e5-b529-4c02-bb6f-bef6ebc1bf38"
+
+
+def contents(text: str) -> list[Content]:
+    """All but the headers."""
+    found = [line.content for line in read_lines(text.splitlines(keepends=True))]
+    return [content for content in found if not isinstance(content, HeaderLine)]
+
+
+def only(text: str) -> Content:
+    (content,) = contents(text)
+    return content
+
+
+def reason(text: str) -> str:
+    bad = only(text)
+    assert isinstance(bad, BadLine)
+    return bad.reason
+
+
+# --- kafka-topics --describe ---
+
+TOPICS = {
+    "1.0 to 2.3": (
+        "Topic:orders\tPartitionCount:12\tReplicationFactor:1\tConfigs:",
+        TopicLine("orders", None, 12),
+    ),
+    "2.4 to 2.7": (
+        "Topic: orders\tPartitionCount: 12\tReplicationFactor: 1\tConfigs: retention.ms=5,cleanup.policy=compact",
+        TopicLine("orders", None, 12),
+    ),
+    "2.8 on": (
+        "Topic: page.views_2\tTopicId: cM6v_SyUQWuk9A324MZPIg\tPartitionCount: 4\tReplicationFactor: 1\tConfigs: ",
+        TopicLine("page.views_2", "cM6v_SyUQWuk9A324MZPIg", 4),
+    ),
+    "marked for deletion": (
+        "Topic: old\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: \tMarkedForDeletion: true",
+        TopicLine("old", None, 1),
+    ),
+    "tabs pasted as spaces": (
+        "Topic: orders    TopicId: cM6v_SyUQWuk9A324MZPIg    PartitionCount: 3    ReplicationFactor: 2   Configs:",
+        TopicLine("orders", "cM6v_SyUQWuk9A324MZPIg", 3),
+    ),
+    "partition": (
+        "\tTopic: orders\tPartition: 3\tLeader: 1\tReplicas: 1,2\tIsr: 1,2",
+        PartitionLine("orders", 3, has_leader=True),
+    ),
+    "partition of 4.x": (
+        "\tTopic: orders\tPartition: 3\tLeader: 1\tReplicas: 1\tIsr: 1\tElr: \tLastKnownElr: ",
+        PartitionLine("orders", 3, has_leader=True),
+    ),
+    "partition on the move": (
+        "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1\tAdding Replicas: 2\tRemoving Replicas: ",
+        PartitionLine("orders", 0, has_leader=True),
+    ),
+    "no leader": (
+        "\tTopic: orders\tPartition: 0\tLeader: none\tReplicas: 1\tIsr: ",
+        PartitionLine("orders", 0, has_leader=False),
+    ),
+    "no leader, by ZooKeeper": (
+        "\tTopic: orders\tPartition: 0\tLeader: -1\tReplicas: 1\tIsr: ",
+        PartitionLine("orders", 0, has_leader=False),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), TOPICS.values(), ids=TOPICS)
+def test_topics(text: str, expected: Content) -> None:
+    assert only(text) == expected
+
+
+# --- kafka-consumer-groups --describe --offsets ---
+
+OFFSETS = {
+    "1.0": (
+        "TOPIC                          PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG        "
+        "CONSUMER-ID                                       HOST                           CLIENT-ID\n"
+        "orders                         0          20              42              22         "
+        f"app-{UUID}          /127.0.0.1                     app\n",
+        OffsetLine(None, ("orders", 0), 20, 42, f"app-{UUID}"),
+    ),
+    "1.0, a member id that reaches HOST": (
+        "TOPIC                          PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG        "
+        "CONSUMER-ID                                       HOST                           CLIENT-ID\n"
+        "orders                         0          20              42              22         "
+        f"my billing worker-{UUID}/127.0.0.1                     my billing worker\n",
+        OffsetLine(None, ("orders", 0), 20, 42, f"my billing worker-{UUID}"),
+    ),
+    "1.0, a topic wider than its column": (
+        "TOPIC                          PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG        "
+        "CONSUMER-ID                                       HOST                           CLIENT-ID\n"
+        "orders.of-a-very-long-name.that.goes-on 7          -               42              -          "
+        "-                                                 -                              -\n",
+        OffsetLine(None, ("orders.of-a-very-long-name.that.goes-on", 7), None, 42, None),
+    ),
+    "1.0, a member without partitions": (
+        "TOPIC                          PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG        "
+        "CONSUMER-ID                                       HOST                           CLIENT-ID\n"
+        "-                              -          -               -               -          "
+        f"app-{UUID}          /127.0.0.1                     app\n",
+        OffsetLine(None, None, None, None, f"app-{UUID}"),
+    ),
+    "1.0, consumers by ZooKeeper": (
+        "TOPIC                          PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG        CONSUMER-ID\n"
+        "orders                         0          20              42              22         g_host-1-ab\n",
+        OffsetLine(None, ("orders", 0), 20, 42, "g_host-1-ab"),
+    ),
+    "2.3 on": (
+        "GROUP           TOPIC           PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG             "
+        "CONSUMER-ID     HOST            CLIENT-ID\n"
+        "backfill        orders          1          2               21              19              "
+        "-               -               -\n",
+        OffsetLine("backfill", ("orders", 1), 2, 21, None),
+    ),
+    "a partition without a leader": (
+        "GROUP           TOPIC           PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG             "
+        "CONSUMER-ID     HOST            CLIENT-ID\n"
+        "backfill        orders          1          2               -               -               "
+        "-               -               -\n",
+        OffsetLine("backfill", ("orders", 1), 2, None, None),
+    ),
+    "-1 for no offset": (
+        "GROUP           TOPIC           PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG             "
+        "CONSUMER-ID     HOST            CLIENT-ID\n"
+        "backfill        orders          1          -1              21              -               "
+        "-               -               -\n",
+        OffsetLine("backfill", ("orders", 1), None, 21, None),
+    ),
+    "4.x --verbose": (
+        "GROUP           TOPIC           PARTITION  LEADER-EPOCH    CURRENT-OFFSET  LOG-END-OFFSET  LAG             "
+        "CONSUMER-ID     HOST            CLIENT-ID\n"
+        "backfill        orders          1          5               2               21              19              "
+        "-               -               -\n",
+        OffsetLine("backfill", ("orders", 1), 2, 21, None),
+    ),
+    "spaces, and a negative lag": (
+        "GROUP                 TOPIC           PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG             "
+        "CONSUMER-ID                                           HOST            CLIENT-ID\n"
+        "web shop (blue/green) orders          1          21              20              -1              "
+        f"shop worker 1-{UUID}    /127.0.0.1      shop worker 1\n",
+        OffsetLine("web shop (blue/green)", ("orders", 1), 21, 20, f"shop worker 1-{UUID}"),
+    ),
+    "an offset wider than its column": (
+        "GROUP           TOPIC           PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG             "
+        "CONSUMER-ID     HOST            CLIENT-ID\n"
+        "backfill        orders          1          9223372036854775807 9223372036854775807 0               "
+        "-               -               -\n",
+        OffsetLine("backfill", ("orders", 1), 2**63 - 1, 2**63 - 1, None),
+    ),
+    "padding lost": (
+        "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\n"
+        f"backfill orders 1 2 21 19 app-{UUID} /127.0.0.1 my app\n",
+        OffsetLine("backfill", ("orders", 1), 2, 21, f"app-{UUID}"),
+    ),
+    "tabs": (
+        "GROUP\tTOPIC\tPARTITION\tCURRENT-OFFSET\tLOG-END-OFFSET\tLAG\tCONSUMER-ID\tHOST\tCLIENT-ID\n"
+        "backfill\torders\t1\t2\t21\t19\t-\t-\t-\n",
+        OffsetLine("backfill", ("orders", 1), 2, 21, None),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), OFFSETS.values(), ids=OFFSETS)
+def test_offsets(text: str, expected: Content) -> None:
+    assert only(text) == expected
+
+
+# --- kafka-consumer-groups --describe --state ---
+
+STATES = {
+    "1.1 to 2.2": (
+        "COORDINATOR (ID)          ASSIGNMENT-STRATEGY       STATE                #MEMBERS\n"
+        "127.0.0.1:9092 (0)        range                     Stable               3\n",
+        StateLine(None, "range", "Stable", 3, None),
+    ),
+    "2.3 to 3.9": (
+        "GROUP                     COORDINATOR (ID)          ASSIGNMENT-STRATEGY  STATE           #MEMBERS\n"
+        "billing                   127.0.0.1:9092  (0)       cooperative-sticky   Stable          3\n",
+        StateLine("billing", "cooperative-sticky", "Stable", 3, None),
+    ),
+    "2.3 to 3.9, nothing elected, a state wider than its column": (
+        "GROUP                     COORDINATOR (ID)          ASSIGNMENT-STRATEGY  STATE           #MEMBERS\n"
+        "billing                   127.0.0.1:9092  (0)                            PreparingRebalance 3\n",
+        StateLine("billing", None, "PreparingRebalance", 3, None),
+    ),
+    "2.3 to 3.9, group, coordinator and strategy wider than their columns": (
+        "GROUP                                         COORDINATOR (ID)          ASSIGNMENT-STRATEGY  STATE"
+        "           #MEMBERS\n"
+        "billing of all the shops (blue) and the rest of it broker-1.eu-west.kafka.example:9092  (11) "
+        "com.example.OurOwnAssignor Stable          3\n",
+        StateLine(
+            "billing of all the shops (blue) and the rest of it", "com.example.OurOwnAssignor", "Stable", 3, None
+        ),
+    ),
+    "4.x": (
+        "GROUP           COORDINATOR (ID)          ASSIGNMENT-STRATEGY  STATE                #MEMBERS\n"
+        "backfill        127.0.0.1:47987  (1)      -                    Empty                0\n",
+        StateLine("backfill", None, "Empty", 0, None),
+    ),
+    "4.x, a state of KIP-848": (
+        "GROUP           COORDINATOR (ID)          ASSIGNMENT-STRATEGY  STATE                #MEMBERS\n"
+        "backfill        127.0.0.1:47987  (1)      range                Reconciling          2\n",
+        StateLine("backfill", "range", "Reconciling", 2, is_kip848=True),
+    ),
+    "4.x --verbose, classic": (
+        "GROUP           COORDINATOR (ID)          ASSIGNMENT-STRATEGY  STATE                GROUP-EPOCH     "
+        "TARGET-ASSIGNMENT-EPOCH   #MEMBERS\n"
+        "billing         127.0.0.1:47987  (1)      range                Stable               -               "
+        "-                         3\n",
+        StateLine("billing", "range", "Stable", 3, is_kip848=False),
+    ),
+    "4.x --verbose, KIP-848": (
+        "GROUP           COORDINATOR (ID)          ASSIGNMENT-STRATEGY  STATE                GROUP-EPOCH     "
+        "TARGET-ASSIGNMENT-EPOCH   #MEMBERS\n"
+        "billing         127.0.0.1:47987  (1)      range                Stable               4               "
+        "4                         3\n",
+        StateLine("billing", "range", "Stable", 3, is_kip848=True),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), STATES.values(), ids=STATES)
+def test_state(text: str, expected: Content) -> None:
+    assert only(text) == expected
+
+
+# --- kafka-consumer-groups --describe --members ---
+
+
+def member(
+    group: str | None = "billing",
+    client: str = "app",
+    instance: str | None = None,
+    *,
+    owned: tuple[tuple[str, int], ...] | None = (),
+    partitions: int | None = None,
+    names_lost: bool = False,
+    is_kip848: bool | None = None,
+    upgraded: bool | None = None,
+) -> MemberLine:
+    number = len(owned or ()) if partitions is None else partitions
+    member_id = f"{instance or client}-{UUID}"
+    return MemberLine(group, member_id, instance, client, "127.0.0.1", number, owned, names_lost, is_kip848, upgraded)
+
+
+MEMBERS = {
+    "1.1 to 2.2": (
+        "CONSUMER-ID                              HOST            CLIENT-ID       #PARTITIONS     \n"
+        f"app-{UUID} /127.0.0.1      app             2               \n",
+        member(None, owned=None, partitions=2),
+    ),
+    "1.1 to 2.2 --verbose": (
+        "CONSUMER-ID                              HOST            CLIENT-ID       #PARTITIONS     ASSIGNMENT\n"
+        f"app-{UUID} /127.0.0.1      app             3               a(0), b.c(1,12)\n",
+        member(None, owned=(("a", 0), ("b.c", 1), ("b.c", 12))),
+    ),
+    "2.3 to 3.7 --verbose": (
+        "GROUP           CONSUMER-ID                              HOST            CLIENT-ID       #PARTITIONS     "
+        "ASSIGNMENT\n"
+        f"billing         app-{UUID} /127.0.0.1      app             3               a(0), b.c(1,12)\n",
+        member(owned=(("a", 0), ("b.c", 1), ("b.c", 12))),
+    ),
+    "2.6 on, static": (
+        "GROUP           CONSUMER-ID                                 GROUP-INSTANCE-ID HOST            CLIENT-ID"
+        "       #PARTITIONS     ASSIGNMENT\n"
+        f"billing         till-1-{UUID} till-1            /127.0.0.1      app             0               -\n",
+        member(instance="till-1"),
+    ),
+    "2.6 on, dynamic beside static": (
+        "GROUP           CONSUMER-ID                                 GROUP-INSTANCE-ID HOST            CLIENT-ID"
+        "       #PARTITIONS     ASSIGNMENT\n"
+        f"billing         app-{UUID}                      /127.0.0.1      app             1               a(0)\n",
+        member(owned=(("a", 0),)),
+    ),
+    "3.8 and 3.9 --verbose": (
+        "GROUP           CONSUMER-ID                              HOST            CLIENT-ID       #PARTITIONS     "
+        "ASSIGNMENT\n"
+        f"billing         app-{UUID} /127.0.0.1      app             3               (0), (1,12)\n",
+        member(owned=None, partitions=3, names_lost=True),
+    ),
+    "4.x --verbose": (
+        "GROUP           CONSUMER-ID                              HOST            CLIENT-ID       #PARTITIONS     "
+        "CURRENT-EPOCH   CURRENT-ASSIGNMENT   TARGET-EPOCH    TARGET-ASSIGNMENT   \n"
+        f"billing         app-{UUID} /127.0.0.1      app             3               "
+        "-               a:0;b.c:1,12         -               -                   \n",
+        member(owned=(("a", 0), ("b.c", 1), ("b.c", 12)), is_kip848=False),
+    ),
+    "4.x --verbose, KIP-848": (
+        "GROUP           CONSUMER-ID                              HOST            CLIENT-ID       #PARTITIONS     "
+        "CURRENT-EPOCH   CURRENT-ASSIGNMENT   TARGET-EPOCH    TARGET-ASSIGNMENT   \n"
+        f"billing         app-{UUID} /127.0.0.1      app             0               "
+        "4               -                    5               a:0                 \n",
+        member(is_kip848=True),
+    ),
+    "4.x --verbose, a classic member in a KIP-848 group": (
+        "GROUP           CONSUMER-ID                              HOST            CLIENT-ID       #PARTITIONS     "
+        "CURRENT-EPOCH   CURRENT-ASSIGNMENT   TARGET-EPOCH    TARGET-ASSIGNMENT    UPGRADED\n"
+        f"billing         app-{UUID} /127.0.0.1      app             0               "
+        "4               -                    5               a:0                  false\n",
+        member(is_kip848=True, upgraded=False),
+    ),
+    "4.x --verbose, another member of that group": (
+        "GROUP           CONSUMER-ID                              HOST            CLIENT-ID       #PARTITIONS     "
+        "CURRENT-EPOCH   CURRENT-ASSIGNMENT   TARGET-EPOCH    TARGET-ASSIGNMENT    UPGRADED\n"
+        f"billing         app-{UUID} /127.0.0.1      app             0               "
+        "4               -                    5               a:0                  true\n",
+        member(is_kip848=True, upgraded=True),
+    ),
+    "no client.id": (
+        "GROUP           CONSUMER-ID                              HOST            CLIENT-ID       #PARTITIONS     \n"
+        f"billing         -{UUID}    /127.0.0.1                      0               \n",
+        member(client="", owned=None, partitions=0),
+    ),
+    "a character that Java counts twice": (
+        "GROUP           CONSUMER-ID                                   HOST            CLIENT-ID       #PARTITIONS\n"
+        f"billing         🚀 wörker-{UUID} /127.0.0.1      🚀 wörker       0               \n",
+        member(client="🚀 wörker", owned=None, partitions=0),
+    ),
+    "trailing spaces cut off": (
+        "GROUP           CONSUMER-ID                              HOST            CLIENT-ID       #PARTITIONS\n"
+        f"billing         app-{UUID} /127.0.0.1      app             2\n",
+        member(owned=None, partitions=2),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), MEMBERS.values(), ids=MEMBERS)
+def test_members(text: str, expected: Content) -> None:
+    assert only(text) == expected
+
+
+# --- the other kinds ---
+
+OTHERS = {
+    "kafka-get-offsets": ("orders:3:42\n", EndOffsetLine("orders", 3, 42)),
+    "kafka-get-offsets, no leader": ("orders:3:\n", EndOffsetLine("orders", 3, None)),
+    "kafka-get-offsets up to 1.1 --offsets 2": ("orders:3:42,0\n", EndOffsetLine("orders", 3, 42)),
+    "--list --type": (
+        "GROUP                     TYPE                 STATE               \n"
+        "web shop                  Consumer             Stable              \n",
+        GroupLine("web shop", is_kip848=True),
+    ),
+    "kafka-groups --list": (
+        "GROUP                     TYPE                 PROTOCOL            \n"
+        "connectors                Classic              connect             \n",
+        GroupLine("connectors", is_kip848=False),
+    ),
+    "kafka-groups --list, another type": (
+        "GROUP                     TYPE                 PROTOCOL            \n"
+        "queue                     Share                share               \n",
+        GroupLine("queue", None),
+    ),
+    "consumers.csv": (
+        "group_id,client_id,protocols,subscription,rack,instance_id\n"
+        'web shop,"wörker: 2, spare",range;cooperative-sticky,page.views; alerts,rack-a,till-1\n',
+        ConsumerLine(
+            "web shop",
+            "wörker: 2, spare",
+            "till-1",
+            ("range", "cooperative-sticky"),
+            ("page.views", "alerts"),
+            "rack-a",
+        ),
+    ),
+    "consumers.csv with what is needed": (
+        "client_id,group_id,protocols\napp,billing,\n",
+        ConsumerLine("billing", "app", None, None, None, None),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), OTHERS.values(), ids=OTHERS)
+def test_others(text: str, expected: Content) -> None:
+    assert only(text) == expected
+
+
+# --- what is no data ---
+
+NOTICES = {
+    "Consumer group 'a 'b' c' has no active members.": NoticeLine(Notice.NO_MEMBERS, "a 'b' c"),
+    "Warning: Consumer group 'billing' is rebalancing.": NoticeLine(Notice.REBALANCING, "billing"),
+    "Error: Consumer group 'gone' does not exist.": NoticeLine(Notice.ERROR, None),
+    "Error: Executing consumer group command failed due to null": NoticeLine(Notice.ERROR, None),
+    "Error while executing topic command : Timed out": NoticeLine(Notice.ERROR, None),
+    "Skip getting offsets for topic-partition orders-1 due to error: no leader": NoticeLine(Notice.ERROR, None),
+    "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors.TimeoutException: x": None,
+    "Caused by: org.apache.kafka.common.errors.TimeoutException": None,
+    "\tat java.base/java.util.concurrent.CompletableFuture.reportGet(CompletableFuture.java:396)": None,
+    "\t... 11 more": None,
+    "[2026-03-01 10:00:00,123] WARN [AdminClient clientId=adminclient-1] Connection lost (o.a.k.NetworkClient)": None,
+    "2026-03-01T10:00:00.123Z main WARN No log4j 2 configuration file found": None,
+    "SLF4J: Class path contains multiple SLF4J bindings.": None,
+    "OpenJDK 64-Bit Server VM warning: Sharing is only supported for boot loader classes": None,
+    "Picked up JAVA_TOOL_OPTIONS: -Xmx1g": None,
+    "Note: This will not show information about old Zookeeper-based consumers.": None,
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), NOTICES.items())
+def test_notices(text: str, expected: Content | None) -> None:
+    assert only(text) == (expected or NoticeLine(Notice.OTHER, None))
+    table = "GROUP           CONSUMER-ID     HOST            CLIENT-ID       #PARTITIONS     \n"
+    assert only(table + text) == only(text)
+
+
+def test_a_data_row_is_data_even_if_it_begins_like_a_log_line() -> None:
+    row = only(
+        "GROUP                              CONSUMER-ID     HOST            CLIENT-ID       #PARTITIONS     \n"
+        "[2026-03-01 10:00:00,123] WARN me  app-1           /127.0.0.1      app             0               \n"
+    )
+    assert isinstance(row, MemberLine)
+    assert row.group_id == "[2026-03-01 10:00:00,123] WARN me"
+
+
+# --- what is wrong with a line ---
+
+OFFSETS_HEADER = (
+    "GROUP           TOPIC           PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG             "
+    "CONSUMER-ID     HOST            CLIENT-ID\n"
+)
+MEMBERS_HEADER = (
+    "GROUP           CONSUMER-ID     HOST            CLIENT-ID       #PARTITIONS     CURRENT-EPOCH   "
+    "CURRENT-ASSIGNMENT   TARGET-EPOCH    TARGET-ASSIGNMENT   \n"
+)
+BROKEN_ASSIGNMENT = "expected partitions of a topic"
+WRONG = {
+    "too few columns": (
+        OFFSETS_HEADER + "billing         orders          3\n",
+        "3 columns, the header has 9: GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST "
+        "CLIENT-ID",
+    ),
+    "partition not a number": (
+        OFFSETS_HEADER + "billing         orders          x          1 2 1 - - -\n",
+        "PARTITION is 'x', not a number",
+    ),
+    "partition missing": (
+        OFFSETS_HEADER + "billing         orders          -          1 2 1 - - -\n",
+        "PARTITION is '-', not a number",
+    ),
+    "negative partition": (
+        OFFSETS_HEADER + "billing         orders          -3         1 2 1 - - -\n",
+        "PARTITION is '-3', negative",
+    ),
+    "negative offset": (
+        OFFSETS_HEADER + "billing         orders          3          -7 2 1 - - -\n",
+        "CURRENT-OFFSET is '-7', negative",
+    ),
+    "an offset that is too large": (
+        OFFSETS_HEADER + f"billing         orders          3          {2**63} 2 1 - - -\n",
+        f"CURRENT-OFFSET is '{2**63}'; the largest allowed value is {2**63 - 1}",
+    ),
+    "a partition that is too large": (
+        OFFSETS_HEADER + f"billing         orders          {'9' * 5000} 1 2 1 - - -\n",
+        f"PARTITION is '{'9' * 77}...'; the largest allowed value is 999999",
+    ),
+    "not a topic": (
+        OFFSETS_HEADER + "billing         or/ders         3          1 2 1 - - -\n",
+        "TOPIC is 'or/ders', not a topic name",
+    ),
+    "a member line cut off": (
+        MEMBERS_HEADER + "billing         app-1           /127.0.0.1      app\n",
+        "4 columns, the header has 9: GROUP CONSUMER-ID HOST CLIENT-ID #PARTITIONS CURRENT-EPOCH CURRENT-ASSIGNMENT "
+        "TARGET-EPOCH TARGET-ASSIGNMENT",
+    ),
+    "broken assignment": (
+        MEMBERS_HEADER + "billing app-1 /127.0.0.1 app 2 - a:0,x - -\n",
+        f"the assignment contains 'a:0,x'; {BROKEN_ASSIGNMENT}",
+    ),
+    "broken assignment with parentheses": (
+        MEMBERS_HEADER + "billing app-1 /127.0.0.1 app 2 - a(0,1 - -\n",
+        f"the assignment contains 'a(0,1'; {BROKEN_ASSIGNMENT}",
+    ),
+    "topics of some partitions only": (
+        "GROUP CONSUMER-ID HOST CLIENT-ID #PARTITIONS ASSIGNMENT\nbilling app-1 /127.0.0.1 app 2 a(0), (1)\n",
+        "the assignment names the topics of only some partitions",
+    ),
+    "an assignment cut off": (
+        MEMBERS_HEADER + "billing app-1 /127.0.0.1 app 3 - a:0,1 - -\n",
+        "the assignment has 2 partitions, but #PARTITIONS is 3",
+    ),
+    "a partition twice": (
+        MEMBERS_HEADER + "billing app-1 /127.0.0.1 app 2 - a:0,0 - -\n",
+        "the assignment lists a partition twice",
+    ),
+    "topic without its count": (
+        "Topic: orders\tReplicationFactor: 1",
+        "neither a topic (PartitionCount) nor a partition (Partition, Leader)",
+    ),
+    "count not a number": (
+        "Topic: orders\tPartitionCount: many\tReplicationFactor: 1",
+        "PartitionCount is 'many', not a number",
+    ),
+    "count too large": (
+        "Topic: orders\tPartitionCount: 1000001\tReplicationFactor: 1",
+        "PartitionCount is '1000001'; the largest allowed value is 1000000",
+    ),
+    "leader not a number": (
+        "\tTopic: orders\tPartition: 0\tLeader: x\tReplicas: 1\tIsr: ",
+        "Leader is 'x', not a number",
+    ),
+    "end offset of no partition": ("orders:x:3", "the partition is 'x', not a number"),
+    "negative end offset": ("orders:0:-3", "the offset is '-3', negative"),
+    "end offset of no topic": ("or/ders:0:3", "'or/ders' is not a topic name"),
+    "nothing before it": ("some words", "no header precedes the line"),
+    "a table that is not read": (
+        "GROUP                          TOPIC                          PARTITION  NEW-OFFSET     ",
+        "no supported tool prints the columns 'GROUP TOPIC PARTITION NEW-OFFSET'",
+    ),
+    "consumers.csv, too few columns": (
+        "group_id,client_id,protocols\nbilling,app\n",
+        "2 columns, the header has 3",
+    ),
+    "consumers.csv, no group": ("group_id,client_id,protocols\n,app,range\n", "group_id is empty"),
+    "consumers.csv, an open quote": (
+        'group_id,client_id\nbilling,"app\n',
+        "not a line of CSV: unexpected end of data",
+    ),
+    "consumers.csv, an unknown column": (
+        "group_id,client_id,protocol\n",
+        "unknown column 'protocol'; allowed: group_id, client_id, protocols, subscription, rack, instance_id",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), WRONG.values(), ids=WRONG)
+def test_wrong_lines(text: str, expected: str) -> None:
+    assert reason(text) == expected
+
+
+def test_a_wrong_row_still_tells_its_group() -> None:
+    text = OFFSETS_HEADER + "web shop        orders          x          1 2 1 - - -\n"
+    assert only(text) == BadLine(ToolOutput.OFFSETS, "web shop", "PARTITION is 'x', not a number")
+
+
+def test_rows_after_an_unknown_table_do_not_count_to_the_table_before() -> None:
+    text = OFFSETS_HEADER + "GROUP TOPIC PARTITION NEW-OFFSET\nbilling orders 1 5\n"
+    assert [type(content) for content in contents(text)] == [BadLine, BadLine]
+
+
+def test_each_group_has_a_header_of_its_own() -> None:
+    text = (
+        "\nGROUP   CONSUMER-ID HOST       CLIENT-ID #PARTITIONS\na       a 1         /127.0.0.1 a         1\n"
+        "\nGROUP       CONSUMER-ID     HOST       CLIENT-ID #PARTITIONS\n"
+        "bb b        b 2 3 4         /127.0.0.1 b 2       1\n"
+    )
+    rows = [content for content in contents(text) if isinstance(content, MemberLine)]
+    assert [(row.group_id, row.member_id, row.client_id) for row in rows] == [
+        ("a", "a 1", "a"),
+        ("bb b", "b 2 3 4", "b 2"),
+    ]
+
+
+# --- files ---
+
+FILES = {
+    "": (False, None),
+    "\n  \r\n": (False, None),
+    '{"kafka": 1}\n': (False, (1, '{"kafka": 1}')),
+    "\nGROUP TOPIC PARTITION NEW-OFFSET\n": (False, (2, "GROUP TOPIC PARTITION NEW-OFFSET")),
+    "orders:1:2\n": (True, (1, "orders:1:2")),
+    "group_id,client_id\n": (True, (1, "group_id,client_id")),
+    "what?\nTopic: a\tPartitionCount: 1\n": (True, (1, "what?")),
+    "Consumer group 'a' has no active members.\n": (True, (1, "Consumer group 'a' has no active members.")),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), FILES.items())
+def test_survey(text: str, expected: tuple[bool, tuple[int, str] | None]) -> None:
+    found = survey(text.splitlines(keepends=True))
+    assert (found.known, found.first) == expected
+
+
+def test_survey_finds_the_groups_that_messages_name() -> None:
+    text = OFFSETS_HEADER + "Consumer group 'a' has no active members.\nWarning: Consumer group 'b' is rebalancing.\n"
+    assert survey(text.splitlines()).noticed_groups == {"a", "b"}

@@ -1,0 +1,102 @@
+"""Cases and answers of the golden vectors, as the reference implementations' dataclasses."""
+
+import base64
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.reference.java import JavaError
+from tests.reference.model import VERSIONS, Assignment, Cluster, Group, Joiner, Member, Partition
+from tests.reference.partitioners import built_in_partitioner_answer, default_partitioner_answer, murmur2_answer
+from tests.reference.record_accumulator import producer_answer
+from tests.reference.sticky import cooperative_sticky_assign, sticky_assign
+
+JsonObject = dict[str, Any]
+Answer = Assignment | str
+"""The assignment, or the name of the exception's class."""
+ReferenceAssignor = Callable[[str, Group], Assignment]
+
+STICKY_REFERENCES: dict[tuple[str, str], ReferenceAssignor] = {
+    **{("sticky", version): sticky_assign for version in VERSIONS},
+    **{("cooperative-sticky", version): cooperative_sticky_assign for version in ("3.9", "4.3")},
+}
+"""By name and Kafka release."""
+
+_GOLDEN = Path(__file__).resolve().parent.parent / "golden"
+
+
+def golden(name: str) -> list[JsonObject]:
+    """Return the lines of a file of golden vectors."""
+    with gzip.open(_GOLDEN / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def joiners_of(case: JsonObject) -> tuple[Joiner, ...]:
+    """Return the members of an election case."""
+    return tuple(
+        Joiner(member["member_id"], tuple(member["protocols"]), member.get("protocol_type", "consumer"))
+        for member in case["members"]
+    )
+
+
+def group_of(case: JsonObject) -> Group:
+    """Return the group of an assignor case, on a cluster of its own."""
+    racks = {
+        topic: [[rack for rack in replicas if rack is not None] for replicas in partitions]
+        for topic, partitions in case.get("racks", {}).items()
+    }
+    ids = {topic: _uuid(text) for topic, text in case.get("topic_ids", {}).items()}
+    return Group(tuple(map(_member_of, case["members"])), Cluster(case["topics"], racks, ids))
+
+
+def assignment_of(answer: JsonObject) -> Assignment:
+    """Return the assignment in an answer."""
+    given: dict[str, list[tuple[str, int]]] = answer["assignment"]
+    return {member_id: [Partition(*pair) for pair in partitions] for member_id, partitions in given.items()}
+
+
+def answer_of(answer: JsonObject) -> Answer:
+    """Return the assignment or the error in an answer."""
+    error: str = answer.get("error", "")
+    return error.split(":", maxsplit=1)[0] if error else assignment_of(answer)
+
+
+def reference_answer(strategy: str, version: str, group: Group) -> Answer:
+    """Return the answer of the reference implementation of a sticky assignor."""
+    try:
+        return STICKY_REFERENCES[strategy, version](version, group)
+    except JavaError as error:
+        return str(error)
+
+
+def _uuid(text: str) -> tuple[int, int]:
+    """Return the halves of a Uuid as Kafka prints it."""
+    decoded = base64.urlsafe_b64decode(text + "==")
+    return int.from_bytes(decoded[:8]), int.from_bytes(decoded[8:])
+
+
+def _member_of(member: JsonObject) -> Member:
+    return Member(
+        member["member_id"],
+        tuple(member["topics"]),
+        member["instance_id"],
+        member["rack"],
+        tuple(Partition(*pair) for pair in member["owned"]),
+        member["generation"],
+    )
+
+
+def producer_reference_answer(version: str, case: JsonObject) -> JsonObject:
+    """Return the reference implementation's answer to a producer case of any rule."""
+    match case["rule"]:
+        case "murmur2":
+            answer: JsonObject = murmur2_answer(case)
+        case "default-partitioner":
+            answer = default_partitioner_answer(version, case)
+        case "built-in-partitioner":
+            answer = built_in_partitioner_answer(case)
+        case _:
+            answer = producer_answer(version, case)
+    return {"id": case["id"], "kafka": version, **answer}

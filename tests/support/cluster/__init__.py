@@ -1,0 +1,1 @@
+"""Real Kafka brokers and consumers from released jars, and captures of them."""

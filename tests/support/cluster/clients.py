@@ -1,0 +1,353 @@
+"""Run the consumers of a fleet: Java's in one JVM, librdkafka's and kafka-python's in threads."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol, Self
+
+from confluent_kafka import Consumer, KafkaException
+
+from tests.support.cluster.fleet import COOPERATIVE, RANGE, ROBIN, SERVER, STICKY, Client
+from tests.support.cluster.jars import java_command
+from tests.support.maven import java_environment
+
+_JAVA_ASSIGNORS = {
+    RANGE: "org.apache.kafka.clients.consumer.RangeAssignor",
+    ROBIN: "org.apache.kafka.clients.consumer.RoundRobinAssignor",
+    STICKY: "org.apache.kafka.clients.consumer.StickyAssignor",
+    COOPERATIVE: "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+}
+# Long enough for a stalled member to hold its group in a rebalance during the whole capture.
+_POLL_INTERVAL_MS = 600_000
+# Short intervals: members learn of rebalances, and leaders of new partitions, sooner than by default.
+_HEARTBEAT_INTERVAL_MS = 1000
+_METADATA_MAX_AGE_MS = 1000
+_END_SECONDS = 60
+
+Partitions = set[tuple[str, int]]
+
+
+class Runner(Protocol):
+    """The common interface of the consumers of all libraries; NAME is unique, client.id is not."""
+
+    def start(self, name: str, client: Client) -> None: ...
+
+    def subscribe(self, name: str, topics: Sequence[str]) -> None: ...
+
+    def close(self, name: str) -> None: ...
+
+    def assignments(self) -> dict[str, Partitions]: ...
+
+
+class Report(NamedTuple):
+    """A line that a Java consumer printed; see the class PollingConsumer."""
+
+    at_ms: int
+    """On the clock of ``time.monotonic_ns``."""
+    event: str
+    name: str
+    fields: tuple[str, ...]
+
+
+class JavaConsumers:
+    """The process of the class rebalancesim.cluster.Consumers, and its reports so far."""
+
+    def __init__(self, version: str, bootstrap_servers: str, log: Path) -> None:
+        self._version = version
+        self._bootstrap_servers = bootstrap_servers
+        self._log = log
+        self._changed = threading.Condition()
+        self._assigned: dict[str, tuple[str, Partitions]] = {}
+        self._last_event: dict[str, str] = {}
+        self._failures: list[str] = []
+        self._reports: list[Report] = []
+        self._ordering = threading.Lock()
+
+    def __enter__(self) -> JavaConsumers:
+        command = java_command(self._version, "-Xmx512m", log_level="error")
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [*command, "rebalancesim.cluster.Consumers"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=java_environment(),
+                encoding="utf-8",
+            )
+        self._reader = threading.Thread(target=self._read_reports, daemon=True)
+        self._reader.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._process.stdin is not None
+        # At the end of its input, it closes every consumer and exits.
+        self._process.stdin.close()
+        try:
+            self._process.wait(timeout=_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join()
+
+    def start(self, name: str, client: Client, more: Mapping[str, str] | None = None) -> None:
+        """Start a consumer; ``more`` are settings in addition to the common ones."""
+        settings = _java_settings(client, self._bootstrap_servers) | dict(more or {})
+        self._order("start", name, *(f"{key}={value}" for key, value in settings.items()))
+
+    def stall(self, name: str) -> None:
+        """Return when the consumer has stopped: its last poll may still take part in a rebalance."""
+        self._order("stall", name)
+        self._wait_for("stalled", name)
+
+    def subscribe(self, name: str, topics: Sequence[str]) -> None:
+        self._order("subscribe", name, ",".join(topics))
+
+    def close(self, name: str) -> None:
+        """Close a consumer. A static member does not leave the group, but is not counted as an owner."""
+        self._order("close", name)
+        self._wait_for("closed", name)
+        with self._changed:
+            self._assigned.pop(name, None)
+
+    def kill(self) -> None:
+        """Kill the process with all its consumers; none of them leaves its group."""
+        self._process.kill()
+
+    def assignments(self) -> dict[str, Partitions]:
+        """Return the partitions of each member id, as its consumer last reported them."""
+        with self._changed:
+            self._raise_failures()
+            return dict(self._assigned.values())
+
+    def reports(self) -> list[Report]:
+        """Return all reports of the consumers, in order."""
+        with self._changed:
+            self._raise_failures()
+            return list(self._reports)
+
+    def _raise_failures(self) -> None:
+        if self._failures:
+            raise RuntimeError("; ".join(self._failures))
+
+    def _order(self, *fields: str) -> None:
+        assert self._process.stdin is not None
+        with self._ordering:
+            self._process.stdin.write("\t".join(fields) + "\n")
+            self._process.stdin.flush()
+
+    def _wait_for(self, event: str, name: str) -> None:
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._last_event.get(name) == event, timeout=_END_SECONDS):
+                raise TimeoutError(f"{name} is not {event}: {self._last_event.get(name)}")
+
+    def _read_reports(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            event, name, *rest, at_ms = line.rstrip("\n").split("\t")
+            with self._changed:
+                self._last_event[name] = event
+                self._reports.append(Report(int(at_ms), event, name, tuple(rest)))
+                if event == "assigned":
+                    self._assigned[name] = (rest[0], listed_partitions(rest[2]))
+                elif event == "failed":
+                    self._failures.append(f"{name}: {rest[0]}")
+                self._changed.notify_all()
+
+
+def listed_partitions(listing: str) -> Partitions:
+    pairs = (each.rpartition("-") for each in listing.split(",") if each)
+    return {(topic, int(partition)) for topic, _, partition in pairs}
+
+
+def _java_settings(client: Client, bootstrap_servers: str) -> dict[str, str]:
+    settings = _common_settings(client, bootstrap_servers)
+    settings["max.poll.records"] = "20"
+    settings["topics"] = ",".join(client.topics)
+    settings["commit"] = client.commit
+    settings["metadata.max.age.ms"] = str(_METADATA_MAX_AGE_MS)
+    if not client.next_generation:
+        settings["partition.assignment.strategy"] = ",".join(_JAVA_ASSIGNORS[protocol] for protocol in client.protocols)
+    return settings
+
+
+def _common_settings(client: Client, bootstrap_servers: str) -> dict[str, str]:
+    settings = {
+        "bootstrap.servers": bootstrap_servers,
+        "group.id": client.group,
+        "client.id": client.client_id,
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": "false",
+        "max.poll.interval.ms": str(_POLL_INTERVAL_MS),
+    }
+    if client.next_generation:
+        settings["group.protocol"] = "consumer"
+        if client.protocols:
+            settings["group.remote.assignor"] = client.protocols[0].removeprefix(SERVER)
+    else:
+        settings["heartbeat.interval.ms"] = str(_HEARTBEAT_INTERVAL_MS)
+    if client.rack:
+        settings["client.rack"] = client.rack
+    if client.instance_id:
+        settings["group.instance.id"] = client.instance_id
+    return settings
+
+
+class PythonConsumers:
+    """Consumers of a Python library, each polled by its own thread."""
+
+    def __init__(self, bootstrap_servers: str, polling: type[_Polling]) -> None:
+        self._bootstrap_servers = bootstrap_servers
+        self._polling = polling
+        self._running: dict[str, _Polling] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for each in self._running.values():
+            each.ending.set()
+        # A daemon: a consumer that its library does not close ends with this process.
+        deadline = time.monotonic() + _END_SECONDS
+        for each in self._running.values():
+            each.join(max(0, deadline - time.monotonic()))
+
+    def start(self, name: str, client: Client) -> None:
+        polling = self._polling(client, self._bootstrap_servers)
+        self._running[name] = polling
+        polling.start()
+
+    def subscribe(self, name: str, topics: Sequence[str]) -> None:
+        self._running[name].wanted = list(topics)
+
+    def close(self, name: str) -> None:
+        polling = self._running.pop(name)
+        polling.ending.set()
+        polling.join(_END_SECONDS)
+        if polling.is_alive():
+            raise TimeoutError(f"{name} is not closed within {_END_SECONDS} s")
+
+    def assignments(self) -> dict[str, Partitions]:
+        """Return the partitions of each member id, from its own consumer."""
+        return dict(each.assigned for each in self._running.values())
+
+
+class _Polling(threading.Thread):
+    def __init__(self, client: Client, bootstrap_servers: str) -> None:
+        super().__init__(name=client.client_id, daemon=True)
+        self.ending = threading.Event()
+        # Read by this thread only: from another thread the call can block forever.
+        self.assigned: tuple[str, Partitions] = ("", set())
+        # Topics to subscribe to before the next poll; empty if that is done.
+        self.wanted = list(client.topics)
+        self._client = client
+        self._bootstrap_servers = bootstrap_servers
+
+    def _renew_subscription(self, subscribe: Callable[[list[str]], object]) -> None:
+        if self.wanted:
+            wanted, self.wanted = self.wanted, []
+            subscribe(wanted)
+
+
+class RdkafkaConsumers(PythonConsumers):
+    """confluent-kafka consumers."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        super().__init__(bootstrap_servers, _RdkafkaPolling)
+
+
+class _RdkafkaPolling(_Polling):
+    def run(self) -> None:
+        # Always closed: librdkafka waits forever, and the whole process with it, if a consumer is
+        # discarded without being closed.
+        with closing(Consumer(_rdkafka_settings(self._client, self._bootstrap_servers))) as consumer:
+            commit = self._client.commit
+            while not self.ending.is_set():
+                self._renew_subscription(consumer.subscribe)
+                messages = consumer.consume(num_messages=20, timeout=0.2)
+                if messages and commit != "never" and _has_committed(consumer, KafkaException, asynchronous=False):
+                    commit = "never" if commit == "once" else commit
+                partitions = {(p.topic, p.partition) for p in consumer.assignment()}
+                self.assigned = (consumer.memberid(), partitions)
+
+
+def _has_committed(consumer: Any, refused: type[Exception], **options: bool) -> bool:
+    """Return whether the commit succeeded. If the generation is outdated, the next commit includes the records."""
+    try:
+        consumer.commit(**options)
+    except refused:
+        return False
+    return True
+
+
+def _rdkafka_settings(client: Client, bootstrap_servers: str) -> dict[str, Any]:
+    settings: dict[str, Any] = _common_settings(client, bootstrap_servers)
+    settings["log_level"] = 0
+    settings["topic.metadata.refresh.interval.ms"] = str(_METADATA_MAX_AGE_MS)
+    if not client.next_generation:
+        settings["partition.assignment.strategy"] = ",".join(client.protocols)
+    return settings
+
+
+class KafkaPythonConsumers(PythonConsumers):
+    """kafka-python's consumers."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        super().__init__(bootstrap_servers, _KafkaPythonPolling)
+
+
+class _KafkaPythonPolling(_Polling):
+    def run(self) -> None:
+        # Importing the whole package prints warnings.
+        from kafka import KafkaConsumer  # noqa: PLC0415
+        from kafka.errors import KafkaError  # noqa: PLC0415
+
+        with closing(KafkaConsumer(**_kafka_python_settings(self._client, self._bootstrap_servers))) as consumer:
+            commit = self._client.commit
+            while not self.ending.is_set():
+                self._renew_subscription(consumer.subscribe)
+                messages = consumer.poll(timeout_ms=200, max_records=20)
+                if messages and commit != "never" and _has_committed(consumer, KafkaError):
+                    commit = "never" if commit == "once" else commit
+                member_id = consumer.group_metadata().member_id
+                self.assigned = (member_id, {(p.topic, p.partition) for p in consumer.assignment()})
+
+
+def _kafka_python_settings(client: Client, bootstrap_servers: str) -> dict[str, Any]:
+    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor  # noqa: PLC0415
+    from kafka.coordinator.assignors.range import RangePartitionAssignor  # noqa: PLC0415
+    from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor  # noqa: PLC0415
+    from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor  # noqa: PLC0415
+
+    assignors = {
+        RANGE: RangePartitionAssignor,
+        ROBIN: RoundRobinPartitionAssignor,
+        STICKY: StickyPartitionAssignor,
+        COOPERATIVE: CooperativeStickyAssignor,
+    }
+    return {
+        "bootstrap_servers": bootstrap_servers,
+        "group_id": client.group,
+        "client_id": client.client_id,
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+        "group_instance_id": client.instance_id or None,
+        "heartbeat_interval_ms": _HEARTBEAT_INTERVAL_MS,
+        "metadata_max_age_ms": _METADATA_MAX_AGE_MS,
+        "partition_assignment_strategy": [assignors[protocol] for protocol in client.protocols],
+    }

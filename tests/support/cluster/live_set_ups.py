@@ -1,0 +1,228 @@
+"""Run set-ups on a broker, all at once and round by round, waiting until every group is stable."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, NewPartitions, NewTopic
+
+from tests.support.cluster.broker import Broker
+from tests.support.cluster.capture import seen_by_broker, until
+from tests.support.cluster.clients import Partitions, Runner
+from tests.support.cluster.fleet import Client
+from tests.support.cluster.set_ups import Grow, Join, Leave, Restart, Round, SetUp, Subscribe
+
+# A group that is not finished rebalances within a heartbeat.
+_QUIET_SECONDS = 1.5
+_READ_SECONDS = 30
+# While __consumer_offsets is created there is no coordinator, and librdkafka retries for a minute.
+_ANSWER_SECONDS = 5
+
+OffsetsRecord = tuple[bytes | None, bytes | None, int, int]
+"""A record: key, value, partition and offset."""
+
+
+@dataclass
+class _Now:
+    """The expected state of a group."""
+
+    members: dict[str, Client]
+    partitions: dict[str, int]
+    restarted: list[Client] = field(default_factory=list)
+    """Static members whose new configuration takes effect in the next rebalance."""
+
+    def change(self, round_: Round) -> None:
+        self.members |= {client.client_id: client for client in self.restarted}
+        self.restarted = []
+        for change in round_:
+            match change:
+                case Join(client):
+                    self.members[client.client_id] = client
+                case Restart(client):
+                    self.restarted.append(client)
+                case Leave(client_id):
+                    del self.members[client_id]
+                case Subscribe(client_id, topics):
+                    self.members[client_id] = replace(self.members[client_id], topics=topics)
+                case Grow(topic, partitions):
+                    self.partitions[topic] = partitions
+
+    @property
+    def assignable(self) -> int:
+        topics = {topic for client in self.members.values() for topic in client.topics}
+        return sum(self.partitions[topic] for topic in topics)
+
+
+class LiveSetUps:
+    """The groups of set-ups, and their clients."""
+
+    def __init__(self, broker: Broker, runners: Mapping[str, Runner], set_ups: Sequence[SetUp]) -> None:
+        self._servers = broker.bootstrap_servers
+        self._admin = AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
+        self._runners = runners
+        self._set_ups = {each.group: each for each in set_ups}
+        self._now = {each.group: _Now({}, dict(each.topics)) for each in set_ups}
+        topics = [NewTopic(name, count, 1) for each in set_ups for name, count in each.topics.items()]
+        for created in self._admin.create_topics(topics).values():
+            created.result()
+        # Form one group first, which creates __consumer_offsets; a hundred groups at once would delay that.
+        until("there are coordinators", self._has_coordinators)
+
+    def form(self) -> None:
+        """Let members join one after the other, so that the leader is known."""
+        self._play({name: [(Join(client),) for client in each.members] for name, each in self._set_ups.items()})
+
+    def go_on(self) -> None:
+        """Run the rounds of changes."""
+        self._play({name: each.rounds for name, each in self._set_ups.items()})
+
+    def assigned(self) -> dict[str, dict[str, Partitions]]:
+        """Return the partitions of each client of each group, as the client reports them."""
+        by_clients = self._by_clients()
+        return {
+            name: {member.client_id: by_clients.get(member.member_id, set()) for member in found.members}
+            for name, found in self._described(self._set_ups).items()
+            if found
+        }
+
+    def member_ids(self) -> dict[str, set[str]]:
+        """Return the member ids of each group."""
+        described = self._described(self._set_ups)
+        return {name: {member.member_id for member in found.members} for name, found in described.items() if found}
+
+    def offsets_topic(self) -> list[OffsetsRecord]:
+        """Read all records of __consumer_offsets."""
+        return read_topic(self._servers, "__consumer_offsets")
+
+    def _play(self, rounds: Mapping[str, Sequence[Round]]) -> None:
+        for number in range(max(map(len, rounds.values()))):
+            playing = {name: each[number] for name, each in rounds.items() if number < len(each)}
+            for name, round_ in playing.items():
+                self._do(name, round_)
+            self._wait(playing)
+
+    def _do(self, name: str, round_: Round) -> None:
+        now = self._now[name]
+        for change in round_:
+            match change:
+                case Join(client):
+                    self._runner(client).start(_label(client), client)
+                case Leave(client_id):
+                    client = now.members[client_id]
+                    self._runner(client).close(_label(client))
+                case Subscribe(client_id, topics):
+                    client = now.members[client_id]
+                    self._runner(client).subscribe(_label(client), topics)
+                case Restart(client):
+                    self._runner(client).close(_label(client))
+                    self._runner(client).start(_label(client), client)
+                case Grow(topic, partitions):
+                    self._admin.create_partitions([NewPartitions(topic, partitions)])[topic].result()
+        now.change(round_)
+
+    def _runner(self, client: Client) -> Runner:
+        return self._runners[client.library]
+
+    def _wait(self, names: Iterable[str]) -> None:
+        waiting = set(names)
+
+        def are_stable() -> bool:
+            by_clients = self._by_clients()
+            for name, found in self._described(waiting).items():
+                if found and _is_stable(found, self._now[name], by_clients):
+                    waiting.discard(name)
+            return not waiting
+
+        for _ in range(2):
+            try:
+                until("the groups are stable", are_stable)
+            except TimeoutError:
+                raise TimeoutError(f"not stable: {self._told(waiting)}") from None
+            time.sleep(_QUIET_SECONDS)
+            waiting = set(names)
+
+    def _told(self, names: Iterable[str]) -> list[str]:
+        by_clients = self._by_clients()
+        lines = []
+        for name, found in self._described(names).items():
+            broker = found and {m.client_id: len(m.assignment.topic_partitions) for m in found.members}
+            clients = found and {m.client_id: len(by_clients.get(m.member_id, ())) for m in found.members}
+            lines.append(f"{name} {found and found.state}: {broker}, by the clients {clients}")
+        return lines
+
+    def _described(self, names: Iterable[str]) -> dict[str, ConsumerGroupDescription | None]:
+        found = self._admin.describe_consumer_groups(list(names), request_timeout=_ANSWER_SECONDS)
+        described: dict[str, ConsumerGroupDescription | None] = {}
+        for name, future in found.items():
+            try:
+                described[name] = future.result()
+            except KafkaException:
+                # The coordinator is still loading, or does not know the group yet.
+                described[name] = None
+        return described
+
+    def _has_coordinators(self) -> bool:
+        topic = next(topic for each in self._set_ups.values() for topic in each.topics)
+        request = [ConsumerGroupTopicPartitions("first", [TopicPartition(topic, 0, 0)])]
+        try:
+            done = self._admin.alter_consumer_group_offsets(request, request_timeout=_ANSWER_SECONDS)["first"].result()
+        except KafkaException:
+            return False
+        return not any(partition.error for partition in done.topic_partitions)
+
+    def _by_clients(self) -> dict[str, Partitions]:
+        return {id_: has for runner in self._runners.values() for id_, has in runner.assignments().items()}
+
+
+def _label(client: Client) -> str:
+    return f"{client.group}#{client.client_id}"
+
+
+def _is_stable(found: ConsumerGroupDescription, now: _Now, by_clients: Mapping[str, Partitions]) -> bool:
+    """Return whether a group is stable with the expected members, and they report owning all partitions."""
+    by_broker = seen_by_broker(found)
+    topics = {
+        member.member_id: now.members[member.client_id].topics
+        for member in found.members
+        if member.client_id in now.members
+    }
+    return (
+        found.state == ConsumerGroupState.STABLE
+        and sorted(member.client_id for member in found.members) == sorted(now.members)
+        and sum(map(len, by_broker.values())) == now.assignable
+        and all({topic for topic, _ in has} <= set(topics[id_]) for id_, has in by_broker.items())
+        and all(by_clients.get(id_) == has for id_, has in by_broker.items())
+    )
+
+
+def read_topic(servers: str, topic: str) -> list[OffsetsRecord]:
+    """Read a topic from its beginning to its current end."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "reader",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+            "log_level": 0,
+        }
+    )
+    try:
+        partitions = list(consumer.list_topics(topic, timeout=_READ_SECONDS).topics[topic].partitions)
+        consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
+        reading, records = set(partitions), list[OffsetsRecord]()
+        deadline = time.monotonic() + _READ_SECONDS
+        while reading:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{topic}: partitions {sorted(reading)} were not read")
+            for message in consumer.consume(num_messages=1000, timeout=1):
+                if message.error() is None:
+                    records.append((message.key(), message.value(), message.partition(), message.offset()))
+                else:
+                    reading.discard(message.partition())
+        return records
+    finally:
+        consumer.close()

@@ -1,0 +1,124 @@
+"""
+Elected protocols, leaders and assignments, from the coordinator's records of each group.
+
+The tools and AdminClient show neither the leader nor the order of an assignment. Both are in
+`__consumer_offsets`, whose records Kafka's own formatter prints as JSON, with subscriptions and
+assignments as base64.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tests.support.cluster.broker import Broker
+from tests.support.cluster.clients import Partitions
+
+_FORMATTER = "org.apache.kafka.tools.consumer.GroupMetadataMessageFormatter"
+_IDLE_MS = "4000"
+
+Listing = list[tuple[str, int]]
+Record = dict[str, Any]
+Records = dict[str, list[Record]]
+Generation = dict[str, Any]
+
+
+def records(broker: Broker) -> Records:
+    """Return the GroupMetadata records with members of each group, oldest first."""
+    printed = broker.tools(
+        "kafka-console-consumer",
+        *("--topic", "__consumer_offsets", "--from-beginning", "--timeout-ms", _IDLE_MS),
+        *("--formatter", _FORMATTER),
+    )
+    found: Records = {}
+    for record in _objects(printed):
+        group = record["key"]["data"]["group"]
+        if record["value"] is not None and record["value"]["data"]["members"]:
+            found.setdefault(group, []).append(record["value"]["data"])
+    return found
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """Split the formatter's JSON objects, which have no separator."""
+    decoder = json.JSONDecoder()
+    at = 0
+    while at < len(text):
+        found, at = decoder.raw_decode(text, at)
+        yield found
+
+
+def describe(record: Record, joined: list[str]) -> Generation:
+    """Return one generation of a group, with its members in join order."""
+    protocol = record["protocol"]
+    members = {member["memberId"]: member for member in record["members"]}
+    ids = [id_ for id_ in joined if id_ in members]
+    owned = {id_: read_owned(members[id_], protocol) for id_ in ids}
+    return {
+        "generation": record["generation"],
+        "protocol": protocol,
+        "leader": record["leader"],
+        "owned": {id_: listing for id_, (listing, _) in owned.items() if listing},
+        "owned_generation": {id_: since for id_, (listing, since) in owned.items() if listing},
+        "assignments": {id_: read_assignment(members[id_]) for id_ in ids},
+    }
+
+
+def check(generation: Generation, seen: Mapping[str, Partitions]) -> None:
+    """Check that a record agrees with the clients or AdminClient."""
+    for member_id, partitions in generation["assignments"].items():
+        if set(partitions) != seen[member_id]:
+            raise AssertionError(f"{member_id}: {partitions} but seen {seen[member_id]}")
+
+
+def read_assignment(member: Record) -> Listing:
+    reader = _Reader(base64.b64decode(member["assignment"]))
+    reader.integer(2)
+    return reader.partitions()
+
+
+def read_owned(member: Record, protocol: str) -> tuple[Listing, int]:
+    """Return the partitions that a member reported when it joined, and their generation."""
+    reader = _Reader(base64.b64decode(member["subscription"]))
+    version = reader.integer(2)
+    for _ in range(reader.integer(4)):
+        reader.string()
+    user_data = reader.octets()
+    if protocol == "sticky" and user_data:
+        # The eager sticky assignor keeps this in its own bytes, because by the time an eager
+        # member joins it has revoked everything.
+        reader, version = _Reader(user_data), 2
+    # In the subscription since versions 1 and 2.
+    owned = reader.partitions() if version >= 1 else []
+    return owned, reader.integer(4) if version >= 2 else -1
+
+
+class _Reader:
+    """Reads big-endian fields one after the other."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def integer(self, size: int) -> int:
+        return int.from_bytes(self._take(size), "big", signed=True)
+
+    def string(self) -> str:
+        return self._take(self.integer(2)).decode()
+
+    def octets(self) -> bytes:
+        size = self.integer(4)
+        return b"" if size < 0 else self._take(size)
+
+    def partitions(self) -> Listing:
+        found: Listing = []
+        for _ in range(self.integer(4)):
+            topic = self.string()
+            found += [(topic, self.integer(4)) for _ in range(self.integer(4))]
+        return found
+
+    def _take(self, size: int) -> bytes:
+        taken = self._data[self._at : self._at + size]
+        self._at += size
+        return taken

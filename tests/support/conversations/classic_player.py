@@ -1,0 +1,491 @@
+"""Conversations with the coordinator of classic groups, of Scala's releases and of Java's.
+
+The log of the offsets topic is here: its writes end at once, or when a step says so. In 4.x, so is the runtime that
+answers only when earlier writes have ended. A group must keep its generation or go on to a higher one.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from rebalance_sim.kafka.coordinator.classic.group import NEVER, NONE, Answer, AwaitedElection, RequestKind
+from rebalance_sim.kafka.coordinator.classic.log import load, unload
+from rebalance_sim.kafka.coordinator.classic.offsets import (
+    CommittedOffset,
+    GroupTopic,
+    begin_commit,
+    end_commit,
+    mark_expired,
+    remove_expired,
+)
+from rebalance_sim.kafka.coordinator.classic.rebalance import end_write
+from rebalance_sim.kafka.coordinator.classic.requests import (
+    allows_session_timeout,
+    commit_offsets,
+    finish_leave,
+    heartbeat,
+    join_group,
+    leave_group,
+    sync_group,
+)
+from rebalance_sim.kafka.coordinator.classic.timers import expire_next, next_deadline
+from rebalance_sim.kafka.coordinator.errors import Errors
+from rebalance_sim.kafka.coordinator.write_errors import commit_response_error
+from rebalance_sim.kafka.runtime.records import new_records, rows
+from rebalance_sim.kafka.wire.consumer_protocol import decode_subscription
+from rebalance_sim.kafka.wire.readable import SchemaError
+from rebalance_sim.releases import CoordinatorRules, kafka_version
+from tests.support.conversations.player import MOST_WRITES, JsonObject, Numbers, Player, in_order
+
+__all__ = ["classic_group_answer", "in_order"]
+
+Ended = Callable[[int], None]
+"""Called with the error with which a write, or all writes before it, ended."""
+
+_UNKNOWN = 1 << 20
+"""A number that no member has."""
+_REQUESTS = ("join", "sync", "heartbeat", "leave", "commit", "fetch")
+
+
+def classic_group_answer(version: str, case: JsonObject, made: list[str] | None = None) -> JsonObject:
+    """Play a case of the oracle's rule ``coordinator``; ``made`` are the ids that Kafka's coordinator generated."""
+    player = JavaPlayer if kafka_version(version).coordinator >= CoordinatorRules.JAVA else ScalaPlayer
+    return player(version, case, made or []).play()
+
+
+class ScalaPlayer(Player):
+    """Scala's coordinators: each write has a callback, and nothing else waits for it."""
+
+    def __init__(self, version: str, case: JsonObject, made: list[str]) -> None:
+        super().__init__(version, case, made, sum(step["request"] == "join" for step in case["steps"]) + 1)
+        self.topics = Numbers()
+        self.parked: dict[int, tuple[int, int]] = {}
+        self.forgotten: dict[int, str] = {}
+        self.held, self.loads, self.writes = False, 0, 0
+        self.waiting: list[Ended] = []
+        self.partitions = _partitions_of(self.steps)
+        self.offsets = new_records(CommittedOffset, max(len(self.partitions), 1))
+        for k, (topic, _) in enumerate(self.partitions):
+            self.offsets[k].topic, self.offsets[k].offset = self.topics.of(topic), NONE
+        self.stored_offsets = self.copied(self.offsets)
+        self.subscribed = new_records(GroupTopic, max(len(self.topics.known), 1))
+        self.topics_known = False
+
+    def play(self) -> JsonObject:
+        played = super().play()
+        return {**played, "left_out": self.left_out, "forgotten": self.forgotten, "parked": self.parked}
+
+    def next_deadline(self) -> int:
+        return int(next_deadline(self.classic))
+
+    def expire(self) -> None:
+        self.carry_out(None, lambda: expire_next(self.classic, self.next_deadline()))
+
+    # ---- Steps
+
+    def take(self, number: int, step: JsonObject) -> None:
+        request = step["request"]
+        if request in _REQUESTS:
+            if self.up:
+                getattr(self, f"_{request}")(number, step)
+            else:
+                self.refuse(number, step)
+        elif request == "hold_store":
+            self.held = step["held"]
+        elif request == "finish_store":
+            self.finish_writes(self.store_error)
+        elif request == "unload" and self.up:
+            self.unload()
+        elif request == "load" and not self.up:
+            self.load()
+        elif request == "check_offsets" and self.up and self.classic.group.exists:
+            self.check_offsets()
+
+    def refuse(self, number: int, step: JsonObject) -> None:
+        """Answer as a broker that is not the group's coordinator."""
+        self.answer_error(number, Errors.NOT_COORDINATOR, self.named(step.get("member", "")))
+
+    def _join(self, number: int, step: JsonObject) -> None:
+        request = self.join_request(number, step, self.next_id(step))
+        self.carry_out(number, lambda: join_group(self.classic, request, self.now))
+        del self.made[self.classic.group.made :]
+
+    def _sync(self, number: int, step: JsonObject) -> None:
+        request = self.sync_request(number, step)
+        self.carry_out(number, lambda: sync_group(self.classic, request, self.now))
+
+    def _heartbeat(self, number: int, step: JsonObject) -> None:
+        identity = self.number_of(step["member"]), self.instance(step), step["generation"]
+        self.carry_out(number, lambda: heartbeat(self.classic, number, *identity, self.now))
+
+    def _leave(self, number: int, step: JsonObject) -> None:
+        self.carry_out(number, lambda: self._leave_all(number, step))
+
+    def _leave_all(self, number: int, step: JsonObject) -> None:
+        had_group = bool(self.classic.group.exists)
+        errors, last = [], None
+        for leaver in step["members"]:
+            member = self.number_of(leaver["member"])
+            errors.append(leave_group(self.classic, number, member, self.instance(leaver), self.now))
+            last = member if errors[-1] == Errors.NONE else last
+            self.run()
+        if last is not None:
+            finish_leave(self.classic, last, self.now)
+        if self.classic.rules <= CoordinatorRules.SCALA_2_3:
+            self.answer(number, errors[0])
+            return
+
+        def answer(error: int) -> None:
+            if error == Errors.NONE:
+                self.answer_leave(number, errors)
+            else:
+                self.answer_error(number, error, "")
+
+        self.reply(answer, waits=had_group)
+
+    def _commit(self, number: int, step: JsonObject) -> None:
+        identity = self.number_of(step["member"]), self.instance(step), step["generation"]
+        error = commit_offsets(self.classic, *identity, self.now)
+        if error != Errors.NONE:
+            self.answer_commit(number, error)
+            return
+        for topic, partition, _ in step["offsets"]:
+            begin_commit(self.offsets[self.place(topic, partition)])
+        self.write_commit(number, step)
+
+    def write_commit(self, number: int, step: JsonObject) -> None:
+        """Write offsets; they count when the write has ended."""
+        committed_ms, loads = self.now, self.loads
+
+        def ended(error: int) -> None:
+            for topic, partition, offset in step["offsets"]:
+                place = self.place(topic, partition)
+                if self.up and self.loads == loads:
+                    end_commit(self.offsets[place], offset, committed_ms, error)
+                if error == Errors.NONE:
+                    self.store_offset(place, offset, committed_ms)
+            self.answer_commit(number, commit_response_error(error, self.classic.rules))
+
+        self.append(ended, of_group=False)
+
+    def store_offset(self, place: int, offset: int, committed_ms: int) -> None:
+        """Write an offset to the log."""
+        self.stored_offsets[place].offset = offset
+        self.stored_offsets[place].committed_ms = committed_ms
+
+    def _fetch(self, number: int, step: JsonObject) -> None:
+        offsets = self.readable_offsets()
+        found = [[*wanted, int(offsets[self.place(*wanted)].offset)] for wanted in step["topics"]]
+        self.answer(number, Errors.NONE, offsets=found)
+
+    @staticmethod
+    def copied(offsets: Any) -> Any:
+        """Return offsets as they are now."""
+        return offsets.copy()
+
+    def readable_offsets(self) -> Any:
+        """Return the offsets that a fetch sees."""
+        return self.offsets
+
+    def check_offsets(self) -> None:
+        """Remove expired offsets; nothing waits for this write or depends on its success."""
+        ends_group = self.mark_expired()
+        has_tombstone = ends_group and self.classic.group.generation > 0
+        written = not has_tombstone or self.store_error == Errors.NONE
+        if written:
+            self.store_tombstones()
+        remove_expired(self.classic, rows(self.offsets), len(self.partitions), ends_group, written)
+
+    def mark_expired(self) -> bool:
+        """Mark the offsets that have expired; return whether the group is deleted with them."""
+        offsets, count, topics = rows(self.offsets), len(self.partitions), rows(self.subscribed)
+        return bool(mark_expired(self.classic, offsets, count, topics, self.topics_known, self.now))
+
+    def store_tombstones(self) -> None:
+        """Write tombstones for the expired offsets."""
+        for k in range(len(self.partitions)):
+            if self.offsets[k].expired:
+                self.stored_offsets[k].offset = NONE
+
+    def unload(self) -> None:
+        """Lose the group to another coordinator."""
+        if self.classic.group.exists:
+            unload(self.classic)
+            self.run()
+        self.up = False
+        self.loads += 1
+
+    def load(self) -> None:
+        """Load the group from the log."""
+        self.up = True
+        load(self.classic, self.now)
+        self.offsets = self.copied(self.stored_offsets)
+        if any(self.offsets[k].offset != NONE for k in range(len(self.partitions))):
+            self.classic.group.exists = True
+        self.keep_elected_protocols()
+        self._note_topics()
+        self.run()
+
+    # ---- Names and numbers
+
+    def number_of(self, given: int | str) -> int:
+        if given == "":
+            return NONE
+        return given if isinstance(given, int) and given < self.classic.group.made else _UNKNOWN
+
+    def shown_joiner(self, number: int, member: int) -> int | str:
+        return self.named(self.steps[number]["member"]) if member == _UNKNOWN else member
+
+    def named(self, given: int | str) -> int | str:
+        return given if isinstance(given, str) or given < self.classic.group.made else "nobody"
+
+    def place(self, topic: str, partition: int) -> int:
+        """Return the number of a partition."""
+        return self.partitions.index((topic, partition))
+
+    def member_id(self, member: int) -> str:
+        return self.made[member]
+
+    # ---- The log and the runtime
+
+    def carry_out(self, _number: int | None, operation: Callable[[], object]) -> None:
+        """Let the coordinator do something, and what follows from it."""
+        operation()
+        self.run()
+
+    def reply(self, answer: Ended, *, waits: bool) -> None:
+        """Answer; in 4.x ``waits`` says whether the answer waits for all earlier writes."""
+        answer(Errors.NONE)
+
+    def run(self) -> None:
+        """Hold elections, begin writes and collect answers until nothing is left to do."""
+        generation = int(self.classic.group.generation)
+        while True:
+            self.collect()
+            self.note_parked()
+            assert self.classic.group.generation >= generation or not self.classic.group.exists, "generation falls"
+            generation = int(self.classic.group.generation)
+            if self.classic.group.election != AwaitedElection.NOT_DUE:
+                self.elect()
+            elif not self.begin_write():
+                return
+
+    def begin_write(self) -> bool:
+        """Hand over the next write that the group has begun, if there is one."""
+        if self.writes == self.classic.group.writes:
+            return False
+        self.writes += 1
+        self.append(self.end_write, of_group=True)
+        return True
+
+    def append(self, ended: Ended, *, of_group: bool) -> None:
+        """Append a write to the log: it ends now, or waits."""
+        if self.held or self.waiting:
+            self.waiting.append(ended)
+        else:
+            ended(self.store_error if of_group else Errors.NONE)
+
+    def end_write(self, error: int) -> None:
+        """End the oldest write of the group."""
+        end_write(self.classic, int(error), self.now)
+        self.run()
+
+    def finish_writes(self, error: int) -> None:
+        """End all writes that wait, in order."""
+        waiting, self.waiting = self.waiting, []
+        for ended in waiting:
+            ended(error)
+
+    def finish_election(self, winner: int) -> None:
+        begins_generation = self.classic.group.election == AwaitedElection.OF_GENERATION
+        super().finish_election(winner)
+        if begins_generation:
+            self._note_topics()
+
+    def _note_topics(self) -> None:
+        """Read the members' subscriptions, as ``computeSubscribedTopics`` does."""
+        protocol, subscribed = self.name(self.classic.group.protocol), set()
+        self.topics_known = self.classic.group.protocol_type == self.types.of("consumer")
+        for m in self.members():
+            [text] = [text for name, text in self.offered(m) if name == protocol]
+            try:
+                subscribed |= {*decode_subscription(text.encode()).topics}
+            except SchemaError:
+                self.topics_known = False
+        for number, topic in enumerate(self.topics.known):
+            self.subscribed[number].subscribed = topic in subscribed
+
+    # ---- Answers
+
+    def note_parked(self) -> None:
+        """Note which requests are parked, and which ones the coordinator has forgotten."""
+        parked: dict[int, tuple[int, int]] = {}
+        for m in self.members():
+            member = self.classic.members[m]
+            waiting = [(int(member.join), int(RequestKind.JOIN)), (int(member.sync), int(RequestKind.SYNC))]
+            parked |= {request: (m, kind) for request, kind in waiting if request != NONE}
+        answered = {answer["step"] for answer in self.answers}
+        for request, (m, kind) in self.parked.items():
+            if request not in parked and request not in answered:
+                stays = self.classic.members[m].known
+                why = "repeated" if (m, kind) in parked.values() else "kept" if stays else "removed"
+                self.forgotten[request] = why
+        self.parked = parked
+
+    def collect_one(self, answer: Answer) -> None:
+        number, error = int(answer.request), int(answer.error)
+        if answer.kind == RequestKind.HEARTBEAT:
+            waits = error in (Errors.NONE, Errors.REBALANCE_IN_PROGRESS)
+            self.reply(lambda refused: self.answer(number, refused or error), waits=waits)
+            return
+        if answer.kind == RequestKind.JOIN and error == Errors.GROUP_MAX_SIZE_REACHED:
+            self._leave_out_namesakes(self.steps[number])
+        super().collect_one(answer)
+
+    def _leave_out_namesakes(self, step: JsonObject) -> None:
+        member, instance = self.number_of(step["member"]), self.instance(step)
+        if self.classic.rules != CoordinatorRules.SCALA_2_3 or member in (NONE, _UNKNOWN):
+            return
+        if self.classic.members[member].instance not in (NONE, instance):
+            self.left_out = "a member is turned away, and the instance id that it did not name has no member any more"
+
+
+class JavaPlayer(ScalaPlayer):
+    """4.x: ``CoordinatorRuntime`` around the coordinator.
+
+    Every request and every timer is an operation. Its answer waits until all that was written before it has ended,
+    except for joins and syncs, which have futures of their own: only an error of the write may come before them. A
+    write that the log refuses takes back a group that the operation created.
+    """
+
+    def __init__(self, version: str, case: JsonObject, made: list[str]) -> None:
+        super().__init__(version, case, made)
+        self.replicated_offsets = self.copied(self.offsets)
+        self.replies: list[Ended] = []
+
+    def carry_out(self, number: int | None, operation: Callable[[], object]) -> None:
+        """Run an operation; all its records, and a new group, are one write."""
+        existed, writes = bool(self.classic.group.exists), int(self.classic.group.writes)
+        self.replies = []
+        operation()
+        self.run()
+        begun = int(self.classic.group.writes) - writes
+        is_new = bool(self.classic.group.exists) and not existed
+        self._write(number, begun=begun, is_new=is_new and begun == 0)
+
+    def begin_write(self) -> bool:
+        """Leave writes to the end of the operation."""
+        return False
+
+    def _write(self, number: int | None, *, begun: int, is_new: bool) -> None:
+        replies = self.replies
+
+        def ended(error: int) -> None:
+            for _ in range(begun):
+                self.end_write(error)
+            if number is not None and self.steps[number]["request"] in ("join", "sync"):
+                self._fail(number, error)
+            for reply in replies:
+                reply(error)
+
+        if begun == 0 and not is_new:
+            if self.waiting:
+                self.waiting.append(ended)
+            else:
+                ended(Errors.NONE)
+            return
+        waits = self.held or bool(self.waiting)
+        if not waits and self.store_error != Errors.NONE:
+            if is_new:
+                self._forget_group()
+            ended(self.store_error)
+            return
+        for write in range(int(self.classic.group.writes) - begun, int(self.classic.group.writes)):
+            self.classic.writes[write % MOST_WRITES].appended = waits
+        if is_new:
+            self.store_new_group()
+        self.write_records(ended)
+
+    def write_records(self, ended: Ended) -> None:
+        """Write to the log: the write ends at once, or waits."""
+        waits = self.held or bool(self.waiting)
+        self.waiting.append(ended)
+        if not waits:
+            self.finish_writes(Errors.NONE)
+
+    def finish_writes(self, error: int) -> None:
+        """End all that waits; it is replicated even if the members are answered that it took too long."""
+        self.replicated_offsets = self.copied(self.offsets)
+        super().finish_writes(error)
+
+    def _fail(self, number: int, error: int) -> None:
+        """Answer a join or sync with an error, unless it has an answer."""
+        if error != Errors.NONE and not self._is_answered(number):
+            self.answer_error(number, commit_response_error(error, self.classic.rules), "")
+
+    def _is_answered(self, number: int) -> bool:
+        return any(answer["step"] == number for answer in self.answers)
+
+    def _forget_group(self) -> None:
+        if self.classic.group.join_deadline != NEVER:
+            self.left_out = "the timer of a group that was taken back goes on, and its successor may meet it"
+        remove_expired(self.classic, rows(self.offsets), 0, True, False)
+        self.note_parked()
+
+    def reply(self, answer: Ended, *, waits: bool) -> None:
+        """Answer at the end of the operation; errors do not wait."""
+        if waits:
+            self.replies.append(lambda error: answer(commit_response_error(error, self.classic.rules)))
+        else:
+            answer(Errors.NONE)
+
+    def refuse(self, number: int, step: JsonObject) -> None:
+        """Answer as a broker that is not the group's coordinator; the session timeout is checked before."""
+        timeout_ms = step.get("session_timeout_ms", 10_000)
+        if step["request"] == "join" and not allows_session_timeout(self.classic.config, timeout_ms):
+            self.answer_error(number, Errors.INVALID_SESSION_TIMEOUT, self.named(step["member"]))
+        else:
+            self.answer_error(number, Errors.NOT_COORDINATOR, "")
+
+    def write_commit(self, number: int, step: JsonObject) -> None:
+        """Write offsets; they count at once, but are answered, and seen by others, when the write has ended."""
+        for topic, partition, offset in step["offsets"]:
+            end_commit(self.offsets[self.place(topic, partition)], offset, self.now, Errors.NONE)
+            self.store_offset(self.place(topic, partition), offset, self.now)
+        self.write_records(lambda error: self.answer_commit(number, commit_response_error(error, self.classic.rules)))
+
+    def readable_offsets(self) -> Any:
+        """Return what is replicated."""
+        return self.replicated_offsets
+
+    def check_offsets(self) -> None:
+        """Write tombstones for expired offsets; if the log refuses them, nothing has changed."""
+        ends_group = self.mark_expired()
+        is_refused = ends_group and not self.held and not self.waiting and self.store_error != Errors.NONE
+        if is_refused or not (ends_group or any(self.offsets[k].expired for k in range(len(self.partitions)))):
+            return
+        if ends_group and self.classic.group.writes > self.classic.group.writes_ended:
+            self.left_out = "a write of a group that is deleted goes on, and would end in its successor"
+        self.store_tombstones()
+        remove_expired(self.classic, rows(self.offsets), len(self.partitions), ends_group, True)
+        self.write_records(lambda _: None)
+
+    def unload(self) -> None:
+        """Lose the group; what waits is answered first."""
+        self.finish_writes(Errors.NOT_COORDINATOR)
+        super().unload()
+
+    def load(self) -> None:
+        """Load the group; all that the log has is replicated."""
+        super().load()
+        self.replicated_offsets = self.copied(self.offsets)
+
+    def answer(self, step: int, error: int, **fields: Any) -> None:
+        """Answer a request; of a join or sync, the first completion of its future counts."""
+        if not (self.steps[step]["request"] in ("join", "sync") and self._is_answered(step)):
+            super().answer(step, error, **fields)
+
+
+def _partitions_of(steps: list[JsonObject]) -> list[tuple[str, int]]:
+    """Return all partitions that are committed or fetched."""
+    named = (partition for step in steps for partition in (*step.get("offsets", ()), *step.get("topics", ())))
+    return sorted({(topic, partition) for topic, partition, *_ in named})

@@ -1,0 +1,29 @@
+"""How much the tests try: less if the rules run as plain Python, which is a hundred times slower."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numba
+from hypothesis import HealthCheck, settings
+
+_T = TypeVar("_T")
+COMPILED = not numba.config.DISABLE_JIT
+
+
+def scaled(count: int) -> int:
+    """Return a smaller number if the rules are not compiled."""
+    return count if COMPILED else max(count // 8, 1)
+
+
+def some(cases: Sequence[_T]) -> Sequence[_T]:
+    """Return all elements, or some of them."""
+    return cases if COMPILED else cases[::8]
+
+
+def examples(count: int) -> settings:
+    """Return hypothesis settings without a deadline: a busy machine is no failure."""
+    return settings(
+        max_examples=scaled(count),
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example],
+    )

@@ -1,0 +1,92 @@
+"""Small Maven projects that fetch released jars, and the commands that run them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+MAVEN_SECONDS = 600
+
+
+class JarsUnavailable(Exception):  # noqa: N818 - a reason to skip, not a fault
+    """The jars cannot be fetched or run on this machine; the message is one line and names what is missing."""
+
+
+@dataclass(frozen=True)
+class MavenProject:
+    """A ``pom.xml`` that writes ``target/VERSION/classpath.txt``, and Java sources in ``src`` below ``folder``."""
+
+    folder: Path
+    pom: Path
+    version_property: str
+    version: str
+
+    def java_command(self, *options: str) -> list[str]:
+        """Return the start of a command that runs a class of this project."""
+        # Short-lived or nearly idle processes: start fast, stay small.
+        small = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        return [_program("java"), *small, *options, "-cp", self.classpath()]
+
+    def classpath(self) -> str:
+        """Build the project if it changed, and return the path of its classes and jars."""
+        target = self.folder / "target" / self.version
+        listing = target / "classpath.txt"
+        with self._lock():
+            if not self._is_up_to_date(listing):
+                self._build()
+                # Maven does not touch an unchanged listing, and its time is the time of the build.
+                listing.touch()
+        return f"{target / 'classes'}{os.pathsep}{listing.read_text().strip()}"
+
+    def _is_up_to_date(self, listing: Path) -> bool:
+        if not listing.exists():
+            return False
+        built = listing.stat().st_mtime
+        sources = [self.pom, *(self.folder / "src").rglob("*.java")]
+        jars = listing.read_text().strip().split(os.pathsep)
+        return all(path.stat().st_mtime <= built for path in sources) and all(map(os.path.exists, jars))
+
+    def _build(self) -> None:
+        command = [_program("mvn"), "--batch-mode", "--quiet", "--file", str(self.pom)]
+        command += [f"-D{self.version_property}={self.version}", "process-classes"]
+        try:
+            done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=MAVEN_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise JarsUnavailable(f"mvn did not end within {MAVEN_SECONDS} s") from None
+        if "COMPILATION ERROR" in done.stdout:
+            # A defect of the project must not look like a machine without a registry.
+            raise RuntimeError(done.stdout)
+        if done.returncode != 0:
+            errors = [line.partition("[ERROR]")[2].strip() for line in done.stdout.splitlines()]
+            reason = next(filter(None, errors), "no reason given")
+            raise JarsUnavailable(f"mvn could not fetch {self.version_property} {self.version}: {reason}")
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        """Let only one of several test processes build into the folder."""
+        (self.folder / "target").mkdir(exist_ok=True)
+        with (self.folder / "target" / f"{self.version}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def java_environment() -> dict[str, str]:
+    """Return an environment with UTF-8 output whatever the user's locale, and no JVM options from outside."""
+    environment = {**os.environ, "LC_ALL": "C.UTF-8"}
+    # With these set, the JVM announces them in the middle of a tool's output.
+    for name in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"):
+        environment.pop(name, None)
+    return environment
+
+
+def _program(name: str) -> str:
+    path = shutil.which(name)
+    if path is None:
+        raise JarsUnavailable(f"{name} is not installed")
+    return path

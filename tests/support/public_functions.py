@@ -1,0 +1,182 @@
+"""Calls every public function once, over a few rows, in any Spark session.
+
+Run as a program, it uses Spark Connect, which needs a process of its own.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import rebalance_sim as sim
+from rebalance_sim.kafka.wire.consumer_protocol import encode_subscription
+from rebalance_sim.tables import OFFSETS
+from tests.support.rows import member, members, record, records, table, topics
+from tests.support.spark_settings import FOR_A_SHORT_LIFE
+
+
+class LastTakesAll(sim.ConsumerPartitionAssignor):
+    """An assignor of a user's own."""
+
+    name = "last-takes-all"
+
+    def assign(
+        self, partitions: Mapping[str, int], subscriptions: Mapping[str, sim.Subscription]
+    ) -> Mapping[str, Sequence[sim.TopicPartition]]:
+        everything = [sim.TopicPartition(topic, n) for topic, count in partitions.items() for n in range(count)]
+        return {name: everything if name == max(subscriptions) else [] for name in subscriptions}
+
+
+@dataclass(frozen=True)
+class Given:
+    """The input tables."""
+
+    topics: DataFrame
+    members: DataFrame
+    offsets: DataFrame
+    records: DataFrame
+
+    @classmethod
+    def on(cls, spark: SparkSession) -> "Given":
+        """Return the tables, each with some unusable rows."""
+        both, clients = ["range", "cooperative-sticky"], ("java-2.4", "librdkafka")
+        keys = [bytes([n % 5]) if n < 20 else None for n in range(30)]
+        offsets = [{"group_id": "g", "topic": "t", "partition": n, "committed": n, "end": 5 * n} for n in range(-1, 6)]
+        return cls(
+            topics(spark, t=6, u=3),
+            members(
+                spark,
+                member("a", both, ["t"], owned=[("t", 5)], generation=1),
+                member("b", both, ["t", "u"]),
+                member("c", ["server-uniform"], ["t"], group_id="by KIP-848"),
+                member("", both, ["t"]),
+            ),
+            table(spark, OFFSETS, offsets),
+            records(
+                spark,
+                *(record(key, client=clients[n % 2], producer_id="p", seq=n) for n, key in enumerate(keys)),
+                record(b"", topic="missing"),
+            ),
+        )
+
+    @property
+    def placed(self) -> DataFrame:
+        return self.records.transform(sim.partition(self.topics))
+
+    @property
+    def compared(self) -> DataFrame:
+        return self.members.transform(sim.compare(self.topics, ["range", "cooperative-sticky"]))
+
+    @property
+    def assigned(self) -> DataFrame:
+        return self.members.transform(sim.assign("elected", self.topics))
+
+    @property
+    def sent(self) -> DataFrame:
+        return self.records.transform(sim.sent_records(self.topics))
+
+
+def _decoded(given: Given) -> DataFrame:
+    bytes_of = F.lit(bytearray(encode_subscription(sim.Subscription(("t", "u")))))
+    joined = given.members.drop("subscription").withColumn("metadata", bytes_of)
+    return joined.transform(sim.decode_subscriptions())
+
+
+def _followed(given: Given) -> list[str]:
+    return list(sim.follow(given.members.where("group_id = 'g' AND member_id <> ''"), given.topics, "leave"))
+
+
+def _explained(given: Given) -> list[str]:
+    result = sim.explain_assignment(given.members, given.topics, ("t", 5), "cooperative-sticky", group_id="g")
+    return repr(result).splitlines()
+
+
+CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
+    "assign": lambda given: given.assigned,
+    "assign, by an assignor of one's own": lambda given: given.members.transform(
+        sim.assign(LastTakesAll.name, given.topics, assignors=[LastTakesAll()])
+    ),
+    "balance": lambda given: given.members.transform(sim.balance("elected", given.topics)),
+    "batches": lambda given: given.sent.transform(sim.batches),
+    "changes": lambda given: given.compared.transform(sim.changes()),
+    "client_agreement": lambda given: given.records.transform(
+        sim.client_agreement(given.topics, ["java-3.3", "librdkafka", "sarama"])
+    ),
+    "compare": lambda given: given.compared,
+    "cooperative_rebalances": lambda given: given.members.transform(
+        sim.cooperative_rebalances("cooperative-sticky", given.topics)
+    ),
+    "costs": lambda given: given.members.transform(sim.costs("leave", given.topics)),
+    "decode_subscriptions": _decoded,
+    "distributions": lambda given: given.compared.transform(sim.distributions),
+    "elect": lambda given: given.members.transform(sim.elect()),
+    "explain_assignment": _explained,
+    "explain_election": lambda given: repr(sim.explain_election(given.members, group_id="g")).splitlines(),
+    "explain_key": lambda given: repr(sim.explain_key("key", 6)).splitlines(),
+    "expiring_offsets": lambda given: given.members.where("false").transform(
+        sim.expiring_offsets(given.offsets.selectExpr("*", "0L AS committed_at_ms"))
+    ),
+    "follow": _followed,
+    "group": lambda given: sim.group({"c1": {"owned": {"t": [0]}}, "c2": {}}, subscription=["t"]),
+    "key_findings": lambda given: given.placed.transform(sim.key_findings(given.topics)),
+    "lag_balance": lambda given: given.assigned.transform(sim.lag_balance(given.offsets, given.members)),
+    "lag_costs": lambda given: given.members.transform(sim.lag_costs("leave", given.topics, given.offsets)),
+    "lag_tables": lambda given: sim.lag_tables(given.assigned, given.offsets, given.members).member_lag,
+    "last_assignments": lambda given: given.members.transform(
+        sim.last_assignments(["range", "cooperative-sticky"], given.topics)
+    ),
+    "last_rebalance": lambda given: given.members.transform(
+        sim.cooperative_rebalances("cooperative-sticky", given.topics)
+    ).transform(sim.last_rebalance),
+    "member_lag": lambda given: given.assigned.transform(sim.member_lag(given.offsets)),
+    "optimum": lambda given: given.members.transform(sim.optimum(given.topics)),
+    "owned_partitions": lambda given: given.members.transform(sim.owned_partitions("leave", given.topics)),
+    "partition": lambda given: given.placed,
+    "partition_growth": lambda given: given.placed.transform(sim.partition_growth(given.topics, 8)),
+    "partition_load": lambda given: given.placed.transform(sim.partition_load(given.topics)),
+    "partition_load_after": lambda given: given.placed.transform(sim.partition_load_after(given.topics, 8)),
+    "partitions_long": lambda given: given.assigned.transform(sim.partitions_long),
+    "predict": lambda given: sim.predict(given.members, given.topics).balance,
+    "produce_requests": lambda given: given.sent.transform(sim.batches).transform(sim.produce_requests),
+    "rejected_offsets": lambda given: given.offsets.transform(sim.rejected_offsets),
+    "rejected_records": lambda given: given.records.transform(sim.rejected_records(given.topics)),
+    "rejects": lambda given: given.members.transform(sim.rejects(given.topics)),
+    "sent_records": lambda given: given.sent,
+    "simulate": lambda given: sim.simulate(given.members, given.topics, "leave").costs,
+    "simulated_rebalances": lambda given: given.members.transform(sim.simulated_rebalances("leave", given.topics)),
+    "spread_keys": lambda given: given.records.transform(sim.spread_keys(6)),
+    "strategies_long": lambda given: given.compared.transform(sim.strategies_long),
+    "timeline": lambda given: given.members.transform(sim.timeline("leave", given.topics)),
+    "topics_at_risk": lambda given: given.records.transform(sim.topics_at_risk(given.topics)),
+    "topics_table": lambda given: sim.topics_table({"t": 6, "u": {"partitions": 1, "racks": [["a"]]}}),
+}
+"""By the name of the function, and a variant after a comma."""
+ONE_PARTITION = {"spark.sql.shuffle.partitions": "1"}
+"""There are few rows, and some functions shuffle many times."""
+
+
+def answer(case: str, given: Given) -> list[str]:
+    """Return the sorted result of a function."""
+    result = CASES[case](given)
+    if isinstance(result, list):
+        return result
+    return sorted(json.dumps(row.asDict(recursive=True), sort_keys=True, default=str) for row in result.collect())
+
+
+def _answer_or_error(case: str, given: Given) -> list[str] | str:
+    try:
+        return answer(case, given)
+    except Exception as problem:
+        return f"{type(problem).__name__}: {problem}"
+
+
+if __name__ == "__main__":
+    builder = SparkSession.builder.remote("local[1]")
+    for name, value in (FOR_A_SHORT_LIFE | ONE_PARTITION).items():
+        builder = builder.config(name, value)
+    on_connect = builder.getOrCreate()
+    inputs = Given.on(on_connect)
+    print(json.dumps({case: _answer_or_error(case, inputs) for case in CASES}))
+    on_connect.stop()

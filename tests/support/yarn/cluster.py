@@ -1,0 +1,128 @@
+"""Hadoop's HDFS and YARN with one node on 127.0.0.1, whose containers do not have the project."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from xml.etree import ElementTree
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from tests.support.maven import MavenProject, java_environment
+
+START_SECONDS = 120
+STOP_SECONDS = 30
+_FOLDER = Path(__file__).resolve().parent
+JARS = Path(pyspark.__file__).parent / "jars"
+
+
+def hadoop_version() -> str:
+    """Return the release of the Hadoop client that PySpark brings."""
+    (jar,) = JARS.glob("hadoop-client-api-*.jar")
+    return re.sub(r"hadoop-client-api-(.+)\.jar", r"\1", jar.name)
+
+
+class YarnCluster:
+    """HDFS and YARN for as long as a ``with`` lasts; ``directory`` receives the log and the containers' folders.
+
+    Raises ``JarsUnavailable`` on a machine that cannot run it.
+    """
+
+    def __init__(self, directory: Path, java_home: Path) -> None:
+        self.configuration = directory / "hadoop" / "conf"
+        """``HADOOP_CONF_DIR`` of clients."""
+        self._directory = directory
+        self._java_home = java_home
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> YarnCluster:
+        project = MavenProject(_FOLDER, _FOLDER / "pom.xml", "hadoop.version", hadoop_version())
+        command = project.java_command("-Xmx512m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
+        self._directory.mkdir(parents=True, exist_ok=True)
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [*command, "rebalancesim.yarn.Cluster", str(self.configuration.parent)],
+                # Containers are written to `target` below this folder.
+                cwd=self._directory,
+                env=self._environment(),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            self._wait_until_ready(self._process)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def log(self) -> Path:
+        return self._directory / "yarn.log"
+
+    @property
+    def file_system(self) -> str:
+        """Return the address of HDFS, which ``hdfs:///`` means in the cluster."""
+        found = ElementTree.parse(self.configuration / "core-site.xml").findall("property")
+        (address,) = (entry.findtext("value") for entry in found if entry.findtext("name") == "fs.defaultFS")
+        assert address is not None
+        return address
+
+    def copy_to_local(self, spark: SparkSession, folder: str, target: Path) -> None:
+        """Copy a folder of HDFS."""
+        jvm: Any = spark.sparkContext._jvm
+        source = jvm.org.apache.hadoop.fs.Path(f"{self.file_system}{folder}")
+        source.getFileSystem(jvm.org.apache.hadoop.conf.Configuration()).copyToLocalFile(
+            source, jvm.org.apache.hadoop.fs.Path(target.as_uri())
+        )
+
+    def container_logs(self) -> str:
+        """Return the last lines of what drivers and executors printed."""
+        logs = sorted(self._directory.glob("target/**/container_*/std*"))
+        return "\n".join(f"{log.parent.name}/{log.name}:\n{log.read_text(errors='replace')[-3000:]}" for log in logs)
+
+    def stop(self) -> None:
+        """Stop the servers, which end with their input."""
+        if self._process is None:
+            return
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    def _environment(self) -> dict[str, str]:
+        """Return the environment that containers inherit: only this machine's own Python is shared with the tests."""
+        commands = self._directory / "bin"
+        commands.mkdir(exist_ok=True)
+        python = commands / f"python{sys.version_info.major}.{sys.version_info.minor}"
+        python.symlink_to(Path(sys._base_executable).resolve())  # type: ignore[attr-defined]
+        kept = {name: value for name, value in java_environment().items() if name in ("LC_ALL", "TMPDIR")}
+        return kept | {
+            "PATH": f"{commands}{os.pathsep}/usr/bin{os.pathsep}/bin",
+            "HOME": str(self._directory),
+            "JAVA_HOME": str(self._java_home),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
+
+    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not self.configuration.exists():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError(f"YARN does not start:\n{self.log.read_text(errors='replace')[-3000:]}")
+            time.sleep(0.1)
