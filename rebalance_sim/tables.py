@@ -181,11 +181,7 @@ ELECTIONS = Table(
         ),
         Column("leader_id", STRING, "member that computes the assignment: the first to join; consumer: null"),
         Column("coordinator_partition", INT, "partition of __consumer_offsets whose leader coordinates the group"),
-        Column(
-            "refused",
-            REFUSED_MEMBERS,
-            "members the coordinator refuses, in join order, with the error it returns",
-        ),
+        Column("refused", REFUSED_MEMBERS, "members the coordinator refuses, in join order, with the error it returns"),
         Column("error", STRING, "why no protocol is elected; null if one is"),
     ),
 )
@@ -198,13 +194,7 @@ _PARTITIONS = Column(
 ASSIGNMENTS = Table(
     "assignments",
     "One row per member and strategy: the partitions the assignor assigns in the first rebalance.",
-    (
-        _CLUSTER,
-        _GROUP,
-        Column("strategy", STRING, "assignor"),
-        _MEMBER,
-        _PARTITIONS,
-    ),
+    (_CLUSTER, _GROUP, Column("strategy", STRING, "assignor"), _MEMBER, _PARTITIONS),
 )
 
 LAST_ASSIGNMENTS = replace(
@@ -714,13 +704,7 @@ REBALANCES = Table(
 OWNED_PARTITIONS = Table(
     "owned_partitions",
     "One row per consumer that is running when a simulation ends: the partitions it owns.",
-    (
-        _CLUSTER,
-        _GROUP,
-        _STRATEGY,
-        _CONSUMER,
-        Column("partitions", TOPIC_PARTITIONS, "owned partitions, sorted"),
-    ),
+    (_CLUSTER, _GROUP, _STRATEGY, _CONSUMER, Column("partitions", TOPIC_PARTITIONS, "owned partitions, sorted")),
 )
 
 PARTITION_COSTS = Table(

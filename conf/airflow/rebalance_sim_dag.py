@@ -29,9 +29,7 @@ PARAMS = {
         description="folder for the outputs of all dates, on any file system that Spark can reach",
     ),
     "source": Param(
-        "synthetic",
-        enum=["kafka-tools", "bootstrap-servers", "synthetic"],
-        description="source of the fleet",
+        "synthetic", enum=["kafka-tools", "bootstrap-servers", "synthetic"], description="source of the fleet"
     ),
     "location": Param(
         f"{PROJECT}/conf/fleets/small.yaml",
@@ -148,8 +146,7 @@ with DAG(
         ],
     )
     assign = RebalanceSimOperator(
-        task_id="assign",
-        options=[*fleet_tables, given("strategy"), given("kafka_version"), f"--out={RUN}/assign"],
+        task_id="assign", options=[*fleet_tables, given("strategy"), given("kafka_version"), f"--out={RUN}/assign"]
     )
     simulate = RebalanceSimOperator(
         task_id="simulate",

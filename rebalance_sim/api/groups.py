@@ -120,10 +120,7 @@ def elect(kafka_version: str = NEWEST, offsets_partitions: int = OFFSETS_PARTITI
 
 
 def assign(
-    strategy: str,
-    topics: DataFrame,
-    kafka_version: str = NEWEST,
-    assignors: Sequence[ConsumerPartitionAssignor] = (),
+    strategy: str, topics: DataFrame, kafka_version: str = NEWEST, assignors: Sequence[ConsumerPartitionAssignor] = ()
 ) -> Transformation:
     """From members to assignments, by one assignor or, with ``elected``, by the one that each group elects.
 
@@ -146,10 +143,7 @@ def assign(
 
 
 def cooperative_rebalances(
-    strategy: str,
-    topics: DataFrame,
-    kafka_version: str = NEWEST,
-    assignors: Sequence[ConsumerPartitionAssignor] = (),
+    strategy: str, topics: DataFrame, kafka_version: str = NEWEST, assignors: Sequence[ConsumerPartitionAssignor] = ()
 ) -> Transformation:
     """From members to the partitions that each revokes and is assigned, rebalance by rebalance.
 
@@ -170,10 +164,7 @@ def cooperative_rebalances(
 
 
 def balance(
-    strategy: str,
-    topics: DataFrame,
-    kafka_version: str = NEWEST,
-    assignors: Sequence[ConsumerPartitionAssignor] = (),
+    strategy: str, topics: DataFrame, kafka_version: str = NEWEST, assignors: Sequence[ConsumerPartitionAssignor] = ()
 ) -> Transformation:
     """From members to the balance of each group's assignment, and the partitions that move from their present owners.
 

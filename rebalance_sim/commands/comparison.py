@@ -6,14 +6,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.commands.summary import SHOWN_GROUPS, columns, counted
-from rebalance_sim.engine.groups.comparison import (
-    BEST,
-    LARGEST,
-    QUIRKS,
-    against_elected,
-    changes,
-    distributions,
-)
+from rebalance_sim.engine.groups.comparison import BEST, LARGEST, QUIRKS, against_elected, changes, distributions
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.tables import CHANGES, COMPARISON, DISTRIBUTIONS
 

@@ -12,10 +12,7 @@ from rebalance_sim.tables import LAG_COSTS
 
 SHOWN_LATE_GROUPS = 3
 """Groups of each strategy that are printed, those with the longest delays first."""
-_NAMES = {
-    "group.instance.id": "static membership",
-    "group.protocol": "consumer protocol (KIP-848)",
-}
+_NAMES = {"group.instance.id": "static membership", "group.protocol": "consumer protocol (KIP-848)"}
 """Settings of the advice whose values are not worth printing."""
 _WIDTH = len("partition downtime") + 4
 

@@ -27,14 +27,7 @@ from rebalance_sim.report.page import (
     counts,
 )
 from rebalance_sim.report.text import count, label, plural, plural_of, share
-from rebalance_sim.tables import (
-    ASSIGNMENTS,
-    BALANCE,
-    CHANGES,
-    COOPERATIVE_REBALANCES,
-    DISTRIBUTIONS,
-    LAG_BALANCE,
-)
+from rebalance_sim.tables import ASSIGNMENTS, BALANCE, CHANGES, COOPERATIVE_REBALANCES, DISTRIBUTIONS, LAG_BALANCE
 
 NAME = "balance"
 SHOWN_GROUPS = 5

@@ -123,10 +123,7 @@ def _topics(colours: StrategyColours, groups: Sequence[str]) -> Iterator[_Topic]
         lambda run: rollouts.results(run, colours),
     )
     yield _Topic(
-        records.REJECTED,
-        "Rejected rows",
-        "Input rows that cannot be used, by reason.",
-        records.rejects_results,
+        records.REJECTED, "Rejected rows", "Input rows that cannot be used, by reason.", records.rejects_results
     )
     yield _Topic(
         records.ASSUMED,

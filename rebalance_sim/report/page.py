@@ -160,9 +160,6 @@ def number_charts(sections: Sequence[Section]) -> tuple[Section, ...]:
         return block if seen[block.name] == 1 else replace(block, name=f"{block.name}-{seen[block.name]}")
 
     return tuple(
-        replace(
-            section,
-            parts=tuple(replace(part, blocks=tuple(map(named, part.blocks))) for part in section.parts),
-        )
+        replace(section, parts=tuple(replace(part, blocks=tuple(map(named, part.blocks))) for part in section.parts))
         for section in sections
     )

@@ -318,10 +318,7 @@ OWN_MISTAKES = [
     ("own_assignors:Unfinished", "Unfinished() raised TypeError: Can't instantiate abstract class Unfinished with"),
     ("own_assignors:Kafkas", "own_assignors:Kafkas: Kafkas.name is 'range'; not allowed: range, roundrobin, "),
     ("own_assignors:Cooperative", "Cooperative.supported_protocols has no EAGER; Kafka 2.3 has no other"),
-    (
-        "own_assignors:ToLast,own_assignors:SameName",
-        "'to-last' is the name of more than one assignor: ToLast and ",
-    ),
+    ("own_assignors:ToLast,own_assignors:SameName", "'to-last' is the name of more than one assignor: ToLast and "),
     ("broken_module:Any", "importing broken_module raised ZeroDivisionError: division by zero"),
     ("lacking_module:Any", "no module named 'nowhere'; "),
 ]

@@ -16,10 +16,7 @@ from tests.reference.model import VERSIONS, Assignment, Group, Joiner
 from tests.support.batches import Batch, elect_all, hashes
 from tests.support.cases import JsonObject, assignment_of, golden, group_of, joiners_of
 
-pytestmark = [
-    pytest.mark.filterwarnings("error::RuntimeWarning"),
-    pytest.mark.parametrize("version", VERSIONS),
-]
+pytestmark = [pytest.mark.filterwarnings("error::RuntimeWarning"), pytest.mark.parametrize("version", VERSIONS)]
 
 ELECTIONS, ASSIGNMENTS = 2000, 1500
 REFERENCES = {"range": range_assign, "roundrobin": roundrobin_assign}

@@ -183,11 +183,7 @@ def test_nothing_moves_from_an_optimal_assignment() -> None:
 def test_the_extra_partition_may_stay_with_its_owner() -> None:
     """Only if m2 has the greater share nothing moves; m3 must not take part in that."""
     owned = tuple(Partition("t", n) for n in range(3))
-    members = (
-        Member("m1", ("t",)),
-        Member("m2", ("t",), owned=owned[:2]),
-        Member("m3", ("t", "u"), owned=owned[2:]),
-    )
+    members = (Member("m1", ("t",)), Member("m2", ("t",), owned=owned[:2]), Member("m3", ("t", "u"), owned=owned[2:]))
     group = Group(members, Cluster({"t": 3, "u": 1}))
     expect(Batch([group]).best(), [Best(min=1, max=2, stddev=(2 / 9) ** 0.5, score=2, idle=0, moved=1)])
 

@@ -172,12 +172,7 @@ def _run_maven() -> None:
     if shutil.which("mvn") is None:
         raise OracleUnavailable("mvn is not on the PATH, and the oracle is not built yet")
     result = subprocess.run(
-        ["mvn", "-q", "-B", "package"],
-        cwd=_HERE,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
+        ["mvn", "-q", "-B", "package"], cwd=_HERE, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
     if result.returncode == 0:
         return

@@ -110,9 +110,7 @@ def _colliding(rng: random.Random, count: int, rest: Callable[[random.Random], s
     """Names of which up to eight share a Java hash code: "Aa" and "BB" do, and so do their combinations."""
     pairs = rng.randint(3, 5)
     same = _distinct(
-        rng,
-        min(count, rng.randint(2, _MOST_COLLIDING)),
-        lambda r: "".join(r.choices(("Aa", "BB"), k=pairs)),
+        rng, min(count, rng.randint(2, _MOST_COLLIDING)), lambda r: "".join(r.choices(("Aa", "BB"), k=pairs))
     )
     names = dict.fromkeys(same)
     while len(names) < count:

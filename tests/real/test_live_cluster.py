@@ -229,10 +229,7 @@ def test_a_group_that_is_deleted_while_it_is_read_is_rejected(spark: SparkSessio
 
     capture = read_cluster(spark, busy.servers, on_progress=on_progress)
     (row,) = capture.rejects.where("group_id = 'passing'").collect()
-    assert (row["table"], row["reason"]) == (
-        "groups",
-        "GROUP_ID_NOT_FOUND: the group was deleted after it was listed",
-    )
+    assert (row["table"], row["reason"]) == ("groups", "GROUP_ID_NOT_FOUND: the group was deleted after it was listed")
     assert capture.offsets.where(f"group_id = '{BACKFILL}'").count() == 2
     assert capture.offsets.where("group_id = 'passing'").count() == 0
 

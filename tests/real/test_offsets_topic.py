@@ -52,8 +52,7 @@ def assigned(live_broker: Broker) -> Iterator[dict[tuple[str, str], list[int]]]:
                 consumer.poll(0.1)
         for _, consumer in consumers:
             consumer.commit(
-                offsets=[TopicPartition(TOPIC, each.partition, 7) for each in consumer.assignment()],
-                asynchronous=False,
+                offsets=[TopicPartition(TOPIC, each.partition, 7) for each in consumer.assignment()], asynchronous=False
             )
         yield {
             (group, consumer.memberid()): sorted(each.partition for each in consumer.assignment())

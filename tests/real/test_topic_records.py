@@ -29,13 +29,7 @@ from tests.support.submitted_jobs import ROOT, environment, submitted
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated")]
 
 KEYS = 100_000
-PARTITIONS = {
-    "java-3.3": 12,
-    "java-2.3": 7,
-    "librdkafka": 7,
-    "librdkafka-murmur2-random": 7,
-    "kafka-python": 7,
-}
+PARTITIONS = {"java-3.3": 12, "java-2.3": 7, "librdkafka": 7, "librdkafka-murmur2-random": 7, "kafka-python": 7}
 """Partitions of each topic, which is named after its client. Not a power of two, which would hide wrong signs."""
 CRC32 = {"librdkafka"}
 """The other clients hash with murmur2."""

@@ -10,15 +10,7 @@ from rebalance_sim.report.bins import counted, filled
 from rebalance_sim.report.colours import PLACEHOLDERS, StrategyColours
 from rebalance_sim.report.page import Chart, Part, Section, Table, merge_equal_parts, number_charts
 from rebalance_sim.report.timelines import DOWN, IDLE, OWNS, REBALANCES, STABLE, group_timeline
-from rebalance_sim.tables import (
-    ASSIGNMENTS,
-    BALANCE,
-    COOPERATIVE_REBALANCES,
-    COSTS,
-    ELECTIONS,
-    PARTITION_LOAD,
-    REJECTS,
-)
+from rebalance_sim.tables import ASSIGNMENTS, BALANCE, COOPERATIVE_REBALANCES, COSTS, ELECTIONS, PARTITION_LOAD, REJECTS
 from tests.support.rows import table
 
 

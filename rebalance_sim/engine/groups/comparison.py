@@ -6,16 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType
 
-from rebalance_sim.tables import (
-    BALANCE,
-    BEST_FIGURES,
-    CHANGES,
-    COMPARISON,
-    DISTRIBUTIONS,
-    ELECTIONS,
-    FIGURES,
-    OPTIMUM,
-)
+from rebalance_sim.tables import BALANCE, BEST_FIGURES, CHANGES, COMPARISON, DISTRIBUTIONS, ELECTIONS, FIGURES, OPTIMUM
 
 COMPARED_OUTPUTS = (BALANCE.name, OPTIMUM.name, ELECTIONS.name)
 """The tables from which a comparison is computed."""

@@ -11,13 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from rebalance_sim.engine.groups.batch_arrays import (
-    as_groups,
-    elect_protocols,
-    find_topics,
-    groups_where,
-    refusals,
-)
+from rebalance_sim.engine.groups.batch_arrays import as_groups, elect_protocols, find_topics, groups_where, refusals
 from rebalance_sim.engine.groups.custom_assignors import client_data
 from rebalance_sim.engine.groups.group_batches import GroupBatch, RejectedMember, collect_members
 from rebalance_sim.engine.tables.arrow import arrow_type, codes, lists, rows_of, strings
@@ -29,14 +23,7 @@ from rebalance_sim.kafka.assignors.resolved import Assignors
 from rebalance_sim.kafka.balance import Balance, balance
 from rebalance_sim.kafka.coordinator.group_types import GroupProtocols, refusal_errors
 from rebalance_sim.kafka.election import offsets_partition
-from rebalance_sim.kafka.groups import (
-    AssignmentFailure,
-    Assignments,
-    Groups,
-    Subscribers,
-    map_order,
-    subscribers,
-)
+from rebalance_sim.kafka.groups import AssignmentFailure, Assignments, Groups, Subscribers, map_order, subscribers
 from rebalance_sim.kafka.optimum import optimum
 from rebalance_sim.kafka.rebalances import (
     MOST_REBALANCES,

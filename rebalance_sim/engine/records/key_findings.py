@@ -49,11 +49,7 @@ def _unusual_keys(record_partitions: DataFrame) -> DataFrame:
             F.coalesce(_all_in("empty", "an empty key", empty_partition), unkeyed),
         ),
         _finding(
-            NULL_KEYS,
-            "null",
-            hashing_null,
-            F.col("null_partition"),
-            _all_in("null", "no key", F.col("null_partition")),
+            NULL_KEYS, "null", hashing_null, F.col("null_partition"), _all_in("null", "no key", F.col("null_partition"))
         ),
         _finding(
             IGNORED_KEYS,

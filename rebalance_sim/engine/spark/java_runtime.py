@@ -39,10 +39,7 @@ def java_version(java: str) -> int | None:
 
 def _installed_home() -> Path | None:
     """Return the home of an installed Java: JAVA_HOME first, then ``java`` on the PATH."""
-    candidates = [
-        os.environ.get("JAVA_HOME", "") and f"{os.environ['JAVA_HOME']}/bin/java",
-        shutil.which("java"),
-    ]
+    candidates = [os.environ.get("JAVA_HOME", "") and f"{os.environ['JAVA_HOME']}/bin/java", shutil.which("java")]
     for java in filter(None, candidates):
         if (java_version(java) or 0) >= OLDEST:
             return Path(java).resolve().parent.parent

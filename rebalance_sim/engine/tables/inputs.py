@@ -12,17 +12,7 @@ from rebalance_sim.engine.tables.topic_ids import UUID_PATTERN
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
-from rebalance_sim.tables import (
-    EVENTS,
-    MAX_PARTITIONS,
-    MEMBERS,
-    OFFSETS,
-    RECORDS,
-    REJECTS,
-    TOPICS,
-    TOPICS_AFTER,
-    Table,
-)
+from rebalance_sim.tables import EVENTS, MAX_PARTITIONS, MEMBERS, OFFSETS, RECORDS, REJECTS, TOPICS, TOPICS_AFTER, Table
 from rebalance_sim.tables import Column as TableColumn
 
 LIST_SEPARATOR = ";"

@@ -75,11 +75,7 @@ class TopicIndex:
         racks = _array(table, "racks")
         flat = racks.flatten()
         rack_codes, self._rack_names = codes(flat.flatten())
-        self._first_racks, self._rack_offsets, self._racks = (
-            list_offsets(racks),
-            list_offsets(flat),
-            rack_codes,
-        )
+        self._first_racks, self._rack_offsets, self._racks = (list_offsets(racks), list_offsets(flat), rack_codes)
 
     @cached_property
     def _ids(self) -> Ints:

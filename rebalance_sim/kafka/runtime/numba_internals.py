@@ -30,16 +30,7 @@ from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.typed_passes import IRLegalization
 from numba.core.types.misc import unliteral
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import (
-    NativeValue,
-    intrinsic,
-    lower_builtin,
-    models,
-    overload,
-    register_model,
-    typeof_impl,
-    unbox,
-)
+from numba.extending import NativeValue, intrinsic, lower_builtin, models, overload, register_model, typeof_impl, unbox
 from numba.np import numpy_support
 
 from rebalance_sim.kafka.runtime.compiled_code import PACKAGE, cache_folder

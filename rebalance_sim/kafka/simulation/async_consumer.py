@@ -6,12 +6,7 @@ the commit before it, the callbacks, and the change itself.
 """
 
 from rebalance_sim.kafka.coordinator.classic.group import NONE, RequestKind
-from rebalance_sim.kafka.coordinator.consumer.group import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    LEAVE_STATIC_EPOCH,
-    NOTHING,
-)
+from rebalance_sim.kafka.coordinator.consumer.group import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH, NOTHING
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.coordinator.migration import new_member_number
 from rebalance_sim.kafka.runtime.kernel import inner_kernel

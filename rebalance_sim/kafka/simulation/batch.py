@@ -22,11 +22,7 @@ from rebalance_sim.kafka.simulation.batch_state import (
     simulated_so_far,
 )
 from rebalance_sim.kafka.simulation.classic_consumer import remembers_assignment
-from rebalance_sim.kafka.simulation.classic_simulation import (
-    Pause,
-    advance,
-    schedule_next_event,
-)
+from rebalance_sim.kafka.simulation.classic_simulation import Pause, advance, schedule_next_event
 from rebalance_sim.kafka.simulation.elections import Assign, hold_elections, revoke_unsubscribed
 from rebalance_sim.kafka.simulation.fleet import Fleet, protocol_in_group
 from rebalance_sim.kafka.simulation.messages import draw, set_timer

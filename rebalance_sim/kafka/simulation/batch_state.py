@@ -6,25 +6,13 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from rebalance_sim.kafka.coordinator.broker_config import BrokerConfig
-from rebalance_sim.kafka.coordinator.classic.group import (
-    NONE,
-    Answer,
-    ClassicGroup,
-    Counter,
-    Group,
-    Member,
-    Write,
-)
+from rebalance_sim.kafka.coordinator.classic.group import NONE, Answer, ClassicGroup, Counter, Group, Member, Write
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments
 from rebalance_sim.kafka.runtime.kernel import kernel, kernel_written_out
 from rebalance_sim.kafka.runtime.records import Record, Records, new_records, rows
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 from rebalance_sim.kafka.runtime.thread_local_random import HIGH, LOW
-from rebalance_sim.kafka.simulation.classic_simulation import (
-    REBALANCE_ROWS_PER_EVENT,
-    Pause,
-    timeline_rows_per_event,
-)
+from rebalance_sim.kafka.simulation.classic_simulation import REBALANCE_ROWS_PER_EVENT, Pause, timeline_rows_per_event
 from rebalance_sim.kafka.simulation.event_queue import Event, Place, Queue
 from rebalance_sim.kafka.simulation.fleet import Fleet, GroupTopics, Lists
 from rebalance_sim.kafka.simulation.model import (
@@ -312,13 +300,7 @@ def store_capacities(state: BatchState) -> BatchState:
     set_field(state.queues, "places", np.diff(state.first_place))
     written = state.written[0]
     written.rebalances_capacity, written.timeline_capacity = len(state.rebalances), len(state.timeline)
-    by_row = (
-        state.first_listed,
-        state.row_generations,
-        state.row_sets,
-        state.row_members,
-        state.row_subscriptions,
-    )
+    by_row = (state.first_listed, state.row_generations, state.row_sets, state.row_members, state.row_subscriptions)
     written.assignments_capacity = min(len(numbers) for numbers in by_row) - 1
     written.listed_capacity = min(len(state.listed), len(state.listed_topics), len(state.listed_partitions))
     return state

@@ -59,12 +59,7 @@ from rebalance_sim.kafka.simulation.model import (
     Simulation,
     Subject,
 )
-from rebalance_sim.kafka.simulation.ownership import (
-    drop_lost_consumers,
-    end_simulation,
-    grow,
-    update_subscribed_topics,
-)
+from rebalance_sim.kafka.simulation.ownership import drop_lost_consumers, end_simulation, grow, update_subscribed_topics
 from rebalance_sim.kafka.simulation.timeline import add_timeline_row, record_rebalances
 from rebalance_sim.releases import CoordinatorRules
 

@@ -58,12 +58,7 @@ from rebalance_sim.kafka.simulation.consumer_group_simulation import (
     after_event,
     mirror_group,
 )
-from rebalance_sim.kafka.simulation.elections import (
-    choose_strings,
-    elected_protocols,
-    known_topics,
-    spell_ids,
-)
+from rebalance_sim.kafka.simulation.elections import choose_strings, elected_protocols, known_topics, spell_ids
 from rebalance_sim.kafka.simulation.fleet import Fleet, protocol_in_group
 from rebalance_sim.kafka.simulation.ownership import end_simulation
 from rebalance_sim.kafka.simulation.timeline import record_generation

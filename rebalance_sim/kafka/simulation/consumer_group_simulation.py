@@ -285,13 +285,7 @@ def _handle_request(simulation: ConsumerGroupSimulation, event: Event) -> None:
     elif kind == RequestKind.COMMIT:
         by_epoch = consumer.assignor != NONE
         error = commit_offsets_any_group(
-            mixed_group(simulation),
-            event.member,
-            consumer.instance,
-            event.generation,
-            NONE,
-            by_epoch,
-            base.queue.now,
+            mixed_group(simulation), event.member, consumer.instance, event.generation, NONE, by_epoch, base.queue.now
         )
         send_back(base, i, event.incarnation, kind, error)
     else:

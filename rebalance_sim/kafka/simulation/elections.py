@@ -126,12 +126,7 @@ def _joined_before(state: BatchState, g: int, one: int, other: int) -> bool:
 
 
 def hold_elections(
-    state: BatchState,
-    fleet: Fleet,
-    broker: Broker,
-    assign: Assign,
-    due: Ints32,
-    failures: Ints32,
+    state: BatchState, fleet: Fleet, broker: Broker, assign: Assign, due: Ints32, failures: Ints32
 ) -> BatchState:
     """Elect the protocol of each group, run the leaders' assignors over all groups of a protocol at once, and go on."""
     joined = _collect(state, fleet, due)
@@ -327,13 +322,7 @@ def _owned(state: BatchState, rows: Ints32) -> Assignments:
 
 @kernel
 def _complete_elections(
-    state: BatchState,
-    fleet: Fleet,
-    broker: Broker,
-    due: Ints32,
-    protocols: Ints32,
-    first_rows: Ints,
-    failures: Ints32,
+    state: BatchState, fleet: Fleet, broker: Broker, due: Ints32, protocols: Ints32, first_rows: Ints, failures: Ints32
 ) -> None:
     """Pass the coordinators the elected protocols, and the assignments that the leaders will send with SyncGroup."""
     for k in range(len(due)):

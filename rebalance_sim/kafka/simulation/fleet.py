@@ -8,10 +8,7 @@ from rebalance_sim.kafka.groups import Assignments
 from rebalance_sim.kafka.runtime.kernel import inner_kernel
 from rebalance_sim.kafka.runtime.records import Records
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings
-from rebalance_sim.kafka.simulation.model import (
-    Consumer,
-    ScenarioEvent,
-)
+from rebalance_sim.kafka.simulation.model import Consumer, ScenarioEvent
 
 
 class Names(NamedTuple):

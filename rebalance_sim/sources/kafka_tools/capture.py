@@ -63,15 +63,7 @@ from rebalance_sim.sources.kafka_tools.text import (
     read_lines,
     survey,
 )
-from rebalance_sim.tables import (
-    DEFAULT_CLUSTER,
-    DEFAULT_PROTOCOL_TYPE,
-    MEMBERS,
-    OFFSETS,
-    REJECTS,
-    TOPICS,
-    Table,
-)
+from rebalance_sim.tables import DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS, OFFSETS, REJECTS, TOPICS, Table
 
 _MEMBERS_COMMAND = "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --describe --all-groups --members --verbose"
 _REBALANCING_STATES = ("PreparingRebalance", "CompletingRebalance", "AwaitingSync", "Assigning", "Reconciling")
@@ -101,11 +93,7 @@ class Capture:
 
 
 def read_capture(
-    spark: SparkSession,
-    directory: str,
-    *,
-    protocols: Sequence[str] | None = None,
-    cluster: str = DEFAULT_CLUSTER,
+    spark: SparkSession, directory: str, *, protocols: Sequence[str] | None = None, cluster: str = DEFAULT_CLUSTER
 ) -> Capture:
     """Read a directory with the output of the tools, local or on any file system that Spark reads.
 

@@ -94,10 +94,7 @@ _ROW = StructType(
 _COUNTED = StructType([*_ROW, StructField("records", _LONG)])
 _PLACE = ("file", "block", "line", "nth")
 _PLACED = StructType(
-    [
-        *_ROW,
-        *(StructField(name, of) for name, of in zip(_PLACE, (_STRING, _LONG, _LONG, _INT), strict=True)),
-    ]
+    [*_ROW, *(StructField(name, of) for name, of in zip(_PLACE, (_STRING, _LONG, _LONG, _INT), strict=True))]
 )
 
 Stage = Callable[[DataFrame], DataFrame]

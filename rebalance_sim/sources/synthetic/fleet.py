@@ -367,8 +367,7 @@ def _giant_rows(spark: SparkSession, index: int, giant: GiantSpec, tasks: int | 
     topic = F.transform(
         _upto(F.lit(giant.topics)),
         lambda nth: F.struct(
-            _numbered(f"giant-{index}-topic-", nth).alias("topic"),
-            F.lit(giant.partitions).alias("partitions"),
+            _numbered(f"giant-{index}-topic-", nth).alias("topic"), F.lit(giant.partitions).alias("partitions")
         ),
     )
     return _range(spark, giant.members, _GIANT_ROWS_A_TASK, tasks).select(
@@ -529,8 +528,7 @@ def _owned(subscribed: Column) -> Column:
         # One number too many, then cut: a sequence that ends before its start would run backwards.
         numbers = F.slice(F.sequence(own["first"], own["first"] + own["length"]), 1, own["length"])
         return F.transform(
-            numbers,
-            lambda number: F.struct(own["topic"].alias("topic"), number.cast("int").alias("partition")),
+            numbers, lambda number: F.struct(own["topic"].alias("topic"), number.cast("int").alias("partition"))
         )
 
     return F.when(slot.isNotNull(), F.flatten(F.transform(F.transform(subscribed, range_of), partitions_of)))

@@ -269,11 +269,7 @@ def test_bounds_are_marked(comparison: DataFrame, distributed: DataFrame) -> Non
     unsure = comparison.where("group_id = 'own'").withColumn(
         "optimum", F.col("optimum").withField("balance_exact", F.lit(False)).withField("moved_exact", F.lit(False))
     )
-    tables = {
-        COMPARISON.name: unsure,
-        DISTRIBUTIONS.name: distributed,
-        CHANGES.name: unsure.transform(changes()),
-    }
+    tables = {COMPARISON.name: unsure, DISTRIBUTIONS.name: distributed, CHANGES.name: unsure.transform(changes())}
     lines = summarise_comparison(tables)
     assert "comparison with the optimum (exact in 0 of 1 group, a proven bound elsewhere)" in lines
     assert any("own    range    ≥0.00 ≥1" in line for line in lines)

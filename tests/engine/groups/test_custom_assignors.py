@@ -137,9 +137,7 @@ def test_cooperative_members_join_again(spark: SparkSession) -> None:
     """As with cooperative-sticky: the second rebalance gives out what was given up in the first."""
     owned = [{"topic": "t", "partition": n} for n in range(4)]
     given = members(
-        spark,
-        member("a", ["patient"], ["t"], owned=owned, generation=4),
-        member("b", ["patient"], ["t"], generation=4),
+        spark, member("a", ["patient"], ["t"], owned=owned, generation=4), member("b", ["patient"], ["t"], generation=4)
     )
     results = predict(given, topics(spark, t=4), ("patient", "tired"), Patient(), Tired())
     by_rebalance = {

@@ -104,10 +104,7 @@ def test_elected_equals_the_named_assignor(spark: SparkSession) -> None:
 def test_older_coordinators_refuse_the_consumer_protocol(spark: SparkSession, version: str) -> None:
     """Classic members elect a protocol; a group without any has no members."""
     given = members(
-        spark,
-        member("a", UNIFORM, ["t"]),
-        member("b", ["range"], ["t"]),
-        member("c", UNIFORM, ["t"], group_id="h"),
+        spark, member("a", UNIFORM, ["t"]), member("b", ["range"], ["t"]), member("c", UNIFORM, ["t"], group_id="h")
     )
     tables = predicted(given, topics(spark, t=2), version)
     elections = {row["group_id"]: row for row in tables[ELECTIONS.name]}
@@ -189,9 +186,7 @@ def test_strategies_are_compared_with_the_coordinators_assignor(spark: SparkSess
 
 def test_the_summary_lists_elections_of_both_group_types(spark: SparkSession) -> None:
     given = members(
-        spark,
-        member("a", UNIFORM, ["t"], group_id="server"),
-        member("b", ["range"], ["t"], group_id="led"),
+        spark, member("a", UNIFORM, ["t"], group_id="server"), member("b", ["range"], ["t"], group_id="led")
     )
     assert summarise_elections(given.transform(elect())) == [
         "elections: 1 group, 0 ties decided by hash order",

@@ -136,10 +136,7 @@ def test_balance_counts_what_moves(spark: SparkSession) -> None:
         member("c", ["range"], ["u"]),
     )
     rule = Prediction(
-        (BALANCE.name,),
-        kafka_version("4.3"),
-        (ELECTED,),
-        TopicMetadata.of(usable(fit_topics(topics(spark, t=5, u=0)))),
+        (BALANCE.name,), kafka_version("4.3"), (ELECTED,), TopicMetadata.of(usable(fit_topics(topics(spark, t=5, u=0))))
     )
     row = rule(usable(fit(given, MEMBERS))).collect()[0].asDict()
     assert row["stddev"] == pytest.approx((14 / 9) ** 0.5)
@@ -280,10 +277,7 @@ def predict_all(metadata: DataFrame, given: DataFrame) -> DataFrame:
 
 @pytest.mark.parametrize("shuffle_partitions", [1, 7, 40])
 def test_partitioning_and_row_order_change_nothing(
-    spark: SparkSession,
-    small_fleet: tuple[DataFrame, DataFrame],
-    expected: list[str],
-    shuffle_partitions: int,
+    spark: SparkSession, small_fleet: tuple[DataFrame, DataFrame], expected: list[str], shuffle_partitions: int
 ) -> None:
     metadata, given = small_fleet
     with shuffled_into(spark, shuffle_partitions):

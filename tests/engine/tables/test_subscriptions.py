@@ -69,13 +69,7 @@ def test_broken_bytes_are_reported_and_no_row_is_dropped(spark: SparkSession) ->
     assert rows == [
         (None, None, None, None, "subscription: user_data: 4 bytes expected at byte 9, 0 are left"),
         (None, None, None, None, "subscription: version: 2 bytes expected at byte 0, 0 are left"),
-        (
-            ["t"],
-            [],
-            None,
-            None,
-            "sticky user data: previous_assignment: 4 bytes expected at byte 0, 1 are left",
-        ),
+        (["t"], [], None, None, "sticky user data: previous_assignment: 4 bytes expected at byte 0, 1 are left"),
         (None, None, None, None, None),
     ]
 

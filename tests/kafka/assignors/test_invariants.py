@@ -41,10 +41,7 @@ FAMILIES = {
         sticky_cases,
         [*(("sticky", version) for version in VERSIONS), ("cooperative-sticky", "3.9"), ("cooperative-sticky", "4.3")],
     ),
-    "server-side": (
-        server_cases,
-        [(strategy, version) for strategy in SERVER_RULES for version in ("4.0", "4.3")],
-    ),
+    "server-side": (server_cases, [(strategy, version) for strategy in SERVER_RULES for version in ("4.0", "4.3")]),
 }
 """Random cases, and the rules that they are for."""
 

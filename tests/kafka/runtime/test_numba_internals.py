@@ -113,14 +113,7 @@ def test_rows_are_one_address_and_their_type_has_a_short_name() -> None:
 def test_kernels_do_the_same_with_documented_options_only() -> None:
     again = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/kafka/runtime/test_kernel.py"]
     plain = os.environ | {"REBALANCE_SIM_PLAIN_NUMBA": "1"}
-    done = subprocess.run(
-        again,
-        cwd=ROOT,
-        env=plain,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = subprocess.run(again, cwd=ROOT, env=plain, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 

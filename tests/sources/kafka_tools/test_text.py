@@ -44,10 +44,7 @@ def reason(text: str) -> str:
 # --- kafka-topics --describe ---
 
 TOPICS = {
-    "1.0 to 2.3": (
-        "Topic:orders\tPartitionCount:12\tReplicationFactor:1\tConfigs:",
-        TopicLine("orders", None, 12),
-    ),
+    "1.0 to 2.3": ("Topic:orders\tPartitionCount:12\tReplicationFactor:1\tConfigs:", TopicLine("orders", None, 12)),
     "2.4 to 2.7": (
         "Topic: orders\tPartitionCount: 12\tReplicationFactor: 1\tConfigs: retention.ms=5,cleanup.policy=compact",
         TopicLine("orders", None, 12),
@@ -529,15 +526,9 @@ WRONG = {
         "GROUP                          TOPIC                          PARTITION  NEW-OFFSET     ",
         "no supported tool prints the columns 'GROUP TOPIC PARTITION NEW-OFFSET'",
     ),
-    "consumers.csv, too few columns": (
-        "group_id,client_id,protocols\nbilling,app\n",
-        "2 columns, the header has 3",
-    ),
+    "consumers.csv, too few columns": ("group_id,client_id,protocols\nbilling,app\n", "2 columns, the header has 3"),
     "consumers.csv, no group": ("group_id,client_id,protocols\n,app,range\n", "group_id is empty"),
-    "consumers.csv, an open quote": (
-        'group_id,client_id\nbilling,"app\n',
-        "not a line of CSV: unexpected end of data",
-    ),
+    "consumers.csv, an open quote": ('group_id,client_id\nbilling,"app\n', "not a line of CSV: unexpected end of data"),
     "consumers.csv, an unknown column": (
         "group_id,client_id,protocol\n",
         "unknown column 'protocol'; allowed: group_id, client_id, protocols, subscription, rack, instance_id",

@@ -131,12 +131,7 @@ STEPS = [
     group("workers", [member("w", (), ())], protocolType="connect", protocol="sessioned", leader="w"),
     step(2, "GroupMetadata", {"group": "dead"}),
     step(3, "ConsumerGroupMetadata", {"groupId": "new"}, {"epoch": 8, "metadataHash": 0}),
-    step(
-        4,
-        "ConsumerGroupPartitionMetadata",
-        {"groupId": "new"},
-        {"topics": [topic_of_a_group(ORDERS, "orders", 3)]},
-    ),
+    step(4, "ConsumerGroupPartitionMetadata", {"groupId": "new"}, {"topics": [topic_of_a_group(ORDERS, "orders", 3)]}),
     consumer("m1", serverAssignor="range", subscribedTopicRegex="cl.*"),
     consumer("m2", classicMemberMetadata=classic_metadata()),
     consumer("m3"),

@@ -82,10 +82,7 @@ class Broker:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
 
@@ -173,12 +170,7 @@ class Broker:
         command += ["kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID]
         command += ["--config", str(self._properties)]
         done = subprocess.run(
-            command,
-            check=False,
-            capture_output=True,
-            env=java_environment(),
-            timeout=TOOL_SECONDS,
-            encoding="utf-8",
+            command, check=False, capture_output=True, env=java_environment(), timeout=TOOL_SECONDS, encoding="utf-8"
         )
         if done.returncode != 0:
             raise BrokerError(f"the storage could not be formatted:\n{done.stdout}{done.stderr}")
@@ -266,11 +258,7 @@ class BrokerWithZooKeeper(Broker):
 
 
 def broker(
-    version: str,
-    directory: Path,
-    *,
-    settings: Mapping[str, str] | None = None,
-    users: Mapping[str, str] | None = None,
+    version: str, directory: Path, *, settings: Mapping[str, str] | None = None, users: Mapping[str, str] | None = None
 ) -> Broker:
     """Return a broker of any version whose jars are released."""
     kind = BrokerWithZooKeeper if needs_zookeeper(version) else Broker

@@ -33,11 +33,7 @@ from tests.support.maven import JarsUnavailable
 FIRST_REBALANCE_MS = 3000
 PATIENCE_SECONDS = 240
 
-GROUP_REPORTS = {
-    "offsets.txt": ("--offsets",),
-    "state.txt": ("--state",),
-    "members.txt": ("--members", "--verbose"),
-}
+GROUP_REPORTS = {"offsets.txt": ("--offsets",), "state.txt": ("--state",), "members.txt": ("--members", "--verbose")}
 # The tools' names of states, which confluent-kafka names differently.
 STATES = {"STABLE": "Stable", "PREPARING_REBALANCING": "PreparingRebalance"}
 COLUMNS = ["group_id", "client_id", "protocols", "subscription", "rack", "instance_id"]

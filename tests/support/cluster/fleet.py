@@ -145,10 +145,7 @@ def _static_tills() -> Group:
     """Return static members whose instance ids, by which range sorts, are not in join order."""
     clients = _alike("static-tills", "clicks stock-levels", 3, RANGE)
     tills = "till-2", "till-10", "till-1"
-    return Group(
-        "static-tills",
-        tuple(replace(c, instance_id=till) for c, till in zip(clients, tills, strict=True)),
-    )
+    return Group("static-tills", tuple(replace(c, instance_id=till) for c, till in zip(clients, tills, strict=True)))
 
 
 def _own_topics(group: str, protocol: str) -> Group:

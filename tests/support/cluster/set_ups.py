@@ -153,10 +153,7 @@ def _of_roundrobin() -> list[SetUp]:
         _set_up("roundrobin-leader-leaves", "a:8 b:3", _clients("c a b d", ROBIN), Leave("c")),
         _set_up("roundrobin-grows", "a:4 b:3", _clients("b a", ROBIN), Grow("a", 11)),
         _set_up(
-            "roundrobin-own-topics",
-            "a:5 b:4 c:3",
-            _reading("a b/b c/a c/c", *_clients("b a d c", ROBIN)),
-            Leave("a"),
+            "roundrobin-own-topics", "a:5 b:4 c:3", _reading("a b/b c/a c/c", *_clients("b a d c", ROBIN)), Leave("a")
         ),
         _set_up(
             "roundrobin-some-static",
@@ -226,19 +223,8 @@ def _elections() -> list[SetUp]:
             Join(_client("c", STICKY, ROBIN)),
         ),
         _set_up("turns-sticky", "a:7 b:6", _clients("a b", RANGE, STICKY), Join(_client("c", STICKY))),
-        _set_up(
-            "turns-sticky-again",
-            "a:7 b:6",
-            _clients("b c", STICKY, RANGE),
-            Join(_client("a", RANGE)),
-            Leave("a"),
-        ),
-        _set_up(
-            "turns-cooperative",
-            "a:7 b:6",
-            _clients("a b", RANGE, COOPERATIVE),
-            Join(_client("c", COOPERATIVE)),
-        ),
+        _set_up("turns-sticky-again", "a:7 b:6", _clients("b c", STICKY, RANGE), Join(_client("a", RANGE)), Leave("a")),
+        _set_up("turns-cooperative", "a:7 b:6", _clients("a b", RANGE, COOPERATIVE), Join(_client("c", COOPERATIVE))),
         _set_up(
             "upgrade-to-cooperative",
             "a:7 b:4",
@@ -397,12 +383,7 @@ def _of_kip_848() -> list[SetUp]:
         _set_up("uniform-joined", "a:7 b:6", _clients("b c", UNIFORM), Join(_client("a", UNIFORM))),
         _set_up("uniform-leaves", "a:8 b:3", _clients("c a b d", UNIFORM), Leave("c")),
         _set_up("uniform-grows", "a:4 b:3", _clients("b a c", UNIFORM), Grow("a", 11)),
-        _set_up(
-            "uniform-own-topics",
-            "a:5 b:4 c:3",
-            _reading("a b/b c/a c", *_clients("b a c", UNIFORM)),
-            Leave("b"),
-        ),
+        _set_up("uniform-own-topics", "a:5 b:4 c:3", _reading("a b/b c/a c", *_clients("b a c", UNIFORM)), Leave("b")),
         _set_up("server-range-leaves", "a:9 b:4", _clients("a b c d", SERVER_RANGE), (Leave("b"), Leave("d"))),
         _set_up("server-range-grows", "a:4 b:3", _clients("b a", SERVER_RANGE), Grow("a", 11)),
         _set_up(

@@ -55,10 +55,7 @@ ANSWERS = (
     ),
     Scenario(
         name="heartbeat to an empty group",
-        mirrors=(
-            "GroupCoordinatorTest.testHeartbeatEmptyGroup",
-            "GroupMetadataManagerTest.testHeartbeatEmptyGroup",
-        ),
+        mirrors=("GroupCoordinatorTest.testHeartbeatEmptyGroup", "GroupMetadataManagerTest.testHeartbeatEmptyGroup"),
         versions=ALL,
         steps=(*stable(1), leave(7000, 0), heartbeat(8000, 0, 2)),
         expected=(answer(-1, UNKNOWN_MEMBER_ID), group(-1, EMPTY, generation=2)),
@@ -222,11 +219,7 @@ SESSIONS = (
         mirrors=("GroupCoordinator.propagateAssignment",),
         versions=ALL,
         steps=(*joined(2), sync(FORMED_MS, 1, 1), sync(15000, 0, 1), tick(24999), tick(25000)),
-        expected=(
-            answer(3, at_ms=15000),
-            group(-2, STABLE, members=[0, 1]),
-            group(-1, EMPTY, generation=2),
-        ),
+        expected=(answer(3, at_ms=15000), group(-2, STABLE, members=[0, 1]), group(-1, EMPTY, generation=2)),
     ),
     Scenario(
         name="the second of two sessions that end",

@@ -423,10 +423,7 @@ PROTOCOLS = (
             join(7000, 0, protocols=ROUND_ROBIN),
             join(8000, protocols=RANGE),
         ),
-        expected=(
-            answer(-2, generation=2, protocol="roundrobin"),
-            answer(-1, INCONSISTENT_GROUP_PROTOCOL),
-        ),
+        expected=(answer(-2, generation=2, protocol="roundrobin"), answer(-1, INCONSISTENT_GROUP_PROTOCOL)),
     ),
     Scenario(
         name="the metadata is that of the chosen protocol",

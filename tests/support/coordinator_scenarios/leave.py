@@ -61,10 +61,7 @@ ONE_BY_ONE = (
         mirrors=("GroupCoordinatorTest.testValidLeaveGroup", "GroupMetadataManagerTest.testValidLeaveGroup"),
         versions=ALL,
         steps=(*stable(1), leave(7000, 0)),
-        expected=(
-            answer(-1, left=[NONE]),
-            group(-1, EMPTY, generation=2, leader=None, protocol=None, members=[]),
-        ),
+        expected=(answer(-1, left=[NONE]), group(-1, EMPTY, generation=2, leader=None, protocol=None, members=[])),
     ),
     Scenario(
         name="a member that has left is unknown",
@@ -103,10 +100,7 @@ ONE_BY_ONE = (
         mirrors=("GroupCoordinator.removeMemberAndUpdateGroup",),
         versions=ALL,
         steps=(*stable(2), join(7000, 0), leave(8000, 1)),
-        expected=(
-            answer(-2, at_ms=8000, generation=2, members=[0]),
-            group(-1, COMPLETING, generation=2, members=[0]),
-        ),
+        expected=(answer(-2, at_ms=8000, generation=2, members=[0]), group(-1, COMPLETING, generation=2, members=[0])),
     ),
     Scenario(
         name="a follower leaves before the sync",

@@ -73,11 +73,7 @@ LOST = (
             *(*stable(1), unload(7000), join(7000, 0), sync(7000, 0, 1), heartbeat(7000, 0, 1)),
             *(commit(7000, 0, 1), fetch(7000), leave(7000, 0)),
         ),
-        expected=(
-            *(answer(step, NOT_COORDINATOR) for step in range(-6, -1)),
-            answer(-1, NOT_COORDINATOR),
-            gone(-1),
-        ),
+        expected=(*(answer(step, NOT_COORDINATOR) for step in range(-6, -1)), answer(-1, NOT_COORDINATOR), gone(-1)),
     ),
 )
 

@@ -306,13 +306,7 @@ SYNC_AND_HEARTBEAT = (
             "testClassicGroupHeartbeatToConsumerWithIllegalGenerationId",
             "testClassicGroupHeartbeatToConsumerGroupRebalanceInProgress",
         ],
-        (
-            *_mixed(),
-            heartbeat(200, "other", 1),
-            heartbeat(200, "m", 2),
-            heartbeat(200, 0, 2),
-            heartbeat(200, 0, 1),
-        ),
+        (*_mixed(), heartbeat(200, "other", 1), heartbeat(200, "m", 2), heartbeat(200, 0, 2), heartbeat(200, 0, 1)),
         answer(-4, UNKNOWN_MEMBER_ID),
         answer(-3, UNKNOWN_MEMBER_ID),
         answer(-2, ILLEGAL_GENERATION),
@@ -413,12 +407,7 @@ DOWNGRADE = (
     _scenario(
         "nothing is heard of the last member of KIP-848",
         ["testLastConsumerProtocolMemberSessionTimeoutInConsumerGroup"],
-        (
-            *_shared(),
-            *(heartbeat(200 + 9000 * k, 0, 2) for k in range(1, 6)),
-            tick(45_299),
-            tick(45_300),
-        ),
+        (*_shared(), *(heartbeat(200 + 9000 * k, 0, 2) for k in range(1, 6)), tick(45_299), tick(45_300)),
         group(-2, STABLE, group_epoch=2),
         group(-1, PREPARING, generation=2, members=[0]),
     ),

@@ -212,11 +212,7 @@ EXPIRY = (
         mirrors=("GroupMetadataManagerTest.testClassicGroupMaybeDelete",),
         versions=ALL,
         steps=(*stable(1), leave(7000, 0), check_offsets(8000), join(9000, 0), join(9000), tick(12000)),
-        expected=(
-            gone(-4),
-            answer(-3, UNKNOWN_MEMBER_ID),
-            answer(-2, at_ms=12000, member=1, generation=1),
-        ),
+        expected=(gone(-4), answer(-3, UNKNOWN_MEMBER_ID), answer(-2, at_ms=12000, member=1, generation=1)),
     ),
     Scenario(
         name="a group with members is not removed",

@@ -70,10 +70,7 @@ JOINING = (
         mirrors=("GroupMetadataManagerTest.testStaticMemberJoinAsFirstMember",),
         versions=SINCE_2_3,
         steps=joined(3, AB),
-        expected=(
-            answer(0, members=[0, 1, 2], instances={0: "a", 1: "b", 2: None}),
-            answer(1, members=[], leader=0),
-        ),
+        expected=(answer(0, members=[0, 1, 2], instances={0: "a", 1: "b", 2: None}), answer(1, members=[], leader=0)),
     ),
     Scenario(
         name="a known member with an unknown instance id",

@@ -129,11 +129,7 @@ def stable(members: int, instances: Mapping[int, str] | None = None, **fields: A
 
 
 def syncs(
-    at_ms: int,
-    generation: int,
-    members: Iterable[int],
-    leader: int = 0,
-    instances: Mapping[int, str] | None = None,
+    at_ms: int, generation: int, members: Iterable[int], leader: int = 0, instances: Mapping[int, str] | None = None
 ) -> tuple[Step, ...]:
     """All these members sync, the leader last; member 3 is given the text ``for 3``."""
     numbers = list(members)

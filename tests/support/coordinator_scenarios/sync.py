@@ -338,11 +338,7 @@ TOO_LATE = (
             "GroupMetadataManagerTest.testRebalanceTimesOutWhenSyncRequestIsNotReceivedFromLeaders",
         ),
         versions=SINCE_3_9,
-        steps=(
-            *joined(2, rebalance_timeout_ms=8000, session_timeout_ms=20000),
-            sync(FORMED_MS, 1, 1),
-            tick(14000),
-        ),
+        steps=(*joined(2, rebalance_timeout_ms=8000, session_timeout_ms=20000), sync(FORMED_MS, 1, 1), tick(14000)),
         expected=(
             answer(-2, REBALANCE_IN_PROGRESS, at_ms=14000),
             group(-1, PREPARING, generation=1, leader=1, members=[1]),
@@ -374,11 +370,7 @@ TOO_LATE = (
             "GroupMetadataManagerTest.testRebalanceDoesNotTimeOutWhenAllSyncAreReceived",
         ),
         versions=ALL,
-        steps=(
-            *joined(2, rebalance_timeout_ms=8000, session_timeout_ms=20000),
-            *syncs(7000, 1, range(2)),
-            tick(14000),
-        ),
+        steps=(*joined(2, rebalance_timeout_ms=8000, session_timeout_ms=20000), *syncs(7000, 1, range(2)), tick(14000)),
         expected=(group(-1, STABLE, generation=1, members=[0, 1]),),
     ),
     Scenario(

@@ -288,12 +288,7 @@ def _most_loaded_first(
 
 @kernel
 def _returning(
-    batch: StickyBatch,
-    claims: Claims,
-    prior: PriorOwners,
-    current: CurrentAssignment,
-    member_count: int,
-    n_known: int,
+    batch: StickyBatch, claims: Claims, prior: PriorOwners, current: CurrentAssignment, member_count: int, n_known: int
 ) -> tuple[Ints32, Ints32, Ints32]:
     """Return the partitions with a previous owner, by member, and where those of each member start and end."""
     before = prior.partitions[prior.previous[prior.partitions] != NOBODY]

@@ -161,13 +161,7 @@ def _unfilled(kept: _Kept) -> _Unfilled:
 
 @kernel
 def _add_in_racks(
-    added: Added,
-    unassigned: Ints32,
-    claims: Claims,
-    kept: _Kept,
-    racks: RackInfo,
-    quotas: _Quotas,
-    unfilled: _Unfilled,
+    added: Added, unassigned: Ints32, claims: Claims, kept: _Kept, racks: RackInfo, quotas: _Quotas, unfilled: _Unfilled
 ) -> tuple[int, Ints32, _Unfilled]:
     """Assign partitions within racks (``assignRackAwareRoundRobin``).
 

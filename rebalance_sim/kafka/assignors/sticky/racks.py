@@ -109,13 +109,7 @@ def members_by_rack(racks: RackInfo, counted: Flags) -> Ints32:
 
 @kernel
 def next_in_rack(
-    racks: RackInfo,
-    claims: Claims,
-    partition: int,
-    members: Ints32,
-    count: int,
-    start: int,
-    by_rack: Ints32,
+    racks: RackInfo, claims: Claims, partition: int, members: Ints32, count: int, start: int, by_rack: Ints32
 ) -> int:
     """Return the place of the next member in a rack of the partition, or -1 (``nextRackConsumer``).
 
