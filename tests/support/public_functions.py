@@ -116,7 +116,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "explain_election": lambda given: repr(sim.explain_election(given.members, group_id="g")).splitlines(),
     "explain_key": lambda given: repr(sim.explain_key("key", 6)).splitlines(),
     "expiring_offsets": lambda given: given.members.where("false").transform(
-        sim.expiring_offsets(given.offsets.selectExpr("*", "0L AS committed_at_ms"))
+        sim.expiring_offsets(given.offsets.withColumn("committed_at_ms", F.lit(0)))
     ),
     "follow": _followed,
     "group": lambda given: sim.group({"c1": {"owned": {"t": [0]}}, "c2": {}}, subscription=["t"]),
