@@ -1,7 +1,7 @@
 """Simulates groups without Spark, and keeps the complete results for tests."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any
@@ -138,7 +138,7 @@ def play(
     """Simulate groups with the rules of a Kafka version; all have the same topics, given by partition count."""
     rules = kafka_version(version)
     joining = [JoiningConsumer(g, row) for g, history in enumerate(histories) for row in history.joiners]
-    events = [replace(event, group=g) for g, history in enumerate(histories) for event in history.events]
+    events = [event._replace(group=g) for g, history in enumerate(histories) for event in history.events]
     batch = SimulationBatch(_batch(histories), joining, events, _metadata(topics).index())
     groups, scenario = batch.groups, Scenario("", settings=settings or Settings())
     prepared = PreparedGroups(groups, Conditions(scenario, Assignors(rules)))

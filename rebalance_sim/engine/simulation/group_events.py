@@ -5,7 +5,7 @@ by ``member_id`` and then by their other columns. Events of the scenario happen 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -110,7 +110,7 @@ class EventReader:
         if kind == ScenarioKind.RESTART:
             stopped.pop(name, None)
         names = {ScenarioKind.PROTOCOLS: row["protocols"], ScenarioKind.SUBSCRIBE: row["subscription"]}.get(kind)
-        found.events.append(replace(read, consumer=known[name], names=tuple(names or ())))
+        found.events.append(read._replace(consumer=known[name], names=tuple(names or ())))
         return None
 
     def _grow(self, group: int, row: dict[str, Any], found: ReadEvents) -> str | None:

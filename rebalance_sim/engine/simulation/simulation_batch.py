@@ -42,7 +42,7 @@ class SimulationBatch:
             self,
             batch=groups_where(self.batch, kept),
             joining=[replace(each, group=int(number[each.group])) for each in self.joining],
-            events=[replace(each, group=int(number[each.group])) for each in self.events if kept[each.group]],
+            events=[each._replace(group=int(number[each.group])) for each in self.events if kept[each.group]],
         )
 
     @cached_property

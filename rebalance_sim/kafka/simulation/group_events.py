@@ -1,8 +1,8 @@
 """Events of single groups: what the steps of a scenario mean for each group of a batch."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.coordinator.errors import Errors
@@ -13,8 +13,7 @@ EVENT_KINDS = {kind.name.lower().replace("_", "-"): kind for kind in ScenarioKin
 """Kinds of events by the names that scenarios and the events table use."""
 
 
-@dataclass(frozen=True)
-class GroupEvent:
+class GroupEvent(NamedTuple):
     """An event of one group, from a scenario or from an events table."""
 
     group: int
@@ -52,15 +51,15 @@ def expand_scenario(
     events: list[GroupEvent] = []
     joined = [0] * len(sizes)
     for step in scenario.steps:
+        if step.event != "join":
+            events += _events_of(step, sizes)
+            continue
         for group, size in enumerate(sizes):
-            if step.event != "join":
-                events += _events_of(step, group, size)
-            elif size:
-                for number in range(step.count):
-                    at_ms, place = step.at_ms + number * step.every_ms, size + joined[group]
-                    joined[group] += 1
-                    joining.append(JoiningConsumer(group, _like(first_member(group), f"new-{joined[group]}", step)))
-                    events.append(GroupEvent(group, at_ms, ScenarioKind.JOIN, place))
+            for number in range(step.count if size else 0):
+                at_ms, place = step.at_ms + number * step.every_ms, size + joined[group]
+                joined[group] += 1
+                joining.append(JoiningConsumer(group, _like(first_member(group), f"new-{joined[group]}", step)))
+                events.append(GroupEvent(group, at_ms, ScenarioKind.JOIN, place))
     return joining, events
 
 
@@ -74,21 +73,34 @@ def _like(member: Mapping[str, Any], name: str, step: ScenarioStep) -> dict[str,
     return row
 
 
-def _events_of(step: ScenarioStep, group: int, size: int) -> list[GroupEvent]:
-    kind = EVENT_KINDS[step.event]
-    value = {
-        ScenarioKind.GROW: step.add,
-        ScenarioKind.FAIL_STORE: int(Errors[step.error]),
-        ScenarioKind.STALL: step.for_ms,
-    }.get(kind, step.down_ms)
-    names = step.protocols or step.subscription
-    event = GroupEvent(group, step.at_ms, kind, value=value, names=names, topic=step.topic)
-    events = []
-    for again in range(step.times):
-        at_ms = step.at_ms + again * step.again_after_ms
-        if kind in (ScenarioKind.GROW, ScenarioKind.MOVE_COORDINATOR, ScenarioKind.FAIL_STORE):
-            events.append(replace(event, at_ms=at_ms))
-            continue
-        for number, place in enumerate(step.members.of(size)):
-            events.append(replace(event, at_ms=at_ms + number * step.every_ms, consumer=place))
-    return events
+def _value_of(step: ScenarioStep) -> int:
+    """Return the ``value`` of a step's events."""
+    match EVENT_KINDS[step.event]:
+        case ScenarioKind.GROW:
+            return step.add
+        case ScenarioKind.FAIL_STORE:
+            return int(Errors[step.error])
+        case ScenarioKind.STALL:
+            return step.for_ms
+        case _:
+            return step.down_ms
+
+
+def _times_of(step: ScenarioStep, size: int) -> list[tuple[int, int]]:
+    """Return when a step's events happen in a group with this number of members, and to which consumers."""
+    if EVENT_KINDS[step.event] in (ScenarioKind.GROW, ScenarioKind.MOVE_COORDINATOR, ScenarioKind.FAIL_STORE):
+        delays = [(0, NONE)]
+    else:
+        delays = [(number * step.every_ms, place) for number, place in enumerate(step.members.of(size))]
+    starts = [step.at_ms + again * step.again_after_ms for again in range(step.times)]
+    return [(start + delay, consumer) for start in starts for delay, consumer in delays]
+
+
+def _events_of(step: ScenarioStep, sizes: Sequence[int]) -> list[GroupEvent]:
+    kind, value, names = EVENT_KINDS[step.event], _value_of(step), step.protocols or step.subscription
+    times = {size: _times_of(step, size) for size in set(sizes)}
+    return [
+        GroupEvent(group, at_ms, kind, consumer, value, 0, names, step.topic)
+        for group, size in enumerate(sizes)
+        for at_ms, consumer in times[size]
+    ]

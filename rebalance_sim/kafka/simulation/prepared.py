@@ -1,7 +1,7 @@
 """A batch of groups under the conditions of one simulation, as the arrays that the simulation runs on."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -27,6 +27,9 @@ from rebalance_sim.kafka.simulation.topic_growth import Growth
 
 _UUID = re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
 """What the coordinator appends to the id of a client (``GroupMetadata.generateMemberId``)."""
+_PLAIN = ("group", "at_ms", "kind", "consumer", "value")
+"""What most events have, and nothing else."""
+_NO_MORE: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True)
@@ -197,37 +200,45 @@ class PreparedGroups:
 
     def _events(self) -> tuple[Ints32, Records[ScenarioEvent]]:
         """Return where the events of each group begin and end, and the events by group and time."""
-        rows = [((event.group, event.at_ms, place), row) for place, event, row in self._event_rows()]
-        rows.sort(key=lambda row: row[0])
+        rows = self._event_rows()
+        fields = {name: np.array([getattr(event, name) for event in self.groups.events], np.int64) for name in _PLAIN}
+        places = np.array([place for place, _ in rows], np.int64)
+        order = np.lexsort((fields["at_ms"][places], fields["group"][places]))
+        groups = fields.pop("group")[places[order]]
         records = new_records(ScenarioEvent, len(rows))
         columns = cast(Any, records)
-        for name in columns.dtype.names:
-            columns[name] = [row.get(name, 0) for _, row in rows]
-        groups = np.array([group for (group, _, _), _ in rows], np.int64)
+        columns["assignor"] = NONE
+        for name, values in fields.items():
+            columns[name] = values[places[order]]
+        for row, number in enumerate(order):
+            for name, value in rows[number][1].items():
+                columns[name][row] = value
         return np.searchsorted(groups, np.arange(self.groups.count + 1)).astype(np.int32), records
 
-    def _event_rows(self) -> Iterator[tuple[int, GroupEvent, dict[str, int]]]:
-        """Yield each event with its place and the fields of its ``ScenarioEvent``; one for each topic that grows."""
-        protocols = self.protocols
-        subscriptions = count(len(self.groups.member_ids))
-        lists = zip(protocols.of_events, protocols.event_bits, strict=True)
+    def _event_rows(self) -> list[tuple[int, Mapping[str, int]]]:
+        """Return each event's place and the fields that are not plain; a row for each topic that grows."""
         growths: dict[int, list[tuple[int, Growth]]] = {}
         for variant, growth in enumerate(self.groups.growths, len(self.groups.topics.partitions)):
             growths.setdefault(growth.event, []).append((variant, growth))
+        subscriptions = count(len(self.groups.member_ids))
+        lists = zip(self.protocols.of_events, self.protocols.event_bits, strict=True)
+        rows: list[tuple[int, Mapping[str, int]]] = []
         for place, event in enumerate(self.groups.events):
-            row = {"at_ms": event.at_ms, "kind": int(event.kind), "consumer": event.consumer, "assignor": NONE}
             if event.kind == ScenarioKind.GROW:
-                for variant, growth in growths.get(place, []):
-                    topic = {"topic": growth.topic, "grown_topic": variant, "first": self._first_partition(growth)}
-                    yield place, event, row | topic | {"before": growth.before, "value": growth.after}
+                rows += [(place, self._growth_fields(variant, growth)) for variant, growth in growths.get(place, [])]
             elif event.kind == ScenarioKind.SUBSCRIBE:
-                yield place, event, row | {"value": next(subscriptions)}
+                rows.append((place, {"value": next(subscriptions)}))
             elif event.kind != ScenarioKind.PROTOCOLS:
-                yield place, event, row | {"value": event.value}
+                rows.append((place, _NO_MORE))
             elif self.conditions.strategy is None:
                 number, bits = next(lists)
-                offer = {"protocols": bits, "eager": bool(self.eager_lists[number])}
-                yield place, event, row | offer | {"value": number, "assignor": int(self._assignor_of_list[number])}
+                offer = {"protocols": bits, "eager": bool(self.eager_lists[number]), "value": number}
+                rows.append((place, offer | {"assignor": int(self._assignor_of_list[number])}))
+        return rows
+
+    def _growth_fields(self, variant: int, growth: Growth) -> dict[str, int]:
+        topic = {"topic": growth.topic, "grown_topic": variant, "first": self._first_partition(growth)}
+        return topic | {"before": growth.before, "value": growth.after}
 
     def _first_partition(self, growth: Growth) -> int:
         topics = self.groups.group_topics
