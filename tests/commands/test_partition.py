@@ -11,16 +11,14 @@ from pyspark.sql import SparkSession
 from rebalance_sim.cli import main
 from rebalance_sim.tables import RECORD_PARTITIONS, TOPICS
 from tests.commands.test_jobs import record as run_record
-from tests.support.rows import record, records, table, topics
+from tests.support.rows import given_by, record, records, table, topics
 
 
 @pytest.fixture
 def sent(spark: SparkSession, tmp_path: Path) -> list[str]:
     """Write topics and records, some rows of them bad, and return the options that name them."""
     bad_topic = table(spark, TOPICS, [{"topic": "bad", "partitions": -2}])
-    topics(spark, t=15, u=4).unionByName(bad_topic).write.parquet(f"{tmp_path}/topics")
-    records(
-        spark,
+    rows = [
         *[record(b"TT0124") for _ in range(3)],
         record(b"TT0124", client="librdkafka"),
         record(b"", client="librdkafka"),
@@ -29,8 +27,9 @@ def sent(spark: SparkSession, tmp_path: Path) -> list[str]:
         record(None, "u", explicit_partition=1),
         record(b"k", "u", explicit_partition=4),
         record(b"k", "bad"),
-    ).write.parquet(f"{tmp_path}/records")
-    return ["--topics", f"{tmp_path}/topics", "--records", f"{tmp_path}/records"]
+    ]
+    usable_and_not = topics(spark, t=15, u=4).unionByName(bad_topic)
+    return given_by(tmp_path, topics=usable_and_not, records=records(spark, *rows))
 
 
 def test_partition(spark: SparkSession, sent: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,6 +134,8 @@ PARTITION_MISTAKES = [
     (["--partitions-after", "-3"], "--partitions-after: -3 is not allowed; allowed: 1 to 1000000"),
     (["--partitions-after", "typo"], "topics_after: cannot read 'typo' as parquet: "),
     (["--records", "typo.json"], "records: cannot read 'typo.json' as parquet: "),
+    (["--linger-ms", "-1"], "--linger-ms: -1 is not allowed; allowed: 0 to 1073741824"),
+    (["--batch-size", "2000000000"], "--batch-size: 2000000000 is not allowed; allowed: 0 to 1073741824"),
     (["--on-bad-input", "fail"], "records: explicit_partition is 4; allowed: 0 to 3: {"),
 ]
 
@@ -153,9 +154,8 @@ def test_a_wrong_option_is_reported_in_one_line(
 @pytest.mark.scale
 def test_batches_of_keyed_records_are_written_on_request(spark: SparkSession, tmp_path: Path) -> None:
     """By default they are not simulated, since no partition depends on them."""
-    topics(spark, t=4).write.parquet(f"{tmp_path}/topics")
-    records(spark, *[record(b"k", timestamp_ms=n) for n in range(4)]).write.parquet(f"{tmp_path}/records")
-    command = ["partition", "--topics", f"{tmp_path}/topics", "--records", f"{tmp_path}/records"]
+    sent = records(spark, *[record(b"k", timestamp_ms=n) for n in range(4)])
+    command = ["partition", *given_by(tmp_path, topics=topics(spark, t=4), records=sent)]
     assert main([*command, "--out", f"{tmp_path}/without"]) == 0
     assert "batches" not in run_record(tmp_path / "without")["rows"]["out"]
     for version, expected in (("3.9", [1, 1, 1, 1]), ("4.3", [4])):
@@ -165,21 +165,11 @@ def test_batches_of_keyed_records_are_written_on_request(spark: SparkSession, tm
         assert sorted(row["records"] for row in batches) == expected
 
 
-@pytest.mark.parametrize(("option", "value"), [("--linger-ms", "-1"), ("--batch-size", "2000000000")])
-def test_a_producer_setting_out_of_range_is_an_error(
-    sent: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, value: str
-) -> None:
-    assert main(["partition", *sent, option, value, "--out", f"{tmp_path}/out"]) == 2
-    assert f"{option}: {value} is not allowed; allowed: 0 to 1073741824" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("batches", [[], ["--batches"]])
 def test_a_run_without_usable_records_finishes(spark: SparkSession, tmp_path: Path, batches: list[str]) -> None:
     """No usable record means that no client is known either."""
-    topics(spark, t=4).write.parquet(f"{tmp_path}/topics")
-    records(spark, record(b"k", client="nobody's")).write.parquet(f"{tmp_path}/records")
-    command = ["partition", "--topics", f"{tmp_path}/topics", "--records", f"{tmp_path}/records", *batches]
-    assert main([*command, "--out", f"{tmp_path}/out"]) == 0
+    given = given_by(tmp_path, topics=topics(spark, t=4), records=records(spark, record(b"k", client="nobody's")))
+    assert main(["partition", *given, *batches, "--out", f"{tmp_path}/out"]) == 0
     rows = run_record(tmp_path / "out")["rows"]
     assert (rows["used"]["records"], rows["rejected"]["records"]) == (0, 1)
     assert spark.read.parquet(f"{tmp_path}/out/record_partitions").isEmpty()

@@ -10,7 +10,7 @@ from rebalance_sim.commands.simulation_summary import summarise_advice, summaris
 from rebalance_sim.tables import ADVICE, COSTS, EVENTS, REBALANCES, TIMELINE, TOPICS
 from tests.commands.test_jobs import SMALL_FLEET
 from tests.commands.test_jobs import record as run_record
-from tests.support.rows import member, members, table, topics
+from tests.support.rows import given_by, member, members, table, topics
 
 SCENARIO = """
 settings: {network_ms: 2, store_ms: 7}
@@ -33,15 +33,13 @@ def fleet(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list
 def given(spark: SparkSession, tmp_path: Path) -> list[str]:
     """Write a group, an events table and a scenario, some rows of each bad, and return the options that name them."""
     bad_topic = table(spark, TOPICS, [{"topic": "bad", "partitions": -2}])
-    topics(spark, t=4).unionByName(bad_topic).write.parquet(f"{tmp_path}/topics")
-    rows = [member(name, ["range"], ["t"]) for name in ("a", "b", "")]
-    members(spark, *rows, member("a", ["mine"], ["t"], group_id="h")).write.parquet(f"{tmp_path}/members")
+    rows = [*(member(name, ["range"], ["t"]) for name in ("a", "b", "")), member("a", ["mine"], ["t"], group_id="h")]
     events = [("leave", 20_000, "b"), ("leave", 30_000, "b"), ("explode", 1, "b")]
     made = [{"group_id": "g", "event": name, "at_ms": at_ms, "member_id": who} for name, at_ms, who in events]
-    table(spark, EVENTS, made).write.parquet(f"{tmp_path}/events")
     (tmp_path / "scenario.yaml").write_text(SCENARIO)
-    tables = [f for name in ("topics", "members", "events") for f in (f"--{name}", f"{tmp_path}/{name}")]
-    return [*tables, "--scenario", f"{tmp_path}/scenario.yaml"]
+    tables = {"members": members(spark, *rows), "events": table(spark, EVENTS, made)}
+    options = given_by(tmp_path, topics=topics(spark, t=4).unionByName(bad_topic), **tables)
+    return [*options, "--scenario", f"{tmp_path}/scenario.yaml"]
 
 
 def test_simulate(spark: SparkSession, given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,11 +138,9 @@ def test_mistakes(
 def test_a_group_that_an_option_names_must_exist(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:
-    topics(spark, t=4).write.parquet(f"{tmp_path}/topics")
-    rows = [member("a", ["range"], ["t"], group_id=name) for name in ("orders", "billing")]
-    members(spark, *rows, member("a", ["range"], ["t"], group_id="")).write.parquet(f"{tmp_path}/members")
-    given = ["--topics", f"{tmp_path}/topics", "--members", f"{tmp_path}/members", "--scenario", "leave"]
-    assert main(["simulate", *given, option, "bililng", "--out", f"{tmp_path}/out"]) == 2
+    rows = [member("a", ["range"], ["t"], group_id=name) for name in ("orders", "billing", "")]
+    given = given_by(tmp_path, topics=topics(spark, t=4), members=members(spark, *rows))
+    assert main(["simulate", *given, "--scenario", "leave", option, "bililng", "--out", f"{tmp_path}/out"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     problem = "group 'bililng' does not exist; similar: 'billing', 'orders'"
     assert line == f"rebalance-sim simulate: {option}: {problem}"
@@ -155,11 +151,8 @@ def test_events_have_a_format_of_their_own(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The tables are Parquet, the plan is a hand-written file; a group that a consumer founds may be followed."""
-    topics(spark, t=4).write.parquet(f"{tmp_path}/topics")
-    members(spark, member("a", ["range"], ["t"]), member("b", ["range"], ["t"], group_id="h")).write.parquet(
-        f"{tmp_path}/members"
-    )
-    given = ["--topics", f"{tmp_path}/topics", "--members", f"{tmp_path}/members"]
+    rows = [member("a", ["range"], ["t"]), member("b", ["range"], ["t"], group_id="h")]
+    given = given_by(tmp_path, topics=topics(spark, t=4), members=members(spark, *rows))
     join = '{"group_id": "new", "event": "join", "at_ms": 1, "member_id": "n", "protocols": ["range"], '
     (tmp_path / "plan.jsonl").write_text(
         join + '"subscription": ["t"]}\n{"group_id": "g", "event": "crash", "at_ms": 10000, "member_id": "a"}\n'
@@ -195,10 +188,9 @@ def test_an_own_assignor(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "own_simulated_assignor.py"
     file.write_text(OWN_ASSIGNOR)
     spark.sparkContext.addPyFile(str(file))
-    topics(spark, t=4).write.parquet(f"{tmp_path}/topics")
-    members(spark, *[member(name, ["to-last"], ["t"]) for name in ("a", "b")]).write.parquet(f"{tmp_path}/members")
-    given = ["--topics", f"{tmp_path}/topics", "--members", f"{tmp_path}/members", "--scenario", "leave"]
-    out = tmp_path / "out"
+    rows = [member(name, ["to-last"], ["t"]) for name in ("a", "b")]
+    given = given_by(tmp_path, topics=topics(spark, t=4), members=members(spark, *rows))
+    given, out = [*given, "--scenario", "leave"], tmp_path / "out"
     asked = ["--strategy", "elected,range,to-last", "--assignors", f"{file.stem}:ToLast", "--timeline", "g"]
     assert main(["simulate", *given, *asked, "--out", str(out)]) == 0
     costs = spark.read.parquet(f"{out}/costs").collect()
@@ -211,15 +203,9 @@ def test_an_own_assignor(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_groups_that_no_event_affects_are_counted_apart(spark: SparkSession) -> None:
     """They do not make the figures of the others smaller."""
-    usual = {
-        "strategy": "s",
-        "partitions": 2,
-        "rebalances": 0,
-        "stable": True,
-        "unowned_ms": 0,
-        "moved": 0,
-        "events": 0,
-    }
+    usual = {"strategy": "s", "partitions": 2, "stable": True} | dict.fromkeys(
+        ("rebalances", "unowned_ms", "moved", "events"), 0
+    )
     restarted = {"events": 1, "rebalances": 2, "stable_ms": 5000, "unowned_ms": 8000, "moved": 3}
     rows = [usual | restarted, *[usual | {"group_id": name} for name in "abc"]]
     thrown_out = {"rebalances": 4, "stable": False, "evicted": 4}

@@ -28,7 +28,7 @@ JsonObject = dict[str, Any]
 _HERE = Path(__file__).resolve().parent
 _TARGET = _HERE / "target"
 _STAMP = _TARGET / "built-from.sha256"
-_MAIN_CLASS = "rebalancesim.oracle.Main"
+_PACKAGE = "rebalancesim.oracle"
 _OLDEST_JAVA = 17
 
 # Maven's messages when the cause is the network or the JDK, and not this project.
@@ -57,7 +57,7 @@ def build() -> None:
 def answers(version: str, cases: Iterable[JsonObject], seconds: int = 10) -> list[JsonObject]:
     """Return the answer of Kafka `version` to each case, in order, with a time limit. A case has its rule in "rule"."""
     fed = _Feed(cases)
-    lines = _converse(version, [], fed, seconds)
+    lines = _converse(version, [f"{_PACKAGE}.Main"], fed, seconds)
     if len(lines) != fed.count:
         raise RuntimeError(f"the oracle gave {len(lines)} answers to {fed.count} cases")
     return lines
@@ -79,7 +79,7 @@ def measure(version: str, rule: str, cases: Iterable[JsonObject], seconds: float
 
     On a busy machine only "cases_per_cpu_second" is the speed of Kafka's code; "cases_per_second" is lower.
     """
-    (result,) = _converse(version, ["--bench", rule, str(seconds)], _Feed(cases))
+    (result,) = _converse(version, [f"{_PACKAGE}.Bench", rule, str(seconds)], _Feed(cases))
     return result
 
 
@@ -103,11 +103,11 @@ class _Feed:
             self.failure = failure
 
 
-def _converse(version: str, arguments: Sequence[str], feed: _Feed, seconds: int = 10) -> list[JsonObject]:
+def _converse(version: str, program: Sequence[str], feed: _Feed, seconds: int = 10) -> list[JsonObject]:
     build()
     # One thread does the work; a parallel garbage collector would only take cores from other processes.
     options = ["-XX:+UseSerialGC", f"-Doracle.seconds={seconds}"]
-    command = ["java", *options, "-cp", _classpath(version), _MAIN_CLASS, *arguments]
+    command = ["java", *options, "-cp", _classpath(version), *program]
     with (
         tempfile.TemporaryFile() as complaints,
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints) as process,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAVEN_SECONDS = 600
+_PARENT = Path(__file__).with_name("pom.xml")
 
 
 class JarsUnavailable(Exception):  # noqa: N818 - a reason to skip, not a fault
@@ -48,7 +49,7 @@ class MavenProject:
         if not listing.exists():
             return False
         built = listing.stat().st_mtime
-        sources = [self.pom, *(self.folder / "src").rglob("*.java")]
+        sources = [self.pom, _PARENT, *(self.folder / "src").rglob("*.java")]
         jars = listing.read_text().strip().split(os.pathsep)
         return all(path.stat().st_mtime <= built for path in sources) and all(map(os.path.exists, jars))
 

@@ -1,5 +1,6 @@
 """Small tables for the tests."""
 
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -37,6 +38,13 @@ def record(key: bytes | None, topic: str = "t", **more: Any) -> dict[str, Any]:
 def records(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
     """Return a records table."""
     return table(spark, RECORDS, list(rows))
+
+
+def given_by(folder: Path, **tables: DataFrame) -> list[str]:
+    """Write tables into a folder, and return the options that name them."""
+    for name, rows in tables.items():
+        rows.write.parquet(f"{folder}/{name}")
+    return [part for name in tables for part in (f"--{name}", f"{folder}/{name}")]
 
 
 def contents(rows: DataFrame) -> list[str]:

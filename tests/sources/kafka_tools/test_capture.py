@@ -598,14 +598,6 @@ def test_real_rejects(example: tuple[Capture, dict[str, Any]]) -> None:
     assert capture.rejects.isEmpty()
 
 
-def test_real_protocols_are_those_that_elect(example: tuple[Capture, dict[str, Any]]) -> None:
-    capture, truth = example
-    for row in capture.members.collect():
-        of_coordinator = truth[row.group_id]["type"] == "consumer"
-        assert truth[row.group_id].get("protocol", "server-uniform" if of_coordinator else "range") in row.protocols
-        assert row.subscription
-
-
 def test_real_assumptions(example: tuple[Capture, dict[str, Any]]) -> None:
     capture, truth = example
     assumed = "\n".join(capture.assumptions)

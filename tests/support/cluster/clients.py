@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
 from confluent_kafka import Consumer, KafkaException
@@ -84,9 +83,7 @@ class JavaConsumers:
         self._reader.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         assert self._process.stdin is not None
         # At the end of its input, it closes every consumer and exits.
         self._process.stdin.close()
@@ -211,9 +208,7 @@ class PythonConsumers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         for each in self._running.values():
             each.ending.set()
         # A daemon: a consumer that its library does not close ends with this process.

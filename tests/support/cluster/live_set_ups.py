@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, NewPartitions, NewTopic
 
 from tests.support.cluster.broker import Broker
@@ -14,10 +14,10 @@ from tests.support.cluster.capture import seen_by_broker, until
 from tests.support.cluster.clients import Partitions, Runner
 from tests.support.cluster.fleet import Client
 from tests.support.cluster.set_ups import Grow, Join, Leave, Restart, Round, SetUp, Subscribe
+from tests.support.cluster.topic_reader import read_topic
 
 # A group that is not finished rebalances within a heartbeat.
 _QUIET_SECONDS = 1.5
-_READ_SECONDS = 30
 # While __consumer_offsets is created there is no coordinator, and librdkafka retries for a minute.
 _ANSWER_SECONDS = 5
 
@@ -95,7 +95,8 @@ class LiveSetUps:
 
     def offsets_topic(self) -> list[OffsetsRecord]:
         """Read all records of __consumer_offsets."""
-        return read_topic(self._servers, "__consumer_offsets")
+        messages = read_topic(self._servers, "__consumer_offsets")
+        return [(each.key(), each.value(), each.partition(), each.offset()) for each in messages]
 
     def _play(self, rounds: Mapping[str, Sequence[Round]]) -> None:
         for number in range(max(map(len, rounds.values()))):
@@ -196,33 +197,3 @@ def _is_stable(found: ConsumerGroupDescription, now: _Now, by_clients: Mapping[s
         and all({topic for topic, _ in has} <= set(topics[id_]) for id_, has in by_broker.items())
         and all(by_clients.get(id_) == has for id_, has in by_broker.items())
     )
-
-
-def read_topic(servers: str, topic: str) -> list[OffsetsRecord]:
-    """Read a topic from its beginning to its current end."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": "reader",
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-            "enable.partition.eof": True,
-            "log_level": 0,
-        }
-    )
-    try:
-        partitions = list(consumer.list_topics(topic, timeout=_READ_SECONDS).topics[topic].partitions)
-        consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
-        reading, records = set(partitions), list[OffsetsRecord]()
-        deadline = time.monotonic() + _READ_SECONDS
-        while reading:
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{topic}: partitions {sorted(reading)} were not read")
-            for message in consumer.consume(num_messages=1000, timeout=1):
-                if message.error() is None:
-                    records.append((message.key(), message.value(), message.partition(), message.offset()))
-                else:
-                    reading.discard(message.partition())
-        return records
-    finally:
-        consumer.close()

@@ -8,8 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
-
 from rebalance_sim.kafka.wire.offsets_topic import (
     ConsumerGroupMetadata,
     GroupMetadata,
@@ -20,9 +18,8 @@ from rebalance_sim.kafka.wire.offsets_topic import (
 from tests.support.cluster.capture import until
 from tests.support.cluster.clients import JavaConsumers, Report, listed_partitions
 from tests.support.cluster.fleet import Client
+from tests.support.cluster.topic_reader import read_topic
 
-_OFFSETS_TOPIC = "__consumer_offsets"
-_READ_SECONDS = 60
 _APART_SECONDS = 0.13
 """Time between the events of two groups, to avoid bursts of load."""
 _CALM_SECONDS = 3
@@ -162,37 +159,12 @@ def wait_until_balanced(groups: Sequence[TimedGroup]) -> None:
 def generations(bootstrap_servers: str) -> dict[str, dict[int, int]]:
     """Return when each generation (or epoch) of each group was first written, on the broker's clock."""
     found: dict[str, dict[int, int]] = {}
-    for message in _records(bootstrap_servers):
+    for message in read_topic(bootstrap_servers, "__consumer_offsets"):
         what = decode_key(message.key())
-        if message.value() is None:
-            continue
-        if what.type not in (RecordType.GROUP_METADATA, RecordType.CONSUMER_GROUP_METADATA):
+        if message.value() is None or what.type not in (RecordType.GROUP_METADATA, RecordType.CONSUMER_GROUP_METADATA):
             continue
         decoded = decode_value(what.type, message.value())
         assert isinstance(decoded, GroupMetadata | ConsumerGroupMetadata)
         number = decoded.generation if isinstance(decoded, GroupMetadata) else decoded.epoch
         found.setdefault(what.group_id, {}).setdefault(number, message.timestamp()[1])
     return found
-
-
-def _records(bootstrap_servers: str) -> Iterator[Message]:
-    """Return all records of __consumer_offsets up to its current end."""
-    reader = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "reader", "enable.auto.commit": False})
-    try:
-        numbers = reader.list_topics(_OFFSETS_TOPIC, _READ_SECONDS).topics[_OFFSETS_TOPIC].partitions
-        of_topic = [TopicPartition(_OFFSETS_TOPIC, number, OFFSET_BEGINNING) for number in numbers]
-        ends = {each.partition: reader.get_watermark_offsets(each, _READ_SECONDS)[1] for each in of_topic}
-        left = {partition for partition, end in ends.items() if end > 0}
-        reader.assign([each for each in of_topic if each.partition in left])
-        deadline = time.monotonic() + _READ_SECONDS
-        while left:
-            assert time.monotonic() < deadline, f"{_OFFSETS_TOPIC} could not be read to its end"
-            message = reader.poll(1)
-            if message is None:
-                continue
-            assert message.error() is None, message.error()
-            yield message
-            if message.offset() >= ends[message.partition()] - 1:
-                left.discard(message.partition())
-    finally:
-        reader.close()

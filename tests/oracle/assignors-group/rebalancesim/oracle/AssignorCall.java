@@ -18,7 +18,7 @@ import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.TopicPartition;
 
 /** A leader's call of its assignor since Kafka 2.4, with racks since 3.5. */
-final class AssignorCall {
+final class AssignorCall implements Bench.Prepared {
     private final ConsumerPartitionAssignor assignor;
     private final Cluster cluster;
     private final Map<String, Subscription> subscriptions = new HashMap<>();
@@ -61,12 +61,14 @@ final class AssignorCall {
         };
     }
 
-    GroupAssignment run() {
+    @Override
+    public GroupAssignment run() {
         return assignor.assign(cluster, new GroupSubscription(subscriptions));
     }
 
     /** Sticky reads user data by moving the buffer; the next call would find it empty. */
-    void rewind() {
+    @Override
+    public void rewind() {
         for (Subscription subscription : subscriptions.values()) {
             if (subscription.userData() != null) {
                 subscription.userData().rewind();

@@ -72,14 +72,6 @@ final class ProtocolCall {
         return answer;
     }
 
-    static Map<String, Object> readAssignment(ByteBuffer bytes) {
-        Assignment read = ConsumerProtocol.deserializeAssignment(bytes);
-        Map<String, Object> answer = new LinkedHashMap<>();
-        answer.put("partitions", read.partitions());
-        answer.put("user_data", ProtocolBytes.hex(read.userData()));
-        return answer;
-    }
-
     /** What the assignor takes from the bytes of a whole subscription. */
     static Map<String, Object> readUserData(String rule, ByteBuffer bytes) {
         Subscription subscription = ConsumerProtocol.deserializeSubscription(bytes);

@@ -15,7 +15,7 @@ import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.TopicPartition;
 
 /** A leader's call of its assignor before Kafka 2.4: instance ids and racks do not reach the assignor yet. */
-final class AssignorCall {
+final class AssignorCall implements Bench.Prepared {
     private final PartitionAssignor assignor;
     private final Cluster cluster;
     private final Map<String, Subscription> subscriptions = new HashMap<>();
@@ -44,12 +44,14 @@ final class AssignorCall {
         };
     }
 
-    Map<String, Assignment> run() {
+    @Override
+    public Map<String, Assignment> run() {
         return assignor.assign(cluster, subscriptions);
     }
 
     /** Sticky reads user data by moving the buffer; the next call would find it empty. */
-    void rewind() {
+    @Override
+    public void rewind() {
         for (Subscription subscription : subscriptions.values()) {
             if (subscription.userData() != null) {
                 subscription.userData().rewind();

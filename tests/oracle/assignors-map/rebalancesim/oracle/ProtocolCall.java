@@ -25,7 +25,7 @@ final class ProtocolCall {
 
     static ByteBuffer stickyUserData(Case.Member member) {
         StickyAssignor assignor = new StickyAssignor();
-        Release.tellAssignment(assignor, new Assignment(member.ownedOrNone()), member.generationOrNone());
+        LastAssignment.pass(assignor, new Assignment(member.ownedOrNone()), member.generationOrNone());
         return assignor.subscription(new LinkedHashSet<>(member.topics())).userData();
     }
 
@@ -37,14 +37,6 @@ final class ProtocolCall {
         Subscription read = ConsumerProtocol.deserializeSubscription(bytes);
         Map<String, Object> answer = new LinkedHashMap<>();
         answer.put("topics", read.topics());
-        answer.put("user_data", ProtocolBytes.hex(read.userData()));
-        return answer;
-    }
-
-    static Map<String, Object> readAssignment(ByteBuffer bytes) {
-        Assignment read = ConsumerProtocol.deserializeAssignment(bytes);
-        Map<String, Object> answer = new LinkedHashMap<>();
-        answer.put("partitions", read.partitions());
         answer.put("user_data", ProtocolBytes.hex(read.userData()));
         return answer;
     }

@@ -7,6 +7,7 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.LongFunction;
 import kafka.common.OffsetAndMetadata;
+import kafka.coordinator.group.GroupConfig;
 import kafka.coordinator.group.GroupCoordinator;
 import kafka.coordinator.group.GroupMetadata;
 import kafka.coordinator.group.GroupMetadataManager;
@@ -30,7 +31,7 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
 /** What the coordinators in Scala have in common that the broker asks through their handlers, without an adapter. */
-abstract class HandlerCoordinator implements Coordinator {
+abstract class HandlerCoordinator extends Coordinator {
     static final int BROKER_ID = 0;
     static final String HOST = "host";
     private static final short ALL_REPLICAS = -1;
@@ -39,19 +40,27 @@ abstract class HandlerCoordinator implements Coordinator {
     private static final int SEGMENT_BYTES = 100 * 1024 * 1024;
     private static final int COMMIT_TIMEOUT_MS = 5000;
 
-    final Clock clock = new Clock();
-    final OffsetsLog log = new OffsetsLog(Log.class, records ->
-            new FetchDataInfo(new LogOffsetMetadata(0, 0, 0), records, false, Option.empty()));
-    private final CaseTimer timer = new CaseTimer(clock);
+    final GroupMetadataManager groups;
+    final GroupCoordinator coordinator;
 
-    abstract GroupCoordinator coordinator();
-
-    abstract GroupMetadataManager groups();
-
-    static OffsetConfig offsetConfig(long retentionMs) {
-        return new OffsetConfig(MAX_METADATA_BYTES, LOAD_BUFFER_BYTES, retentionMs, CoordinatorConfig.NEVER_MS, 1,
-                SEGMENT_BYTES, (short) 1, NoCompressionCodec$.MODULE$, COMMIT_TIMEOUT_MS, ALL_REPLICAS);
+    HandlerCoordinator(CoordinatorConfig settings, long retentionMs) {
+        super(new OffsetsLog(Log.class, records ->
+                new FetchDataInfo(new LogOffsetMetadata(0, 0, 0), records, false, Option.empty())));
+        OffsetConfig offsetConfig = new OffsetConfig(MAX_METADATA_BYTES, LOAD_BUFFER_BYTES, retentionMs,
+                CoordinatorConfig.NEVER_MS, 1, SEGMENT_BYTES, (short) 1, NoCompressionCodec$.MODULE$,
+                COMMIT_TIMEOUT_MS, ALL_REPLICAS);
+        groups = groups(offsetConfig);
+        coordinator = new GroupCoordinator(BROKER_ID, groupConfig(settings), offsetConfig, groups,
+                purgatory("Heartbeat"), purgatory("Rebalance"), clock.asTime());
+        ScalaState.setScheduler(groups, new SameThreadScheduler());
+        coordinator.startup(false);
+        load();
     }
+
+    /** The constructors of both have other arguments in every release. */
+    abstract GroupMetadataManager groups(OffsetConfig offsetConfig);
+
+    abstract GroupConfig groupConfig(CoordinatorConfig settings);
 
     /** ZooKeeper knows no offsets topic yet: its partitions are as many as the broker's settings say. */
     static Object answerAsZooKeeper(InvocationOnMock call) {
@@ -59,53 +68,37 @@ abstract class HandlerCoordinator implements Coordinator {
         return asksForPartitions ? Option.empty() : StandIn.other(call);
     }
 
-    <T extends DelayedOperation> DelayedOperationPurgatory<T> purgatory(String name) {
+    private <T extends DelayedOperation> DelayedOperationPurgatory<T> purgatory(String name) {
         return new DelayedOperationPurgatory<>(name, timer, BROKER_ID, 1000, false, true);
     }
 
-    final void start() {
-        ScalaState.setScheduler(groups(), new SameThreadScheduler());
-        coordinator().startup(false);
-        load();
+    @Override
+    final void unload() {
+        coordinator.handleGroupEmigration(coordinator.partitionFor(GROUP_ID));
     }
 
     @Override
-    public final void moveTo(long atMs) {
-        timer.moveTo(atMs);
-    }
-
-    @Override
-    public final long nowMs() {
-        return timer.nowMs();
-    }
-
-    @Override
-    public final void unload() {
-        coordinator().handleGroupEmigration(coordinator().partitionFor(GROUP_ID));
-    }
-
-    @Override
-    public final void load() {
-        int partition = coordinator().partitionFor(GROUP_ID);
-        coordinator().handleGroupImmigration(partition);
-        if (!groups().isPartitionOwned(partition) || groups().isPartitionLoading(partition)) {
+    final void load() {
+        int partition = coordinator.partitionFor(GROUP_ID);
+        coordinator.handleGroupImmigration(partition);
+        if (!groups.isPartitionOwned(partition) || groups.isPartitionLoading(partition)) {
             throw new AssertionError("the coordinator does not load");
         }
     }
 
     @Override
-    public final void leave(Request request) {
+    final void leave(Request request) {
         List<CoordinatorStep.Leaver> leavers = request.step().members();
         if (leavers.size() != 1 || leavers.get(0).instanceId() != null) {
             throw new UnsupportedOperationException("leaves are of one member, named by its id, before 2.4");
         }
-        coordinator().handleLeaveGroup(GROUP_ID, request.memberId(leavers.get(0)), callback(request::answer));
+        coordinator.handleLeaveGroup(GROUP_ID, request.memberId(leavers.get(0)), callback(request::answer));
     }
 
     @Override
-    public final void fetch(Request request) {
+    final void fetch(Request request) {
         var asked = scalaList(request.step().topics());
-        var answer = coordinator().handleFetchOffsets(GROUP_ID, new Some<>(asked));
+        var answer = coordinator.handleFetchOffsets(GROUP_ID, new Some<>(asked));
         request.answerFetch(answer._1(), javaMap(answer._2(), HandlerCoordinator::offset));
     }
 
@@ -169,31 +162,21 @@ abstract class HandlerCoordinator implements Coordinator {
     }
 
     @Override
-    public final void failStore(Errors error) {
-        log.fail(error);
-    }
-
-    @Override
-    public final void holdStore(boolean held) {
-        log.hold(held);
-    }
-
-    @Override
-    public final void finishStore() {
+    final void finishStore() {
         log.finish();
     }
 
     @Override
-    public final void checkOffsets() {
-        groups().cleanupGroupMetadata();
+    final void checkOffsets() {
+        groups.cleanupGroupMetadata();
     }
 
     /** The number of ids that were made up and have not joined yet. */
     abstract int pending(GroupMetadata group);
 
     @Override
-    public final Group group() {
-        GroupMetadata group = ScalaState.group(groups());
+    final Group group() {
+        GroupMetadata group = ScalaState.group(groups);
         return group == null ? null : ScalaState.shown(group, group.protocolOrNull(), pending(group));
     }
 }

@@ -32,7 +32,7 @@ import org.apache.kafka.common.utils.BufferSupplier;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
 
 /** What is asked of the interface GroupCoordinator, behind which the brokers since 3.5 have their coordinator. */
-abstract class ServiceCoordinator implements Coordinator {
+abstract class ServiceCoordinator extends Coordinator {
     /** Versions of requests as consumers of the classic protocol send them; of a join the step says what matters. */
     private static final short HEARTBEAT_VERSION = 4;
     private static final short SYNC_VERSION = 5;
@@ -42,9 +42,11 @@ abstract class ServiceCoordinator implements Coordinator {
     /** Of a commit that names a member epoch and topic ids. */
     private static final short COMMIT_VERSION_OF_EPOCHS = 10;
 
-    final Clock clock = new Clock();
-    final CaseTimer timer = new CaseTimer(clock);
     private int epoch;
+
+    ServiceCoordinator(OffsetsLog log) {
+        super(log);
+    }
 
     /** The service of the release, started. */
     abstract GroupCoordinator service();
@@ -55,23 +57,13 @@ abstract class ServiceCoordinator implements Coordinator {
     abstract boolean isLoaded();
 
     @Override
-    public final void moveTo(long atMs) {
-        timer.moveTo(atMs);
-    }
-
-    @Override
-    public final long nowMs() {
-        return timer.nowMs();
-    }
-
-    @Override
-    public final void unload() {
+    final void unload() {
         epoch++;
         service().onResignation(partition(), OptionalInt.of(epoch));
     }
 
     @Override
-    public final void load() {
+    final void load() {
         epoch++;
         service().onElection(partition(), epoch);
         if (!isLoaded()) {
@@ -80,7 +72,7 @@ abstract class ServiceCoordinator implements Coordinator {
     }
 
     @Override
-    public final void join(Request request) {
+    final void join(Request request) {
         CoordinatorStep step = request.step();
         var protocols = new JoinGroupRequestData.JoinGroupRequestProtocolCollection();
         for (List<String> protocol : step.protocols()) {
@@ -119,7 +111,7 @@ abstract class ServiceCoordinator implements Coordinator {
     }
 
     @Override
-    public final void sync(Request request) {
+    final void sync(Request request) {
         CoordinatorStep step = request.step();
         var data = new SyncGroupRequestData()
                 .setGroupId(GROUP_ID)
@@ -138,7 +130,7 @@ abstract class ServiceCoordinator implements Coordinator {
     }
 
     @Override
-    public final void heartbeat(Request request) {
+    final void heartbeat(Request request) {
         CoordinatorStep step = request.step();
         var data = new HeartbeatRequestData()
                 .setGroupId(GROUP_ID)
@@ -150,7 +142,7 @@ abstract class ServiceCoordinator implements Coordinator {
     }
 
     @Override
-    public final void leave(Request request) {
+    final void leave(Request request) {
         var data = new LeaveGroupRequestData().setGroupId(GROUP_ID);
         request.step().members().forEach(leaver -> data.members().add(new LeaveGroupRequestData.MemberIdentity()
                 .setMemberId(request.memberId(leaver))
@@ -165,7 +157,7 @@ abstract class ServiceCoordinator implements Coordinator {
     }
 
     @Override
-    public final void commit(Request request) {
+    final void commit(Request request) {
         CoordinatorStep step = request.step();
         var data = new OffsetCommitRequestData()
                 .setGroupId(GROUP_ID)
@@ -203,7 +195,7 @@ abstract class ServiceCoordinator implements Coordinator {
     }
 
     @Override
-    public final void fetch(Request request) {
+    final void fetch(Request request) {
         Map<String, List<Integer>> partitions = request.step().topics().stream().collect(Collectors.groupingBy(
                 TopicPartition::topic, LinkedHashMap::new,
                 Collectors.mapping(TopicPartition::partition, Collectors.toList())));

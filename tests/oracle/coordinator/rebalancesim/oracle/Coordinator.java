@@ -5,54 +5,70 @@ import java.util.List;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.protocol.Errors;
 
-/** A group coordinator of one release with a clock that stands still, asked about the group GROUP_ID. */
-interface Coordinator {
-    String GROUP_ID = "g";
+/** A group coordinator of one release with a clock of its own, asked about the group GROUP_ID. */
+abstract class Coordinator {
+    static final String GROUP_ID = "g";
+
+    final Clock clock = new Clock();
+    final CaseTimer timer = new CaseTimer(clock);
+    final OffsetsLog log;
+
+    Coordinator(OffsetsLog log) {
+        this.log = log;
+    }
 
     /** Fires the timers that are due up to a time, each at its own time, and leaves the clock at that time. */
-    void moveTo(long atMs);
+    final void moveTo(long atMs) {
+        timer.moveTo(atMs);
+    }
 
-    long nowMs();
+    final long nowMs() {
+        return timer.nowMs();
+    }
 
-    void join(Request request);
+    final void failStore(Errors error) {
+        log.fail(error);
+    }
 
-    void sync(Request request);
+    final void holdStore(boolean held) {
+        log.hold(held);
+    }
 
-    void heartbeat(Request request);
+    abstract void join(Request request);
 
-    void leave(Request request);
+    abstract void sync(Request request);
 
-    void commit(Request request);
+    abstract void heartbeat(Request request);
 
-    void fetch(Request request);
+    abstract void leave(Request request);
 
-    void failStore(Errors error);
+    abstract void commit(Request request);
 
-    void holdStore(boolean held);
+    abstract void fetch(Request request);
 
-    void finishStore();
+    abstract void finishStore();
 
-    void checkOffsets();
+    abstract void checkOffsets();
 
-    void unload();
+    abstract void unload();
 
-    void load();
+    abstract void load();
 
     /** A heartbeat of the protocol of KIP-848. */
-    default void consumerHeartbeat(Request request) {
+    void consumerHeartbeat(Request request) {
         throw new UnsupportedOperationException("consumer_heartbeat");
     }
 
     /** What the cluster's metadata are from now on. */
-    default void topics(List<CoordinatorStep.Topic> topics) {
+    void topics(List<CoordinatorStep.Topic> topics) {
         throw new UnsupportedOperationException("topics");
     }
 
     /** The group as the coordinator keeps it, or null. */
-    Group group();
+    abstract Group group();
 
     /** The same where its members follow KIP-848, or some of them; otherwise null. */
-    default ConsumerGroup consumerGroup() {
+    ConsumerGroup consumerGroup() {
         return null;
     }
 

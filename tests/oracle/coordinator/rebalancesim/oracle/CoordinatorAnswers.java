@@ -23,7 +23,7 @@ final class CoordinatorAnswers {
 
     private CoordinatorAnswers(Case question) {
         ids = new MemberIds(question.seed());
-        coordinator = ReleasedCoordinator.of(Json.convert(question.config(), CoordinatorConfig.class));
+        coordinator = new ReleasedCoordinator(Json.convert(question.config(), CoordinatorConfig.class));
         steps = question.stepsAs(CoordinatorStep.class);
     }
 

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 
 /** Cases a second on one warm thread; everything but Kafka's own call is prepared before the clock starts. */
-final class Bench {
+public final class Bench {
     /** Read by nobody: keeps the compiler from dropping calls whose result is not used. */
     private static volatile Object sink;
 
@@ -20,8 +20,13 @@ final class Bench {
     private Bench() {
     }
 
+    /** Measures the rule of the first argument, for the seconds of the second, with the cases of the standard input. */
+    public static void main(String[] args) {
+        System.out.println(Json.write(measure(args[0], Double.parseDouble(args[1]), Main.cases().toList())));
+    }
+
     /** One call of Kafka's class that can be made again and again. */
-    private interface Prepared {
+    interface Prepared {
         Object run();
 
         /** Undoes what a call leaves behind; not timed. */
@@ -29,7 +34,7 @@ final class Bench {
         }
     }
 
-    static Map<String, Object> measure(String rule, double seconds, List<Case> cases) {
+    private static Map<String, Object> measure(String rule, double seconds, List<Case> cases) {
         List<Prepared> calls = new ArrayList<>();
         cases.forEach(question -> calls.add(prepare(rule, question)));
         Timing timing = first(calls);
@@ -117,8 +122,8 @@ final class Bench {
             case "election" -> election(question);
             case "election_with_join" -> electionWithJoin(question);
             default -> Case.isServerSide(rule)
-                    ? ServerAssignorCall.prepare(rule, question)::run
-                    : assignor(rule, question);
+                    ? ServerAssignorCall.prepare(rule, question)
+                    : AssignorCall.prepare(rule, question);
         };
     }
 
@@ -148,20 +153,5 @@ final class Bench {
             }
         }
         return admitted;
-    }
-
-    private static Prepared assignor(String rule, Case question) {
-        AssignorCall call = AssignorCall.prepare(rule, question);
-        return new Prepared() {
-            @Override
-            public Object run() {
-                return call.run();
-            }
-
-            @Override
-            public void rewind() {
-                call.rewind();
-            }
-        };
     }
 }

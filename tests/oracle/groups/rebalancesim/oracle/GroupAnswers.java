@@ -18,8 +18,6 @@ final class GroupAnswers {
             case "write-bytes" -> ProtocolBytes.written(question);
             case "read-subscription", "read-assignment", "read-sticky", "read-cooperative-sticky" ->
                     ProtocolBytes.read(question);
-            case "coordinator" -> CoordinatorAnswers.to(question);
-            case "offsets-topic" -> OffsetsTopicAnswers.to(question);
             default -> assignment(question);
         };
     }

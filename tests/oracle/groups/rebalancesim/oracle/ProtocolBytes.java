@@ -6,6 +6,7 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.kafka.clients.consumer.internals.ConsumerProtocol;
 
 /** The bytes that consumers of this release send and receive, in hexadecimal digits. */
 final class ProtocolBytes {
@@ -37,9 +38,17 @@ final class ProtocolBytes {
         ByteBuffer bytes = ByteBuffer.wrap(HexFormat.of().parseHex(question.bytes()));
         return switch (question.rule()) {
             case "read-subscription" -> ProtocolCall.readSubscription(bytes);
-            case "read-assignment" -> ProtocolCall.readAssignment(bytes);
+            case "read-assignment" -> assignment(bytes);
             default -> ProtocolCall.readUserData(question.rule().substring("read-".length()), bytes);
         };
+    }
+
+    private static Map<String, Object> assignment(ByteBuffer bytes) {
+        var read = ConsumerProtocol.deserializeAssignment(bytes);
+        Map<String, Object> answer = new LinkedHashMap<>();
+        answer.put("partitions", read.partitions());
+        answer.put("user_data", hex(read.userData()));
+        return answer;
     }
 
     static String hex(ByteBuffer bytes) {

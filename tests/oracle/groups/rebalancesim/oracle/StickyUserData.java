@@ -30,7 +30,7 @@ final class StickyUserData {
         for (TopicPartition partition : owned) {
             byTopic.computeIfAbsent(partition.topic(), topic -> new ArrayList<>()).add(partition.partition());
         }
-        return encode(byTopic, Release.STICKY_TELLS_GENERATION && generation >= 0 ? generation : null);
+        return encode(byTopic, !Release.VERSION.equals("1.0") && generation >= 0 ? generation : null);
     }
 
     private static ByteBuffer encode(Map<String, List<Integer>> byTopic, Integer generation) {

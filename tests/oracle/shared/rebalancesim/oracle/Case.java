@@ -3,7 +3,6 @@ package rebalancesim.oracle;
 import com.google.gson.JsonObject;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.apache.kafka.common.TopicPartition;
 
 /** One line of input. Each rule reads the fields it needs; the others are null. */
@@ -29,11 +28,14 @@ record Case(
         List<Sent> records,
         JsonObject config) {
 
-    private static final Set<String> PRODUCER_RULES =
-            Set.of("murmur2", "default-partitioner", "built-in-partitioner", "producer");
-
-    boolean isForProducers() {
-        return PRODUCER_RULES.contains(rule);
+    /** The class that answers a case of this rule. */
+    String answeredBy() {
+        return switch (rule) {
+            case "murmur2", "default-partitioner", "built-in-partitioner", "producer" -> "ProducerAnswers";
+            case "coordinator" -> "CoordinatorAnswers";
+            case "offsets-topic" -> "OffsetsTopicAnswers";
+            default -> "GroupAnswers";
+        };
     }
 
     /** Whether the coordinator assigns, and not a client. */

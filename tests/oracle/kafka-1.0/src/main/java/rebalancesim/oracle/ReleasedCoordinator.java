@@ -6,14 +6,12 @@ import kafka.api.ApiVersion$;
 import kafka.common.OffsetAndMetadata;
 import kafka.common.OffsetMetadata;
 import kafka.coordinator.group.GroupConfig;
-import kafka.coordinator.group.GroupCoordinator;
 import kafka.coordinator.group.GroupMetadata;
 import kafka.coordinator.group.GroupMetadataManager;
 import kafka.coordinator.group.JoinGroupResult;
 import kafka.coordinator.group.OffsetConfig;
 import kafka.utils.ZkUtils;
 import org.apache.kafka.common.protocol.Errors;
-import org.apache.kafka.common.utils.Time;
 import scala.runtime.AbstractFunction2;
 import scala.runtime.BoxedUnit;
 
@@ -22,34 +20,21 @@ final class ReleasedCoordinator extends HandlerCoordinator {
     private static final int MAX_SESSION_TIMEOUT_MS = 300_000;
     private static final long RETENTION_MS = 24 * 3_600_000L;
 
-    private final GroupMetadataManager groups;
-    private final GroupCoordinator coordinator;
+    ReleasedCoordinator(CoordinatorConfig settings) {
+        super(settings, RETENTION_MS);
+    }
 
-    private ReleasedCoordinator(CoordinatorConfig settings) {
-        Time time = clock.asTime();
-        GroupConfig groupConfig = new GroupConfig(settings.minSessionTimeoutOrDefault(),
-                settings.maxSessionTimeoutOr(MAX_SESSION_TIMEOUT_MS), settings.initialRebalanceDelayOrDefault());
-        OffsetConfig offsetConfig = offsetConfig(RETENTION_MS);
+    @Override
+    GroupMetadataManager groups(OffsetConfig offsetConfig) {
         ZkUtils zooKeeper = StandIn.of(ZkUtils.class, HandlerCoordinator::answerAsZooKeeper);
-        groups = new GroupMetadataManager(BROKER_ID, ApiVersion$.MODULE$.latestVersion(), offsetConfig,
-                log.replicaManager(), zooKeeper, time);
-        coordinator = new GroupCoordinator(BROKER_ID, groupConfig, offsetConfig, groups, purgatory("Heartbeat"),
-                purgatory("Rebalance"), time);
-        start();
-    }
-
-    static Coordinator of(CoordinatorConfig settings) {
-        return new ReleasedCoordinator(settings);
+        return new GroupMetadataManager(BROKER_ID, ApiVersion$.MODULE$.latestVersion(), offsetConfig,
+                log.replicaManager(), zooKeeper, clock.asTime());
     }
 
     @Override
-    GroupCoordinator coordinator() {
-        return coordinator;
-    }
-
-    @Override
-    GroupMetadataManager groups() {
-        return groups;
+    GroupConfig groupConfig(CoordinatorConfig settings) {
+        return new GroupConfig(settings.minSessionTimeoutOrDefault(),
+                settings.maxSessionTimeoutOr(MAX_SESSION_TIMEOUT_MS), settings.initialRebalanceDelayOrDefault());
     }
 
     @Override
@@ -58,7 +43,7 @@ final class ReleasedCoordinator extends HandlerCoordinator {
     }
 
     @Override
-    public void join(Request request) {
+    void join(Request request) {
         requireDynamic(request);
         CoordinatorStep step = request.step();
         coordinator.handleJoinGroup(GROUP_ID, request.memberId(), step.clientIdOrDefault(), HOST,
@@ -76,7 +61,7 @@ final class ReleasedCoordinator extends HandlerCoordinator {
     }
 
     @Override
-    public void sync(Request request) {
+    void sync(Request request) {
         requireDynamic(request);
         coordinator.handleSyncGroup(GROUP_ID, request.step().generation(), request.memberId(),
                 scalaMap(request.assignments()), new AbstractFunction2<>() {
@@ -89,14 +74,14 @@ final class ReleasedCoordinator extends HandlerCoordinator {
     }
 
     @Override
-    public void heartbeat(Request request) {
+    void heartbeat(Request request) {
         requireDynamic(request);
         coordinator.handleHeartbeat(
                 GROUP_ID, request.memberId(), request.step().generation(), callback(request::answer));
     }
 
     @Override
-    public void commit(Request request) {
+    void commit(Request request) {
         requireDynamic(request);
         long nowMs = nowMs();
         coordinator.handleCommitOffsets(GROUP_ID, request.memberId(), request.step().generation(),

@@ -1,7 +1,6 @@
 package rebalancesim.oracle;
 
 import com.google.gson.Gson;
-import java.io.PrintStream;
 import java.util.List;
 import java.util.Optional;
 import kafka.api.ApiVersion;
@@ -13,7 +12,6 @@ import kafka.coordinator.group.GroupMetadataManager;
 import kafka.coordinator.group.GroupMetadataManager$;
 import kafka.coordinator.group.MemberMetadata;
 import kafka.coordinator.group.Stable$;
-import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.utils.Time;
 import scala.Option;
@@ -32,11 +30,7 @@ final class OffsetsTopicCall {
     private OffsetsTopicCall() {
     }
 
-    interface Formatter {
-        void writeTo(ConsumerRecord<byte[], byte[]> record, PrintStream out);
-    }
-
-    static List<Formatter> formatters() {
+    static List<OffsetsTopicAnswers.Formatter> formatters() {
         return List.of(
                 new GroupMetadataManager.OffsetsMessageFormatter()::writeTo,
                 new GroupMetadataManager.GroupMetadataMessageFormatter()::writeTo);

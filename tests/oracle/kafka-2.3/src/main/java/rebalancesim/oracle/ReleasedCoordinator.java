@@ -6,14 +6,12 @@ import java.util.Optional;
 import kafka.api.ApiVersion$;
 import kafka.common.OffsetAndMetadata;
 import kafka.coordinator.group.GroupConfig;
-import kafka.coordinator.group.GroupCoordinator;
 import kafka.coordinator.group.GroupMetadata;
 import kafka.coordinator.group.GroupMetadataManager;
 import kafka.coordinator.group.JoinGroupResult;
 import kafka.coordinator.group.OffsetConfig;
 import kafka.zk.KafkaZkClient;
 import org.apache.kafka.common.message.JoinGroupResponseData.JoinGroupResponseMember;
-import org.apache.kafka.common.utils.Time;
 import scala.Option;
 import scala.collection.Iterator;
 
@@ -23,35 +21,22 @@ final class ReleasedCoordinator extends HandlerCoordinator {
     /** The broker's default, which is not that of the class. */
     private static final long RETENTION_MS = 7 * 24 * 3_600_000L;
 
-    private final GroupMetadataManager groups;
-    private final GroupCoordinator coordinator;
+    ReleasedCoordinator(CoordinatorConfig settings) {
+        super(settings, RETENTION_MS);
+    }
 
-    private ReleasedCoordinator(CoordinatorConfig settings) {
-        Time time = clock.asTime();
-        GroupConfig groupConfig = new GroupConfig(settings.minSessionTimeoutOrDefault(),
+    @Override
+    GroupMetadataManager groups(OffsetConfig offsetConfig) {
+        KafkaZkClient zooKeeper = StandIn.of(KafkaZkClient.class, HandlerCoordinator::answerAsZooKeeper);
+        return new GroupMetadataManager(BROKER_ID, ApiVersion$.MODULE$.latestVersion(), offsetConfig,
+                log.replicaManager(), zooKeeper, clock.asTime());
+    }
+
+    @Override
+    GroupConfig groupConfig(CoordinatorConfig settings) {
+        return new GroupConfig(settings.minSessionTimeoutOrDefault(),
                 settings.maxSessionTimeoutOr(MAX_SESSION_TIMEOUT_MS), settings.groupMaxSizeOrDefault(),
                 settings.initialRebalanceDelayOrDefault());
-        OffsetConfig offsetConfig = offsetConfig(RETENTION_MS);
-        KafkaZkClient zooKeeper = StandIn.of(KafkaZkClient.class, HandlerCoordinator::answerAsZooKeeper);
-        groups = new GroupMetadataManager(BROKER_ID, ApiVersion$.MODULE$.latestVersion(), offsetConfig,
-                log.replicaManager(), zooKeeper, time);
-        coordinator = new GroupCoordinator(BROKER_ID, groupConfig, offsetConfig, groups, purgatory("Heartbeat"),
-                purgatory("Rebalance"), time);
-        start();
-    }
-
-    static Coordinator of(CoordinatorConfig settings) {
-        return new ReleasedCoordinator(settings);
-    }
-
-    @Override
-    GroupCoordinator coordinator() {
-        return coordinator;
-    }
-
-    @Override
-    GroupMetadataManager groups() {
-        return groups;
     }
 
     @Override
@@ -60,7 +45,7 @@ final class ReleasedCoordinator extends HandlerCoordinator {
     }
 
     @Override
-    public void join(Request request) {
+    void join(Request request) {
         CoordinatorStep step = request.step();
         boolean requiresKnownId = step.requiresKnownMemberId() && step.instanceId() == null;
         coordinator.handleJoinGroup(GROUP_ID, request.memberId(), instanceId(request), requiresKnownId,
@@ -81,20 +66,20 @@ final class ReleasedCoordinator extends HandlerCoordinator {
     }
 
     @Override
-    public void sync(Request request) {
+    void sync(Request request) {
         coordinator.handleSyncGroup(GROUP_ID, request.step().generation(), request.memberId(), instanceId(request),
                 scalaMap(request.assignments()),
                 callback(synced -> request.answerSync(synced.error(), synced.memberAssignment())));
     }
 
     @Override
-    public void heartbeat(Request request) {
+    void heartbeat(Request request) {
         coordinator.handleHeartbeat(GROUP_ID, request.memberId(), instanceId(request), request.step().generation(),
                 callback(request::answer));
     }
 
     @Override
-    public void commit(Request request) {
+    void commit(Request request) {
         long nowMs = nowMs();
         coordinator.handleCommitOffsets(GROUP_ID, request.memberId(), instanceId(request), request.step().generation(),
                 offsets(request, offset ->

@@ -1,9 +1,7 @@
 package rebalancesim.oracle;
 
-import java.io.PrintStream;
 import java.util.List;
 import kafka.coordinator.group.GroupMetadataManager;
-import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.protocol.MessageUtil;
 import org.apache.kafka.tools.consumer.GroupMetadataMessageFormatter;
 import org.apache.kafka.tools.consumer.OffsetsMessageFormatter;
@@ -13,11 +11,7 @@ final class OffsetsTopicCall {
     private OffsetsTopicCall() {
     }
 
-    interface Formatter {
-        void writeTo(ConsumerRecord<byte[], byte[]> record, PrintStream out);
-    }
-
-    static List<Formatter> formatters() {
+    static List<OffsetsTopicAnswers.Formatter> formatters() {
         return List.of(
                 new GroupMetadataManager.OffsetsMessageFormatter()::writeTo,
                 new GroupMetadataManager.GroupMetadataMessageFormatter()::writeTo,
@@ -27,13 +21,10 @@ final class OffsetsTopicCall {
 
     static byte[] key(OffsetsTopicRecord record) throws Exception {
         short version = record.keyVersion();
-        return MessageUtil.toVersionPrefixedBytes(
-                version, GeneratedMessages.of(record.type() + "Key", record.key(), version));
+        return MessageUtil.toVersionPrefixedBytes(version, GeneratedMessages.key(record.type(), record, version));
     }
 
     static byte[] value(OffsetsTopicRecord record) throws Exception {
-        short version = record.valueVersion();
-        return MessageUtil.toVersionPrefixedBytes(
-                version, GeneratedMessages.of(record.type() + "Value", record.value(), version));
+        return GeneratedMessages.value(record.type(), record);
     }
 }

@@ -1,6 +1,5 @@
 package rebalancesim.oracle;
 
-import java.util.function.Function;
 import kafka.coordinator.group.DelayedHeartbeat;
 import kafka.coordinator.group.DelayedRebalance;
 import kafka.coordinator.group.GroupConfig;
@@ -11,9 +10,7 @@ import kafka.log.UnifiedLog;
 import kafka.server.DelayedOperation;
 import kafka.server.DelayedOperationPurgatory;
 import org.apache.kafka.common.metrics.Metrics;
-import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.CompressionType;
-import org.apache.kafka.common.record.MemoryRecords;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
 import org.apache.kafka.coordinator.group.GroupCoordinatorConfig;
@@ -27,14 +24,12 @@ final class ReleasedCoordinator extends ServiceCoordinator {
     private static final int BROKER_ID = 0;
     private static final short ALL_REPLICAS = -1;
     private static final int MAX_SESSION_TIMEOUT_MS = 1_800_000;
-    private static final Function<MemoryRecords, Object> FETCHED =
-            records -> new FetchDataInfo(new LogOffsetMetadata(0), records);
 
-    private final OffsetsLog log = new OffsetsLog(UnifiedLog.class, FETCHED);
     private final GroupMetadataManager groups;
     private final GroupCoordinatorAdapter service;
 
-    private ReleasedCoordinator(CoordinatorConfig settings) {
+    ReleasedCoordinator(CoordinatorConfig settings) {
+        super(new OffsetsLog(UnifiedLog.class, records -> new FetchDataInfo(new LogOffsetMetadata(0), records)));
         Time time = clock.asTime();
         GroupConfig groupConfig = new GroupConfig(settings.minSessionTimeoutOrDefault(),
                 settings.maxSessionTimeoutOr(MAX_SESSION_TIMEOUT_MS), settings.groupMaxSizeOrDefault(),
@@ -54,10 +49,6 @@ final class ReleasedCoordinator extends ServiceCoordinator {
                 BROKER_ID, groupConfig, offsetConfig, groups, heartbeats, rebalances, time, metrics), time);
         service.startup(() -> 1);
         load();
-    }
-
-    static Coordinator of(CoordinatorConfig settings) {
-        return new ReleasedCoordinator(settings);
     }
 
     private <T extends DelayedOperation> DelayedOperationPurgatory<T> purgatory(String name) {
@@ -80,27 +71,17 @@ final class ReleasedCoordinator extends ServiceCoordinator {
     }
 
     @Override
-    public void failStore(Errors error) {
-        log.fail(error);
-    }
-
-    @Override
-    public void holdStore(boolean held) {
-        log.hold(held);
-    }
-
-    @Override
-    public void finishStore() {
+    void finishStore() {
         log.finish();
     }
 
     @Override
-    public void checkOffsets() {
+    void checkOffsets() {
         groups.cleanupGroupMetadata();
     }
 
     @Override
-    public Group group() {
+    Group group() {
         GroupMetadata group = ScalaState.group(groups);
         return group == null ? null : ScalaState.shown(group, protocol(group), group.numPending());
     }

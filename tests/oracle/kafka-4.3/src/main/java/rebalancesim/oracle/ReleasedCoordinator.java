@@ -41,12 +41,12 @@ final class ReleasedCoordinator extends ServiceCoordinator {
     private static final int MAX_SESSION_TIMEOUT_MS = 1_800_000;
 
     private static final short HEARTBEAT_VERSION = 1;
-    private final OffsetsLog log = new OffsetsLog();
     private TopicsImage topics = TopicsImage.EMPTY;
     private final CoordinatorRuntime<GroupCoordinatorShard, CoordinatorRecord> runtime;
     private final GroupCoordinatorService service;
 
-    private ReleasedCoordinator(CoordinatorConfig settings) {
+    ReleasedCoordinator(CoordinatorConfig settings) {
+        super(new OffsetsLog());
         AbstractConfig broker = brokerConfig(settings);
         GroupCoordinatorConfig config = new GroupCoordinatorConfig(broker);
         GroupConfigManager groupConfigs = new GroupConfigManager(Map.of(), config, new ShareGroupConfig(broker));
@@ -73,10 +73,6 @@ final class ReleasedCoordinator extends ServiceCoordinator {
         service = GroupCoordinatorParts.service(config, runtime, metrics, groupConfigs, timer);
         service.startup(() -> 1);
         load();
-    }
-
-    static Coordinator of(CoordinatorConfig settings) {
-        return new ReleasedCoordinator(settings);
     }
 
     private static AbstractConfig brokerConfig(CoordinatorConfig settings) {
@@ -119,17 +115,7 @@ final class ReleasedCoordinator extends ServiceCoordinator {
     }
 
     @Override
-    public void failStore(Errors error) {
-        log.fail(error);
-    }
-
-    @Override
-    public void holdStore(boolean held) {
-        log.hold(held);
-    }
-
-    @Override
-    public void finishStore() {
+    void finishStore() {
         if (!log.isWaiting()) {
             return;
         }
@@ -140,12 +126,12 @@ final class ReleasedCoordinator extends ServiceCoordinator {
     }
 
     @Override
-    public void checkOffsets() {
+    void checkOffsets() {
         runtime.scheduleWriteOperation("check-offsets", PARTITION, GroupCoordinatorShard::cleanupGroupMetadata);
     }
 
     @Override
-    public void consumerHeartbeat(Request request) {
+    void consumerHeartbeat(Request request) {
         CoordinatorStep step = request.step();
         var data = new ConsumerGroupHeartbeatRequestData()
                 .setGroupId(GROUP_ID)
@@ -166,7 +152,7 @@ final class ReleasedCoordinator extends ServiceCoordinator {
     }
 
     @Override
-    public void topics(List<CoordinatorStep.Topic> newTopics) {
+    void topics(List<CoordinatorStep.Topic> newTopics) {
         TopicsImage before = topics;
         topics = before.followedBy(newTopics);
         runtime.onMetadataUpdate(topics.changesFrom(before), topics);
@@ -179,7 +165,7 @@ final class ReleasedCoordinator extends ServiceCoordinator {
     }
 
     @Override
-    public ConsumerGroup consumerGroup() {
+    ConsumerGroup consumerGroup() {
         return groupOf() instanceof org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup group
                 ? ConsumerGroups.shown(group, topics) : null;
     }
@@ -190,7 +176,7 @@ final class ReleasedCoordinator extends ServiceCoordinator {
     }
 
     @Override
-    public Group group() {
+    Group group() {
         ClassicGroup group = (ClassicGroup) groupOf();
         if (group == null) {
             return null;

@@ -35,7 +35,7 @@ import org.apache.kafka.timeline.TimelineHashMap;
  * <p>Every collection whose order an assignor sees is built as the coordinator builds it: the group's own map of
  * members, and from it the HashMap of specifications; names and owned partitions as they are read from records.
  */
-final class ServerAssignorCall {
+final class ServerAssignorCall implements Bench.Prepared {
     private final ConsumerGroupPartitionAssignor assignor;
     private final SubscribedTopics topics;
     private final List<String> memberIds;
@@ -111,7 +111,8 @@ final class ServerAssignorCall {
         return same ? SubscriptionType.HOMOGENEOUS : SubscriptionType.HETEROGENEOUS;
     }
 
-    Object run() {
+    @Override
+    public Object run() {
         return assignor.assign(group, topics);
     }
 

@@ -15,6 +15,11 @@ final class OffsetsTopicAnswers {
     private OffsetsTopicAnswers() {
     }
 
+    /** The formatters of the releases have no interface in common. */
+    interface Formatter {
+        void writeTo(ConsumerRecord<byte[], byte[]> record, PrintStream out);
+    }
+
     static Map<String, Object> to(Case question) throws Exception {
         List<Map<String, Object>> records = new ArrayList<>();
         for (OffsetsTopicRecord step : question.stepsAs(OffsetsTopicRecord.class)) {
@@ -39,7 +44,7 @@ final class OffsetsTopicAnswers {
     /** By each of the formatters: empty where one passes over the record, null where it throws. */
     private static List<String> printed(byte[] key, byte[] value) {
         List<String> printed = new ArrayList<>();
-        for (OffsetsTopicCall.Formatter formatter : OffsetsTopicCall.formatters()) {
+        for (Formatter formatter : OffsetsTopicCall.formatters()) {
             ByteArrayOutputStream bytes = new ByteArrayOutputStream();
             try (PrintStream out = new PrintStream(bytes, false, StandardCharsets.UTF_8)) {
                 formatter.writeTo(new ConsumerRecord<>("__consumer_offsets", 0, 0, key, value), out);

@@ -5,7 +5,7 @@ import java.util.Map;
 import org.apache.kafka.common.TopicPartition;
 
 /** Before Kafka 4.0 only clients assign. */
-final class ServerAssignorCall {
+final class ServerAssignorCall implements Bench.Prepared {
     private ServerAssignorCall() {
     }
 
@@ -13,7 +13,8 @@ final class ServerAssignorCall {
         throw new UnsupportedOperationException("Kafka " + Release.VERSION + " has no rule named " + rule);
     }
 
-    Object run() {
+    @Override
+    public Object run() {
         throw new IllegalStateException();
     }
 
