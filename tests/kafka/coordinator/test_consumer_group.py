@@ -1,23 +1,24 @@
 """Consumer-protocol groups: Kafka's answers to golden conversations, invariants, and simulations."""
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
 from rebalance_sim.kafka.coordinator.consumer.group import EpochReason
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.simulation.model import ScenarioKind, Subject
+from rebalance_sim.kafka.simulation.group_events import GroupEvent
+from rebalance_sim.kafka.simulation.model import Subject
 from rebalance_sim.kafka.simulation.settings import Settings
 from tests.oracle.consumer_group_cases import consumer_group_cases
-from tests.support.cases import JsonObject, golden
-from tests.support.consumer_fleets import Scripted, SmallGroup
+from tests.support.cases import golden
 from tests.support.conversations.mixed_player import group_answer
 from tests.support.examples import some
+from tests.support.simulated import History, Played, at, consumer, play
 
 _CASES = 300
-_SPREAD_MS = 5000
-"""The interval of heartbeats."""
-_LONG = Settings(duration_ms=240_000)
+HEARTBEAT_MS = 5000
+LONG = Settings(duration_ms=240_000)
 """Longer than a stable group is simulated after the last event."""
 
 
@@ -33,17 +34,6 @@ def test_golden_conversations_get_kafkas_answers() -> None:
     assert different == []
 
 
-# ---- Invariants
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_no_partition_has_two_members(seed: int) -> None:
-    for case in consumer_group_cases(seed, 40):
-        for group in group_answer(case)["groups"]:
-            held = [tuple(partition) for member in _members(group) for partition in _held(member)]
-            assert len(held) == len(set(held)), case["id"]
-
-
 @pytest.mark.parametrize("seed", [3, 4])
 def test_epochs_never_fall(seed: int) -> None:
     for case in consumer_group_cases(seed, 40):
@@ -55,118 +45,107 @@ def test_epochs_never_fall(seed: int) -> None:
             assert all(member["epoch"] <= group["target_epoch"] for member in group["members"]), case["id"]
 
 
-def _members(group: JsonObject | None) -> list[JsonObject]:
-    return [] if group is None else group["members"]
-
-
-def _held(member: JsonObject) -> list[list[object]]:
-    return [*member["assigned"], *member.get("pending_revocation", [])]
-
-
 # ---- Simulations
 
 
+def simulated(members: int, partitions: int, *events: GroupEvent, settings: Settings = LONG, **columns: Any) -> Played:
+    """A group of identical consumers, and a further one that may join."""
+    static = columns.pop("static", False)
+    consumers = [
+        consumer(f"c{m}", "t", protocols=["server-uniform"], instance_id=f"i{m}" if static else None, **columns)
+        for m in range(members + 1)
+    ]
+    return play([History(consumers[:-1], consumers[-1:], events)], {"t": partitions}, settings=settings)
+
+
 def test_an_undisturbed_group_only_sends_heartbeats() -> None:
-    course = SmallGroup(4, 12, [], settings=Settings(duration_ms=60_000)).simulate()
-    assert course.group.rebalances == 0
-    assert course.progress.unowned_ms == 0
-    assert course.group.generation == 7
+    played = simulated(4, 12, settings=Settings(duration_ms=60_000))
+    assert played.rebalances() == []
+    assert played.simulated.groups[0].generation == 1
+    assert played.progress().unowned_ms == 0
     # Four members, a heartbeat each every five seconds, and its answer.
-    assert 4 * 2 * 11 <= course.progress.messages <= 4 * 2 * 13
+    assert 4 * 2 * 11 <= played.progress().messages <= 4 * 2 * 13
 
 
 def test_a_restart_makes_two_rebalances() -> None:
-    course = SmallGroup(4, 12, [Scripted(10_000, ScenarioKind.RESTART, 1, 30_000)]).simulate()
-    left, joined = course.rebalances
+    played = simulated(4, 12, at(10_000, "restart", 1, 30_000))
+    left, joined = played.rebalances()
     assert (left.reason, joined.reason) == (EpochReason.MEMBER_LEFT, EpochReason.NEW_MEMBER)
-    assert (left.generation, joined.generation) == (8, 9)
-    assert left.to_ms - left.from_ms <= 2 * _SPREAD_MS
+    assert (left.generation, joined.generation) == (2, 3)
+    assert left.to_ms - left.from_ms <= 2 * HEARTBEAT_MS
     assert (left.joined, joined.joined) == (3, 4)
-    assert course.progress.stable
+    assert played.progress().stable
     # The other members go on consuming: only the three revoked partitions are unowned.
-    assert 0 < left.unowned_ms <= 3 * 2 * _SPREAD_MS
+    assert 0 < left.unowned_ms <= 3 * 2 * HEARTBEAT_MS
 
 
 def test_a_crash_is_noticed_when_the_session_expires() -> None:
-    course = SmallGroup(3, 6, [Scripted(20_000, ScenarioKind.CRASH, 0)]).simulate()
-    (rebalance,) = course.rebalances
+    played = simulated(3, 6, at(20_000, "crash", 0))
+    (rebalance,) = played.rebalances()
     assert rebalance.reason == EpochReason.SESSION_EXPIRED
-    assert 20_000 + 45_000 - _SPREAD_MS <= rebalance.from_ms <= 20_000 + 45_000
-    assert course.group.evicted == 1
-    assert course.progress.stable
+    assert 20_000 + 45_000 - HEARTBEAT_MS <= rebalance.from_ms <= 20_000 + 45_000
+    assert played.simulated.groups[0].evicted == 1
+    assert played.progress().stable
 
 
 def test_a_static_member_comes_back_to_what_it_had() -> None:
-    course = SmallGroup(3, 6, [Scripted(20_000, ScenarioKind.RESTART, 2, 10_000)], static=True).simulate()
-    assert course.rebalances == []
-    assert course.group.generation == 7
-    assert course.progress.moved == 0
-    assert course.progress.stable
-    assert course.progress.unowned_ms > 2 * 10_000
+    played = simulated(3, 6, at(20_000, "restart", 2, 10_000), static=True)
+    assert played.rebalances() == []
+    assert played.simulated.groups[0].generation == 1
+    assert played.progress().moved == 0
+    assert played.progress().stable
+    assert played.progress().unowned_ms > 2 * 10_000
 
 
 def test_a_static_member_that_crashed_cannot_come_back_at_once() -> None:
-    events = [Scripted(20_000, ScenarioKind.CRASH, 1), Scripted(25_000, ScenarioKind.RESTART, 1, 0)]
-    course = SmallGroup(3, 6, events, static=True).simulate()
-    assert course.progress.failure == Errors.UNRELEASED_INSTANCE_ID
-    assert course.progress.failed_consumer == 1
+    played = simulated(3, 6, at(20_000, "crash", 1), at(25_000, "restart", 1, 0), static=True)
+    assert played.failures() == {"c1": "UNRELEASED_INSTANCE_ID"}
 
 
 def test_a_consumer_past_max_poll_interval_leaves_and_rejoins() -> None:
-    events = [Scripted(20_000, ScenarioKind.STALL, 1, 90_000)]
-    course = SmallGroup(3, 6, events, max_poll_interval_ms=60_000, settings=_LONG).simulate()
-    assert [row.consumer for row in course.timeline(Subject.POLL_EXPIRED)] == [1]
-    left, joined = course.rebalances
+    played = simulated(3, 6, at(20_000, "stall", 1, 90_000), rebalance_timeout_ms=60_000)
+    assert [row.consumer for row in played.timeline() if row.subject == Subject.POLL_EXPIRED] == [1]
+    left, joined = played.rebalances()
     assert (left.reason, joined.reason) == (EpochReason.MEMBER_LEFT, EpochReason.NEW_MEMBER)
     assert 79_000 < left.from_ms < 80_100
     assert 110_000 <= joined.from_ms < 111_000
-    assert course.progress.stable
+    assert played.progress().stable
 
 
 def test_a_member_that_does_not_revoke_in_time_is_removed() -> None:
     """A new member waits for partitions of one that does not poll; the rebalance timeout ends that."""
-    events = [Scripted(20_000, ScenarioKind.STALL, 0, 100_000), Scripted(21_000, ScenarioKind.JOIN, 2)]
-    course = SmallGroup(2, 6, events, more=1, max_poll_interval_ms=60_000, settings=_LONG).simulate()
-    assert EpochReason.NEW_MEMBER in [row.reason for row in course.rebalances]
-    assert course.progress.stable
-    assert course.group.member_count == 3
+    played = simulated(2, 6, at(20_000, "stall", 0, 100_000), at(21_000, "join", 2), rebalance_timeout_ms=60_000)
+    assert EpochReason.NEW_MEMBER in [row.reason for row in played.rebalances()]
+    assert played.progress().stable
+    assert played.simulated.groups[0].member_count == 3
 
 
 def test_growth_is_noticed_at_the_next_heartbeat() -> None:
-    events = [Scripted(30_000, ScenarioKind.GROW, 0, 9)]
-    course = SmallGroup(3, 6, events, grown=9).simulate()
-    (rebalance,) = course.rebalances
+    played = simulated(3, 6, at(30_000, "grow", value=3, topic="t"))
+    (rebalance,) = played.rebalances()
     assert rebalance.reason == EpochReason.TOPICS_CHANGED
-    assert 30_000 <= rebalance.from_ms <= 30_000 + _SPREAD_MS
-    assert course.progress.stable
-    assert course.progress.unowned_ms <= 3 * 2 * _SPREAD_MS
+    assert 30_000 <= rebalance.from_ms <= 30_000 + HEARTBEAT_MS
+    assert played.progress().stable
+    assert played.progress().unowned_ms <= 3 * 2 * HEARTBEAT_MS
 
 
 def test_a_move_of_the_coordinator_causes_no_rebalance() -> None:
-    course = SmallGroup(3, 6, [Scripted(30_000, ScenarioKind.MOVE_COORDINATOR, 0, 20_000)]).simulate()
-    assert course.rebalances == []
-    assert course.progress.unowned_ms == 0
-    assert course.timeline(Subject.ANSWER, Errors.NOT_COORDINATOR) != []
+    played = simulated(3, 6, at(30_000, "move-coordinator", value=20_000))
+    assert played.rebalances() == []
+    assert played.progress().unowned_ms == 0
+    assert refused(played, Errors.NOT_COORDINATOR) != set()
 
 
 def test_a_join_that_cannot_be_stored_is_retried() -> None:
-    events = [
-        Scripted(20_000, ScenarioKind.FAIL_STORE, 0, Errors.NOT_ENOUGH_REPLICAS),
-        Scripted(21_000, ScenarioKind.JOIN, 2),
-        Scripted(24_000, ScenarioKind.FAIL_STORE, 0, Errors.NONE),
-    ]
-    course = SmallGroup(2, 6, events, more=1).simulate()
-    refused = course.timeline(Subject.ANSWER, Errors.COORDINATOR_NOT_AVAILABLE)
-    assert {row.consumer for row in refused} == {2}
-    (rebalance,) = course.rebalances
+    fails, works = Errors.NOT_ENOUGH_REPLICAS, Errors.NONE
+    events = [at(20_000, "fail-store", value=fails), at(21_000, "join", 2), at(24_000, "fail-store", value=works)]
+    played = simulated(2, 6, *events)
+    assert refused(played, Errors.COORDINATOR_NOT_AVAILABLE) == {2}
+    (rebalance,) = played.rebalances()
     assert rebalance.from_ms >= 24_000
-    assert course.progress.stable
+    assert played.progress().stable
 
 
-@pytest.mark.parametrize("strategy", ["server-uniform", "server-range"])
-def test_groups_do_not_affect_each_other(strategy: str) -> None:
-    events = [Scripted(10_000 + 20_000 * m, ScenarioKind.RESTART, m, 5000) for m in range(3)]
-    alone = SmallGroup(3, 7, events, strategy=strategy).simulate()
-    among = SmallGroup(3, 7, events, strategy=strategy).simulate(groups=3)
-    for name in ("unowned_ms", "moved", "moved_back", "messages", "completed", "all_owned_ms"):
-        assert getattr(alone.progress, name) == getattr(among.progress, name), name
+def refused(played: Played, error: Errors) -> set[int]:
+    """Return the consumers that have been sent an error."""
+    return {row.consumer for row in played.timeline() if (row.subject, row.error) == (Subject.ANSWER, error)}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.coordinator_scenarios import SCENARIOS, STATE_REQUESTS, Scenario, check
-from tests.support.coordinator_scenarios.scenario import ALL, NONE, SINCE_2_3, STABLE, answer, gone, group, parked
+from tests.support.coordinator_scenarios.scenario import ALL, STABLE, answer, gone, group, parked, scenario
 from tests.support.coordinator_scenarios.state_requests import TABLE
 from tests.support.coordinator_scenarios.steps import heartbeat, join, leave
 
@@ -23,46 +23,41 @@ def test_names_are_unique() -> None:
 def test_a_scenario_is_consistent(scenario: Scenario) -> None:
     times = [step["at_ms"] for step in scenario.steps]
     assert times == sorted(times), "time never goes back"
-    assert set(scenario.versions) <= set(ALL)
     assert scenario.expected
     for expectation in scenario.expected:
         assert -len(times) <= expectation.step < len(times), expectation
+        assert set(expectation.versions) & set(scenario.versions), f"{expectation} is of no version of the scenario"
 
 
 def test_every_request_is_in_the_table_in_every_state_and_version() -> None:
-    pairs = [version for scenario in STATE_REQUESTS for version in scenario.versions]
-    static_or_pending = sum(request.versions == SINCE_2_3 for request in TABLE)
-    assert Counter(pairs) == {
-        "1.0": (len(TABLE) - static_or_pending) * STATES,
-        **dict.fromkeys(SINCE_2_3, len(TABLE) * STATES),
-    }
+    pairs = Counter(version for scenario in STATE_REQUESTS for version in scenario.versions)
+    static_or_pending = sum(request.since == "2.3" for request in TABLE)
+    assert pairs == dict.fromkeys(ALL, len(TABLE) * STATES) | {"1.0": (len(TABLE) - static_or_pending) * STATES}
 
 
 def test_scenarios_name_the_tests_of_kafka_that_they_mirror() -> None:
-    of_tests = [scenario for scenario in SCENARIOS if any("Test." in name for name in scenario.mirrors)]
-    assert all(scenario.mirrors for scenario in SCENARIOS)
+    of_tests = [scenario for scenario in SCENARIOS if any("Test." in name for name in scenario.mirrored)]
+    assert all(scenario.mirrored for scenario in SCENARIOS)
     assert len(of_tests) >= 90
 
 
 PLAYED: dict[str, Any] = {
     "answers": [
-        {"step": 0, "at_ms": 3000, "error": NONE, "member": 0, "leader": 0, "members": [[0, None, "one"]]},
-        {"step": 2, "at_ms": 4000, "error": NONE, "members": [[0, NONE]]},
+        {"step": 0, "at_ms": 3000, "error": "NONE", "member": 0, "leader": 0, "members": [[0, None, "one"]]},
+        {"step": 2, "at_ms": 4000, "error": "NONE", "members": [[0, "NONE"]]},
     ],
     "groups": [None, {"state": STABLE, "generation": 1}, None],
 }
-SHOWN = Scenario(
-    name="shown",
-    mirrors=(),
-    versions=ALL,
-    steps=(join(0), heartbeat(3000, 0, 1), leave(4000, 0)),
-    expected=(
+SHOWN = (
+    scenario("shown")
+    .plays(join(0), heartbeat(3000, 0, 1), leave(4000, 0))
+    .expects(
         answer(0, at_ms=3000, leader={0, 1}, members=[0], metadata={0: "one"}),
         parked(1),
-        answer(-1, left=[NONE]),
+        answer(-1, left=["NONE"]),
         group(1, STABLE, generation=1),
         gone(-1),
-    ),
+    )
 )
 
 

@@ -1,7 +1,10 @@
 """Groups that migrate between the classic and the consumer protocol: Kafka's answers, and invariants."""
 
+from collections.abc import Callable, Iterator
+
 import pytest
 
+from tests.oracle.consumer_group_cases import consumer_group_cases
 from tests.oracle.migration_cases import migration_cases
 from tests.support.cases import JsonObject, golden
 from tests.support.conversations.mixed_player import group_answer, in_words
@@ -34,12 +37,13 @@ def test_a_scenario_goes_as_in_kafkas_tests(scenario: Scenario) -> None:
 
 def test_scenarios_have_unique_names_and_mirrors() -> None:
     assert len({scenario.name for scenario in SCENARIOS}) == len(SCENARIOS)
-    assert all(scenario.mirrors for scenario in SCENARIOS)
+    assert all(scenario.mirrored for scenario in SCENARIOS)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_no_partition_has_two_members(seed: int) -> None:
-    for case in migration_cases(seed, 40):
+@pytest.mark.parametrize("cases", [consumer_group_cases, migration_cases])
+def test_no_partition_has_two_members(cases: Callable[[int, int], Iterator[JsonObject]], seed: int) -> None:
+    for case in cases(seed, 40):
         for group in group_answer(case, [])["groups"]:
             held = [tuple(partition) for member in _modern_members(group) for partition in _held(member)]
             assert len(held) == len(set(held)), case["id"]

@@ -1,34 +1,41 @@
 """The contents of a scenario: the steps of one group, and what is expected of the coordinator."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from tests.support.coordinator_scenarios.steps import Step
 
 ALL = ("1.0", "2.3", "3.9", "4.3")
-SCALA = ("1.0", "2.3", "3.9")
-UNTIL_2_3 = ("1.0", "2.3")
-SINCE_2_3 = ("2.3", "3.9", "4.3")
-SINCE_3_9 = ("3.9", "4.3")
 
-NONE = "NONE"
-COORDINATOR_NOT_AVAILABLE = "COORDINATOR_NOT_AVAILABLE"
-FENCED_INSTANCE_ID = "FENCED_INSTANCE_ID"
-GROUP_MAX_SIZE_REACHED = "GROUP_MAX_SIZE_REACHED"
-ILLEGAL_GENERATION = "ILLEGAL_GENERATION"
-INCONSISTENT_GROUP_PROTOCOL = "INCONSISTENT_GROUP_PROTOCOL"
-INVALID_SESSION_TIMEOUT = "INVALID_SESSION_TIMEOUT"
-MEMBER_ID_REQUIRED = "MEMBER_ID_REQUIRED"
-NOT_COORDINATOR = "NOT_COORDINATOR"
-REBALANCE_IN_PROGRESS = "REBALANCE_IN_PROGRESS"
-UNKNOWN_MEMBER_ID = "UNKNOWN_MEMBER_ID"
-UNKNOWN_SERVER_ERROR = "UNKNOWN_SERVER_ERROR"
+Error = Literal[
+    "NONE",
+    "CORRUPT_MESSAGE",
+    "COORDINATOR_NOT_AVAILABLE",
+    "FENCED_INSTANCE_ID",
+    "GROUP_ID_NOT_FOUND",
+    "GROUP_MAX_SIZE_REACHED",
+    "ILLEGAL_GENERATION",
+    "INCONSISTENT_GROUP_PROTOCOL",
+    "INVALID_SESSION_TIMEOUT",
+    "MEMBER_ID_REQUIRED",
+    "NOT_COORDINATOR",
+    "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+    "REBALANCE_IN_PROGRESS",
+    "UNKNOWN_MEMBER_ID",
+    "UNKNOWN_SERVER_ERROR",
+]
 
 EMPTY = "Empty"
 PREPARING = "PreparingRebalance"
 COMPLETING = "CompletingRebalance"
 STABLE = "Stable"
+
+_TEST_CLASSES = {
+    "scala": ("GroupCoordinatorTest",),
+    "java": ("GroupMetadataManagerTest",),
+    "both": ("GroupCoordinatorTest", "GroupMetadataManagerTest"),
+}
 
 
 @dataclass(frozen=True)
@@ -69,18 +76,32 @@ class Gone(Expectation):
 
 @dataclass(frozen=True)
 class Scenario:
-    """Steps that a group goes through.
-
-    ``mirrors`` names the tests of Kafka (class and method) that cover the same, or, where no test of Kafka does,
-    the method whose rule is shown. It is empty in the table of states and requests.
-    """
+    """Steps that a group goes through, and what is expected of it."""
 
     name: str
-    mirrors: tuple[str, ...]
-    versions: tuple[str, ...]
-    steps: Sequence[Step]
-    expected: Sequence[Expectation]
+    versions: tuple[str, ...] = ALL
     config: Mapping[str, int] = field(default_factory=dict)
+    mirrored: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    expected: tuple[Expectation, ...] = ()
+
+    def mirrors(self, *methods: str) -> "Scenario":
+        """Name the tests of Kafka (class and method) that cover the same.
+
+        Where no test of Kafka does, it is the method whose rule is shown. ``scala`` and ``java`` stand for the classes
+        that test the two coordinators, ``both`` for tests of the same name in both of them.
+        """
+        named = (method.split(".") for method in methods)
+        full = (f"{full}.{method}" for short, method in named for full in _TEST_CLASSES.get(short, (short,)))
+        return replace(self, mirrored=(*self.mirrored, *full))
+
+    def plays(self, *steps: Step) -> "Scenario":
+        """Add steps."""
+        return replace(self, steps=(*self.steps, *steps))
+
+    def expects(self, *expected: Expectation) -> "Scenario":
+        """Add expectations."""
+        return replace(self, expected=(*self.expected, *expected))
 
     def case(self, seed: int = 1) -> dict[str, Any]:
         """The scenario as a case; member ids, and with them what hash order decides, follow from the seed."""
@@ -93,21 +114,32 @@ class Scenario:
         }
 
 
-def answer(step: int, error: str | set[str] = NONE, *, versions: tuple[str, ...] = ALL, **fields: Any) -> Answered:
+def scenario(name: str, *, since: str = ALL[0], until: str = ALL[-1], **config: int) -> Scenario:
+    """A scenario that holds in these versions, of a coordinator with this configuration."""
+    return Scenario(name, _versions(since, until), config)
+
+
+def answer(
+    step: int, error: Error | set[Error] = "NONE", *, since: str = ALL[0], until: str = ALL[-1], **fields: Any
+) -> Answered:
     """An answer: its error and those of its fields that matter; ``at_ms`` is when it was given."""
-    return Answered(step, versions, {"error": error, **fields})
+    return Answered(step, _versions(since, until), {"error": error, **fields})
 
 
-def parked(step: int, *, versions: tuple[str, ...] = ALL) -> Parked:
+def parked(step: int, *, since: str = ALL[0], until: str = ALL[-1]) -> Parked:
     """No answer."""
-    return Parked(step, versions)
+    return Parked(step, _versions(since, until))
 
 
-def group(step: int, state: str, *, versions: tuple[str, ...] = ALL, **fields: Any) -> Standing:
+def group(step: int, state: str, *, since: str = ALL[0], until: str = ALL[-1], **fields: Any) -> Standing:
     """The group's state and those of its fields that matter."""
-    return Standing(step, versions, {"state": state, **fields})
+    return Standing(step, _versions(since, until), {"state": state, **fields})
 
 
-def gone(step: int, *, versions: tuple[str, ...] = ALL) -> Gone:
+def gone(step: int, *, since: str = ALL[0], until: str = ALL[-1]) -> Gone:
     """No group."""
-    return Gone(step, versions)
+    return Gone(step, _versions(since, until))
+
+
+def _versions(since: str, until: str) -> tuple[str, ...]:
+    return ALL[ALL.index(since) : ALL.index(until) + 1]

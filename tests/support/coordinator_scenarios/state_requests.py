@@ -3,29 +3,24 @@
 One short scenario for each pair of a state and a request. Members 0 (the leader) and 1 have been there from the start.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from tests.support.coordinator_scenarios.scenario import (
     ALL,
     COMPLETING,
     EMPTY,
-    ILLEGAL_GENERATION,
-    INCONSISTENT_GROUP_PROTOCOL,
-    MEMBER_ID_REQUIRED,
-    NONE,
     PREPARING,
-    REBALANCE_IN_PROGRESS,
-    SINCE_2_3,
     STABLE,
-    UNKNOWN_MEMBER_ID,
     Answered,
+    Error,
     Expectation,
     Scenario,
     answer,
     gone,
     group,
     parked,
+    scenario,
 )
 from tests.support.coordinator_scenarios.steps import (
     RANGE_CHANGED,
@@ -45,12 +40,6 @@ from tests.support.coordinator_scenarios.steps import (
     sync,
 )
 
-NO_GROUP = "no group"
-REMOVED = "removed"
-"""An empty group without offsets that the periodic check has made Dead and taken away; no request ever meets a group
-that is Dead and still there, unless two threads race."""
-PARKED = "parked"
-
 _AT_MS = 9000
 
 
@@ -65,43 +54,25 @@ class Setting:
     follower: MemberRef = 1
 
 
-def _settings(instances: dict[int, str] | None = None) -> dict[str, Setting]:
-    emptied = (*stable(2, instances), leave(7000, 0), leave(7000, 1))
-    return {
-        NO_GROUP: Setting(None, (), 1, leader=STRANGER, follower=STRANGER),
-        EMPTY: Setting(EMPTY, emptied, 2),
-        PREPARING: Setting(PREPARING, (*stable(2, instances), join(7000)), 1),
-        COMPLETING: Setting(COMPLETING, joined(2, instances), 1),
-        STABLE: Setting(STABLE, stable(2, instances), 1),
-        REMOVED: Setting(None, (*emptied, check_offsets(8000)), 2),
-    }
-
-
 @dataclass(frozen=True)
 class Outcome:
-    """An error, or ``PARKED``, and the state after it; by default the one before."""
+    """An error, or None for a request that waits, and the state after it; by default the one before."""
 
-    error: str
+    error: Error | None
     after: str | None = ""
 
 
 @dataclass(frozen=True)
-class ByVersion:
-    """Where versions differ: each one's outcome holds up to the next one that is given."""
+class Changed:
+    """An outcome that is another one since a version."""
 
-    v1_0: Outcome
-    v2_3: Outcome | None = None
-    v3_9: Outcome | None = None
-    v4_3: Outcome | None = None
+    before: Outcome
+    since: str
+    after: Outcome
 
-    def outcome(self, version: str) -> Outcome:
-        """What a version does."""
-        latest = self.v1_0
-        for name, given in zip(ALL, (self.v1_0, self.v2_3, self.v3_9, self.v4_3), strict=True):
-            latest = given or latest
-            if name == version:
-                break
-        return latest
+
+Outcomes = tuple[Outcome, Outcome, Outcome, Outcome | Changed, Outcome]
+"""Where there is no group, in Empty, PreparingRebalance, CompletingRebalance, and Stable."""
 
 
 @dataclass(frozen=True)
@@ -110,341 +81,172 @@ class Request:
 
     name: str
     step: Callable[[Setting], Step]
-    no_group: Outcome | ByVersion
-    empty: Outcome | ByVersion
-    preparing: Outcome | ByVersion
-    completing: Outcome | ByVersion
-    stable: Outcome | ByVersion
-    removed: Outcome | ByVersion
-    versions: tuple[str, ...] = ALL
+    outcomes: Outcomes
+    since: str = ALL[0]
     instances: dict[int, str] | None = None
 
-    def outcomes(self) -> dict[str, Outcome | ByVersion]:
-        """By state."""
+    def settings(self) -> dict[str, tuple[Setting, Outcome | Changed]]:
+        """A group in each state, and the outcome.
+
+        A group that is removed is an empty one without offsets that the periodic check has made Dead and taken away;
+        no request ever meets a group that is Dead and still there, unless two threads race.
+        """
+        formed = stable(2, self.instances)
+        emptied = (*formed, leave(7000, 0), leave(7000, 1))
+        no_group, empty, preparing, completing, in_stable = self.outcomes
         return {
-            NO_GROUP: self.no_group,
-            EMPTY: self.empty,
-            PREPARING: self.preparing,
-            COMPLETING: self.completing,
-            STABLE: self.stable,
-            REMOVED: self.removed,
+            "no group": (Setting(None, (), 1, leader=STRANGER, follower=STRANGER), no_group),
+            EMPTY: (Setting(EMPTY, emptied, 2), empty),
+            PREPARING: (Setting(PREPARING, (*formed, join(7000)), 1), preparing),
+            COMPLETING: (Setting(COMPLETING, joined(2, self.instances), 1), completing),
+            STABLE: (Setting(STABLE, formed, 1), in_stable),
+            "removed": (Setting(None, (*emptied, check_offsets(8000)), 2), no_group),
         }
 
 
-OK = Outcome(NONE)
-WAITS = Outcome(PARKED)
-REBALANCES = Outcome(PARKED, PREPARING)
-ID_FIRST = Outcome(MEMBER_ID_REQUIRED)
-OTHER_PROTOCOL = Outcome(INCONSISTENT_GROUP_PROTOCOL)
-REJOIN = Outcome(REBALANCE_IN_PROGRESS)
-STALE = Outcome(ILLEGAL_GENERATION)
-UNKNOWN = Outcome(UNKNOWN_MEMBER_ID)
-MAKES_GROUP = Outcome(NONE, EMPTY)
+OK = Outcome("NONE")
+LEAVES = Outcome("NONE", PREPARING)
+IS_STABLE = Outcome("NONE", STABLE)
+MAKES_GROUP = Outcome("NONE", EMPTY)
+WAITS = Outcome(None)
+REBALANCES = Outcome(None, PREPARING)
+ID_FIRST = Outcome("MEMBER_ID_REQUIRED")
+MAKES_GROUP_FOR_ID = Outcome("MEMBER_ID_REQUIRED", EMPTY)
+OTHER_PROTOCOL = Outcome("INCONSISTENT_GROUP_PROTOCOL")
+REJOIN = Outcome("REBALANCE_IN_PROGRESS")
+STALE = Outcome("ILLEGAL_GENERATION")
+UNKNOWN = Outcome("UNKNOWN_MEMBER_ID")
 
-JOINS = (
+TABLE = (
+    # Outcomes: no group, Empty, PreparingRebalance, CompletingRebalance, Stable
+    Request("join without an id", lambda _: join(_AT_MS), (REBALANCES, REBALANCES, WAITS, REBALANCES, REBALANCES)),
     Request(
-        name="join without an id",
-        step=lambda _: join(_AT_MS),
-        no_group=REBALANCES,
-        empty=REBALANCES,
-        preparing=WAITS,
-        completing=REBALANCES,
-        stable=REBALANCES,
-        removed=REBALANCES,
+        "join without an id where one is required",
+        lambda _: join_for_id(_AT_MS),
+        (MAKES_GROUP_FOR_ID, ID_FIRST, ID_FIRST, ID_FIRST, ID_FIRST),
+        since="2.3",
+    ),
+    Request("join with an unknown id", lambda _: join(_AT_MS, STRANGER), (UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)),
+    Request("join of a follower, unchanged", lambda own: join(_AT_MS, own.follower), (UNKNOWN, UNKNOWN, WAITS, OK, OK)),
+    Request(
+        "join of a follower, changed",
+        lambda own: join(_AT_MS, own.follower, protocols=RANGE_CHANGED),
+        (UNKNOWN, UNKNOWN, WAITS, REBALANCES, REBALANCES),
     ),
     Request(
-        name="join without an id where one is required",
-        step=lambda _: join_for_id(_AT_MS),
-        no_group=replace(ID_FIRST, after=EMPTY),
-        empty=ID_FIRST,
-        preparing=ID_FIRST,
-        completing=ID_FIRST,
-        stable=ID_FIRST,
-        removed=replace(ID_FIRST, after=EMPTY),
-        versions=SINCE_2_3,
+        "join of the leader, unchanged", lambda own: join(_AT_MS, own.leader), (UNKNOWN, UNKNOWN, WAITS, OK, REBALANCES)
     ),
     Request(
-        name="join with an unknown id",
-        step=lambda _: join(_AT_MS, STRANGER),
-        no_group=UNKNOWN,
-        empty=UNKNOWN,
-        preparing=UNKNOWN,
-        completing=UNKNOWN,
-        stable=UNKNOWN,
-        removed=UNKNOWN,
+        "join of the leader, changed",
+        lambda own: join(_AT_MS, own.leader, protocols=RANGE_CHANGED),
+        (UNKNOWN, UNKNOWN, WAITS, REBALANCES, REBALANCES),
     ),
     Request(
-        name="join of a follower, unchanged",
-        step=lambda setting: join(_AT_MS, setting.follower),
-        no_group=UNKNOWN,
-        empty=UNKNOWN,
-        preparing=WAITS,
-        completing=OK,
-        stable=OK,
-        removed=UNKNOWN,
+        "join of a follower with a protocol that no other member has",
+        lambda own: join(_AT_MS, own.follower, protocols=ROUND_ROBIN),
+        (UNKNOWN, UNKNOWN, OTHER_PROTOCOL, OTHER_PROTOCOL, OTHER_PROTOCOL),
     ),
     Request(
-        name="join of a follower, changed",
-        step=lambda setting: join(_AT_MS, setting.follower, protocols=RANGE_CHANGED),
-        no_group=UNKNOWN,
-        empty=UNKNOWN,
-        preparing=WAITS,
-        completing=REBALANCES,
-        stable=REBALANCES,
-        removed=UNKNOWN,
-    ),
-    Request(
-        name="join of the leader, unchanged",
-        step=lambda setting: join(_AT_MS, setting.leader),
-        no_group=UNKNOWN,
-        empty=UNKNOWN,
-        preparing=WAITS,
-        completing=OK,
-        stable=REBALANCES,
-        removed=UNKNOWN,
-    ),
-    Request(
-        name="join of the leader, changed",
-        step=lambda setting: join(_AT_MS, setting.leader, protocols=RANGE_CHANGED),
-        no_group=UNKNOWN,
-        empty=UNKNOWN,
-        preparing=WAITS,
-        completing=REBALANCES,
-        stable=REBALANCES,
-        removed=UNKNOWN,
-    ),
-    Request(
-        name="join of a follower with a protocol that no other member has",
-        step=lambda setting: join(_AT_MS, setting.follower, protocols=ROUND_ROBIN),
-        no_group=UNKNOWN,
-        empty=UNKNOWN,
-        preparing=OTHER_PROTOCOL,
-        completing=OTHER_PROTOCOL,
-        stable=OTHER_PROTOCOL,
-        removed=UNKNOWN,
-    ),
-    Request(
-        name="join that replaces a static follower",
-        step=lambda _: join(_AT_MS, instance_id="b"),
-        no_group=REBALANCES,
-        empty=REBALANCES,
-        preparing=WAITS,
-        completing=ByVersion(OK, v3_9=REBALANCES),
-        stable=OK,
-        removed=REBALANCES,
-        versions=SINCE_2_3,
+        "join that replaces a static follower",
+        lambda _: join(_AT_MS, instance_id="b"),
+        (REBALANCES, REBALANCES, WAITS, Changed(OK, "3.9", REBALANCES), OK),
+        since="2.3",
         instances={1: "b"},
     ),
+    Request(
+        "sync of a follower",
+        lambda own: sync(_AT_MS, own.follower, own.generation),
+        (UNKNOWN, UNKNOWN, REJOIN, WAITS, OK),
+    ),
+    Request(
+        "sync of the leader",
+        lambda own: sync(_AT_MS, own.leader, own.generation),
+        (UNKNOWN, UNKNOWN, REJOIN, IS_STABLE, OK),
+    ),
+    Request(
+        "sync with an unknown id",
+        lambda own: sync(_AT_MS, STRANGER, own.generation),
+        (UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN),
+    ),
+    Request(
+        "sync with an old generation",
+        lambda own: sync(_AT_MS, own.leader, own.generation - 1),
+        (UNKNOWN, UNKNOWN, STALE, STALE, STALE),
+    ),
+    Request(
+        "heartbeat",
+        lambda own: heartbeat(_AT_MS, own.follower, own.generation),
+        (UNKNOWN, UNKNOWN, REJOIN, Changed(REJOIN, "3.9", OK), OK),
+    ),
+    Request(
+        "heartbeat with an old generation",
+        lambda own: heartbeat(_AT_MS, own.follower, own.generation - 1),
+        (UNKNOWN, UNKNOWN, STALE, Changed(REJOIN, "2.3", STALE), STALE),
+    ),
+    Request(
+        "heartbeat with an unknown id",
+        lambda own: heartbeat(_AT_MS, STRANGER, own.generation),
+        (UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN),
+    ),
+    Request("leave of a follower", lambda own: leave(_AT_MS, own.follower), (UNKNOWN, UNKNOWN, OK, LEAVES, LEAVES)),
+    Request("leave of the leader", lambda own: leave(_AT_MS, own.leader), (UNKNOWN, UNKNOWN, OK, LEAVES, LEAVES)),
+    Request(
+        "leave with an unknown id", lambda _: leave(_AT_MS, STRANGER), (UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)
+    ),
+    Request(
+        "commit without id and generation",
+        lambda _: commit(_AT_MS, "", -1),
+        (MAKES_GROUP, OK, UNKNOWN, Changed(REJOIN, "3.9", UNKNOWN), UNKNOWN),
+    ),
+    Request(
+        "commit of a member without generation",
+        lambda own: commit(_AT_MS, own.follower, -1),
+        (MAKES_GROUP, OK, STALE, Changed(REJOIN, "3.9", STALE), STALE),
+    ),
+    Request("commit", lambda own: commit(_AT_MS, own.follower, own.generation), (STALE, UNKNOWN, OK, REJOIN, OK)),
+    Request(
+        "commit with another generation",
+        lambda own: commit(_AT_MS, own.follower, own.generation - 1),
+        (STALE, UNKNOWN, STALE, Changed(REJOIN, "3.9", STALE), STALE),
+    ),
+    Request(
+        "commit with an unknown id",
+        lambda own: commit(_AT_MS, STRANGER, own.generation),
+        (STALE, UNKNOWN, UNKNOWN, Changed(REJOIN, "3.9", UNKNOWN), UNKNOWN),
+    ),
+    Request("fetch", lambda _: fetch(_AT_MS), (OK, OK, OK, OK, OK)),
 )
 
-SYNCS = (
-    Request(
-        name="sync of a follower",
-        step=lambda setting: sync(_AT_MS, setting.follower, setting.generation),
-        no_group=UNKNOWN,
-        empty=UNKNOWN,
-        preparing=REJOIN,
-        completing=WAITS,
-        stable=OK,
-        removed=UNKNOWN,
-    ),
-    Request(
-        name="sync of the leader",
-        step=lambda setting: sync(_AT_MS, setting.leader, setting.generation),
-        no_group=UNKNOWN,
-        empty=UNKNOWN,
-        preparing=REJOIN,
-        completing=replace(OK, after=STABLE),
-        stable=OK,
-        removed=UNKNOWN,
-    ),
-    Request(
-        name="sync with an unknown id",
-        step=lambda setting: sync(_AT_MS, STRANGER, setting.generation),
-        no_group=UNKNOWN,
-        empty=UNKNOWN,
-        preparing=UNKNOWN,
-        completing=UNKNOWN,
-        stable=UNKNOWN,
-        removed=UNKNOWN,
-    ),
-    Request(
-        name="sync with an old generation",
-        step=lambda setting: sync(_AT_MS, setting.leader, setting.generation - 1),
-        no_group=UNKNOWN,
-        empty=UNKNOWN,
-        preparing=STALE,
-        completing=STALE,
-        stable=STALE,
-        removed=UNKNOWN,
-    ),
-)
 
-HEARTBEATS = (
-    Request(
-        name="heartbeat",
-        step=lambda setting: heartbeat(_AT_MS, setting.follower, setting.generation),
-        no_group=UNKNOWN,
-        empty=UNKNOWN,
-        preparing=REJOIN,
-        completing=ByVersion(REJOIN, v3_9=OK),
-        stable=OK,
-        removed=UNKNOWN,
-    ),
-    Request(
-        name="heartbeat with an old generation",
-        step=lambda setting: heartbeat(_AT_MS, setting.follower, setting.generation - 1),
-        no_group=UNKNOWN,
-        empty=UNKNOWN,
-        preparing=STALE,
-        completing=ByVersion(REJOIN, v2_3=STALE),
-        stable=STALE,
-        removed=UNKNOWN,
-    ),
-    Request(
-        name="heartbeat with an unknown id",
-        step=lambda setting: heartbeat(_AT_MS, STRANGER, setting.generation),
-        no_group=UNKNOWN,
-        empty=UNKNOWN,
-        preparing=UNKNOWN,
-        completing=UNKNOWN,
-        stable=UNKNOWN,
-        removed=UNKNOWN,
-    ),
-)
-
-LEAVES = (
-    Request(
-        name="leave of a follower",
-        step=lambda setting: leave(_AT_MS, setting.follower),
-        no_group=UNKNOWN,
-        empty=UNKNOWN,
-        preparing=OK,
-        completing=replace(OK, after=PREPARING),
-        stable=replace(OK, after=PREPARING),
-        removed=UNKNOWN,
-    ),
-    Request(
-        name="leave of the leader",
-        step=lambda setting: leave(_AT_MS, setting.leader),
-        no_group=UNKNOWN,
-        empty=UNKNOWN,
-        preparing=OK,
-        completing=replace(OK, after=PREPARING),
-        stable=replace(OK, after=PREPARING),
-        removed=UNKNOWN,
-    ),
-    Request(
-        name="leave with an unknown id",
-        step=lambda _: leave(_AT_MS, STRANGER),
-        no_group=UNKNOWN,
-        empty=UNKNOWN,
-        preparing=UNKNOWN,
-        completing=UNKNOWN,
-        stable=UNKNOWN,
-        removed=UNKNOWN,
-    ),
-)
-
-OFFSETS = (
-    Request(
-        name="commit without id and generation",
-        step=lambda _: commit(_AT_MS, "", -1),
-        no_group=MAKES_GROUP,
-        empty=OK,
-        preparing=UNKNOWN,
-        completing=ByVersion(REJOIN, v3_9=UNKNOWN),
-        stable=UNKNOWN,
-        removed=MAKES_GROUP,
-    ),
-    Request(
-        name="commit of a member without generation",
-        step=lambda setting: commit(_AT_MS, setting.follower, -1),
-        no_group=MAKES_GROUP,
-        empty=OK,
-        preparing=STALE,
-        completing=ByVersion(REJOIN, v3_9=STALE),
-        stable=STALE,
-        removed=MAKES_GROUP,
-    ),
-    Request(
-        name="commit",
-        step=lambda setting: commit(_AT_MS, setting.follower, setting.generation),
-        no_group=STALE,
-        empty=UNKNOWN,
-        preparing=OK,
-        completing=REJOIN,
-        stable=OK,
-        removed=STALE,
-    ),
-    Request(
-        name="commit with another generation",
-        step=lambda setting: commit(_AT_MS, setting.follower, setting.generation - 1),
-        no_group=STALE,
-        empty=UNKNOWN,
-        preparing=STALE,
-        completing=ByVersion(REJOIN, v3_9=STALE),
-        stable=STALE,
-        removed=STALE,
-    ),
-    Request(
-        name="commit with an unknown id",
-        step=lambda setting: commit(_AT_MS, STRANGER, setting.generation),
-        no_group=STALE,
-        empty=UNKNOWN,
-        preparing=UNKNOWN,
-        completing=ByVersion(REJOIN, v3_9=UNKNOWN),
-        stable=UNKNOWN,
-        removed=STALE,
-    ),
-    Request(
-        name="fetch",
-        step=lambda _: fetch(_AT_MS),
-        no_group=OK,
-        empty=OK,
-        preparing=OK,
-        completing=OK,
-        stable=OK,
-        removed=OK,
-    ),
-)
-
-TABLE = (*JOINS, *SYNCS, *HEARTBEATS, *LEAVES, *OFFSETS)
+def _scenario(request: Request, state: str, own: Setting, outcome: Outcome | Changed) -> Scenario:
+    step = request.step(own)
+    played = scenario(f"{request.name}: {state}", since=request.since).plays(*own.steps, step)
+    for version in played.versions:
+        played = played.expects(*_expectations(version, step["request"], _outcome_of(version, outcome), own.state))
+    return played
 
 
-def _scenario(request: Request, state: str, told: Outcome | ByVersion) -> Scenario:
-    setting = _settings(request.instances)[state]
-    by_version = told if isinstance(told, ByVersion) else ByVersion(told)
-    step = request.step(setting)
-    return Scenario(
-        name=f"{request.name}: {state}",
-        mirrors=(),
-        versions=request.versions,
-        steps=(*setting.steps, step),
-        expected=tuple(
-            expectation
-            for version in request.versions
-            for expectation in _expectations(version, step, by_version.outcome(version), setting.state)
-        ),
-    )
+def _outcome_of(version: str, outcome: Outcome | Changed) -> Outcome:
+    if isinstance(outcome, Changed):
+        return outcome.before if ALL.index(version) < ALL.index(outcome.since) else outcome.after
+    return outcome
 
 
-def _expectations(version: str, step: Step, outcome: Outcome, before: str | None) -> tuple[Expectation, ...]:
-    versions = (version,)
+def _expectations(version: str, request: str, outcome: Outcome, before: str | None) -> Iterator[Expectation]:
+    if outcome.error is None:
+        yield parked(-1, since=version, until=version)
+    elif request == "leave":
+        # Since 2.4 it is each member's error.
+        yield Answered(-1, (version,), {"left": [outcome.error]})
+    else:
+        yield answer(-1, outcome.error, since=version, until=version)
     after = before if outcome.after == "" else outcome.after
-    stands = gone(-1, versions=versions) if after is None else group(-1, after, versions=versions)
-    if outcome.error == PARKED:
-        return parked(-1, versions=versions), stands
-    if step["request"] == "leave":
-        return _left(versions, outcome.error), stands
-    return answer(-1, outcome.error, versions=versions), stands
-
-
-def _left(versions: tuple[str, ...], error: str) -> Answered:
-    """Since 2.4 it is each member's error."""
-    return Answered(-1, versions, {"left": [error]})
+    if after is None:
+        yield gone(-1, since=version, until=version)
+    else:
+        yield group(-1, after, since=version, until=version)
 
 
 STATE_REQUESTS: tuple[Scenario, ...] = tuple(
-    _scenario(request, state, told) for request in TABLE for state, told in request.outcomes().items()
+    _scenario(request, state, own, outcome) for request in TABLE for state, (own, outcome) in request.settings().items()
 )

@@ -15,6 +15,8 @@ RANGE_THEN_ROUND_ROBIN: Protocols = (*RANGE, *ROUND_ROBIN)
 ROUND_ROBIN_THEN_RANGE: Protocols = (*ROUND_ROBIN, *RANGE)
 
 STRANGER = "nobody-has-this-id"
+SLOW: Mapping[str, Any] = {"rebalance_timeout_ms": 8000, "session_timeout_ms": 200_000}
+"""Timeouts of members whose deadline to rejoin passes long before their sessions end."""
 FORMED_MS = 6000
 """When the first generation of ``joined`` and ``stable`` begins: two initial delays of 3000 ms."""
 
