@@ -21,10 +21,10 @@ from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.releases import kafka_version
 from rebalance_sim.tables import MEMBERS, TOPICS
-from tests.reference.classic_group import ClassicGroup
-from tests.reference.model import VERSIONS, Group, Joiner
+from tests.support.batches import elect_all
 from tests.support.examples import examples
 from tests.support.keys import partitions_of
+from tests.support.model import VERSIONS, Group, Joiner
 from tests.support.strategies import elections, groups
 
 
@@ -54,19 +54,19 @@ def voters(joiners: Sequence[Joiner]) -> pa.RecordBatch:
 @examples(60)
 @given(elections())
 def test_votes_are_counted_in_the_coordinators_order(version: str, batch: list[tuple[Joiner, ...]]) -> None:
-    """The reference implementation counts the same votes in the same order; the first with the most votes wins."""
-    for joiners in batch:
+    """The explanation is that of the election, and the first protocol with the most votes wins."""
+    for joiners, election in zip(batch, elect_all(version, batch), strict=True):
         able = [each for each in joiners if each.protocols]
-        reference = ClassicGroup(version)
-        admitted = [each for each in able if reference.join(each)]
-        if not admitted:
+        if not election.admitted:
             continue
         explained = explain_vote(voters(able), kafka_version(version), version)
-        assert [(each.protocol, each.votes) for each in explained.counted] == reference.votes()
-        assert (explained.protocol, explained.leader_id) == (reference.select_protocol(), reference.leader)
-        assert [each.member_id for each in explained.ballots] == [each.member_id for each in admitted]
-        assert set(explained.refused) == {each.member_id for each in able} - {each.member_id for each in admitted}
-        assert set(explained.candidates) == reference.candidates()
+        counted = {each.protocol: each.votes for each in explained.counted}
+        assert counted == {protocol: votes for protocol, votes in election.votes.items() if votes}
+        assert explained.protocol == election.protocol == max(counted, key=counted.__getitem__)
+        assert explained.leader_id == election.admitted[0]
+        assert [each.member_id for each in explained.ballots] == list(election.admitted)
+        assert set(explained.refused) == {each.member_id for each in able} - set(election.admitted)
+        assert set(explained.candidates) == set(election.votes)
         for each in explained.ballots:
             before = each.protocols[: each.protocols.index(each.vote or "")]
             assert all(name in explained.lacking for name in before)

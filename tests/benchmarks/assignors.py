@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from rebalance_sim.kafka.assignors import ASSIGNORS
 from rebalance_sim.releases import kafka_version
 from tests.oracle import JsonObject, OracleUnavailable, answers, measure
-from tests.reference.model import Cluster, Group, Member
 from tests.support.batches import Batch
 from tests.support.cases import answer_of
+from tests.support.model import Cluster, Group, Member
 
 RULES = (("sticky", "2.3"), ("sticky", "4.3"), ("cooperative-sticky", "4.3"))
 _SECONDS, _FEWEST_ROUNDS = 2, 3

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 
 from rebalance_sim.kafka.balance import Balance
-from tests.reference.assignors import range_assign
 from tests.reference.balance import measure
-from tests.reference.model import Assignment, Cluster, Group, Member, Partition
 from tests.support.batches import Batch
 from tests.support.examples import examples
+from tests.support.model import Assignment, Cluster, Group, Member, Partition
 from tests.support.strategies import groups, owned_and_assigned
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -36,7 +35,7 @@ def test_kernel_equals_the_reference_for_any_assignment(batch: list[tuple[Group,
 @examples(50)
 @given(groups())
 def test_kernel_equals_the_reference_for_range(batch: list[Group]) -> None:
-    expect_reference_figures([(group, range_assign("4.3", group)) for group in batch])
+    expect_reference_figures(list(zip(batch, Batch(batch).assign("4.3", "range"), strict=True)))
 
 
 def test_topics_of_earlier_groups_do_not_count() -> None:

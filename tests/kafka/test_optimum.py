@@ -12,11 +12,11 @@ from hypothesis import given
 from rebalance_sim.kafka.assignors import ASSIGNORS
 from rebalance_sim.kafka.optimum import STEPS, Optimum
 from rebalance_sim.releases import NEWEST, kafka_version
-from tests.reference.model import VERSIONS, Assignment, Cluster, Group, Member, Partition
 from tests.reference.optimum import Best, best_by_shortest_paths, best_of_all, score
 from tests.support.batches import Batch
 from tests.support.examples import COMPILED, examples, scaled
 from tests.support.invariants import sticky_quirks
+from tests.support.model import VERSIONS, Assignment, Cluster, Group, Member, Partition
 from tests.support.strategies import owned_and_assigned
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")

@@ -29,7 +29,14 @@ from tests.oracle.partitioner_cases import (
     producer_cases,
 )
 from tests.oracle.protocol_cases import read_cases, write_cases
-from tests.oracle.random_cases import assignor_cases, election_cases, endless_case, sticky_cases
+from tests.oracle.random_cases import (
+    assignor_cases,
+    crowded_assignor_cases,
+    crowded_election_cases,
+    election_cases,
+    endless_case,
+    sticky_cases,
+)
 from tests.oracle.server_cases import SERVER_RULES, server_cases
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
@@ -37,6 +44,7 @@ GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 ELECTION_SEED, ELECTION_COUNT = 20, 2000
 ASSIGNOR_SEED, ASSIGNOR_COUNT = 21, 1500
 SERVER_SEED, SERVER_COUNT = 22, 1200
+CROWDED_SEED, CROWDED_ELECTIONS, CROWDED_ASSIGNMENTS = 29, 100, 60
 ASSIGNORS = ("range", "roundrobin")
 STICKY_SEED, STICKY_COUNT = 22, 1800
 STICKY_ASSIGNORS = {"sticky": VERSIONS, "cooperative-sticky": ("3.9", "4.3")}
@@ -54,9 +62,13 @@ GOLDEN_PRODUCERS = ("2.3", "2.8", "4.3")
 
 def main() -> None:
     GOLDEN.mkdir(exist_ok=True)
-    elections = list(election_cases(ELECTION_SEED, ELECTION_COUNT))
-    assignments = list(assignor_cases(ASSIGNOR_SEED, ASSIGNOR_COUNT))
-    sticky = [*sticky_cases(STICKY_SEED, STICKY_COUNT), endless_case()]
+    elections = [
+        *election_cases(ELECTION_SEED, ELECTION_COUNT),
+        *crowded_election_cases(CROWDED_SEED, CROWDED_ELECTIONS),
+    ]
+    crowded = list(crowded_assignor_cases(CROWDED_SEED, CROWDED_ASSIGNMENTS))
+    assignments = [*assignor_cases(ASSIGNOR_SEED, ASSIGNOR_COUNT), *crowded]
+    sticky = [*sticky_cases(STICKY_SEED, STICKY_COUNT), *crowded, endless_case()]
     _write("cases-election", elections)
     on_servers = list(server_cases(SERVER_SEED, SERVER_COUNT))
     _write("cases-assignors", assignments)

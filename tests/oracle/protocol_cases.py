@@ -9,7 +9,8 @@ most seven per bucket: `computeIfAbsent` turns a bucket into a tree at its eight
 import random
 from collections.abc import Iterator
 
-from tests.oracle.random_cases import JsonObject, java_hash
+from tests.oracle.random_cases import JsonObject
+from tests.support.java import java_hash
 
 READ_RULES = ("read-subscription", "read-assignment", "read-sticky", "read-cooperative-sticky")
 

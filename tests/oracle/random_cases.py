@@ -12,12 +12,16 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tests.support.java import PREFIXES, hash_improved_to, java_hash, name_with_hash
+
 JsonObject = dict[str, Any]
 Racks = list[str | None]
 
 STANDARD_PROTOCOLS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "stream")
 
 _MOST_COLLIDING = 8
+_AROUND_GROWTH = (46, 47, 48, 49, 95, 96, 97, 191, 192, 193)
+"""Sizes at which tables of Java and Scala have just grown, or are about to."""
 # Beyond the BMP, and just below it: the first sort before the second by code unit, after them by code point.
 _BEYOND_BMP = ("\U0001f600", "\U0001f9ea", "\U00010348")
 _HIGH_BMP = ("\uff5e", "\ufffd", "\ue000")
@@ -42,18 +46,21 @@ def sticky_cases(seed: int, count: int) -> Iterator[JsonObject]:
     return (sticky_case(rng, f"s{seed}-{i}") for i in range(count))
 
 
+def crowded_election_cases(seed: int, count: int) -> Iterator[JsonObject]:
+    """Cases in which the coordinator's maps grow large, or protocols are close to each other in Scala's tries."""
+    rng = random.Random(seed)
+    return (crowded_election_case(rng, f"ce{seed}-{i}") for i in range(count))
+
+
+def crowded_assignor_cases(seed: int, count: int) -> Iterator[JsonObject]:
+    """Cases without a "rule", for every assignor, in which the maps of topics grow."""
+    rng = random.Random(seed)
+    return (crowded_assignor_case(rng, f"ca{seed}-{i}") for i in range(count))
+
+
 def partition_for_cases(seed: int, count: int) -> Iterator[JsonObject]:
     rng = random.Random(seed)
     return (partition_for_case(rng, f"p{seed}-{i}") for i in range(count))
-
-
-def java_hash(text: str) -> int:
-    """`String.hashCode`, unsigned."""
-    units = text.encode("utf-16-be")
-    value = 0
-    for i in range(0, len(units), 2):
-        value = (31 * value + int.from_bytes(units[i : i + 2])) & 0xFFFFFFFF
-    return value
 
 
 # ---- names
@@ -234,15 +241,37 @@ def _removals(rng: random.Random, ids: list[str]) -> list[str]:
     return removals
 
 
+def crowded_election_case(rng: random.Random, case_id: str) -> JsonObject:
+    """Many members with one protocol, or one vote for each of some close protocols: the first in the map wins."""
+    if rng.random() < 0.4:
+        ids = _colliding(rng, rng.choice(_AROUND_GROWTH), _short)
+        lists = [["range"]] * len(ids)
+    else:
+        common = _close_names(rng, rng.randint(2, 12))
+        ids = _member_ids(rng, rng.randint(2, len(common)))
+        lists = rng.sample([common[first:] + common[:first] for first in range(len(common))], len(ids))
+    members = [_election_member(i, protocols, "consumer") for i, protocols in zip(ids, lists, strict=True)]
+    return {"rule": "election", "id": case_id, "members": members, "remove": _removals(rng, ids)}
+
+
+def _close_names(rng: random.Random, count: int) -> list[str]:
+    """Names whose improved hash codes agree in some of their lowest groups of 5 bits, now and then in all of them."""
+    base = rng.getrandbits(32)
+    names: dict[str, None] = {}
+    while len(names) < count:
+        bits = 5 * rng.randint(0, 7)
+        close = (base & ((1 << bits) - 1) | rng.getrandbits(32) >> bits << bits) % 2**32
+        names[name_with_hash(hash_improved_to(close), rng.randrange(len(PREFIXES)))] = None
+    return list(names)
+
+
 # ---- assignors
 
 
 def assignor_case(rng: random.Random, case_id: str) -> JsonObject:
     ids = _member_ids(rng, _group_size(rng))
     topics = _topics(rng)
-    members: list[JsonObject] = [
-        {"member_id": i, "instance_id": None, "topics": [], "owned": [], "generation": -1, "rack": None} for i in ids
-    ]
+    members = [_new_member(member_id) for member_id in ids]
     _subscribe(rng, members, list(topics))
     _make_static(rng, members)
     if rng.random() < 0.5:
@@ -251,6 +280,10 @@ def assignor_case(rng: random.Random, case_id: str) -> JsonObject:
     if rng.random() < 0.35:
         case["racks"] = _place(rng, members, topics)
     return case
+
+
+def _new_member(member_id: str) -> JsonObject:
+    return {"member_id": member_id, "instance_id": None, "topics": [], "owned": [], "generation": -1, "rack": None}
 
 
 def _topics(rng: random.Random) -> dict[str, int]:
@@ -361,9 +394,7 @@ def sticky_case(rng: random.Random, case_id: str) -> JsonObject:
     sizes = (1, rng.randint(2, 6), rng.randint(5, 12))
     ids = _member_ids(rng, rng.choices(sizes, weights=(0, 30, 70) if torn else (5, 60, 35))[0])
     topics = {f"t{i}": rng.randint(2, 12) for i in range(rng.randint(3, 8))} if torn else _sticky_topics(rng)
-    members: list[JsonObject] = [
-        {"member_id": i, "instance_id": None, "topics": [], "owned": [], "generation": -1, "rack": None} for i in ids
-    ]
+    members = [_new_member(member_id) for member_id in ids]
     style = "own" if torn else rng.choices(("same", "camps", "own"), weights=(40, 25, 35))[0]
     for member, wanted in zip(members, _wanted(rng, list(topics), len(ids), style), strict=True):
         member["topics"] = wanted
@@ -529,6 +560,23 @@ def _spoil_subscriptions(rng: random.Random, members: list[JsonObject]) -> None:
             for member in rng.sample(members, rng.randint(1, len(members))):
                 if member["topics"]:
                     member["topics"].append(rng.choice(member["topics"]))
+
+
+# ---- groups with many topics
+
+
+def crowded_assignor_case(rng: random.Random, case_id: str) -> JsonObject:
+    """A group after some change, with about as many topics as make a table grow."""
+    names = _distinct(rng, rng.choice((12, 13, 14, 24, 25, 26, 48, 49)), _short)
+    topics = {name: rng.choice((1, 1, 2)) for name in names}
+    ids = _member_ids(rng, rng.choice((1, 2, 3, 5, 13)))
+    members = [_new_member(member_id) for member_id in ids]
+    style = rng.choice(("same", "camps", "own"))
+    for member, wanted in zip(members, _wanted(rng, names, len(ids), style), strict=True):
+        member["topics"] = wanted
+    if rng.random() < 0.8:
+        _remember(rng, members, topics, rng.randint(1, 2), torn=False)
+    return {"id": case_id, "topics": topics, "members": members}
 
 
 # ---- the coordinator's partition

@@ -1,66 +1,73 @@
 """Fresh random cases, answered by Kafka's released classes and by the rules."""
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from rebalance_sim.kafka.rebalances import MOST_REBALANCES
+from rebalance_sim.kafka.election import offsets_partition
+from rebalance_sim.releases import kafka_version
 from tests.oracle import answers
 from tests.oracle.oracle import SERVER_VERSIONS, VERSIONS
-from tests.oracle.random_cases import assignor_cases, election_cases, sticky_cases
-from tests.oracle.server_cases import SERVER_RULES, server_cases
-from tests.reference.model import Group
-from tests.reference.rebalances import Rebalance, answered, joined
-from tests.support.batches import Batch, elect_all
-from tests.support.cases import (
-    STICKY_REFERENCES,
-    JsonObject,
-    answer_of,
-    assignment_of,
-    group_of,
-    joiners_of,
-    reference_answer,
+from tests.oracle.random_cases import (
+    assignor_cases,
+    crowded_assignor_cases,
+    crowded_election_cases,
+    election_cases,
+    partition_for_cases,
+    sticky_cases,
 )
+from tests.oracle.server_cases import SERVER_RULES, server_cases
+from tests.reference.rebalances import rebalances
+from tests.support.batches import Batch, elect_all, hashes, in_map_order
+from tests.support.cases import STICKY_RULES, Answer, JsonObject, answer_of, assignment_of, group_of, joiners_of
+from tests.support.model import Group
 
 pytestmark = pytest.mark.oracle
 every_version = pytest.mark.parametrize("version", VERSIONS)
 
-CASES = 3000
+CASES, CROWDED = 3000, 300
 
 
 @every_version
 def test_elections(version: str, seed: int) -> None:
-    cases = list(election_cases(seed, CASES))
+    """The protocol, the leader, and the order of the members in the coordinator's map."""
+    cases = [*election_cases(seed, CASES), *crowded_election_cases(seed, CROWDED)]
     ours = elect_all(version, [joiners_of(case) for case in cases])
+    rule = kafka_version(version).coordinator_map
     different = []
     for case, answer, election in zip(cases, answers(version, cases), ours, strict=True):
-        protocol, leader = answer.get("protocol"), answer.get("leader")
-        if (protocol, leader) != (election.protocol, election.admitted[0] if election.admitted else None):
+        theirs = answer.get("protocol"), answer.get("member_order", [])
+        leads = not election.admitted or answer["leader"] == election.admitted[0]
+        if not leads or theirs != (election.protocol, in_map_order(election.admitted, rule)):
             different.append((case, answer, election))
     assert different == [], f"seed {seed}"
 
 
 @every_version
+def test_coordinators_of_groups(version: str, seed: int) -> None:
+    cases = list(partition_for_cases(seed, CASES))
+    ours = [offsets_partition(hashes([case["group_id"]]), case["offsets_partitions"])[0] for case in cases]
+    assert [answer["partition"] for answer in answers(version, cases)] == ours, f"seed {seed}"
+
+
+@every_version
 @pytest.mark.parametrize("strategy", ["range", "roundrobin"])
 def test_assignments(version: str, strategy: str, seed: int) -> None:
-    cases = [case | {"rule": strategy} for case in assignor_cases(seed, CASES)]
+    cases = [*assignor_cases(seed, CASES), *crowded_assignor_cases(seed, CROWDED)]
     ours = Batch([group_of(case) for case in cases]).assign(version, strategy)
-    theirs = [assignment_of(answer) for answer in answers(version, cases)]
+    theirs = [assignment_of(answer) for answer in answers(version, (case | {"rule": strategy} for case in cases))]
     different = [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]]
     assert different == [], f"seed {seed}"
 
 
-@every_version
-def test_sticky(version: str, seed: int) -> None:
-    cases = list(sticky_cases(seed, CASES))
-    for strategy in [name for name, of_version in STICKY_REFERENCES if of_version == version]:
-        groups = [group_of(case) for case in cases]
-        theirs = [answer_of(answer) for answer in answers(version, (case | {"rule": strategy} for case in cases))]
-        ours = Batch(groups).answers(version, strategy)
-        assert [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
-        twins = [reference_answer(strategy, version, group) for group in groups]
-        assert [trio for trio in zip(cases, theirs, twins, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
+@pytest.mark.parametrize(("strategy", "version"), STICKY_RULES)
+def test_sticky(strategy: str, version: str, seed: int) -> None:
+    cases = [*sticky_cases(seed, CASES), *crowded_assignor_cases(seed, CROWDED)]
+    theirs = [answer_of(answer) for answer in answers(version, (case | {"rule": strategy} for case in cases))]
+    ours = Batch([group_of(case) for case in cases]).answers(version, strategy)
+    assert [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
 
 
 @pytest.mark.parametrize("version", ["3.9", "4.3"])
@@ -74,14 +81,12 @@ def test_cooperative_rebalances(version: str, share_of_eager: float, seed: int) 
     batch = Batch(groups)
     flags = [member.member_id in names for group, names in zip(groups, eager, strict=True) for member in group.members]
     ours = batch.by_group(batch.play(version, "cooperative-sticky", np.array(flags, np.bool_)))
-    theirs: list[list[Rebalance]] = [[] for _ in cases]
-    for _ in range(MOST_REBALANCES):
-        going = [g for g, some in enumerate(theirs) if not some or some[-1].joins_again]
-        seen = [joined(groups[g], eager[g]) for g in going]
+
+    def assign(going: Sequence[int], seen: Sequence[Group]) -> list[Answer]:
         asked = (_as_joined(cases[g], group) for g, group in zip(going, seen, strict=True))
-        for g, group, answer in zip(going, seen, list(answers(version, asked)), strict=True):
-            rebalance, groups[g] = answered(groups[g], group, answer_of(answer))
-            theirs[g].append(rebalance)
+        return [answer_of(answer) for answer in answers(version, asked)]
+
+    theirs = rebalances(groups, eager, assign)
     assert [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
 
 

@@ -4,17 +4,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from rebalance_sim.releases import kafka_version
 from tests.oracle.random_cases import assignor_cases
-from tests.reference.client_assignors import as_told
-from tests.reference.model import Group, Partition
-from tests.support.batches import Batch
+from tests.support.batches import Batch, in_map_order
 from tests.support.cases import Answer, group_of
 from tests.support.librdkafka_leader import ask_librdkafka
+from tests.support.model import VERSIONS, Group, Partition
 from tests.support.strategies import as_sent
 
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated")]
@@ -24,18 +25,28 @@ def some_groups(seed: int, count: int) -> list[Group]:
     return [as_sent(group_of(case)) for case in assignor_cases(seed, count)]
 
 
+def as_listed(version: str, group: Group) -> Group:
+    """Return the members as a JoinGroup response lists them: as in the coordinator's map; instance ids since 2.3."""
+    members = {member.member_id: member for member in group.members}
+    if version == "1.0":
+        members = {member_id: replace(member, instance_id=None) for member_id, member in members.items()}
+    in_order = in_map_order(list(members), kafka_version(version).coordinator_map)
+    return replace(group, members=tuple(members[member_id] for member_id in in_order))
+
+
 def in_order(answer: Answer) -> Answer:
     """Sort lists: librdkafka's depend on the order of topics in the broker's metadata."""
     return answer if isinstance(answer, str) else {member_id: sorted(has) for member_id, has in answer.items()}
 
 
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("strategy", ["range", "roundrobin"])
-def test_librdkafka_returns_the_predicted_assignment(strategy: str) -> None:
+def test_librdkafka_returns_the_predicted_assignment(strategy: str, version: str) -> None:
     groups = some_groups(8, 600)
-    ours = Batch(groups).answers("4.3", f"librdkafka-{strategy}")
-    theirs = ask_librdkafka(strategy, [as_told("4.3", group) for group in groups])
+    ours = Batch(groups).answers(version, f"librdkafka-{strategy}")
+    theirs = ask_librdkafka(strategy, [as_listed(version, group) for group in groups])
     assert [pair for pair in zip(map(in_order, theirs), ours, strict=True) if pair[0] != pair[1]] == []
-    assert theirs != Batch(groups).assign("4.3", strategy)
+    assert theirs != Batch(groups).assign(version, strategy)
 
 
 class Subscription(NamedTuple):
@@ -72,18 +83,19 @@ def ask_kafka_python(assignor: Any, group: Group) -> Answer:
     }
 
 
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("strategy", ["range", "roundrobin"])
-def test_kafka_python_returns_the_predicted_assignment(strategy: str) -> None:
+def test_kafka_python_returns_the_predicted_assignment(strategy: str, version: str) -> None:
     from kafka.coordinator.assignors.range import RangePartitionAssignor  # noqa: PLC0415 - the whole package, which warns
     from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor  # noqa: PLC0415
 
     assignor = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}[strategy]
     groups = some_groups(9, 3000)
-    ours = Batch(groups).answers("4.3", f"kafka-python-{strategy}")
-    theirs = [ask_kafka_python(assignor, as_told("4.3", group)) for group in groups]
+    ours = Batch(groups).answers(version, f"kafka-python-{strategy}")
+    theirs = [ask_kafka_python(assignor, as_listed(version, group)) for group in groups]
     assert [pair for pair in zip(theirs, ours, strict=True) if pair[0] != pair[1]] == []
     assert ("KeyError" in theirs) == (strategy == "roundrobin")
-    assert theirs != Batch(groups).answers("4.3", strategy)
+    assert theirs != Batch(groups).answers(version, strategy)
 
 
 STICKY_IN_A_PROCESS = """

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from statistics import pstdev
 
-from tests.reference.model import Assignment, Group, Member, Partition
+from tests.support.model import Assignment, Group, Member, Partition
 
 
 @dataclass(frozen=True)

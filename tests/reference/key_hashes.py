@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import mmh3
 
-from tests.reference.java import java_hash, signed
+from tests.support.java import java_hash, signed
 
 ToPartition = Callable[[bytes | None, int], int | None]
 """From a key and the number of partitions to the partition; None where the client does not go by the key."""

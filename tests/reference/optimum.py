@@ -6,7 +6,7 @@ from itertools import combinations
 from statistics import pstdev
 
 from tests.reference.balance import previous_owners, wanted_partitions
-from tests.reference.model import Group, Partition
+from tests.support.model import Group, Partition
 
 Loads = tuple[int, ...]
 

@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.reference.model import Partition
 from tests.reference.partitioners import ThreadLocalRandom, Topic, to_positive
 from tests.reference.record_accumulator import Record, RecordAccumulator, accumulator_of, answer_of, varint_bytes
+from tests.support.model import Partition
 
 
 @dataclass

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Protocol
 
-from tests.reference.java import signed
+from tests.support.java import signed
 
 _MASK_32, _MASK_64 = 2**32 - 1, 2**64 - 1
 

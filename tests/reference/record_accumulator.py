@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tests.reference.model import Partition
 from tests.reference.partitioners import (
     RULE_OF_AGE,
     BuiltInPartitioner,
@@ -23,6 +22,7 @@ from tests.reference.partitioners import (
     Topic,
     topics_of,
 )
+from tests.support.model import Partition
 
 RECORD_BATCH_OVERHEAD = 61
 MAX_RECORD_OVERHEAD = 21

@@ -24,12 +24,13 @@ from rebalance_sim.kafka.groups import (
 from rebalance_sim.kafka.optimum import STEPS, Optimum, optimum
 from rebalance_sim.kafka.rebalances import Rebalance as RebalanceOfSome
 from rebalance_sim.kafka.rebalances import RebalanceSummary, rebalances, summarize_rebalances
+from rebalance_sim.kafka.runtime.hash_order import coordinator_order
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings, java_hashes
-from rebalance_sim.releases import kafka_version
-from tests.reference.java import java_key
-from tests.reference.model import Assignment, Cluster, Group, Joiner, Member, Partition
+from rebalance_sim.releases import MapRule, kafka_version
 from tests.reference.rebalances import Rebalance
 from tests.support.cases import Answer
+from tests.support.java import java_key
+from tests.support.model import Assignment, Cluster, Group, Joiner, Member, Partition
 
 ERRORS = {
     AssignmentFailure.NULL_POINTER: "NullPointerException",
@@ -68,6 +69,11 @@ def ranks(names: Sequence[str]) -> Ints:
 def numbered(names: Iterable[str]) -> dict[str, int]:
     """Return a number for each distinct name."""
     return {name: number for number, name in enumerate(dict.fromkeys(names))}
+
+
+def in_map_order(names: Sequence[str], rule: MapRule = MapRule.JAVA) -> list[str]:
+    """Return names in the order of a hash map into which they are put one by one."""
+    return [names[i] for i in coordinator_order(hashes(names), np.arange(len(names), dtype=np.int32), int(rule))]
 
 
 # ---- elections

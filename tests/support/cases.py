@@ -1,28 +1,21 @@
-"""Cases and answers of the golden vectors, as the reference implementations' dataclasses."""
+"""Cases and answers of the golden vectors, as dataclasses."""
 
 import base64
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.reference.java import JavaError
-from tests.reference.model import VERSIONS, Assignment, Cluster, Group, Joiner, Member, Partition
 from tests.reference.partitioners import built_in_partitioner_answer, default_partitioner_answer, murmur2_answer
 from tests.reference.record_accumulator import producer_answer
-from tests.reference.sticky import cooperative_sticky_assign, sticky_assign
+from tests.support.model import VERSIONS, Assignment, Cluster, Group, Joiner, Member, Partition
 
 JsonObject = dict[str, Any]
 Answer = Assignment | str
 """The assignment, or the name of the exception's class."""
-ReferenceAssignor = Callable[[str, Group], Assignment]
 
-STICKY_REFERENCES: dict[tuple[str, str], ReferenceAssignor] = {
-    **{("sticky", version): sticky_assign for version in VERSIONS},
-    **{("cooperative-sticky", version): cooperative_sticky_assign for version in ("3.9", "4.3")},
-}
-"""By name and Kafka release."""
+STICKY_RULES = [("sticky", v) for v in VERSIONS] + [("cooperative-sticky", v) for v in ("3.9", "4.3")]
+"""Name and Kafka release."""
 
 _GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
@@ -61,14 +54,6 @@ def answer_of(answer: JsonObject) -> Answer:
     """Return the assignment or the error in an answer."""
     error: str = answer.get("error", "")
     return error.split(":", maxsplit=1)[0] if error else assignment_of(answer)
-
-
-def reference_answer(strategy: str, version: str, group: Group) -> Answer:
-    """Return the answer of the reference implementation of a sticky assignor."""
-    try:
-        return STICKY_REFERENCES[strategy, version](version, group)
-    except JavaError as error:
-        return str(error)
 
 
 def _uuid(text: str) -> tuple[int, int]:

@@ -10,11 +10,9 @@ from rebalance_sim.kafka.groups import Assignments
 from rebalance_sim.kafka.rebalances import Rebalance
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.releases import kafka_version
-from tests.reference.java import java_key
-from tests.reference.model import Assignment, Group, Member, Partition
-from tests.reference.sticky import subscribed_alike
-from tests.reference.sticky_input import cooperative_subscriptions
-from tests.support.batches import Batch
+from tests.support.batches import Batch, in_map_order
+from tests.support.java import java_key
+from tests.support.model import Assignment, Group, Member, Partition
 
 Faults = dict[str, Ints]
 """How often each group breaks an invariant, by the invariant's name."""
@@ -277,7 +275,7 @@ def may_go_on(group: Group) -> bool:
     With different subscriptions, each rebalance revokes a partition outside its owner's rack, and balancing may assign
     it back: 7 of 50,000 random groups rebalance for ever, with Kafka 4.3.1's own class, too.
     """
-    return any(member.rack for member in group.members) and not subscribed_alike(cooperative_subscriptions(group))
+    return any(member.rack for member in group.members) and not _seem_subscribed_alike(group)
 
 
 def _names_twice(group: Group) -> bool:
@@ -316,7 +314,7 @@ def _quirks_of_1_0(group: Group) -> dict[str, bool]:
 
 
 def _quirks_since_2_4(group: Group) -> dict[str, bool]:
-    alike = subscribed_alike(cooperative_subscriptions(group))
+    alike = _seem_subscribed_alike(group)
     latest = max((member.generation for member in group.members), default=-1)
     claims = _claims(group)
     return {
@@ -325,6 +323,18 @@ def _quirks_since_2_4(group: Group) -> dict[str, bool]:
         "previous owner": not alike
         and any(member.generation < latest and partition.topic not in member.topics for partition, member in claims),
     }
+
+
+def _seem_subscribed_alike(group: Group) -> bool:
+    """Return whether all members have as many topics as the first one that has any, all of them among its topics.
+
+    Members before that one are not compared, and a topic that is named twice counts twice.
+    """
+    topics_of = {member.member_id: member.topics for member in group.members}
+    in_order = [topics_of[member_id] for member_id in in_map_order(list(topics_of))]
+    first = next((i for i, topics in enumerate(in_order) if topics), len(in_order))
+    named = set().union(*in_order[first : first + 1])
+    return all(len(topics) == len(named) and named.issuperset(topics) for topics in in_order[first + 1 :])
 
 
 def _may_move_back_unsubscribed(group: Group) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from confluent_kafka import Consumer
 
 from rebalance_sim.kafka.wire.consumer_protocol import decode_assignment
-from tests.reference.model import Assignment, Cluster, Group, Member, Partition
+from tests.support.model import Assignment, Cluster, Group, Member, Partition
 
 _METADATA, _FIND_COORDINATOR, _JOIN_GROUP, _SYNC_GROUP, _API_VERSIONS = 3, 10, 11, 14, 18
 _OFFSET_COMMIT, _OFFSET_FETCH, _HEARTBEAT, _LEAVE_GROUP = 8, 9, 12, 13

@@ -1,6 +1,6 @@
 """Random names, groups and elections with all kinds of edge cases.
 
-Names share hash codes and buckets, and sort differently by code unit and by code point. Topics are numerous enough for
+Names share hash codes, and sort differently by code unit and by code point. Topics are numerous enough for
 the maps to grow, unknown, without partitions, named twice or not at all; batches have groups of several clusters.
 """
 
@@ -9,8 +9,7 @@ from itertools import product
 
 from hypothesis import strategies as st
 
-from tests.reference.java import java_hash
-from tests.reference.model import Assignment, Cluster, Group, Joiner, Member, Partition
+from tests.support.model import Assignment, Cluster, Group, Joiner, Member, Partition
 
 Draw = st.DrawFn
 
@@ -34,58 +33,6 @@ def distinct_names(count: int) -> st.SearchStrategy[list[str]]:
     return st.lists(_NAMES, min_size=count, max_size=count, unique=True)
 
 
-# ---- hash codes
-
-
-_PREFIXES = tuple("".join(pairs) for pairs in product(("Aa", "BB"), repeat=2))
-
-
-def name_with_hash(hash_code: int, variant: int) -> str:
-    """Draw one of four names with a given hash code."""
-    prefix = _PREFIXES[variant]
-    rest = (hash_code - java_hash(prefix + 7 * "A")) % 2**32
-    digits = []
-    for _ in range(7):
-        rest, digit = divmod(rest, 31)
-        digits.append(chr(ord("A") + digit))
-    return prefix + "".join(reversed(digits))
-
-
-def hash_improved_to(improved: int) -> int:
-    """Return the hash code that the tries of Scala's immutable maps improve to a given number."""
-    h = _without_shift(improved, 10)
-    h = h * pow(17, -1, 2**32) % 2**32
-    h = _without_shift(h, 14)
-    return (h + 1) * pow(1 - 2**9, -1, 2**32) % 2**32
-
-
-def _without_shift(value: int, shift: int) -> int:
-    """Return the x for which ``x ^ x >> shift`` is a value."""
-    x = value
-    for _ in range(32 // shift):
-        x = value ^ x >> shift
-    return x
-
-
-_NEAR = st.tuples(st.sampled_from((0, 1, 2)), *[st.sampled_from((0, 1, 31))] * 6).map(
-    lambda groups: sum(bits << shift for bits, shift in zip(groups, (30, 25, 20, 15, 10, 5, 0), strict=True))
-)
-"""Numbers that agree in many of their groups of 5 bits."""
-_HASH_CODES = st.one_of(
-    st.integers(0, 2**32 - 1),
-    _NEAR,
-    _NEAR.map(hash_improved_to),
-    _NEAR.map(lambda spread: spread ^ spread >> 16),
-    st.sampled_from((0, 1, 2**31 - 1, 2**31, 2**32 - 1)),
-)
-
-
-def hashed_names(most: int) -> st.SearchStrategy[list[str]]:
-    """Draw distinct names that share hash codes, buckets or the upper levels of a trie."""
-    variants = st.integers(0, len(_PREFIXES) - 1)
-    return st.lists(st.builds(name_with_hash, _HASH_CODES, variants), max_size=most, unique=True)
-
-
 # ---- elections
 
 
@@ -99,7 +46,7 @@ def elections(draw: Draw) -> list[tuple[Joiner, ...]]:
 def _joiners(draw: Draw) -> tuple[Joiner, ...]:
     ids = draw(distinct_names(draw(st.sampled_from((0, 1, 2, 3, 4, 6, 13)))))
     common = draw(_common_protocols())
-    ballots = draw(st.lists(st.permutations(common), min_size=1, max_size=max(len(common), 1)))
+    ballots = draw(st.lists(st.permutations(common), min_size=1, max_size=len(common)))
     return tuple(draw(_joiner(member_id, ballots[i % len(ballots)])) for i, member_id in enumerate(ids))
 
 
@@ -108,7 +55,7 @@ def _common_protocols(draw: Draw) -> list[str]:
     count = draw(st.sampled_from((1, 2, 3, 4, 5, 6, 14)))
     if count <= len(_PROTOCOLS) and draw(st.booleans()):
         return draw(st.permutations(_PROTOCOLS))[:count]
-    return draw(st.one_of(distinct_names(count), hashed_names(count)))
+    return draw(distinct_names(count))
 
 
 @st.composite

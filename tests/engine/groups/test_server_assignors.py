@@ -19,10 +19,10 @@ from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of
 from rebalance_sim.kafka.runtime.strings import Ints
 from rebalance_sim.releases import kafka_version
 from rebalance_sim.tables import BALANCE, MEMBERS, TOPICS
-from tests.reference.model import Cluster, Group, Member, Partition
-from tests.reference.server_assignors import server_uniform_assign
+from tests.support.batches import Batch
 from tests.support.cases import JsonObject, golden
 from tests.support.layout import shuffled_into
+from tests.support.model import Cluster, Group, Member, Partition
 from tests.support.rows import contents, member, members, table, topics
 
 
@@ -116,9 +116,9 @@ def test_generated_ids_do_not_depend_on_partitioning(spark: SparkSession) -> Non
     given = members(spark, *[member(m.member_id, ["x"], list(m.topics)) for m in group.members])
     rows = given.transform(assign("server-uniform", topics(spark, **group.cluster.partitions))).collect()
     ours = {r["member_id"]: [Partition(p["topic"], p["partition"]) for p in r["partitions"]] for r in rows}
-    assert ours == server_uniform_assign("4.3", group)
+    assert Batch([group]).assign("4.3", "server-uniform") == [ours]
     other = replace(group, cluster=replace(group.cluster, ids=dict(zip(names, reversed(ids.values()), strict=True))))
-    assert ours != server_uniform_assign("4.3", other)
+    assert Batch([other]).assign("4.3", "server-uniform") != [ours]
 
 
 # ---- versions

@@ -1,6 +1,7 @@
-"""Assignors of other client libraries: kernels against reference implementations, on random groups."""
+"""Assignors of other client libraries, by hand and with invariants.
 
-from collections.abc import Callable
+``tests/real/test_client_assignors.py`` asks the libraries themselves about random groups.
+"""
 
 import numpy as np
 import pytest
@@ -9,51 +10,20 @@ from hypothesis import strategies as st
 
 from rebalance_sim.kafka.assignors import ASSIGNORS, CLIENTS_ASSIGNORS, assignors_of
 from rebalance_sim.releases import kafka_version
-from tests.reference.client_assignors import (
-    PythonError,
-    kafka_python_range_assign,
-    kafka_python_roundrobin_assign,
-    librdkafka_range_assign,
-    librdkafka_roundrobin_assign,
-)
-from tests.reference.model import VERSIONS, Assignment, Cluster, Group, Member, Partition
 from tests.support.batches import Batch
-from tests.support.cases import Answer
 from tests.support.examples import examples
 from tests.support.invariants import BASIC, NumberedBatch, faults
+from tests.support.model import Cluster, Group, Member, Partition
 from tests.support.strategies import as_sent, groups
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
-
-REFERENCES: dict[str, Callable[[str, Group], Assignment]] = {
-    "librdkafka-range": librdkafka_range_assign,
-    "librdkafka-roundrobin": librdkafka_roundrobin_assign,
-    "kafka-python-range": kafka_python_range_assign,
-    "kafka-python-roundrobin": kafka_python_roundrobin_assign,
-}
-
-
-def reference_answer(strategy: str, version: str, group: Group) -> Answer:
-    try:
-        return REFERENCES[strategy](version, group)
-    except PythonError as error:
-        return str(error)
 
 
 def sent_groups() -> st.SearchStrategy[list[Group]]:
     return groups().map(lambda batch: list(map(as_sent, batch)))
 
 
-@pytest.mark.parametrize("strategy", REFERENCES)
-@examples(150)
-@given(sent_groups())
-def test_kernels_equal_the_reference(strategy: str, batch: list[Group]) -> None:
-    arrays = Batch(batch)
-    for version in VERSIONS:
-        assert arrays.answers(version, strategy) == [reference_answer(strategy, version, group) for group in batch]
-
-
-@pytest.mark.parametrize("strategy", REFERENCES)
+@pytest.mark.parametrize("strategy", CLIENTS_ASSIGNORS)
 def test_a_group_without_members_has_no_assignment(strategy: str) -> None:
     assert Batch([]).assign("4.3", strategy) == []
     assert Batch([Group((), Cluster({"t": 1}))]).assign("4.3", strategy) == [{}]
@@ -73,8 +43,8 @@ def group(members: str, partitions: int = 5, static: str = "") -> Group:
     return Group(tuple(joined), Cluster({"t": partitions}))
 
 
-def numbers(strategy: str, group: Group) -> dict[str, list[int]]:
-    answer = Batch([group]).assign("4.3", strategy)[0]
+def numbers(strategy: str, group: Group, version: str = "4.3") -> dict[str, list[int]]:
+    answer = Batch([group]).assign(version, strategy)[0]
     return {name: [partition.number for partition in has] for name, has in answer.items()}
 
 
@@ -94,6 +64,23 @@ def test_members_without_a_total_order_are_merge_sorted() -> None:
     assert numbers("librdkafka-range", Group((x, y, d), cluster)) == {"p-1": [0], "q-2": [1], "r-3": [2]}
 
 
+def test_librdkafka_matches_the_racks_of_one_topic_as_java_does() -> None:
+    members = (Member("m1", ("t",)), Member("m2", ("t",), rack="a"), Member("m3", ("t",), rack="b"))
+    one_topic = Group(members, Cluster({"t": 3}, {"t": [["b"], ["b"], ["a"]]}))
+    for strategy in ("range", "librdkafka-range"):
+        assert numbers(strategy, one_topic) == {"m1": [0], "m2": [2], "m3": [1]}
+
+
+def test_librdkafka_matches_several_topics_for_members_with_racks_first() -> None:
+    """In Java a member without a rack takes part in the first round, and gets partition 0, which is in rack b only."""
+    both = ("t", "u")
+    members = (Member("m1", both), Member("m2", both, rack="a"), Member("m3", both, rack="b"))
+    racks = {"t": [["b"], ["a"], ["a"]], "u": [["b"], ["a"], ["b"]]}
+    alike = Group(members, Cluster({"t": 3, "u": 3}, racks))
+    assert numbers("range", alike) == {"m1": [0, 0], "m2": [1, 1], "m3": [2, 2]}
+    assert numbers("librdkafka-range", alike) == {"m1": [2, 2], "m2": [1, 1], "m3": [0, 0]}
+
+
 @pytest.mark.parametrize("strategy", ["kafka-python-range", "kafka-python-roundrobin"])
 def test_kafka_python_loses_members(strategy: str) -> None:
     """The coordinator's map has d before f before e; so d is lost if only f is static."""
@@ -103,6 +90,22 @@ def test_kafka_python_loses_members(strategy: str) -> None:
     assert forgets.measure(given).idle.tolist() == [1]
     first = group("def", static="d")
     assert numbers(strategy, first) == numbers(strategy.removeprefix("kafka-python-"), first)
+
+
+def test_releases_list_members_to_kafka_python_differently() -> None:
+    """1.0 knows no static members; the map of 2.3 has e before d before f, so that nobody is lost."""
+    last_is_static = group("def", static="f")
+    assert numbers("kafka-python-range", last_is_static, "1.0") == {"d-0": [0, 1], "e-0": [2, 3], "f-0": [4]}
+    assert numbers("kafka-python-range", last_is_static, "2.3") == {"d-0": [2, 3], "e-0": [4], "f-0": [0, 1]}
+    assert numbers("kafka-python-range", last_is_static, "3.9") == {"d-0": [], "e-0": [3, 4], "f-0": [0, 1, 2]}
+
+
+def test_kafka_python_ignores_unknown_topics_and_unsubscribed_ones() -> None:
+    members = (Member("a", ("t", "u", "gone")), Member("b", ("u",), "s"), Member("c", ("u", "t")))
+    t, u = ([Partition(topic, number) for number in range(4)] for topic in "tu")
+    assert Batch([Group(members, Cluster({"t": 2, "u": 4, "v": 1}))]).assign("4.3", "kafka-python-range") == [
+        {"a": t[:1], "b": u[:2], "c": [t[1], *u[2:]]}
+    ]
 
 
 def test_kafka_python_fails_when_it_skips_a_member() -> None:
@@ -118,7 +121,7 @@ def test_kafka_python_fails_when_it_skips_a_member() -> None:
 # ---- invariants
 
 
-@pytest.mark.parametrize("strategy", REFERENCES)
+@pytest.mark.parametrize("strategy", CLIENTS_ASSIGNORS)
 @examples(100)
 @given(sent_groups())
 def test_invariants_hold(strategy: str, batch: list[Group]) -> None:

@@ -16,11 +16,11 @@ from rebalance_sim.kafka.groups import AssignmentFailure
 from rebalance_sim.releases import kafka_version
 from tests.oracle.random_cases import assignor_cases, sticky_cases
 from tests.oracle.server_cases import SERVER_RULES, server_cases
-from tests.reference.model import VERSIONS, Assignment, Cluster, Group, Member, Partition
 from tests.support.batches import Batch
-from tests.support.cases import group_of
+from tests.support.cases import STICKY_RULES, group_of
 from tests.support.examples import COMPILED, scaled
 from tests.support.invariants import BASIC, NumberedBatch, check, faults, faults_on_the_way, may_go_on, quirks
+from tests.support.model import VERSIONS, Assignment, Cluster, Group, Member, Partition
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
@@ -37,10 +37,7 @@ FAMILIES = {
         assignor_cases,
         [(strategy, version) for strategy in ("range", "roundrobin") for version in VERSIONS],
     ),
-    "sticky": (
-        sticky_cases,
-        [*(("sticky", version) for version in VERSIONS), ("cooperative-sticky", "3.9"), ("cooperative-sticky", "4.3")],
-    ),
+    "sticky": (sticky_cases, STICKY_RULES),
     "server-side": (server_cases, [(strategy, version) for strategy in SERVER_RULES for version in ("4.0", "4.3")]),
 }
 """Random cases, and the rules that they are for."""

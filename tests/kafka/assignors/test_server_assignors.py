@@ -1,49 +1,28 @@
-"""The coordinator's assignors: the answers of the released classes, reference implementations, and invariants."""
+"""The coordinator's assignors: the answers of the released classes, and invariants."""
 
 import random
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rebalance_sim.kafka.assignors import ASSIGNORS
 from rebalance_sim.kafka.assignors.server import uniform as server_uniform
 from rebalance_sim.releases import kafka_version
-from tests.reference.model import Assignment, Cluster, Group, Member, Partition
-from tests.reference.server_assignors import (
-    SERVER_VERSIONS,
-    PartitionAssignorError,
-    server_range_assign,
-    server_uniform_assign,
-)
+from tests.oracle.oracle import SERVER_VERSIONS
+from tests.oracle.server_cases import SERVER_RULES
 from tests.support.batches import Batch
-from tests.support.cases import Answer, answer_of, golden, group_of
-from tests.support.examples import examples, scaled
+from tests.support.cases import answer_of, golden, group_of
+from tests.support.examples import scaled
 from tests.support.invariants import NumberedBatch, faults
-from tests.support.strategies import groups
+from tests.support.model import Assignment, Cluster, Group, Member, Partition
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 CASES = 1200
-REFERENCES: dict[str, Callable[[str, Group], Assignment]] = {
-    "server-range": server_range_assign,
-    "server-uniform": server_uniform_assign,
-}
 ARRAY_INDEX, PARTITION_ASSIGNOR = "ArrayIndexOutOfBoundsException", "PartitionAssignorException"
-EVERYWHERE = pytest.mark.parametrize(("version", "strategy"), [(v, s) for v in SERVER_VERSIONS for s in REFERENCES])
-
-
-def reference_answer(version: str, strategy: str, group: Group) -> Answer:
-    try:
-        return REFERENCES[strategy](version, group)
-    except IndexError:
-        return ARRAY_INDEX
-    except PartitionAssignorError:
-        return PARTITION_ASSIGNOR
+EVERYWHERE = pytest.mark.parametrize(("version", "strategy"), [(v, s) for v in SERVER_VERSIONS for s in SERVER_RULES])
 
 
 # ---- Kafka's own answers
@@ -58,17 +37,10 @@ def batch() -> Batch:
 
 
 @EVERYWHERE
-def test_kernels_give_kafkas_answers(version: str, strategy: str) -> None:
+def test_assignments_are_kafkas(version: str, strategy: str) -> None:
     expected = [answer_of(answer) for answer in golden(f"{strategy}-{version}")]
     ours = batch().answers(version, strategy)
     assert [pair for pair in zip(expected, ours, strict=True) if pair[0] != pair[1]] == []
-
-
-@EVERYWHERE
-def test_reference_gives_kafkas_answers(version: str, strategy: str) -> None:
-    expected = [answer_of(answer) for answer in golden(f"{strategy}-{version}")]
-    reference = [reference_answer(version, strategy, group) for group in batch().groups]
-    assert [pair for pair in zip(expected, reference, strict=True) if pair[0] != pair[1]] == []
 
 
 def test_cases_cover_every_rule() -> None:
@@ -77,73 +49,14 @@ def test_cases_cover_every_rule() -> None:
     assert sum(a != b for a, b in zip(old, new, strict=True)) > 200
     assert {ARRAY_INDEX, PARTITION_ASSIGNOR} <= {answer for answer in new if isinstance(answer, str)}
     figures = batch().measure(
-        [{} | a if isinstance(a, dict) else nothing(g) for a, g in zip(new, groups_of(), strict=True)]
+        [a if isinstance(a, dict) else nothing(g) for a, g in zip(new, batch().groups, strict=True)]
     )
     assert (figures.kept > 0).sum() > 500
     assert (figures.moved > 0).sum() > 300
 
 
-def groups_of() -> list[Group]:
-    return list(batch().groups)
-
-
 def nothing(group: Group) -> Assignment:
     return {member.member_id: [] for member in group.members}
-
-
-# ---- kernels and reference implementations
-
-
-@st.composite
-def target_groups(draw: st.DrawFn) -> list[Group]:
-    """Draw several groups with topic ids, each partition owned by at most one member, or rarely by more."""
-    batch = draw(groups())
-    seed = random.Random(draw(st.integers(0, 2**32)))
-    clusters = {id(group.cluster): _with_ids(seed, group.cluster) for group in batch}
-    return [_with_owned(seed, replace(group, cluster=clusters[id(group.cluster)])) for group in batch]
-
-
-def _with_ids(rng: random.Random, cluster: Cluster) -> Cluster:
-    """Draw ids of random halves; a few share their hash code, their lower bits or one half."""
-    upper, alike = rng.getrandbits(64), rng.getrandbits(20)
-    ids: dict[str, tuple[int, int]] = {}
-    for topic in cluster.partitions:
-        high, low = rng.getrandbits(64), rng.getrandbits(64)
-        match rng.randrange(6):
-            case 0:
-                low = high ^ alike
-            case 1:
-                high = upper
-            case 2:
-                low = high ^ rng.randrange(4) << 4
-        ids[topic] = high, low
-    return replace(cluster, ids=ids)
-
-
-def _with_owned(rng: random.Random, group: Group) -> Group:
-    members = [list[Partition]() for _ in group.members]
-    if not members:
-        return group
-    beyond = rng.random() < 0.03
-    partitions = [Partition(t, n) for t, count in group.cluster.partitions.items() for n in range(count + beyond)]
-    partitions.append(Partition("nowhere", 0))
-    if rng.random() < 0.5:
-        rng.shuffle(partitions)
-    weights = [rng.choice((0, 1, 1, 5)) for _ in members]
-    for partition in partitions:
-        if any(weights) and rng.random() < 0.8:
-            rng.choices(members, weights)[0].append(partition)
-            if rng.random() < 0.01:
-                rng.choice(members).append(partition)
-    pairs = zip(group.members, members, strict=True)
-    return replace(group, members=tuple(replace(member, owned=tuple(owned)) for member, owned in pairs))
-
-
-@EVERYWHERE
-@examples(150)
-@given(target_groups())
-def test_kernels_equal_the_reference(version: str, strategy: str, groups: list[Group]) -> None:
-    assert Batch(groups).answers(version, strategy) == [reference_answer(version, strategy, group) for group in groups]
 
 
 # ---- invariants
@@ -214,6 +127,6 @@ def test_the_order_of_members_decides_who_gets_extra_partitions() -> None:
     assert sorted(loads) == [[1, 2], [2, 1]]
 
 
-@pytest.mark.parametrize("strategy", REFERENCES)
+@pytest.mark.parametrize("strategy", SERVER_RULES)
 def test_an_empty_batch_is_empty(strategy: str) -> None:
     assert Batch([]).assign("4.3", strategy) == []

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from tests.reference.model import VERSIONS
 from tests.support.cases import JsonObject, golden
 from tests.support.conversations.classic_player import classic_group_answer, in_order
 from tests.support.coordinator_scenarios import SCENARIOS, STATE_REQUESTS, Scenario, check
 from tests.support.coordinator_scenarios.steps import fail_store, finish_store, hold_store, load, tick
 from tests.support.examples import some
+from tests.support.model import VERSIONS
 
 CASES = 400
 THROWN = {"1.0": 0, "2.3": 3, "3.9": 1, "4.3": 0}

@@ -1,5 +1,6 @@
 """The type and the assignor of groups with members of the classic protocol, of the consumer protocol, or of both."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +11,9 @@ from hypothesis import strategies as st
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.coordinator.group_types import ConsumerProtocol, group_protocols
 from rebalance_sim.releases import SERVER_ASSIGNORS, kafka_version
-from tests.kafka.test_reference import reference_election
-from tests.reference.group_types import SERVER_ASSIGNORS as KAFKAS_NAMES
-from tests.reference.group_types import MixedGroup, is_modern
-from tests.reference.model import VERSIONS, Joiner
-from tests.support.batches import Election, Voters, ints
+from tests.support.batches import Election, Voters, elect_all, ints
 from tests.support.examples import examples
+from tests.support.model import VERSIONS, Joiner
 from tests.support.strategies import elections
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -43,14 +41,25 @@ def found(version: str, groups: list[tuple[Joiner, ...]]) -> list[tuple[bool, El
 
 
 def expected(version: str, joiners: tuple[Joiner, ...]) -> tuple[bool, Election]:
-    group = MixedGroup(version, joiners)
-    if not group.is_consumer_group:
-        return False, reference_election(version, tuple(joiner for joiner in joiners if not is_modern(joiner)))
-    counts = group.counts()
-    votes = {ours: counts[name] for ours, name in KAFKAS_NAMES.items() if name in counts}
-    preferred = {name: ours for ours, name in KAFKAS_NAMES.items()}[group.preferred_server_assignor()]
-    tie = list(votes.values()).count(max(votes.values())) > 1
-    return True, Election(tuple(each.member_id for each in joiners if group.has(each)), preferred, tie, votes)
+    """Return the election of the classic members alone, or the consumer-protocol group that they join."""
+    preferred = Counter(joiner.protocols[0] for joiner in joiners if is_modern(joiner) and version == "4.3")
+    classic = tuple(
+        each for each in joiners if not is_modern(each) and (each.protocol_type == "consumer" or not preferred)
+    )
+    (elected,) = elect_all(version, [classic])
+    if not preferred:
+        return False, elected
+    has = {*elected.admitted, *(joiner.member_id for joiner in joiners if is_modern(joiner))}
+    votes = {name: preferred[name] for name in SERVER_ASSIGNORS if name in preferred}
+    most = max(votes.values())
+    first = "server-uniform" if votes.get("server-uniform") == most else "server-range"
+    tie = list(votes.values()).count(most) > 1
+    return True, Election(tuple(each.member_id for each in joiners if each.member_id in has), first, tie, votes)
+
+
+def is_modern(joiner: Joiner) -> bool:
+    """Return whether it uses the consumer protocol."""
+    return joiner.protocols[0] in SERVER_ASSIGNORS
 
 
 @st.composite
@@ -69,11 +78,13 @@ def migrations(draw: st.DrawFn) -> list[tuple[Joiner, ...]]:
 @pytest.mark.parametrize("version", VERSIONS)
 @examples(150)
 @given(migrations())
-def test_random_groups_are_those_of_the_reference(version: str, batch: list[tuple[Joiner, ...]]) -> None:
+def test_classic_members_vote_as_if_alone_and_consumer_members_outrank_them(
+    version: str, batch: list[tuple[Joiner, ...]]
+) -> None:
     ours = found(version, batch)
-    reference = [expected(version, joiners) for joiners in batch]
-    assert ours == reference
-    assert [list(election.votes) for _, election in ours] == [list(election.votes) for _, election in reference]
+    theirs = [expected(version, joiners) for joiners in batch]
+    assert ours == theirs
+    assert [list(election.votes) for _, election in ours] == [list(election.votes) for _, election in theirs]
 
 
 PREFERRED = {

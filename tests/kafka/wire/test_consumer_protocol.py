@@ -29,8 +29,8 @@ from rebalance_sim.kafka.wire.consumer_protocol import (
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.releases import KafkaVersion, kafka_version
 from tests.oracle.protocol_cases import spoilt
-from tests.reference.model import VERSIONS
 from tests.support.cases import golden
+from tests.support.model import VERSIONS
 from tests.support.protocol_bytes import owned_of, read, same_reading, subscription_of, written
 from tests.support.strategies import distinct_names
 

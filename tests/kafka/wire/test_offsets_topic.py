@@ -12,9 +12,9 @@ from rebalance_sim.kafka.wire.offsets_topic import Key, RecordType, Value, decod
 from rebalance_sim.kafka.wire.readable import SchemaError
 from tests.oracle.offsets_topic_cases import GROUP_VERSIONS, OFFSET_VERSIONS, offsets_topic_cases
 from tests.oracle.protocol_cases import spoilt
-from tests.reference.model import VERSIONS
 from tests.reference.offsets_topic import NEW_TAGS, written_key, written_value
 from tests.support.cases import JsonObject, golden
+from tests.support.model import VERSIONS
 from tests.support.offsets_topic import expected_key, expected_value, in_any_order
 
 CASES, MUTATIONS = 250, 10_000

@@ -29,9 +29,9 @@ from rebalance_sim.sources.offsets_topic.dump import read_where
 from rebalance_sim.sources.offsets_topic.fleet import OffsetsTopic, read_offsets_topic
 from rebalance_sim.tables import TOPICS
 from tests.oracle.protocol_cases import spoilt
-from tests.reference.model import VERSIONS
 from tests.reference.offsets_topic import written_key, written_value
 from tests.support.cases import JsonObject, golden
+from tests.support.model import VERSIONS
 
 RECORDS = "key binary, value binary, partition int, offset long"
 Record = tuple[bytes | None, bytes | None, int, int]

@@ -9,8 +9,8 @@ import pytest
 
 from rebalance_sim.kafka.wire.offsets_topic import GroupMetadata, OffsetCommit, RecordType, Value
 from rebalance_sim.sources.offsets_topic.text import BETWEEN_OBJECTS, BadText, NotPrinted, Printed, read_printed
-from tests.reference.model import VERSIONS
 from tests.support.cases import JsonObject, golden
+from tests.support.model import VERSIONS
 from tests.support.offsets_topic import expected_key, expected_value, in_any_order
 
 MUTATIONS = 10_000

@@ -1,9 +1,7 @@
-"""The data of the reference implementations: members, groups and the topics of a cluster."""
+"""Members, groups and the topics of a cluster, as tests write them down."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
-
-from tests.reference.java import java_hash
 
 VERSIONS = ("1.0", "2.3", "3.9", "4.3")
 
@@ -11,10 +9,6 @@ VERSIONS = ("1.0", "2.3", "3.9", "4.3")
 class Partition(NamedTuple):
     topic: str
     number: int
-
-    def hash_code(self) -> int:
-        """``TopicPartition.hashCode``, as an unsigned number."""
-        return (31 * (31 + self.number) + java_hash(self.topic)) % 2**32
 
 
 @dataclass(frozen=True)

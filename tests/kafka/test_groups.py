@@ -1,0 +1,52 @@
+"""Batches of groups: what no golden case shows, because each is a group on a cluster of its own."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
+from rebalance_sim.kafka.groups import groups_with_repeated_members
+from rebalance_sim.kafka.runtime.strings import Strings
+from tests.support.batches import Batch, hashes, offsets
+from tests.support.examples import examples
+from tests.support.model import VERSIONS, Cluster, Group, Member, Partition
+from tests.support.strategies import COLLIDING, groups
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+
+@pytest.mark.parametrize("strategy", KNOWN_ASSIGNORS)
+@examples(60)
+@given(groups())
+def test_groups_of_a_cluster_do_not_influence_each_other(strategy: str, batch: list[Group]) -> None:
+    alone = [Batch([group]).answers("4.3", strategy)[0] for group in batch]
+    assert Batch(batch).answers("4.3", strategy) == alone
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_rack_of_other_topics_is_known(version: str) -> None:
+    """A member's rack has replicas, though not of any of the batch's own topics."""
+    partitions = {"zz": 2, "t": 3, "a5": 1, "other": 2}
+    racks = {"zz": [["x"], []], "t": [["x"], ["x"], []], "a5": [["x"]], "other": [["y"], ["z"]]}
+    wanted = ("zz", "t", "a5")
+    members = (Member("m1", wanted, rack="z"), Member("m2", wanted, rack="y"))
+    (given,) = Batch([Group(members, Cluster(partitions, racks))]).assign(version, "range")
+    zz, t, a5 = ([Partition(topic, number) for number in range(partitions[topic])] for topic in wanted)
+    first = [zz[0], *a5, *t[:2]] if version == "2.3" else [zz[0], *t[:2], *a5]
+    assert given == {"m1": first, "m2": [zz[1], t[2]]}
+
+
+@examples(150)
+@given(st.lists(st.lists(st.one_of(st.sampled_from(COLLIDING), st.text("aé😀", max_size=3)), max_size=16), max_size=4))
+def test_repeated_member_ids_are_found(batch: list[list[str]]) -> None:
+    ids = [member_id for group in batch for member_id in group]
+    found = groups_with_repeated_members(offsets(len(group) for group in batch), Strings.of(ids), hashes(ids))
+    assert found.tolist() == [len(set(group)) < len(group) for group in batch]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("strategy", ["range", "roundrobin"])
+def test_an_empty_batch_is_empty(strategy: str, version: str) -> None:
+    assert np.array_equal(offsets([]), [0])
+    assert Batch([]).assign(version, strategy) == []
