@@ -5,17 +5,15 @@ Consumers choose their ids, follow what they were answered ("next", "assigned") 
 the log fails at times, and the coordinator moves.
 """
 
-import base64
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tests.oracle.conversation import STORE_ERRORS_OF_4, Conversation, topic_ids
 from tests.oracle.oracle import JsonObject
 
 _INSTANCES = ("i0", "i1", "i2")
 _NAMES = ("orders", "payments", "clicks", "audit")
-_STORE_ERRORS = ("NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "MESSAGE_TOO_LARGE")
-_BUCKETS = 16
 _REBALANCE_TIMEOUTS_MS = (60_000, 60_000, 10_000, 300_000, 3000)
 
 
@@ -23,18 +21,6 @@ def consumer_group_cases(seed: int, count: int) -> Iterator[JsonObject]:
     """Conversations for Kafka 4.3."""
     rng = random.Random(f"consumer-group {seed}")
     return (_Conversation(rng).case(f"consumer-group-{seed}-{i}") for i in range(count))
-
-
-def _topic_ids(rng: random.Random) -> dict[str, str]:
-    """Ids of which no two share a bucket of a small hash map: in which order they were put in does not matter then."""
-    ids: dict[int, bytes] = {}
-    while len(ids) < len(_NAMES):
-        drawn = rng.randbytes(16)
-        halves = int.from_bytes(drawn[:8]) ^ int.from_bytes(drawn[8:])
-        hashed = (halves >> 32 ^ halves) & 0xFFFFFFFF
-        ids.setdefault((hashed ^ hashed >> 16) & _BUCKETS - 1, drawn)
-    texts = (base64.urlsafe_b64encode(drawn).decode().rstrip("=") for drawn in ids.values())
-    return dict(zip(_NAMES, texts, strict=True))
 
 
 @dataclass
@@ -46,15 +32,14 @@ class _Consumer:
     server_assignor: str | None
 
 
-class _Conversation:
+class _Conversation(Conversation):
     def __init__(self, rng: random.Random) -> None:
-        self._rng = rng
-        self._steps: list[JsonObject] = []
+        super().__init__(rng)
         self._now_ms = rng.choice((0, 1, 5000))
         self._started = 0
         self._consumers: list[_Consumer] = []
         self._gone: list[_Consumer] = []
-        self._ids = _topic_ids(rng)
+        self._ids = topic_ids(rng, _NAMES)
         self._partitions = {name: rng.randint(1, 7) for name in _NAMES[: rng.randint(1, 3)]}
         self._deleted: set[str] = set()
         self._config: JsonObject = {}
@@ -73,20 +58,11 @@ class _Conversation:
             self._config["assignment_interval_ms"] = interval_ms
         if rng.random() < 0.08:
             self._config["consumer_group_max_size"] = rng.randint(1, 3)
-        self._tell_topics()
+        self._add_topics()
         for _ in range(rng.choice((rng.randint(4, 12), rng.randint(12, 40)))):
             self._pass_time()
             self._act()
-        return {
-            "rule": "coordinator",
-            "id": case_id,
-            "seed": rng.getrandbits(32),
-            "config": self._config,
-            "steps": self._steps,
-        }
-
-    def _add(self, **fields: object) -> None:
-        self._steps.append({"at_ms": self._now_ms, **fields})
+        return self._finished(case_id, self._config)
 
     # --- time
 
@@ -110,7 +86,7 @@ class _Conversation:
     def _act(self) -> None:
         rng = self._rng
         if rng.random() < self._store_troubles:
-            self._add(request="fail_store", error=rng.choice((*_STORE_ERRORS, "NONE", "NONE", "NONE")))
+            self._add(request="fail_store", error=rng.choice((*STORE_ERRORS_OF_4, "NONE", "NONE", "NONE")))
         elif rng.random() < self._moves:
             self._move()
         elif rng.random() < self._faulty and self._consumers:
@@ -150,9 +126,6 @@ class _Conversation:
 
     # --- topics
 
-    def _tell_topics(self) -> None:
-        self._add(request="topics", image=[[name, self._ids[name], count] for name, count in self._partitions.items()])
-
     def _change_topics(self) -> None:
         rng = self._rng
         new = [name for name in _NAMES if name not in self._partitions and name not in self._deleted]
@@ -164,7 +137,7 @@ class _Conversation:
             self._deleted.add(name)
         elif self._partitions:
             self._partitions[rng.choice(list(self._partitions))] += rng.randint(0, 4)
-        self._tell_topics()
+        self._add_topics()
 
     def _subscription(self) -> list[str]:
         """A joining member subscribes to some topic: an empty subscription counts as that of the other members."""

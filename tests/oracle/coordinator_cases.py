@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
+from tests.oracle.conversation import Conversation
 from tests.oracle.oracle import VERSIONS, JsonObject
 
 _PROTOCOLS = ("range", "roundrobin", "sticky", "cooperative-sticky")
@@ -158,16 +159,14 @@ class _Group:
             self.leader = self.members[0].number if self.members else None
 
 
-class _Conversation:
+class _Conversation(Conversation):
     def __init__(self, rng: random.Random, version: str) -> None:
+        super().__init__(rng)
         age = VERSIONS.index(version)
-        self._rng = rng
         self._knows_static = self._knows_pending = self._knows_max_size = age >= VERSIONS.index("2.3")
         self._knows_batches = self._knows_protocol_of_sync = age >= VERSIONS.index("3.9")
         self._older_names = _OLDER_NAMES if age < VERSIONS.index("3.9") else {}
         self._group = _Group(delay_ms=rng.choice((3000, 3000, 0, 1000)))
-        self._steps: list[JsonObject] = []
-        self._now_ms = 0
         self._made = 0
         self._config: JsonObject = {}
         self._held = False
@@ -186,13 +185,7 @@ class _Conversation:
             self._pass_time()
             self._act()
             self._group.settle(self._now_ms)
-        return {
-            "rule": "coordinator",
-            "id": case_id,
-            "seed": self._rng.getrandbits(32),
-            "config": self._config,
-            "steps": self._steps,
-        }
+        return self._finished(case_id, self._config)
 
     def _configure(self) -> None:
         rng = self._rng
@@ -302,9 +295,6 @@ class _Conversation:
                     self._add_tick: 4,
                 }
         return self._rng.choices(list(choices), weights=list(choices.values()))[0]
-
-    def _add(self, **fields: object) -> None:
-        self._steps.append({"at_ms": self._now_ms, **fields})
 
     def _add_tick(self) -> None:
         self._add(request="tick")

@@ -6,7 +6,7 @@ Run as `python -m tests.oracle.make_golden`. The same sources and releases alway
 
 import gzip
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tests.oracle.consumer_group_cases import consumer_group_cases
@@ -62,70 +62,40 @@ GOLDEN_PRODUCERS = ("2.3", "2.8", "4.3")
 
 def main() -> None:
     GOLDEN.mkdir(exist_ok=True)
-    elections = [
-        *election_cases(ELECTION_SEED, ELECTION_COUNT),
-        *crowded_election_cases(CROWDED_SEED, CROWDED_ELECTIONS),
-    ]
-    crowded = list(crowded_assignor_cases(CROWDED_SEED, CROWDED_ASSIGNMENTS))
-    assignments = [*assignor_cases(ASSIGNOR_SEED, ASSIGNOR_COUNT), *crowded]
-    sticky = [*sticky_cases(STICKY_SEED, STICKY_COUNT), *crowded, endless_case()]
-    _write("cases-election", elections)
-    on_servers = list(server_cases(SERVER_SEED, SERVER_COUNT))
-    _write("cases-assignors", assignments)
-    _write("cases-sticky", sticky)
-    _write("cases-server", on_servers)
+    elections = election_cases(ELECTION_SEED, ELECTION_COUNT)
+    crowded = crowded_election_cases(CROWDED_SEED, CROWDED_ELECTIONS)
+    _write_answered("election", [*elections, *crowded], VERSIONS)
+    groups = list(crowded_assignor_cases(CROWDED_SEED, CROWDED_ASSIGNMENTS))
+    assignments = [*assignor_cases(ASSIGNOR_SEED, ASSIGNOR_COUNT), *groups]
+    _write_by_rule("assignors", assignments, dict.fromkeys(ASSIGNORS, VERSIONS))
+    sticky = [*sticky_cases(STICKY_SEED, STICKY_COUNT), *groups, endless_case()]
+    _write_by_rule("sticky", sticky, STICKY_ASSIGNORS)
+    on_servers = dict.fromkeys(SERVER_RULES, SERVER_VERSIONS)
+    _write_by_rule("server", server_cases(SERVER_SEED, SERVER_COUNT), on_servers)
+    _write_protocol_bytes()
+    _write_answered("murmur2", murmur2_cases(PARTITIONER_SEED, 20), PRODUCER_VERSIONS)
+    defaults = default_partitioner_cases(PARTITIONER_SEED, 200)
+    _write_answered("default-partitioner", defaults, DEFAULT_PARTITIONER_VERSIONS)
+    built_in = built_in_partitioner_cases(PARTITIONER_SEED, 200)
+    _write_answered("built-in-partitioner", built_in, BUILT_IN_PARTITIONER_VERSIONS)
+    _write_answered("producer", producer_cases(PARTITIONER_SEED, 120), GOLDEN_PRODUCERS)
+    # Releases have different requests, and write different types and versions of records.
     for version in VERSIONS:
-        _write(f"election-{version}", answers(version, elections))
-        for rule in ASSIGNORS:
-            _write(f"{rule}-{version}", answers(version, ({**case, "rule": rule} for case in assignments)))
-    for rule, versions in STICKY_ASSIGNORS.items():
-        for version in versions:
-            _write(f"{rule}-{version}", answers(version, ({**case, "rule": rule} for case in sticky)))
-    for version in SERVER_VERSIONS:
-        for rule in SERVER_RULES:
-            _write(f"{rule}-{version}", answers(version, ({**case, "rule": rule} for case in on_servers)))
-    write_protocol_bytes()
-    write_partitioners()
-    write_coordinators()
-    write_consumer_groups()
-    write_migrations()
-    write_offsets_topic()
+        _write_of_release("coordinator", version, coordinator_cases(version, COORDINATOR_SEED, COORDINATOR_COUNT))
+        in_topic = offsets_topic_cases(version, OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT)
+        _write_of_release("offsets-topic", version, in_topic)
+    # The rules of consumer-protocol groups change with every release.
+    _write_of_release("consumer-group", "4.3", consumer_group_cases(CONSUMER_GROUP_SEED, CONSUMER_GROUP_COUNT))
+    _write_migrations()
 
 
-def write_protocol_bytes() -> None:
+def _write_protocol_bytes() -> None:
     written = list(write_cases(WRITE_SEED, WRITE_COUNT))
-    _write("cases-write-bytes", written)
-    for version in VERSIONS:
-        _write(f"write-bytes-{version}", answers(version, written))
-    to_read = list(read_cases(READ_SEED, answers(VERSIONS[-1], written), READ_COUNT))
-    _write("cases-read-bytes", to_read)
-    for version in READERS:
-        _write(f"read-bytes-{version}", answers(version, to_read))
+    _write_answered("write-bytes", written, VERSIONS)
+    _write_answered("read-bytes", read_cases(READ_SEED, answers(VERSIONS[-1], written), READ_COUNT), READERS)
 
 
-def write_partitioners() -> None:
-    _write_rule(murmur2_cases(PARTITIONER_SEED, 20), PRODUCER_VERSIONS)
-    _write_rule(default_partitioner_cases(PARTITIONER_SEED, 200), DEFAULT_PARTITIONER_VERSIONS)
-    _write_rule(built_in_partitioner_cases(PARTITIONER_SEED, 200), BUILT_IN_PARTITIONER_VERSIONS)
-    _write_rule(producer_cases(PARTITIONER_SEED, 120), GOLDEN_PRODUCERS)
-
-
-def write_coordinators() -> None:
-    """Write cases per release, because releases have different requests."""
-    for version in VERSIONS:
-        cases = list(coordinator_cases(version, COORDINATOR_SEED, COORDINATOR_COUNT))
-        _write(f"cases-coordinator-{version}", cases)
-        _write(f"coordinator-{version}", answers(version, cases))
-
-
-def write_consumer_groups() -> None:
-    """Write cases of consumer-protocol groups for the newest release: the rules change with every one."""
-    cases = list(consumer_group_cases(CONSUMER_GROUP_SEED, CONSUMER_GROUP_COUNT))
-    _write("cases-consumer-group-4.3", cases)
-    _write("consumer-group-4.3", answers("4.3", cases))
-
-
-def write_migrations() -> None:
+def _write_migrations() -> None:
     """Write cases of groups that change their protocol; the oracle does not answer a few of them."""
     cases = list(migration_cases(MIGRATION_SEED, 2 * MIGRATION_COUNT))
     answered = [pair for pair in zip(cases, answers("4.3", cases), strict=True) if "answers" in pair[1]]
@@ -133,21 +103,28 @@ def write_migrations() -> None:
     _write("migration-4.3", (answer for _, answer in answered[:MIGRATION_COUNT]))
 
 
-def write_offsets_topic() -> None:
-    """Write cases per release, because releases write different record types and versions."""
-    for version in VERSIONS:
-        cases = list(offsets_topic_cases(version, OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT))
-        _write(f"cases-offsets-topic-{version}", cases)
-        _write(f"offsets-topic-{version}", answers(version, cases))
-
-
-def _write_rule(cases: Iterable[JsonObject], versions: Iterable[str]) -> None:
-    """Write cases that contain their rule, which is the same for all."""
+def _write_answered(name: str, cases: Iterable[JsonObject], versions: Iterable[str]) -> None:
+    """Write cases, and what each release answers to them."""
     asked = list(cases)
-    rule = asked[0]["rule"]
-    _write(f"cases-{rule}", asked)
+    _write(f"cases-{name}", asked)
     for version in versions:
-        _write(f"{rule}-{version}", answers(version, asked))
+        _write(f"{name}-{version}", answers(version, asked))
+
+
+def _write_by_rule(name: str, cases: Iterable[JsonObject], versions_of: Mapping[str, Iterable[str]]) -> None:
+    """Write cases that are put to several rules, and their answers."""
+    asked = list(cases)
+    _write(f"cases-{name}", asked)
+    for rule, versions in versions_of.items():
+        for version in versions:
+            _write(f"{rule}-{version}", answers(version, ({**case, "rule": rule} for case in asked)))
+
+
+def _write_of_release(name: str, version: str, cases: Iterable[JsonObject]) -> None:
+    """Write cases for one release, and its answers."""
+    asked = list(cases)
+    _write(f"cases-{name}-{version}", asked)
+    _write(f"{name}-{version}", answers(version, asked))
 
 
 def _write(name: str, rows: Iterable[JsonObject]) -> None:

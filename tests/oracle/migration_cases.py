@@ -7,19 +7,17 @@ members are static and are replaced by either protocol, topics grow, sessions en
 moves.
 """
 
-import base64
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tests.oracle.conversation import STORE_ERRORS_OF_4, Conversation, topic_ids
 from tests.oracle.coordinator_cases import subscription
 from tests.oracle.oracle import JsonObject
 
 _TOPICS = ("t", "u")
 _PROTOCOLS = ("range", "roundrobin", "cooperative-sticky")
 _INSTANCES = ("i0", "i1", "i2", "i3")
-_STORE_ERRORS = ("NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "MESSAGE_TOO_LARGE")
-_BUCKETS = 16
 
 
 def migration_cases(seed: int, count: int) -> Iterator[JsonObject]:
@@ -52,18 +50,6 @@ def _int32(number: int) -> str:
     return f"\0\0\0{chr(number)}"
 
 
-def _topic_ids(rng: random.Random) -> dict[str, str]:
-    """Ids that do not share a bucket of a small hash map: in which order they were put in does not matter then."""
-    ids: dict[int, bytes] = {}
-    while len(ids) < len(_TOPICS):
-        drawn = rng.randbytes(16)
-        halves = int.from_bytes(drawn[:8]) ^ int.from_bytes(drawn[8:])
-        hashed = (halves >> 32 ^ halves) & 0xFFFFFFFF
-        ids.setdefault((hashed ^ hashed >> 16) & _BUCKETS - 1, drawn)
-    texts = (base64.urlsafe_b64encode(drawn).decode().rstrip("=") for drawn in ids.values())
-    return dict(zip(_TOPICS, texts, strict=True))
-
-
 @dataclass
 class _Classic:
     number: int
@@ -84,12 +70,10 @@ class _New:
     instance_id: str | None
 
 
-class _Conversation:
+class _Conversation(Conversation):
     def __init__(self, rng: random.Random) -> None:
-        self._rng = rng
-        self._steps: list[JsonObject] = []
-        self._now_ms = 0
-        self._ids = _topic_ids(rng)
+        super().__init__(rng)
+        self._ids = topic_ids(rng, _TOPICS)
         self._partitions = {topic: rng.randint(2, 8) for topic in _TOPICS[: rng.choice((1, 1, 2))]}
         self._classic: list[_Classic] = []
         self._new: list[_New] = []
@@ -108,7 +92,7 @@ class _Conversation:
 
     def case(self, case_id: str) -> JsonObject:
         rng = self._rng
-        self._tell_topics()
+        self._add_topics()
         self._form_classic_group(rng.choice((0, 1, 1, 2, 2, 3, 4)))
         for _ in range(rng.choice((0, 0, 0, 1, 2, 6))):
             # Not stable when the first member of the other protocol comes.
@@ -125,25 +109,13 @@ class _Conversation:
             config["consumer_group_max_size"] = rng.randint(1, 4)
         if rng.random() < 0.1:
             config["group_max_size"] = rng.randint(1, 4)
-        return {
-            "rule": "coordinator",
-            "id": case_id,
-            "seed": rng.getrandbits(32),
-            "config": config,
-            "steps": self._steps,
-        }
-
-    def _add(self, **fields: object) -> None:
-        self._steps.append({"at_ms": self._now_ms, **fields})
+        return self._finished(case_id, config)
 
     def _pass_time(self) -> None:
         rng = self._rng
         self._now_ms += rng.choice((0, 1, rng.randint(1, 900), 1000, 3000))
         if self._is_slow and rng.random() < 0.25:
             self._now_ms += rng.choice((5000, 10_000, 10_001, 20_000, 45_000, 60_000, rng.randint(3000, 70_000)))
-
-    def _tell_topics(self) -> None:
-        self._add(request="topics", image=[[name, self._ids[name], count] for name, count in self._partitions.items()])
 
     # --- the classic group
 
@@ -216,7 +188,7 @@ class _Conversation:
     def _act(self) -> None:
         rng = self._rng
         if rng.random() < self._store_troubles:
-            self._add(request="fail_store", error=rng.choice((*_STORE_ERRORS, *["NONE"] * 5)))
+            self._add(request="fail_store", error=rng.choice((*STORE_ERRORS_OF_4, *["NONE"] * 5)))
             return
         if rng.random() < self._moves:
             self._move()
@@ -250,7 +222,7 @@ class _Conversation:
     def _change_topics(self) -> None:
         topic = self._rng.choice(_TOPICS)
         self._partitions[topic] = min(self._partitions.get(topic, 0) + self._rng.randint(1, 3), 16)
-        self._tell_topics()
+        self._add_topics()
 
     # --- members of KIP-848
 

@@ -63,20 +63,12 @@ def answers(version: str, cases: Iterable[JsonObject], seconds: int = 10) -> lis
     return lines
 
 
-def bench(version: str, rule: str, cases: Iterable[JsonObject], seconds: float) -> float:
+def measure(version: str, rule: str, cases: Iterable[JsonObject], seconds: float) -> JsonObject:
     """
-    Return how many cases per second (wall clock) Kafka `version` handles on one warm thread, without I/O.
+    Return how many cases per second Kafka `version` handles on one warm thread, without I/O.
 
     `rule` is an assignor's name, "election" (only the vote) or "election_with_join" (a new group, its
     members added one by one, the vote). Cases that Kafka answers with an exception are left out.
-    """
-    return float(measure(version, rule, cases, seconds)["cases_per_second"])
-
-
-def measure(version: str, rule: str, cases: Iterable[JsonObject], seconds: float) -> JsonObject:
-    """
-    Return all results of a benchmark run, see `bench`.
-
     On a busy machine only "cases_per_cpu_second" is the speed of Kafka's code; "cases_per_second" is lower.
     """
     (result,) = _converse(version, [f"{_PACKAGE}.Bench", rule, str(seconds)], _Feed(cases))

@@ -9,7 +9,7 @@ most seven per bucket: `computeIfAbsent` turns a bucket into a tree at its eight
 import random
 from collections.abc import Iterator
 
-from tests.oracle.random_cases import JsonObject
+from tests.oracle.random_cases import JsonObject, bucket
 from tests.support.java import java_hash
 
 READ_RULES = ("read-subscription", "read-assignment", "read-sticky", "read-cooperative-sticky")
@@ -91,17 +91,12 @@ def _partition(rng: random.Random) -> int:
 
 def _names(rng: random.Random, count: int) -> list[str]:
     colliding = rng.sample(_COLLIDING, rng.choice((0, 0, min(count, rng.randint(2, _MOST_COLLIDING)))))
-    taken = {_bucket(name) for name in colliding}
+    taken = {bucket(java_hash(name)) for name in colliding}
     names = dict.fromkeys(colliding)
     while len(names) < count:
         name = f"{rng.choice(_STEMS)}{rng.randint(0, 99)}"
-        if _bucket(name) not in taken:
+        if bucket(java_hash(name)) not in taken:
             names[name] = None
     mixed = list(names)
     rng.shuffle(mixed)
     return mixed
-
-
-def _bucket(name: str) -> int:
-    value = java_hash(name)
-    return (value ^ value >> 16) & 15

@@ -107,10 +107,9 @@ def _numbered(rng: random.Random, count: int) -> list[str]:
     return [f"{prefix}{i}" for i in range(count)]
 
 
-def _bucket(name: str) -> int:
-    """The bucket in a table of 16; names apart here stay apart in every larger table."""
-    value = java_hash(name)
-    return (value ^ value >> 16) & 15
+def bucket(hash_code: int) -> int:
+    """The bucket in a table of 16; keys apart here stay apart in every larger table."""
+    return (hash_code ^ hash_code >> 16) & 15
 
 
 def _colliding(rng: random.Random, count: int, rest: Callable[[random.Random], str]) -> list[str]:
@@ -122,7 +121,7 @@ def _colliding(rng: random.Random, count: int, rest: Callable[[random.Random], s
     names = dict.fromkeys(same)
     while len(names) < count:
         name = rest(rng)
-        if _bucket(name) != _bucket(same[0]):
+        if bucket(java_hash(name)) != bucket(java_hash(same[0])):
             names[name] = None
     mixed = list(names)
     rng.shuffle(mixed)
@@ -271,7 +270,7 @@ def _close_names(rng: random.Random, count: int) -> list[str]:
 def assignor_case(rng: random.Random, case_id: str) -> JsonObject:
     ids = _member_ids(rng, _group_size(rng))
     topics = _topics(rng)
-    members = [_new_member(member_id) for member_id in ids]
+    members = _members(ids)
     _subscribe(rng, members, list(topics))
     _make_static(rng, members)
     if rng.random() < 0.5:
@@ -282,8 +281,10 @@ def assignor_case(rng: random.Random, case_id: str) -> JsonObject:
     return case
 
 
-def _new_member(member_id: str) -> JsonObject:
-    return {"member_id": member_id, "instance_id": None, "topics": [], "owned": [], "generation": -1, "rack": None}
+def _members(ids: list[str]) -> list[JsonObject]:
+    return [
+        {"member_id": i, "instance_id": None, "topics": [], "owned": [], "generation": -1, "rack": None} for i in ids
+    ]
 
 
 def _topics(rng: random.Random) -> dict[str, int]:
@@ -394,7 +395,7 @@ def sticky_case(rng: random.Random, case_id: str) -> JsonObject:
     sizes = (1, rng.randint(2, 6), rng.randint(5, 12))
     ids = _member_ids(rng, rng.choices(sizes, weights=(0, 30, 70) if torn else (5, 60, 35))[0])
     topics = {f"t{i}": rng.randint(2, 12) for i in range(rng.randint(3, 8))} if torn else _sticky_topics(rng)
-    members = [_new_member(member_id) for member_id in ids]
+    members = _members(ids)
     style = "own" if torn else rng.choices(("same", "camps", "own"), weights=(40, 25, 35))[0]
     for member, wanted in zip(members, _wanted(rng, list(topics), len(ids), style), strict=True):
         member["topics"] = wanted
@@ -570,7 +571,7 @@ def crowded_assignor_case(rng: random.Random, case_id: str) -> JsonObject:
     names = _distinct(rng, rng.choice((12, 13, 14, 24, 25, 26, 48, 49)), _short)
     topics = {name: rng.choice((1, 1, 2)) for name in names}
     ids = _member_ids(rng, rng.choice((1, 2, 3, 5, 13)))
-    members = [_new_member(member_id) for member_id in ids]
+    members = _members(ids)
     style = rng.choice(("same", "camps", "own"))
     for member, wanted in zip(members, _wanted(rng, names, len(ids), style), strict=True):
         member["topics"] = wanted

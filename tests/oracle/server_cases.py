@@ -10,7 +10,8 @@ import base64
 import random
 from collections.abc import Iterator
 
-from tests.oracle.random_cases import JsonObject, assignor_case
+from tests.oracle.conversation import uuid_hash
+from tests.oracle.random_cases import JsonObject, assignor_case, bucket
 
 SERVER_RULES = ("server-range", "server-uniform")
 
@@ -85,16 +86,9 @@ def _topic_ids(rng: random.Random, count: int) -> list[str]:
         high, low = rng.getrandbits(64), rng.getrandbits(64)
         if kind == "one hash" and len(halves) < 7:
             low = high ^ alike
-        elif kind == "one hash" and _bucket(high, low) == _bucket(alike, 0):
+        elif kind == "one hash" and bucket(uuid_hash(high, low)) == bucket(alike):
             continue
         elif kind == "one upper half":
             high = upper
         halves[high, low] = None
     return [base64.urlsafe_b64encode(high.to_bytes(8) + low.to_bytes(8)).decode().rstrip("=") for high, low in halves]
-
-
-def _bucket(high: int, low: int) -> int:
-    """The bucket of an id in a table of 16; ids apart here stay apart in every larger table."""
-    halves = high ^ low
-    value = (halves >> 32 ^ halves) & 0xFFFFFFFF
-    return (value ^ value >> 16) & 15

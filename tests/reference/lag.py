@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 Partition = tuple[str, int]
 
@@ -37,36 +38,8 @@ Offsets = Mapping[Partition, Offset]
 Assignment = Mapping[str, Sequence[Partition]]
 
 
-@dataclass(frozen=True)
-class MemberLag:
-    partitions: int
-    lag_partitions: int
-    unknown_partitions: int
-    lag: int | None
-    share: float | None
-    max_partition_lag: int | None
-    max_lag_partition: Partition | None
-
-
-@dataclass(frozen=True)
-class LagBalance:
-    members: int
-    partitions: int
-    lag_partitions: int
-    unknown_partitions: int
-    negative_partitions: int
-    lag: int | None
-    unassigned_lag: int | None
-    max_partition_lag: int | None
-    max_lag: int | None
-    max_lag_member_id: str | None
-    min_lag: int | None
-    mean_lag: float | None
-    imbalance: float | None
-    max_lag_bound: int | None
-    excess_lag: int | None
-    moved_lag: int | None
-    owned_max_lag: int | None
+Figures = dict[str, Any]
+"""Columns of a row and their values."""
 
 
 def lag_of(offsets: Offsets, partition: Partition) -> int | None:
@@ -88,19 +61,19 @@ def matters(offsets: Offsets, assignment: Assignment) -> bool:
     return any(lag is None or lag > 0 for lag in (lag_of(offsets, partition) for partition in everything))
 
 
-def member_lag(offsets: Offsets, partitions: Sequence[Partition]) -> MemberLag:
+def member_lag(offsets: Offsets, partitions: Sequence[Partition]) -> Figures:
     lags = [lag_of(offsets, partition) for partition in partitions]
     lag, of_group = held(offsets, partitions), known_sum([offset.lag for offset in offsets.values()])
     largest = min(((-lag, partition) for lag, partition in zip(lags, partitions, strict=True) if lag), default=None)
-    return MemberLag(
-        partitions=len(partitions),
-        lag_partitions=sum(bool(lag) for lag in lags),
-        unknown_partitions=lags.count(None),
-        lag=lag,
-        share=lag / of_group if lag is not None and of_group else None,
-        max_partition_lag=-largest[0] if largest else None,
-        max_lag_partition=largest[1] if largest else None,
-    )
+    return {
+        "partitions": len(partitions),
+        "lag_partitions": sum(bool(lag) for lag in lags),
+        "unknown_partitions": lags.count(None),
+        "lag": lag,
+        "share": lag / of_group if lag is not None and of_group else None,
+        "max_partition_lag": -largest[0] if largest else None,
+        "max_lag_partition": largest[1] if largest else None,
+    }
 
 
 def owners(members: Sequence[Member]) -> dict[Partition, str]:
@@ -113,7 +86,7 @@ def owners(members: Sequence[Member]) -> dict[Partition, str]:
     return {partition: member.member_id for partition, member in found.items()}
 
 
-def lag_balance(members: Sequence[Member], offsets: Offsets, assignment: Assignment) -> LagBalance:
+def lag_balance(members: Sequence[Member], offsets: Offsets, assignment: Assignment) -> Figures:
     given = {partition for has in assignment.values() for partition in has}
     lags = {member_id: held(offsets, has) for member_id, has in assignment.items()}
     of_group = known_sum([offset.lag for offset in offsets.values()])
@@ -130,25 +103,25 @@ def lag_balance(members: Sequence[Member], offsets: Offsets, assignment: Assignm
     owned_max_lag = max((lag for lag in had if lag is not None), default=None)
     moved = [p for p in given if p in before and p not in assignment.get(before[p], ())]
     bound = max_lag_bound(members, offsets, assignment) if is_known else None
-    return LagBalance(
-        members=len(assignment),
-        partitions=len({*offsets, *given}),
-        lag_partitions=sum(bool(offset.lag) for offset in offsets.values()),
-        unknown_partitions=sum(lag_of(offsets, partition) is None for partition in {*offsets, *given}),
-        negative_partitions=sum(offset.is_negative for offset in offsets.values()),
-        lag=of_group,
-        unassigned_lag=None if of_group is None else of_group - (of_given or 0),
-        max_partition_lag=max((lag_of(offsets, p) or 0 for p in given), default=0) if is_known else None,
-        max_lag=max_lag,
-        max_lag_member_id=min(m for m, lag in known.items() if lag == max_lag) if max_lag else None,
-        min_lag=min(known.values()) if is_known else None,
-        mean_lag=mean,
-        imbalance=max_lag / mean if max_lag is not None and mean else None,
-        max_lag_bound=bound,
-        excess_lag=None if max_lag is None or bound is None else max_lag - bound,
-        moved_lag=None if owned_max_lag is None else known_sum([lag_of(offsets, p) for p in moved]) or 0,
-        owned_max_lag=owned_max_lag,
-    )
+    return {
+        "members": len(assignment),
+        "partitions": len({*offsets, *given}),
+        "lag_partitions": sum(bool(offset.lag) for offset in offsets.values()),
+        "unknown_partitions": sum(lag_of(offsets, partition) is None for partition in {*offsets, *given}),
+        "negative_partitions": sum(offset.is_negative for offset in offsets.values()),
+        "lag": of_group,
+        "unassigned_lag": None if of_group is None else of_group - (of_given or 0),
+        "max_partition_lag": max((lag_of(offsets, p) or 0 for p in given), default=0) if is_known else None,
+        "max_lag": max_lag,
+        "max_lag_member_id": min(m for m, lag in known.items() if lag == max_lag) if max_lag else None,
+        "min_lag": min(known.values()) if is_known else None,
+        "mean_lag": mean,
+        "imbalance": max_lag / mean if max_lag is not None and mean else None,
+        "max_lag_bound": bound,
+        "excess_lag": None if max_lag is None or bound is None else max_lag - bound,
+        "moved_lag": None if owned_max_lag is None else known_sum([lag_of(offsets, p) for p in moved]) or 0,
+        "owned_max_lag": owned_max_lag,
+    }
 
 
 def takers(members: Sequence[Member], assignment: Assignment, topics: set[str]) -> int:

@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.reference.partitioners import built_in_partitioner_answer, default_partitioner_answer, murmur2_answer
-from tests.reference.record_accumulator import producer_answer
 from tests.support.model import VERSIONS, Assignment, Cluster, Group, Joiner, Member, Partition
 
 JsonObject = dict[str, Any]
@@ -71,17 +69,3 @@ def _member_of(member: JsonObject) -> Member:
         tuple(Partition(*pair) for pair in member["owned"]),
         member["generation"],
     )
-
-
-def producer_reference_answer(version: str, case: JsonObject) -> JsonObject:
-    """Return the reference implementation's answer to a producer case of any rule."""
-    match case["rule"]:
-        case "murmur2":
-            answer: JsonObject = murmur2_answer(case)
-        case "default-partitioner":
-            answer = default_partitioner_answer(version, case)
-        case "built-in-partitioner":
-            answer = built_in_partitioner_answer(case)
-        case _:
-            answer = producer_answer(version, case)
-    return {"id": case["id"], "kafka": version, **answer}

@@ -22,3 +22,8 @@ def partitions_of(client: str, keys: Sequence[bytes | None], partitions: Sequenc
     column, given = key_column(keys)
     found = key_partitions(CLIENTS[client], column, given, ints(partitions))
     return [None if partition == UNKEYED else int(partition) for partition in found]
+
+
+def partition_of(client: str, key: bytes | None, partitions: int) -> int | None:
+    """Return the partition of one key."""
+    return partitions_of(client, [key], [partitions])[0]

@@ -84,12 +84,17 @@ def send(settings: ProducerSettings, seeds: Ints, topics: ProducerTopics, record
     >>> results.partitions.tolist(), results.batch_records.tolist(), results.closed_ms.tolist()
     ([0, 0, 0], [2, 0, 1], [105, 0, 125])
     """
+    accumulator = new_producers(seeds, topics, len(records.order))
+    _send(accumulator, settings, records)
+    finish(accumulator, settings, len(seeds), len(topics.has_leader))
+    return accumulator.results
+
+
+def new_producers(seeds: Ints, topics: ProducerTopics, records: int) -> Accumulator:
+    """Return the state of producers before they send this number of records in total."""
     partitions: Any = new_records(Partition, len(topics.has_leader))
     partitions.has_leader = topics.has_leader
-    accumulator = new_accumulator(seeds, _new_topics(topics), partitions, len(records.order))
-    _send(accumulator, settings, records)
-    finish(accumulator, settings, len(seeds), len(partitions))
-    return accumulator.results
+    return new_accumulator(seeds, _new_topics(topics), partitions, records)
 
 
 def _new_topics(topics: ProducerTopics) -> Any:
@@ -128,14 +133,14 @@ def _append(accumulator: Accumulator, settings: ProducerSettings, topic: Topic, 
         return _append_until_new_batch(accumulator, settings, topic, record)
     number = record.partition
     if number == NONE:
-        number = _next_partition(accumulator, settings, topic, record)
+        number = next_partition(accumulator, settings, topic, record)
     if try_append(accumulator, topic, number, record) == 0:
         append_new_batch(accumulator, settings, topic, number, record)
     return number
 
 
 @kernel_in_place
-def _next_partition(accumulator: Accumulator, settings: ProducerSettings, topic: Topic, record: ProducerRecord) -> int:
+def next_partition(accumulator: Accumulator, settings: ProducerSettings, topic: Topic, record: ProducerRecord) -> int:
     """Return the partition of a record without a key by a rule that takes no batches into account."""
     random, producer = accumulator.random, topic.producer
     if topic.rule == _KAFKA_GO_ROUND_ROBIN:
@@ -273,11 +278,11 @@ def _append_until_new_batch(
     number = record.partition
     if number == NONE:
         if topic.sticky == NONE:
-            _change_sticky(accumulator, topic, NONE)
+            change_sticky(accumulator, topic, NONE)
         number = topic.sticky
     if try_append(accumulator, topic, number, record):
         return number
-    _change_sticky(accumulator, topic, number)
+    change_sticky(accumulator, topic, number)
     if record.partition == NONE:
         number = topic.sticky
     if try_append(accumulator, topic, number, record) == 0:
@@ -286,7 +291,7 @@ def _append_until_new_batch(
 
 
 @kernel_in_place
-def _change_sticky(accumulator: Accumulator, topic: Topic, previous: int) -> None:
+def change_sticky(accumulator: Accumulator, topic: Topic, previous: int) -> None:
     """Draw another sticky partition, unless it has changed already (``StickyPartitionCache.nextPartition``)."""
     old = topic.sticky
     if old not in (NONE, previous):
@@ -309,7 +314,7 @@ def _append_by_bytes(accumulator: Accumulator, settings: ProducerSettings, topic
     keyed = record.partition != NONE
     while True:
         if not keyed and topic.sticky == NONE:
-            topic.sticky, topic.produced_bytes = _draw_by_queues(accumulator, settings, topic), 0
+            topic.sticky, topic.produced_bytes = draw_by_queues(accumulator, settings, topic), 0
         number = record.partition if keyed else topic.sticky
         _note_queue(accumulator, topic, number)
         if not keyed and _switches_late(accumulator, settings, topic, number):
@@ -321,7 +326,7 @@ def _append_by_bytes(accumulator: Accumulator, settings: ProducerSettings, topic
             size = append_new_batch(accumulator, settings, topic, number, record)
         # Keyed records do not count: their StickyPartitionInfo is null.
         if not keyed:
-            _count_bytes(accumulator, settings, topic, size, is_last_full(accumulator, topic, number))
+            count_bytes(accumulator, settings, topic, size, is_last_full(accumulator, topic, number))
         return number
 
 
@@ -331,11 +336,11 @@ def _switches_late(accumulator: Accumulator, settings: ProducerSettings, topic: 
 
     ``RecordAccumulator.partitionChanged`` (KAFKA-14156): switching in the middle of a batch would leave it half empty.
     """
-    return is_last_full(accumulator, topic, number) and _count_bytes(accumulator, settings, topic, 0, True)
+    return is_last_full(accumulator, topic, number) and count_bytes(accumulator, settings, topic, 0, True)
 
 
 @kernel_in_place
-def _count_bytes(
+def count_bytes(
     accumulator: Accumulator, settings: ProducerSettings, topic: Topic, size: int, may_switch: bool
 ) -> bool:
     """Count bytes for the sticky partition and return whether it changes (``updatePartitionInfo``).
@@ -345,7 +350,7 @@ def _count_bytes(
     topic.produced_bytes += size
     enough = max(1, settings.batch_size)
     if (topic.produced_bytes >= enough and may_switch) or topic.produced_bytes >= 2 * enough:
-        topic.sticky, topic.produced_bytes = _draw_by_queues(accumulator, settings, topic), 0
+        topic.sticky, topic.produced_bytes = draw_by_queues(accumulator, settings, topic), 0
         return True
     return False
 
@@ -364,7 +369,7 @@ def _note_queue(accumulator: Accumulator, topic: Topic, number: int) -> None:
 
 
 @kernel_in_place
-def _draw_by_queues(accumulator: Accumulator, settings: ProducerSettings, topic: Topic) -> int:
+def draw_by_queues(accumulator: Accumulator, settings: ProducerSettings, topic: Topic) -> int:
     """Draw a partition, weighted by the queue sizes at the sender's last run (``BuiltInPartitioner.nextPartition``).
 
     A weight is the longest queue + 1 - the partition's queue. A queue had one batch or none then: the run had drained

@@ -12,7 +12,7 @@ from rebalance_sim.engine.records.record_partitions import fit_records
 from rebalance_sim.engine.tables.inputs import usable
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.tables import CLIENT_AGREEMENT, TOPICS_AT_RISK
-from tests.reference.key_hashes import PARTITIONERS
+from tests.support.keys import partition_of
 from tests.support.rows import contents, record, records, topics
 
 NAMES = ("java-3.3", "librdkafka", "sarama", "kafka-python", "kafka-go")
@@ -22,7 +22,7 @@ UUID = b"fd7af248-ce5c-46a5-93d7-1c0c9005b99d"
 
 
 def place(client: str, key: bytes, partitions: int) -> int | None:
-    return PARTITIONERS[client](key, partitions)
+    return partition_of(client, key, partitions)
 
 
 @pytest.fixture(scope="module")

@@ -13,14 +13,14 @@ from rebalance_sim.engine.records.record_partitions import fit_records, fixed_pa
 from rebalance_sim.engine.tables.inputs import usable
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.tables import KEY_FINDINGS
-from tests.reference.key_hashes import PARTITIONERS
+from tests.support.keys import partition_of
 from tests.support.rows import contents, record, records, topics
 
 SIZES = {"fine": 2, "empty": 3, "null": 3, "ignored": 3, "dominant": 4, "few": 12, "two": 2, "explicit": 2}
 
 
 def java(key: bytes, partitions: int) -> int:
-    partition = PARTITIONERS["java-3.3"](key, partitions)
+    partition = partition_of("java-3.3", key, partitions)
     assert partition is not None
     return partition
 

@@ -18,7 +18,7 @@ from rebalance_sim.engine.records.record_partitions import fit_records, fixed_pa
 from rebalance_sim.engine.tables.inputs import usable
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.tables import PARTITION_GROWTH, PARTITION_LOAD_AFTER, RECORDS
-from tests.reference.key_hashes import PARTITIONERS
+from tests.support.keys import partition_of
 from tests.support.rows import contents, record, records, topics
 
 BEFORE = {"by_hand": 4, "stays": 3, "fewer": 3, "clients": 3, "ten": 10, "twelve": 12, "eight": 8}
@@ -73,7 +73,7 @@ def found(spark: SparkSession) -> Growth:
 
 
 def java(key: bytes, partitions: int) -> int | None:
-    return PARTITIONERS["java-3.3"](key, partitions)
+    return partition_of("java-3.3", key, partitions)
 
 
 def test_by_hand(found: Growth) -> None:
@@ -127,8 +127,9 @@ def test_fewer_partitions(found: Growth) -> None:
 def test_what_each_client_places_by_key(found: Growth, client: str, expected: dict[str, Any]) -> None:
     row = found.moves["clients", client]
     assert {name: row[name] for name in expected} == expected
-    place = PARTITIONERS[client]
-    assert row["records_moved"] == sum(place(key, 3) != place(key, 5) for key in CLIENTS_KEYS)
+    assert row["records_moved"] == sum(
+        partition_of(client, key, 3) != partition_of(client, key, 5) for key in CLIENTS_KEYS
+    )
 
 
 def test_the_share_of_many_keys_that_move(found: Growth) -> None:

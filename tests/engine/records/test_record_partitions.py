@@ -12,7 +12,7 @@ from rebalance_sim.engine.records.record_partitions import clients_of, fit_recor
 from rebalance_sim.engine.tables.inputs import rejected, usable
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.tables import RECORDS
-from tests.reference.key_hashes import PARTITIONERS
+from tests.support.keys import partition_of
 from tests.support.rows import contents, record, records, topics
 
 KEYS = [None, b"", b"TT0124", b"caf\xc3\xa9", b"\xff\xfe\x00", b"1468509572224"]
@@ -37,7 +37,7 @@ def test_the_partition_of_a_key(spark: SparkSession, clients: list[str]) -> None
     assert len(rows) == len(clients) * len(keys) * len(sizes)
     for row in rows:
         key = None if row["key"] is None else bytes(row["key"])
-        assert row["partition"] == PARTITIONERS[row["client"]](key, sizes[row["topic"]]), (row["client"], key)
+        assert row["partition"] == partition_of(row["client"], key, sizes[row["topic"]]), (row["client"], key)
 
 
 def test_where_spark_has_an_expression(spark: SparkSession) -> None:
@@ -64,7 +64,7 @@ def test_each_record_goes_by_the_rules_of_its_own_client(spark: SparkSession) ->
     assert {(row["client"], row["partition"]) for row in rows} == {
         ("java-3.3", 10),
         ("librdkafka", 9),
-        ("sarama", PARTITIONERS["sarama"](b"TT0124", 15)),
+        ("sarama", partition_of("sarama", b"TT0124", 15)),
     }
     assert [client.name for client in clients_of(fit_records(given, topics(spark, t=15)))] == [
         "java-3.3",

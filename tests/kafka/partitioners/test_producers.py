@@ -1,6 +1,7 @@
-"""Producers, record by record, compared with Kafka's released classes and with reference implementations."""
+"""Producers: against Kafka's released classes, and the rules of other clients worked out by hand."""
 
 import random
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -9,92 +10,146 @@ import pytest
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.kafka.partitioners.producers import ProducerTopics, RecordsToSend, send
 from rebalance_sim.kafka.partitioners.record_accumulator import NONE, ProducerSettings
-from tests.oracle.partitioner_cases import producer_cases
-from tests.reference.other_clients import other_producer_answer
-from tests.reference.record_accumulator import producer_answer
+from rebalance_sim.kafka.runtime.thread_local_random import next_positive, states
+from tests.oracle.make_golden import GOLDEN_PRODUCERS
+from tests.oracle.oracle import BUILT_IN_PARTITIONER_VERSIONS, DEFAULT_PARTITIONER_VERSIONS, PRODUCER_VERSIONS
 from tests.support.cases import JsonObject, golden
 from tests.support.examples import scaled
+from tests.support.producer_answers import answer, differences, producer_answer
 
-CLIENT_OF_AGE = {"2.3": "java-2.3", "2.8": "java-2.4", "4.3": "java-3.3"}
-OTHERS = (
-    "kafkajs",
-    "kafka-go-hash",
-    "kafka-go-murmur2",
-    "kafka-python",
-    "librdkafka-random",
-    "librdkafka",
-    "franz-go",
-    "pulsar",
-)
+RULES = {
+    "murmur2": PRODUCER_VERSIONS,
+    "default-partitioner": DEFAULT_PARTITIONER_VERSIONS,
+    "built-in-partitioner": BUILT_IN_PARTITIONER_VERSIONS,
+    "producer": GOLDEN_PRODUCERS,
+}
+SEED = 42
 
 
-def numbers(values: list[int | None]) -> Any:
-    return np.array([NONE if value is None else value for value in values], np.int64)
+# ---- Kafka's classes
 
 
-def answer(client: str, case: JsonObject) -> JsonObject:
-    """Return the answer in the oracle's form, with sorted batches."""
-    names, records = list(case["topics"]), case["records"]
-    no_leader = {tuple(partition) for partition in case["unavailable"]}
-    topics = ProducerTopics(
-        np.zeros(len(names), np.int64),
-        np.full(len(names), int(CLIENTS[client].unkeyed)),
-        np.array([case["topics"][name] for name in names]),
-        np.array([(name, n) not in no_leader for name in names for n in range(case["topics"][name])], np.int64),
-    )
-    columns = [[record[name] for record in records] for name in ("partition", "key_bytes", "value_bytes", "at_ms")]
-    places = np.array([names.index(record["topic"]) for record in records], np.int64)
-    settings = ProducerSettings(case["batch_size"], case["linger_ms"], case["adaptive"])
-    given = RecordsToSend(np.arange(len(records)), places, *map(numbers, columns))
-    sent = send(settings, np.array([case["seed"]]), topics, given)
-    batches = [
-        {
-            "topic": record["topic"],
-            "partition": partition,
-            "records": count,
-            "bytes": size,
-            "created_ms": opened,
-            "drained_ms": None if closed == NONE else closed,
-        }
-        for record, partition, count, size, opened, closed in zip(
-            records, *(column.tolist() for column in sent), strict=True
-        )
-        if count
-    ]
-    return {"partitions": sent.partitions.tolist(), "batches": in_order(batches)}
+@pytest.mark.parametrize(("rule", "version"), [(rule, version) for rule in RULES for version in RULES[rule]])
+def test_answers_are_those_of_kafkas_classes(rule: str, version: str) -> None:
+    cases, answers = golden(f"cases-{rule}"), golden(f"{rule}-{version}")
+    some = scaled(len(cases))
+    assert differences(version, cases[:some], answers[:some]) == []
 
 
-def in_order(batches: list[JsonObject]) -> list[JsonObject]:
-    return sorted(batches, key=lambda batch: [(value is None, value) for value in batch.values()])
+def test_many_steps_of_the_built_in_partitioner_are_compared() -> None:
+    """Not those that follow one that cannot happen to a producer."""
+    cases = golden("cases-built-in-partitioner")
+    compared = sum(len(answer("4.3", case)["partitions"]) for case in cases)
+    assert compared > sum(len(case["steps"]) for case in cases) / 3
 
 
-def sorted_answer(answer: JsonObject) -> JsonObject:
-    return {"partitions": answer["partitions"], "batches": in_order(answer["batches"])}
+def test_each_generation_of_producers_answers_differently() -> None:
+    """Releases are not confused: each generation answers most cases differently."""
+    of_generations = [[each["partitions"] for each in golden(f"producer-{version}")] for version in GOLDEN_PRODUCERS]
+    for first, second in ((0, 1), (1, 2), (0, 2)):
+        different = [a != b for a, b in zip(of_generations[first], of_generations[second], strict=True)]
+        assert sum(different) > len(different) / 2
 
 
-@pytest.mark.parametrize("version", CLIENT_OF_AGE)
-def test_java_producers_place_records_as_kafkas_classes_did(version: str) -> None:
-    cases, answers = golden("cases-producer"), golden(f"producer-{version}")
-    count = scaled(len(cases))
-    ours = [answer(CLIENT_OF_AGE[version], case) for case in cases[:count]]
-    assert ours == [sorted_answer(of_kafka) for of_kafka in answers[:count]]
+# ---- other clients, whose rules are used with the random numbers of ``ThreadLocalRandom``
 
 
-@pytest.mark.parametrize("version", CLIENT_OF_AGE)
-def test_java_producers_equal_the_reference_implementation(version: str) -> None:
-    for case in producer_cases(11, scaled(200)):
-        assert answer(CLIENT_OF_AGE[version], case) == sorted_answer(producer_answer(version, case))
+def drawn(numbers: int) -> list[int]:
+    """Return the first random numbers of a producer with the seed."""
+    state = states(np.array([SEED]))
+    return [next_positive(state, 0) for _ in range(numbers)]
 
 
-@pytest.mark.parametrize("client", OTHERS)
-def test_producers_of_other_clients_equal_the_reference_implementation(client: str) -> None:
-    for case in producer_cases(12, scaled(60)):
-        assert answer(client, case) == sorted_answer(other_producer_answer(client, case))
+def placed(client: str, records: list[JsonObject], without_leader: tuple[int, ...] = (), **others: Any) -> list[int]:
+    """Return the partitions of records to a topic of three partitions, unless it is said to have more."""
+    case = {"topics": {"t": 3}, "seed": SEED, "batch_size": 100, "linger_ms": 0, "adaptive": False, **others}
+    unavailable = [["t", number] for number in without_leader]
+    found: list[int] = producer_answer(client, case | {"records": records, "unavailable": unavailable})["partitions"]
+    return found
 
 
-def test_the_rules_of_all_clients_are_compared() -> None:
-    tried = {CLIENTS[client].unkeyed for client in (*CLIENT_OF_AGE.values(), *OTHERS)}
-    assert tried == {client.unkeyed for client in CLIENTS.values()}
+def record(at_ms: int, partition: int | None = None, value_bytes: int = 1) -> JsonObject:
+    return {"at_ms": at_ms, "topic": "t", "partition": partition, "key_bytes": None, "value_bytes": value_bytes}
+
+
+def unkeyed(client: str, *at_ms: int, without_leader: tuple[int, ...] = ()) -> list[int]:
+    """Return the partitions of records without a key that are sent at these times."""
+    return placed(client, [record(at) for at in at_ms], without_leader)
+
+
+@pytest.mark.parametrize(("client", "expected"), [("java-2.3", [1, 2, 0]), ("kafkajs", [2, 0, 1])])
+def test_round_robin_starts_at_a_random_number(client: str, expected: list[int]) -> None:
+    """The first number of the seed is 756,844,384, which is 1 modulo 3."""
+    assert unkeyed(client, 0, 0, 0) == expected
+
+
+def test_kafkajs_takes_turns_among_available_partitions() -> None:
+    assert unkeyed("kafkajs", 0, 0, 0, without_leader=(1,)) == [2, 0, 2]
+    assert unkeyed("kafkajs", 0, 0, 0, without_leader=(0, 1, 2)) == [2, 0, 1]
+
+
+def test_kafka_go_takes_turns_among_all_partitions() -> None:
+    assert unkeyed("kafka-go-hash", 0, 0, 0, 0, without_leader=(1,)) == [0, 1, 2, 0]
+
+
+def test_a_random_partition_of_all_or_of_those_available() -> None:
+    numbers = drawn(20)
+    times = [0] * len(numbers)
+    assert unkeyed("kafka-go-murmur2", *times, without_leader=(1,)) == [number % 3 for number in numbers]
+    assert unkeyed("kafka-python", *times, without_leader=(1,)) == [(0, 2)[number % 2] for number in numbers]
+    assert unkeyed("kafka-python", *times, without_leader=(0, 1, 2)) == [number % 3 for number in numbers]
+
+
+def test_librdkafka_draws_again_if_the_first_partition_has_no_leader() -> None:
+    numbers = iter(drawn(40))
+    expected = []
+    for _ in range(20):
+        first = next(numbers) % 3
+        expected.append(next(numbers) % 3 if first == 1 else first)
+    assert unkeyed("librdkafka-random", *[0] * 20, without_leader=(1,)) == expected
+
+
+def test_librdkafka_keeps_a_partition_until_more_than_ten_milliseconds_have_passed() -> None:
+    first, second, third = (number % 100 for number in drawn(3))
+    records = [record(at) for at in (0, 10, 11, 21, 22)]
+    assert placed("librdkafka", records, topics={"t": 100}) == [first, first, second, second, third]
+
+
+def test_librdkafka_keeps_no_partition_without_a_leader() -> None:
+    assert unkeyed("librdkafka", 0, 0, 0, without_leader=(0, 1, 2)) == [number % 3 for number in drawn(6)[1::2]]
+
+
+def test_pulsar_takes_the_next_partition_every_ten_milliseconds() -> None:
+    times, start = (0, 9, 10, 25, 100), drawn(1)[0]
+    assert unkeyed("pulsar", *times, without_leader=(0,)) == [(at // 10 + start) % 3 for at in times]
+
+
+@pytest.mark.parametrize(("value_bytes", "draws"), [(32_759, [0, 0, 1]), (32_760, [0, 1, 2])])
+def test_franz_go_keeps_a_partition_for_less_than_64_kibibytes(value_bytes: int, draws: list[int]) -> None:
+    """A record counts 4 bytes, 1 for the null key, 3 for the length of its value, and the value."""
+    numbers = drawn(3)
+    records = [record(0, value_bytes=value_bytes)] * 3
+    assert placed("franz-go", records, topics={"t": 101}, without_leader=(100,)) == [numbers[n] % 100 for n in draws]
+
+
+def test_franz_go_prefers_partitions_with_fewer_buffered_records() -> None:
+    """A partition is drawn for every large record; the sender takes all records before the next millisecond."""
+    draws = 20
+    numbers = iter(drawn(2 * draws))
+    records, expected = [], []
+    for at_ms in (0, 1):
+        records += [*[record(at_ms, 0)] * 5, record(at_ms, 3), *[record(at_ms, value_bytes=70_000)] * draws]
+        buffered = {0: 5, 2: 0, 3: 1}
+        for _ in range(draws):
+            edges = list(accumulate(1 / (1 + count) for count in buffered.values()))
+            pick = next(numbers) / 2**31 * edges[-1]
+            expected.append(next(n for n, edge in zip(buffered, edges, strict=True) if pick <= edge))
+            buffered[expected[-1]] += 1
+    found = placed("franz-go", records, (1,), topics={"t": 4}, adaptive=True)
+    assert [n for n, each in zip(found, records, strict=True) if each["partition"] is None] == expected
+
+
+# ---- producers
 
 
 def test_producers_do_not_disturb_each_other() -> None:
@@ -119,23 +174,6 @@ def test_producers_do_not_disturb_each_other() -> None:
         return [sent.partitions[places == place].tolist() for place in range(len(whose))]
 
     assert sent_by(0, 1) == sent_by(0) + sent_by(1)
-
-
-@pytest.mark.parametrize(("client", "expected"), [("java-2.3", [1, 2, 0]), ("kafkajs", [2, 0, 1])])
-def test_round_robin_starts_at_a_random_number(client: str, expected: list[int]) -> None:
-    """The first number of seed 42 is 756,844,384, which is 1 modulo 3."""
-    case = {
-        "topics": {"t": 3},
-        "unavailable": [],
-        "batch_size": 100,
-        "linger_ms": 0,
-        "adaptive": True,
-        "seed": 42,
-        "records": [
-            {"at_ms": 0, "topic": "t", "partition": None, "key_bytes": None, "value_bytes": 1} for _ in range(3)
-        ],
-    }
-    assert answer(client, case)["partitions"] == expected
 
 
 def test_the_clock_of_a_producer_never_goes_back() -> None:

@@ -1,4 +1,4 @@
-"""Decoding of __consumer_offsets: Kafka's own bytes, those of a reference encoder, and malformed bytes."""
+"""Decoding of __consumer_offsets: Kafka's own bytes, and malformed ones."""
 
 import random
 from collections import Counter
@@ -10,15 +10,13 @@ from hypothesis import strategies as st
 
 from rebalance_sim.kafka.wire.offsets_topic import Key, RecordType, Value, decode_key, decode_value
 from rebalance_sim.kafka.wire.readable import SchemaError
-from tests.oracle.offsets_topic_cases import GROUP_VERSIONS, OFFSET_VERSIONS, offsets_topic_cases
+from tests.oracle.offsets_topic_cases import GROUP_VERSIONS, OFFSET_VERSIONS
 from tests.oracle.protocol_cases import spoilt
-from tests.reference.offsets_topic import NEW_TAGS, written_key, written_value
 from tests.support.cases import JsonObject, golden
 from tests.support.model import VERSIONS
 from tests.support.offsets_topic import expected_key, expected_value, in_any_order
 
 CASES, MUTATIONS = 250, 10_000
-TAGS_UNKNOWN_TO = {"1.0": NEW_TAGS, "2.3": NEW_TAGS, "3.9": NEW_TAGS, "4.3": ()}
 
 
 def records(version: str) -> Iterator[tuple[JsonObject, bytes, bytes | None]]:
@@ -29,11 +27,6 @@ def records(version: str) -> Iterator[tuple[JsonObject, bytes, bytes | None]]:
         for step, record in zip(case["steps"], answer["records"], strict=True):
             value = record["value"]
             yield step, bytes.fromhex(record["key"]), None if value is None else bytes.fromhex(value)
-
-
-def is_in_the_order_of_a_map(step: JsonObject, version: str) -> bool:
-    """Return whether members are in the order of a Scala map, which the reference encoder does not model."""
-    return version in ("1.0", "2.3") and len(step.get("value", {}).get("members", ())) > 1
 
 
 # ---- Kafka's own bytes
@@ -55,27 +48,6 @@ def test_kafkas_bytes_are_decoded(version: str) -> None:
     assert wanted <= seen.keys()
     # Records of consumer-protocol groups; tombstones have no value.
     assert len(seen) == len(wanted) + {"1.0": 0, "2.3": 0, "3.9": 6, "4.3": 7}[version]
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_the_reference_encoder_writes_the_bytes_of_kafka(version: str) -> None:
-    for step, key, value in records(version):
-        assert written_key(step) == key
-        if not is_in_the_order_of_a_map(step, version):
-            assert written_value(step, TAGS_UNKNOWN_TO[version]) == value
-
-
-# ---- round trips
-
-
-@given(st.integers(0, 2**32), st.sampled_from(VERSIONS))
-def test_records_survive_a_round_trip(seed: int, version: str) -> None:
-    for case in offsets_topic_cases(version, seed, 2):
-        for step in case["steps"]:
-            assert decode_key(written_key(step)) == expected_key(step)
-            value = written_value(step, TAGS_UNKNOWN_TO[version])
-            if value is not None:
-                assert decode_value(RecordType(step["key_version"]), value) == expected_value(step, version)
 
 
 # ---- malformed bytes

@@ -3,9 +3,8 @@
 import gzip
 import json
 import random
-from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +14,34 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.cli import USER_ERROR, main
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.wire.consumer_protocol import (
-    Assignment,
-    Subscription,
-    TopicPartition,
-    decode_assignment,
-    decode_subscription,
-    encode_assignment,
-    encode_subscription,
-)
+from rebalance_sim.kafka.wire.consumer_protocol import TopicPartition, decode_assignment, decode_subscription
 from rebalance_sim.kafka.wire.offsets_topic import GroupMetadata, OffsetCommit, RecordType, decode_key, decode_value
 from rebalance_sim.sources.offsets_topic.dump import read_where
 from rebalance_sim.sources.offsets_topic.fleet import OffsetsTopic, read_offsets_topic
 from rebalance_sim.tables import TOPICS
 from tests.oracle.protocol_cases import spoilt
-from tests.reference.offsets_topic import written_key, written_value
 from tests.support.cases import JsonObject, golden
 from tests.support.model import VERSIONS
+from tests.support.offsets_records import (
+    CLICKS,
+    GONE,
+    ORDERS,
+    Written,
+    commit,
+    commit_tombstone,
+    consumer,
+    consumer_group,
+    current,
+    group,
+    member,
+    regular_expression,
+    tombstone,
+    topics_of_consumer_group,
+)
 
 RECORDS = "key binary, value binary, partition int, offset long"
 Record = tuple[bytes | None, bytes | None, int, int]
-ORDERS, CLICKS, GONE = "b3JkZXJzLW9yZGVycy1vcg", "Y2xpY2tzLWNsaWNrcy1jbA", "Z29uZS1nb25lLWdvbmUtZw"
+CLASSIC_PROTOCOLS = ("cooperative-sticky", "range")
 MUTATIONS = 10_000
 
 
@@ -43,114 +49,36 @@ def frame(spark: SparkSession, records: list[Record]) -> DataFrame:
     return spark.createDataFrame(records, RECORDS)
 
 
-def step(number: int, kind: str, key: JsonObject, value: JsonObject | None = None, version: int = 0) -> JsonObject:
-    step = {"type": kind, "key_version": number, "key": key, "value_version": version}
-    return step if value is None else step | {"value": value}
-
-
-def commit(topic: str, offset: int, group: str = "classic", version: int = 3, **fields: Any) -> JsonObject:
-    value = {"offset": offset, "leaderEpoch": 1, "metadata": "m", "commitTimestamp": 5, "expireTimestamp": -1, **fields}
-    return step(1, "OffsetCommit", {"group": group, "topic": topic, "partition": 0}, value, version)
-
-
-def member(member_id: str, topics: tuple[str, ...], owned: tuple[TopicPartition, ...], **fields: Any) -> JsonObject:
-    subscription = encode_subscription(Subscription(topics, b"u", (), 1, "r1"))
-    return {
-        "memberId": member_id,
-        "groupInstanceId": "i",
-        "clientId": "c",
-        "clientHost": "/h",
-        "rebalanceTimeout": 300_000,
-        "sessionTimeout": 45_000,
-        "subscription": b64encode(subscription).decode(),
-        "assignment": b64encode(encode_assignment(Assignment(owned))).decode(),
-        **fields,
-    }
-
-
-def group(name: str, members: list[JsonObject], **fields: Any) -> JsonObject:
-    value = {
-        "protocolType": "consumer",
-        "generation": 4,
-        "protocol": "range",
-        "leader": "b",
-        "currentStateTimestamp": 1,
-        "members": members,
-        **fields,
-    }
-    return step(2, "GroupMetadata", {"group": name}, value, 3)
-
-
-def consumer(member_id: str, **fields: Any) -> JsonObject:
-    value = {
-        "instanceId": None,
-        "rackId": "r2",
-        "clientId": "k",
-        "clientHost": "/k",
-        "subscribedTopicNames": ["orders"],
-        "subscribedTopicRegex": None,
-        "rebalanceTimeoutMs": 60_000,
-        "serverAssignor": None,
-        "classicMemberMetadata": None,
-        **fields,
-    }
-    return step(5, "ConsumerGroupMemberMetadata", {"groupId": "new", "memberId": member_id}, value)
-
-
-def current(member_id: str, partitions: dict[str, list[int]], epoch: int = 7) -> JsonObject:
-    assigned = [{"topicId": topic_id, "partitions": numbers} for topic_id, numbers in partitions.items()]
-    value = {
-        "memberEpoch": epoch,
-        "previousMemberEpoch": 6,
-        "state": 0,
-        "assignedPartitions": assigned,
-        "partitionsPendingRevocation": [],
-    }
-    return step(8, "ConsumerGroupCurrentMemberAssignment", {"groupId": "new", "memberId": member_id}, value)
-
-
-def classic_metadata() -> JsonObject:
-    metadata = b64encode(encode_subscription(Subscription(("orders",)))).decode()
-    protocols = [{"name": name, "metadata": metadata} for name in ("cooperative-sticky", "range")]
-    return {"sessionTimeoutMs": 45_000, "supportedProtocols": protocols}
-
-
-def topic_of_a_group(topic_id: str, name: str, partitions: int) -> JsonObject:
-    return {"topicId": topic_id, "topicName": name, "numPartitions": partitions, "partitionMetadata": []}
-
-
-STEPS = [
+WRITTEN = [
     commit("orders", 1),
-    commit("orders", 2, expireTimestamp=9, version=1),
+    commit("orders", 2, version=1),
     commit("gone", 3),
-    step(1, "OffsetCommit", {"group": "classic", "topic": "gone", "partition": 0}),
-    commit("clicks", 4, "alone", version=4, topicId=CLICKS),
-    group("classic", [member("a", ("orders",), ()), member("b", ("orders", "clicks"), (TopicPartition("orders", 0),))]),
-    group("broken", [member("a", (), (), subscription="AAAA"), member("b", (), ())]),
+    commit_tombstone("gone"),
+    commit("clicks", 4, "alone", version=4),
+    group("classic", [member("a", ("orders",)), member("b", ("orders", "clicks"), (TopicPartition("orders", 0),))]),
+    group("broken", [member("a", subscription=b"\0\0\0"), member("b")]),
     group("empty", [], protocol=None, leader=None),
-    group("workers", [member("w", (), ())], protocolType="connect", protocol="sessioned", leader="w"),
-    step(2, "GroupMetadata", {"group": "dead"}),
-    step(3, "ConsumerGroupMetadata", {"groupId": "new"}, {"epoch": 8, "metadataHash": 0}),
-    step(4, "ConsumerGroupPartitionMetadata", {"groupId": "new"}, {"topics": [topic_of_a_group(ORDERS, "orders", 3)]}),
-    consumer("m1", serverAssignor="range", subscribedTopicRegex="cl.*"),
-    consumer("m2", classicMemberMetadata=classic_metadata()),
+    group("workers", [member("w")], "connect", "sessioned", "w"),
+    tombstone(RecordType.GROUP_METADATA, "dead"),
+    consumer_group(),
+    topics_of_consumer_group(),
+    consumer("m1", "range", "cl.*"),
+    consumer("m2", classic=CLASSIC_PROTOCOLS),
     consumer("m3"),
     current("m1", {CLICKS: [1, 0], ORDERS: [2]}),
     current("m2", {GONE: [5], ORDERS: [0, 1]}),
-    step(
-        16,
-        "ConsumerGroupRegularExpression",
-        {"groupId": "new", "regularExpression": "cl.*"},
-        {"topics": ["clicks"], "version": 1, "timestamp": 1},
-    ),
-    step(11, "ShareGroupMetadata", {"groupId": "shared"}),
+    regular_expression("cl.*", "clicks"),
+    tombstone(RecordType.SHARE_GROUP_METADATA, "shared"),
 ]
 BROKEN: list[Record] = [(None, b"", 3, 0), (b"\0\1\0", b"", 3, 1), (b"\0\x63", None, 3, 2), (None, None, 3, 3)]
 
 
+def one_after_the_other(written: Sequence[Written]) -> list[Record]:
+    return [(key, value, 0, i) for i, (key, value) in enumerate(written)]
+
+
 def by_hand() -> list[Record]:
-    written: list[Record] = [(written_key(each), written_value(each), 0, i) for i, each in enumerate(STEPS)]
-    return written + BROKEN
+    return one_after_the_other(WRITTEN) + BROKEN
 
 
 def rows(table: DataFrame, *names: str) -> list[tuple[Any, ...]]:
@@ -231,11 +159,9 @@ def test_members_of_consumer_protocol_groups(read: OffsetsTopic) -> None:
 def test_members_without_a_preferred_assignor_have_that_of_most_others(
     spark: SparkSession, preferences: list[str | None], expected: str
 ) -> None:
-    steps = [consumer(f"m{n}", serverAssignor=preferred) for n, preferred in enumerate(preferences)]
-    steps.append(consumer("classic", classicMemberMetadata=classic_metadata()))
-    read = read_offsets_topic(
-        frame(spark, [(written_key(each), written_value(each), 0, i) for i, each in enumerate(steps)])
-    )
+    written = [consumer(f"m{n}", preferred) for n, preferred in enumerate(preferences)]
+    written.append(consumer("classic", classic=CLASSIC_PROTOCOLS))
+    read = read_offsets_topic(frame(spark, one_after_the_other(written)))
     protocols = {row.member_id: row.protocols for row in read.members.collect()}
     assert protocols == {
         "classic": ["cooperative-sticky", "range"],
@@ -558,8 +484,7 @@ def test_a_dump_of_a_million_commits_and_fifty_thousand_groups(spark: SparkSessi
     """Each key has two records; the second counts."""
     groups, commits, members = 50_000, 1_000_000, 3
     number = F.format_string("%08x", "id")
-    value = written_value(commit("orders", 0))
-    key = written_key(commit("orders", 0, "group-00000000"))
+    key, value = commit("orders", 0, "group-00000000")
     assert value is not None
     name, partition = key.index(b"group-") + len("group-"), len(key) - 4
     of_key = F.concat(
@@ -576,9 +501,7 @@ def test_a_dump_of_a_million_commits_and_fifty_thousand_groups(spark: SparkSessi
     offsets = rounds[0].union(rounds[1]).select(of_key.alias("key"), of_value.alias("value"), "partition", "offset")
 
     members_of_group = [member(f"m{i}", ("orders",), (TopicPartition("orders", i),)) for i in range(members)]
-    whole = group("group-00000000", members_of_group, leader="m0")
-    group_key, group_value = written_key(whole), written_value(whole)
-    assert group_value is not None
+    group_key, group_value = group("group-00000000", members_of_group, leader="m0")
     of_group = F.concat(F.lit(group_key[:-8]), number.cast("binary"))
     classic = spark.range(groups).select(
         of_group.alias("key"),

@@ -1,0 +1,135 @@
+"""Records of __consumer_offsets by hand, as keys and values in the formats of Kafka's message definitions."""
+
+import struct
+from base64 import urlsafe_b64decode
+from collections.abc import Sequence
+
+from rebalance_sim.kafka.wire.consumer_protocol import (
+    Assignment,
+    Subscription,
+    TopicPartition,
+    encode_assignment,
+    encode_subscription,
+)
+from rebalance_sim.kafka.wire.offsets_topic import RecordType
+
+Written = tuple[bytes, bytes | None]
+ORDERS, CLICKS, GONE = "b3JkZXJzLW9yZGVycy1vcg", "Y2xpY2tzLWNsaWNrcy1jbA", "Z29uZS1nb25lLWdvbmUtZw"
+"""Ids of topics."""
+_NO_TAGS = b"\0"
+
+
+def tombstone(record_type: RecordType, *names: str) -> Written:
+    """Return a record without a value; its key is a type and names."""
+    return struct.pack(">h", record_type) + b"".join(map(_string, names)), None
+
+
+def commit(topic: str, offset: int, group: str = "classic", version: int = 3) -> Written:
+    """Return a commit of an offset; with its own retention in version 1, and the id of a topic in version 4."""
+    string, value = _string if version < 4 else _compact, struct.pack(">hq", version, offset)
+    if version >= 3:
+        value += struct.pack(">i", 1)
+    value += string("m") + struct.pack(">q", 5)
+    if version == 1:
+        value += struct.pack(">q", 9)
+    if version == 4:
+        value += _tagged(_uuid(CLICKS))
+    return commit_tombstone(topic, group)[0], value
+
+
+def commit_tombstone(topic: str, group: str = "classic") -> Written:
+    key, _ = tombstone(RecordType.OFFSET_COMMIT, group, topic)
+    return key + struct.pack(">i", 0), None
+
+
+def member(
+    member_id: str,
+    topics: tuple[str, ...] = (),
+    owned: tuple[TopicPartition, ...] = (),
+    subscription: bytes | None = None,
+) -> bytes:
+    """Return a member of a classic group, with a subscription that is made of the topics unless it is given."""
+    if subscription is None:
+        subscription = encode_subscription(Subscription(topics, b"u", (), 1, "r1"))
+    assignment = encode_assignment(Assignment(owned))
+    names = b"".join(map(_string, (member_id, "i", "c", "/h")))
+    fields = (struct.pack(">i", len(data)) + data for data in (subscription, assignment))
+    return names + struct.pack(">ii", 300_000, 45_000) + b"".join(fields)
+
+
+def group(
+    name: str,
+    members: Sequence[bytes],
+    protocol_type: str = "consumer",
+    protocol: str | None = "range",
+    leader: str | None = "b",
+) -> Written:
+    """Return a classic group after a rebalance."""
+    key, _ = tombstone(RecordType.GROUP_METADATA, name)
+    value = struct.pack(">h", 3) + _string(protocol_type) + struct.pack(">i", 4) + _string(protocol) + _string(leader)
+    return key, value + struct.pack(">qi", 1, len(members)) + b"".join(members)
+
+
+def consumer_group() -> Written:
+    key, _ = tombstone(RecordType.CONSUMER_GROUP_METADATA, "new")
+    return key, struct.pack(">hi", 0, 8) + _NO_TAGS
+
+
+def topics_of_consumer_group() -> Written:
+    """Return the topic "orders" of three partitions, whose racks are unknown."""
+    key, _ = tombstone(RecordType.CONSUMER_GROUP_PARTITION_METADATA, "new")
+    topic = _uuid(ORDERS) + _compact("orders") + struct.pack(">i", 3) + _list([]) + _NO_TAGS
+    return key, struct.pack(">h", 0) + _list([topic]) + _NO_TAGS
+
+
+def consumer(
+    member_id: str, server_assignor: str | None = None, regex: str | None = None, classic: Sequence[str] = ()
+) -> Written:
+    """Return a member of a consumer-protocol group; one that offers protocols follows the classic protocol."""
+    key, _ = tombstone(RecordType.CONSUMER_GROUP_MEMBER_METADATA, "new", member_id)
+    metadata = encode_subscription(Subscription(("orders",)))
+    protocols = [_compact(name) + _compact(metadata) + _NO_TAGS for name in classic]
+    of_classic = b"\1" + struct.pack(">i", 45_000) + _list(protocols) + _NO_TAGS if classic else b"\0"
+    value = b"".join(map(_compact, (None, "r2", "k", "/k"))) + _list([_compact("orders")]) + _compact(regex)
+    value += struct.pack(">i", 60_000) + _compact(server_assignor) + _tagged(of_classic)
+    return key, struct.pack(">h", 0) + value
+
+
+def current(member_id: str, partitions: dict[str, list[int]]) -> Written:
+    """Return the current assignment of a member of a consumer-protocol group, by the ids of topics."""
+    key, _ = tombstone(RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT, "new", member_id)
+    assigned = [
+        _uuid(topic_id) + _list([struct.pack(">i", number) for number in numbers]) + _NO_TAGS
+        for topic_id, numbers in partitions.items()
+    ]
+    return key, struct.pack(">hiib", 0, 7, 6, 0) + _list(assigned) + _list([]) + _NO_TAGS
+
+
+def regular_expression(regex: str, topic: str) -> Written:
+    """Return the topic that matches a regular expression."""
+    key, _ = tombstone(RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION, "new", regex)
+    return key, struct.pack(">h", 0) + _list([_compact(topic)]) + struct.pack(">qq", 1, 1) + _NO_TAGS
+
+
+def _string(text: str | None) -> bytes:
+    data = b"" if text is None else text.encode()
+    return struct.pack(">h", -1 if text is None else len(data)) + data
+
+
+def _compact(value: str | bytes | None) -> bytes:
+    """Return a string or bytes of a flexible version, whose length is a varint: here of one byte."""
+    data = value.encode() if isinstance(value, str) else value or b""
+    return struct.pack("b", 0 if value is None else len(data) + 1) + data
+
+
+def _list(items: Sequence[bytes]) -> bytes:
+    return struct.pack("b", len(items) + 1) + b"".join(items)
+
+
+def _tagged(content: bytes) -> bytes:
+    """Return the tagged fields of a structure that has the first of them only."""
+    return b"\1\0" + struct.pack("b", len(content)) + content
+
+
+def _uuid(text: str) -> bytes:
+    return urlsafe_b64decode(text + "==")
