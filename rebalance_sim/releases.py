@@ -1,7 +1,7 @@
 """Which Kafka release follows which rules."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from rebalance_sim.errors import UserError
@@ -80,11 +80,11 @@ class KafkaVersion:
     consumer_writer: ConsumerWriter
     assignors: tuple[str, ...]
     """Names of the assignors of its consumers and of its coordinator."""
-    cooperative: bool = True
+    cooperative: bool
     """Whether members may keep their partitions in a rebalance, and send them to the leader (KIP-429, since 2.4)."""
-    linger_ms: int = 0
+    linger_ms: int
     """Default of the producer's ``linger.ms`` (KIP-1030: 5 since 4.0)."""
-    uniform_keeps_extra_partitions: bool = False
+    uniform_keeps_extra_partitions: bool
     """Whether server-uniform lets members keep an extra partition that they already own (since 4.0.1)."""
 
 
@@ -96,70 +96,55 @@ A member whose only protocol is one of them uses ``group.protocol=consumer``."""
 _EAGER = ("range", "roundrobin", "sticky")
 _CLIENT_SIDE = (*_EAGER, "cooperative-sticky")  # Since 2.4.
 
-# Each line is tested against its released classes (tests/oracle). 3.9 is the last line with the Scala coordinator, by
-# then built with Scala 2.13; 4.0 introduced the Java coordinator (KIP-848). The first line that matches is used.
-_LINES = (
-    KafkaVersion(
-        "1.0",
-        MapRule.SCALA_2_11,
-        CoordinatorRules.SCALA_1_0,
-        static_members_first=False,
-        range_walk=RangeWalk.NAMED_BY_PUT,
-        rack_aware=False,
-        sticky=StickyRules.CLAIMS,
-        consumer_writer=ConsumerWriter.HASHED_BY_PUT,
-        assignors=_EAGER,
-        cooperative=False,
-    ),
-    KafkaVersion(
-        "2.3",
-        MapRule.SCALA_2_11,
-        CoordinatorRules.SCALA_2_3,
-        static_members_first=False,
-        range_walk=RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT,
-        rack_aware=False,
-        sticky=StickyRules.GENERATIONS,
-        consumer_writer=ConsumerWriter.HASHED_BY_COMPUTE_IF_ABSENT,
-        assignors=_EAGER,
-        cooperative=False,
-    ),
-    KafkaVersion(
-        "3.9",
-        MapRule.SCALA_2_13,
-        CoordinatorRules.SCALA_3_9,
-        static_members_first=True,
-        range_walk=RangeWalk.KNOWN,
-        rack_aware=True,
-        sticky=StickyRules.SINCE_2_4,
-        consumer_writer=ConsumerWriter.SORTED,
-        assignors=_CLIENT_SIDE,
-    ),
-    KafkaVersion(
-        "4.0.0",
-        MapRule.JAVA,
-        CoordinatorRules.JAVA,
-        static_members_first=True,
-        range_walk=RangeWalk.KNOWN,
-        rack_aware=True,
-        sticky=StickyRules.SINCE_2_4,
-        consumer_writer=ConsumerWriter.SORTED,
-        assignors=(*_CLIENT_SIDE, *SERVER_ASSIGNORS),
-        linger_ms=5,
-    ),
-    KafkaVersion(
-        "4",
-        MapRule.JAVA,
-        CoordinatorRules.JAVA,
-        static_members_first=True,
-        range_walk=RangeWalk.KNOWN,
-        rack_aware=True,
-        sticky=StickyRules.SINCE_2_4,
-        consumer_writer=ConsumerWriter.SORTED,
-        assignors=(*_CLIENT_SIDE, *SERVER_ASSIGNORS),
-        linger_ms=5,
-        uniform_keeps_extra_partitions=True,
-    ),
+# Each line is tested against its released classes (tests/oracle), and states only what differs from the line before.
+_KAFKA_1_0 = KafkaVersion(
+    "1.0",
+    coordinator_map=MapRule.SCALA_2_11,
+    coordinator=CoordinatorRules.SCALA_1_0,
+    static_members_first=False,
+    range_walk=RangeWalk.NAMED_BY_PUT,
+    rack_aware=False,
+    sticky=StickyRules.CLAIMS,
+    consumer_writer=ConsumerWriter.HASHED_BY_PUT,
+    assignors=_EAGER,
+    cooperative=False,
+    linger_ms=0,
+    uniform_keeps_extra_partitions=False,
 )
+_KAFKA_2_3 = replace(
+    _KAFKA_1_0,
+    name="2.3",
+    coordinator=CoordinatorRules.SCALA_2_3,
+    range_walk=RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT,
+    sticky=StickyRules.GENERATIONS,
+    consumer_writer=ConsumerWriter.HASHED_BY_COMPUTE_IF_ABSENT,
+)
+# The last line with the Scala coordinator, by then built with Scala 2.13.
+_KAFKA_3_9 = replace(
+    _KAFKA_2_3,
+    name="3.9",
+    coordinator_map=MapRule.SCALA_2_13,
+    coordinator=CoordinatorRules.SCALA_3_9,
+    static_members_first=True,
+    range_walk=RangeWalk.KNOWN,
+    rack_aware=True,
+    sticky=StickyRules.SINCE_2_4,
+    consumer_writer=ConsumerWriter.SORTED,
+    assignors=_CLIENT_SIDE,
+    cooperative=True,
+)
+# The Java coordinator (KIP-848).
+_KAFKA_4_0_0 = replace(
+    _KAFKA_3_9,
+    name="4.0.0",
+    coordinator_map=MapRule.JAVA,
+    coordinator=CoordinatorRules.JAVA,
+    assignors=(*_CLIENT_SIDE, *SERVER_ASSIGNORS),
+    linger_ms=5,
+)
+_KAFKA_4 = replace(_KAFKA_4_0_0, name="4", uniform_keeps_extra_partitions=True)
+_LINES = (_KAFKA_1_0, _KAFKA_2_3, _KAFKA_3_9, _KAFKA_4_0_0, _KAFKA_4)
+"""The first line that matches is used."""
 NEWEST = "4.3"
 _ALLOWED = "1.0, 2.3, 3.9 and 4.x, with or without a patch level"
 

@@ -1,5 +1,6 @@
 """The vocabulary: every input and output table, with a description of each column."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +21,19 @@ from pyspark.sql.types import (
 STRING, INT, LONG, DOUBLE, BOOLEAN = StringType(), IntegerType(), LongType(), DoubleType(), BooleanType()
 BINARY = BinaryType()
 STRINGS = ArrayType(STRING)
-TOPIC_PARTITIONS = ArrayType(StructType([StructField("topic", STRING), StructField("partition", INT)]))
+
+
+def struct(types: Mapping[str, DataType]) -> StructType:
+    """Return the type of a struct, by the names of its fields."""
+    return StructType([StructField(name, of) for name, of in types.items()])
+
+
+def structs(types: Mapping[str, DataType]) -> ArrayType:
+    """Return the type of a list of structs."""
+    return ArrayType(struct(types))
+
+
+TOPIC_PARTITIONS = structs({"topic": STRING, "partition": INT})
 DEFAULT_CLUSTER = "default"
 DEFAULT_PROTOCOL_TYPE = "consumer"
 DEFAULT_CLIENT = "java-3.3"
@@ -51,7 +64,7 @@ class Table:
     @property
     def schema(self) -> StructType:
         """Return the Spark schema."""
-        return StructType([StructField(column.name, column.type) for column in self.columns])
+        return struct({column.name: column.type for column in self.columns})
 
     @property
     def names(self) -> list[str]:
@@ -60,7 +73,22 @@ class Table:
 
 
 _CLUSTER = Column("cluster", STRING, "cluster that the topic or group belongs to", default=DEFAULT_CLUSTER)
-_GROUP = Column("group_id", STRING, "group.id", required=True)
+_OF_GROUP = (_CLUSTER, Column("group_id", STRING, "group.id", required=True))
+_OF_STRATEGY = (*_OF_GROUP, Column("strategy", STRING, "assignor"))
+_OF_SIMULATION = (*_OF_GROUP, Column("strategy", STRING, "assignor, or `elected`"))
+_TOPIC = Column("topic", STRING, "topic name")
+_PARTITION = Column("partition", INT, "partition number")
+_CLIENT = Column("client", STRING, "client library whose partitioner is used")
+_OF_CLIENT = (_CLIENT, _CLUSTER, _TOPIC)
+_SIZE = (
+    Column("members", INT, "number of members"),
+    Column("partitions", INT, "partitions of the topics the group subscribes to"),
+)
+_ELECTED = Column("elected", STRING, "elected protocol, or the coordinator's assignor for a consumer-protocol group")
+_EVICTED = Column("evicted", INT, "members the coordinator removes because their session or rebalance timeout expires")
+_REBALANCE = Column("rebalance", INT, "number of the rebalance, from 1")
+_LAG_PARTITIONS = Column("lag_partitions", INT, "partitions with lag")
+_UNKNOWN_PARTITIONS = Column("unknown_partitions", INT, "partitions whose lag is unknown")
 
 TOPICS = Table(
     "topics",
@@ -88,8 +116,7 @@ MEMBERS = Table(
     "members",
     "One row per member of a consumer group.",
     (
-        _CLUSTER,
-        _GROUP,
+        *_OF_GROUP,
         Column("member_id", STRING, "member id assigned by the coordinator or, under KIP-848, chosen by the client",
                required=True),
         Column("instance_id", STRING, "group.instance.id; null if the member is dynamic"),
@@ -114,8 +141,7 @@ OFFSETS = Table(
     "offsets",
     "One row per group and partition: the committed offset.",
     (
-        _CLUSTER,
-        _GROUP,
+        *_OF_GROUP,
         Column("topic", STRING, "topic name", required=True),
         Column("partition", INT, "partition number", required=True),
         Column("committed", LONG, "committed offset; null or -1 if the group has committed none"),
@@ -126,7 +152,6 @@ OFFSETS = Table(
     ),
 )
 
-_CLIENT = Column("client", STRING, "client library whose partitioner is used")
 _RECORD = (
     _CLUSTER,
     Column("topic", STRING, "topic name", required=True),
@@ -149,7 +174,7 @@ RECORDS = Table(
     (*_RECORD, Column("client", STRING, _CLIENT.meaning, default=DEFAULT_CLIENT), *_ORDER, _ACTUAL_PARTITION),
 )
 
-REFUSED_MEMBERS = ArrayType(StructType([StructField("member_id", STRING), StructField("error", STRING)]))
+REFUSED_MEMBERS = structs({"member_id": STRING, "error": STRING})
 
 CLASSIC, CONSUMER = "classic", "consumer"
 """Group types as Kafka's command-line tools print them."""
@@ -158,8 +183,7 @@ ELECTIONS = Table(
     "elections",
     "One row per group: the protocol a classic group elects, or the assignor a consumer-protocol group (KIP-848) uses.",
     (
-        _CLUSTER,
-        _GROUP,
+        *_OF_GROUP,
         Column(
             "type",
             STRING,
@@ -194,7 +218,7 @@ _PARTITIONS = Column(
 ASSIGNMENTS = Table(
     "assignments",
     "One row per member and strategy: the partitions the assignor assigns in the first rebalance.",
-    (_CLUSTER, _GROUP, Column("strategy", STRING, "assignor"), _MEMBER, _PARTITIONS),
+    (*_OF_STRATEGY, _MEMBER, _PARTITIONS),
 )
 
 LAST_ASSIGNMENTS = replace(
@@ -208,10 +232,8 @@ COOPERATIVE_REBALANCES = Table(
     "cooperative_rebalances",
     "One row per member, strategy and rebalance of a cooperative assignor. The first rebalance is also in assignments.",
     (
-        _CLUSTER,
-        _GROUP,
-        Column("strategy", STRING, "assignor"),
-        Column("rebalance", INT, "number of the rebalance, from 1"),
+        *_OF_STRATEGY,
+        _REBALANCE,
         Column("last", BOOLEAN, "no member requests a further rebalance"),
         _MEMBER,
         _PARTITIONS,
@@ -224,11 +246,8 @@ BALANCE = Table(
     "balance",
     "One row per group and strategy: how balanced the assignment is after the last rebalance, and what moves.",
     (
-        _CLUSTER,
-        _GROUP,
-        Column("strategy", STRING, "assignor"),
-        Column("members", INT, "number of members"),
-        Column("partitions", INT, "partitions of the topics the group subscribes to"),
+        *_OF_STRATEGY,
+        *_SIZE,
         Column("min", INT, "fewest partitions of any member"),
         Column("max", INT, "most partitions of any member"),
         Column("stddev", DOUBLE, "standard deviation of partitions per member"),
@@ -253,10 +272,8 @@ OPTIMUM = Table(
     "One row per group: the most balanced assignment that exists, with the fewest moves that reach it. Returned in the "
     "shell; a job writes it to comparison.",
     (
-        _CLUSTER,
-        _GROUP,
-        Column("members", INT, "number of members"),
-        Column("partitions", INT, "partitions of the topics the group subscribes to"),
+        *_OF_GROUP,
+        *_SIZE,
         Column("min", INT, "fewest partitions of any member; an upper bound unless balance_exact"),
         Column("max", INT, "most partitions of any member; a lower bound unless balance_exact"),
         Column("stddev", DOUBLE, "standard deviation of partitions per member; a lower bound unless balance_exact"),
@@ -267,16 +284,11 @@ OPTIMUM = Table(
     ),
 )
 
-_LAG_PARTITIONS = Column("lag_partitions", INT, "partitions with lag")
-_UNKNOWN_PARTITIONS = Column("unknown_partitions", INT, "partitions whose lag is unknown")
-
 MEMBER_LAG = Table(
     "member_lag",
     "One row per member and strategy: lag after the last rebalance. Groups whose lag is known to be 0 are left out.",
     (
-        _CLUSTER,
-        _GROUP,
-        Column("strategy", STRING, "assignor"),
+        *_OF_STRATEGY,
         _MEMBER,
         Column("partitions", INT, "assigned partitions"),
         _LAG_PARTITIONS,
@@ -294,10 +306,9 @@ EXPIRING_OFFSETS = Table(
     "expiring_offsets",
     "One row per committed offset that expires (offsets.retention.minutes) unless the group commits it again.",
     (
-        _CLUSTER,
-        _GROUP,
-        Column("topic", STRING, "topic name"),
-        Column("partition", INT, "partition number"),
+        *_OF_GROUP,
+        _TOPIC,
+        _PARTITION,
         Column("committed_at_ms", LONG, "commit timestamp; null if unknown"),
         Column(
             "expires_at_ms",
@@ -315,9 +326,7 @@ LAG_BALANCE = Table(
     "One row per group and strategy: how balanced the lag is after the last rebalance. Groups whose lag is known to be "
     "0 are left out; partitions with unknown lag are not part of any sum.",
     (
-        _CLUSTER,
-        _GROUP,
-        Column("strategy", STRING, "assignor"),
+        *_OF_STRATEGY,
         Column("rank", INT, "rank of the group within the strategy, from 1: by excess_lag, then by lag"),
         Column("members", INT, "number of members"),
         Column("partitions", INT, "partitions that are assigned or have a committed offset"),
@@ -367,23 +376,17 @@ FIGURES = {
 """The figures that a comparison has of a group under one strategy."""
 
 
-def _struct(types: dict[str, DataType]) -> StructType:
-    return StructType([StructField(name, of) for name, of in types.items()])
-
-
 COMPARISON = Table(
     "comparison",
     "One row per group: its balance under every strategy, beside the optimum.",
     (
-        _CLUSTER,
-        _GROUP,
-        Column("members", INT, "number of members"),
-        Column("partitions", INT, "partitions of the topics the group subscribes to"),
-        Column("elected", STRING, "elected protocol, or the coordinator's assignor for a consumer-protocol group"),
-        Column("optimum", _struct(BEST_FIGURES), "see table optimum"),
+        *_OF_GROUP,
+        *_SIZE,
+        _ELECTED,
+        Column("optimum", struct(BEST_FIGURES), "see table optimum"),
         Column(
             "strategies",
-            MapType(STRING, _struct(FIGURES)),
+            MapType(STRING, struct(FIGURES)),
             "per assignor: the columns of balance, and how far max, stddev and moved exceed the optimum (`excess_*`; "
             "null unless every partition is assigned to exactly one member subscribed to its topic)",
         ),
@@ -416,11 +419,9 @@ CHANGES = Table(
         Column("strategy", STRING, "assignor"),
         Column("change", STRING, "`gain` or `loss`, in stddev or, if stddev stays the same, in moved"),
         Column("rank", INT, "rank among the gains or losses of the strategy, from 1"),
-        _CLUSTER,
-        _GROUP,
-        Column("members", INT, "number of members"),
-        Column("partitions", INT, "partitions of the topics the group subscribes to"),
-        Column("elected", STRING, "elected protocol, or the coordinator's assignor for a consumer-protocol group"),
+        *_OF_GROUP,
+        *_SIZE,
+        _ELECTED,
         Column("elected_stddev", DOUBLE, "standard deviation of partitions per member under the elected protocol"),
         Column("stddev", DOUBLE, "standard deviation of partitions per member under the strategy"),
         Column("elected_moved", INT, "partitions that change owner under the elected protocol"),
@@ -429,7 +430,6 @@ CHANGES = Table(
 )
 
 _PRODUCER = Column("producer_id", STRING, "name of the producer")
-_PARTITION = Column("partition", INT, "partition number")
 
 RECORD_PARTITIONS = Table(
     "record_partitions",
@@ -437,17 +437,13 @@ RECORD_PARTITIONS = Table(
     (*_RECORD, _CLIENT, *_ORDER, Column("partition", INT, "predicted partition"), _ACTUAL_PARTITION),
 )
 
-HEAVY_KEYS = ArrayType(
-    StructType([StructField("key", BINARY), StructField("records", LONG), StructField("bytes", LONG)])
-)
+HEAVY_KEYS = structs({"key": BINARY, "records": LONG, "bytes": LONG})
 
 PARTITION_LOAD = Table(
     "partition_load",
     "One row per partition and client library: the load it receives.",
     (
-        _CLIENT,
-        _CLUSTER,
-        Column("topic", STRING, "topic name"),
+        *_OF_CLIENT,
         _PARTITION,
         Column("records", LONG, "number of records"),
         Column("bytes", LONG, "bytes of their keys and values"),
@@ -468,9 +464,7 @@ PARTITION_GROWTH = Table(
     "partition_growth",
     "One row per topic and client library: the keys and records that move if the number of partitions changes.",
     (
-        _CLIENT,
-        _CLUSTER,
-        Column("topic", STRING, "topic name"),
+        *_OF_CLIENT,
         Column("partitions", INT, "current number of partitions"),
         Column("partitions_after", INT, "new number of partitions"),
         Column("keys", LONG, "distinct keys the client hashes"),
@@ -490,23 +484,14 @@ PARTITION_GROWTH = Table(
     ),
 )
 
-_AGREEMENT_EXAMPLES = ArrayType(
-    StructType(
-        [
-            StructField("key", BINARY),
-            StructField("records", LONG),
-            StructField("partition", INT),
-            StructField("other_partition", INT),
-        ]
-    )
-)
+_AGREEMENT_EXAMPLES = structs({"key": BINARY, "records": LONG, "partition": INT, "other_partition": INT})
 
 CLIENT_AGREEMENT = Table(
     "client_agreement",
     "One row per topic and pair of client libraries: how many keys both send to the same partition.",
     (
         _CLUSTER,
-        Column("topic", STRING, "topic name"),
+        _TOPIC,
         Column("client", STRING, "first client library"),
         Column("other_client", STRING, "second client library"),
         Column("keys", LONG, "distinct keys of records without an explicit partition"),
@@ -523,16 +508,8 @@ CLIENT_AGREEMENT = Table(
     ),
 )
 
-_KEYS_PLACED_DIFFERENTLY = ArrayType(
-    StructType(
-        [
-            StructField("key", BINARY),
-            StructField("records", LONG),
-            StructField(
-                "partitions", ArrayType(StructType([StructField("client", STRING), StructField("partition", INT)]))
-            ),
-        ]
-    )
+_KEYS_PLACED_DIFFERENTLY = structs(
+    {"key": BINARY, "records": LONG, "partitions": structs({"client": STRING, "partition": INT})}
 )
 
 TOPICS_AT_RISK = Table(
@@ -540,7 +517,7 @@ TOPICS_AT_RISK = Table(
     "One row per topic written by several client libraries that place some of its keys differently.",
     (
         _CLUSTER,
-        Column("topic", STRING, "topic name"),
+        _TOPIC,
         Column("clients", STRINGS, "client libraries that send keys to the topic, sorted"),
         Column("keys", LONG, "distinct keys of records without an explicit partition"),
         Column("keys_conflicting", LONG, "of these, keys the clients would not all send to the same partition"),
@@ -560,9 +537,7 @@ KEY_FINDINGS = Table(
     "key_findings",
     "One row per finding about the keys that a client library's producers send to a topic.",
     (
-        _CLIENT,
-        _CLUSTER,
-        Column("topic", STRING, "topic name"),
+        *_OF_CLIENT,
         Column(
             "finding",
             STRING,
@@ -587,7 +562,7 @@ BATCHES = Table(
         _CLIENT,
         _CLUSTER,
         _PRODUCER,
-        Column("topic", STRING, "topic name"),
+        _TOPIC,
         _PARTITION,
         Column("records", INT, "number of records"),
         Column("bytes", INT, "uncompressed size on the wire, including the batch header"),
@@ -620,8 +595,7 @@ EVENTS = Table(
     "events",
     "One row per event that `simulate` applies to a group.",
     (
-        _CLUSTER,
-        _GROUP,
+        *_OF_GROUP,
         Column("at_ms", LONG, "simulated time of the event, in milliseconds from the start", required=True),
         Column(
             "event",
@@ -647,16 +621,13 @@ EVENTS = Table(
     ),
 )  # fmt: skip
 
-_STRATEGY = Column("strategy", STRING, "assignor, or `elected`")
 _CONSUMER = Column("member_id", STRING, "consumer, by its member_id in members or events")
 
 TIMELINE = Table(
     "timeline",
     "One row per step of a simulation: a request, a response, a change of state, or an action of a consumer.",
     (
-        _CLUSTER,
-        _GROUP,
-        _STRATEGY,
+        *_OF_SIMULATION,
         Column("number", INT, "position in the group's timeline, from 0"),
         Column("at_ms", LONG, "simulated time, in milliseconds from the start"),
         Column(
@@ -678,10 +649,8 @@ REBALANCES = Table(
     "rebalances",
     "One row per simulated rebalance.",
     (
-        _CLUSTER,
-        _GROUP,
-        _STRATEGY,
-        Column("rebalance", INT, "number of the rebalance, from 1"),
+        *_OF_SIMULATION,
+        _REBALANCE,
         Column("reason", STRING, "why the group rebalances"),
         Column("member_id", STRING, "consumer that triggers the rebalance; null if none does"),
         Column("from_ms", LONG, "time at which the rebalance starts"),
@@ -694,7 +663,7 @@ REBALANCES = Table(
         Column("protocol", STRING, "elected protocol"),
         Column("leader", STRING, "consumer that leads the generation"),
         Column("joined", INT, "members of the generation"),
-        Column("evicted", INT, "members the coordinator removes because their session or rebalance timeout expires"),
+        _EVICTED,
         Column("revoked", INT, "partitions that consumers revoke"),
         Column("moved", INT, "partitions that go to another consumer"),
         Column("unowned_ms", LONG, "partition-milliseconds without an owner since the group was last stable"),
@@ -704,18 +673,16 @@ REBALANCES = Table(
 OWNED_PARTITIONS = Table(
     "owned_partitions",
     "One row per consumer that is running when a simulation ends: the partitions it owns.",
-    (_CLUSTER, _GROUP, _STRATEGY, _CONSUMER, Column("partitions", TOPIC_PARTITIONS, "owned partitions, sorted")),
+    (*_OF_SIMULATION, _CONSUMER, Column("partitions", TOPIC_PARTITIONS, "owned partitions, sorted")),
 )
 
 PARTITION_COSTS = Table(
     "partition_costs",
     "One row per partition that is unowned for some time in a simulation or goes to another consumer.",
     (
-        _CLUSTER,
-        _GROUP,
-        _STRATEGY,
-        Column("topic", STRING, "topic name"),
-        Column("partition", INT, "partition number"),
+        *_OF_SIMULATION,
+        _TOPIC,
+        _PARTITION,
         Column("unowned_ms", LONG, "milliseconds without an owner"),
         Column("moved", INT, "how many times it went to another consumer"),
         Column("member_id", STRING, "consumer that owns it at the end; null if none does"),
@@ -726,9 +693,7 @@ COSTS = Table(
     "costs",
     "One row per group and strategy: what the simulated scenario costs.",
     (
-        _CLUSTER,
-        _GROUP,
-        _STRATEGY,
+        *_OF_SIMULATION,
         Column("consumers", INT, "consumers, including those that join later"),
         Column("partitions", INT, "partitions of the subscribed topics at the end"),
         Column("events", INT, "events of the scenario and the events table that affect the group"),
@@ -744,7 +709,7 @@ COSTS = Table(
         Column("unowned_ms", LONG, "partition-milliseconds without an owner"),
         Column("moved", INT, "times a partition goes to another consumer"),
         Column("moved_back", INT, "of these, times it returns to the previous owner"),
-        Column("evicted", INT, "members the coordinator removes because their session or rebalance timeout expires"),
+        _EVICTED,
         Column("failed", INT, "consumers stopped by a fatal Kafka error"),
         Column("failure", STRING, "the first of these: error, consumer, time and preceding event; null if none failed"),
         Column("messages", LONG, "requests and responses"),
@@ -757,9 +722,7 @@ LAG_COSTS = Table(
     "lag_costs",
     "One row per group and strategy with lag in partitions that are unowned for some time or move in the simulation.",
     (
-        _CLUSTER,
-        _GROUP,
-        _STRATEGY,
+        *_OF_SIMULATION,
         Column("rank", INT, "rank of the group within the strategy, from 1: by unowned_record_ms, then by moved_lag"),
         _LAG_PARTITIONS,
         Column("lag", LONG, "known lag of the group when the simulation starts"),
@@ -781,9 +744,7 @@ ADVICE = Table(
     "advice",
     "One row per group, strategy and setting: what the setting saves in the same scenario, found by simulating it.",
     (
-        _CLUSTER,
-        _GROUP,
-        _STRATEGY,
+        *_OF_SIMULATION,
         Column("setting", STRING, "setting that is changed"),
         Column("value", STRING, "value it is changed to"),
         Column("rebalances", INT, "rebalances with the setting"),
@@ -803,8 +764,7 @@ REJECTS = Table(
     "One row per input row that cannot be used.",
     (
         Column("table", STRING, "input table of the row"),
-        _CLUSTER,
-        _GROUP,
+        *_OF_GROUP,
         Column("row", STRING, "the row as JSON; for a member, only the columns the job reads"),
         Column("reason", STRING, "what is wrong with the row"),
     ),
@@ -814,34 +774,12 @@ INPUTS = {table.name: table for table in (TOPICS, MEMBERS, OFFSETS, RECORDS, EVE
 OUTPUTS = {
     table.name: table
     for table in (
-        ELECTIONS,
-        ASSIGNMENTS,
-        COOPERATIVE_REBALANCES,
-        LAST_ASSIGNMENTS,
-        BALANCE,
-        OPTIMUM,
-        COMPARISON,
-        DISTRIBUTIONS,
-        CHANGES,
-        MEMBER_LAG,
-        LAG_BALANCE,
-        EXPIRING_OFFSETS,
-        RECORD_PARTITIONS,
-        PARTITION_LOAD,
-        PARTITION_LOAD_AFTER,
-        PARTITION_GROWTH,
-        CLIENT_AGREEMENT,
-        TOPICS_AT_RISK,
-        KEY_FINDINGS,
-        BATCHES,
-        PRODUCE_REQUESTS,
-        TIMELINE,
-        REBALANCES,
-        OWNED_PARTITIONS,
-        PARTITION_COSTS,
-        COSTS,
-        LAG_COSTS,
-        ADVICE,
+        *(ELECTIONS, ASSIGNMENTS, COOPERATIVE_REBALANCES, LAST_ASSIGNMENTS, BALANCE),
+        *(OPTIMUM, COMPARISON, DISTRIBUTIONS, CHANGES),
+        *(MEMBER_LAG, LAG_BALANCE, EXPIRING_OFFSETS),
+        *(RECORD_PARTITIONS, PARTITION_LOAD, PARTITION_LOAD_AFTER, PARTITION_GROWTH),
+        *(CLIENT_AGREEMENT, TOPICS_AT_RISK, KEY_FINDINGS, BATCHES, PRODUCE_REQUESTS),
+        *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, LAG_COSTS, ADVICE),
         REJECTS,
     )
 }

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from rebalance_sim.cli import CHECK_FAILED, USER_ERROR, main
 from rebalance_sim.kafka.runtime.hash_order import vote_order
 from rebalance_sim.kafka.runtime.strings import Strings, java_hashes
-from rebalance_sim.kafka.simulation.settings import Settings
+from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.releases import NEWEST, CoordinatorRules, KafkaVersion, kafka_version
 from rebalance_sim.sources.scenarios import KEYS, scenario_names
 from rebalance_sim.tables import INPUTS, OUTPUTS, Table
@@ -122,7 +122,9 @@ def test_simulate_page_lists_all_scenarios_events_and_settings() -> None:
     }
 
     kip_848 = "group_consumer_"
-    defaults = {name: str(value).lower() for name, value in vars(Settings()).items() if not name.startswith(kip_848)}
+    defaults = {
+        name: str(value).lower() for name, value in vars(SimulationSettings()).items() if not name.startswith(kip_848)
+    }
     assert {row[0]: row[1] for row in table_under(text, "setting")} == defaults
     assert blocks(text, "yaml") == [(DOCS / "examples" / "rollout.yaml").read_text()]
 

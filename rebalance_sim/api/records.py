@@ -95,6 +95,10 @@ class PlacedRecords:
         """Return partition_load."""
         return record_partitions.transform(load.partition_load(self.topics, exact))
 
+    def key_findings(self, record_partitions: DataFrame, partition_load: DataFrame) -> DataFrame:
+        """Return key_findings."""
+        return record_partitions.transform(findings.key_findings(partition_load))
+
     def topics_at_risk(self, record_partitions: DataFrame) -> DataFrame:
         """Return topics_at_risk; a single client is never at risk, so the records are not read then."""
         at_risk = record_partitions.transform(agreement.topics_at_risk(self.topics, self.clients))

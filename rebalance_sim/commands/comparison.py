@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.summary import SHOWN_GROUPS, columns, counted
+from rebalance_sim.commands.summary import SHOWN_GROUPS, columns
 from rebalance_sim.engine.groups.comparison import BEST, LARGEST, QUIRKS, against_elected, changes, distributions
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.tables import CHANGES, COMPARISON, DISTRIBUTIONS
+from rebalance_sim.wording import plural
 
 SHOWN_CHANGES = 2
 """Gains and losses of each strategy that are printed."""
@@ -65,7 +66,7 @@ def _by_strategy(comparison: DataFrame, distributed: DataFrame) -> list[str]:
         "gains",
         "losses",
     )
-    exact_in = "all groups" if known == groups else f"{known:,} of {counted(groups, 'group')}, a proven bound elsewhere"
+    exact_in = "all groups" if known == groups else f"{known:,} of {plural(groups, 'group')}, a proven bound elsewhere"
     return [f"comparison with the optimum (exact in {exact_in})", *columns(header, rows)]
 
 

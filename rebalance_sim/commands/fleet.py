@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rebalance_sim.commands.offsets_topic import run_offsets_topic
 from rebalance_sim.commands.options import add_output_options, check_at_least, items, new_run
 from rebalance_sim.commands.rejects import write_rejects
-from rebalance_sim.commands.summary import print_summary, summarise_run
+from rebalance_sim.commands.summary import print_summary, summarise_run, summarise_written
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.tables.inputs import no_rejects
 from rebalance_sim.errors import UserError, check_choice
@@ -99,8 +99,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         run.write(name, rows)
     write_rejects(run, rejects, options.on_bad_input)
     run.finish()
-    written = ", ".join(f"{run.counts['out'][name]:,} {name}" for name in tables)
-    print_summary([f"wrote {written}", *summarise_run(run)])
+    print_summary([summarise_written(run, tables), *summarise_run(run)])
 
 
 def _check(options: Namespace) -> None:

@@ -8,12 +8,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.api.lag import lag_tables, rejected_offsets
-from rebalance_sim.commands.summary import columns, counted, shown_number
+from rebalance_sim.commands.summary import columns, shown_number
 from rebalance_sim.engine.groups.lag import against_elected, partition_lag
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.simulation.lag_costs import lag_costs
 from rebalance_sim.engine.tables.inputs import fit_offsets, usable
 from rebalance_sim.tables import LAG_BALANCE, LAG_COSTS, MEMBER_LAG, OFFSETS
+from rebalance_sim.wording import plural
 
 SHOWN_GROUPS = 3
 """Groups of each strategy that are printed, the worst first."""
@@ -91,24 +92,24 @@ def _total(found: LagTables) -> list[str]:
     assert total is not None
 
     def partitions(name: str, groups: str) -> str:
-        return f"{counted(total[name] or 0, 'partition')} of {counted(total[groups], 'group')}"
+        return f"{plural(total[name] or 0, 'partition')} of {plural(total[groups], 'group')}"
 
     lines = [f"lag: {shown_records(total['lag'] if total['groups'] else 0)} in {partitions('with_lag', 'groups')}"]
     if total["unknown"]:
         lines.append(f"  unknown: {partitions('unknown', 'unknown_groups')}")
     if total["negative"]:
         lines.append(
-            f"  committed offset above the log end, counted as no lag: {counted(total['negative'], 'partition')}"
+            f"  committed offset above the log end, counted as no lag: {plural(total['negative'], 'partition')}"
         )
     if found.groups_without:
-        groups = counted(found.groups_without, "group")
+        groups = plural(found.groups_without, "group")
         lines.append(f"  without an assignment: {shown_records(found.lag_without)} of {groups}")
     return lines
 
 
 def shown_records(lag: int | None) -> str:
     """Return a number of records; None is one that does not fit into a bigint."""
-    return "an unknown number of records" if lag is None else counted(lag, "record")
+    return "an unknown number of records" if lag is None else plural(lag, "record")
 
 
 def _by_strategy(balanced: DataFrame, elections: DataFrame | None) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 
 from rebalance_sim.commands.rejects import write_rejects
-from rebalance_sim.commands.summary import columns, print_summary, summarise_run
+from rebalance_sim.commands.summary import columns, print_summary, summarise_run, summarise_written
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.tables.inputs import format_of
 from rebalance_sim.sources.offsets_topic.dump import read_where
@@ -38,8 +38,7 @@ def run_offsets_topic(run: Run, options: Namespace, properties: Mapping[str, str
         run.write(name, rows)
     _count(run, found, write_rejects(run, found.rejects, options.on_bad_input))
     run.finish()
-    written = ", ".join(f"{run.counts['out'][name]:,} {name}" for name in tables)
-    print_summary([f"made {written}", *_summarise_records(found.records), *summarise_run(run)])
+    print_summary([summarise_written(run, tables), *_summarise_records(found.records), *summarise_run(run)])
 
 
 def _topics(run: Run, path: str | None) -> DataFrame | None:

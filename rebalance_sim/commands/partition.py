@@ -11,7 +11,6 @@ from rebalance_sim.commands.partition_what_ifs import WhatIfs, add_what_if_optio
 from rebalance_sim.commands.producers import add_producer_options, producer_settings, write_record_partitions
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import print_summary, summarise_run
-from rebalance_sim.engine.records.key_findings import key_findings
 from rebalance_sim.engine.runs.run import earlier_assumptions
 from rebalance_sim.engine.tables.inputs import union
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
@@ -65,7 +64,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     record_partitions = tables[RECORD_PARTITIONS.name]
     loads = placed.load(record_partitions, exact=options.heaviest_keys == EXACT)
     tables[PARTITION_LOAD.name] = run.write(PARTITION_LOAD.name, loads)
-    findings = record_partitions.transform(key_findings(tables[PARTITION_LOAD.name]))
+    findings = placed.key_findings(record_partitions, tables[PARTITION_LOAD.name])
     tables[KEY_FINDINGS.name] = run.write(KEY_FINDINGS.name, findings)
     tables |= what_ifs.write(run, placed, record_partitions)
 

@@ -14,24 +14,21 @@ from rebalance_sim.tables import (
     PRODUCE_REQUESTS,
     TOPICS_AT_RISK,
 )
+from rebalance_sim.wording import key_text
 
 SHOWN_ROWS = 25
 """Number of rows shown of a table, the most important first."""
 
 
 def shown_key(key: bytes | None) -> str:
-    r"""Format a key as text if it is printable text, else in hexadecimal digits.
+    r"""Format a key as ``key_text`` does, or say that there is none.
 
     >>> [shown_key(key) for key in (b"TT0124", b"\xff\x00", b"", None)]
     ['TT0124', '0xff00', '(empty)', '(null)']
     """
     if not key:
         return "(null)" if key is None else "(empty)"
-    try:
-        text = bytes(key).decode()
-    except UnicodeDecodeError:
-        text = ""
-    return text if text.isprintable() and text else f"0x{bytes(key).hex()}"
+    return key_text(key)
 
 
 def summarise_partitions(tables: Mapping[str, DataFrame]) -> list[str]:

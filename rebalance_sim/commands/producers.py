@@ -4,10 +4,9 @@ from argparse import ArgumentParser, Namespace
 
 from pyspark.sql import DataFrame
 
+from rebalance_sim.api import batches, produce_requests
 from rebalance_sim.api.records import PlacedRecords
 from rebalance_sim.commands.options import check_between
-from rebalance_sim.engine.records.produce_requests import produce_requests
-from rebalance_sim.engine.records.producers import batches
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.kafka.partitioners.record_accumulator import BATCH_SIZE, ProducerSettings
 from rebalance_sim.releases import NEWEST, kafka_version

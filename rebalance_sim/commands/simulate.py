@@ -32,7 +32,7 @@ from rebalance_sim.engine.simulation.followed_group import log_lines
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, format_of, union, usable
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.scenario import Scenario
-from rebalance_sim.kafka.simulation.settings import Settings
+from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.kafka.simulation.storms import Storms
 from rebalance_sim.releases import kafka_version
 from rebalance_sim.sources.scenarios import RejectedStep, read_scenario, scenario_names, settings_of
@@ -229,7 +229,7 @@ def _rejected_steps(spark: SparkSession, bad: list[RejectedStep]) -> DataFrame:
 
 def _assumed(scenario: Scenario) -> list[str]:
     """Return what the simulation assumes: settings that Kafka does not have, or that differ from Kafka's defaults."""
-    defaults, settings = vars(Settings()), vars(scenario.settings)
+    defaults, settings = vars(SimulationSettings()), vars(scenario.settings)
     assumed = {name: value for name, value in settings.items() if name in _ASSUMED or value != defaults[name]}
     configured = {name: value for name, value in vars(scenario.consumers).items() if value is not None}
     return [f"simulated with {_listed(assumed)}"] + (

@@ -6,9 +6,10 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.summary import columns, counted, shown_number
+from rebalance_sim.commands.summary import columns, shown_number
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.tables import LAG_COSTS
+from rebalance_sim.wording import plural
 
 SHOWN_LATE_GROUPS = 3
 """Groups of each strategy that are printed, those with the longest delays first."""
@@ -50,10 +51,10 @@ def _named(strategies: Iterable[str]) -> bool:
 
 
 def _lines_of(row: Row, prefix: str) -> list[str]:
-    groups = counted(row["groups"], "group")
+    groups = plural(row["groups"], "group")
     if not row["affected"]:
         return [f"{prefix}no event affects {groups}; the figures do not include {_them(row['groups'])}"]
-    lines = [f"{prefix}{groups}, {counted(row['rebalances'] or 0, 'rebalance')}"]
+    lines = [f"{prefix}{groups}, {plural(row['rebalances'] or 0, 'rebalance')}"]
     if row["not_simulated"] < row["groups"]:
         downtimes = (f"{name} {_seconds(row[f'{name}_ms'] or 0)}" for name in ("mean", "p99", "max"))
         back = f", {row['moved_back']:,} of them back to the previous owner" if row["moved_back"] else ""
@@ -66,7 +67,7 @@ def _lines_of(row: Row, prefix: str) -> list[str]:
         lines += [_labelled(label, f"{row[name]:,}")] if row[name] else []
     if row["not_simulated"]:
         count = row["not_simulated"]
-        lines.append(f"  {counted(count, 'group')} cannot be simulated (see column error of costs)")
+        lines.append(f"  {plural(count, 'group')} cannot be simulated (see column error of costs)")
     return lines
 
 
@@ -88,7 +89,7 @@ def _time_to_stable(row: Row) -> str:
         return "no group becomes stable"
     median = "" if row["stable_ms"] is None else f"median {_seconds(row['stable_ms'])}, "
     if unstable:
-        return f"{median}{unstable:,} of {counted(simulated, 'group')} do not become stable"
+        return f"{median}{unstable:,} of {plural(simulated, 'group')} do not become stable"
     return median + ("the group becomes stable" if simulated == 1 else f"all {simulated:,} groups become stable")
 
 
@@ -119,11 +120,11 @@ def summarise_advice(advice: DataFrame) -> list[str]:
 def _advice(row: Row, named: bool) -> str:
     setting = _NAMES.get(row["setting"], f"{row['setting']}={row['value']}")
     fewer, saved_s = row["rebalances"] or 0, round((row["saved"] or 0) / 1000)
-    rebalances = f"{counted(abs(fewer), 'rebalance')}".replace(" ", " fewer " if fewer > 0 else " more ")
+    rebalances = f"{plural(abs(fewer), 'rebalance')}".replace(" ", " fewer " if fewer > 0 else " more ")
     downtime = f"{abs(saved_s):,} s {'less' if saved_s > 0 else 'more'} partition downtime"
     return (
         f"{row['strategy'] + ', ' if named else ''}{setting}: {rebalances if fewer else 'as many rebalances'}, "
-        f"{downtime if saved_s else 'as much partition downtime'}; best choice for {counted(row['best'] or 0, 'group')}"
+        f"{downtime if saved_s else 'as much partition downtime'}; best choice for {plural(row['best'] or 0, 'group')}"
     )
 
 
@@ -137,7 +138,7 @@ def summarise_lag_costs(costs: DataFrame) -> list[str]:
     named = _named(row["strategy"] for row in by_strategy)
     lines = [
         f"lag{' (' + row['strategy'] + ')' if named else ''}: {shown_number(row['lag'])} records in "
-        f"{counted(row['groups'], 'group')}; {shown_number(row['unowned_lag'])} in partitions that become unowned, "
+        f"{plural(row['groups'], 'group')}; {shown_number(row['unowned_lag'])} in partitions that become unowned, "
         f"{shown_number(row['moved_lag'])} in partitions that move; "
         f"mean delay {_delay(row['unowned_record_ms'], row['lag'])}"
         for row in by_strategy

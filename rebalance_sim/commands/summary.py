@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from rebalance_sim.commands.rejects import rejects_summary
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.tables import CLASSIC, REJECTS
+from rebalance_sim.wording import escaped, plural
 
 SHOWN_GROUPS = 25
 """A fleet of up to this many groups is printed group by group."""
@@ -31,7 +32,7 @@ def one_line(text: object, width: int = 60) -> str:
     >>> one_line("a\nb")
     'a\\nb'
     """
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+    shown = escaped(str(text))
     return shown if len(shown) <= width else shown[: width - 1] + "…"
 
 
@@ -44,22 +45,13 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[object]], widest: int
     ]
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, in the singular or the plural.
-
-    >>> counted(1, "group"), counted(1234, "group")
-    ('1 group', '1,234 groups')
-    """
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
 def counted_rows(number: int, table: str) -> str:
     """Return a number of rows with the name of their table.
 
     >>> counted_rows(1, "topics"), counted_rows(2, "topics"), counted_rows(1, "topics_after")
     ('1 topic', '2 topics', '1 row of topics_after')
     """
-    return counted(number, table[:-1]) if table.endswith("s") else f"{counted(number, 'row')} of {table}"
+    return plural(number, table[:-1]) if table.endswith("s") else f"{plural(number, 'row')} of {table}"
 
 
 def shown_number(number: int | None) -> str:
@@ -101,11 +93,11 @@ def summarise_elections(elections: DataFrame) -> list[str]:
     refused = sum(row["groups"] for row in rows if row["protocol"] is None)
     others = sum(row["groups"] for row in rows) - sum(row["groups"] for row in elected) - refused
     lines = [
-        f"elections: {counted(sum(row['groups'] for row in elected), 'group')}, "
-        f"{counted(sum(row['ties'] for row in elected), 'tie')} decided by hash order"
+        f"elections: {plural(sum(row['groups'] for row in elected), 'group')}, "
+        f"{plural(sum(row['ties'] for row in elected), 'tie')} decided by hash order"
     ]
-    lines += [f"assignor of the coordinator (KIP-848): {counted(others, 'group')}"] if others else []
-    lines += [f"all members refused: {counted(refused, 'group')}"] if refused else []
+    lines += [f"assignor of the coordinator (KIP-848): {plural(others, 'group')}"] if others else []
+    lines += [f"all members refused: {plural(refused, 'group')}"] if refused else []
     if not 0 < others + refused + sum(row["groups"] for row in elected) <= SHOWN_GROUPS:
         cells = [(row["protocol"] or "-", f"{row['groups']:,}", f"{row['ties']:,}") for row in rows[:12]]
         return [*lines, *columns(("protocol", "groups", "ties"), cells)]
@@ -192,11 +184,11 @@ def summarise_balance(balance: DataFrame) -> list[str]:
         *_worst_groups(assigned),
         *(
             f"  {row['strategy']} assigns partitions twice, without a subscription, or that do not exist: "
-            f"{counted(row['count'], 'group')}"
+            f"{plural(row['count'], 'group')}"
             for row in faulty.orderBy("strategy").collect()
         ),
         *(
-            f"  no assignment for {counted(row['count'], 'group')}: {one_line(row['error'], 90)}"
+            f"  no assignment for {plural(row['count'], 'group')}: {one_line(row['error'], 90)}"
             for row in errors.collect()
         ),
     ]
@@ -212,12 +204,12 @@ def _worst_groups(assigned: DataFrame) -> list[str]:
     imbalanced, idle = found
     lines = [
         f"  most imbalanced group: {one_line(imbalanced['group_id'], 40)}, {imbalanced['min']:,} to "
-        f"{counted(imbalanced['max'], 'partition')} per member ({imbalanced['strategy']})"
+        f"{plural(imbalanced['max'], 'partition')} per member ({imbalanced['strategy']})"
     ]
     if idle["idle_members"]:
         lines.append(
-            f"  {counted(idle['idle_members'], 'idle member')} in group {one_line(idle['group_id'], 40)} "
-            f"({idle['strategy']}, {counted(idle['members'], 'member')}, {counted(idle['partitions'], 'partition')})"
+            f"  {plural(idle['idle_members'], 'idle member')} in group {one_line(idle['group_id'], 40)} "
+            f"({idle['strategy']}, {plural(idle['members'], 'member')}, {plural(idle['partitions'], 'partition')})"
         )
     return lines
 
@@ -226,8 +218,13 @@ def summarise_run(run: Run) -> list[str]:
     """Return what was read and rejected, the assumptions, and the output folder."""
     rejected = run.counts["out"].get(REJECTS.name, 0)
     read = ", ".join(counted_rows(rows, name) for name, rows in run.counts.get("in", {}).items())
-    lines = ["", (f"read {read}; " if read else "") + f"{counted(rejected, 'row')} rejected"]
+    lines = ["", (f"read {read}; " if read else "") + f"{plural(rejected, 'row')} rejected"]
     if rejected:
         lines += rejects_summary(run.spark.read.format(run.output_format).load(f"{run.out}/{REJECTS.name}"))
     lines += [f"assumption: {assumption}" for assumption in run.assumptions]
     return [*lines, f"output: {run.out}"]
+
+
+def summarise_written(run: Run, tables: Iterable[str]) -> str:
+    """Return how many rows of the input tables were written."""
+    return "wrote " + ", ".join(f"{run.counts['out'][name]:,} {name}" for name in tables)

@@ -10,7 +10,7 @@ from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 
 
 class Balance(NamedTuple):
-    """Figures of each group."""
+    """Figures of each group, named like the columns of the table ``balance``."""
 
     partitions: Ints32
     """Partitions of the topics that the group subscribes to."""
@@ -21,7 +21,7 @@ class Balance(NamedTuple):
     """Standard deviation of the number of partitions per member."""
     topic_spread: Ints32
     """Largest difference between two subscribers of a topic in the number of its partitions, over all topics."""
-    idle: Ints32
+    idle_members: Ints32
     """Members without a partition."""
     kept: Ints32
     """Partitions assigned to the member that owned them."""
@@ -201,7 +201,7 @@ def _measure_loads(g: int, start: int, end: int, assigned: Assignments, out: Bal
         squares += load * load
         fewest, most = min(fewest, load), max(most, load)
         if load == 0:
-            out.idle[g] += 1
+            out.idle_members[g] += 1
     member_count = int(end - start)
     out.min[g], out.max[g] = fewest, most
     out.stddev[g] = np.sqrt(member_count * squares - total * total) / member_count

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size
-from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.kernel import kernel, kernel_in_place
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings, equal, sort_sections
 
 NO_RACK = -1
@@ -105,6 +105,25 @@ class AssignmentOutcome(NamedTuple):
     assignments: Assignments
     errors: Ints32
     """By group, the value of ``AssignmentFailure``. If it is not NONE, the lists of the group's members are empty."""
+
+
+@kernel
+def empty_lists(sizes: Ints32) -> tuple[Assignments, Ints32]:
+    """Return lists to be filled, and the place of the first partition of each member.
+
+    ``sizes`` has the number of partitions of member m at m + 1, and becomes the offsets.
+    """
+    for m in range(len(sizes) - 1):
+        sizes[m + 1] += sizes[m]
+    return Assignments(sizes, np.empty(sizes[-1], np.int32), np.empty(sizes[-1], np.int32)), sizes[:-1].copy()
+
+
+@kernel_in_place
+def append_partition(lists: Assignments, cursor: Ints32, m: int, topic: int, partition: int) -> None:
+    """Append a partition to the list of a member; ``cursor`` has the place of each member's next one."""
+    lists.topics[cursor[m]] = topic
+    lists.partitions[cursor[m]] = partition
+    cursor[m] += 1
 
 
 def without_failures(groups: Groups, assignments: Assignments) -> AssignmentOutcome:

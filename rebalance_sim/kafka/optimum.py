@@ -33,8 +33,8 @@ with two topics each, and all loads different, took 2**27. Groups with equal sub
 class Optimum(NamedTuple):
     """Figures of each group, over all assignments of all its partitions to subscribers.
 
-    A figure that is not exact is a bound: ``max``, ``stddev``, ``score``, ``idle`` and ``moved`` are at most the exact
-    figure, ``min`` is at least.
+    They are named like the columns of the table ``optimum``. A figure that is not exact is a bound: ``min`` is at least
+    the exact figure, all others are at most the exact one.
     """
 
     partitions: Ints32
@@ -46,13 +46,13 @@ class Optimum(NamedTuple):
     """Standard deviation of the number of partitions per member."""
     score: Ints
     """Sum of the differences in load between all pairs of members (Kafka's ``getBalanceScore``)."""
-    idle: Ints32
+    idle_members: Ints32
     """Fewest members without a partition."""
     moved: Ints32
     """Fewest partitions that change their owner, over the assignments with these loads."""
     balance_exact: Flags
     """Whether all figures except ``moved`` are exact."""
-    exact: Flags
+    moved_exact: Flags
     """Whether all figures are exact."""
 
 
@@ -93,7 +93,7 @@ def optimum(
             if len(demand.topic) == len(demand.supply) * subscribed.sum():
                 out.moved[g] = _share_alike(demand, subscribed, loads)
             else:
-                out.moved[g], out.balance_exact[g], out.exact[g] = _share(demand, subscribed, loads, steps)
+                out.moved[g], out.balance_exact[g], out.moved_exact[g] = _share(demand, subscribed, loads, steps)
             _measure(g, loads, out)
     return out
 
@@ -112,7 +112,7 @@ def _measure(g: int, loads: Ints, out: Optimum) -> None:
     out.min[g], out.max[g] = ascending[0], ascending[-1]
     out.stddev[g] = np.sqrt(members * squares - total * total) / members
     out.score[g] = score
-    out.idle[g] = idle
+    out.idle_members[g] = idle
 
 
 # ---- the demand of a group

@@ -38,6 +38,7 @@ it back: one in a thousand small groups rebalances for ever; of groups of a hund
 of rebalances or rebalances for ever. So does a group in which a member without topics is assigned partitions, which it
 ignores.
 """
+GOES_ON = f"members ask for another rebalance after {MOST_REBALANCES} still"
 
 
 class RebalanceProtocol(Enum):

@@ -3,15 +3,24 @@
 from collections.abc import Iterator, Sequence
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Row, Window
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.groups.comparison import BEST, QUIRKS
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.tables.inputs import kind_of_reason
-from rebalance_sim.report.bins import counted, filled
+from rebalance_sim.report.bins import bins_table, counted, filled
 from rebalance_sim.report.charts import bars, both, histograms
 from rebalance_sim.report.colours import StrategyColours
+from rebalance_sim.report.groups import (
+    SHOWN_GROUPS,
+    check_of,
+    group_of,
+    highest,
+    problems_by_kind,
+    problems_table,
+    shown_groups,
+)
 from rebalance_sim.report.page import (
     CLUSTER,
     GROUP,
@@ -26,12 +35,11 @@ from rebalance_sim.report.page import (
     Table,
     counts,
 )
-from rebalance_sim.report.text import count, label, plural, plural_of, share
+from rebalance_sim.report.text import count, label, share
 from rebalance_sim.tables import ASSIGNMENTS, BALANCE, CHANGES, COOPERATIVE_REBALANCES, DISTRIBUTIONS, LAG_BALANCE
+from rebalance_sim.wording import plural, plural_of
 
 NAME = "balance"
-SHOWN_GROUPS = 5
-"""Groups shown per strategy."""
 SHOWN_ERRORS = 20
 
 
@@ -64,19 +72,13 @@ def by_strategy(balance: DataFrame) -> DataFrame:
 
 def worst_groups(balance: DataFrame) -> DataFrame:
     """Rank the most imbalanced groups of each strategy."""
-    order = Window.partitionBy("strategy").orderBy(F.desc("spread"), "cluster", "group_id")
-    ranked = balance.where("error IS NULL").withColumn("spread", spread()).where("spread > 1")
-    return ranked.withColumn("rank", F.row_number().over(order)).where(F.col("rank") <= SHOWN_GROUPS)
+    return highest(balance.where("error IS NULL").withColumn("spread", spread()).where("spread > 1"), "spread")
 
 
 def failures(balance: DataFrame) -> DataFrame:
     """Count the reasons why groups have no assignment, each with its first group."""
-    return (
-        balance.where("error IS NOT NULL")
-        .groupBy("strategy", kind_of_reason("error").alias("kind"))
-        .agg(F.count("*").alias("groups"), F.min(F.struct("cluster", "group_id")).alias("first"))
-        .orderBy(F.desc("groups"), "strategy", "kind")
-    )
+    failed = balance.where("error IS NOT NULL").withColumn("kind", kind_of_reason("error"))
+    return problems_by_kind(failed, "strategy")
 
 
 def partitions_per_member(assignments: DataFrame, cooperative_rebalances: DataFrame) -> DataFrame:
@@ -96,7 +98,7 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
         return RunResults()
     balance = run.table(BALANCE)
     strategies = by_strategy(balance).collect()
-    worst = worst_groups(balance).orderBy("strategy", "rank").collect()
+    worst = shown_groups(worst_groups(balance))
     failed = failures(balance).limit(SHOWN_ERRORS).collect()
 
     blocks: list[Block] = []
@@ -108,17 +110,10 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
         blocks.append(_members_chart(filled(counted(members, "strategy", F.col("partitions")), colours)))
     blocks.append(_strategies_table(strategies))
     if worst:
-        rows = tuple(
-            (row["strategy"], row["cluster"], row["group_id"], row["members"], row["partitions"], row["min"],
-             row["max"], row["idle_members"])
-            for row in worst
-        )  # fmt: skip
         head = (STRATEGY, CLUSTER, GROUP, *counts("members", "partitions", "min", "max", "idle members"))
-        blocks.append(Table(f"Most imbalanced groups (up to {SHOWN_GROUPS} per strategy)", head, rows))
+        blocks.append(Table.of(f"Most imbalanced groups (up to {SHOWN_GROUPS} per strategy)", head, worst))
     if failed:
-        shown = tuple((row["strategy"], row["kind"], row["groups"], *row["first"]) for row in failed)
-        head = (STRATEGY, Column("reason"), *counts("groups"), CLUSTER, Column("first group", CellType.NAME))
-        blocks.append(Table("Groups without an assignment", head, shown))
+        blocks.append(problems_table("Groups without an assignment", ("reason", "groups"), failed, STRATEGY))
     blocks += _against_the_optimum(run, colours)
     blocks += _lag(run)
     return RunResults(tuple(blocks), tuple(_checks(strategies, failed)))
@@ -132,7 +127,7 @@ def _spread_chart(rows: list[dict[str, object]], strategies: Sequence[Row]) -> C
         f"{share(balanced, groups)} of the assignments are balanced to within one partition per member",
         "Groups by the difference between the most and the fewest partitions of a member.",
         **both(histograms(rows, "most minus fewest partitions per member")),
-        data=_histogram_table("Groups by max − min", "max − min", "groups", rows),
+        data=bins_table("Groups by max − min", "max − min", "groups", rows),
     )
 
 
@@ -142,13 +137,8 @@ def _members_chart(rows: list[dict[str, object]]) -> Chart:
         "Partitions per member",
         "Members by number of partitions after the last rebalance. Members with 0 are idle.",
         **both(histograms(rows, "partitions per member")),
-        data=_histogram_table("Members by partitions", "partitions", "members", rows),
+        data=bins_table("Members by partitions", "partitions", "members", rows),
     )
-
-
-def _histogram_table(caption: str, bins: str, of: str, rows: list[dict[str, object]]) -> Table:
-    shown = tuple((row["panel"], row["bin"], row["value"]) for row in rows)
-    return Table(caption, (STRATEGY, Column(bins), *counts(of)), shown)
 
 
 def _strategies_table(strategies: Sequence[Row]) -> Table:
@@ -212,10 +202,8 @@ def _against_the_optimum(run: FinishedRun, colours: StrategyColours) -> Iterator
         **both(bars(rows, "share of groups as balanced as the optimum", ticks="%")),
         data=Table("Compared with the optimum", head, shown, "Excess is the difference to the optimum."),
     )
-    changes = run.table(CHANGES).where(F.col("rank") <= SHOWN_GROUPS).orderBy("strategy", "change", "rank").collect()
+    changes = shown_groups(run.table(CHANGES), "change")
     if changes:
-        columns = ("strategy", "change", "cluster", "group_id", "elected")
-        measures = ("elected_stddev", "stddev", "elected_moved", "moved")
         head = (
             STRATEGY,
             Column("change"),
@@ -227,35 +215,33 @@ def _against_the_optimum(run: FinishedRun, colours: StrategyColours) -> Iterator
             *counts("elected moved", "moved"),
         )
         caption = f"Groups that gain or lose most by another strategy (up to {SHOWN_GROUPS} of each)"
-        yield Table(caption, head, tuple(tuple(row[name] for name in (*columns, *measures)) for row in changes))
+        yield Table.of(caption, head, changes)
 
 
 def _lag(run: FinishedRun) -> Iterator[Table]:
     if not run.rows(LAG_BALANCE):
         return
-    columns = ("strategy", "cluster", "group_id", "members", "lag", "max_lag", "max_lag_bound", "excess_lag")
-    rows = run.table(LAG_BALANCE).where(F.col("rank") <= SHOWN_GROUPS).orderBy("strategy", "rank").collect()
-    head = (STRATEGY, CLUSTER, GROUP, *counts("members", "lag", "max lag", "lower bound", "excess"))
+    bounds = counts(("lower bound", "max_lag_bound"), ("excess", "excess_lag"))
+    head = (STRATEGY, CLUSTER, GROUP, *counts("members", "lag", "max lag"), *bounds)
     caption = f"Groups with the most imbalanced lag (up to {SHOWN_GROUPS} per strategy)"
     note = "Max lag is that of the member with the most. No assignment can reduce it below the lower bound."
-    yield Table(caption, head, tuple(tuple(row[name] for name in columns) for row in rows), note)
+    yield Table.of(caption, head, shown_groups(run.table(LAG_BALANCE)), note)
 
 
 def _checks(strategies: Sequence[Row], failed: Sequence[Row]) -> Iterator[Check]:
     without = sum(row["failed"] for row in strategies)
-    what = plural_of(without, "group", "groups") + " without an assignment"
+    what = plural_of(without, "group") + " without an assignment"
     if failed:
         what += f", most with {label(failed[0]['strategy'])}"
-    where = tuple(failed[0]["first"]) if failed else ()
-    yield Check(Level.ERROR if without else Level.OK, count(without), what, NAME, where, many=without > 1)
+    yield check_of(Level.ERROR, without, what, NAME, group_of(failed[0]) if failed else ())
     unassigned = max(strategies, key=lambda row: row["unassigned"] or 0)
     if unassigned["unassigned"]:
-        what = plural_of(unassigned["unassigned"], "unassigned partition", "unassigned partitions")
+        what = plural_of(unassigned["unassigned"], "unassigned partition")
         what += f" with {label(unassigned['strategy'])}"
         yield Check(Level.WARNING, count(unassigned["unassigned"]), what, NAME)
     odd = max(strategies, key=lambda row: row["odd"])
     if odd["odd"]:
-        what = plural_of(odd["odd"], "group", "groups") + " with partitions assigned twice, unsubscribed or nonexistent"
+        what = plural_of(odd["odd"], "group") + " with partitions assigned twice, unsubscribed or nonexistent"
         yield Check(Level.ERROR, count(odd["odd"]), f"{what} ({label(odd['strategy'])})", NAME)
     assigned = [row for row in strategies if row["worst"]]
     if assigned:
@@ -263,13 +249,13 @@ def _checks(strategies: Sequence[Row], failed: Sequence[Row]) -> Iterator[Check]
         worst = most["worst"]
         level = Level.WARNING if worst["spread"] > 1 else Level.OK
         what = f"partitions per member in the most imbalanced group ({label(most['strategy'])})"
-        yield Check(level, f"{worst['min']:,} to {worst['max']:,}", what, NAME, (worst["cluster"], worst["group_id"]))
+        yield Check(level, f"{worst['min']:,} to {worst['max']:,}", what, NAME, group_of(worst))
         yield _idle_check(max(strategies, key=lambda row: row["idle"] or 0))
 
 
 def _idle_check(strategy: Row) -> Check:
     idle, group = strategy["idle"] or 0, strategy["idlest"]
-    what = plural_of(idle, "idle member", "idle members")
+    what = plural_of(idle, "idle member")
     if not idle:
         return Check(Level.OK, count(idle), what, NAME)
     if group["idle_members"] == idle:
@@ -277,5 +263,4 @@ def _idle_check(strategy: Row) -> Check:
         what += f" in group {label(group['group_id'])} ({label(strategy['strategy'])}, {sizes})"
     else:
         what += f" in {plural(strategy['groups'], 'group')} ({label(strategy['strategy'])})"
-    where = (group["cluster"], group["group_id"])
-    return Check(Level.WARNING, count(idle), what, NAME, where, many=group["idle_members"] < idle)
+    return Check(Level.WARNING, count(idle), what, NAME, group_of(group), many=group["idle_members"] < idle)

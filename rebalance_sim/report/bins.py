@@ -1,16 +1,18 @@
 """Histograms of a bounded size: bins of 0, 1, 2, 3 to 4, 5 to 8, 9 to 16 and so on."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.report.colours import StrategyColours
+from rebalance_sim.report.page import CellType, Column, Table, counts
 from rebalance_sim.report.text import compact, label
 
 
-def lowest_of_bin(number: Column) -> Column:
+def lowest_of_bin(number: SparkColumn) -> SparkColumn:
     """Return the lowest number of the bin of an integer.
 
     >>> numbers = spark.range(10).select(lowest_of_bin(F.col("id")).alias("bin"))
@@ -39,7 +41,7 @@ def bin_label(lowest: int) -> str:
     return str(lowest) if lowest <= 2 else f"{lowest:,}–{next_bin(lowest) - 1:,}"
 
 
-def counted(rows: DataFrame, panel: str, number: Column) -> list[Row]:
+def counted(rows: DataFrame, panel: str, number: SparkColumn) -> list[Row]:
     """Count rows by panel and bin: ``panel``, ``lowest``, ``value``."""
     by_bin = rows.where(number.isNotNull()).groupBy(F.col(panel).alias("panel"), lowest_of_bin(number).alias("lowest"))
     return by_bin.agg(F.count("*").alias("value")).orderBy("panel", "lowest").collect()
@@ -60,6 +62,12 @@ def filled(rows: Sequence[Row], colours: StrategyColours) -> list[dict[str, Any]
         for panel in dict.fromkeys(panel for panel, _ in found)
         for lowest in bins
     ]
+
+
+def bins_table(caption: str, bins: str, of: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the rows of histograms as a table; ``bins`` and ``of`` are the titles of the bins and of the counts."""
+    columns = (Column("strategy", CellType.NAME, "panel"), Column(bins, field="bin"), *counts((of, "value")))
+    return Table.of(caption, columns, rows)
 
 
 def _bins(used: Iterable[int]) -> Iterable[int]:

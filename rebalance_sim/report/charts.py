@@ -84,7 +84,7 @@ def bars(rows: Rows, value_title: str, *, reference: float | None = None, ticks:
     return draw
 
 
-def stacked_bars(rows: Rows, colours: Mapping[str, str], value_title: str, *, reference: float | None = None) -> Draw:
+def stacked_bars(rows: Rows, colours: Mapping[str, str], value_title: str) -> Draw:
     """Draw horizontal stacked bars: ``label``, ``part``, ``value``. Parts are in the order of ``colours``."""
     order = list(colours)
     ordered = [{**row, "order": order.index(row["part"])} for row in rows]
@@ -103,13 +103,7 @@ def stacked_bars(rows: Rows, colours: Mapping[str, str], value_title: str, *, re
                 order=alt.Order("order:Q"),
             )
         )
-        layers: list[Any] = [drawn]
-        if reference is not None:
-            rule = alt.Chart(_data([{"reference": reference}])).mark_rule(
-                strokeDash=[4, 3], strokeWidth=1.5, color=_INK
-            )
-            layers.append(rule.encode(x=alt.X("reference:Q")))
-        return _fitted(alt.layer(*layers), width, _labels(rows))
+        return _fitted(alt.layer(drawn), width, _labels(rows))
 
     return draw
 

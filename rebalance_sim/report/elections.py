@@ -9,6 +9,7 @@ from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.tables.inputs import kind_of_reason
 from rebalance_sim.report.charts import bars, both
 from rebalance_sim.report.colours import StrategyColours
+from rebalance_sim.report.groups import check_of, group_of, problems_by_kind, problems_table
 from rebalance_sim.report.page import (
     CLUSTER,
     GROUP,
@@ -22,8 +23,9 @@ from rebalance_sim.report.page import (
     Table,
     counts,
 )
-from rebalance_sim.report.text import count, label, plural, plural_of
+from rebalance_sim.report.text import count, label
 from rebalance_sim.tables import ELECTIONS
+from rebalance_sim.wording import plural, plural_of
 
 NAME = "elections"
 SHOWN_TIES = 15
@@ -46,12 +48,7 @@ def errors(elections: DataFrame) -> DataFrame:
     whole = elections.where("error IS NOT NULL").select("cluster", "group_id", kind_of_reason("error").alias("kind"))
     refused = elections.select("cluster", "group_id", F.explode("refused").alias("member"))
     refused = refused.select("cluster", "group_id", F.concat(F.lit(_OF_A_MEMBER), "member.error").alias("kind"))
-    return (
-        whole.unionByName(refused)
-        .groupBy("kind")
-        .agg(F.count("*").alias("times"), F.min(F.struct("cluster", "group_id")).alias("first"))
-        .orderBy(F.desc("times"), "kind")
-    )
+    return problems_by_kind(whole.unionByName(refused))
 
 
 def ties(elections: DataFrame) -> DataFrame:
@@ -85,14 +82,7 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
             Table(f"Groups with a tie, largest first ({len(tied):,} of {count(ties_in_all)})", head, shown, note)
         )
     if failed:
-        head = (
-            Column("reason"),
-            *counts("times"),
-            Column("first cluster", CellType.NAME),
-            Column("first group", CellType.NAME),
-        )
-        shown = tuple((row["kind"], row["times"], *row["first"]) for row in failed)
-        blocks.append(Table("Groups that elect nothing, and refused members", head, shown))
+        blocks.append(problems_table("Groups that elect nothing, and refused members", ("reason", "times"), failed))
     return RunResults(tuple(blocks), tuple(_checks(groups, none, ties_in_all, failed, tied)))
 
 
@@ -120,19 +110,15 @@ def _protocols(elected: Sequence[Row], groups: int, colours: StrategyColours) ->
 
 def _checks(groups: int, none: int, ties_in_all: int, failed: Sequence[Row], tied: Sequence[Row]) -> Iterator[Check]:
     whole = [row for row in failed if not row["kind"].startswith(_OF_A_MEMBER)]
-    where = tuple(whole[0]["first"]) if whole else ()
-    yield Check(
-        Level.ERROR if none else Level.OK, count(none), plural_of(none, "group elects", "groups elect") + " nothing",
-        NAME, where, many=none > 1,
-    )  # fmt: skip
-    where = (tied[0]["cluster"], tied[0]["group_id"]) if tied else ()
+    what = plural_of(none, "group elects", "groups elect") + " nothing"
+    yield check_of(Level.ERROR, none, what, NAME, group_of(whole[0]) if whole else ())
     what = f"of {plural(groups, 'election')} decided by hash order after a tie"
-    yield Check(Level.WARNING if ties_in_all else Level.OK, count(ties_in_all), what, NAME, where, many=ties_in_all > 1)
+    yield check_of(Level.WARNING, ties_in_all, what, NAME, group_of(tied[0]) if tied else ())
     refused = [row for row in failed if row["kind"].startswith(_OF_A_MEMBER)]
     if refused:
         times = sum(row["times"] for row in refused)
-        what = plural_of(times, "member", "members") + " refused by the coordinator"
-        yield Check(Level.ERROR, count(times), what, NAME, tuple(refused[0]["first"]), many=times > 1)
+        what = plural_of(times, "member") + " refused by the coordinator"
+        yield check_of(Level.ERROR, times, what, NAME, group_of(refused[0]))
 
 
 def _votes(votes: dict[str, int]) -> str:

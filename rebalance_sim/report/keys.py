@@ -22,8 +22,9 @@ from rebalance_sim.report.page import (
     Table,
     counts,
 )
-from rebalance_sim.report.text import count, label, plural, plural_of, printable, share, unique
+from rebalance_sim.report.text import count, label, share, unique
 from rebalance_sim.tables import KEY_FINDINGS, PARTITION_GROWTH, PARTITION_LOAD, TOPICS_AT_RISK
+from rebalance_sim.wording import key_text, plural, plural_of
 
 SKEW, GROWTH = "skew", "growth"
 SHOWN_TOPICS = 12
@@ -80,9 +81,9 @@ def skew(run: FinishedRun) -> RunResults:
         checks.append(Check(level, f"{worst['imbalance']:.1f} ×", what, SKEW, where))
     if odd is not None:
         found = odd.orderBy(F.desc_nulls_last("records"), *_OF, "finding").limit(SHOWN_FINDINGS).collect()
-        rows = tuple((*(row[name] for name in ("client", "cluster", "topic")), row["description"]) for row in found)
         caption = f"Findings about keys ({len(found):,} of {run.rows(KEY_FINDINGS):,})"
-        blocks.append(Table(caption, (CLIENT, CLUSTER, TOPIC, Column("finding")), rows))
+        head = (CLIENT, CLUSTER, TOPIC, Column("finding", field="description"))
+        blocks.append(Table.of(caption, head, found))
         first = found[0]
         what = plural_of(run.rows(KEY_FINDINGS), "finding", "findings") + " about keys"
         where = (first["cluster"], first["topic"])
@@ -116,7 +117,7 @@ def _hottest_chart(topics: Sequence[Row]) -> Chart:
     )
     shown = tuple(
         (row["topic"], row["client"], row["cluster"], row["partition"], row["partitions"], row["records"],
-         row["share"], row["imbalance"], *((key_text(row["key"]["key"]), row["key"]["records"]) if row["key"]
+         row["share"], row["imbalance"], *((_key(row["key"]["key"]), row["key"]["records"]) if row["key"]
          else (None, None)))
         for row in topics
     )  # fmt: skip
@@ -142,8 +143,10 @@ def _partitions_chart(topic: Row, partitions: DataFrame) -> Chart:
     colours = {_KEY: PLACEHOLDERS["second"], _OTHERS: PLACEHOLDERS["rest"]}
     worst = hot[0]
     part = share(worst["of_the_key"], worst["records"])
-    head = (*counts("partition", "records", "of the heaviest key"), Column("imbalance", CellType.DECIMAL))
-    shown = tuple((row["partition"], row["records"], row["of_the_key"], row["imbalance"]) for row in in_order)
+    head = (
+        *counts("partition", "records", ("of the heaviest key", "of_the_key")),
+        Column("imbalance", CellType.DECIMAL),
+    )
     shown_part = (
         "" if topic["partitions"] <= len(hot) else f" Its {len(hot)} hottest of {topic['partitions']:,} are shown."
     )
@@ -153,7 +156,7 @@ def _partitions_chart(topic: Row, partitions: DataFrame) -> Chart:
         "Records by partition of the topic with the hottest partition, and those with each partition's heaviest key."
         + shown_part,
         **both(stacked_bars(parts, colours, "records, by partition")),
-        data=Table("Records by partition", head, shown),
+        data=Table.of("Records by partition", head, in_order),
     )
 
 
@@ -204,16 +207,14 @@ def growth(run: FinishedRun) -> RunResults:
         }
         for name, row in zip(names, most, strict=True)
     ]
-    names_of_counts = ("partitions", "partitions_after", "keys", "keys_moved", "records", "records_moved")
     head = (
         CLIENT,
         CLUSTER,
         TOPIC,
-        *counts("partitions", "new partitions", "keys", "keys moved", "records", "records moved"),
+        *counts("partitions", ("new partitions", "partitions_after"), "keys", "keys moved", "records", "records moved"),
         Column("imbalance", CellType.DECIMAL),
-        Column("new imbalance", CellType.DECIMAL),
+        Column("new imbalance", CellType.DECIMAL, "imbalance_after"),
     )
-    shown = tuple(tuple(row[name] for name in (*_OF, *names_of_counts, "imbalance", "imbalance_after")) for row in most)
     first = most[0]
     what = f"of {plural(first['keys'], 'key')} would move with {first['partitions_after']:,} partitions"
     moved = share(first["keys_moved"], first["keys"])
@@ -222,22 +223,11 @@ def growth(run: FinishedRun) -> RunResults:
         f"{moved} of the keys of {label(first['topic'])} would move with {first['partitions_after']:,} partitions",
         "Share of a topic's distinct keys that would go to another partition. Existing records are not moved.",
         **both(bars(rows, "share of the keys that would move", ticks="%")),
-        data=Table("Keys and records that would move", head, shown),
+        data=Table.of("Keys and records that would move", head, most),
     )
     check = Check(Level.WARNING, count(first["keys_moved"]), what, GROWTH, (first["cluster"], first["topic"]))
     return RunResults((chart,), (check,))
 
 
-def key_text(key: bytes | None) -> str | None:
-    r"""Return a key as text if it is printable UTF-8, otherwise in hexadecimal.
-
-    >>> key_text(bytearray(b"C001")), key_text(b"\xff\x00"), key_text(None)
-    ('C001', '0xff00', None)
-    """
-    if key is None:
-        return None
-    try:
-        text = bytes(key).decode()
-    except UnicodeDecodeError:
-        return f"0x{bytes(key).hex()}"
-    return text if printable(text) == text else f"0x{bytes(key).hex()}"
+def _key(key: bytes | None) -> str | None:
+    return None if key is None else key_text(key)

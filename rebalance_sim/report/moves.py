@@ -8,8 +8,9 @@ from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.report.charts import both, stacked_bars
 from rebalance_sim.report.colours import PLACEHOLDERS, StrategyColours
 from rebalance_sim.report.page import STRATEGY, CellType, Chart, Check, Column, Level, RunResults, Table, counts
-from rebalance_sim.report.text import count, label, plural, share
+from rebalance_sim.report.text import count, label, share
 from rebalance_sim.tables import BALANCE, DISTRIBUTIONS
+from rebalance_sim.wording import plural
 
 NAME = "moves"
 _PARTS = {"kept": PLACEHOLDERS["rest"], "moved": PLACEHOLDERS["second"]}

@@ -1,10 +1,12 @@
 """The content of a page: sections of parts, with charts and small tables."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
+
+from pyspark.sql import Row
 
 Cell = Any
 """A value in a table: text, a number, or None if it is missing."""
@@ -35,19 +37,26 @@ class Column:
 
     title: str
     type: CellType = CellType.TEXT
+    field: str = ""
+    """The name of its values in the rows of a query; if empty, the title with underscores."""
+
+    def value(self, row: Mapping[str, Cell] | Row) -> Cell:
+        """Return the value of a row of a query."""
+        return row[self.field or self.title.replace(" ", "_")]
 
 
 CLUSTER, GROUP, STRATEGY = (
     Column("cluster", CellType.NAME),
-    Column("group", CellType.NAME),
+    Column("group", CellType.NAME, "group_id"),
     Column("strategy", CellType.NAME),
 )
 TOPIC, CLIENT = Column("topic", CellType.NAME), Column("client", CellType.NAME)
 
 
-def counts(*titles: str) -> tuple[Column, ...]:
-    """Return columns of counts."""
-    return tuple(Column(title, CellType.COUNT) for title in titles)
+def counts(*titles: str | tuple[str, str]) -> tuple[Column, ...]:
+    """Return columns of counts, each given by its title or by title and field."""
+    named = (title if isinstance(title, tuple) else (title, "") for title in titles)
+    return tuple(Column(title, CellType.COUNT, field) for title, field in named)
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,13 @@ class Table:
     note: str = ""
     folded: bool = False
     """Whether the reader has to expand it."""
+
+    @classmethod
+    def of(
+        cls, caption: str, columns: tuple[Column, ...], rows: Iterable[Mapping[str, Cell] | Row], note: str = ""
+    ) -> "Table":
+        """Return the rows of a query as a table."""
+        return cls(caption, columns, tuple(tuple(column.value(row) for column in columns) for row in rows), note)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.tables.inputs import kind_of_reason
 from rebalance_sim.report.page import Block, Cell, CellType, Check, Column, Level, RunResults, Table, counts
-from rebalance_sim.report.text import count, plural_of, share
+from rebalance_sim.report.text import count, share
 from rebalance_sim.tables import REJECTS
+from rebalance_sim.wording import plural_of
 
 RUNS, REJECTED, ASSUMED = "runs", "rejects", "assumptions"
 _RUN = Column("run", CellType.NAME)
@@ -77,7 +78,7 @@ def rejects_results(run: FinishedRun) -> RunResults:
     """Return the rejected rows of a run by table and kind of reason."""
     rejected = run.rows(REJECTS)
     given = sum(run.record["rows"].get("in", {}).values())
-    what = plural_of(rejected, "row", "rows") + " rejected"
+    what = plural_of(rejected, "row") + " rejected"
     if rejected and given:
         what += f", {share(rejected, given)} of the rows read" if rejected <= given else ""
     if not rejected:

@@ -10,7 +10,8 @@ import jinja2
 from rebalance_sim.report.colours import DARK, LIGHT, PLACEHOLDERS
 from rebalance_sim.report.drawing import Drawn, draw
 from rebalance_sim.report.page import CellType, Chart, Check, Level, Page
-from rebalance_sim.report.text import SHOWN_CHARACTERS, cut, plural, printable, shown
+from rebalance_sim.report.text import SHOWN_CHARACTERS, cut, printable, shown
+from rebalance_sim.wording import plural
 
 LONGEST = 32_767
 """Longest text kept, in characters: the most bytes a string of Kafka's protocol can have."""

@@ -3,14 +3,23 @@
 from collections.abc import Iterator, Sequence
 
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Row, Window
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.tables.inputs import kind_of_reason
-from rebalance_sim.report.bins import counted, filled
+from rebalance_sim.report.bins import bins_table, counted, filled
 from rebalance_sim.report.charts import bars, both, histograms, quantiles
 from rebalance_sim.report.colours import StrategyColours
+from rebalance_sim.report.groups import (
+    SHOWN_GROUPS,
+    check_of,
+    group_of,
+    highest,
+    problems_by_kind,
+    problems_table,
+    shown_groups,
+)
 from rebalance_sim.report.page import (
     CLUSTER,
     GROUP,
@@ -25,15 +34,15 @@ from rebalance_sim.report.page import (
     Table,
     counts,
 )
-from rebalance_sim.report.text import count, cut, label, plural, plural_of, printable, seconds, unique
+from rebalance_sim.report.text import count, cut, label, printable, seconds, unique
 from rebalance_sim.tables import ADVICE, COSTS, LAG_COSTS, REBALANCES
+from rebalance_sim.wording import plural, plural_of
 
 NAME = "costs"
-SHOWN_GROUPS = 5
-"""Groups shown per strategy."""
 SHOWN_ROWS = 30
 SHOWN_SETTINGS = 10
 SETTING_CHARACTERS = 44
+_PARTITION_SECONDS = Column("partition-seconds", CellType.SECONDS, "unowned_ms")
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 
 
@@ -71,9 +80,7 @@ def _quantiles(figure: SparkColumn) -> SparkColumn:
 
 def costliest(costs: DataFrame) -> DataFrame:
     """Rank the groups of each strategy by mean downtime per partition."""
-    order = Window.partitionBy("strategy").orderBy(F.desc("unowned_each"), "cluster", "group_id")
-    ranked = costs.transform(simulated).withColumn("unowned_each", unowned_each())
-    return ranked.withColumn("rank", F.row_number().over(order)).where(F.col("rank") <= SHOWN_GROUPS)
+    return highest(costs.transform(simulated).withColumn("unowned_each", unowned_each()), "unowned_each")
 
 
 def problems(costs: DataFrame) -> DataFrame:
@@ -83,13 +90,7 @@ def problems(costs: DataFrame) -> DataFrame:
         F.concat(F.lit("failed: "), kind_of_reason("failure")),
         F.when(~F.col("stable"), F.lit("not stable")),
     )
-    return (
-        costs.withColumn("kind", found)
-        .where("kind IS NOT NULL")
-        .groupBy("strategy", "kind")
-        .agg(F.count("*").alias("groups"), F.min(F.struct("cluster", "group_id")).alias("first"))
-        .orderBy(F.desc("groups"), "strategy", "kind")
-    )
+    return problems_by_kind(costs.withColumn("kind", found).where("kind IS NOT NULL"), "strategy")
 
 
 def reasons(rebalances: DataFrame) -> DataFrame:
@@ -135,16 +136,10 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
     blocks += _groups(costs, found)
     if run.rows(REBALANCES):
         rows = reasons(run.table(REBALANCES)).limit(SHOWN_ROWS).collect()
-        spans = (Column("mean s", CellType.SECONDS), Column("max s", CellType.SECONDS))
-        head = (
-            STRATEGY,
-            Column("reason"),
-            *counts("rebalances"),
-            *spans,
-            Column("partition-seconds", CellType.SECONDS),
-        )
+        spans = (Column("mean s", CellType.SECONDS, "mean_ms"), Column("max s", CellType.SECONDS, "longest_ms"))
+        head = (STRATEGY, Column("reason"), *counts("rebalances"), *spans, _PARTITION_SECONDS)
         note = "Durations are from the start until the group is stable. Partition-seconds are those without an owner."
-        blocks.append(Table("Rebalances by reason", head, tuple(tuple(row) for row in rows), note))
+        blocks.append(Table.of("Rebalances by reason", head, rows, note))
     if run.rows(ADVICE):
         blocks.append(_advice(saved(run.table(ADVICE)).limit(SHOWN_ROWS).collect(), colours))
     if run.rows(LAG_COSTS):
@@ -203,49 +198,45 @@ def _rebalances_chart(strategies: Sequence[Row], rows: list[dict[str, object]]) 
     title = f"{plural(least['rebalances'], 'rebalance')} with {label(least['strategy'])}"
     if most["rebalances"] > least["rebalances"]:
         title += f", {count(most['rebalances'])} with {label(most['strategy'])}"
-    shown = tuple((row["panel"], row["bin"], row["value"]) for row in rows)
     return Chart(
         "costs-rebalances",
         title,
         "Groups by number of rebalances.",
         **both(histograms(rows, "rebalances per group")),
-        data=Table("Groups by rebalances", (STRATEGY, Column("rebalances"), *counts("groups")), shown),
+        data=bins_table("Groups by rebalances", "rebalances", "groups", rows),
     )
 
 
 def _strategies_table(strategies: Sequence[Row]) -> Table:
-    sums = ("rebalances", "moved", "moved_back", "evicted", "failed", "storms", "unstable")
-    titles = ("rebalances", "partition moves", "moves back", "evicted members", "failed consumers", "storms")
-    head = (
-        STRATEGY,
-        *counts("groups"),
-        Column("partition-seconds", CellType.SECONDS),
-        *counts(*titles, "unstable groups"),
+    sums = (
+        "rebalances",
+        ("partition moves", "moved"),
+        ("moves back", "moved_back"),
+        ("evicted members", "evicted"),
+        ("failed consumers", "failed"),
+        "storms",
+        ("unstable groups", "unstable"),
     )
-    shown = tuple(
-        (row["strategy"], row["groups"], row["unowned_ms"], *(row[name] for name in sums)) for row in strategies
-    )
-    return Table("Costs by strategy", head, shown, "Partition-seconds are those without an owner.")
+    head = (STRATEGY, *counts("groups"), _PARTITION_SECONDS, *counts(*sums))
+    return Table.of("Costs by strategy", head, strategies, "Partition-seconds are those without an owner.")
 
 
 def _groups(costs: DataFrame, found: Sequence[Row]) -> Iterator[Table]:
-    worst = costliest(costs).orderBy("strategy", "rank").collect()
-    columns = ("strategy", "cluster", "group_id", "consumers", "partitions", "rebalances", "unowned_each", "stable_ms")
+    worst = shown_groups(costliest(costs))
     head = (
         STRATEGY,
         CLUSTER,
         GROUP,
         *counts("consumers", "partitions", "rebalances"),
-        Column("downtime per partition s", CellType.SECONDS),
-        Column("time to stable s", CellType.SECONDS),
+        Column("downtime per partition s", CellType.SECONDS, "unowned_each"),
+        Column("time to stable s", CellType.SECONDS, "stable_ms"),
     )
     if worst:
         caption = f"Groups with the longest downtime per partition (up to {SHOWN_GROUPS} per strategy)"
-        yield Table(caption, head, tuple(tuple(row[name] for name in columns) for row in worst))
+        yield Table.of(caption, head, worst)
     if found:
-        head = (STRATEGY, Column("problem"), *counts("groups"), CLUSTER, Column("first group", CellType.NAME))
-        shown = tuple((row["strategy"], row["kind"], row["groups"], *row["first"]) for row in found)
-        yield Table("Groups that fail, do not become stable or are not simulated", head, shown)
+        caption = "Groups that fail, do not become stable or are not simulated"
+        yield problems_table(caption, ("problem", "groups"), found, STRATEGY)
 
 
 def _advice(rows: Sequence[Row], colours: StrategyColours) -> Chart | Table:
@@ -279,26 +270,23 @@ def _advice(rows: Sequence[Row], colours: StrategyColours) -> Chart | Table:
 
 
 def _lag_table(lag_costs: DataFrame) -> Table:
-    columns = ("strategy", "cluster", "group_id", "lag", "unowned_lag", "moved_lag", "max_unowned_ms", "delay_ms")
-    rows = lag_costs.where(F.col("rank") <= SHOWN_GROUPS).orderBy("strategy", "rank").collect()
     head = (
         STRATEGY,
         CLUSTER,
         GROUP,
         *counts("lag", "unowned lag", "moved lag"),
-        Column("max downtime s", CellType.SECONDS),
-        Column("mean delay s", CellType.SECONDS),
+        Column("max downtime s", CellType.SECONDS, "max_unowned_ms"),
+        Column("mean delay s", CellType.SECONDS, "delay_ms"),
     )
     caption = f"Groups whose records are delayed most (up to {SHOWN_GROUPS} per strategy)"
-    return Table(caption, head, tuple(tuple(row[name] for name in columns) for row in rows))
+    return Table.of(caption, head, shown_groups(lag_costs))
 
 
 def _checks(strategies: Sequence[Row], found: Sequence[Row]) -> Iterator[Check]:
     unstable = max((row["unstable"] for row in strategies), default=0)
     first = next((row for row in found if not row["kind"].startswith("not simulated")), None)
-    where = tuple(first["first"]) if first and unstable else ()
     what = plural_of(unstable, "group does", "groups do") + " not become stable"
-    yield Check(Level.ERROR if unstable else Level.OK, count(unstable), what, NAME, where, many=unstable > 1)
+    yield check_of(Level.ERROR, unstable, what, NAME, group_of(first) if first and unstable else ())
     for name, one, several in (
         ("failed", "consumer stops with an error", "consumers stop with an error"),
         ("storms", "rebalance storm", "rebalance storms"),
@@ -309,9 +297,9 @@ def _checks(strategies: Sequence[Row], found: Sequence[Row]) -> Iterator[Check]:
             level = Level.ERROR if name == "failed" else Level.WARNING
             what = f"{plural_of(most[name], one, several)} ({label(most['strategy'])})"
             yield Check(level, count(most[name]), what, NAME)
-    left_out = sum(row["groups"] for row in found if row["kind"].startswith("not simulated"))
+    left_out = sum(row["times"] for row in found if row["kind"].startswith("not simulated"))
     if left_out:
-        yield Check(Level.WARNING, count(left_out), plural_of(left_out, "group", "groups") + " not simulated", NAME)
+        yield Check(Level.WARNING, count(left_out), plural_of(left_out, "group") + " not simulated", NAME)
     if strategies:
         most = max(strategies, key=lambda row: (row["unowned"]["mean"] or 0, row["strategy"]))
         what = f"mean downtime per partition ({label(most['strategy'])})"

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from unicodedata import bidirectional
 
 from rebalance_sim.report.page import Cell, CellType
+from rebalance_sim.wording import escaped
 
 NOTHING = "–"
 SHOWN_CHARACTERS = {CellType.NAME: 48, CellType.TEXT: 240}
@@ -19,7 +20,7 @@ def printable(text: str) -> str:
     >>> printable("a\nb\u202ec"), printable(" ")
     ('a\\nb\\u202ec', "' '")
     """
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    shown = escaped(text)
     return shown if shown.strip() else f"'{shown}'"
 
 
@@ -106,20 +107,6 @@ def seconds(milliseconds: float) -> str:
     ('1,234.6', '0.017')
     """
     return f"{milliseconds / 1000:,.1f}" if milliseconds == 0 or milliseconds >= 100 else f"{milliseconds / 1000:.3f}"
-
-
-def plural_of(number: int, one: str, several: str) -> str:
-    """Return the singular or plural for a number shown elsewhere."""
-    return one if number == 1 else several
-
-
-def plural(number: int, one: str, several: str = "") -> str:
-    """Return a number with its noun.
-
-    >>> plural(1, "group"), plural(2, "group"), plural(1200, "topic is", "topics are")
-    ('1 group', '2 groups', '1,200 topics are')
-    """
-    return f"{number:,} {plural_of(number, one, several or f'{one}s')}"
 
 
 def shown(value: Cell, cell_type: CellType) -> str:

@@ -12,8 +12,9 @@ from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.report.charts import both, gantt
 from rebalance_sim.report.colours import PLACEHOLDERS
 from rebalance_sim.report.page import CellType, Chart, Column, RunResults, Table, counts
-from rebalance_sim.report.text import cut, label, plural, plural_of, printable, seconds, unique
+from rebalance_sim.report.text import cut, label, printable, seconds, unique
 from rebalance_sim.tables import TIMELINE
+from rebalance_sim.wording import plural, plural_of
 
 NAME = "timelines"
 SHOWN_TIMELINES = 12

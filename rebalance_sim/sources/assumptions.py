@@ -1,11 +1,13 @@
 """The assumptions about a real cluster where its tools or brokers show too little, as sentences."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
+
+from rebalance_sim.wording import plural
 
 JAVA_DEFAULT_PROTOCOLS = ("range", "cooperative-sticky")
 """Default of partition.assignment.strategy of Java consumers since 3.0 (KIP-726)."""
-_MOST_NAMES = 5
+MOST_NAMES = 5
 
 # {} is "12 members (4 groups)", {consumer} is "12 members (4 consumer-protocol groups)".
 GIVEN = "the protocols of {} are unknown; those of the option protocols are used"
@@ -43,26 +45,18 @@ class Tallies:
         return f"{plural(self._members[sentence], 'member')} ({plural(len(self._groups[sentence]), noun)})"
 
 
-def plural(number: int, noun: str) -> str:
-    """Return a number with its noun, in the singular or the plural.
-
-    >>> plural(1, "group"), plural(2, "group")
-    ('1 group', '2 groups')
-    """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def groups(found: set[str]) -> str:
-    """Return the number of groups with the first of their names.
+def groups(found: Collection[str], number: int = 0) -> str:
+    """Return the number of groups with the first of their names; ``found`` may be the first of a larger number.
 
     >>> groups({"b", "a"})
     '2 groups (a, b)'
     """
-    return f"{plural(len(found), 'group')} ({names(found)})"
+    number = number or len(found)
+    return f"{plural(number, 'group')} ({names(found, number)})"
 
 
-def names(found: Iterable[str]) -> str:
+def names(found: Collection[str], number: int = 0) -> str:
     """Return the first names and the number of further ones."""
-    shown = sorted(found)
-    more = len(shown) - _MOST_NAMES
-    return ", ".join(shown[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    shown = sorted(found)[:MOST_NAMES]
+    more = (number or len(found)) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

@@ -1,10 +1,10 @@
 """Reads and checks scenario files, such as those of ``conf/scenarios``.
 
-A file has a ``description``, ``settings`` (names and values of ``rebalance_sim.kafka.simulation.settings.Settings``),
-``consumers`` (what all consumers are configured with: ``static``, ``session_timeout_ms``, ``max_poll_interval_ms``,
-``protocols``) and ``steps``. A step has an ``event`` and ``at_ms``; which further keys it may have depends on the event
-(``KEYS``). ``members`` selects consumers by their places: ``all``, a number (the first ones), a share (``50%``) or a
-list of places from 0. A key may be given only once.
+A file has a ``description``, ``settings`` (names and values of
+``rebalance_sim.kafka.simulation.settings.SimulationSettings``), ``consumers`` (what all consumers are configured with:
+``static``, ``session_timeout_ms``, ``max_poll_interval_ms``, ``protocols``) and ``steps``. A step has an ``event`` and
+``at_ms``; which further keys it may have depends on the event (``KEYS``). ``members`` selects consumers by their
+places: ``all``, a number (the first ones), a share (``50%``) or a list of places from 0. A key may be given only once.
 """
 
 import json
@@ -19,7 +19,7 @@ import yaml
 from rebalance_sim.errors import UserError, check_choice
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.simulation.scenario import OFFERS, Overrides, Scenario, ScenarioStep, Selection, is_offer
-from rebalance_sim.kafka.simulation.settings import Settings
+from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.sources.yaml_files import find_yaml, shipped_names
 
 _TURNS = ("members", "every_ms", "times", "again_after_ms")
@@ -147,21 +147,21 @@ def _scenario(path: Path, given: Any) -> tuple[Scenario, list[RejectedStep]]:
     return scenario, rejected
 
 
-def settings_of(what: str, given: Any, base: Settings | None = None) -> Settings:
+def settings_of(what: str, given: Any, base: SimulationSettings | None = None) -> SimulationSettings:
     """Check settings; those that are not given are taken from ``base``, or are the defaults.
 
     >>> settings_of("settings", {"network_ms": 20}).network_ms
     20
     """
-    base = base or Settings()
+    base = base or SimulationSettings()
     values: dict[str, Any] = {}
-    for name, value in _mapping(what, given, [of.name for of in fields(Settings)]).items():
+    for name, value in _mapping(what, given, [of.name for of in fields(SimulationSettings)]).items():
         usual = getattr(base, name)
         if isinstance(usual, bool):
             values[name] = _flag(f"{what}: {name}", value)
         else:
             values[name] = _number(f"{what}: {name}", value, 1 if name in _TAKE_TIME else 0)
-    return Settings(**{**vars(base), **values})
+    return SimulationSettings(**{**vars(base), **values})
 
 
 def _overrides(what: str, given: Any) -> Overrides:

@@ -74,7 +74,7 @@ def test_figures_worked_out_by_hand() -> None:
         "max": 3,
         "stddev": (14 / 9) ** 0.5,
         "topic_spread": 3,
-        "idle": 1,
+        "idle_members": 1,
         "kept": 1,
         "moved": 2,
         "unassigned": 2,

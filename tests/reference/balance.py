@@ -14,7 +14,7 @@ class Balance:
     max: int
     stddev: float
     topic_spread: int
-    idle: int
+    idle_members: int
     kept: int
     moved: int
     unassigned: int
@@ -37,7 +37,7 @@ def measure(group: Group, assignment: Assignment) -> Balance:
         max=max(loads, default=0),
         stddev=pstdev(loads) if loads else 0.0,
         topic_spread=max((_spread(group, now, topic) for topic in _wanted_topics(group)), default=0),
-        idle=loads.count(0),
+        idle_members=loads.count(0),
         kept=len(stays),
         moved=sum(partition in before for partition in assigned) - len(stays),
         unassigned=len(wanted) - len(assigned),

@@ -17,7 +17,7 @@ class Best:
     max: int
     stddev: float
     score: int
-    idle: int
+    idle_members: int
     moved: int
 
 
@@ -33,7 +33,7 @@ def best_of_all(group: Group) -> Best:
         max=min(max(loads, default=0) for loads in moves),
         stddev=min(pstdev(loads) if loads else 0.0 for loads in moves),
         score=min(map(score, moves)),
-        idle=min(loads.count(0) for loads in moves),
+        idle_members=min(loads.count(0) for loads in moves),
         moved=min(moved for loads, moved in moves.items() if squares(loads) == least_squares),
     )
 
@@ -57,7 +57,7 @@ def best_by_shortest_paths(group: Group) -> Best:
         max=max(loads, default=0),
         stddev=pstdev(loads) if loads else 0.0,
         score=score(tuple(loads)),
-        idle=loads.count(0),
+        idle_members=loads.count(0),
         moved=sum(before.get(partition, owner) != owner for partition, owner in holder.items()),
     )
 

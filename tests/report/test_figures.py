@@ -25,7 +25,7 @@ def test_elections_are_counted_by_protocol_and_by_reason(spark: SparkSession) ->
     rows_of = table(spark, ELECTIONS, rows)
     by_protocol = {row["protocol"]: (row["groups"], row["ties"]) for row in elections.by_protocol(rows_of).collect()}
     assert by_protocol == {"range": (2, 2), "sticky": (1, 0), None: (2, 0)}
-    assert [(row["kind"], row["times"], row["first"]["group_id"]) for row in elections.errors(rows_of).collect()] == [
+    assert [(row["kind"], row["times"], row["group_id"]) for row in elections.errors(rows_of).collect()] == [
         ("a member: BAD", 2, "b"),
         ("group … has … members", 2, "d"),
     ]

@@ -7,7 +7,7 @@ import pytest
 
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.scenario import Overrides, ScenarioStep, Selection
-from rebalance_sim.kafka.simulation.settings import Settings
+from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.sources.scenarios import KEYS, RejectedStep, read_scenario, scenario_names, settings_of
 
 STEP = "steps: [{event: leave, at_ms: 5}]\n"
@@ -49,7 +49,7 @@ def test_all_that_a_file_may_say(tmp_path: Path) -> None:
     """
     scenario, rejected = read_scenario(written(tmp_path, text))
     assert rejected == []
-    assert scenario.settings == Settings(network_ms=20, enable_auto_commit=False)
+    assert scenario.settings == SimulationSettings(network_ms=20, enable_auto_commit=False)
     assert scenario.consumers == Overrides(True, 6000, 1000, ("range", "sticky"))
     assert scenario.steps == (
         ScenarioStep("join", 1, count=2, every_ms=3, protocols=("mine",), subscription=("t",)),
@@ -219,8 +219,10 @@ def test_dates_are_told_as_text(tmp_path: Path) -> None:
 
 
 def test_settings_build_on_others() -> None:
-    assert settings_of("s", {"store_ms": 3}, Settings(network_ms=2)) == Settings(network_ms=2, store_ms=3)
-    assert settings_of("s", {"enable_auto_commit": False}) == Settings(enable_auto_commit=False)
+    assert settings_of("s", {"store_ms": 3}, SimulationSettings(network_ms=2)) == SimulationSettings(
+        network_ms=2, store_ms=3
+    )
+    assert settings_of("s", {"enable_auto_commit": False}) == SimulationSettings(enable_auto_commit=False)
 
 
 @pytest.mark.parametrize(

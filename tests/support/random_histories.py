@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.simulation.group_events import GroupEvent
-from rebalance_sim.kafka.simulation.settings import Settings
+from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from tests.support.cases import JsonObject
 from tests.support.simulated import History, at, consumer
 
@@ -25,11 +25,11 @@ _LONGEST_MS = {"restart": 60_000, "stall": 400_000}
 _STORE_ERRORS = (Errors.NOT_ENOUGH_REPLICAS, Errors.REQUEST_TIMED_OUT, Errors.NOT_LEADER_OR_FOLLOWER)
 
 
-def random_settings(rng: random.Random) -> Settings:
+def random_settings(rng: random.Random) -> SimulationSettings:
     """Return random settings. The network always takes time: otherwise a client that retries at once would do so for
     ever.
     """
-    return Settings(
+    return SimulationSettings(
         group_initial_rebalance_delay_ms=rng.choice([0, 3000]),
         group_max_size=rng.choice([MOST_AT_FIRST, 2**31 - 1, 2**31 - 1]),
         heartbeat_interval_ms=rng.choice([1000, 3000]),

@@ -20,14 +20,14 @@ from rebalance_sim.kafka.groups import AssignmentOutcome, Groups
 from rebalance_sim.kafka.runtime.records import Records
 from rebalance_sim.kafka.runtime.strings import Ints32
 from rebalance_sim.kafka.simulation.batch import ClassicBatch, simulate
-from rebalance_sim.kafka.simulation.batch_state import Simulated, broker_of
+from rebalance_sim.kafka.simulation.batch_state import BatchResult, broker_of
 from rebalance_sim.kafka.simulation.consumer_group_batch import ConsumerGroupBatch
-from rebalance_sim.kafka.simulation.fleet import Fleet
+from rebalance_sim.kafka.simulation.fleet import SimulatedFleet
 from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS, GroupEvent, JoiningConsumer
 from rebalance_sim.kafka.simulation.model import Consumer, GroupProgress, PartitionState, Subject
 from rebalance_sim.kafka.simulation.prepared import Conditions, PreparedGroups
 from rebalance_sim.kafka.simulation.scenario import Scenario
-from rebalance_sim.kafka.simulation.settings import Settings
+from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.kafka.simulation.start import start_groups
 from rebalance_sim.releases import SERVER_ASSIGNORS, kafka_version
 from rebalance_sim.tables import MEMBERS, TOPICS
@@ -64,11 +64,11 @@ class Played:
     histories: Sequence[History]
     batch: SimulationBatch
     prepared: PreparedGroups
-    fleet: Fleet
+    fleet: SimulatedFleet
     given_twice: dict[int, str]
     """Groups in which an assignor gave a partition to two members, and that assignor."""
     errors: list[str | None]
-    simulated: Simulated
+    simulated: BatchResult
 
     def progress(self, group: int = 0) -> GroupProgress:
         return self.simulated.progress[group]
@@ -133,14 +133,17 @@ class Played:
 
 
 def play(
-    histories: Sequence[History], topics: Mapping[str, int], version: str = "4.3", settings: Settings | None = None
+    histories: Sequence[History],
+    topics: Mapping[str, int],
+    version: str = "4.3",
+    settings: SimulationSettings | None = None,
 ) -> Played:
     """Simulate groups with the rules of a Kafka version; all have the same topics, given by partition count."""
     rules = kafka_version(version)
     joining = [JoiningConsumer(g, row) for g, history in enumerate(histories) for row in history.joiners]
     events = [event._replace(group=g) for g, history in enumerate(histories) for event in history.events]
     batch = SimulationBatch(_batch(histories), joining, events, _metadata(topics).index())
-    groups, scenario = batch.groups, Scenario("", settings=settings or Settings())
+    groups, scenario = batch.groups, Scenario("", settings=settings or SimulationSettings())
     prepared = PreparedGroups(groups, Conditions(scenario, Assignors(rules)))
     start = start_groups(prepared)
     seeds = np.array([hash_of(history.name) for history in histories], np.int64)

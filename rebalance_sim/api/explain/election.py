@@ -10,7 +10,8 @@ from rebalance_sim.api.explain.explanation import Explanation, first_lines, list
 from rebalance_sim.engine.groups.batch_arrays import elect_protocols
 from rebalance_sim.engine.groups.group_batches import GroupBatch
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.coordinator.group_types import refusal_errors
+from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.group_types import leaders, refusal_errors
 from rebalance_sim.kafka.votes import count_votes
 from rebalance_sim.releases import KafkaVersion, MapRule
 
@@ -150,14 +151,14 @@ def explain_election(group: pa.RecordBatch, version: KafkaVersion, kafka_version
             for protocol in np.flatnonzero((cast.support > 0) & (cast.support < len(joined)))
         }
     refused = [member_ids[member] for member in np.flatnonzero(~elections.admitted)]
-    winner = int(elections.winner[0])
+    winner, leader = int(elections.winner[0]), int(leaders(batch.offsets, found)[0])
     return ElectionExplanation(
         cluster=batch.clusters[0].as_py(),
         group_id=batch.group_ids[0].as_py(),
         kafka_version=kafka_version,
         of_consumers=of_consumers,
         protocol=names[winner] if winner >= 0 else None,
-        leader_id=None if of_consumers or len(joined) == 0 else member_ids[joined[0]],
+        leader_id=None if leader == NONE else member_ids[leader],
         tie=bool(elections.tie[0]),
         candidates=tuple(names[protocol] for protocol in candidates),
         lacking=lacking,

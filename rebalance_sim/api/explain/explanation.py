@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from rebalance_sim.wording import escaped
+
 MOST_SHOWN = 20
 """Members that are listed one by one."""
 
@@ -16,14 +18,10 @@ class Explanation(ABC):
         """Return the facts, one per line."""
 
     def __repr__(self) -> str:
-        return "\n".join(line if line.isprintable() else _printable(line) for line in self.lines())
+        return "\n".join(map(escaped, self.lines()))
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def listed(things: Iterable[object], most: int = MOST_SHOWN) -> str:

@@ -14,19 +14,20 @@ from pyspark.sql.types import StructField, StructType
 from rebalance_sim.engine.groups.batch_arrays import as_groups, elect_protocols, find_topics, groups_where, refusals
 from rebalance_sim.engine.groups.custom_assignors import client_data
 from rebalance_sim.engine.groups.group_batches import GroupBatch, RejectedMember, collect_members
-from rebalance_sim.engine.tables.arrow import arrow_type, codes, lists, rows_of, strings
+from rebalance_sim.engine.tables.arrow import arrow_type, codes, lists, rows_of, strings, topic_partitions
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex, TopicMetadata
 from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom_batch import FailureTexts, LeaderView
 from rebalance_sim.kafka.assignors.resolved import Assignors
 from rebalance_sim.kafka.balance import Balance, balance
-from rebalance_sim.kafka.coordinator.group_types import GroupProtocols, refusal_errors
+from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.group_types import GroupProtocols, leaders, refusal_errors
 from rebalance_sim.kafka.election import offsets_partition
 from rebalance_sim.kafka.groups import AssignmentFailure, Assignments, Groups, Subscribers, map_order, subscribers
 from rebalance_sim.kafka.optimum import optimum
 from rebalance_sim.kafka.rebalances import (
-    MOST_REBALANCES,
+    GOES_ON,
     Rebalance,
     RebalanceProtocol,
     RebalanceSummary,
@@ -34,7 +35,7 @@ from rebalance_sim.kafka.rebalances import (
     rebalances,
     summarize_rebalances,
 )
-from rebalance_sim.kafka.runtime.strings import Flags, Ints32, java_hashes
+from rebalance_sim.kafka.runtime.strings import Flags, java_hashes
 from rebalance_sim.releases import KafkaVersion
 from rebalance_sim.tables import (
     ASSIGNMENTS,
@@ -49,6 +50,7 @@ from rebalance_sim.tables import (
     OPTIMUM,
     OUTPUTS,
     REJECTS,
+    Table,
 )
 
 ELECTED = "elected"
@@ -57,7 +59,6 @@ OFFSETS_PARTITIONS = 50
 """Kafka's default of offsets.topic.num.partitions."""
 
 NOBODY_ADMITTED = "the coordinator refuses all members"
-GOES_ON = f"members ask for another rebalance after {MOST_REBALANCES} still"
 
 _ELECTION_COLUMNS = ("join_order", "member_id", "protocol_type", "protocols")
 _ASSIGNMENT_COLUMNS = ("join_order", "member_id", "instance_id", "rack", "subscription")
@@ -255,11 +256,11 @@ def _election_rows(batch: GroupBatch, found: GroupProtocols, offsets_partitions:
     members = np.diff(admitted_before)
     refused = np.flatnonzero(~admitted)
     refused_before = np.concatenate([[0], np.cumsum(~admitted)]).astype(np.int32)
-    rows = rows_of(
-        ELECTIONS.schema,
+    leader = leaders(batch.offsets, found)
+    return _with_members(
+        batch,
+        ELECTIONS,
         {
-            "cluster": batch.clusters,
-            "group_id": batch.group_ids,
             "type": pa.array([CLASSIC, CONSUMER]).take(pa.array(found.of_consumers.astype(np.int32))),
             "members": pa.array(members),
             "protocol": _elected(batch, found),
@@ -268,7 +269,7 @@ def _election_rows(batch: GroupBatch, found: GroupProtocols, offsets_partitions:
                 pa.array(votes_offsets), candidates.filter(pa.array(voted)), pa.array(elections.votes[voted])
             ),
             "tie": pa.array(elections.tie),
-            "leader_id": _leaders(batch, found, admitted_before),
+            "leader_id": batch.column("member_id").take(pa.array(leader, mask=leader == NONE)),
             "coordinator_partition": pa.array(
                 offsets_partition(java_hashes(strings(batch.group_ids)), offsets_partitions)
             ),
@@ -282,17 +283,6 @@ def _election_rows(batch: GroupBatch, found: GroupProtocols, offsets_partitions:
             "error": pa.array([NOBODY_ADMITTED] * len(members), mask=members > 0),
         },
     )
-    with_members = np.diff(batch.offsets) > 0
-    return rows if with_members.all() else rows.filter(pa.array(with_members))
-
-
-def _leaders(batch: GroupBatch, found: GroupProtocols, admitted_before: Ints32) -> pa.Array:
-    """Return the leader, the first member to join; null for a consumer-protocol group, whose coordinator assigns."""
-    admitted = np.flatnonzero(found.elections.admitted)
-    leads = (np.diff(admitted_before) > 0) & ~found.of_consumers
-    first = np.zeros(len(leads), np.int64)
-    first[leads] = admitted[admitted_before[:-1][leads]]
-    return batch.column("member_id").take(pa.array(first, mask=~leads))
 
 
 def reject_rows(batch: GroupBatch, rejected: list[RejectedMember]) -> pa.StructArray:
@@ -325,17 +315,18 @@ def _last_assignment_rows(
 def _all_assignment_rows(
     batch: GroupBatch, strategy: str, assignments: Assignments, topics: BatchTopics
 ) -> pa.StructArray:
-    of_members = pa.array(batch.group_of_member())
-    return rows_of(
-        ASSIGNMENTS.schema,
-        {
-            "cluster": batch.clusters.take(of_members),
-            "group_id": batch.group_ids.take(of_members),
-            "strategy": pa.repeat(strategy, len(of_members)),
-            "member_id": batch.column("member_id"),
-            "partitions": _partition_lists(assignments, topics),
-        },
-    )
+    columns = _member_columns(batch, strategy, pa.array(batch.group_of_member()))
+    columns |= {"member_id": batch.column("member_id"), "partitions": _partition_lists(assignments, topics)}
+    return rows_of(ASSIGNMENTS.schema, columns)
+
+
+def _member_columns(batch: GroupBatch, strategy: str, of_members: pa.Array) -> dict[str, pa.Array]:
+    """Return the columns that name group and strategy of each row; ``of_members`` are the groups of the rows."""
+    return {
+        "cluster": batch.clusters.take(of_members),
+        "group_id": batch.group_ids.take(of_members),
+        "strategy": pa.repeat(strategy, len(of_members)),
+    }
 
 
 def _rebalance_rows(
@@ -349,10 +340,8 @@ def _rebalance_rows(
     last[rebalance.groups] = rebalance.last
     rows = rows_of(
         COOPERATIVE_REBALANCES.schema,
-        {
-            "cluster": batch.clusters.take(of_members),
-            "group_id": batch.group_ids.take(of_members),
-            "strategy": pa.repeat(strategy, len(members)),
+        _member_columns(batch, strategy, of_members)
+        | {
             "rebalance": pa.repeat(number, len(members)),
             "last": pa.array(last).take(of_members),
             "member_id": batch.column("member_id").take(members),
@@ -374,43 +363,16 @@ def _answered(rows: pa.StructArray, rebalance: Rebalance, of_members: pa.Array) 
 
 
 def _partition_lists(assignments: Assignments, topics: BatchTopics) -> pa.ListArray:
-    partitions = pa.StructArray.from_arrays(
-        [topics.names.take(pa.array(assignments.topics)), pa.array(assignments.partitions)],
-        names=["topic", "partition"],
-    )
-    return lists(assignments.offsets, partitions)
+    return lists(assignments.offsets, topic_partitions(topics.names, assignments.topics, assignments.partitions))
 
 
 def _balance_rows(
     batch: GroupBatch, strategy: str, figures: Balance, end: RebalanceSummary, errors: pa.Array
 ) -> pa.StructArray:
-    sizes = np.diff(batch.offsets)
-    failed = ~end.ended
-    rows = rows_of(
-        BALANCE.schema,
-        {
-            "cluster": batch.clusters,
-            "group_id": batch.group_ids,
-            "strategy": pa.repeat(strategy, len(sizes)),
-            "members": pa.array(sizes),
-            "partitions": pa.array(figures.partitions, mask=failed),
-            "min": pa.array(figures.min, mask=failed),
-            "max": pa.array(figures.max, mask=failed),
-            "stddev": pa.array(figures.stddev, mask=failed),
-            "topic_spread": pa.array(figures.topic_spread, mask=failed),
-            "idle_members": pa.array(figures.idle, mask=failed),
-            "moved": pa.array(figures.moved, mask=failed),
-            "kept": pa.array(figures.kept, mask=failed),
-            "unassigned": pa.array(figures.unassigned, mask=failed),
-            "assigned_twice": pa.array(figures.assigned_twice, mask=failed),
-            "not_subscribed": pa.array(figures.not_subscribed, mask=failed),
-            "nonexistent": pa.array(figures.nonexistent, mask=failed),
-            "rebalances": pa.array(end.rebalances, mask=failed),
-            "revoked": pa.array(end.revoked, mask=failed),
-            "error": errors,
-        },
-    )
-    return rows if sizes.all() else rows.filter(pa.array(sizes > 0))
+    of_groups = figures._asdict() | {"rebalances": end.rebalances, "revoked": end.revoked}
+    columns = {name: pa.array(figure, mask=~end.ended) for name, figure in of_groups.items()}
+    strategies = pa.repeat(strategy, len(errors))
+    return _with_members(batch, BALANCE, columns | {"strategy": strategies, "error": errors})
 
 
 def _failed(end: RebalanceSummary, failures: list[str]) -> pa.Array:
@@ -427,35 +389,20 @@ def _optimum_rows(batch: GroupBatch, index: TopicIndex) -> pa.StructArray:
     topics = find_topics(batch, index, ids=False)
     groups = as_groups(batch, topics, index)
     best = optimum(groups.members, topics.topics, _by_topic(groups, topics), groups.owned, groups.generations)
-    sizes = np.diff(batch.offsets)
-    rows = rows_of(
-        OPTIMUM.schema,
-        {
-            "cluster": batch.clusters,
-            "group_id": batch.group_ids,
-            "members": pa.array(sizes),
-            "partitions": pa.array(best.partitions),
-            "min": pa.array(best.min),
-            "max": pa.array(best.max),
-            "stddev": pa.array(best.stddev),
-            "idle_members": pa.array(best.idle),
-            "moved": pa.array(best.moved),
-            "balance_exact": pa.array(best.balance_exact),
-            "moved_exact": pa.array(best.exact),
-        },
-    )
-    return rows if sizes.all() else rows.filter(pa.array(sizes > 0))
+    return _with_members(batch, OPTIMUM, {name: pa.array(figure) for name, figure in best._asdict().items()})
 
 
 def _failed_balance_rows(batch: GroupBatch, strategy: str, error: str) -> pa.StructArray:
-    sizes = np.diff(batch.offsets)
-    return rows_of(
-        BALANCE.schema,
-        {
-            "cluster": batch.clusters,
-            "group_id": batch.group_ids,
-            "strategy": pa.repeat(strategy, len(sizes)),
-            "members": pa.array(sizes),
-            "error": pa.repeat(error, len(sizes)),
-        },
-    )
+    texts = {name: pa.repeat(text, len(batch.group_ids)) for name, text in (("strategy", strategy), ("error", error))}
+    return rows_of(BALANCE.schema, _group_columns(batch) | texts)
+
+
+def _group_columns(batch: GroupBatch) -> dict[str, pa.Array]:
+    sizes = pa.array(np.diff(batch.offsets))
+    return {"cluster": batch.clusters, "group_id": batch.group_ids, "members": sizes}
+
+
+def _with_members(batch: GroupBatch, table: Table, figures: dict[str, pa.Array]) -> pa.StructArray:
+    """Return a row for each group that has members."""
+    rows, has_members = rows_of(table.schema, _group_columns(batch) | figures), np.diff(batch.offsets) > 0
+    return rows if has_members.all() else rows.filter(pa.array(has_members))

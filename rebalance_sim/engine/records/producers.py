@@ -12,7 +12,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from rebalance_sim.engine.records.record_partitions import TOPIC_NUMBER, topic_number
 from rebalance_sim.engine.tables.arrow import codes, numbers
@@ -20,19 +19,12 @@ from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client
 from rebalance_sim.kafka.partitioners.producers import ProducerTopics, RecordsToSend, send
 from rebalance_sim.kafka.partitioners.record_accumulator import NONE, ProducerSettings, SendResults
 from rebalance_sim.kafka.runtime.strings import Ints
-from rebalance_sim.tables import BATCHES, RECORD_PARTITIONS
+from rebalance_sim.tables import BATCHES, INT, LONG, RECORD_PARTITIONS, struct
 
 _PRODUCER = ("cluster", "producer_id")
 _PRODUCER_NUMBER = "_producer_number"
-_BATCH = StructType(
-    [
-        StructField("records", IntegerType()),
-        StructField("bytes", IntegerType()),
-        StructField("opened_ms", LongType()),
-        StructField("closed_ms", LongType()),
-    ]
-)
-_SENT = StructType([StructField("partition", IntegerType()), StructField("batch", _BATCH)])
+_BATCH = struct({"records": INT, "bytes": INT, "opened_ms": LONG, "closed_ms": LONG})
+_SENT = struct({"partition": INT, "batch": _BATCH})
 _BATCH_TYPE, _SENT_TYPE = to_arrow_type(_BATCH), to_arrow_type(_SENT)
 
 

@@ -3,7 +3,9 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Event, Thread
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark import StatusTracker
@@ -11,6 +13,21 @@ from pyspark.sql import SparkSession
 
 _LOG = logging.getLogger(__name__)
 _SECONDS = 10.0
+
+
+@dataclass
+class _Step:
+    name: str = "starting"
+
+
+_CURRENT = _Step()
+"""Shared with the thread that logs the lines."""
+
+
+def report_step(name: str, **fields: Any) -> None:
+    """Log the beginning of a step, which the progress lines name from now on."""
+    _CURRENT.name = name
+    _LOG.info("%s", name, extra={"fields": fields})
 
 
 @contextmanager
@@ -43,5 +60,5 @@ def _log_job(tracker: StatusTracker, job: int) -> None:
     # Stages whose output already exists are skipped, and have no information.
     stages = [stage for stage in map(tracker.getStageInfo, found.stageIds if found else ()) if stage]
     done, tasks = sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
-    fields = {"spark_job": job, "tasks_done": done, "tasks": tasks}
-    _LOG.info("Spark job %d: %d of %d tasks done", job, done, tasks, extra={"fields": fields})
+    fields = {"step": _CURRENT.name, "spark_job": job, "tasks_done": done, "tasks": tasks}
+    _LOG.info("%s: %d of %d tasks done (Spark job %d)", _CURRENT.name, done, tasks, job, extra={"fields": fields})

@@ -14,6 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from rebalance_sim.engine.runs.progress import report_step
 from rebalance_sim.engine.runs.run_files import BEGUN, RECORD, begun_text, hadoop_path, read_beside, unfinished_job
 from rebalance_sim.engine.tables.inputs import first_line
 from rebalance_sim.errors import UserError
@@ -71,7 +72,7 @@ class Run:
 
     def report_progress(self, message: str, **fields: Any) -> None:
         """Log a step, with fields for logs in JSON."""
-        _LOG.info("%s", message, extra={"fields": fields})
+        report_step(message, **fields)
 
     def stage(self, rows: DataFrame, name: str = "rows") -> DataFrame:
         """Compute rows that several outputs need, once. They stay until others are staged under the same name."""

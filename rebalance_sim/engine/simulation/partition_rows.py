@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from rebalance_sim.engine.simulation.rows import SimulationResult
-from rebalance_sim.engine.tables.arrow import lists, rows_of
+from rebalance_sim.engine.tables.arrow import lists, rows_of, topic_partitions
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.runtime.lists import gather
 from rebalance_sim.kafka.simulation.batch_state import field
@@ -24,9 +24,7 @@ def owned_partition_rows(result: SimulationResult, strategy: str) -> pa.StructAr
     topics, partitions = simulated.listed_topics[entries], simulated.listed_partitions[entries]
     found = result.batch.topics
     order = np.lexsort((partitions, found.topics.ranks[topics], np.repeat(np.arange(len(rows)), np.diff(offsets))))
-    owned = pa.StructArray.from_arrays(
-        [found.names.take(pa.array(topics[order])), pa.array(partitions[order])], names=["topic", "partition"]
-    )
+    owned = topic_partitions(found.names, topics[order], partitions[order])
     return rows_of(
         OWNED_PARTITIONS.schema,
         result.group_columns(groups[running], strategy)

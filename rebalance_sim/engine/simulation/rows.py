@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from rebalance_sim.kafka.coordinator.classic.group import NEVER, NONE, Reason, R
 from rebalance_sim.kafka.coordinator.consumer.group import ConsumerGroupState, EpochReason
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
-from rebalance_sim.kafka.simulation.batch_state import Simulated, field
+from rebalance_sim.kafka.simulation.batch_state import BatchResult, field
 from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS
 from rebalance_sim.kafka.simulation.model import ScenarioKind, Subject
 from rebalance_sim.kafka.simulation.prepared import PreparedGroups
@@ -35,7 +36,7 @@ class SimulationResult:
     prepared: PreparedGroups
     errors: Sequence[str | None]
     """Why a group cannot be simulated, or why its simulation ended early."""
-    simulated: Simulated
+    simulated: BatchResult
 
     @property
     def succeeded(self) -> Flags:
@@ -68,16 +69,11 @@ def cost_rows(result: SimulationResult, strategy: str, storms: Storms) -> pa.Str
     event_counts, first_ms = _played_events(result)
     since = field(progress, "all_owned_ms") - first_ms
     in_storms = count_storms(len(groups), field(rows, "group"), field(rows, "from_ms"), storms)
-    figures = {
+    counted = ("completed", "unowned_ms", "moved", "moved_back", "failed", "messages")
+    figures = {name: field(progress, name) for name in counted} | {
         "rebalances": field(progress, "begun"),
-        "completed": field(progress, "completed"),
         "storms": in_storms,
-        "unowned_ms": field(progress, "unowned_ms"),
-        "moved": field(progress, "moved"),
-        "moved_back": field(progress, "moved_back"),
         "evicted": field(result.simulated.groups, "evicted"),
-        "failed": field(progress, "failed"),
-        "messages": field(progress, "messages"),
         "simulated_ms": field(result.simulated.queues, "now"),
     }
     return rows_of(
@@ -122,11 +118,8 @@ def _failures(result: SimulationResult) -> pa.Array:
 
 def rebalance_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
     """Return the rebalances by group and number."""
-    rows = result.simulated.rebalances
-    order = np.argsort(field(rows, "group"), kind="stable")
-    given = {name: field(rows, name)[order] for name in rows.dtype.names}  # type: ignore[attr-defined]
+    given, numbers = _by_group(result.simulated.rebalances)
     groups = given["group"]
-    first = np.searchsorted(groups, np.arange(len(result.errors)))
     offered = result.prepared.protocols
     # An elected protocol is recorded by its number in the group.
     in_batch = np.append(offered.of_groups, NONE)[offered.first_of_group[groups] + given["protocol"]]
@@ -137,7 +130,7 @@ def rebalance_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
         REBALANCES.schema,
         result.group_columns(groups, strategy)
         | {
-            "rebalance": pa.array(np.arange(len(groups)) - first[groups] + 1),
+            "rebalance": pa.array(numbers + 1),
             "reason": _reasons(given["reason"]),
             "member_id": result.consumer_names(groups, given["consumer"]),
             "from_ms": pa.array(given["from_ms"]),
@@ -152,21 +145,17 @@ def rebalance_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
 
 def timeline_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
     """Return the timelines of the groups that have one, by group and order."""
-    rows = result.simulated.timeline
-    order = np.argsort(field(rows, "group"), kind="stable")
-    given = {name: field(rows, name)[order] for name in rows.dtype.names}  # type: ignore[attr-defined]
-    groups, subjects = given["group"], given["subject"]
-    first = np.searchsorted(groups, np.arange(len(result.errors)))
-    numbers = given["partitions"]
+    given, numbers = _by_group(result.simulated.timeline)
+    groups, subjects, values = given["group"], given["subject"], given["partitions"]
     counted = np.isin(subjects, (Subject.REVOKED, Subject.LOST, Subject.ASSIGNED))
     valued = (subjects == Subject.EVENT) & np.isin(given["kind"], _VALUED)
     fails = (subjects == Subject.EVENT) & (given["kind"] == ScenarioKind.FAIL_STORE)
-    errors = np.where(fails, numbers, given["error"])
+    errors = np.where(fails, values, given["error"])
     return rows_of(
         TIMELINE.schema,
         result.group_columns(groups, strategy)
         | {
-            "number": pa.array(np.arange(len(groups)) - first[groups]),
+            "number": pa.array(numbers),
             "at_ms": pa.array(given["at_ms"]),
             "kind": _names(Subject, subjects),
             "member_id": result.consumer_names(groups, given["consumer"]),
@@ -174,10 +163,17 @@ def timeline_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
             "error": _names(Errors, errors, errors == Errors.NONE),
             "generation": pa.array(given["generation"]),
             "state": _states(given["state"], given["modern"]),
-            "partitions": pa.array(numbers, mask=~counted),
-            "value": pa.array(numbers, mask=~valued),
+            "partitions": pa.array(values, mask=~counted),
+            "value": pa.array(values, mask=~valued),
         },
     )
+
+
+def _by_group(rows: Any) -> tuple[dict[str, Ints], Ints]:
+    """Return the fields of records sorted by group, and the number of each record within its group, from 0."""
+    order = np.argsort(field(rows, "group"), kind="stable")
+    given = {name: field(rows, name)[order] for name in rows.dtype.names}
+    return given, np.arange(len(order)) - np.searchsorted(given["group"], given["group"])
 
 
 def _details(subjects: Ints, kinds: Ints) -> pa.Array:

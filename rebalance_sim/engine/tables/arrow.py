@@ -42,6 +42,13 @@ def lists(offsets: Ints32, values: pa.Array) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
 
 
+def topic_partitions(names: pa.Array, topics: Ints32, partitions: Ints32) -> pa.StructArray:
+    """Return partitions with the names of their topics."""
+    return pa.StructArray.from_arrays(
+        [names.take(pa.array(topics)), pa.array(partitions)], names=["topic", "partition"]
+    )
+
+
 def arrow_type(schema: StructType) -> pa.DataType:
     """Return Arrow's type for the rows of a table."""
     return to_arrow_type(schema)

@@ -8,7 +8,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from rebalance_sim.engine.tables.arrow import codes
 from rebalance_sim.errors import UserError
@@ -20,12 +19,12 @@ from rebalance_sim.kafka.wire.consumer_protocol import (
     member_data,
 )
 from rebalance_sim.kafka.wire.readable import SchemaError
-from rebalance_sim.tables import MEMBERS
+from rebalance_sim.tables import BINARY, MEMBERS, STRING, struct
 
 ERROR = "metadata_error"
 _GIVEN, _READ, _PROTOCOL = "given", "read", "protocol"
 _FILLED = {name: MEMBERS.schema[name].dataType for name in ("subscription", "owned", "generation", "user_data", "rack")}
-_SCHEMA = StructType([*(StructField(name, of) for name, of in _FILLED.items()), StructField(ERROR, StringType())])
+_SCHEMA = struct(_FILLED | {ERROR: STRING})
 
 
 def read_subscriptions(rows: DataFrame, column: str, protocol: Column) -> DataFrame:
@@ -39,7 +38,7 @@ def read_subscriptions(rows: DataFrame, column: str, protocol: Column) -> DataFr
     # Inside a struct, the given columns cannot clash with the new ones.
     given = F.struct(*[F.col(f"`{name}`") for name in rows.columns])
     sent = rows.select(given.alias(_GIVEN), protocol.cast("string").alias(_PROTOCOL))
-    schema = StructType([StructField(_GIVEN, rows.schema), StructField(_READ, _SCHEMA)])
+    schema = struct({_GIVEN: rows.schema, _READ: _SCHEMA})
     read = sent.mapInArrow(partial(_read_batches, column), schema)
     values = {name: _given(name) for name in rows.columns}
     values |= {name: _filled(name, rows.columns) for name in _FILLED}
@@ -52,7 +51,7 @@ def _check(rows: DataFrame, column: str) -> None:
         raise UserError(f"column {column!r} is missing; available: {', '.join(rows.columns)}")
     if ERROR in rows.columns:
         raise UserError(f"column {ERROR!r} already exists; drop or rename it")
-    for name, expected in {column: BinaryType(), **_FILLED}.items():
+    for name, expected in {column: BINARY, **_FILLED}.items():
         if name in rows.columns and rows.schema[name].dataType.simpleString() != expected.simpleString():
             given = rows.schema[name].dataType.simpleString()
             raise UserError(f"column {name!r} is {given}, expected {expected.simpleString()}")

@@ -70,6 +70,19 @@ def refusal_errors(protocols: GroupProtocols) -> list[str]:
     return [INCONSISTENT_GROUP_PROTOCOL if each else UNSUPPORTED_VERSION for each in classic]
 
 
+def leaders(groups: Ints32, protocols: GroupProtocols) -> Ints:
+    """Return the leader of each group, the first member that the coordinator admits.
+
+    NONE for a group without one, and for a consumer-protocol group, whose coordinator assigns.
+    """
+    admitted = np.flatnonzero(protocols.elections.admitted)
+    before = np.searchsorted(admitted, groups)
+    leads = (np.diff(before) > 0) & ~protocols.of_consumers
+    first = np.full(len(leads), NONE, np.int64)
+    first[leads] = admitted[before[:-1][leads]]
+    return first
+
+
 def group_protocols(
     groups: Ints32,
     member_ids: Strings,

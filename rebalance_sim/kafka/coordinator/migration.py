@@ -17,6 +17,7 @@ from rebalance_sim.kafka.coordinator.classic.group import (
     answer_parked_join,
     answer_parked_sync,
     clear_group,
+    clear_member,
     comes_before,
     next_timer,
     set_session,
@@ -79,11 +80,8 @@ def align_numbers(mixed: MixedGroup) -> None:
     classic_group, modern_group = mixed.classic.group, mixed.modern.group
     for number in range(classic_group.made, modern_group.made):
         member = mixed.classic.members[number]
-        member.known = member.pending = member.pending_sync = member.stored = False
-        member.taken_for_static = member.instance_forgotten = False
+        clear_member(member)
         member.entered = 0
-        member.instance = member.join = member.sync = member.write = NONE
-        member.session_deadline = NEVER
     classic_group.made = modern_group.made = max(classic_group.made, modern_group.made)
 
 

@@ -34,6 +34,7 @@ from rebalance_sim.kafka.coordinator.consumer.group import (
     EpochReason,
     Heartbeat,
     ModernMemberState,
+    all_places,
     bump_epoch,
     cancel_timers,
     is_full,
@@ -392,11 +393,9 @@ def _has_to_rejoin(mixed: MixedGroup, number: int) -> bool:
         return True
     if member.state != ModernMemberState.UNRELEASED_PARTITIONS:
         return False
-    for t in range(modern.group.topics):
-        topic = modern.topics[t]
-        for p in range(topic.first, topic.first + topic.places):
-            if modern.partitions[p].target == number and modern.partitions[p].owner not in (NONE, number):
-                return False
+    for p in range(all_places(modern)):
+        if modern.partitions[p].target == number and modern.partitions[p].owner not in (NONE, number):
+            return False
     return True
 
 

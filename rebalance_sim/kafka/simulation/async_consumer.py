@@ -17,8 +17,8 @@ from rebalance_sim.kafka.simulation.classic_consumer import (
     fail,
     first_poll_ms,
     next_poll_ms,
-    read_configuration,
     schedule_poll_timeout,
+    start_process,
     wake_at,
 )
 from rebalance_sim.kafka.simulation.consumer_group_model import (
@@ -32,8 +32,8 @@ from rebalance_sim.kafka.simulation.consumer_group_model import (
 from rebalance_sim.kafka.simulation.event_queue import Event
 from rebalance_sim.kafka.simulation.member_ids import client_id_hash
 from rebalance_sim.kafka.simulation.messages import schedule, set_timer, travel_ms
-from rebalance_sim.kafka.simulation.model import ConsumerStep, EventKind, Presence, Simulation, Subject
-from rebalance_sim.kafka.simulation.ownership import own_row, revoke_all, set_presence
+from rebalance_sim.kafka.simulation.model import ConsumerStep, EventKind, Simulation, Subject
+from rebalance_sim.kafka.simulation.ownership import own_row, revoke_all
 from rebalance_sim.kafka.simulation.timeline import add_timeline_row
 
 # ---- The process and its application
@@ -42,26 +42,17 @@ from rebalance_sim.kafka.simulation.timeline import add_timeline_row
 @inner_kernel
 def start(simulation: ConsumerGroupSimulation, i: int) -> None:
     """Start a process, which generates its member id and polls for the first time after ``start_ms``."""
-    base = simulation.base
-    consumer, client = base.consumers[i], simulation.clients[i]
-    consumer.incarnation += 1
-    read_configuration(consumer)
-    consumer.member = new_member_number(mixed_group(simulation))
-    base.coordinator.members[consumer.member].client = i
-    simulation.modern.members[consumer.member].known = False
-    simulation.modern.members[consumer.member].client = i
-    simulation.modern.members[consumer.member].hash = client_id_hash(base, consumer.member)
-    consumer.generation = JOIN_EPOCH
-    consumer.coordinator_known = False
-    consumer.owned = NONE
-    consumer.busy_until_ms = 0
-    consumer.failure = Errors.NONE
+    base, client = simulation.base, simulation.clients[i]
+    number = new_member_number(mixed_group(simulation))
+    base.coordinator.members[number].client = i
+    member = simulation.modern.members[number]
+    member.known = False
+    member.client = i
+    member.hash = client_id_hash(base, number)
     client.state = ClientState.UNSUBSCRIBED
     client.in_flight = client.looking_up = False
     client.target = client.reconciling = NONE
-    set_presence(base, i, Presence.RUNS)
-    add_timeline_row(base, Subject.STARTED, i, consumer.member, 0, 0, 0)
-    wake_at(base, i, ConsumerStep.STARTING, base.queue.now + base.settings.start_ms)
+    start_process(base, i, number, JOIN_EPOCH)
 
 
 @inner_kernel

@@ -13,18 +13,18 @@ from rebalance_sim.kafka.groups import AssignmentFailure, TopicArrays
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32
 from rebalance_sim.kafka.simulation.batch_state import (
+    BatchResult,
     BatchState,
     Broker,
-    Simulated,
     make_room,
     new_state,
     one_simulation,
-    simulated_so_far,
+    result_so_far,
 )
 from rebalance_sim.kafka.simulation.classic_consumer import remembers_assignment
 from rebalance_sim.kafka.simulation.classic_simulation import Pause, advance, schedule_next_event
 from rebalance_sim.kafka.simulation.elections import Assign, hold_elections, revoke_unsubscribed
-from rebalance_sim.kafka.simulation.fleet import Fleet, protocol_in_group
+from rebalance_sim.kafka.simulation.fleet import SimulatedFleet, protocol_in_group
 from rebalance_sim.kafka.simulation.messages import draw, set_timer
 from rebalance_sim.kafka.simulation.model import (
     ConsumerStep,
@@ -36,7 +36,7 @@ from rebalance_sim.kafka.simulation.model import (
     Simulation,
 )
 from rebalance_sim.kafka.simulation.ownership import own_row
-from rebalance_sim.kafka.simulation.settings import Settings
+from rebalance_sim.kafka.simulation.settings import SimulationSettings
 
 NO_LIMIT = 2**62
 """More events than any simulation has."""
@@ -45,7 +45,9 @@ NO_LIMIT = 2**62
 class ClassicBatch:
     """Groups whose consumers all use the classic protocol, now and after every restart."""
 
-    def __init__(self, fleet: Fleet, topics: TopicArrays, settings: Settings, broker: Broker, assign: Assign) -> None:
+    def __init__(
+        self, fleet: SimulatedFleet, topics: TopicArrays, settings: SimulationSettings, broker: Broker, assign: Assign
+    ) -> None:
         self.fleet = fleet
         self.broker = broker
         self.assign = assign
@@ -78,7 +80,7 @@ class ClassicBatch:
             self.state = hold_elections(self.state, self.fleet, self.broker, self.assign, due, self.failures)
 
 
-def simulate(batch: ClassicBatch, chosen: Flags, events: int = NO_LIMIT) -> Iterator[Simulated]:
+def simulate(batch: ClassicBatch, chosen: Flags, events: int = NO_LIMIT) -> Iterator[BatchResult]:
     """Simulate groups to their end.
 
     With a limit, yield the present state whenever every group has handled this many events or paused, and at the end.
@@ -92,12 +94,12 @@ def simulate(batch: ClassicBatch, chosen: Flags, events: int = NO_LIMIT) -> Iter
         batch.resolve(active, pauses)
         active = active[(pauses != Pause.ENDED) & (batch.failures[active] == AssignmentFailure.NONE)]
         if events < NO_LIMIT:
-            yield simulated_so_far(batch.state, batch.fleet, batch.failures, rounds)
-    yield simulated_so_far(batch.state, batch.fleet, batch.failures, rounds)
+            yield result_so_far(batch.state, batch.fleet, batch.failures, rounds)
+    yield result_so_far(batch.state, batch.fleet, batch.failures, rounds)
 
 
 @kernel
-def _advance_all(state: BatchState, fleet: Fleet, broker: Broker, active: Ints32, events: int) -> Ints32:
+def _advance_all(state: BatchState, fleet: SimulatedFleet, broker: Broker, active: Ints32, events: int) -> Ints32:
     pauses = np.empty(len(active), np.int32)
     for k in range(len(active)):
         pauses[k] = advance(one_simulation(state, fleet, broker, active[k]), events)
@@ -108,7 +110,7 @@ def _advance_all(state: BatchState, fleet: Fleet, broker: Broker, active: Ints32
 
 
 @kernel
-def _begin_all(state: BatchState, fleet: Fleet, broker: Broker) -> None:
+def _begin_all(state: BatchState, fleet: SimulatedFleet, broker: Broker) -> None:
     row = 0
     for g in range(len(fleet.members)):
         begin_classic_group(one_simulation(state, fleet, broker, g), fleet, g, row)
@@ -116,7 +118,7 @@ def _begin_all(state: BatchState, fleet: Fleet, broker: Broker) -> None:
 
 
 @inner_kernel
-def begin_classic_group(simulation: Simulation, fleet: Fleet, g: int, row: int) -> None:
+def begin_classic_group(simulation: Simulation, fleet: SimulatedFleet, g: int, row: int) -> None:
     """Put a classic group into the state after its last rebalance; its members own the rows from ``row`` on."""
     protocol = protocol_in_group(fleet, g, fleet.protocols[g])
     begin_simulation(simulation, fleet.members[g], fleet.generations[g], protocol, fleet.leaders[g], fleet.followed[g])

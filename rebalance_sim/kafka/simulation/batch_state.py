@@ -14,7 +14,7 @@ from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 from rebalance_sim.kafka.runtime.thread_local_random import HIGH, LOW
 from rebalance_sim.kafka.simulation.classic_simulation import REBALANCE_ROWS_PER_EVENT, Pause, timeline_rows_per_event
 from rebalance_sim.kafka.simulation.event_queue import Event, Place, Queue
-from rebalance_sim.kafka.simulation.fleet import Fleet, GroupTopics, Lists
+from rebalance_sim.kafka.simulation.fleet import GroupTopics, Lists, SimulatedFleet
 from rebalance_sim.kafka.simulation.model import (
     Consumer,
     GroupProgress,
@@ -25,7 +25,7 @@ from rebalance_sim.kafka.simulation.model import (
     TopicState,
     WrittenRows,
 )
-from rebalance_sim.kafka.simulation.settings import Settings
+from rebalance_sim.kafka.simulation.settings import SimulationSettings
 
 _FOR_CAPACITY = (Pause.ROOM_FOR_MEMBERS, Pause.ROOM_FOR_EVENTS, Pause.ROOM_FOR_ROWS)
 _SPARE_MEMBERS = 4
@@ -63,11 +63,11 @@ class BatchState(NamedTuple):
     rebalances: Records[RebalanceRow]
     timeline: Records[TimelineRow]
     written: Records[WrittenRows]
-    settings: Records[Settings]
+    settings: Records[SimulationSettings]
 
 
 @dataclass
-class Simulated:
+class BatchResult:
     """The result of a batch."""
 
     progress: Records[GroupProgress]
@@ -90,9 +90,9 @@ class Simulated:
     """How often all groups were advanced."""
 
 
-def simulated_so_far(state: BatchState, fleet: Fleet, failures: Ints32, rounds: int) -> Simulated:
+def result_so_far(state: BatchState, fleet: SimulatedFleet, failures: Ints32, rounds: int) -> BatchResult:
     """Return the present state of the groups as a result."""
-    return Simulated(
+    return BatchResult(
         state.progress,
         state.groups,
         state.queues,
@@ -118,13 +118,13 @@ class Broker(NamedTuple):
     map_rule: int
 
 
-def broker_of(settings: Settings, rules: int, map_rule: int) -> Broker:
+def broker_of(settings: SimulationSettings, rules: int, map_rule: int) -> Broker:
     """Return the brokers' part of the settings of a simulation."""
     config = BrokerConfig(*(getattr(settings, name) for name in BrokerConfig._fields))
     return Broker(config, rules, map_rule)
 
 
-def new_state(fleet: Fleet, settings: Settings) -> BatchState:
+def new_state(fleet: SimulatedFleet, settings: SimulationSettings) -> BatchState:
     """Allocate the state of a fleet's groups, with spare capacity for members and events."""
     n_groups, n_consumers = len(fleet.members), len(fleet.of_consumers)
     sizes = np.diff(fleet.consumers)
@@ -132,7 +132,7 @@ def new_state(fleet: Fleet, settings: Settings) -> BatchState:
     first_member = _firsts(sizes + events + _SPARE_MEMBERS)
     first_place = _firsts(_EVENTS_PER_CONSUMER * sizes + events + _SPARE_EVENTS)
     largest = int(sizes.max(initial=0) + events.max(initial=0))
-    of_settings = new_records(Settings, 1)
+    of_settings = new_records(SimulationSettings, 1)
     for name, value in vars(settings).items():
         setattr(of_settings[0], name, value)
     group_of_row = np.repeat(np.arange(n_groups, dtype=np.int32), fleet.members)
@@ -185,7 +185,7 @@ def _topic_states(topics: GroupTopics) -> Records[TopicState]:
     return states
 
 
-def _subscriptions_at_first(fleet: Fleet, group_of_row: Ints32, row_sets: Ints) -> Ints32:
+def _subscriptions_at_first(fleet: SimulatedFleet, group_of_row: Ints32, row_sets: Ints) -> Ints32:
     consumers = fleet.consumers[group_of_row] + np.arange(len(row_sets)) - row_sets
     subscriptions = field(fleet.of_consumers, "subscription")[consumers].astype(np.int32)
     return np.append(_kept_subscriptions(fleet.subscriptions, subscriptions, fleet.assignments), np.int32(NONE))
@@ -205,7 +205,7 @@ def _random_states(seeds: Ints) -> Ints:
     return states
 
 
-def make_room(state: BatchState, fleet: Fleet, active: Ints32, pauses: Ints32) -> BatchState:
+def make_room(state: BatchState, fleet: SimulatedFleet, active: Ints32, pauses: Ints32) -> BatchState:
     """Grow the arrays that some group has run out of."""
     if (pauses == Pause.ROOM_FOR_ROWS).any():
         state = state._replace(
@@ -254,7 +254,7 @@ def _with_more_events(state: BatchState, groups: Ints32) -> BatchState:
 
 
 @kernel_written_out
-def one_simulation(state: BatchState, fleet: Fleet, broker: Broker, g: int) -> Simulation:
+def one_simulation(state: BatchState, fleet: SimulatedFleet, broker: Broker, g: int) -> Simulation:
     """Return the state of one group."""
     return Simulation(
         ClassicGroup(
@@ -306,7 +306,7 @@ def store_capacities(state: BatchState) -> BatchState:
     return state
 
 
-def with_output_capacity(state: BatchState, fleet: Fleet, due: Ints32) -> BatchState:
+def with_output_capacity(state: BatchState, fleet: SimulatedFleet, due: Ints32) -> BatchState:
     """Grow the rebalances and the timeline for what these groups write before any of them can pause for more."""
     followed = due[fleet.followed[due]]
     sizes = field(state.groups, "member_count")[followed] + np.diff(fleet.consumers)[followed]
@@ -348,7 +348,7 @@ class RowOrigins(NamedTuple):
     subscriptions: Ints32
 
 
-def add_rows(state: BatchState, fleet: Fleet, origins: RowOrigins, made: Assignments) -> BatchState:
+def add_rows(state: BatchState, fleet: SimulatedFleet, origins: RowOrigins, made: Assignments) -> BatchState:
     """Add assignment rows, one per member."""
     made = made._replace(topics=fleet.base_topics[made.topics])
     rows = state.written[0].assignments
@@ -394,7 +394,7 @@ def _grown(numbers: np.ndarray, end: int) -> np.ndarray:
 
 
 @kernel
-def listed_in_groups(fleet: Fleet, group_of_row: Ints32, made: Assignments) -> Ints32:
+def listed_in_groups(fleet: SimulatedFleet, group_of_row: Ints32, made: Assignments) -> Ints32:
     """Return the numbers that the partitions of assignment rows have in their groups; NONE if a partition does not
     exist.
     """

@@ -48,34 +48,33 @@ _HEARTBEAT_THREAD = -1
 def start(simulation: Simulation, i: int) -> None:
     """Start a process, which polls for the first time after ``start_ms``."""
     consumer = simulation.consumers[i]
-    consumer.incarnation += 1
-    read_configuration(consumer)
     consumer.metadata_events = simulation.progress.next_event
-    consumer.coordinator_known = False
     consumer.state = MemberState.UNJOINED
-    consumer.member = NONE
-    consumer.generation = NONE
     consumer.is_leader = False
     consumer.heartbeating = False
     consumer.rejoin_needed = True
     consumer.needs_join_prepare = True
-    consumer.owned = NONE
     consumer.last_assignment = NONE
-    consumer.busy_until_ms = 0
-    consumer.failure = Errors.NONE
-    consumer.step = ConsumerStep.STARTING
-    set_presence(simulation, i, Presence.RUNS)
-    add_timeline_row(simulation, Subject.STARTED, i, NONE, 0, 0, 0)
-    wake_at(simulation, i, ConsumerStep.STARTING, simulation.queue.now + simulation.settings.start_ms)
+    start_process(simulation, i, NONE, NONE)
 
 
 @inner_kernel
-def read_configuration(consumer: Consumer) -> None:
-    """Let a process that starts use the protocols configured last."""
+def start_process(simulation: Simulation, i: int, member: int, generation: int) -> None:
+    """Start a process of either protocol, with the protocols configured last."""
+    consumer = simulation.consumers[i]
+    consumer.incarnation += 1
     consumer.preferences = consumer.next_preferences
     consumer.protocols = consumer.next_protocols
     consumer.eager = consumer.next_eager
     consumer.assignor = consumer.next_assignor
+    consumer.member, consumer.generation = member, generation
+    consumer.coordinator_known = False
+    consumer.owned = NONE
+    consumer.busy_until_ms = 0
+    consumer.failure = Errors.NONE
+    set_presence(simulation, i, Presence.RUNS)
+    add_timeline_row(simulation, Subject.STARTED, i, member, 0, 0, 0)
+    wake_at(simulation, i, ConsumerStep.STARTING, simulation.queue.now + simulation.settings.start_ms)
 
 
 @inner_kernel

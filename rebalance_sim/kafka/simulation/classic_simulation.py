@@ -49,7 +49,7 @@ from rebalance_sim.kafka.simulation.classic_consumer import (
 )
 from rebalance_sim.kafka.simulation.event_queue import Event, pop
 from rebalance_sim.kafka.simulation.member_ids import coordinator_id_hash
-from rebalance_sim.kafka.simulation.messages import draw, schedule, send_back, set_timer
+from rebalance_sim.kafka.simulation.messages import draw, schedule, send_answer, send_back, set_timer
 from rebalance_sim.kafka.simulation.model import (
     ConsumerStep,
     EventKind,
@@ -170,13 +170,7 @@ def after_coordinator(simulation: Simulation) -> None:
     coordinator, progress = simulation.coordinator, simulation.progress
     for k in range(coordinator.answered[0].value):
         answer = coordinator.answers[k]
-        i, incarnation = sender(answer.request, progress.consumers)
-        sent = send_back(simulation, i, incarnation, answer.kind, answer.error)
-        sent.member = answer.member
-        sent.generation = answer.generation
-        sent.lists_members = answer.lists_members
-        sent.skips_assignment = answer.skips_assignment
-        sent.assignment = EMPTY_ASSIGNMENT
+        sent = send_answer(simulation, answer, simulation.queue.now)
         if answer.kind == RequestKind.SYNC and answer.assignment != EMPTY_ASSIGNMENT:
             sent.assignment = row_of(simulation, answer.assignment, answer.assigned_as)
         elif answer.lists_members:
@@ -205,12 +199,6 @@ def row_of(simulation: Simulation, assignments: int, member: int) -> int:
             return row
         row += 1
     return EMPTY_ASSIGNMENT
-
-
-@inner_kernel
-def sender(request: int, consumers: int) -> tuple[int, int]:
-    """Return the consumer that sent a request, and its incarnation."""
-    return request % consumers, request // consumers
 
 
 @inner_kernel
@@ -273,7 +261,7 @@ def _handle_request(simulation: Simulation, event: Event) -> None:
     instance, request = simulation.consumers[i].instance, request_of(simulation, event)
     member, generation = event.member, event.generation
     if not simulation.progress.up:
-        send_back(simulation, i, event.incarnation, kind, Errors.NOT_COORDINATOR).generation = generation
+        send_back(simulation, i, event.incarnation, kind, Errors.NOT_COORDINATOR, now).generation = generation
     elif kind == RequestKind.JOIN:
         join_group(coordinator, join_request(simulation, event), now)
     elif kind == RequestKind.SYNC:
@@ -288,7 +276,7 @@ def _handle_request(simulation: Simulation, event: Event) -> None:
             finish_leave(coordinator, member, now)
     else:
         error = commit_offsets(coordinator, member, instance, generation, now)
-        send_back(simulation, i, event.incarnation, kind, error)
+        send_back(simulation, i, event.incarnation, kind, error, now)
 
 
 @inner_kernel

@@ -59,7 +59,7 @@ from rebalance_sim.kafka.simulation.consumer_group_simulation import (
     mirror_group,
 )
 from rebalance_sim.kafka.simulation.elections import choose_strings, elected_protocols, known_topics, spell_ids
-from rebalance_sim.kafka.simulation.fleet import Fleet, protocol_in_group
+from rebalance_sim.kafka.simulation.fleet import SimulatedFleet, protocol_in_group
 from rebalance_sim.kafka.simulation.ownership import end_simulation
 from rebalance_sim.kafka.simulation.timeline import record_generation
 
@@ -77,7 +77,7 @@ class _Arrays(NamedTuple):
     clients: Records[AsyncConsumer]
     answers: Records[ModernAnswer]
     answered: Records[Counter]
-    fleet: Fleet
+    fleet: SimulatedFleet
     broker: Broker
 
 
@@ -217,7 +217,7 @@ def _advance_all(arrays: _Arrays, active: Ints32, events: int) -> Ints32:
 # ---- The beginning
 
 
-def _with_sorted_rows(state: BatchState, fleet: Fleet) -> BatchState:
+def _with_sorted_rows(state: BatchState, fleet: SimulatedFleet) -> BatchState:
     """Sort the partitions in the assignment rows of consumer-protocol groups, which are compared as sets."""
     row_of = np.repeat(np.arange(len(state.first_listed) - 1), np.diff(state.first_listed))
     group_of_row = np.repeat(np.arange(len(fleet.members)), fleet.members)
@@ -232,7 +232,7 @@ def _with_sorted_rows(state: BatchState, fleet: Fleet) -> BatchState:
     )
 
 
-def _with_spare_rows(state: BatchState, fleet: Fleet) -> BatchState:
+def _with_spare_rows(state: BatchState, fleet: SimulatedFleet) -> BatchState:
     """Double the number of assignment rows that fit, and add what one event of the largest group needs."""
     largest = int(np.diff(fleet.partitions).max(initial=0) + np.diff(fleet.consumers).max(initial=0))
     made = state.written[0].assignments
@@ -271,7 +271,7 @@ def _clear_partitions(simulation: ConsumerGroupSimulation) -> None:
 
 
 @inner_kernel
-def _begin_consumer_group(simulation: ConsumerGroupSimulation, fleet: Fleet, g: int, row: int) -> None:
+def _begin_consumer_group(simulation: ConsumerGroupSimulation, fleet: SimulatedFleet, g: int, row: int) -> None:
     """Put a consumer-protocol group into the state after its last rebalance."""
     base, group, member_count = simulation.base, simulation.modern.group, fleet.members[g]
     protocol = protocol_in_group(fleet, g, fleet.protocols[g])
@@ -425,7 +425,7 @@ def _collect_members(arrays: _Arrays, due: Ints32) -> _TargetMembers:
     return _TargetMembers(offsets, consumers, numbers, client_generated, subscriptions, owned)
 
 
-def _as_groups(state: BatchState, fleet: Fleet, due: Ints32, members: _TargetMembers) -> Groups:
+def _as_groups(state: BatchState, fleet: SimulatedFleet, due: Ints32, members: _TargetMembers) -> Groups:
     """Return groups as the coordinator passes them to its assignors; it sees growth at once."""
     ids = Strings.over(
         *spell_ids(state, fleet, due, members.offsets, members.consumers, members.numbers, members.client_generated)

@@ -4,7 +4,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from rebalance_sim.kafka.coordinator.classic.group import NONE
-from rebalance_sim.kafka.coordinator.consumer.group import ConsumerGroup, SubscribedTopic
+from rebalance_sim.kafka.coordinator.consumer.group import ConsumerGroup, all_places
 from rebalance_sim.kafka.coordinator.migration import MixedGroup, is_consumer_group
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel_written_out
 from rebalance_sim.kafka.runtime.records import Records
@@ -84,19 +84,24 @@ def mixed_group(simulation: ConsumerGroupSimulation) -> MixedGroup:
 @inner_kernel
 def add_assigned_row(simulation: ConsumerGroupSimulation, member: int) -> int:
     """Add an assignment row with the partitions that the coordinator has assigned to a member."""
+    return _add_row_of_member(simulation, member, False)
+
+
+@inner_kernel
+def _add_row_of_member(simulation: ConsumerGroupSimulation, member: int, of_target: bool) -> int:
     row = simulation.base.written.assignments
     end = simulation.base.first_listed[row]
-    for t in range(simulation.modern.group.topics):
-        topic = simulation.modern.topics[t]
-        for p in range(topic.first, topic.first + topic.places):
-            partition = simulation.modern.partitions[p]
-            if partition.owner == member and not partition.pending_revocation:
-                end = _append_partition(simulation, end, topic, p)
+    for p in range(all_places(simulation.modern)):
+        partition = simulation.modern.partitions[p]
+        has = partition.owner == member and not partition.pending_revocation
+        if partition.target == member if of_target else has:
+            end = _append_partition(simulation, end, p)
     return _finish_row(simulation, row, end, member)
 
 
 @inner_kernel
-def _append_partition(simulation: ConsumerGroupSimulation, end: int, topic: SubscribedTopic, p: int) -> int:
+def _append_partition(simulation: ConsumerGroupSimulation, end: int, p: int) -> int:
+    topic = simulation.modern.topics[simulation.modern.partitions[p].topic]
     simulation.base.listed[end] = p
     simulation.listed_topics[end] = topic.number
     simulation.listed_partitions[end] = p - topic.first
@@ -154,15 +159,6 @@ def add_target_rows(simulation: ConsumerGroupSimulation) -> int:
     base = simulation.base
     first = base.written.assignments
     for member in range(simulation.modern.group.made):
-        if not base.coordinator.members[member].known:
-            continue
-        row = base.written.assignments
-        end = base.first_listed[row]
-        for t in range(simulation.modern.group.topics):
-            topic = simulation.modern.topics[t]
-            for p in range(topic.first, topic.first + topic.places):
-                if simulation.modern.partitions[p].target == member:
-                    end = _append_partition(simulation, end, topic, p)
-        _finish_row(simulation, row, end, member)
-        base.row_sets[row] = first
+        if base.coordinator.members[member].known:
+            base.row_sets[_add_row_of_member(simulation, member, True)] = first
     return first

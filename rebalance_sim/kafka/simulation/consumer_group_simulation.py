@@ -53,7 +53,6 @@ from rebalance_sim.kafka.simulation.classic_simulation import (
     request_of,
     row_of,
     schedule_metadata_refresh,
-    sender,
     start_next_event,
     subscribe,
 )
@@ -68,7 +67,9 @@ from rebalance_sim.kafka.simulation.messages import (
     metadata_owned,
     metadata_subscription,
     schedule,
+    send_answer,
     send_back,
+    sender,
     travel_ms,
 )
 from rebalance_sim.kafka.simulation.model import (
@@ -149,7 +150,7 @@ def _answer_consumer_heartbeats(simulation: ConsumerGroupSimulation) -> None:
     for k in range(simulation.modern.answered[0].value):
         answer = simulation.modern.answers[k]
         i, incarnation = sender(answer.request, base.progress.consumers)
-        sent = schedule(base, EventKind.ANSWER + kind, i, incarnation, _arrival_ms(simulation))
+        sent = schedule(base, EventKind.ANSWER + kind, i, incarnation, _ready_ms(simulation) + travel_ms(base))
         sent.error = answer.error
         sent.member = answer.member
         sent.generation = answer.epoch
@@ -161,9 +162,9 @@ def _answer_consumer_heartbeats(simulation: ConsumerGroupSimulation) -> None:
 
 
 @inner_kernel
-def _arrival_ms(simulation: ConsumerGroupSimulation) -> int:
-    """Return when a response arrives; ``CoordinatorRuntime`` sends it once its records are committed."""
-    return max(simulation.base.queue.now, simulation.modern.group.stored_ms) + travel_ms(simulation.base)
+def _ready_ms(simulation: ConsumerGroupSimulation) -> int:
+    """Return when a response is sent: ``CoordinatorRuntime`` does that once its records are committed."""
+    return max(simulation.base.queue.now, simulation.modern.group.stored_ms)
 
 
 @inner_kernel
@@ -172,18 +173,9 @@ def _answer_classic_members(simulation: ConsumerGroupSimulation) -> None:
     base = simulation.base
     for k in range(base.coordinator.answered[0].value):
         answer = base.coordinator.answers[k]
-        i, incarnation = sender(answer.request, base.progress.consumers)
-        sent = schedule(base, EventKind.ANSWER + answer.kind, i, incarnation, _arrival_ms(simulation))
-        sent.error = answer.error
-        sent.member = answer.member
-        sent.generation = answer.generation
-        sent.lists_members = sent.skips_assignment = False
-        sent.assignment = EMPTY_ASSIGNMENT
+        sent = send_answer(base, answer, _ready_ms(simulation))
         if answer.kind == RequestKind.SYNC and answer.assignment == CURRENT:
             sent.assignment = add_assigned_row(simulation, answer.member)
-        base.progress.messages += 1
-        if answer.kind != RequestKind.HEARTBEAT or answer.error != Errors.NONE:
-            add_timeline_row(base, Subject.ANSWER, i, NONE, answer.kind, answer.error, 0)
     base.coordinator.answered[0].value = 0
 
 
@@ -278,7 +270,7 @@ def _handle_request(simulation: ConsumerGroupSimulation, event: Event) -> None:
     i, kind = event.consumer, event.kind - EventKind.REQUEST
     consumer = base.consumers[i]
     if not base.progress.up:
-        sent = send_back(base, i, event.incarnation, kind, Errors.NOT_COORDINATOR)
+        sent = send_back(base, i, event.incarnation, kind, Errors.NOT_COORDINATOR, base.queue.now)
         sent.generation = event.generation
     elif kind == RequestKind.CONSUMER_GROUP_HEARTBEAT:
         _handle_consumer_heartbeat(simulation, event)
@@ -287,7 +279,7 @@ def _handle_request(simulation: ConsumerGroupSimulation, event: Event) -> None:
         error = commit_offsets_any_group(
             mixed_group(simulation), event.member, consumer.instance, event.generation, NONE, by_epoch, base.queue.now
         )
-        send_back(base, i, event.incarnation, kind, error)
+        send_back(base, i, event.incarnation, kind, error, base.queue.now)
     else:
         _handle_classic_request(simulation, event)
 

@@ -27,7 +27,7 @@ from rebalance_sim.kafka.simulation.batch_state import (
 )
 from rebalance_sim.kafka.simulation.classic_consumer import finish_revocation
 from rebalance_sim.kafka.simulation.classic_simulation import after_coordinator
-from rebalance_sim.kafka.simulation.fleet import Fleet, protocol_in_batch, protocol_in_group
+from rebalance_sim.kafka.simulation.fleet import SimulatedFleet, protocol_in_batch, protocol_in_group
 from rebalance_sim.kafka.simulation.member_ids import BASE64_LENGTH, HEX_LENGTH, HYPHEN, write_uuid
 from rebalance_sim.kafka.simulation.messages import metadata_owned, metadata_subscription
 from rebalance_sim.kafka.simulation.model import ScenarioKind
@@ -60,7 +60,7 @@ class _JoinedMembers(NamedTuple):
 
 
 @kernel
-def _collect(state: BatchState, fleet: Fleet, due: Ints32) -> _JoinedMembers:
+def _collect(state: BatchState, fleet: SimulatedFleet, due: Ints32) -> _JoinedMembers:
     offsets = np.zeros(len(due) + 1, np.int32)
     first_rows = np.cumsum(fleet.members) - fleet.members
     for k in range(len(due)):
@@ -126,7 +126,7 @@ def _joined_before(state: BatchState, g: int, one: int, other: int) -> bool:
 
 
 def hold_elections(
-    state: BatchState, fleet: Fleet, broker: Broker, assign: Assign, due: Ints32, failures: Ints32
+    state: BatchState, fleet: SimulatedFleet, broker: Broker, assign: Assign, due: Ints32, failures: Ints32
 ) -> BatchState:
     """Elect the protocol of each group, run the leaders' assignors over all groups of a protocol at once, and go on."""
     joined = _collect(state, fleet, due)
@@ -154,13 +154,13 @@ def hold_elections(
     return state
 
 
-def elected_protocols(state: BatchState, fleet: Fleet, due: Ints32, map_rule: int) -> Ints32:
+def elected_protocols(state: BatchState, fleet: SimulatedFleet, due: Ints32, map_rule: int) -> Ints32:
     """Return the protocols that groups would elect with their present members."""
     joined = _collect(state, fleet, due)
     return _elect(fleet, joined, _member_ids(state, fleet, joined), map_rule)
 
 
-def _elect(fleet: Fleet, joined: _JoinedMembers, ids: Strings, map_rule: int) -> Ints32:
+def _elect(fleet: SimulatedFleet, joined: _JoinedMembers, ids: Strings, map_rule: int) -> Ints32:
     """Return the elected protocol of each group; without a choice, the only protocol."""
     if len(fleet.preferences.hashes) == 1:
         return np.zeros(len(joined.offsets) - 1, np.int32)
@@ -182,7 +182,7 @@ def _members_of(offsets: Ints32, groups: Ints32) -> Ints32:
     return take_lists(offsets, groups)[1].astype(np.int32)
 
 
-def _member_ids(state: BatchState, fleet: Fleet, joined: _JoinedMembers) -> Strings:
+def _member_ids(state: BatchState, fleet: SimulatedFleet, joined: _JoinedMembers) -> Strings:
     """Return the ids of members."""
     client_generated = np.zeros(len(joined.numbers), np.bool_)
     return Strings.over(
@@ -193,7 +193,7 @@ def _member_ids(state: BatchState, fleet: Fleet, joined: _JoinedMembers) -> Stri
 @kernel
 def spell_ids(
     state: BatchState,
-    fleet: Fleet,
+    fleet: SimulatedFleet,
     due: Ints32,
     of_groups: Ints32,
     consumers: Ints32,
@@ -234,7 +234,7 @@ def spell_ids(
 
 def _as_groups(
     state: BatchState,
-    fleet: Fleet,
+    fleet: SimulatedFleet,
     joined: _JoinedMembers,
     ids: Strings,
     chosen: Ints32,
@@ -270,7 +270,7 @@ def _as_groups(
     )
 
 
-def known_topics(fleet: Fleet, groups: Ints32, known: Ints32) -> Callable[[Ints, Ints32], Ints32] | None:
+def known_topics(fleet: SimulatedFleet, groups: Ints32, known: Ints32) -> Callable[[Ints, Ints32], Ints32] | None:
     """Return a function that replaces topics by their grown states, as far as each group's leader knows them."""
     if not (field(fleet.events, "kind") == ScenarioKind.GROW).any():
         return None
@@ -301,7 +301,7 @@ def choose_strings(usual: Strings, others: Strings, where: Flags) -> Strings:
     return take_strings(both, np.where(where, numbers + len(where), numbers).astype(np.int32))
 
 
-def _reported_rows(fleet: Fleet, joined: _JoinedMembers, members: Ints32, cooperative: bool) -> Ints32:
+def _reported_rows(fleet: SimulatedFleet, joined: _JoinedMembers, members: Ints32, cooperative: bool) -> Ints32:
     """Return the rows of the partitions that members report as owned; an eager member has none when it joins.
 
     Only the user data of the sticky assignor hold its last assignment (``StickyAssignor.subscriptionUserData``).
@@ -322,7 +322,13 @@ def _owned(state: BatchState, rows: Ints32) -> Assignments:
 
 @kernel
 def _complete_elections(
-    state: BatchState, fleet: Fleet, broker: Broker, due: Ints32, protocols: Ints32, first_rows: Ints, failures: Ints32
+    state: BatchState,
+    fleet: SimulatedFleet,
+    broker: Broker,
+    due: Ints32,
+    protocols: Ints32,
+    first_rows: Ints,
+    failures: Ints32,
 ) -> None:
     """Pass the coordinators the elected protocols, and the assignments that the leaders will send with SyncGroup."""
     for k in range(len(due)):
@@ -341,7 +347,7 @@ def _complete_elections(
         after_coordinator(simulation)
 
 
-def revoke_unsubscribed(state: BatchState, fleet: Fleet, broker: Broker, due: Ints32) -> BatchState:
+def revoke_unsubscribed(state: BatchState, fleet: SimulatedFleet, broker: Broker, due: Ints32) -> BatchState:
     """Add an assignment row with what a consumer keeps, in each group where one revokes what it no longer subscribes
     to.
     """
@@ -365,7 +371,9 @@ def revoke_unsubscribed(state: BatchState, fleet: Fleet, broker: Broker, due: In
 
 
 @kernel
-def _complete_revocations(state: BatchState, fleet: Fleet, broker: Broker, due: Ints32, first_row: int) -> None:
+def _complete_revocations(
+    state: BatchState, fleet: SimulatedFleet, broker: Broker, due: Ints32, first_row: int
+) -> None:
     for k in range(len(due)):
         simulation = one_simulation(state, fleet, broker, due[k])
         i = simulation.progress.revoking

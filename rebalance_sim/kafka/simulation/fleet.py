@@ -39,7 +39,7 @@ class Lists(NamedTuple):
     topics: Ints32
 
 
-class Fleet(NamedTuple):
+class SimulatedFleet(NamedTuple):
     """What is simulated: groups, their consumers, and the events that happen to them."""
 
     consumers: Ints32
@@ -87,7 +87,7 @@ class Fleet(NamedTuple):
 
 
 @inner_kernel
-def protocol_in_group(fleet: Fleet, group: int, protocol: int) -> int:
+def protocol_in_group(fleet: SimulatedFleet, group: int, protocol: int) -> int:
     """Return the number in a group of a protocol of the batch, or NONE."""
     first = fleet.first_protocol[group]
     for k in range(first, fleet.first_protocol[group + 1]):
@@ -97,6 +97,6 @@ def protocol_in_group(fleet: Fleet, group: int, protocol: int) -> int:
 
 
 @inner_kernel
-def protocol_in_batch(fleet: Fleet, group: int, protocol: int) -> int:
+def protocol_in_batch(fleet: SimulatedFleet, group: int, protocol: int) -> int:
     """Return the number in the batch of a protocol of a group; NONE stays NONE."""
     return NONE if protocol == NONE else int(fleet.group_protocols[fleet.first_protocol[group] + protocol])

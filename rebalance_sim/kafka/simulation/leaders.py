@@ -4,16 +4,16 @@ from rebalance_sim.kafka.assignors.custom_batch import ClientData, FailureTexts,
 from rebalance_sim.kafka.groups import AssignmentOutcome, Groups
 from rebalance_sim.kafka.runtime.strings import Ints32
 from rebalance_sim.kafka.simulation.batch_state import field
-from rebalance_sim.kafka.simulation.fleet import Fleet
+from rebalance_sim.kafka.simulation.fleet import SimulatedFleet
 from rebalance_sim.kafka.simulation.prepared import PreparedGroups
 
 
 class Leaders:
     """Assigns the partitions of groups during a simulation."""
 
-    def __init__(self, prepared: PreparedGroups, fleet: Fleet) -> None:
+    def __init__(self, prepared: PreparedGroups, fleet: SimulatedFleet) -> None:
         self.failures = FailureTexts()
-        """The messages that the numbers in ``Simulated.assignor_failures`` stand for."""
+        """The messages that the numbers in ``BatchResult.assignor_failures`` stand for."""
         self._prepared = prepared
         self._view = LeaderView(
             prepared.groups.topic_variants[0],

@@ -1,6 +1,6 @@
 """Requests and responses between consumers and the coordinator, and the delay of each."""
 
-from rebalance_sim.kafka.coordinator.classic.group import NONE, RequestKind
+from rebalance_sim.kafka.coordinator.classic.group import EMPTY_ASSIGNMENT, NONE, Answer, RequestKind
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.runtime.kernel import inner_kernel
 from rebalance_sim.kafka.runtime.thread_local_random import next_positive
@@ -56,9 +56,9 @@ def send(simulation: Simulation, i: int, kind: int, payload: int) -> None:
 
 
 @inner_kernel
-def send_back(simulation: Simulation, i: int, incarnation: int, kind: int, error: int) -> Event:
+def send_back(simulation: Simulation, i: int, incarnation: int, kind: int, error: int, from_ms: int) -> Event:
     """Send a response to a consumer, and return it for the caller to fill in."""
-    event = schedule(simulation, EventKind.ANSWER + kind, i, incarnation, simulation.queue.now + travel_ms(simulation))
+    event = schedule(simulation, EventKind.ANSWER + kind, i, incarnation, from_ms + travel_ms(simulation))
     event.error = error
     event.member = NONE
     event.generation = NONE
@@ -67,6 +67,25 @@ def send_back(simulation: Simulation, i: int, incarnation: int, kind: int, error
     if kind != RequestKind.HEARTBEAT or error != Errors.NONE:
         add_timeline_row(simulation, Subject.ANSWER, i, NONE, kind, error, 0)
     return event
+
+
+@inner_kernel
+def sender(request: int, consumers: int) -> tuple[int, int]:
+    """Return the consumer that sent a request, and its incarnation."""
+    return request % consumers, request // consumers
+
+
+@inner_kernel
+def send_answer(simulation: Simulation, answer: Answer, from_ms: int) -> Event:
+    """Send a coordinator's answer, and return it for the caller to fill in the assignment."""
+    i, incarnation = sender(answer.request, simulation.progress.consumers)
+    sent = send_back(simulation, i, incarnation, answer.kind, answer.error, from_ms)
+    sent.member = answer.member
+    sent.generation = answer.generation
+    sent.lists_members = answer.lists_members
+    sent.skips_assignment = answer.skips_assignment
+    sent.assignment = EMPTY_ASSIGNMENT
+    return sent
 
 
 @inner_kernel

@@ -7,7 +7,7 @@ from rebalance_sim.kafka.coordinator.classic.group import ClassicGroup
 from rebalance_sim.kafka.runtime.records import Records
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.kafka.simulation.event_queue import Event, Place, Queue
-from rebalance_sim.kafka.simulation.settings import Settings
+from rebalance_sim.kafka.simulation.settings import SimulationSettings
 
 
 class EventKind(IntEnum):
@@ -401,6 +401,6 @@ class Simulation(NamedTuple):
     rebalances: Records[RebalanceRow]
     timeline: Records[TimelineRow]
     written: WrittenRows
-    settings: Settings
+    settings: SimulationSettings
     group: int
     """Its number in the batch."""

@@ -16,7 +16,7 @@ from rebalance_sim.kafka.groups import Assignments
 from rebalance_sim.kafka.runtime.lists import list_offsets
 from rebalance_sim.kafka.runtime.records import Records, new_records
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings, java_hashes
-from rebalance_sim.kafka.simulation.fleet import Fleet, Names
+from rebalance_sim.kafka.simulation.fleet import Names, SimulatedFleet
 from rebalance_sim.kafka.simulation.group_events import GroupEvent
 from rebalance_sim.kafka.simulation.inputs import SimulatedGroups
 from rebalance_sim.kafka.simulation.model import Consumer, ScenarioEvent, ScenarioKind
@@ -126,7 +126,7 @@ class PreparedGroups:
             and (event.kind != ScenarioKind.PROTOCOLS or self.conditions.strategy is None)
         ]
 
-    def fleet(self, start: StartingState, seeds: Ints, followed: Flags) -> Fleet:
+    def fleet(self, start: StartingState, seeds: Ints, followed: Flags) -> SimulatedFleet:
         """Return the arrays that the simulation runs on.
 
         ``seeds`` are those of the groups' random numbers; of the groups that are ``followed`` a timeline is recorded.
@@ -137,7 +137,7 @@ class PreparedGroups:
         member_ids, member_hashes = groups.id_strings
         topics = groups.group_topics
         remembered = np.array([assignor.sends_last_assignment for assignor in self.assignors], np.bool_)
-        return Fleet(
+        return SimulatedFleet(
             groups.offsets,
             groups.sizes,
             self._consumers(),

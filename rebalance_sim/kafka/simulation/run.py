@@ -6,7 +6,7 @@ from typing import NamedTuple
 from rebalance_sim.kafka.assignors import assignors_of
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.kafka.simulation.batch import NO_LIMIT, ClassicBatch, simulate
-from rebalance_sim.kafka.simulation.batch_state import Simulated, broker_of
+from rebalance_sim.kafka.simulation.batch_state import BatchResult, broker_of
 from rebalance_sim.kafka.simulation.consumer_group_batch import ConsumerGroupBatch
 from rebalance_sim.kafka.simulation.leaders import Leaders
 from rebalance_sim.kafka.simulation.prepared import PreparedGroups
@@ -19,7 +19,7 @@ class SimulatedBatch(NamedTuple):
 
     errors: list[str | None]
     """Why a group cannot be simulated, or why its simulation ended early."""
-    simulated: Simulated
+    simulated: BatchResult
 
 
 def simulate_groups(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
-from rebalance_sim.kafka.simulation.settings import Settings
+from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.releases import SERVER_ASSIGNORS
 
 OFFERS = f"{' or '.join(SERVER_ASSIGNORS)} alone, or assignors of the consumer"
@@ -83,5 +83,5 @@ class Scenario:
     name: str
     description: str = ""
     steps: tuple[ScenarioStep, ...] = ()
-    settings: Settings = field(default_factory=Settings)
+    settings: SimulationSettings = field(default_factory=SimulationSettings)
     consumers: Overrides = Overrides()

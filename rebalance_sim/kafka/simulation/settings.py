@@ -16,7 +16,7 @@ def default_session_timeout_ms(version: KafkaVersion) -> int:
 
 
 @dataclass(frozen=True)
-class Settings:
+class SimulationSettings:
     """Settings of a simulation; times are in milliseconds. Those named like Kafka's have Kafka's defaults."""
 
     group_initial_rebalance_delay_ms: int = _BROKER.group_initial_rebalance_delay_ms

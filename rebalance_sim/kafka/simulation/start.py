@@ -11,13 +11,12 @@ from rebalance_sim.kafka.coordinator.consumer.group import server_assignor
 from rebalance_sim.kafka.coordinator.group_types import ConsumerProtocol, GroupProtocols, group_protocols
 from rebalance_sim.kafka.election import PreferenceLists
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments
-from rebalance_sim.kafka.rebalances import MOST_REBALANCES, rebalances, summarize_rebalances, take_groups
+from rebalance_sim.kafka.rebalances import GOES_ON, rebalances, summarize_rebalances, take_groups
 from rebalance_sim.kafka.runtime.lists import list_offsets, take_lists
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.kafka.simulation.prepared import PreparedGroups, StartingState
 from rebalance_sim.releases import SERVER_ASSIGNORS
 
-GOES_ON = f"members ask for another rebalance after {MOST_REBALANCES} still"
 _BEFORE = "before the simulation begins"
 _MIXED = f"{_BEFORE}: members of both protocols; a simulated group begins with those of one"
 

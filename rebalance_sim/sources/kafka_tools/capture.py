@@ -34,7 +34,6 @@ from rebalance_sim.sources.assumptions import (
     Tallies,
     groups,
     names,
-    plural,
 )
 from rebalance_sim.sources.consumer_groups import (
     CLASSIC,
@@ -64,6 +63,7 @@ from rebalance_sim.sources.kafka_tools.text import (
     survey,
 )
 from rebalance_sim.tables import DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS, OFFSETS, REJECTS, TOPICS, Table
+from rebalance_sim.wording import plural
 
 _MEMBERS_COMMAND = "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --describe --all-groups --members --verbose"
 _REBALANCING_STATES = ("PreparingRebalance", "CompletingRebalance", "AwaitingSync", "Assigning", "Reconciling")

@@ -25,7 +25,6 @@ from rebalance_sim.sources.assumptions import (
     WITHOUT_MEMBERS,
     Tallies,
     groups,
-    plural,
 )
 from rebalance_sim.sources.consumer_groups import CLASSIC, SERVER, SERVER_DEFAULT, classic_by_id, server_protocols
 from rebalance_sim.sources.kafka_tools.capture import Capture, frame, given_protocols
@@ -38,6 +37,7 @@ from rebalance_sim.sources.live_cluster.librdkafka_properties import (
 )
 from rebalance_sim.sources.live_cluster.requests import REQUEST_SECONDS, RequestFailure, answers
 from rebalance_sim.tables import DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS, OFFSETS, REJECTS, TOPICS
+from rebalance_sim.wording import plural
 
 _INSTALL = "pip install rebalance-sim[live]"
 _REBALANCING_STATES = ("PREPARING_REBALANCING", "COMPLETING_REBALANCING")
@@ -83,14 +83,14 @@ def read_cluster(
     given = given_protocols(protocols)
     configuration = librdkafka_properties(properties or {}) | {"bootstrap.servers": bootstrap_servers}
     read = _Reader(configuration, on_progress).read()
-    fleet = _Fleet(read, cluster, given)
+    tables = _ClusterTables(read, cluster, given)
     return Capture(
-        topics=frame(spark, TOPICS, fleet.topics()),
-        members=frame(spark, MEMBERS, fleet.members()),
-        offsets=frame(spark, OFFSETS, fleet.offsets()),
-        rejects=frame(spark, REJECTS, fleet.rejects()),
-        assumptions=fleet.assumptions(),
-        groups_without_members=sorted(fleet.groups_without_members()),
+        topics=frame(spark, TOPICS, tables.topics()),
+        members=frame(spark, MEMBERS, tables.members()),
+        offsets=frame(spark, OFFSETS, tables.offsets()),
+        rejects=frame(spark, REJECTS, tables.rejects()),
+        assumptions=tables.assumptions(),
+        groups_without_members=sorted(tables.groups_without_members()),
     )
 
 
@@ -309,7 +309,7 @@ def _group(description: Any) -> _Group:
 # --- Tables and assumptions ---
 
 
-class _Fleet:
+class _ClusterTables:
     """The rows of the tables. Rejects and assumptions are complete after all other tables have been read."""
 
     def __init__(self, found: _Cluster, cluster: str, protocols: tuple[str, ...]) -> None:

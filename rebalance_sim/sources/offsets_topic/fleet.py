@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, StructType
 
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.inputs import fit_topics, rejected, union, usable
@@ -34,11 +34,25 @@ from rebalance_sim.kafka.wire.offsets_topic import (
     decode_value,
 )
 from rebalance_sim.kafka.wire.readable import SchemaError
-from rebalance_sim.sources.assumptions import GIVEN, USED_TOPICS, WITHOUT_MEMBERS, plural
+from rebalance_sim.sources.assumptions import GIVEN, MOST_NAMES, USED_TOPICS, WITHOUT_MEMBERS, groups
 from rebalance_sim.sources.consumer_groups import server_protocols
 from rebalance_sim.sources.kafka_tools.capture import given_protocols
 from rebalance_sim.sources.offsets_topic.text import BadText, NotPrinted, Printed, read_printed
-from rebalance_sim.tables import DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS, OFFSETS, REJECTS, TOPICS
+from rebalance_sim.tables import (
+    DEFAULT_CLUSTER,
+    DEFAULT_PROTOCOL_TYPE,
+    INT,
+    LONG,
+    MEMBERS,
+    OFFSETS,
+    REJECTS,
+    STRING,
+    STRINGS,
+    TOPICS,
+    struct,
+    structs,
+)
+from rebalance_sim.wording import plural
 
 RECORD = "offsets_topic"
 """The table of a record in ``rejects``; members of records that can be decoded are rejected as ``members``."""
@@ -49,7 +63,6 @@ SUPERSEDED = "superseded"
 """The status of a record that is followed by one with the same key."""
 
 _LONGEST_SAMPLE = 2000
-_MOST_NAMES = 5
 
 _ELECTED = "offered protocols are unknown for {}; the elected protocol is used, the only one that the topic contains"
 _SERVER = "server assignor is not set for {}; the one that most members of the group prefer is used, or uniform"
@@ -63,39 +76,24 @@ _OPAQUE = "subscription and owned partitions are unknown for {}: their protocol 
 _REGEX = "regular expressions of {} are replaced with the topics that the coordinator last found to match, if any"
 _SENTENCES = (GIVEN, _ELECTED, _SERVER, USED_TOPICS, _REGEX, _NOT_PRINTED, _OPAQUE, _LEADER, _ORDER)
 
-_INT, _LONG, _STRING = IntegerType(), LongType(), StringType()
 _MEMBER = StructType([field for field in MEMBERS.schema if field.name not in ("cluster", "group_id")])
 _OFFSET_COLUMNS = ("topic", "partition", "committed", "metadata", "committed_at_ms", "expires_at_ms")
-_NAMED_TOPIC = StructType(
-    [StructField("topic_id", _STRING), StructField("topic", _STRING), StructField("partitions", _INT)]
-)
-_TOPIC_ID_PARTITIONS = StructType([StructField("topic_id", _STRING), StructField("partitions", ArrayType(_INT))])
-_REJECT = StructType([StructField("row", _STRING), StructField("reason", _STRING)])
-_NOTE = StructType([StructField("sentence", _STRING), StructField("members", _INT)])
-_ROW = StructType(
-    [
-        StructField("type", _INT),
-        StructField("status", _STRING),
-        StructField("group_id", _STRING),
-        *(OFFSETS.schema[name] for name in _OFFSET_COLUMNS),
-        StructField("topic_id", _STRING),
-        StructField("member_id", _STRING),
-        StructField("epoch", _INT),
-        StructField("regex", _STRING),
-        StructField("matched", ArrayType(_STRING)),
-        StructField("named", ArrayType(_NAMED_TOPIC)),
-        StructField("assigned", ArrayType(_TOPIC_ID_PARTITIONS)),
-        StructField("members", ArrayType(_MEMBER)),
-        StructField("rejects", ArrayType(_REJECT)),
-        StructField("notes", ArrayType(_NOTE)),
-    ]
+_ROW = struct(
+    {"type": INT, "status": STRING, "group_id": STRING}
+    | {name: OFFSETS.schema[name].dataType for name in _OFFSET_COLUMNS}
+    | {"topic_id": STRING, "member_id": STRING, "epoch": INT, "regex": STRING, "matched": STRINGS}
+    | {
+        "named": structs({"topic_id": STRING, "topic": STRING, "partitions": INT}),
+        "assigned": structs({"topic_id": STRING, "partitions": ArrayType(INT)}),
+        "members": ArrayType(_MEMBER),
+        "rejects": structs({"row": STRING, "reason": STRING}),
+        "notes": structs({"sentence": STRING, "members": INT}),
+    }
 )
 """A decoded record: the columns of its type; all others are null."""
-_COUNTED = StructType([*_ROW, StructField("records", _LONG)])
-_PLACE = ("file", "block", "line", "nth")
-_PLACED = StructType(
-    [*_ROW, *(StructField(name, of) for name, of in zip(_PLACE, (_STRING, _LONG, _LONG, _INT), strict=True))]
-)
+_COUNTED = StructType([*_ROW, *struct({"records": LONG})])
+_PLACE = struct({"file": STRING, "block": LONG, "line": LONG, "nth": INT})
+_PLACED = StructType([*_ROW, *_PLACE])
 
 Stage = Callable[[DataFrame], DataFrame]
 _Values = dict[str, Any]
@@ -182,7 +180,7 @@ def _last_of_each_key(records: DataFrame) -> DataFrame:
 
 def _last_printed(placed: DataFrame) -> DataFrame:
     """Return the last record of each key, every line that cannot be used, and one row per type without a key."""
-    place = F.struct(*_PLACE)
+    place = F.struct(*_PLACE.names)
     alone = F.when(F.col("status") == REJECTED, place)
     identity = [F.col(name) for name in ("type", "group_id", "topic", "partition")]
     last = F.max_by(F.struct(*_ROW.names), place).alias("last")
@@ -205,12 +203,12 @@ def _decode_batches(protocols: Sequence[str], batches: Iterable[pa.RecordBatch])
 def _read_batches(protocols: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         rows, places = _Rows(protocols), list[tuple[object, ...]]()
-        columns = [batch.column(name).to_pylist() for name in ("text", *_PLACE[:-1])]
+        columns = [batch.column(name).to_pylist() for name in ("text", *_PLACE.names[:-1])]
         for text, *place in zip(*columns, strict=True):
             for nth, record in enumerate(read_printed(text or "")):
                 places.append((*place, nth))
                 rows.add_printed(record, place)
-        positions = zip(_PLACE, zip(*places, strict=True) if places else ((),) * len(_PLACE), strict=True)
+        positions = zip(_PLACE.names, zip(*places, strict=True) if places else ((),) * len(_PLACE), strict=True)
         fields = arrow_type(_PLACED)
         yield rows.batch({name: pa.array(values, fields.field(name).type) for name, values in positions}, _PLACED)
 
@@ -242,7 +240,7 @@ class _Rows:
     def add_printed(self, record: Printed | NotPrinted | BadText, place: Sequence[object]) -> None:
         """Add a record that was printed."""
         if isinstance(record, BadText):
-            row = dict(zip(_PLACE, place, strict=False)) | {"text": record.text[:_LONGEST_SAMPLE]}
+            row = dict(zip(_PLACE.names, place, strict=False)) | {"text": record.text[:_LONGEST_SAMPLE]}
             self._reject(None, row, record.reason)
         elif isinstance(record, NotPrinted):
             self._add(type=record.type, status=NOT_PRINTED)
@@ -454,7 +452,7 @@ def _with_used_topics(members: DataFrame, offsets: DataFrame) -> DataFrame:
     """Replace unknown subscriptions with the topics for which the group has offsets."""
     topics = offsets.groupBy("group_id").agg(F.sort_array(F.collect_set("topic")).alias("used_topics"))
     unknown = members.where("subscription IS NULL").join(topics, "group_id", "left")
-    used = F.coalesce("used_topics", F.array().cast(ArrayType(_STRING)))
+    used = F.coalesce("used_topics", F.array().cast(STRINGS))
     filled = unknown.withColumn("subscription", used).select(*members.columns)
     return union([members.where("subscription IS NOT NULL"), filled])
 
@@ -560,14 +558,13 @@ def _assumed(used: DataFrame) -> list[str]:
 def _without_members(decoded: DataFrame) -> list[str]:
     """Return a sentence about groups without members, if there are any."""
     some = (F.size("members") > 0) | (F.size("rejects") > 0) | (F.col("status") == OTHER_GROUP)
-    groups = decoded.where(F.col("status").isin(USED, OTHER_GROUP)).groupBy("group_id")
-    without = groups.agg(F.max(F.coalesce(some, F.lit(False))).alias("some")).where(~F.col("some")).select("group_id")
+    by_group = decoded.where(F.col("status").isin(USED, OTHER_GROUP)).groupBy("group_id")
+    without = by_group.agg(F.max(F.coalesce(some, F.lit(False))).alias("some")).where(~F.col("some")).select("group_id")
     number = without.count()
     if not number:
         return []
-    shown = [row["group_id"] for row in without.orderBy("group_id").limit(_MOST_NAMES).collect()]
-    more = f" and {number - len(shown)} more" if number > len(shown) else ""
-    return [WITHOUT_MEMBERS.replace("{}", f"{plural(number, 'group')} ({', '.join(shown)}{more})")]
+    first = [row["group_id"] for row in without.orderBy("group_id").limit(MOST_NAMES).collect()]
+    return [WITHOUT_MEMBERS.replace("{}", groups(first, number))]
 
 
 def _about_records(records: dict[str, dict[str, int]]) -> Iterator[str]:

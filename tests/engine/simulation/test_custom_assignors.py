@@ -12,7 +12,7 @@ from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.simulation.simulations import Simulations
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.simulation.scenario import Scenario, ScenarioStep, Selection
-from rebalance_sim.kafka.simulation.settings import Settings
+from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.releases import kafka_version
 from rebalance_sim.tables import COSTS, REBALANCES, REJECTS, TIMELINE
 from tests.engine.groups.test_custom_assignors import Hasty, Patient
@@ -94,7 +94,7 @@ EVERYTHING = Scenario(
         ScenarioStep("crash", 85_000, Selection(first=1)),
         ScenarioStep("leave", 140_000, Selection(places=(1,))),
     ),
-    settings=Settings(metadata_max_age_ms=10_000),
+    settings=SimulationSettings(metadata_max_age_ms=10_000),
 )
 LEAVE = Scenario("leave", steps=(ScenarioStep("leave", 10_000, Selection(first=1)),))
 

@@ -87,7 +87,7 @@ def test_kafka_python_loses_members(strategy: str) -> None:
     forgets = Batch([group("def", static="f")])
     given = forgets.assign("4.3", strategy)
     assert {name: len(has) for name, has in given[0].items()} == {"d-0": 0, "e-0": 2, "f-0": 3}
-    assert forgets.measure(given).idle.tolist() == [1]
+    assert forgets.measure(given).idle_members.tolist() == [1]
     first = group("def", static="d")
     assert numbers(strategy, first) == numbers(strategy.removeprefix("kafka-python-"), first)
 

@@ -9,7 +9,7 @@ from rebalance_sim.kafka.coordinator.consumer.group import EpochReason
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.simulation.group_events import GroupEvent
 from rebalance_sim.kafka.simulation.model import Subject
-from rebalance_sim.kafka.simulation.settings import Settings
+from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from tests.oracle.consumer_group_cases import consumer_group_cases
 from tests.support.cases import golden
 from tests.support.conversations.mixed_player import group_answer
@@ -18,7 +18,7 @@ from tests.support.simulated import History, Played, at, consumer, play
 
 _CASES = 300
 HEARTBEAT_MS = 5000
-LONG = Settings(duration_ms=240_000)
+LONG = SimulationSettings(duration_ms=240_000)
 """Longer than a stable group is simulated after the last event."""
 
 
@@ -48,7 +48,9 @@ def test_epochs_never_fall(seed: int) -> None:
 # ---- Simulations
 
 
-def simulated(members: int, partitions: int, *events: GroupEvent, settings: Settings = LONG, **columns: Any) -> Played:
+def simulated(
+    members: int, partitions: int, *events: GroupEvent, settings: SimulationSettings = LONG, **columns: Any
+) -> Played:
     """A group of identical consumers, and a further one that may join."""
     static = columns.pop("static", False)
     consumers = [
@@ -59,7 +61,7 @@ def simulated(members: int, partitions: int, *events: GroupEvent, settings: Sett
 
 
 def test_an_undisturbed_group_only_sends_heartbeats() -> None:
-    played = simulated(4, 12, settings=Settings(duration_ms=60_000))
+    played = simulated(4, 12, settings=SimulationSettings(duration_ms=60_000))
     assert played.rebalances() == []
     assert played.simulated.groups[0].generation == 1
     assert played.progress().unowned_ms == 0

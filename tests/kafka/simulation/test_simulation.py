@@ -11,7 +11,7 @@ from rebalance_sim.kafka.coordinator.classic.group import Reason, RequestKind, S
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.simulation.group_events import GroupEvent
 from rebalance_sim.kafka.simulation.model import ScenarioKind, Subject
-from rebalance_sim.kafka.simulation.settings import Settings
+from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.releases import SERVER_ASSIGNORS
 from tests.support.examples import COMPILED
 from tests.support.random_histories import MIGRATING, TOPICS, random_histories, random_settings
@@ -25,7 +25,7 @@ GROUPS = 250 if COMPILED else 2
 Python."""
 
 
-def played_by(version: str, histories: list[History], settings: Settings) -> Played:
+def played_by(version: str, histories: list[History], settings: SimulationSettings) -> Played:
     return play(histories, TOPICS, "4.3" if version == MIGRATING else version, settings)
 
 
@@ -85,12 +85,14 @@ def test_groups_do_not_disturb_each_other(version: str) -> None:
 
 # ---- Exact timelines
 
-EXACT = Settings(network_jitter_ms=0, retry_backoff_ms=0, poll_interval_ms=1)
+EXACT = SimulationSettings(network_jitter_ms=0, retry_backoff_ms=0, poll_interval_ms=1)
 """A message takes 1 ms, a heartbeat is sent every 3,000 ms, a write takes 5 ms, an assignor 2 ms."""
 COMMIT, ROUND_TRIP = 2, 2
 
 
-def two_consumers(*events: GroupEvent, settings: Settings = EXACT, version: str = "4.3", **more: Any) -> Played:
+def two_consumers(
+    *events: GroupEvent, settings: SimulationSettings = EXACT, version: str = "4.3", **more: Any
+) -> Played:
     """A joins at 0 and becomes the leader; B joins at 20,000. ``more`` are further columns of both."""
     joiners = [consumer(name, "t", **more | ({"instance_id": name} if more.get("static") else {})) for name in "AB"]
     history = History(joiners=joiners, events=[at(0, "join", 0), at(20_000, "join", 1), *events])

@@ -26,7 +26,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from rebalance_sim.kafka.simulation.model import Subject
-from rebalance_sim.kafka.simulation.settings import Settings
+from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from tests.support.cluster.broker import broker
 from tests.support.cluster.clients import JavaConsumers
 from tests.support.cluster.fleet import COOPERATIVE, RANGE, Client
@@ -299,8 +299,8 @@ def _complete(played: Played, group: int) -> list[int]:
     return complete
 
 
-def _settings(strategy: str, machine: Machine) -> Settings:
-    return Settings(
+def _settings(strategy: str, machine: Machine) -> SimulationSettings:
+    return SimulationSettings(
         group_initial_rebalance_delay_ms=INITIAL_DELAY_MS,
         heartbeat_interval_ms=HEARTBEAT_MS,
         group_consumer_heartbeat_interval_ms=HEARTBEAT_MS,

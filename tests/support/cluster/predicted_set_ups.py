@@ -15,7 +15,7 @@ from rebalance_sim.engine.tables.inputs import fit, fit_topics, usable
 from rebalance_sim.engine.tables.outcomes import outcome
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.simulation.scenario import Scenario
-from rebalance_sim.kafka.simulation.settings import Settings
+from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.releases import kafka_version
 from rebalance_sim.sources.offsets_topic.fleet import read_offsets_topic
 from rebalance_sim.tables import EVENTS, MEMBERS, OWNED_PARTITIONS, REBALANCES, REJECTS
@@ -26,7 +26,7 @@ from tests.support.cluster.set_ups import Grow, Join, Leave, Restart, SetUp, Sub
 
 # Longer than a rebalance takes.
 _ROUND_MS = 15_000
-_SETTINGS = Settings(
+_SETTINGS = SimulationSettings(
     group_initial_rebalance_delay_ms=100,
     heartbeat_interval_ms=1000,
     metadata_max_age_ms=1000,

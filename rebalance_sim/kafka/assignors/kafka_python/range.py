@@ -4,7 +4,7 @@
 """
 
 from rebalance_sim.kafka.assignors.kafka_python.member_order import remaining_members
-from rebalance_sim.kafka.assignors.steps.join_response import as_leader_sees, response_order
+from rebalance_sim.kafka.assignors.steps.join_response import listed_members
 from rebalance_sim.kafka.assignors.steps.ranges import assign_ranges
 from rebalance_sim.kafka.groups import (
     AssignmentOutcome,
@@ -19,8 +19,7 @@ from rebalance_sim.releases import KafkaVersion
 
 def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
     """Assign the partitions of every group of a batch."""
-    seen = as_leader_sees(groups, version)
-    listed = response_order(seen, int(version.coordinator_map))
+    seen, listed = listed_members(groups, version)
     by_topic = subscribers(seen, listed, listed, len(topics.partitions), count_repeats=False)
     offsets, members = remaining_members(by_topic.members, by_topic.offsets, seen)
     order = topics_by_name(topics, by_topic)

@@ -8,7 +8,7 @@ topic, it mistakes the next entry, a pair of ids, for a member id and raises Key
 import numpy as np
 
 from rebalance_sim.kafka.assignors.kafka_python.member_order import remaining_members
-from rebalance_sim.kafka.assignors.steps.join_response import as_leader_sees, response_order
+from rebalance_sim.kafka.assignors.steps.join_response import listed_members
 from rebalance_sim.kafka.assignors.steps.ranges import lists_of_owners
 from rebalance_sim.kafka.groups import (
     AssignmentFailure,
@@ -28,8 +28,7 @@ _KEY_ERROR = int(AssignmentFailure.KEY_ERROR)
 
 def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
     """Assign the partitions of every group of a batch."""
-    seen = as_leader_sees(groups, version)
-    listed = response_order(seen, int(version.coordinator_map))
+    seen, listed = listed_members(groups, version)
     by_topic = subscribers(seen, listed, listed, len(topics.partitions), count_repeats=False)
     offsets, members = remaining_members(listed, seen.members, seen)
     return _assign_in_turn(len(listed), offsets, members, topics, by_topic, topics_by_name(topics, by_topic))

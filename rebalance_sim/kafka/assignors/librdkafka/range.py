@@ -6,7 +6,7 @@ number.
 """
 
 from rebalance_sim.kafka.assignors.librdkafka.member_order import sort_members
-from rebalance_sim.kafka.assignors.steps.join_response import as_leader_sees, response_order
+from rebalance_sim.kafka.assignors.steps.join_response import listed_members
 from rebalance_sim.kafka.assignors.steps.rack_matching import assign_with_racks, have_racks
 from rebalance_sim.kafka.assignors.steps.ranges import assign_ranges
 from rebalance_sim.kafka.groups import (
@@ -22,8 +22,7 @@ from rebalance_sim.releases import KafkaVersion
 
 def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
     """Assign the partitions of every group of a batch."""
-    seen = as_leader_sees(groups, version)
-    listed = response_order(seen, int(version.coordinator_map))
+    seen, listed = listed_members(groups, version)
     by_topic = subscribers(seen, listed, listed, len(topics.partitions), count_repeats=False)
     sort_members(by_topic.members, by_topic.offsets, seen)
     if have_racks(seen, topics):

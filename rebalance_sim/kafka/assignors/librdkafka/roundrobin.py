@@ -3,7 +3,7 @@
 import numpy as np
 
 from rebalance_sim.kafka.assignors.librdkafka.member_order import sort_members
-from rebalance_sim.kafka.assignors.steps.join_response import as_leader_sees, response_order
+from rebalance_sim.kafka.assignors.steps.join_response import listed_members
 from rebalance_sim.kafka.assignors.steps.turns import assign_in_turn
 from rebalance_sim.kafka.groups import AssignmentOutcome, Groups, TopicArrays
 from rebalance_sim.kafka.runtime.kernel import kernel
@@ -13,8 +13,8 @@ from rebalance_sim.releases import KafkaVersion
 
 def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
     """Assign the partitions of every group of a batch."""
-    seen = as_leader_sees(groups, version)
-    return assign_in_turn(seen, _sorted_members(seen, response_order(seen, int(version.coordinator_map))), topics)
+    seen, listed = listed_members(groups, version)
+    return assign_in_turn(seen, _sorted_members(seen, listed), topics)
 
 
 @kernel

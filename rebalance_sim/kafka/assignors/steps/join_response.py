@@ -20,6 +20,12 @@ def as_leader_sees(groups: Groups, version: KafkaVersion) -> Groups:
     return groups._replace(instance_first=np.ones_like(groups.instance_first), sort_ids=groups.member_ids)
 
 
+def listed_members(groups: Groups, version: KafkaVersion) -> tuple[Groups, Ints32]:
+    """Return the groups as their leaders see them, and the members of each in the order of the response."""
+    seen = as_leader_sees(groups, version)
+    return seen, response_order(seen, int(version.coordinator_map))
+
+
 @kernel
 def response_order(groups: Groups, map_rule: int) -> Ints32:
     """Return the members of each group in the order of the coordinator's hash map of members."""

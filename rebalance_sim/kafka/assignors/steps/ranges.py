@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rebalance_sim.kafka.groups import Assignments, Subscribers, TopicArrays
+from rebalance_sim.kafka.groups import Assignments, Subscribers, TopicArrays, append_partition, empty_lists
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Ints32
 
@@ -21,11 +21,7 @@ def assign_ranges(member_count: int, topics: TopicArrays, by_topic: Subscribers,
         share, extra = partitions // (end - first), partitions % (end - first)
         for i in range(end - first):
             offsets[by_topic.members[first + i] + 1] += share + (1 if i < extra else 0)
-    for m in range(member_count):
-        offsets[m + 1] += offsets[m]
-    cursor = offsets[:-1].copy()
-    assigned_topics = np.empty(offsets[member_count], np.int32)
-    assigned_partitions = np.empty(offsets[member_count], np.int32)
+    lists, cursor = empty_lists(offsets)
     for entry in order:
         topic = by_topic.topics[entry]
         first, end = by_topic.offsets[entry], by_topic.offsets[entry + 1]
@@ -35,11 +31,9 @@ def assign_ranges(member_count: int, topics: TopicArrays, by_topic: Subscribers,
         for i in range(end - first):
             m = by_topic.members[first + i]
             for _ in range(share + (1 if i < extra else 0)):
-                assigned_topics[cursor[m]] = topic
-                assigned_partitions[cursor[m]] = partition
-                cursor[m] += 1
+                append_partition(lists, cursor, m, topic, partition)
                 partition += 1
-    return Assignments(offsets, assigned_topics, assigned_partitions)
+    return lists
 
 
 @kernel
@@ -55,18 +49,12 @@ def lists_of_owners(
     for owner in owners:
         if owner >= 0:
             offsets[owner + 1] += 1
-    for m in range(member_count):
-        offsets[m + 1] += offsets[m]
-    cursor = offsets[:-1].copy()
-    topics = np.empty(offsets[member_count], np.int32)
-    partitions = np.empty(offsets[member_count], np.int32)
+    lists, cursor = empty_lists(offsets)
     for entry in order:
         if entry < 0:
             continue
         for place in range(first_partition[entry], first_partition[entry + 1]):
             m = owners[place]
             if m >= 0:
-                topics[cursor[m]] = by_topic.topics[entry]
-                partitions[cursor[m]] = place - first_partition[entry]
-                cursor[m] += 1
-    return Assignments(offsets, topics, partitions)
+                append_partition(lists, cursor, m, by_topic.topics[entry], place - first_partition[entry])
+    return lists

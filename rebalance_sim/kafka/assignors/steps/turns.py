@@ -12,6 +12,8 @@ from rebalance_sim.kafka.groups import (
     Groups,
     Subscribers,
     TopicArrays,
+    append_partition,
+    empty_lists,
     subscribers,
     topics_by_name,
     without_failures,
@@ -53,19 +55,13 @@ def _assign_in_turn(
                     offsets[member + 1] += share + (1 if (k - nth) % (high - low) < extra else 0)
                 last = by_topic.members[low + (nth + partitions - 1) % (high - low)]
                 following = turn[last] + 1
-    for m in range(member_count):
-        offsets[m + 1] += offsets[m]
-    cursor = offsets[:-1].copy()
-    assigned_topics = np.empty(offsets[member_count], np.int32)
-    assigned_partitions = np.empty(offsets[member_count], np.int32)
+    lists, cursor = empty_lists(offsets)
     for entry in order:
         low, high = by_topic.offsets[entry], by_topic.offsets[entry + 1]
         for partition in range(topics.partitions[by_topic.topics[entry]]):
             m = by_topic.members[low + (first_subscriber[entry] + partition) % (high - low)]
-            assigned_topics[cursor[m]] = by_topic.topics[entry]
-            assigned_partitions[cursor[m]] = partition
-            cursor[m] += 1
-    return Assignments(offsets, assigned_topics, assigned_partitions)
+            append_partition(lists, cursor, m, by_topic.topics[entry], partition)
+    return lists
 
 
 @kernel

@@ -428,23 +428,23 @@ def make_id(classic: ClassicGroup, request: JoinRequest) -> int:
     number = classic.group.made
     classic.group.made += 1
     member = classic.members[number]
-    member.known = False
-    member.pending = False
+    clear_member(member)
     member.instance = request.instance
-    member.taken_for_static = False
-    member.instance_forgotten = False
     member.hash = request.hash
     member.client = request.client
-    member.join = NONE
-    member.sync = NONE
-    member.pending_sync = False
-    member.session_deadline = NEVER
     member.assignment = EMPTY_ASSIGNMENT
     member.assigned_as = number
     member.first_write = classic.group.writes
-    member.write = NONE
-    member.stored = False
     return number
+
+
+@inner_kernel
+def clear_member(member: Member) -> None:
+    """Reset to an id that no member has, with no request parked and no write begun."""
+    member.known = member.pending = member.pending_sync = member.stored = False
+    member.taken_for_static = member.instance_forgotten = False
+    member.instance = member.join = member.sync = member.write = NONE
+    member.session_deadline = NEVER
 
 
 @inner_kernel

@@ -12,6 +12,7 @@ from rebalance_sim.kafka.coordinator.consumer.group import (
     NOTHING,
     ConsumerGroup,
     ModernMemberState,
+    all_places,
     is_reconciled,
     names_nothing,
     start_rebalance_timeout,
@@ -41,9 +42,9 @@ def next_move(modern: ConsumerGroup, number: int, owned: int, subscription_chang
         return Move.STAYS
     if member.state == ModernMemberState.STABLE and member.epoch == modern.group.target_epoch:
         return _move_of_subscription(modern, number, owned)
-    if member.state == ModernMemberState.UNREVOKED_PARTITIONS and _still_owns_pending(modern, number, owned):
+    if member.state == ModernMemberState.UNREVOKED_PARTITIONS and _still_owns(modern, number, owned, _Lost.PENDING):
         return _move_of_subscription(modern, number, owned) if subscription_changed else Move.STAYS
-    if _drops_any(modern, number, False) and _still_owns_dropped(modern, number, owned, False):
+    if _loses_any(modern, number, _Lost.BY_TARGET) and _still_owns(modern, number, owned, _Lost.BY_TARGET):
         return Move.REVOKES
     return Move.ADVANCES
 
@@ -51,65 +52,57 @@ def next_move(modern: ConsumerGroup, number: int, owned: int, subscription_chang
 @inner_kernel
 def _move_of_subscription(modern: ConsumerGroup, number: int, owned: int) -> int:
     """Revoke partitions of topics that the member no longer subscribes to (``updateCurrentAssignment``)."""
-    has_pending, drops = _has_pending(modern, number), _drops_any(modern, number, True)
+    has_pending = _loses_any(modern, number, _Lost.PENDING)
+    drops = _loses_any(modern, number, _Lost.BY_SUBSCRIPTION)
     # An empty subscription counts as a change even where there is nothing to revoke.
     if not drops and (has_pending or not names_nothing(modern, modern.members[number].subscription)):
         return Move.STAYS
-    owns = _still_owns_pending(modern, number, owned) or _still_owns_dropped(modern, number, owned, True)
+    owns = _still_owns(modern, number, owned, _Lost.PENDING) or _still_owns(
+        modern, number, owned, _Lost.BY_SUBSCRIPTION
+    )
     if owns and (has_pending or drops):
         return Move.REVOKES_UNSUBSCRIBED
     return Move.DROPS_UNSUBSCRIBED
 
 
+class _Lost(IntEnum):
+    """Which of a member's partitions are meant."""
+
+    PENDING = 0
+    """Those that it has been asked to revoke."""
+    BY_TARGET = 1
+    """Those that it must lose next, because of its target or its subscription."""
+    BY_SUBSCRIPTION = 2
+    """Those that it must lose next, because of its subscription alone."""
+
+
 @inner_kernel
-def _is_dropped(modern: ConsumerGroup, number: int, p: int, by_subscription: bool) -> bool:
-    """Return whether the member must lose a partition: because of its target, or of its subscription alone."""
+def _is_lost(modern: ConsumerGroup, number: int, p: int, which: int) -> bool:
     partition = modern.partitions[p]
-    if partition.owner != number or partition.pending_revocation:
+    if partition.owner != number or partition.pending_revocation != (which == _Lost.PENDING):
         return False
+    if which == _Lost.PENDING:
+        return True
     topic = modern.topics[partition.topic]
     is_subscribed = topic.exists and subscribes(modern, modern.members[number].subscription, topic.number)
-    return not is_subscribed or (partition.target != number and not by_subscription)
+    return not is_subscribed or (partition.target != number and which == _Lost.BY_TARGET)
 
 
 @inner_kernel
-def _drops_any(modern: ConsumerGroup, number: int, by_subscription: bool) -> bool:
-    for t in range(modern.group.topics):
-        topic = modern.topics[t]
-        for p in range(topic.first, topic.first + topic.places):
-            if _is_dropped(modern, number, p, by_subscription):
-                return True
-    return False
-
-
-@inner_kernel
-def _has_pending(modern: ConsumerGroup, number: int) -> bool:
-    for t in range(modern.group.topics):
-        topic = modern.topics[t]
-        for p in range(topic.first, topic.first + topic.places):
-            if modern.partitions[p].owner == number and modern.partitions[p].pending_revocation:
-                return True
-    return False
-
-
-@inner_kernel
-def _still_owns_pending(modern: ConsumerGroup, number: int, owned: int) -> bool:
-    """Return whether the member reports, or does not deny, that it still owns a partition pending revocation."""
-    if owned in (NONE, NOTHING):
-        return owned == NONE
-    for k in range(modern.first_listed[owned], modern.first_listed[owned + 1]):
-        p = modern.listed[k]
-        if p != NONE and modern.partitions[p].owner == number and modern.partitions[p].pending_revocation:
+def _loses_any(modern: ConsumerGroup, number: int, which: int) -> bool:
+    for p in range(all_places(modern)):
+        if _is_lost(modern, number, p, which):
             return True
     return False
 
 
 @inner_kernel
-def _still_owns_dropped(modern: ConsumerGroup, number: int, owned: int, by_subscription: bool) -> bool:
+def _still_owns(modern: ConsumerGroup, number: int, owned: int, which: int) -> bool:
+    """Return whether the member reports, or does not deny, that it still owns such a partition."""
     if owned in (NONE, NOTHING):
         return owned == NONE
     for k in range(modern.first_listed[owned], modern.first_listed[owned + 1]):
-        if modern.listed[k] != NONE and _is_dropped(modern, number, modern.listed[k], by_subscription):
+        if modern.listed[k] != NONE and _is_lost(modern, number, modern.listed[k], which):
             return True
     return False
 
@@ -197,21 +190,19 @@ def _advance(modern: ConsumerGroup, number: int) -> bool:
 def _drop(modern: ConsumerGroup, number: int, move: int) -> bool:
     """Revoke partitions. They are free at once if the member has revoked them already, otherwise when it confirms."""
     member = modern.members[number]
-    by_subscription = move != Move.REVOKES
+    which: int = _Lost.BY_TARGET if move == Move.REVOKES else _Lost.BY_SUBSCRIPTION
     other = False
-    for t in range(modern.group.topics):
-        topic = modern.topics[t]
-        for p in range(topic.first, topic.first + topic.places):
-            partition = modern.partitions[p]
-            if _is_dropped(modern, number, p, by_subscription):
-                other = True
-                if move == Move.DROPS_UNSUBSCRIBED:
-                    partition.owner = NONE
-                else:
-                    partition.pending_revocation = True
-            elif partition.owner == number and partition.pending_revocation and move == Move.REVOKES:
+    for p in range(all_places(modern)):
+        partition = modern.partitions[p]
+        if _is_lost(modern, number, p, which):
+            other = True
+            if move == Move.DROPS_UNSUBSCRIBED:
                 partition.owner = NONE
-                partition.pending_revocation = False
+            else:
+                partition.pending_revocation = True
+        elif partition.owner == number and partition.pending_revocation and move == Move.REVOKES:
+            partition.owner = NONE
+            partition.pending_revocation = False
     member.previous_epoch = member.epoch
     if move != Move.DROPS_UNSUBSCRIBED:
         member.state = ModernMemberState.UNREVOKED_PARTITIONS

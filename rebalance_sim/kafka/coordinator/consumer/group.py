@@ -365,17 +365,24 @@ def update_state(modern: ConsumerGroup) -> None:
 
 
 @inner_kernel
+def all_places(modern: ConsumerGroup) -> int:
+    """Return the number of places for partitions, which are in the order of the topics."""
+    if modern.group.topics == 0:
+        return 0
+    last = modern.topics[modern.group.topics - 1]
+    return last.first + last.places
+
+
+@inner_kernel
 def give_up_partitions(modern: ConsumerGroup, number: int) -> None:
     """Free a member's partitions, and clear its target."""
-    for t in range(modern.group.topics):
-        topic = modern.topics[t]
-        for p in range(topic.first, topic.first + topic.places):
-            partition = modern.partitions[p]
-            if partition.owner == number:
-                partition.owner = NONE
-                partition.pending_revocation = False
-            if partition.target == number:
-                partition.target = NONE
+    for p in range(all_places(modern)):
+        partition = modern.partitions[p]
+        if partition.owner == number:
+            partition.owner = NONE
+            partition.pending_revocation = False
+        if partition.target == number:
+            partition.target = NONE
 
 
 # ---- Epochs

@@ -25,6 +25,7 @@ from rebalance_sim.kafka.coordinator.consumer.group import (
     Heartbeat,
     ModernMemberState,
     Timer,
+    all_places,
     bump_epoch,
     can_assign,
     cancel_timers,
@@ -250,14 +251,12 @@ def _replace(modern: ConsumerGroup, old: int, request: Heartbeat) -> None:
         after.rebalance_deadline = NEVER
         before.known = False
         before.session_deadline = before.rebalance_deadline = NEVER
-        for t in range(modern.group.topics):
-            topic = modern.topics[t]
-            for p in range(topic.first, topic.first + topic.places):
-                partition = modern.partitions[p]
-                if partition.owner == old:
-                    partition.owner = new
-                if partition.target == old:
-                    partition.target = new
+        for p in range(all_places(modern)):
+            partition = modern.partitions[p]
+            if partition.owner == old:
+                partition.owner = new
+            if partition.target == old:
+                partition.target = new
     after.epoch = after.previous_epoch = 0
 
 
@@ -304,10 +303,8 @@ def _wishes(modern: ConsumerGroup, assignor: int) -> int:
 @inner_kernel
 def begin_target(modern: ConsumerGroup) -> None:
     """Clear the target assignment."""
-    for t in range(modern.group.topics):
-        topic = modern.topics[t]
-        for p in range(topic.first, topic.first + topic.places):
-            modern.partitions[p].target = NONE
+    for p in range(all_places(modern)):
+        modern.partitions[p].target = NONE
 
 
 @inner_kernel
@@ -418,15 +415,13 @@ def answer_goodbye(modern: ConsumerGroup, request: Heartbeat, error: int) -> Non
 def _leave_for_a_while(modern: ConsumerGroup, number: int) -> None:
     """Keep a static member's place and partitions, except those pending revocation."""
     modern.members[number].epoch = LEAVE_STATIC_EPOCH
-    for t in range(modern.group.topics):
-        topic = modern.topics[t]
-        for p in range(topic.first, topic.first + topic.places):
-            partition = modern.partitions[p]
-            if partition.owner == number:
-                partition.epoch = 0
-                if partition.pending_revocation:
-                    partition.owner = NONE
-                    partition.pending_revocation = False
+    for p in range(all_places(modern)):
+        partition = modern.partitions[p]
+        if partition.owner == number:
+            partition.epoch = 0
+            if partition.pending_revocation:
+                partition.owner = NONE
+                partition.pending_revocation = False
 
 
 @inner_kernel
