@@ -254,10 +254,23 @@ def _begin_all(arrays: _Arrays) -> None:
             simulation.modern.group.made = fleet.members[g]
         else:
             _begin_consumer_group(simulation, fleet, g, row)
-        if simulation.base.settings.quiet_ms == 0:
+        if simulation.base.settings.quiet_ms == 0 and _ever_uses_consumer_protocol(simulation):
             quiet_ms = config.group_consumer_session_timeout_ms + 2 * config.group_consumer_heartbeat_interval_ms
             simulation.base.progress.quiet_ms = max(simulation.base.progress.quiet_ms, quiet_ms)
         row += fleet.members[g]
+
+
+@inner_kernel
+def _ever_uses_consumer_protocol(simulation: ConsumerGroupSimulation) -> bool:
+    if simulation.modern.group.exists:
+        return True
+    for i in range(simulation.base.progress.consumers):
+        if simulation.base.consumers[i].assignor != NONE:
+            return True
+    for k in range(simulation.base.progress.events):
+        if simulation.base.scenario[k].assignor != NONE:
+            return True
+    return False
 
 
 @inner_kernel

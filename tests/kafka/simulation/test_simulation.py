@@ -12,7 +12,6 @@ from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.simulation.group_events import GroupEvent
 from rebalance_sim.kafka.simulation.model import ScenarioKind, Subject
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
-from rebalance_sim.releases import SERVER_ASSIGNORS
 from tests.support.examples import COMPILED
 from tests.support.random_histories import MIGRATING, TOPICS, random_histories, random_settings
 from tests.support.simulated import History, Played, at, consumer, play
@@ -56,24 +55,11 @@ def results_of(played: Played, group: int) -> tuple[list[tuple[int, ...]], list[
     return rows_of(timeline), rows_of(played.simulated.rebalances), figures
 
 
-def offers_consumer_protocol(history: History) -> bool:
-    of_consumers = (row["protocols"] for row in (*history.members, *history.joiners))
-    of_events = (event.names for event in history.events)
-    return any(name in SERVER_ASSIGNORS for names in (*of_consumers, *of_events) for name in names)
-
-
 @pytest.mark.parametrize("version", ["2.3", "4.3", MIGRATING])
 def test_groups_do_not_disturb_each_other(version: str) -> None:
-    """A group has the same results alone, in a batch, and in a batch of another order.
-
-    With MIGRATING, all groups use the consumer protocol at some time: beside them, another group would be simulated
-    for longer after its last event than alone.
-    """
+    """A group has the same results alone, in a batch, and in a batch of another order."""
     rng = random.Random(f"{version} alone")
     settings, histories = random_settings(rng), random_histories(rng, version, 40 if COMPILED else 6)
-    if version == MIGRATING:
-        histories = [history for history in histories if offers_consumer_protocol(history)]
-        assert len(histories) > 1
     together = played_by(version, histories, settings)
     backwards = played_by(version, histories[::-1], settings)
     for group, history in enumerate(histories):
