@@ -214,7 +214,7 @@ def test_figures_are_bounds_when_the_steps_run_out(steps: int) -> None:
     assert (bound.idle_members <= exact.idle_members).all()
     assert (bound.moved <= exact.moved).all()
     assert (bound.balance_exact | ~bound.moved_exact).all()
-    for figure in ("min", "max", "stddev", "score", "idle"):
+    for figure in ("min", "max", "stddev", "score", "idle_members"):
         assert (getattr(bound, figure) == getattr(exact, figure))[bound.balance_exact].all()
     assert (bound.moved == exact.moved)[bound.moved_exact].all()
     assert bound.moved_exact.all() == (steps == STEPS)

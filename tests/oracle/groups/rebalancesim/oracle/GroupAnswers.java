@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.kafka.common.utils.Utils;
 
 /** What this release's coordinator and consumers make of one case. */
 final class GroupAnswers {
@@ -13,6 +14,7 @@ final class GroupAnswers {
     static Map<String, Object> to(Case question) throws Exception {
         return switch (question.rule()) {
             case "election" -> election(question);
+            case "partition-for" -> Map.of("partition", partitionFor(question));
             case "write-bytes" -> ProtocolBytes.written(question);
             case "read-subscription", "read-assignment", "read-sticky", "read-cooperative-sticky" ->
                     ProtocolBytes.read(question);
@@ -65,5 +67,10 @@ final class GroupAnswers {
             answer.put("assignment", AssignorCall.partitions(TimeLimit.within(call::run)));
         }
         return answer;
+    }
+
+    /** The rule of GroupMetadataManager (1.0 to 3.9) and GroupCoordinatorService (4.x), which need a running broker. */
+    private static int partitionFor(Case question) {
+        return Utils.abs(question.groupId().hashCode()) % question.offsetsPartitions();
     }
 }

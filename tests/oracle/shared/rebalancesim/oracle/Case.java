@@ -14,6 +14,8 @@ record Case(
         Map<String, Integer> topics,
         Map<String, String> topicIds,
         Map<String, List<List<String>>> racks,
+        String groupId,
+        int offsetsPartitions,
         String bytes,
         List<String> keys,
         List<TopicPartition> unavailable,
