@@ -358,9 +358,9 @@ def _give_history(rng: random.Random, members: list[JsonObject], topics: dict[st
 def _place(rng: random.Random, members: list[JsonObject], topics: dict[str, int]) -> dict[str, list[Racks]]:
     """Racks of members (set in place) and of every partition's replicas (returned)."""
     racks = [f"r{i}" for i in range(rng.randint(1, 4))]
-    told = rng.choice((1.0, 0.7))
+    with_rack = rng.choice((1.0, 0.7))
     for member in members:
-        if rng.random() < told:
+        if rng.random() < with_rack:
             # An empty rack is what a client without a rack is configured with.
             member["rack"] = rng.choice([*racks, "elsewhere"] if rng.random() < 0.1 else racks)
             if rng.random() < 0.02:
@@ -475,16 +475,16 @@ def _remember(
 def _past_assignment(
     rng: random.Random, members: list[JsonObject], topics: dict[str, int], torn: bool
 ) -> dict[str, list[list[str | int]]]:
-    """What an assignor may have given the group as it was: partly others, with other wishes and other topics."""
+    """What an assignor may have given the group as it was: partly others, with other subscriptions and other topics."""
     wanted = {member["member_id"]: list(member["topics"]) for member in members}
-    change = rng.choices(("nothing", "left", "came", "wishes", "all"), weights=(10, 25, 25, 25, 15))[0]
+    change = rng.choices(("nothing", "left", "came", "subscriptions", "all"), weights=(10, 25, 25, 25, 15))[0]
     if change in ("left", "all"):
         for i in range(rng.randint(1, 2)):
             wanted[f"left-{i}"] = rng.choice(members)["topics"]
     if change in ("came", "all"):
         for newcomer in rng.sample(list(wanted), min(rng.randint(1, 2), len(wanted) - 1)):
             del wanted[newcomer]
-    if change in ("wishes", "all"):
+    if change in ("subscriptions", "all"):
         for member_id in wanted:
             if rng.random() < 0.5:
                 wanted[member_id] = rng.sample(list(topics), rng.randint(0, len(topics)))

@@ -93,8 +93,8 @@ def test_cooperative_rebalances(version: str, share_of_eager: float, seed: int) 
 def _as_joined(case: JsonObject, group: Group) -> JsonObject:
     """A case of cooperative-sticky whose members own what those of a group do."""
     members = [
-        told | {"owned": [[*partition] for partition in member.owned], "generation": member.generation}
-        for told, member in zip(case["members"], group.members, strict=True)
+        given | {"owned": [[*partition] for partition in member.owned], "generation": member.generation}
+        for given, member in zip(case["members"], group.members, strict=True)
     ]
     return case | {"rule": "cooperative-sticky", "members": members}
 

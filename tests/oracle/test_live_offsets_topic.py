@@ -22,8 +22,8 @@ def test_reading(version: str, seed: int) -> None:
             key = decode_key(bytes.fromhex(record["key"]))
             same = key == expected_key(step)
             if "value" in step:
-                told = decode_value(key.type, bytes.fromhex(record["value"]))
-                same = same and in_any_order(told) == in_any_order(expected_value(step, version))
+                read = decode_value(key.type, bytes.fromhex(record["value"]))
+                same = same and in_any_order(read) == in_any_order(expected_value(step, version))
             if not same:
                 different.append((step, record))
     assert different == [], f"seed {seed}"

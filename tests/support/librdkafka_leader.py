@@ -1,6 +1,6 @@
-"""Asks librdkafka how it assigns: a coordinator that tells its consumers that they lead groups of any members.
+"""Asks librdkafka how it assigns: a coordinator that makes its consumers the leaders of groups with any members.
 
-librdkafka has no way to call an assignor. But a consumer that is told that it leads runs one, and sends what it found.
+librdkafka has no way to call an assignor. But a consumer that becomes the leader runs one, and sends its result.
 So here is as much of a broker as it takes to join a group, in old versions of the protocol. What is asked of the
 library is its own, from the bytes of the members' subscriptions to those of their assignments.
 """
@@ -36,7 +36,7 @@ _LONG = 1000 * "-"
 
 
 def ask_librdkafka(strategy: str, groups: Sequence[Group], seconds: float = 60) -> list[Assignment]:
-    """Return how librdkafka assigns each group; members of which it tells nothing have nothing."""
+    """Return how librdkafka assigns each group; members missing in its answer have nothing."""
     with _Server(strategy, groups) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -156,18 +156,18 @@ def _metadata(request: _Request, address: bytes, cluster: Cluster) -> bytes:
 def _topic_metadata(name: str, cluster: Cluster, racks: list[str]) -> bytes:
     count = cluster.partitions.get(name, 0)
     error = 0 if count or name == _OWN_TOPIC else _UNKNOWN_TOPIC
-    told = cluster.racks.get(name, [[]] * count)
+    listed = cluster.racks.get(name, [[]] * count)
     partitions = []
-    for number, on_racks in enumerate(told):
+    for number, on_racks in enumerate(listed):
         replicas = _array(map(_int32, [_BROKER, *(1 + racks.index(rack) for rack in on_racks)]))
         partitions.append(_int16(0) + _int32(number) + _int32(_BROKER) + replicas + replicas)
     return _int16(error) + _string(name) + b"\0" + _array(partitions)
 
 
 def _joined(strategy: str, group: Group) -> bytes:
-    told = [_string(m.member_id) + _string(m.instance_id) + _bytes(_subscription(m)) for m in group.members]
+    listed = [_string(m.member_id) + _string(m.instance_id) + _bytes(_subscription(m)) for m in group.members]
     header = _int32(0) + _int16(0) + _int32(1) + _string(strategy) + _string(_OWN_ID) + _string(_OWN_ID)
-    return header + _array(told)
+    return header + _array(listed)
 
 
 def _subscription(member: Member) -> bytes:

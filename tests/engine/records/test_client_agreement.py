@@ -52,8 +52,8 @@ def test_every_two_clients_by_hand(compared: dict[tuple[str, str, str], Row]) ->
         assert row["records_agreed"] == sum(i + 1 for i in agreed)
         assert row["keys_agreed_share"] == len(agreed) / len(KEYS)
         assert row["records_agreed_share"] == row["records_agreed"] / total
-        parted = sorted(set(range(len(KEYS))) - set(agreed), reverse=True)[:3]
-        assert row["examples"] == [(KEYS[i], i + 1, *placed[i]) for i in parted]
+        placed_apart = sorted(set(range(len(KEYS))) - set(agreed), reverse=True)[:3]
+        assert row["examples"] == [(KEYS[i], i + 1, *placed[i]) for i in placed_apart]
 
 
 def test_clients_that_hash_alike_and_one_that_does_not_hash(compared: dict[tuple[str, str, str], Row]) -> None:

@@ -42,11 +42,11 @@ def contents(rows: DataFrame) -> list[str]:
 
 
 def test_a_producer_with_a_single_record(spark: SparkSession) -> None:
-    told = sent(spark, record("u", 1000, key=b"k", producer_id="p"))
-    (placed,) = told.drop("batch").collect()
-    assert told.drop("batch").columns == RECORD_PARTITIONS.names
+    sent_rows = sent(spark, record("u", 1000, key=b"k", producer_id="p"))
+    (placed,) = sent_rows.drop("batch").collect()
+    assert sent_rows.drop("batch").columns == RECORD_PARTITIONS.names
     assert (placed["partition"], placed["producer_id"], placed["client"]) == (2, "p", "java-3.3")
-    (batch,) = told.transform(batches).collect()
+    (batch,) = sent_rows.transform(batches).collect()
     assert batch.asDict() == {
         "client": "java-3.3",
         "cluster": "default",
@@ -59,7 +59,7 @@ def test_a_producer_with_a_single_record(spark: SparkSession) -> None:
         "closed_ms": 1005,
         "waited_ms": 5,
     }
-    assert told.transform(batches).schema.names == BATCHES.names
+    assert sent_rows.transform(batches).schema.names == BATCHES.names
 
 
 def test_order_is_seq_then_time(spark: SparkSession) -> None:
@@ -80,19 +80,19 @@ def test_partitions_without_a_leader(spark: SparkSession) -> None:
     """A record that must go there waits for ever; one without key goes elsewhere, if there is an elsewhere."""
     given = [record("t", n, explicit_partition=1) for n in range(3)]
     given += [record("t", n) for n in range(200)] + [record("none", 0), record("none", 1)]
-    told = sent(spark, *given)
-    unkeyed = told.where("topic = 't' AND explicit_partition IS NULL")
+    sent_rows = sent(spark, *given)
+    unkeyed = sent_rows.where("topic = 't' AND explicit_partition IS NULL")
     assert {row["partition"] for row in unkeyed.collect()} <= {0, 2, 3, 4, 5}
-    unsent = told.transform(batches).where("closed_ms IS NULL").orderBy("topic").collect()
+    unsent = sent_rows.transform(batches).where("closed_ms IS NULL").orderBy("topic").collect()
     assert [(row["topic"], row["records"], row["waited_ms"]) for row in unsent][-1] == ("t", 3, None)
     assert sum(row["records"] for row in unsent) == 5
-    (requests,) = told.transform(batches).transform(produce_requests).collect()
+    (requests,) = sent_rows.transform(batches).transform(produce_requests).collect()
     assert (requests["records"], requests["unsent"], requests["producers"]) == (205, 5, 1)
 
 
 def test_draws_depend_on_seed_and_producer_alone(spark: SparkSession) -> None:
-    def partitions(told: DataFrame, producer: str) -> list[int]:
-        return [row["partition"] for row in told.where(F.col("producer_id") == producer).orderBy("seq").collect()]
+    def partitions(sent_rows: DataFrame, producer: str) -> list[int]:
+        return [row["partition"] for row in sent_rows.where(F.col("producer_id") == producer).orderBy("seq").collect()]
 
     given = [record("t", 20 * n, seq=n, producer_id=name) for n in range(30) for name in ("a", "b")]
     both = sent(spark, *given, clients=("sarama",))
@@ -133,8 +133,8 @@ def fleet(spark: SparkSession) -> DataFrame:
 def sent_by_all(spark: SparkSession, records: DataFrame) -> list[str]:
     clients = list(CLIENTS.values())
     usable_ones = usable(fit_records(records, topics(spark)))
-    told = usable_ones.transform(sent_by(clients)).transform(fixed_partitions(clients))
-    return contents(told.transform(send_records(topics(spark), LINGER, 3)))
+    sent_rows = usable_ones.transform(sent_by(clients)).transform(fixed_partitions(clients))
+    return contents(sent_rows.transform(send_records(topics(spark), LINGER, 3)))
 
 
 @pytest.fixture(scope="module")
@@ -155,12 +155,12 @@ def test_partitioning_and_row_order_change_nothing(
 def test_batches_add_up(spark: SparkSession, fleet: DataFrame) -> None:
     clients = [CLIENTS["java-3.3"], CLIENTS["sarama"]]
     usable_ones = usable(fit_records(fleet, topics(spark)))
-    told = usable_ones.transform(sent_by(clients)).transform(fixed_partitions(clients))
-    told = told.transform(send_records(topics(spark), LINGER, 3)).cache()
+    sent_rows = usable_ones.transform(sent_by(clients)).transform(fixed_partitions(clients))
+    sent_rows = sent_rows.transform(send_records(topics(spark), LINGER, 3)).cache()
     keys = ("client", "cluster", "producer_id", "topic", "partition")
 
     def counts(rows: DataFrame, count: Column) -> dict[tuple[str, ...], int]:
         return {tuple(row[:-1]): row[-1] for row in rows.groupBy(*keys).agg(count).collect()}
 
-    assert counts(told.transform(batches), F.sum("records")) == counts(told, F.count("*"))
-    assert told.count() == 2400
+    assert counts(sent_rows.transform(batches), F.sum("records")) == counts(sent_rows, F.count("*"))
+    assert sent_rows.count() == 2400

@@ -122,16 +122,16 @@ def test_assign_gets_only_topics_that_exist() -> None:
     assert seen == [{"t": 3, "u": 1}]
 
 
-TOLD = Subscription(("t",), b"mine", (T1,), 7, "rack-a", "instance")
+GIVEN = Subscription(("t",), b"mine", (T1,), 7, "rack-a", "instance")
 
 
 @pytest.mark.parametrize(
     ("version", "protocols", "expected"),
     [
-        (V4, (EAGER,), replace(TOLD, owned=())),
-        (V3, (EAGER,), replace(TOLD, owned=())),
-        (V4, (COOPERATIVE,), TOLD),
-        (V4, (COOPERATIVE, EAGER), TOLD),
+        (V4, (EAGER,), replace(GIVEN, owned=())),
+        (V3, (EAGER,), replace(GIVEN, owned=())),
+        (V4, (COOPERATIVE,), GIVEN),
+        (V4, (COOPERATIVE, EAGER), GIVEN),
         (V2, (COOPERATIVE, EAGER), Subscription(("t",), b"mine")),
         (V1, (EAGER,), Subscription(("t",), b"mine")),
     ],
@@ -145,7 +145,7 @@ def test_the_leader_sees_the_subscription_that_the_release_sends(
         seen.append(subscriptions)
         return {"c": [T1]}
 
-    run(Mine(answer, *protocols), {"c": TOLD}, version)
+    run(Mine(answer, *protocols), {"c": GIVEN}, version)
     assert seen == [{"c": expected}]
 
 
@@ -159,7 +159,7 @@ def test_missing_user_data_comes_from_the_assignor() -> None:
     def user_data(subscription: Subscription) -> bytes:
         return b" ".join(f"{topic}-{number}".encode() for topic, number in subscription.owned or ())
 
-    members = {"given": replace(TOLD, user_data=b""), "made": replace(TOLD, user_data=None)}
+    members = {"given": replace(GIVEN, user_data=b""), "made": replace(GIVEN, user_data=None)}
     run(Mine(answer, user_data=user_data), members)
 
 

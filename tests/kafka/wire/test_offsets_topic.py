@@ -60,8 +60,8 @@ def test_changed_bytes_give_a_value_or_a_schema_error() -> None:
     for _ in range(MUTATIONS):
         key, value = rng.choice(whole)
         outcomes["key" if isinstance(read_key(spoilt(rng, key)), Key) else "bad key"] += 1
-        told = read_value(decode_key(key).type, spoilt(rng, value))
-        outcomes["bad value" if isinstance(told, str) else "value"] += 1
+        read = read_value(decode_key(key).type, spoilt(rng, value))
+        outcomes["bad value" if isinstance(read, str) else "value"] += 1
     assert outcomes["key"] + outcomes["bad key"] == MUTATIONS
     assert outcomes["value"] + outcomes["bad value"] == MUTATIONS
     assert min(outcomes.values()) > MUTATIONS / 20
@@ -136,9 +136,9 @@ def test_errors_of_keys_name_the_field_the_value_and_the_position(data: str, mes
     ],
 )
 def test_errors_of_values_name_the_field_the_value_and_the_position(kind: RecordType, data: str, message: str) -> None:
-    told = read_value(kind, bytes.fromhex(data))
-    assert isinstance(told, str)
-    assert message in told
+    read = read_value(kind, bytes.fromhex(data))
+    assert isinstance(read, str)
+    assert message in read
 
 
 def test_fields_added_in_later_releases_are_ignored() -> None:

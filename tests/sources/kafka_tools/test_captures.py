@@ -89,12 +89,12 @@ def test_rebalances_of_a_cooperative_group(spark: SparkSession, version: str) ->
     rebalances = cooperative_rebalances("elected", captured.topics, version)
     rows = late.join(owned, "member_id", "left").transform(rebalances).collect()
     for number, recorded in enumerate((first, second), 1):
-        told = [row for row in rows if row["rebalance"] == number]
-        got = {row["member_id"]: pairs(row["partitions"]) for row in told}
+        listed = [row for row in rows if row["rebalance"] == number]
+        got = {row["member_id"]: pairs(row["partitions"]) for row in listed}
         assert in_wire_order(got) == in_wire_order(recorded["assignments"])
         lost = {m: [p for p in has if p not in got[m]] for m, has in recorded["owned"].items()}
-        assert {row["member_id"]: pairs(row["revoked"]) for row in told if row["member_id"] in lost} == lost
-        assert {row["last"] for row in told} == {number == 2}
+        assert {row["member_id"]: pairs(row["revoked"]) for row in listed if row["member_id"] in lost} == lost
+        assert {row["last"] for row in listed} == {number == 2}
     assert len(rows) == 6
     assert second["generation"] == first["generation"] + 1
 

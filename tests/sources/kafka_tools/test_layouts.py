@@ -325,8 +325,8 @@ def test_every_line_is_a_row_or_a_reject_or_no_data(text: str) -> None:
     assert kinds["members"] == len(rows["members"]) + rejected["members"]
     assert kinds["offsets"] == len(rows["offsets"]) + rejected["offsets"]
     for row in rows["rejects"]:
-        told = json.loads(str(row[3]))
-        assert told["text"] == text.split("\n")[told["line"] - 1].rstrip("\r")
+        place = json.loads(str(row[3]))
+        assert place["text"] == text.split("\n")[place["line"] - 1].rstrip("\r")
 
 
 def kind_of(line: Line) -> str | None:

@@ -60,9 +60,9 @@ def test_a_jaas_config_may_span_lines(tmp_path: Path) -> None:
     ],
 )
 def test_errors_name_the_line_and_show_no_secret(tmp_path: Path, text: str, expected: str) -> None:
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as raised:
         read(tmp_path, text)
-    assert str(told.value) == f"{tmp_path}/client.properties {expected}"
+    assert str(raised.value) == f"{tmp_path}/client.properties {expected}"
 
 
 @pytest.mark.parametrize(("name", "reason"), [("missing", "No such file or directory"), (".", "Is a directory")])

@@ -37,7 +37,7 @@ final class AssignorCall implements Bench.Prepared {
     }
 
     /**
-     * A consumer tells its generation whatever the rule. What it owned travels in the user data of eager sticky, whose
+     * A consumer sends its generation whatever the rule. What it owned travels in the user data of eager sticky, whose
      * consumers have given everything back by now, and in the subscription itself of cooperative-sticky.
      */
     private static Subscription subscription(String rule, Case.Member member) {

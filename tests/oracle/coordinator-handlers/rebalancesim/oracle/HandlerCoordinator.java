@@ -171,7 +171,7 @@ abstract class HandlerCoordinator extends Coordinator {
         groups.cleanupGroupMetadata();
     }
 
-    /** The number of ids that were made up and have not joined yet. */
+    /** The number of generated ids that have not joined yet. */
     abstract int pending(GroupMetadata group);
 
     @Override

@@ -20,7 +20,7 @@ import org.apache.kafka.coordinator.group.generated.CoordinatorRecordType;
 import org.apache.kafka.storage.internals.log.LogConfig;
 import org.apache.kafka.storage.internals.log.VerificationGuard;
 
-/** The coordinator's partition of the offsets topic: appended to, replicated at once or when it is told, and read. */
+/** The coordinator's partition of the offsets topic: appended to, replicated at once or on request, and read. */
 final class OffsetsLog implements PartitionWriter, CoordinatorLoader<CoordinatorRecord> {
     private static final LogConfig CONFIG = new LogConfig(Map.of());
     private static final Set<Short> GROUP_RECORDS = Set.of(

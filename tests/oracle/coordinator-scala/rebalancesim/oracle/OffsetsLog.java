@@ -23,7 +23,7 @@ import scala.runtime.BoxedUnit;
 
 /**
  * The coordinator's partition of the offsets topic, behind a stand-in for the ReplicaManager that the coordinators in
- * Scala write to: a write ends at once or when it is told, and what ended well can be read.
+ * Scala write to: a write ends at once or on request, and what ended well can be read.
  */
 final class OffsetsLog {
     private static final short GROUP_KEY_VERSION = 2;

@@ -28,32 +28,32 @@ final class ConsumerMemory {
     }
 
     /** A number, or "next" (0 for who is not a member), "before" or "ahead". */
-    int epoch(String id, JsonPrimitive told) {
-        if (told.isNumber()) {
-            return told.getAsInt();
+    int epoch(String id, JsonPrimitive stated) {
+        if (stated.isNumber()) {
+            return stated.getAsInt();
         }
         Member member = member(id);
-        return switch (told.getAsString()) {
+        return switch (stated.getAsString()) {
             case "next" -> member.epoch;
             case "before" -> member.epochBefore;
             case "ahead" -> member.epoch + 1;
-            default -> throw new AssertionError("no such epoch: " + told);
+            default -> throw new AssertionError("no such epoch: " + stated);
         };
     }
 
-    /** A list, or "assigned", or "but_one": all of that except the first; null where the step does not tell. */
-    List<TopicPartition> owned(String id, JsonElement told) {
-        if (told == null || told.isJsonNull()) {
+    /** A list, or "assigned", or "but_one": all of that except the first; null where the step has none. */
+    List<TopicPartition> owned(String id, JsonElement stated) {
+        if (stated == null || stated.isJsonNull()) {
             return null;
         }
-        if (told.isJsonArray()) {
+        if (stated.isJsonArray()) {
             List<TopicPartition> listed = new ArrayList<>();
-            told.getAsJsonArray().forEach(partition -> listed.add(new TopicPartition(
+            stated.getAsJsonArray().forEach(partition -> listed.add(new TopicPartition(
                     partition.getAsJsonArray().get(0).getAsString(), partition.getAsJsonArray().get(1).getAsInt())));
             return listed;
         }
         List<TopicPartition> assigned = member(id).assigned;
-        return told.getAsString().equals("but_one") && !assigned.isEmpty()
+        return stated.getAsString().equals("but_one") && !assigned.isEmpty()
                 ? assigned.subList(1, assigned.size()) : assigned;
     }
 

@@ -8,7 +8,7 @@ import java.util.List;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.protocol.Errors;
 
-/** One step of a conversation; "request" tells what it is, and so which of the other fields it has. */
+/** One step of a conversation; "request" is its kind, which decides the other fields. */
 record CoordinatorStep(
         long atMs,
         String request,

@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 
-/** The member ids that a coordinator made up in one case: cases name them by number, in the order of their making. */
+/** The member ids that a coordinator generates in one case: cases name them by number, in the order of generation. */
 final class MemberIds {
     /** What a number stands for that has no id yet. */
     static final String NOBODY = "nobody";

@@ -62,7 +62,7 @@ final class Request {
         return consumers.epoch(memberId(), step.memberEpoch());
     }
 
-    /** What a consumer tells that it has; nothing if it joins with what it remembers. */
+    /** The partitions a consumer claims to own; null if it joins with those it remembers. */
     List<TopicPartition> owned() {
         List<TopicPartition> owned = consumers.owned(memberId(), step.owned());
         boolean remembered = owned != null && step.owned().isJsonPrimitive();
@@ -126,7 +126,7 @@ final class Request {
                 .toList());
     }
 
-    /** A commit has no error of its own: it is told by that of the first partition. */
+    /** A commit has no error of its own: that of the first partition stands for it. */
     void answerCommit(Map<TopicPartition, Errors> errors) {
         List<TopicPartition> asked = step.offsetsToCommit().stream().map(CoordinatorStep.Offset::partition).toList();
         noted(errors.get(asked.get(0))).put("errors", asked.stream()

@@ -9,7 +9,7 @@ import java.util.UUID;
 import java.util.function.Consumer;
 
 /**
- * Makes {@link UUID#randomUUID()} draw from a seed, and tells which ones are drawn.
+ * Makes {@link UUID#randomUUID()} draw from a seed, and reports which ones are drawn.
  *
  * <p>It takes the first provider's random numbers once, so this one must be there before the first UUID.
  */

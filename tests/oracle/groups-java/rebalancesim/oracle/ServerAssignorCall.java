@@ -65,7 +65,7 @@ final class ServerAssignorCall implements Bench.Prepared {
         TimelineHashMap<String, Case.Member> members =
                 new TimelineHashMap<>(new SnapshotRegistry(new LogContext()), 0);
         for (Case.Member member : question.members()) {
-            // A member that joins is written twice: what it asks for, and what it is told.
+            // A member that joins is written twice: its request, and the answer.
             members.put(member.memberId(), member);
             members.put(member.memberId(), member);
         }

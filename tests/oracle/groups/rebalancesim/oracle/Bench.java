@@ -90,7 +90,7 @@ public final class Bench {
         return ManagementFactory.getCompilationMXBean().getTotalCompilationTime();
     }
 
-    /** Processor time tells the speed of the code even where the thread has to wait for its core. */
+    /** Processor time measures the speed of the code even where the thread has to wait for its core. */
     private static long cpuNanos() {
         return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
     }

@@ -9,7 +9,7 @@ import java.util.Map;
 import org.apache.kafka.common.TopicPartition;
 
 /**
- * The bytes in which a sticky consumer tells its last assignment: [topic, [partition]], then the generation.
+ * The bytes in which a sticky consumer sends its last assignment: [topic, [partition]], then the generation.
  *
  * <p>Topics are grouped as consumers since 2.1 group them, for every version: in a HashMap filled by computeIfAbsent,
  * which puts a newcomer at the head of its bucket. Consumers before used put, which puts it at the end; so the bytes of
@@ -19,7 +19,7 @@ final class StickyUserData {
     private StickyUserData() {
     }
 
-    /** Null where the member has nothing to tell, as in a consumer's first join. */
+    /** Null where the member has nothing to send, as in a consumer's first join. */
     static ByteBuffer of(Case.Member member) {
         List<TopicPartition> owned = member.ownedOrNone();
         int generation = member.generationOrNone();

@@ -56,7 +56,7 @@ abstract class AccumulatorCall {
         return accumulator.getDeque(partition);
     }
 
-    /** What {@code append} tells: the partition into which a record went. */
+    /** What {@code append} returns: the partition into which a record went. */
     static final class Placed implements RecordAccumulator.AppendCallbacks {
         private int partition = RecordMetadata.UNKNOWN_PARTITION;
 

@@ -3,7 +3,7 @@ package rebalancesim.oracle;
 import java.lang.reflect.Proxy;
 import org.apache.kafka.common.utils.Time;
 
-/** A clock that stands still until it is set. A proxy, because the releases ask clocks for different things. */
+/** A clock that stops until it is set. A proxy, because the releases ask clocks for different things. */
 final class Clock {
     private long nowMs;
 

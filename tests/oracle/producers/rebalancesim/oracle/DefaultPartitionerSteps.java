@@ -37,14 +37,14 @@ final class DefaultPartitionerSteps {
         return partitions;
     }
 
-    /** Producers tell partitioners of new batches from 2.4 to 3.9. */
+    /** From 2.4 to 3.9, producers notify partitioners of new batches. */
     private static void tellNewBatch(Partitioner partitioner, Case.Step step, Cluster cluster)
             throws ReflectiveOperationException {
         try {
             Partitioner.class.getMethod("onNewBatch", String.class, Cluster.class, int.class)
                     .invoke(partitioner, step.topic(), cluster, step.partition());
         } catch (NoSuchMethodException e) {
-            // Nothing is told before.
+            // Earlier releases do not notify.
         }
     }
 }

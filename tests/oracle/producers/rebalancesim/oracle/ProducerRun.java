@@ -74,9 +74,9 @@ final class ProducerRun {
         clock.set(nowMs);
         for (Set<Node> ready = producer.ready(nowMs); !ready.isEmpty(); ready = producer.ready(nowMs)) {
             Map<Integer, List<ProducerBatch>> drained = producer.drain(ready, nowMs);
-            // Not in the order of Kafka's hash tables, which tells nothing: each broker has one partition.
+            // Not in the order of Kafka's hash tables, which has no meaning: each broker has one partition.
             drained.keySet().stream().sorted().map(drained::get).flatMap(List::stream).forEach(batch -> {
-                batches.add(told(batch, nowMs));
+                batches.add(answer(batch, nowMs));
                 producer.complete(batch);
             });
         }
@@ -97,20 +97,20 @@ final class ProducerRun {
         for (TopicPartition partition : partitions) {
             Deque<ProducerBatch> queue = producer.queue(partition);
             if (queue != null) {
-                queue.forEach(batch -> batches.add(told(batch, null)));
+                queue.forEach(batch -> batches.add(answer(batch, null)));
             }
         }
     }
 
-    private static Map<String, Object> told(ProducerBatch batch, Long drainedMs) {
+    private static Map<String, Object> answer(ProducerBatch batch, Long drainedMs) {
         TopicPartition partition = ProducerBatches.partition(batch);
-        Map<String, Object> told = new LinkedHashMap<>();
-        told.put("topic", partition.topic());
-        told.put("partition", partition.partition());
-        told.put("records", ProducerBatches.recordCount(batch));
-        told.put("bytes", batch.estimatedSizeInBytes());
-        told.put("created_ms", ProducerBatches.createdMs(batch));
-        told.put("drained_ms", drainedMs);
-        return told;
+        Map<String, Object> answer = new LinkedHashMap<>();
+        answer.put("topic", partition.topic());
+        answer.put("partition", partition.partition());
+        answer.put("records", ProducerBatches.recordCount(batch));
+        answer.put("bytes", batch.estimatedSizeInBytes());
+        answer.put("created_ms", ProducerBatches.createdMs(batch));
+        answer.put("drained_ms", drainedMs);
+        return answer;
     }
 }

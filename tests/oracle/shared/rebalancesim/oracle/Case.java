@@ -56,7 +56,7 @@ record Case(
         return remove == null ? List.of() : remove;
     }
 
-    /** Racks of the replicas of one partition; empty where the case tells none. */
+    /** Racks of the replicas of one partition; empty where the case has none. */
     List<String> racksOf(TopicPartition partition) {
         List<List<String>> ofTopic = racks == null ? null : racks.get(partition.topic());
         boolean known = ofTopic != null && partition.partition() < ofTopic.size();
@@ -86,7 +86,7 @@ record Case(
         }
     }
 
-    /** One call of a partitioner; "call" tells which, and so which of the other fields it has. */
+    /** One call of a partitioner; "call" is its kind, which decides the other fields. */
     record Step(
             String call,
             String topic,

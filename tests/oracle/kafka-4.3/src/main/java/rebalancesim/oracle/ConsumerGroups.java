@@ -8,7 +8,7 @@ import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup;
 import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroupMember;
 
-/** What is told of a group of KIP-848. */
+/** The state of a consumer-protocol group (KIP-848) in an answer. */
 final class ConsumerGroups {
     private ConsumerGroups() {
     }

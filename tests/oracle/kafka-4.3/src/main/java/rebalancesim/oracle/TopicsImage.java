@@ -16,7 +16,7 @@ import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorMetadataDelta;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorMetadataImage;
 
-/** The cluster's metadata as a case tells them: topics without racks. */
+/** The cluster's metadata of a case: topics without racks. */
 final class TopicsImage implements CoordinatorMetadataImage {
     static final TopicsImage EMPTY = new TopicsImage(0, Map.of(), Map.of());
 
