@@ -188,7 +188,7 @@ def _join_consumer_group(mixed: MixedGroup, request: JoinRequest, offer: Offer, 
     ends_consumer_group = may_downgrade_by_replacement(mixed, holder)
     generation, rebalances = modern.group.epoch, modern.group.rebalances
     changes = _changes(mixed, request, number)
-    told = Heartbeat(
+    as_heartbeat = Heartbeat(
         request.request,
         number,
         JOIN_EPOCH if is_unknown or request.instance == NONE else _REJOIN_EPOCH,
@@ -200,7 +200,7 @@ def _join_consumer_group(mixed: MixedGroup, request: JoinRequest, offer: Offer, 
         NONE,
         offer.owned,
     )
-    error = take_changes(modern, told, changes, store_error, now)
+    error = take_changes(modern, as_heartbeat, changes, store_error, now)
     if error != Errors.NONE:
         answer_join(classic, request.request, NONE, error)
         return

@@ -183,7 +183,7 @@ def _begin_member(simulation: Simulation, i: int, row: int, member_hash: int) ->
     consumer, member, group = simulation.consumers[i], simulation.coordinator.members[i], simulation.coordinator.group
     member.known = member.stored = True
     member.pending = member.pending_sync = member.is_new = False
-    member.entered = i
+    member.entered = member.largest_before = i
     member.instance, member.client, member.hash = consumer.instance, i, member_hash
     member.protocol_type, member.protocols = consumer.protocol_type, consumer.protocols
     member.preferences = member.stored_preferences = consumer.preferences

@@ -1,14 +1,20 @@
 """The coordinator's rules: scenarios of Kafka's own tests, Kafka's answers to golden conversations, invariants."""
 
-from functools import cache
+import random
+from functools import cache, cmp_to_key
 from typing import Any
 
+import numpy as np
 import pytest
 
+from rebalance_sim.kafka.coordinator.classic.group import comes_before
+from rebalance_sim.kafka.runtime.hash_order import coordinator_order
+from rebalance_sim.releases import kafka_version
+from tests.support.batches import hashes
 from tests.support.cases import JsonObject, golden
-from tests.support.conversations.classic_player import classic_group_answer, in_order
+from tests.support.conversations.classic_player import classic_group_answer, in_order, player_of
 from tests.support.coordinator_scenarios import SCENARIOS, STATE_REQUESTS, Scenario, check
-from tests.support.coordinator_scenarios.steps import fail_store, finish_store, hold_store, load, tick
+from tests.support.coordinator_scenarios.steps import fail_store, finish_store, hold_store, join, load, tick
 from tests.support.examples import some
 from tests.support.model import VERSIONS
 
@@ -51,6 +57,20 @@ def test_golden_conversations_get_kafkas_answers(version: str) -> None:
         if (ours["answers"], ours["groups"]) != (in_order(answer["answers"]), answer["groups"]):
             different.append(case["id"])
     assert different == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("count", [12, 13, 24, 25, 49, 100])
+def test_members_are_in_the_order_of_the_map_that_elections_use(version: str, count: int) -> None:
+    """Elections are compared with Kafka's for maps of these sizes (tests/kafka/test_golden.py)."""
+    rng = random.Random(count)
+    ids = [f"{rng.getrandbits(64):x}" for _ in range(count)]
+    player = player_of(version, {"id": "joins", "steps": [join(0) for _ in ids]}, ids)
+    player.play()
+    before = cmp_to_key(lambda one, other: -1 if comes_before(player.classic, one, other) else 1)
+    rule = int(kafka_version(version).coordinator_map)
+    expected = coordinator_order(hashes(ids), np.arange(count, dtype=np.int32), rule)
+    assert sorted(range(count), key=before) == expected.tolist()
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -48,8 +48,13 @@ _REQUESTS = ("join", "sync", "heartbeat", "leave", "commit", "fetch")
 
 def classic_group_answer(version: str, case: JsonObject, made: list[str] | None = None) -> JsonObject:
     """Play a case of the oracle's rule ``coordinator``; ``made`` are the ids that Kafka's coordinator generated."""
+    return player_of(version, case, made or []).play()
+
+
+def player_of(version: str, case: JsonObject, made: list[str]) -> "ScalaPlayer":
+    """Return a coordinator of a release, before the first step of a case."""
     player = JavaPlayer if kafka_version(version).coordinator >= CoordinatorRules.JAVA else ScalaPlayer
-    return player(version, case, made or []).play()
+    return player(version, case, made)
 
 
 class ScalaPlayer(Player):

@@ -187,6 +187,8 @@ class Member:
     entered: int
     """Position in the order of insertion into the map of members; negative if inserted by a consumer-protocol group
     (``migration``)."""
+    largest_before: int
+    """The highest member count of the map before the member was inserted."""
     place: int
     """Its position in the member list that the leader of its generation received."""
     first_write: int
@@ -477,6 +479,7 @@ def add(classic: ClassicGroup, number: int, request: JoinRequest) -> None:
 def put(classic: ClassicGroup, number: int) -> None:
     """Insert a member into the map of members: a client that asked for an id first may join later (KIP-394)."""
     classic.members[number].entered = classic.group.puts
+    classic.members[number].largest_before = classic.group.largest
     classic.group.puts += 1
 
 
@@ -572,18 +575,27 @@ def first_member(classic: ClassicGroup, joined: bool) -> int:
 
 
 @inner_kernel
+def _scala_2_11_bits(count: int) -> int:
+    """Return the number of bits of a bucket in Scala 2.11's ``mutable.HashMap`` that grew to this many keys."""
+    bits = 4
+    while 4 * count > 3 << bits:
+        bits += 1
+    return bits
+
+
+@inner_kernel
 def comes_before(classic: ClassicGroup, one: int, other: int) -> bool:
     """Compare the positions of two members in the coordinator's hash map (``hash_order``)."""
     a, b = classic.members[one].hash, classic.members[other].hash
     is_later = classic.members[one].entered > classic.members[other].entered
     if classic.map_rule == MapRule.SCALA_2_11:
-        bits = 4
-        while 4 * classic.group.largest > 3 << bits:
-            bits += 1
-        # Scala 2.11 iterates from the last bucket to the first, and puts a key at the head of its bucket.
-        if scala_2_11_index(a, bits) == scala_2_11_index(b, bits):
-            return is_later
-        return scala_2_11_index(a, bits) > scala_2_11_index(b, bits)
+        bits = _scala_2_11_bits(classic.group.largest)
+        # Scala 2.11 iterates from the last bucket to the first.
+        if scala_2_11_index(a, bits) != scala_2_11_index(b, bits):
+            return scala_2_11_index(a, bits) > scala_2_11_index(b, bits)
+        # It puts a key at the head of its bucket, and reverses every bucket when it doubles the table.
+        last = max(classic.members[one].largest_before, classic.members[other].largest_before)
+        return is_later == ((bits - _scala_2_11_bits(last)) % 2 == 0)
     size = _SMALLEST_TABLE
     if classic.map_rule == MapRule.SCALA_2_13:
         while 4 * classic.group.largest >= 3 * size:

@@ -108,6 +108,8 @@ def _load_member(classic: ClassicGroup, number: int) -> None:
     member = classic.members[number]
     member.known = True
     put(classic, number)
+    # Loading fills a new map.
+    member.largest_before = classic.group.member_count
     member.elected_only = True
     member.instance_forgotten = False
     # 2.3.1 reads a null instance id as an instance id (``readGroupMessageValue``), so that loaded members are not

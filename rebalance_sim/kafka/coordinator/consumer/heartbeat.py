@@ -285,15 +285,15 @@ def preferred_assignor(modern: ConsumerGroup) -> int:
     """
     counts, first = 0, NONE
     for a in range(_ASSIGNORS):
-        wishes = _wishes(modern, a)
-        is_last = wishes == 1 and modern.members[modern.group.asking].assignor == a
-        if wishes > counts or (wishes == counts and wishes > 0 and is_last):
-            counts, first = wishes, a
+        preferring = _members_preferring(modern, a)
+        is_last = preferring == 1 and modern.members[modern.group.asking].assignor == a
+        if preferring > counts or (preferring == counts and preferring > 0 and is_last):
+            counts, first = preferring, a
     return first
 
 
 @inner_kernel
-def _wishes(modern: ConsumerGroup, assignor: int) -> int:
+def _members_preferring(modern: ConsumerGroup, assignor: int) -> int:
     count = 0
     for number in range(modern.group.made):
         count += int(modern.members[number].known and modern.members[number].assignor == assignor)
