@@ -107,7 +107,7 @@ def advance(simulation: Simulation, events: int) -> int:
     return Pause.STEPPED
 
 
-@inner_kernel
+@kernel_in_place
 def pending_pause(simulation: Simulation) -> int:
     """Return why the group must pause before its next event, ``Pause.RUNNING`` if it need not."""
     group, consumers = simulation.coordinator.group, simulation.progress.consumers
@@ -137,13 +137,13 @@ def timeline_rows_per_event(members_and_consumers: int) -> int:
     return _TIMELINE_ROWS_PER_MEMBER * (members_and_consumers + 2)
 
 
-@inner_kernel
+@kernel_in_place
 def next_event_ms(simulation: Simulation) -> int:
     """Return the time of the next event in the queue."""
     return simulation.places[0].at_ms if simulation.queue.length > 0 else NEVER
 
 
-@inner_kernel
+@kernel_in_place
 def end_if_over(simulation: Simulation, next_ms: int) -> bool:
     """End the simulation if it is over before ``next_ms``, with the clock at its end; return whether it is.
 
@@ -164,7 +164,7 @@ def end_if_over(simulation: Simulation, next_ms: int) -> bool:
     return True
 
 
-@inner_kernel
+@kernel_in_place
 def after_coordinator(simulation: Simulation) -> None:
     """Process what the coordinator has done: send its responses, schedule its writes, record its rebalances."""
     coordinator, progress = simulation.coordinator, simulation.progress
@@ -201,7 +201,7 @@ def row_of(simulation: Simulation, assignments: int, member: int) -> int:
     return EMPTY_ASSIGNMENT
 
 
-@inner_kernel
+@kernel_in_place
 def request_of(simulation: Simulation, event: Event) -> int:
     """Return a number for a request, from which ``sender`` finds the consumer."""
     return event.incarnation * simulation.progress.consumers + event.consumer

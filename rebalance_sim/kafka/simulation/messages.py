@@ -2,7 +2,7 @@
 
 from rebalance_sim.kafka.coordinator.classic.group import EMPTY_ASSIGNMENT, NONE, Answer, RequestKind
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.runtime.kernel import inner_kernel
+from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel_in_place
 from rebalance_sim.kafka.runtime.thread_local_random import next_positive
 from rebalance_sim.kafka.simulation.event_queue import Event, push
 from rebalance_sim.kafka.simulation.model import EventKind, Simulation, Subject
@@ -25,7 +25,7 @@ def travel_ms(simulation: Simulation) -> int:
     return simulation.settings.network_ms + draw(simulation, simulation.settings.network_jitter_ms)
 
 
-@inner_kernel
+@kernel_in_place
 def schedule(simulation: Simulation, kind: int, consumer: int, incarnation: int, at_ms: int) -> Event:
     """Schedule an event, at the earliest now, and return it for the caller to fill in."""
     event = push(simulation.queue, simulation.places, simulation.events, max(at_ms, simulation.queue.now))
@@ -55,7 +55,7 @@ def send(simulation: Simulation, i: int, kind: int, payload: int) -> None:
         add_timeline_row(simulation, Subject.REQUEST, i, consumer.member, kind, 0, 0)
 
 
-@inner_kernel
+@kernel_in_place
 def send_back(simulation: Simulation, i: int, incarnation: int, kind: int, error: int, from_ms: int) -> Event:
     """Send a response to a consumer, and return it for the caller to fill in."""
     event = schedule(simulation, EventKind.ANSWER + kind, i, incarnation, from_ms + travel_ms(simulation))
@@ -69,13 +69,13 @@ def send_back(simulation: Simulation, i: int, incarnation: int, kind: int, error
     return event
 
 
-@inner_kernel
+@kernel_in_place
 def sender(request: int, consumers: int) -> tuple[int, int]:
     """Return the consumer that sent a request, and its incarnation."""
     return request % consumers, request // consumers
 
 
-@inner_kernel
+@kernel_in_place
 def send_answer(simulation: Simulation, answer: Answer, from_ms: int) -> Event:
     """Send a coordinator's answer, and return it for the caller to fill in the assignment."""
     i, incarnation = sender(answer.request, simulation.progress.consumers)
