@@ -67,10 +67,13 @@ def test_members_are_in_the_order_of_the_map_that_elections_use(version: str, co
     ids = [f"{rng.getrandbits(64):x}" for _ in range(count)]
     player = player_of(version, {"id": "joins", "steps": [join(0) for _ in ids]}, ids)
     player.play()
-    before = cmp_to_key(lambda one, other: -1 if comes_before(player.classic, one, other) else 1)
+
+    def compare(one: int, other: int) -> int:
+        return -1 if comes_before(player.classic, one, other) else 1
+
     rule = int(kafka_version(version).coordinator_map)
     expected = coordinator_order(hashes(ids), np.arange(count, dtype=np.int32), rule)
-    assert sorted(range(count), key=before) == expected.tolist()
+    assert sorted(range(count), key=cmp_to_key(compare)) == expected.tolist()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
