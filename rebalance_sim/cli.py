@@ -14,13 +14,14 @@ from pyspark.errors import PySparkException
 from rebalance_sim.commands import assign, check, elect, fleet, partition, report, simulate
 from rebalance_sim.commands.configuration import read_options
 from rebalance_sim.commands.custom_assignors import WHERE_MODULES_ARE
+from rebalance_sim.commands.input_size import is_small
 from rebalance_sim.commands.options import add_operation_options
 from rebalance_sim.commands.plan import plan
 from rebalance_sim.commands.summary import print_summary
 from rebalance_sim.engine.runs.planned_runs import DryRun, PlanComplete
 from rebalance_sim.engine.runs.progress import progress
 from rebalance_sim.engine.runs.spark_failures import cause_of
-from rebalance_sim.engine.spark.session import session
+from rebalance_sim.engine.spark.session import FOR_LARGE_INPUTS, FOR_SMALL_INPUTS, session
 from rebalance_sim.errors import CheckError, UserError
 from rebalance_sim.logs import LOGGER, logs_on_stderr
 
@@ -84,7 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: Namespace) -> None:
     packages = fleet.packages(options) if options.job == "fleet" else ()
-    spark = session(f"rebalance-sim {options.job}", packages)
+    settings = FOR_SMALL_INPUTS if is_small(options) else FOR_LARGE_INPUTS
+    spark = session(f"rebalance-sim {options.job}", packages, settings)
     try:
         with progress(spark):
             _JOBS[options.job].run(spark, options)

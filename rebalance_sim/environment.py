@@ -5,22 +5,20 @@ executor's own Python with the content of the archive: this package, the install
 compiled rules. Spark itself distributes PySpark.
 """
 
-import json
 import os
 import re
 import shutil
 import sys
 import tarfile
-from contextlib import redirect_stdout
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numba
 
-from rebalance_sim.cli import main
 from rebalance_sim.engine.spark.session import session
 from rebalance_sim.kafka.runtime.compiled_code import cache_folder
+from rebalance_sim.preparation import run_examples
 
 _PACKAGE = Path(__file__).parent
 _OF_SPARK = ("pyspark", "py4j")
@@ -38,7 +36,6 @@ _FOR_FEW_ROWS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """For a few rows, Spark's own code generation takes longer than the queries, and its result is not packed."""
-_RECORD = {"topic": "orders", "key": "a", "value_bytes": 10, "producer_id": "p", "seq": 1}
 
 
 def pack(archive: Path) -> None:
@@ -110,22 +107,7 @@ def _compile_rules(launcher: Path, runs: Path) -> None:
     spark = session("rebalance-sim environment")
     for name, value in _FOR_FEW_ROWS.items():
         spark.conf.set(name, value)
-    runs.mkdir()
-    (runs / "topics.json").write_text(json.dumps({"topic": _RECORD["topic"], "partitions": 6}) + "\n")
-    (runs / "records.json").write_text("".join(json.dumps(_RECORD | {"key": key}) + "\n" for key in ("a", "", None)))
-    fleet = ["--topics", f"{runs}/fleet/topics", "--members", f"{runs}/fleet/members"]
-    orders = ["--format", "json", "--topics", f"{runs}/topics.json", "--records", f"{runs}/records.json"]
-    for job in (
-        ["fleet", "--synthetic", "small", "--groups", "30"],
-        ["assign", *fleet],
-        ["assign", *fleet, "--strategy", "all"],
-        ["partition", *orders, "--partitions-after", "8"],
-        ["simulate", *fleet, "--scenario", "rolling-restart"],
-        ["simulate", *fleet, "--scenario", "rolling-restart", "--strategy", "all"],
-    ):
-        with redirect_stdout(sys.stderr):
-            if main([*job, "--out", f"{runs}/{job[0]}"]) != 0:
-                raise RuntimeError(f"{job[0]} failed in the packed environment; see the error above")
+    run_examples(runs)
 
 
 def _without_owner(entry: tarfile.TarInfo) -> tarfile.TarInfo:

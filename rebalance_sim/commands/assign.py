@@ -110,9 +110,9 @@ def run(spark: SparkSession, options: Namespace) -> None:
     rejects = [predicted.rejects, *([offsets.rejects] if offsets else [])]
     bad = write_rejects(run, union(rejects), options.on_bad_input)
 
-    run.count_rows(TOPICS.name, topics.count(), predicted.used_topics or 0, bad[TOPICS.name])
+    run.count_rows(TOPICS.name, run.number_of(topics), predicted.used_topics or 0, bad[TOPICS.name])
     used = tables[COMPARISON.name if compares else BALANCE.name].agg({"members": "sum"}).first()
-    run.count_rows(MEMBERS.name, members.count(), (used and used[0]) or 0, bad[MEMBERS.name])
+    run.count_rows(MEMBERS.name, run.number_of(members), (used and used[0]) or 0, bad[MEMBERS.name])
     lag = offsets.write(run, predicted.last_assignments, members, bad[OFFSETS.name]) if offsets else None
     run.assumptions = earlier_assumptions(spark, options.members)
     run.finish()

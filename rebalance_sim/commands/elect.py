@@ -38,7 +38,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     elections = run.write(ELECTIONS.name, predicted.elections)
     bad = write_rejects(run, predicted.rejects, options.on_bad_input)
     used = elections.agg({"members": "sum"}).first()
-    run.count_rows(MEMBERS.name, members.count(), (used and used[0]) or 0, bad[MEMBERS.name])
+    run.count_rows(MEMBERS.name, run.number_of(members), (used and used[0]) or 0, bad[MEMBERS.name])
     run.assumptions = earlier_assumptions(spark, options.members)
     run.finish()
     print_summary(summarise_elections(elections) + summarise_run(run))

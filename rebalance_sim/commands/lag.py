@@ -55,8 +55,8 @@ class Offsets:
         """Write the lag of these assignments; ``bad`` rows of offsets are rejected."""
         run.report_progress("computing lag")
         found = lag_tables(assignments, self.given, members, run.stage).staged(lambda rows: run.stage(rows, "held_lag"))
-        used = found.partition_lag.where("negative IS NOT NULL").count()
-        run.count_rows(OFFSETS.name, self.given.count(), used, bad)
+        used = found.partition_lag.where("negative IS NOT NULL")
+        run.count_rows(OFFSETS.name, run.number_of(self.given), run.number_of(used), bad)
         groups, lag = found.without_assignment.agg(F.count("*"), F.try_sum("lag")).first() or (0, None)
         member_lag, lag_balance = (run.write(table.name, found[table.name]) for table in (MEMBER_LAG, LAG_BALANCE))
         return LagTables(member_lag, lag_balance, groups, lag)
@@ -65,7 +65,7 @@ class Offsets:
         """Write the lag that waits in a simulation's unowned or moved partitions; ``bad`` rows are rejected."""
         run.report_progress("computing the lag affected by rebalances")
         lags = run.stage(partition_lag(usable(fit_offsets(self.given))), "partition_lag")
-        run.count_rows(OFFSETS.name, self.given.count(), lags.count(), bad)
+        run.count_rows(OFFSETS.name, run.number_of(self.given), run.number_of(lags), bad)
         return run.write(LAG_COSTS.name, partition_costs.transform(lag_costs(lags)))
 
 

@@ -9,6 +9,8 @@ from rebalance_sim.commands.configuration import CONFIG
 from rebalance_sim.engine.groups.prediction import OFFSETS_PARTITIONS
 from rebalance_sim.engine.runs.planned_runs import DryRun, ExplainedRun
 from rebalance_sim.engine.runs.run import Run
+from rebalance_sim.engine.runs.small_run import SmallRun
+from rebalance_sim.engine.spark.driver_rows import keeps_rows
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.partitioners.clients import Client, client_named
 from rebalance_sim.logs import FORMATS, LEVELS
@@ -133,7 +135,8 @@ def on_record(options: Namespace) -> dict[str, Any]:
 
 def new_run(spark: SparkSession, job: str, options: Namespace) -> Run:
     """Return a run, or a plan of one, that records its options. Nothing is written before it begins."""
-    kind = DryRun if options.dry_run else ExplainedRun if options.explain else Run
+    usual = SmallRun if keeps_rows(spark) else Run
+    kind = DryRun if options.dry_run else ExplainedRun if options.explain else usual
     return kind(spark, job, options.out, on_record(options), options.output_format)
 
 

@@ -68,11 +68,11 @@ def run(spark: SparkSession, options: Namespace) -> None:
     tables[KEY_FINDINGS.name] = run.write(KEY_FINDINGS.name, findings)
     tables |= what_ifs.write(run, placed, record_partitions)
 
-    used, given = run.counts["out"][RECORD_PARTITIONS.name] // max(len(asked), 1), records.count()
+    used, given = run.counts["out"][RECORD_PARTITIONS.name] // max(len(asked), 1), run.number_of(records)
     # Another pass over all records only if some were rejected.
     bad_records = placed.rejected_records if used < given else placed.rejected_records.limit(0)
     bad = write_rejects(run, union([placed.rejected_topics, what_ifs.rejects, bad_records]), options.on_bad_input)
-    run.count_rows(TOPICS.name, topics.count(), placed.topics.count(), bad[TOPICS.name])
+    run.count_rows(TOPICS.name, run.number_of(topics), run.number_of(placed.topics), bad[TOPICS.name])
     what_ifs.count(run, bad[TOPICS_AFTER.name])
     run.count_rows(RECORDS.name, given, used, bad[RECORDS.name])
     run.assumptions += earlier_assumptions(spark, options.topics)

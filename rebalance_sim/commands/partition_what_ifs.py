@@ -88,4 +88,4 @@ class WhatIfs:
     def count(self, run: Run, rejected_rows: int) -> None:
         """Record the row counts of the table of new partitions, if there is one."""
         if self.given_after is not None and isinstance(self.after, DataFrame):
-            run.count_rows(TOPICS_AFTER.name, self.given_after.count(), self.after.count(), rejected_rows)
+            run.count_rows(TOPICS_AFTER.name, run.number_of(self.given_after), run.number_of(self.after), rejected_rows)

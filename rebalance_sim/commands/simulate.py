@@ -145,13 +145,13 @@ def run(spark: SparkSession, options: Namespace) -> None:
     rejects = [simulated.rejects, *([offsets.rejects] if offsets else []), _rejected_steps(spark, bad_steps)]
     bad = write_rejects(run, union(rejects), options.on_bad_input)
 
-    run.count_rows(TOPICS.name, topics.count(), simulated.used_topics or 0, bad[TOPICS.name])
-    count = members.count()
+    run.count_rows(TOPICS.name, run.number_of(topics), simulated.used_topics or 0, bad[TOPICS.name])
+    count = run.number_of(members)
     run.count_rows(MEMBERS.name, count, count - bad[MEMBERS.name], bad[MEMBERS.name])
     if options.scenario:
         run.count_rows(_STEPS, len(scenario.steps) + len(bad_steps), len(scenario.steps), bad[_STEPS])
     if events is not None:
-        count = events.count()
+        count = run.number_of(events)
         run.count_rows(EVENTS.name, count, count - bad[EVENTS.name], bad[EVENTS.name])
     if offsets:
         tables[LAG_COSTS.name] = offsets.write_costs(run, simulated.partition_costs, bad[OFFSETS.name])

@@ -12,9 +12,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 
 from rebalance_sim.engine.records.jvm_murmur2 import murmur2
+from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import codes, numbers, strings
 from rebalance_sim.kafka.partitioners.clients import Client, KeyHash, ToPartition
 from rebalance_sim.kafka.partitioners.keyed import UNKEYED, key_partitions
+from rebalance_sim.tables import INT, struct
+
+_PARTITION = struct({"partition": INT})
 
 
 def partition_of_key(clients: Sequence[Client], partitions: str = "partitions") -> Column:
@@ -53,7 +57,8 @@ def spread_keys(client: Client, partitions: int) -> Callable[[DataFrame], DataFr
     def transform(rows: DataFrame) -> DataFrame:
         expression = _expression(client, F.lit(partitions))
         if expression is None:
-            return rows.select("key").mapInArrow(_OneTopic(client, partitions).partitions, "partition int")
+            asked = _OneTopic(client, partitions)
+            return map_batches(rows.select("key"), asked.partitions, _PARTITION)
         return rows.select(expression.alias("partition"))
 
     return transform

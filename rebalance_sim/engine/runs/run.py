@@ -86,11 +86,14 @@ class Run:
     def write(self, name: str, rows: DataFrame) -> DataFrame:
         """Write an output table and return it as written."""
         self.report_progress(f"writing {name}", table=name)
-        self._save(name, rows)
-        written = self.spark.read.schema(rows.schema).format(self.output_format).load(self._path(name))
-        number = self.counts.setdefault("out", {})[name] = written.count()
+        written = self._written(name, rows)
+        number = self.counts.setdefault("out", {})[name] = self.number_of(written)
         _LOG.debug("%s rows in %s", f"{number:,}", name, extra={"fields": {"table": name, "rows": number}})
         return written
+
+    def _written(self, name: str, rows: DataFrame) -> DataFrame:
+        self._save(name, rows)
+        return self.spark.read.schema(rows.schema).format(self.output_format).load(self._path(name))
 
     def write_file(self, name: str, content: bytes) -> None:
         """Write a file other than a table, such as a page or a picture."""
@@ -105,6 +108,10 @@ class Run:
                     f"--output-format: cannot write as {self.output_format}: {first_line(problem)}"
                 ) from problem
             raise
+
+    def number_of(self, rows: DataFrame) -> int:
+        """Return the number of rows."""
+        return rows.count()
 
     def count_rows(self, table: str, given: int, used: int, rejected: int) -> None:
         """Record the rows of an input. RuntimeError if they do not add up, which would be a bug of this program."""

@@ -17,6 +17,7 @@ from rebalance_sim.engine.simulation.group_events import EventReader, collect_ev
 from rebalance_sim.engine.simulation.partition_rows import owned_partition_rows, partition_cost_rows
 from rebalance_sim.engine.simulation.rows import SimulationResult, cost_rows, rebalance_rows, timeline_rows
 from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch
+from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.topic_metadata import TopicIndex, TopicMetadata
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
@@ -99,7 +100,7 @@ class Simulations:
         groups = collect_members(members, self.columns)
         if events is not None:
             groups = groups.join(collect_events(events), ["cluster", "group_id"], "full_outer")
-        return groups.mapInArrow(self.simulate_batches, self.schema)
+        return map_batches(groups, self.simulate_batches, self.schema)
 
     def simulate_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Simulate the groups of one Spark partition."""

@@ -29,6 +29,11 @@ exec "{java}" "$@"
 
 def java_version(java: str) -> int | None:
     """Return the feature version of a ``java`` command, or None if it does not run."""
+    release = Path(java).resolve().parent.parent / "release"
+    if os.access(java, os.X_OK) and release.is_file():
+        # Beside every runtime since Java 9, and read much faster than Java starts.
+        found = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', release.read_text(), re.MULTILINE)
+        return int(found.group(1)) if found else None
     try:
         output = subprocess.run([java, "-version"], capture_output=True, text=True, check=True, timeout=60).stderr
     except (OSError, subprocess.SubprocessError):

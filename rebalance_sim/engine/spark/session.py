@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
+from rebalance_sim.engine.spark.class_archive import reading_archive
+from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS
 from rebalance_sim.engine.spark.java_runtime import java_home
 from rebalance_sim.errors import UserError
 
@@ -24,13 +27,34 @@ DEFAULTS = {
 SUBMITTED_DEFAULTS = DEFAULTS | {"spark.log.level": "ERROR"}
 """Under spark-submit, for properties that were not submitted; conf/spark-defaults.conf has the same values."""
 _LOG4J = Path(__file__).with_name("log4j2.properties")
-_LOCAL_DEFAULTS = {
-    # spark.log.level applies only after Spark has started, and would not silence its first lines.
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
-    "spark.ui.enabled": "false",
-    # Enough for balanced tasks and for memory; with Spark's 200, writing shuffle files would dominate small runs.
-    "spark.sql.shuffle.partitions": str(16 * (os.cpu_count() or 1)),
-}
+
+
+@dataclass(frozen=True)
+class LocalSettings:
+    """How Spark runs on this machine."""
+
+    properties: Mapping[str, str]
+    java_options: Sequence[str] = field(default=())
+
+
+FOR_LARGE_INPUTS = LocalSettings(
+    # Enough for balanced tasks and for memory; with Spark's 200, writing shuffle files would dominate.
+    {"spark.sql.shuffle.partitions": str(16 * (os.cpu_count() or 1))}
+)
+FOR_SMALL_INPUTS = LocalSettings(
+    {
+        KEEPS_ROWS: "true",
+        "spark.sql.shuffle.partitions": "1",
+        # Spark would spend more time on generating code and on better plans than on a few rows.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
+    },
+    # The JVM ends before its second compiler and its parallel collector would pay off.
+    ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
+)
+# spark.log.level applies only after Spark has started, and would not silence its first lines.
+_LOG_OPTION = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
 _SHARE_OF_MEMORY = 3
 """Locally the JVM uses at most a third of the memory: Python workers and the system need the rest."""
 
@@ -40,12 +64,12 @@ def _driver_memory() -> str:
     return f"{max(megabytes // _SHARE_OF_MEMORY, 1024)}m"
 
 
-def session(app_name: str, packages: Sequence[str] = ()) -> SparkSession:
+def session(app_name: str, packages: Sequence[str] = (), settings: LocalSettings = FOR_LARGE_INPUTS) -> SparkSession:
     """Return the running session, or start one.
 
     Under spark-submit, submitted properties take precedence over ``SUBMITTED_DEFAULTS``. Started from Python, the
-    session runs on all cores of this machine, with ``packages`` from a Maven repository. Raises UserError if they
-    cannot be fetched, and on Spark Connect.
+    session runs on all cores of this machine, with these ``settings`` and with ``packages`` from a Maven repository.
+    Raises UserError if they cannot be fetched, and on Spark Connect.
     """
     if is_remote() or "SPARK_REMOTE" in os.environ:
         # A run writes its record through Hadoop's file systems, to which only a classic session has access.
@@ -59,16 +83,11 @@ def session(app_name: str, packages: Sequence[str] = ()) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app_name)
     if "PYSPARK_GATEWAY_PORT" in os.environ:
-        settings = _not_submitted()
+        properties = _not_submitted()
     else:
-        os.environ["JAVA_HOME"] = str(java_home())
-        on_terminal = str(sys.stderr.isatty()).lower()
-        settings = DEFAULTS | _LOCAL_DEFAULTS
-        settings |= {"spark.driver.memory": _driver_memory(), "spark.ui.showConsoleProgress": on_terminal}
-        if packages:
-            settings |= {"spark.jars.packages": ",".join(packages)}
+        properties = _local_properties(settings, packages)
         builder = builder.master(os.environ.get("MASTER", "local[*]"))
-    for name, value in settings.items():
+    for name, value in properties.items():
         builder = builder.config(name, value)
     try:
         return builder.getOrCreate()
@@ -78,6 +97,20 @@ def session(app_name: str, packages: Sequence[str] = ()) -> SparkSession:
         raise UserError(
             f"Spark cannot start with {', '.join(packages)} from a Maven repository; its own error is above"
         ) from problem
+
+
+def _local_properties(settings: LocalSettings, packages: Sequence[str]) -> dict[str, str]:
+    home = java_home()
+    os.environ["JAVA_HOME"] = str(home)
+    properties = {
+        **DEFAULTS,
+        **settings.properties,
+        "spark.driver.extraJavaOptions": " ".join([_LOG_OPTION, *reading_archive(home), *settings.java_options]),
+        "spark.driver.memory": _driver_memory(),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
+    }
+    return properties | ({"spark.jars.packages": ",".join(packages)} if packages else {})
 
 
 def _not_submitted() -> dict[str, str]:

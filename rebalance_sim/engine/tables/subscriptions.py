@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 
+from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import codes
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.wire.consumer_protocol import (
@@ -39,7 +40,7 @@ def read_subscriptions(rows: DataFrame, column: str, protocol: Column) -> DataFr
     given = F.struct(*[F.col(f"`{name}`") for name in rows.columns])
     sent = rows.select(given.alias(_GIVEN), protocol.cast("string").alias(_PROTOCOL))
     schema = struct({_GIVEN: rows.schema, _READ: _SCHEMA})
-    read = sent.mapInArrow(partial(_read_batches, column), schema)
+    read = map_batches(sent, partial(_read_batches, column), schema)
     values = {name: _given(name) for name in rows.columns}
     values |= {name: _filled(name, rows.columns) for name in _FILLED}
     values[ERROR] = F.col(f"{_READ}.{ERROR}")

@@ -5,8 +5,6 @@ import os
 from functools import cache
 from pathlib import Path
 
-import numba
-
 PACKAGE = Path(__file__).parents[2]
 
 
@@ -21,8 +19,8 @@ def cache_folder() -> Path:
     for source in (PACKAGE / "releases.py", *sorted((PACKAGE / "kafka").rglob("*.py"))):
         digest.update(source.read_bytes())
     name = f"kernels-{digest.hexdigest()[:16]}"
-    if numba.config.CACHE_DIR:
-        return Path(numba.config.CACHE_DIR) / name
+    if "NUMBA_CACHE_DIR" in os.environ:
+        return Path(os.environ["NUMBA_CACHE_DIR"]) / name
     beside = PACKAGE / "__pycache__" / name
     if beside.is_dir() or os.access(PACKAGE, os.W_OK):
         return beside
@@ -30,5 +28,19 @@ def cache_folder() -> Path:
 
 
 def is_compiled() -> bool:
-    """Return whether compiled kernels are available or not needed; otherwise the first run compiles for minutes."""
-    return bool(numba.config.DISABLE_JIT) or any(cache_folder().rglob("*.nbc"))
+    """Return whether all rules are compiled, or need not be; otherwise the first run compiles for a minute."""
+    return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0") or _complete().exists()
+
+
+def number_compiled() -> int:
+    """Return the number of compiled rules."""
+    return sum(1 for _ in cache_folder().rglob("*.nbc"))
+
+
+def mark_complete() -> None:
+    """Record that all rules are compiled."""
+    _complete().touch()
+
+
+def _complete() -> Path:
+    return cache_folder() / "complete"

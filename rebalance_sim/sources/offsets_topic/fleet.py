@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructType
 
+from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.inputs import fit_topics, rejected, union, usable
 from rebalance_sim.errors import UserError
@@ -132,7 +133,7 @@ def read_offsets_topic(
     """
     _check(records)
     given = given_protocols(protocols)
-    decoded = _last_of_each_key(records).mapInArrow(partial(_decode_batches, given), _COUNTED)
+    decoded = map_batches(_last_of_each_key(records), partial(_decode_batches, given), _COUNTED)
     return _tables(stage(decoded), topics, cluster)
 
 
@@ -149,7 +150,7 @@ def read_printed_offsets_topic(
     Positions are in the order of printing. The other parameters are those of ``read_offsets_topic``.
     """
     given = given_protocols(protocols)
-    placed = lines.mapInArrow(partial(_read_batches, given), _PLACED)
+    placed = map_batches(lines, partial(_read_batches, given), _PLACED)
     tables = _tables(stage(_last_printed(placed)), topics, cluster)
     return replace(tables, members=_with_used_topics(tables.members, tables.offsets))
 

@@ -1,0 +1,106 @@
+"""Small runs, in plain Python and with Spark's settings for small inputs, write the rows of any other run."""
+
+import json
+import os
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from rebalance_sim.cli import main
+from rebalance_sim.commands.input_size import MOST_BYTES, MOST_GROUPS, is_small
+from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS, in_driver
+from rebalance_sim.engine.spark.java_runtime import java_home
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "docs" / "examples"
+FLEET = ("--topics", "fleet/topics", "--members", "fleet/members")
+ORDERS = ("--format", "json", "--topics", f"{EXAMPLES}/orders/topics.json")
+JOBS = {
+    "fleet": ("fleet", "--kafka-tools", f"{EXAMPLES}/kafka-4.3.1"),
+    "elected": ("elect", *FLEET[2:]),
+    "assigned": ("assign", *FLEET, "--offsets", "fleet/offsets"),
+    "compared": ("assign", *FLEET, "--strategy", "all"),
+    "keys": ("partition", *ORDERS, "--records", f"{EXAMPLES}/orders/clicks.json", "--partitions-after", "9"),
+    "batches": ("partition", *ORDERS, "--records", f"{EXAMPLES}/orders/records.json"),
+    "restarted": ("simulate", *FLEET, "--scenario", "rolling-restart", "--timeline", "all", "--advice"),
+}
+RUN_ALL = """
+import json, sys
+from rebalance_sim.cli import main
+for arguments in json.loads(sys.argv[1]):
+    if main(arguments) != 0:
+        raise SystemExit(f"failed: {arguments}")
+"""
+
+
+def commands(folder: Path) -> list[list[str]]:
+    """Return the command lines of all jobs, with inputs and outputs in a folder."""
+    here = {item: f"{folder}/{item}" for item in ("fleet/topics", "fleet/members", "fleet/offsets")}
+    return [[*(here.get(item, item) for item in job), "--out", f"{folder}/{out}"] for out, job in JOBS.items()]
+
+
+def rows(spark: SparkSession, folder: Path) -> list[str]:
+    return sorted(row.j for row in spark.read.parquet(str(folder)).selectExpr("to_json(struct(*)) AS j").collect())
+
+
+@pytest.fixture(scope="module")
+def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Run all jobs in the tests' session with compiled rules, and as small runs with plain ones."""
+    assert spark.conf.get(KEEPS_ROWS, "false") == "false"
+    usual, small = tmp_path_factory.mktemp("usual"), tmp_path_factory.mktemp("small")
+    for command in commands(usual):
+        assert main(command) == 0
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "JAVA_HOME": str(java_home())}
+    subprocess.run([sys.executable, "-c", RUN_ALL, json.dumps(commands(small))], env=environment, check=True)
+    return usual, small
+
+
+@pytest.mark.parametrize("out", JOBS)
+def test_the_rows_are_the_same(spark: SparkSession, both: tuple[Path, Path], out: str) -> None:
+    usual, small = (folder / out for folder in both)
+    tables = sorted(path.name for path in usual.iterdir() if path.is_dir())
+    assert sorted(path.name for path in small.iterdir() if path.is_dir()) == tables
+    for name in tables:
+        assert spark.read.parquet(str(small / name)).schema == spark.read.parquet(str(usual / name)).schema, name
+        assert rows(spark, small / name) == rows(spark, usual / name), name
+
+
+def test_rows_that_arrow_cannot_hold_stay_in_spark(spark: SparkSession) -> None:
+    def kept(rows: DataFrame) -> bool:
+        return in_driver(rows) is not rows
+
+    assert kept(spark.sql("SELECT 1 AS number"))
+    assert not kept(spark.sql("SELECT make_interval(1) AS interval"))
+
+
+def options(**given: object) -> Namespace:
+    return Namespace(**{"explain": False} | given)
+
+
+def test_inputs_are_small_up_to_a_limit(tmp_path: Path) -> None:
+    folder = tmp_path / "members" / "part"
+    folder.mkdir(parents=True)
+    (folder / "a").write_bytes(bytes(MOST_BYTES // 2))
+    assert is_small(options(members=str(tmp_path / "members")))
+    (folder / "b").write_bytes(bytes(MOST_BYTES // 2 + 1))
+    assert not is_small(options(members=str(tmp_path / "members")))
+
+
+def test_unknown_sizes_are_not_small(tmp_path: Path) -> None:
+    assert not is_small(options(members="hdfs://host/members"))
+    assert not is_small(options(kafka_tools=None, bootstrap_servers="host:9092"))
+    assert not is_small(options(runs=f"{tmp_path},missing"))
+    assert is_small(options(runs=str(tmp_path)))
+
+
+def test_plans_are_those_of_other_runs(tmp_path: Path) -> None:
+    assert not is_small(options(members=str(tmp_path), explain=True))
+
+
+def test_synthetic_fleets_are_small_up_to_a_number_of_groups() -> None:
+    assert is_small(options(synthetic="small", groups=MOST_GROUPS))
+    assert not is_small(options(synthetic="small", groups=MOST_GROUPS + 1))
