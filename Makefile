@@ -23,7 +23,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: $(STAMP) ## set up .venv with all dependencies, and a Java runtime if the machine has none
+setup: $(STAMP) ## set up .venv with all dependencies, and compile Kafka's rules
+	@$(BIN)/python -m rebalance_sim.preparation
 
 $(STAMP): requirements.txt requirements-java.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is required; none found on the PATH" >&2; exit 2; }
