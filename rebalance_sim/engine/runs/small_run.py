@@ -1,6 +1,7 @@
 """Runs on small inputs, whose rows stay in the driver."""
 
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 
@@ -11,7 +12,10 @@ from rebalance_sim.tables import Table
 
 @dataclass
 class SmallRun(Run):
-    """A run that reads its inputs once, and computes every table once."""
+    """A run that reads its inputs once, computes every table once, and writes tables while it computes others."""
+
+    _saves: list[Future[None]] = field(default_factory=list)
+    _writer: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
 
     def read(self, table: Table, path: str, source: str) -> DataFrame:
         """Read an input table into the driver."""
@@ -25,8 +29,14 @@ class SmallRun(Run):
         """Return the number of rows; for rows in the driver, Spark needs no job."""
         return len(rows.select().collect())
 
+    def finish(self) -> None:
+        """Write the record once all tables are written. Raises the error of a table that could not be."""
+        for save in self._saves:
+            save.result()
+        super().finish()
+
     def _written(self, name: str, rows: DataFrame) -> DataFrame:
         """Return the rows of an output table, which need not be read again."""
         kept = in_driver(rows)
-        self._save(name, kept)
+        self._saves.append(self._writer.submit(self._save, name, kept))
         return kept
