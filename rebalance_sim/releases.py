@@ -93,6 +93,10 @@ SERVER_ASSIGNORS = ("server-uniform", "server-range")
 consumers' own. In the order of ``group.consumer.assignors``: the first is the default.
 
 A member whose only protocol is one of them uses ``group.protocol=consumer``."""
+OFFSETS_PARTITIONS = 50
+"""Kafka's default of offsets.topic.num.partitions."""
+BATCH_SIZE = 16_384
+"""Java's default of batch.size, in bytes."""
 _EAGER = ("range", "roundrobin", "sticky")
 _CLIENT_SIDE = (*_EAGER, "cooperative-sticky")  # Since 2.4.
 

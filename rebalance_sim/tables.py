@@ -18,6 +18,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from rebalance_sim.defaults import CLIENT, CLUSTER
+
 STRING, INT, LONG, DOUBLE, BOOLEAN = StringType(), IntegerType(), LongType(), DoubleType(), BooleanType()
 BINARY = BinaryType()
 STRINGS = ArrayType(STRING)
@@ -34,9 +36,9 @@ def structs(types: Mapping[str, DataType]) -> ArrayType:
 
 
 TOPIC_PARTITIONS = structs({"topic": STRING, "partition": INT})
-DEFAULT_CLUSTER = "default"
+DEFAULT_CLUSTER = CLUSTER
 DEFAULT_PROTOCOL_TYPE = "consumer"
-DEFAULT_CLIENT = "java-3.3"
+DEFAULT_CLIENT = CLIENT
 MAX_PARTITIONS = 1_000_000
 """Upper limit for one topic, against typing errors: whole Kafka clusters hold fewer partitions."""
 

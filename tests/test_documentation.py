@@ -65,6 +65,7 @@ NOT_RUN = {
     "pip install 'rebalance-sim[live]'": "the package is in no registry yet",
     "rebalance-sim partition --topics out/fleet/topics": "needs records that the command before it reads from a broker",
     "kafka-console-consumer.sh": "waits 30 seconds; tests/golden has the output of its formatters",
+    ".venv/bin/rebalance-sim --print-completion": "changes the user's shell; tests/commands/test_help.py prints it",
     "spark-submit --driver-java-options": "only suppresses Spark's own log",
     "spark-submit --py-files": "tests/commands/test_jobs.py sends the module the same way",
     ".venv/bin/spark-submit --master k8s:": "needs a Kubernetes cluster",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "rebalance_sim"
 LAYERS = (
-    ("errors", "logs", "wording"),
+    ("errors", "logs", "wording", "defaults"),
     ("releases",),
     ("kafka",),
     ("tables",),

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.engine.groups.comparison import BEST, COMPARED_OUTPUTS, compare_strategies
 from rebalance_sim.engine.groups.custom_assignors import check_travels
-from rebalance_sim.engine.groups.prediction import ELECTED, OFFSETS_PARTITIONS, Prediction, asks_topic_ids
+from rebalance_sim.engine.groups.prediction import ELECTED, Prediction, asks_topic_ids
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, rejected, union, usable
 from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation, outcome
 from rebalance_sim.engine.tables.subscriptions import read_subscriptions
@@ -20,7 +20,7 @@ from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors import assignors_of, check_strategy
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom import by_name, check_assignor
-from rebalance_sim.releases import NEWEST, KafkaVersion
+from rebalance_sim.releases import NEWEST, OFFSETS_PARTITIONS, KafkaVersion
 from rebalance_sim.releases import kafka_version as rules_of
 from rebalance_sim.tables import (
     ASSIGNMENTS,

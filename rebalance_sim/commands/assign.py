@@ -1,6 +1,6 @@
 """``assign``: predict the partitions of every member and the balance of every group."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
@@ -8,16 +8,9 @@ from pyspark.sql import SparkSession
 from rebalance_sim.api.groups import predict
 from rebalance_sim.commands.comparison import summarise_comparison, write_distributions
 from rebalance_sim.commands.custom_assignors import load_assignors
-from rebalance_sim.commands.lag import Offsets, add_offsets_option, summarise_lag
-from rebalance_sim.commands.options import (
-    add_assignors_option,
-    add_election_options,
-    add_input_options,
-    add_output_options,
-    check_at_least,
-    items,
-    new_run,
-)
+from rebalance_sim.commands.job_options import ALL
+from rebalance_sim.commands.lag import Offsets, summarise_lag
+from rebalance_sim.commands.options import check_at_least, items, new_run
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import (
     print_summary,
@@ -31,7 +24,7 @@ from rebalance_sim.engine.groups.comparison import BEST
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.runs.run import earlier_assumptions
 from rebalance_sim.engine.tables.inputs import union
-from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS, assignors_of, check_strategy
+from rebalance_sim.kafka.assignors import assignors_of, check_strategy
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.releases import KafkaVersion, kafka_version
 from rebalance_sim.tables import (
@@ -46,25 +39,6 @@ from rebalance_sim.tables import (
     REJECTS,
     TOPICS,
 )
-
-ALL = "all"
-
-
-def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the job."""
-    add_input_options(parser, TOPICS, MEMBERS)
-    add_offsets_option(parser, "adds the lag of every member and the balance of lag in every group")
-    parser.add_argument(
-        "--strategy",
-        default=ELECTED,
-        metavar="NAME,...",
-        help=f"{ELECTED} (default: the protocol that each group elects), {ALL} (every assignor of the Kafka version), "
-        f"or some of: {', '.join(KNOWN_ASSIGNORS)}, MODULE:CLASS (an assignor of your own). Several strategies are "
-        "compared with each other and with the optimum",
-    )
-    add_assignors_option(parser)
-    add_election_options(parser)
-    add_output_options(parser)
 
 
 def strategies(

@@ -1,32 +1,19 @@
 """``check``: compare the figures of finished runs with limits; exit code 3 if one is exceeded."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
+from rebalance_sim.commands.job_options import REJECTED_SHARE
 from rebalance_sim.commands.options import items
 from rebalance_sim.commands.summary import one_line, print_summary
-from rebalance_sim.engine.runs.checks import CHECKS, Found, find, has_table
+from rebalance_sim.engine.runs.checks import Found, find, has_table
+from rebalance_sim.engine.runs.figures import CHECKS
 from rebalance_sim.engine.runs.finished_runs import FinishedRun, finished_run
 from rebalance_sim.errors import CheckError, UserError
 
-_SHARE = "rejected-share"
-"""A check of the runs' records; the others read their tables."""
 _SHOWN_CHARACTERS = 160
-
-
-def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the job."""
-    parser.add_argument("--runs", required=True, metavar="DIR,...", help="folders of finished runs of the other jobs")
-    for check in CHECKS:
-        tables = ", ".join(table.name for table in check.tables)
-        parser.add_argument(
-            f"--max-{check.name}", type=float, metavar="N", help=f"limit for: {check.description} ({tables})"
-        )
-    parser.add_argument(
-        f"--max-{_SHARE}", type=float, metavar="SHARE", help="limit for: rejected share of an input's rows, 0 to 1"
-    )
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
@@ -36,11 +23,11 @@ def run(spark: SparkSession, options: Namespace) -> None:
     asked = [check for check in CHECKS if check.name in allowed]
     for check in asked:
         if not any(has_table(run, table) for table in check.tables for run in runs):
-            tables = " or ".join(table.name for table in check.tables)
+            tables = " or ".join(check.tables)
             raise UserError(f"--max-{check.name}: no run of --runs has a table {tables}")
     found = find(runs, asked)
-    if _SHARE in allowed:
-        found[_SHARE] = _largest_rejected_share(runs)
+    if REJECTED_SHARE in allowed:
+        found[REJECTED_SHARE] = _largest_rejected_share(runs)
     failed = {name: limit for name, limit in allowed.items() if found[name].amount > limit}
     lines = {name: _line(name, found[name], limit) for name, limit in allowed.items()}
     print_summary(f"{'failed' if name in failed else 'passed'}: {line}" for name, line in lines.items())
@@ -50,16 +37,16 @@ def run(spark: SparkSession, options: Namespace) -> None:
 
 def _allowed(options: Namespace) -> dict[str, float]:
     """Return the limits by the names of their checks."""
-    names = [*(check.name for check in CHECKS), _SHARE]
+    names = [*(check.name for check in CHECKS), REJECTED_SHARE]
     given = {name: getattr(options, f"max_{name.replace('-', '_')}") for name in names}
     allowed = {name: limit for name, limit in given.items() if limit is not None}
     if not allowed:
         raise UserError(f"no limit is given; allowed: {', '.join(f'--max-{name}' for name in names)}")
     for name, limit in allowed.items():
         # Every comparison with NaN is false, so it would pass any check.
-        if not 0 <= limit <= (1 if name == _SHARE else float("inf")):
+        if not 0 <= limit <= (1 if name == REJECTED_SHARE else float("inf")):
             raise UserError(
-                f"--max-{name}: {limit} is not allowed; allowed: 0 {'to 1' if name == _SHARE else 'or more'}"
+                f"--max-{name}: {limit} is not allowed; allowed: 0 {'to 1' if name == REJECTED_SHARE else 'or more'}"
             )
     return allowed
 

@@ -1,28 +1,15 @@
 """``elect``: predict the protocol that every group elects, and its leader."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
 from pyspark.sql import SparkSession
 
 from rebalance_sim.api.groups import predict
-from rebalance_sim.commands.options import (
-    add_election_options,
-    add_input_options,
-    add_output_options,
-    check_at_least,
-    new_run,
-)
+from rebalance_sim.commands.options import check_at_least, new_run
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import print_summary, summarise_elections, summarise_run
 from rebalance_sim.engine.runs.run import earlier_assumptions
 from rebalance_sim.tables import ELECTIONS, MEMBERS
-
-
-def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the job."""
-    add_input_options(parser, MEMBERS)
-    add_election_options(parser)
-    add_output_options(parser)
 
 
 def run(spark: SparkSession, options: Namespace) -> None:

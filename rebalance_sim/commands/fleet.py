@@ -1,12 +1,12 @@
 """``fleet``: creates the input tables from a specification, Kafka's tools, live brokers or __consumer_offsets."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.commands.offsets_topic import run_offsets_topic
-from rebalance_sim.commands.options import add_output_options, check_at_least, items, new_run
+from rebalance_sim.commands.options import check_at_least, items, new_run
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import print_summary, summarise_run, summarise_written
 from rebalance_sim.engine.runs.run import Run
@@ -19,58 +19,7 @@ from rebalance_sim.sources.live_cluster.topic_records import PACKAGE, read_recor
 from rebalance_sim.sources.offsets_topic.dump import KAFKA
 from rebalance_sim.sources.synthetic.fleet import synthetic_fleet
 from rebalance_sim.sources.synthetic.fleet_spec import load
-from rebalance_sim.sources.yaml_files import shipped_names
-from rebalance_sim.tables import DEFAULT_CLUSTER, INPUTS, MEMBERS, OFFSETS, OUTPUTS, RECORDS, TOPICS
-
-
-def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the job."""
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        "--synthetic",
-        metavar="FLEET",
-        help=f"generate a synthetic fleet: one of {', '.join(shipped_names('fleets'))}, or a YAML file like those in "
-        "conf/fleets",
-    )
-    source.add_argument("--kafka-tools", metavar="DIR", help="read the saved output of Kafka's command-line tools")
-    source.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="read a live cluster")
-    source.add_argument(
-        "--offsets-topic",
-        metavar="WHERE",
-        help="read __consumer_offsets from a dump (Parquet with key, value, partition and offset, or the output of the "
-        f"console consumer) or from brokers, kafka:HOST:PORT,... (needs the Spark package {PACKAGE})",
-    )
-    parser.add_argument(
-        "--groups", type=int, default=1000, metavar="N", help="number of groups of a synthetic fleet (default: 1000)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="random seed of a synthetic fleet (default: 0)")
-    parser.add_argument(
-        "--cluster", default=DEFAULT_CLUSTER, metavar="NAME", help="cluster name of the rows read (default: default)"
-    )
-    parser.add_argument(
-        "--protocols",
-        metavar="NAME,...",
-        help="candidate protocols of members of a real cluster whose own are unknown (default: the elected protocol)",
-    )
-    parser.add_argument(
-        "--command-config",
-        metavar="FILE",
-        help="client properties file for the brokers, as for Kafka's tools; with --bootstrap-servers also librdkafka's "
-        "properties",
-    )
-    parser.add_argument(
-        "--records-from",
-        metavar="TOPIC,...",
-        help=f"also read the records of these topics of a live cluster (needs the Spark package {PACKAGE}, which "
-        "is fetched automatically except under spark-submit)",
-    )
-    parser.add_argument(
-        "--topics",
-        metavar="PATH",
-        help="with --offsets-topic: topics table whose topic_id resolves the topics of consumer-protocol groups; its "
-        "format follows from its file name, else Parquet",
-    )
-    add_output_options(parser)
+from rebalance_sim.tables import INPUTS, MEMBERS, OFFSETS, OUTPUTS, RECORDS, TOPICS
 
 
 def packages(options: Namespace) -> Sequence[str]:

@@ -1,6 +1,6 @@
 """Lag in ``assign`` and ``simulate``: the tables that they write from offsets, and ``assign``'s summary of it."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,11 +18,6 @@ from rebalance_sim.wording import plural
 
 SHOWN_GROUPS = 3
 """Groups of each strategy that are printed, the worst first."""
-
-
-def add_offsets_option(parser: ArgumentParser, effect: str) -> None:
-    """Add the option of the jobs that compute lag."""
-    parser.add_argument(f"--{OFFSETS.name}", default="", metavar="PATH", help=f"{OFFSETS.name} table: {effect}")
 
 
 class LagTables(NamedTuple):

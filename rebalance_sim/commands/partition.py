@@ -1,52 +1,20 @@
 """``partition``: the partition of every record, and the load of every partition."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
 from pyspark.sql import SparkSession
 
 from rebalance_sim.api.records import PlacedRecords
-from rebalance_sim.commands.options import add_input_options, add_output_options, named_clients, new_run
+from rebalance_sim.commands.job_options import EXACT
+from rebalance_sim.commands.options import named_clients, new_run
 from rebalance_sim.commands.partition_summary import summarise_partitions
-from rebalance_sim.commands.partition_what_ifs import WhatIfs, add_what_if_options
-from rebalance_sim.commands.producers import add_producer_options, producer_settings, write_record_partitions
+from rebalance_sim.commands.partition_what_ifs import WhatIfs
+from rebalance_sim.commands.producers import producer_settings, write_record_partitions
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import print_summary, summarise_run
 from rebalance_sim.engine.runs.run import earlier_assumptions
 from rebalance_sim.engine.tables.inputs import union
-from rebalance_sim.kafka.partitioners.clients import CLIENTS
-from rebalance_sim.tables import (
-    DEFAULT_CLIENT,
-    KEY_FINDINGS,
-    PARTITION_LOAD,
-    RECORD_PARTITIONS,
-    RECORDS,
-    TOPICS,
-    TOPICS_AFTER,
-)
-
-EXACT = "exact"
-
-
-def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the job."""
-    add_input_options(parser, TOPICS, RECORDS)
-    parser.add_argument(
-        "--client",
-        default="",
-        metavar="NAME,...",
-        help="place all records by the rules of these clients, once for each (default: by the client in each record's "
-        f"column `client`, {DEFAULT_CLIENT} if there is none); allowed: {', '.join(CLIENTS)}",
-    )
-    parser.add_argument(
-        "--heaviest-keys",
-        choices=["sketch", EXACT],
-        default="sketch",
-        help="search the heaviest keys of a partition in its 32 heaviest of 4,096 buckets (sketch) or among all its "
-        "keys (exact; more memory and time); default: sketch",
-    )
-    add_producer_options(parser)
-    add_what_if_options(parser)
-    add_output_options(parser)
+from rebalance_sim.tables import KEY_FINDINGS, PARTITION_LOAD, RECORD_PARTITIONS, RECORDS, TOPICS, TOPICS_AFTER
 
 
 def run(spark: SparkSession, options: Namespace) -> None:

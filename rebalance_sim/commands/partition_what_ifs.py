@@ -1,11 +1,12 @@
 """The what-ifs of ``partition``: more partitions, or another client library."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
 from rebalance_sim.api.records import PlacedRecords
+from rebalance_sim.commands.job_options import COMPARE, PARTITIONS_AFTER
 from rebalance_sim.commands.options import check_between, named_clients
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.tables.inputs import fit_topics, no_rejects, rejected, usable
@@ -18,25 +19,6 @@ from rebalance_sim.tables import (
     TOPICS_AFTER,
     TOPICS_AT_RISK,
 )
-
-_AFTER, _COMPARE = "--partitions-after", "--compare"
-
-
-def add_what_if_options(parser: ArgumentParser) -> None:
-    """Add the options of the what-ifs."""
-    parser.add_argument(
-        _AFTER,
-        default="",
-        metavar="N|PATH",
-        help="report which keys and records move if every topic gets N partitions, or those of another topics table; "
-        "topics missing from that table keep their partitions",
-    )
-    parser.add_argument(
-        _COMPARE,
-        default="",
-        metavar="NAME,...",
-        help="report for each two of these clients how many keys they place in the same partition",
-    )
 
 
 @dataclass(frozen=True)
@@ -54,14 +36,14 @@ class WhatIfs:
     @classmethod
     def read(cls, run: Run, options: Namespace) -> "WhatIfs":
         """Return the what-ifs of the options; raise UserError for values that are not allowed."""
-        compared = tuple(client.name for client in named_clients(_COMPARE, options.compare))
+        compared = tuple(client.name for client in named_clients(COMPARE, options.compare))
         if len(compared) == 1:
-            raise UserError(f"{_COMPARE}: {options.compare!r} is one client; at least two are needed")
+            raise UserError(f"{COMPARE}: {options.compare!r} is one client; at least two are needed")
         asked = options.partitions_after
         if not asked:
             return cls(None, None, no_rejects(run.spark), compared)
         if asked.lstrip("+-").isdecimal():
-            check_between(_AFTER, int(asked), 1, MAX_PARTITIONS)
+            check_between(PARTITIONS_AFTER, int(asked), 1, MAX_PARTITIONS)
             return cls(int(asked), None, no_rejects(run.spark), compared)
         given = run.read(TOPICS_AFTER, asked, options.format)
         fitted = fit_topics(given, TOPICS_AFTER)

@@ -1,6 +1,6 @@
 """The options of ``partition`` that configure producers, and the tables of their batches."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
 from pyspark.sql import DataFrame
 
@@ -8,40 +8,13 @@ from rebalance_sim.api import batches, produce_requests
 from rebalance_sim.api.records import PlacedRecords
 from rebalance_sim.commands.options import check_between
 from rebalance_sim.engine.runs.run import Run
-from rebalance_sim.kafka.partitioners.record_accumulator import BATCH_SIZE, ProducerSettings
-from rebalance_sim.releases import NEWEST, kafka_version
+from rebalance_sim.kafka.partitioners.record_accumulator import ProducerSettings
+from rebalance_sim.releases import kafka_version
 from rebalance_sim.tables import BATCHES, PRODUCE_REQUESTS, RECORD_PARTITIONS
 
 LARGEST = 2**30
 """The partitioner compares with twice the batch size, which would overflow a Java int beyond this."""
 _BROKERS_READY = "every broker is ready and answers at once; batches wait for further records only"
-
-
-def add_producer_options(parser: ArgumentParser) -> None:
-    """Add the options that configure producers."""
-    parser.add_argument(
-        "--batches",
-        action="store_true",
-        help="simulate producer batches even if every record has a partition or a key (default: only if some record "
-        "has neither, since its partition depends on batches)",
-    )
-    parser.add_argument(
-        "--batch-size", type=int, default=BATCH_SIZE, metavar="BYTES", help=f"batch.size (default: {BATCH_SIZE})"
-    )
-    parser.add_argument(
-        "--linger-ms", type=int, metavar="MS", help="linger.ms (default: that of Java clients of --kafka-version)"
-    )
-    parser.add_argument(
-        "--kafka-version",
-        default=NEWEST,
-        metavar="VERSION",
-        help=f"Kafka release whose default linger.ms applies (default: {NEWEST})",
-    )
-    parser.add_argument(
-        "--not-adaptive",
-        action="store_true",
-        help="set partitioner.adaptive.partitioning.enable=false: ignore queue sizes when choosing a partition",
-    )
 
 
 def producer_settings(options: Namespace) -> ProducerSettings:

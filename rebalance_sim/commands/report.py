@@ -1,13 +1,13 @@
 """``report``: write a page about finished runs, and its charts as pictures."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from rebalance_sim.commands.options import add_dry_run_option, items, on_record
+from rebalance_sim.commands.options import items, on_record
 from rebalance_sim.commands.plan import plan_lines
 from rebalance_sim.commands.summary import one_line, print_summary
 from rebalance_sim.engine.runs.finished_runs import FinishedRun, finished_run
@@ -21,28 +21,7 @@ if TYPE_CHECKING:
     from rebalance_sim.report.rendering import Rendered
 
 PAGE, CHARTS = "report.html", "charts"
-_TITLE = "What Kafka will do"
 _OPTIONAL = {"altair", "vl_convert", "jinja2"}
-
-
-def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the job."""
-    parser.add_argument("--runs", required=True, metavar="DIR,...", help="folders of finished runs of the other jobs")
-    parser.add_argument(
-        "--out",
-        required=True,
-        metavar="DIR",
-        help="folder for the page and its charts; those of an earlier run are replaced",
-    )
-    parser.add_argument("--title", default=_TITLE, metavar="TEXT", help=f"title of the page (default: {_TITLE})")
-    parser.add_argument(
-        "--groups",
-        default="",
-        metavar="GROUP,...",
-        help="groups whose timeline is drawn; simulate --timeline must have recorded them (default: those with the "
-        "most changes)",
-    )
-    add_dry_run_option(parser)
 
 
 def run(spark: SparkSession, options: Namespace) -> None:

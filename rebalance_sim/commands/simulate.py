@@ -1,6 +1,6 @@
 """``simulate``: play a rollout on simulated groups, and report its rebalances, downtime and costs."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
@@ -10,18 +10,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim.api.simulation import simulate
-from rebalance_sim.commands.assign import ALL, strategies
+from rebalance_sim.commands.assign import strategies
 from rebalance_sim.commands.custom_assignors import load_assignors
-from rebalance_sim.commands.lag import Offsets, add_offsets_option
-from rebalance_sim.commands.options import (
-    add_assignors_option,
-    add_election_options,
-    add_input_options,
-    add_output_options,
-    check_at_least,
-    items,
-    new_run,
-)
+from rebalance_sim.commands.job_options import ALL, NONE
+from rebalance_sim.commands.lag import Offsets
+from rebalance_sim.commands.options import check_at_least, items, new_run
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.simulation_summary import summarise_advice, summarise_costs, summarise_lag_costs
 from rebalance_sim.commands.summary import print_summary, summarise_run
@@ -35,7 +28,7 @@ from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.kafka.simulation.storms import Storms
 from rebalance_sim.releases import kafka_version
-from rebalance_sim.sources.scenarios import RejectedStep, read_scenario, scenario_names, settings_of
+from rebalance_sim.sources.scenarios import RejectedStep, read_scenario, settings_of
 from rebalance_sim.tables import (
     ADVICE,
     COSTS,
@@ -51,61 +44,12 @@ from rebalance_sim.tables import (
     TOPICS,
 )
 
-NONE = "none"
 _STEPS = "scenario"
 _SIMILAR = 3
 _ASSUMED = (
     "network_ms", "network_jitter_ms", "store_ms", "assignor_ms", "revoke_ms", "poll_interval_ms", "start_ms",
 )  # fmt: skip
 """Settings that are not Kafka's; they are always listed, because all times depend on them."""
-
-
-def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the job."""
-    add_input_options(parser, TOPICS, MEMBERS)
-    add_offsets_option(parser, "adds the lag that waits longer, and in which groups")
-    parser.add_argument(
-        "--scenario",
-        default="",
-        metavar="NAME|FILE",
-        help=f"the scenario to play in every group: a YAML file, or one of {', '.join(scenario_names())}",
-    )
-    parser.add_argument(
-        "--events",
-        default="",
-        metavar="PATH",
-        help="events table: further events of single groups; its format follows from a name that ends in .json, .csv, "
-        ".parquet or .orc, otherwise from --format",
-    )
-    parser.add_argument(
-        "--strategy",
-        default=ELECTED,
-        metavar="NAME,...",
-        help=f"the assignors that all consumers offer: {ELECTED} (the default: each consumer's own list), {ALL} of the "
-        "Kafka version, names of Kafka's assignors, or MODULE:CLASS (an assignor of your own)",
-    )
-    add_assignors_option(parser)
-    parser.add_argument(
-        "--settings",
-        default="",
-        metavar="NAME=VALUE,...",
-        help="assumptions about brokers, network and applications, e.g. network_ms=5; overrides the scenario",
-    )
-    parser.add_argument(
-        "--timeline",
-        default=NONE,
-        metavar="GROUP,...",
-        help=f"groups whose timeline is recorded: their ids, {ALL} or {NONE} (the default)",
-    )
-    parser.add_argument(
-        "--follow", default="", metavar="GROUP", help="a group whose timeline is recorded and printed as a log"
-    )
-    parser.add_argument("--advice", action="store_true", help="simulate other settings, report what they would save")
-    storms, count_help = Storms(), "rebalances within the window that make a storm"
-    parser.add_argument("--storm-rebalances", type=int, default=storms.rebalances, metavar="N", help=count_help)
-    parser.add_argument("--storm-window-ms", type=int, default=storms.window_ms, metavar="MS", help="window of a storm")
-    add_election_options(parser)
-    add_output_options(parser)
 
 
 def run(spark: SparkSession, options: Namespace) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rebalance_sim.cli import main, parsers
+from rebalance_sim.cli import main
 from rebalance_sim.commands.configuration import read_options
+from rebalance_sim.commands.parsers import parsers
 from rebalance_sim.engine.spark.session import SUBMITTED_DEFAULTS
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -96,14 +97,6 @@ def test_mistakes_in_a_file_are_reported(
     assert main(["assign", *TABLES, "--out", "o", "--config", str(file)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"rebalance-sim: {file}{expected}")
-
-
-@pytest.mark.parametrize("arguments", [["assign", *TABLES], ["assign", *TABLES, "--ou", "o"], ["fleet", "--out", "o"]])
-def test_missing_options_are_reported(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 2
-    assert "required" in capsys.readouterr().err
 
 
 def test_a_missing_file_is_an_error() -> None:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,9 +17,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from rebalance_sim import cli
 from rebalance_sim.cli import CHECK_FAILED, main
-from rebalance_sim.commands.options import add_output_options
+from rebalance_sim.commands.job_options import JOBS
 from rebalance_sim.engine.runs.progress import progress
 from rebalance_sim.errors import CheckError
 from tests.support.rows import member, members, topics
@@ -202,14 +201,12 @@ def disk_is_full(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def a_job(monkeypatch: pytest.MonkeyPatch, work: Any) -> list[str]:
     """Add a job that does this work, and return its command line."""
 
-    def add_options(parser: ArgumentParser) -> None:
-        add_output_options(parser)
-
     def run(spark: SparkSession, options: Namespace) -> None:
         work(spark)
 
-    monkeypatch.setitem(cli._JOBS, "own", SimpleNamespace(add_options=add_options, run=run, __doc__="``own``: a job"))
-    return ["own", "--out", "o"]
+    monkeypatch.setitem(JOBS, "own", JOBS["elect"]._replace(summary="do this work", examples=()))
+    monkeypatch.setitem(sys.modules, "rebalance_sim.commands.own", SimpleNamespace(run=run))
+    return ["own", "--members", "m", "--out", "o"]
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,8 @@ from rebalance_sim.kafka.partitioners.producers import (
     next_partition,
     send,
 )
-from rebalance_sim.kafka.partitioners.record_accumulator import (
-    BATCH_SIZE,
-    NONE,
-    ProducerRecord,
-    ProducerSettings,
-    Topic,
-)
+from rebalance_sim.kafka.partitioners.record_accumulator import NONE, ProducerRecord, ProducerSettings, Topic
+from rebalance_sim.releases import BATCH_SIZE
 from tests.support.cases import JsonObject
 from tests.support.keys import key_column, partition_of
 

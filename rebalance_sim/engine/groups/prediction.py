@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from rebalance_sim.defaults import STRATEGY
 from rebalance_sim.engine.groups.batch_arrays import as_groups, elect_protocols, find_topics, groups_where, refusals
 from rebalance_sim.engine.groups.custom_assignors import client_data
 from rebalance_sim.engine.groups.group_batches import GroupBatch, RejectedMember, collect_members
@@ -37,7 +38,7 @@ from rebalance_sim.kafka.rebalances import (
     summarize_rebalances,
 )
 from rebalance_sim.kafka.runtime.strings import Flags, java_hashes
-from rebalance_sim.releases import KafkaVersion
+from rebalance_sim.releases import OFFSETS_PARTITIONS, KafkaVersion
 from rebalance_sim.tables import (
     ASSIGNMENTS,
     BALANCE,
@@ -54,10 +55,8 @@ from rebalance_sim.tables import (
     Table,
 )
 
-ELECTED = "elected"
+ELECTED = STRATEGY
 """The strategy under which every group uses the protocol that it elects."""
-OFFSETS_PARTITIONS = 50
-"""Kafka's default of offsets.topic.num.partitions."""
 
 NOBODY_ADMITTED = "the coordinator refuses all members"
 

@@ -1,42 +1,16 @@
 """The figures of finished runs that ``check`` compares with limits."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from rebalance_sim.engine.runs.figures import Check
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
-from rebalance_sim.tables import BALANCE, COSTS, ELECTIONS, PARTITION_LOAD, REJECTS, Table
+from rebalance_sim.tables import OUTPUTS, Table
 
-
-@dataclass(frozen=True)
-class Check:
-    """A figure of the rows of some tables that can have a limit."""
-
-    name: str
-    description: str
-    tables: tuple[Table, ...]
-    figure: str
-    """SQL expression for a row; null if the row does not count."""
-    adds_up: bool = False
-    """Whether a table's figures are summed; otherwise the largest counts."""
-
-
-_ERROR = "int(error IS NOT NULL)"
-
-CHECKS = (
-    Check("rejects", "rejected rows", (REJECTS,), "1", adds_up=True),
-    Check("errors", "groups with an error instead of a result", (ELECTIONS, BALANCE, COSTS), _ERROR, adds_up=True),
-    Check("ties", "groups whose election is a tie", (ELECTIONS,), "int(tie)", adds_up=True),
-    Check("imbalance", "most minus fewest partitions per member of a group", (BALANCE,), "max - min"),
-    Check("idle-members", "members of a group without a partition", (BALANCE,), "idle_members"),
-    Check("unstable", "groups that are not stable when the simulation ends", (COSTS,), "int(NOT stable)", adds_up=True),
-    Check("unowned-ms", "partition-milliseconds without an owner, of a group", (COSTS,), "unowned_ms"),
-    Check("partition-load", "load of a partition, as a multiple of its topic's mean", (PARTITION_LOAD,), "imbalance"),
-)
 _IDENTIFYING = ("table", "cluster", "group_id", "strategy", "client", "topic", "partition", "error", "reason")
 """Columns that identify a row and its problem."""
 
@@ -48,16 +22,16 @@ class Found(NamedTuple):
     worst: str | None
 
 
-def has_table(run: FinishedRun, table: Table) -> bool:
+def has_table(run: FinishedRun, table: str) -> bool:
     """Return whether the run wrote the table, be it without rows."""
-    return table.name in run.record["rows"].get("out", {})
+    return table in run.record["rows"].get("out", {})
 
 
 def find(runs: Sequence[FinishedRun], checks: Sequence[Check]) -> dict[str, Found]:
     """Return, by name of the check, its largest figure over all tables of the runs, in one pass."""
     found = {check.name: Found(0, None) for check in checks}
     figures = [
-        _figures(check, run.table(table), table, f"{run.folder}/{table.name}")
+        _figures(check, run.table(OUTPUTS[table]), OUTPUTS[table], f"{run.folder}/{table}")
         for check in checks
         for table in check.tables
         for run in runs

@@ -14,11 +14,10 @@ from rebalance_sim.kafka.runtime.kernel import kernel_in_place
 from rebalance_sim.kafka.runtime.records import Records, new_records, rows
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 from rebalance_sim.kafka.runtime.thread_local_random import states
+from rebalance_sim.releases import BATCH_SIZE
 
 NONE = -1
 """Stands for no partition, no key, no value, no batch and no time."""
-BATCH_SIZE = 16_384
-"""Java's default of batch.size, in bytes."""
 
 _BATCH_OVERHEAD = 61
 """``DefaultRecordBatch.RECORD_BATCH_OVERHEAD``."""

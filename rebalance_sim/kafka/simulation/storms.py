@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rebalance_sim.defaults import STORM_REBALANCES, STORM_WINDOW_MS
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 
@@ -11,8 +12,8 @@ from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 class Storms(NamedTuple):
     """What counts as a storm: this many rebalances that begin within a window."""
 
-    rebalances: int = 10
-    window_ms: int = 60_000
+    rebalances: int = STORM_REBALANCES
+    window_ms: int = STORM_WINDOW_MS
 
 
 @kernel

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from rebalance_sim.engine.runs.checks import CHECKS
+from rebalance_sim.engine.runs.figures import CHECKS
 from tests.real.airflow.conftest import AIRFLOW, DEADLINE_S, ROOT, Airflow
 from tests.test_documentation import blocks, table_under
 

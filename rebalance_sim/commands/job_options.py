@@ -1,0 +1,407 @@
+"""The jobs and their options. Nothing here imports Spark or a kernel, so that ``--help`` answers at once."""
+
+from argparse import ArgumentParser, _ActionsContainer
+from collections.abc import Callable
+from typing import NamedTuple
+
+from rebalance_sim.commands.configuration import CONFIG
+from rebalance_sim.defaults import CLIENT, CLUSTER, STORM_REBALANCES, STORM_WINDOW_MS, STRATEGY
+from rebalance_sim.engine.runs.figures import CHECKS
+from rebalance_sim.kafka.partitioners.clients import CLIENTS
+from rebalance_sim.logs import FORMATS, LEVELS
+from rebalance_sim.releases import BATCH_SIZE, NEWEST, OFFSETS_PARTITIONS, kafka_version
+from rebalance_sim.sources.yaml_files import shipped_names
+
+ALL, NONE = "all", "none"
+PARTITIONS_AFTER, COMPARE = "--partitions-after", "--compare"
+EXACT = "exact"
+REJECTED_SHARE = "rejected-share"
+"""A limit of ``check`` for the records of runs; the others apply to their tables."""
+TITLE = "What Kafka will do"
+
+
+class OptionGroups(NamedTuple):
+    """The sections of a job's help."""
+
+    input: _ActionsContainer
+    rules: _ActionsContainer
+    output: _ActionsContainer
+    logging: _ActionsContainer
+
+    @classmethod
+    def of(cls, parser: ArgumentParser) -> "OptionGroups":
+        """Add the sections to a parser; those without an option are not shown."""
+        return cls(*(parser.add_argument_group(name.capitalize()) for name in cls._fields))
+
+
+def _fleet(groups: OptionGroups) -> None:
+    source = groups.input.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "--synthetic",
+        metavar="FLEET",
+        help=f"generate a synthetic fleet: one of {', '.join(shipped_names('fleets'))}, or a YAML file like those in "
+        "conf/fleets",
+    )
+    source.add_argument("--kafka-tools", metavar="DIR", help="read the saved output of Kafka's command-line tools")
+    source.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="read a live cluster")
+    package = "needs Spark's package spark-sql-kafka-0-10"
+    source.add_argument(
+        "--offsets-topic",
+        metavar="WHERE",
+        help="read __consumer_offsets from a dump (Parquet with key, value, partition and offset, or the output of the "
+        f"console consumer) or from brokers, kafka:HOST:PORT,... ({package})",
+    )
+    add = groups.input.add_argument
+    add("--groups", type=int, default=1000, metavar="N", help="number of groups of a synthetic fleet (default: 1000)")
+    add("--seed", type=int, default=0, help="random seed of a synthetic fleet (default: 0)")
+    add("--cluster", default=CLUSTER, metavar="NAME", help=f"cluster name of the rows read (default: {CLUSTER})")
+    add(
+        "--protocols",
+        metavar="NAME,...",
+        help="candidate protocols of members of a real cluster whose own are unknown (default: the elected protocol)",
+    )
+    add(
+        "--command-config",
+        metavar="FILE",
+        help="client properties file for the brokers, as for Kafka's tools; with --bootstrap-servers also librdkafka's "
+        "properties",
+    )
+    add(
+        "--records-from",
+        metavar="TOPIC,...",
+        help=f"also read the records of these topics of a live cluster ({package}, which is fetched automatically "
+        "except under spark-submit)",
+    )
+    add(
+        "--topics",
+        metavar="PATH",
+        help="with --offsets-topic: topics table whose topic_id resolves the topics of consumer-protocol groups; its "
+        "format follows from its file name, else Parquet",
+    )
+    _output(groups)
+
+
+def _elect(groups: OptionGroups) -> None:
+    _tables(groups, "members")
+    _election(groups)
+    _output(groups)
+
+
+def _assign(groups: OptionGroups) -> None:
+    _tables(groups, "topics", "members")
+    _offsets(groups, "adds the lag of every member and the balance of lag in every group")
+    groups.rules.add_argument(
+        "--strategy",
+        default=STRATEGY,
+        metavar="NAME,...",
+        help=f"{STRATEGY} (default: the protocol that each group elects), {ALL} (every assignor of the Kafka version), "
+        f"or some of: {', '.join(_ASSIGNORS)}, MODULE:CLASS (an assignor of your own). Several strategies are "
+        "compared with each other and with the optimum",
+    )
+    _assignors(groups)
+    _election(groups)
+    _output(groups)
+
+
+def _partition(groups: OptionGroups) -> None:
+    _tables(groups, "topics", "records")
+    groups.rules.add_argument(
+        "--client",
+        default="",
+        metavar="NAME,...",
+        help="place all records by the rules of these clients, once for each (default: by the client in each record's "
+        f"column `client`, {CLIENT} if there is none); allowed: {', '.join(CLIENTS)}",
+    )
+    groups.rules.add_argument(
+        "--heaviest-keys",
+        choices=["sketch", EXACT],
+        default="sketch",
+        help="search the heaviest keys of a partition in its 32 heaviest of 4,096 buckets (sketch) or among all its "
+        "keys (exact; more memory and time); default: sketch",
+    )
+    _producers(groups.rules)
+    groups.rules.add_argument(
+        PARTITIONS_AFTER,
+        default="",
+        metavar="N|PATH",
+        help="report which keys and records move if every topic gets N partitions, or those of another topics table; "
+        "topics missing from that table keep their partitions",
+    )
+    groups.rules.add_argument(
+        COMPARE,
+        default="",
+        metavar="NAME,...",
+        help="report for each two of these clients how many keys they place in the same partition",
+    )
+    _output(groups)
+
+
+def _producers(rules: _ActionsContainer) -> None:
+    rules.add_argument(
+        "--batches",
+        action="store_true",
+        help="simulate producer batches even if every record has a partition or a key (default: only if some record "
+        "has neither, since its partition depends on batches)",
+    )
+    rules.add_argument(
+        "--batch-size", type=int, default=BATCH_SIZE, metavar="BYTES", help=f"batch.size (default: {BATCH_SIZE})"
+    )
+    rules.add_argument(
+        "--linger-ms", type=int, metavar="MS", help="linger.ms (default: that of Java clients of --kafka-version)"
+    )
+    rules.add_argument(
+        "--kafka-version",
+        default=NEWEST,
+        metavar="VERSION",
+        help=f"Kafka release whose default linger.ms applies (default: {NEWEST})",
+    )
+    rules.add_argument(
+        "--not-adaptive",
+        action="store_true",
+        help="set partitioner.adaptive.partitioning.enable=false: ignore queue sizes when choosing a partition",
+    )
+
+
+def _simulate(groups: OptionGroups) -> None:
+    _tables(groups, "topics", "members")
+    _offsets(groups, "adds the lag that waits longer, and in which groups")
+    groups.input.add_argument(
+        "--scenario",
+        default="",
+        metavar="NAME|FILE",
+        help="the scenario to play in every group: a YAML file, or one of " + ", ".join(shipped_names("scenarios")),
+    )
+    groups.input.add_argument(
+        "--events",
+        default="",
+        metavar="PATH",
+        help="events table: further events of single groups; its format follows from a name that ends in .json, .csv, "
+        ".parquet or .orc, otherwise from --format",
+    )
+    add = groups.rules.add_argument
+    add(
+        "--strategy",
+        default=STRATEGY,
+        metavar="NAME,...",
+        help=f"the assignors that all consumers offer: {STRATEGY} (the default: each consumer's own list), {ALL} of "
+        "the Kafka version, names of Kafka's assignors, or MODULE:CLASS (an assignor of your own)",
+    )
+    _assignors(groups)
+    add(
+        "--settings",
+        default="",
+        metavar="NAME=VALUE,...",
+        help="assumptions about brokers, network and applications, e.g. network_ms=5; overrides the scenario",
+    )
+    groups.output.add_argument(
+        "--timeline",
+        default=NONE,
+        metavar="GROUP,...",
+        help=f"groups whose timeline is recorded: their ids, {ALL} or {NONE} (the default)",
+    )
+    groups.output.add_argument(
+        "--follow", default="", metavar="GROUP", help="a group whose timeline is recorded and printed as a log"
+    )
+    add("--advice", action="store_true", help="simulate other settings, report what they would save")
+    count_help = f"rebalances within the window that make a storm (default: {STORM_REBALANCES})"
+    add("--storm-rebalances", type=int, default=STORM_REBALANCES, metavar="N", help=count_help)
+    window_help = f"window of a storm (default: {STORM_WINDOW_MS})"
+    add("--storm-window-ms", type=int, default=STORM_WINDOW_MS, metavar="MS", help=window_help)
+    _election(groups)
+    _output(groups)
+
+
+def _check(groups: OptionGroups) -> None:
+    _runs(groups)
+    for check in CHECKS:
+        groups.rules.add_argument(
+            f"--max-{check.name}",
+            type=float,
+            metavar="N",
+            help=f"limit for: {check.description} ({', '.join(check.tables)})",
+        )
+    groups.rules.add_argument(
+        f"--max-{REJECTED_SHARE}",
+        type=float,
+        metavar="SHARE",
+        help="limit for: rejected share of an input's rows, 0 to 1",
+    )
+
+
+def _report(groups: OptionGroups) -> None:
+    _runs(groups)
+    groups.output.add_argument(
+        "--out",
+        required=True,
+        metavar="DIR",
+        help="folder for the page and its charts; those of an earlier run are replaced",
+    )
+    groups.output.add_argument("--title", default=TITLE, metavar="TEXT", help=f"title of the page (default: {TITLE})")
+    groups.output.add_argument(
+        "--groups",
+        default="",
+        metavar="GROUP,...",
+        help="groups whose timeline is drawn; simulate --timeline must have recorded them (default: those with the "
+        "most changes)",
+    )
+    _dry_run(groups.output)
+
+
+def _tables(groups: OptionGroups, *tables: str) -> None:
+    for table in tables:
+        groups.input.add_argument(f"--{table}", required=True, metavar="PATH", help=f"{table} table")
+    groups.input.add_argument(
+        "--format",
+        default="parquet",
+        metavar="FORMAT",
+        help="format of the inputs, any that Spark can read (default: parquet)",
+    )
+    groups.rules.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        help="seed of random draws in simulations and producers; elections and assignments make none (default: 0)",
+    )
+
+
+def _offsets(groups: OptionGroups, effect: str) -> None:
+    groups.input.add_argument("--offsets", default="", metavar="PATH", help=f"offsets table: {effect}")
+
+
+def _assignors(groups: OptionGroups) -> None:
+    groups.rules.add_argument(
+        "--assignors",
+        default="",
+        metavar="MODULE:CLASS,...",
+        help="assignors of your own: groups may elect them, and --strategy may name them",
+    )
+
+
+def _election(groups: OptionGroups) -> None:
+    groups.rules.add_argument(
+        "--kafka-version",
+        default=NEWEST,
+        metavar="VERSION",
+        help=f"Kafka release whose rules apply (default: {NEWEST})",
+    )
+    groups.rules.add_argument(
+        "--offsets-partitions",
+        type=int,
+        default=OFFSETS_PARTITIONS,
+        metavar="N",
+        help="offsets.topic.num.partitions of the brokers: decides each group's coordinator "
+        f"(default: {OFFSETS_PARTITIONS})",
+    )
+
+
+def _runs(groups: OptionGroups) -> None:
+    groups.input.add_argument(
+        "--runs", required=True, metavar="DIR,...", help="folders of finished runs of the other jobs"
+    )
+
+
+def _output(groups: OptionGroups) -> None:
+    groups.output.add_argument(
+        "--out", required=True, metavar="DIR", help="folder for the outputs; those of an earlier run are replaced"
+    )
+    groups.output.add_argument(
+        "--output-format",
+        default="parquet",
+        metavar="FORMAT",
+        help="format of the outputs, any that Spark can write (default: parquet)",
+    )
+    groups.output.add_argument(
+        "--on-bad-input",
+        choices=["quarantine", "fail"],
+        default="quarantine",
+        help="rows that cannot be used: write them to rejects and continue, or fail (default: quarantine)",
+    )
+    planned = groups.output.add_mutually_exclusive_group()
+    _dry_run(planned)
+    planned.add_argument("--explain", action="store_true", help="print Spark's plan of every output; write nothing")
+
+
+def _dry_run(group: _ActionsContainer) -> None:
+    group.add_argument(
+        "--dry-run", action="store_true", help="check options and inputs and print what would be done; write nothing"
+    )
+
+
+def add_operation_options(groups: OptionGroups) -> None:
+    """Add the options of every job: how it runs."""
+    groups.input.add_argument(CONFIG, metavar="FILE", help="YAML file with options, such as conf/rebalance-sim.yaml")
+    groups.logging.add_argument(
+        "--log-level", choices=LEVELS, default="info", help="level of the log on stderr (default: info)"
+    )
+    groups.logging.add_argument(
+        "--log-format",
+        choices=FORMATS,
+        default="text",
+        help="format of the log: text, or one JSON object per line (default: text)",
+    )
+
+
+_ASSIGNORS = (
+    *kafka_version(NEWEST).assignors,
+    *("librdkafka-range", "librdkafka-roundrobin", "kafka-python-range", "kafka-python-roundrobin"),
+)
+
+
+class Job(NamedTuple):
+    """A job as its help shows it."""
+
+    summary: str
+    add_options: Callable[[OptionGroups], None]
+    examples: tuple[str, ...]
+
+
+JOBS = {
+    "fleet": Job(
+        "create the input tables from a specification, Kafka's tools, live brokers or __consumer_offsets",
+        _fleet,
+        (
+            "--kafka-tools docs/examples/kafka-4.3.1 --out out/fleet",
+            "--bootstrap-servers broker:9092 --out out/fleet",
+            "--synthetic default --groups 10000 --out out/fleet",
+        ),
+    ),
+    "elect": Job(
+        "predict the protocol that every group elects, and its leader",
+        _elect,
+        ("--members out/fleet/members --out out/elect",),
+    ),
+    "assign": Job(
+        "predict the partitions of every member and the balance of every group",
+        _assign,
+        (
+            "--topics out/fleet/topics --members out/fleet/members --out out/assign",
+            "--topics out/fleet/topics --members out/fleet/members --strategy all --out out/compare",
+        ),
+    ),
+    "partition": Job(
+        "predict the partition of every record, and the load of every partition",
+        _partition,
+        (
+            "--topics topics.json --records records.json --format json --out out/partition",
+            "--topics topics.json --records records.json --format json --partitions-after 24 --out out/grown",
+        ),
+    ),
+    "simulate": Job(
+        "play a rollout on simulated groups, and report its rebalances, downtime and costs",
+        _simulate,
+        (
+            "--topics out/fleet/topics --members out/fleet/members --scenario rolling-restart --advice "
+            "--out out/rolling",
+        ),
+    ),
+    "check": Job(
+        "compare the figures of finished runs with limits; exit code 3 if one is exceeded",
+        _check,
+        ("--runs out/assign,out/rolling --max-imbalance 10 --max-rejected-share 0.01",),
+    ),
+    "report": Job(
+        "write a page about finished runs, and its charts as pictures",
+        _report,
+        ("--runs out/assign,out/rolling --out out/report",),
+    ),
+}

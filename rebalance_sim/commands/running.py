@@ -1,0 +1,43 @@
+"""Run a job on Spark, and say why one failed. The command line imports this when a job runs, not for ``--help``."""
+
+import re
+from argparse import Namespace
+from importlib import import_module
+
+from pyspark.errors import PySparkException
+
+from rebalance_sim.commands.custom_assignors import WHERE_MODULES_ARE
+from rebalance_sim.commands.plan import plan
+from rebalance_sim.commands.summary import print_summary
+from rebalance_sim.engine.runs.planned_runs import DryRun, PlanComplete
+from rebalance_sim.engine.runs.progress import progress
+from rebalance_sim.commands.input_size import is_small
+from rebalance_sim.engine.spark.session import FOR_LARGE_INPUTS, FOR_SMALL_INPUTS, session
+
+
+def run_job(options: Namespace) -> None:
+    """Start Spark and run the job, or print its plan."""
+    job = import_module(f"rebalance_sim.commands.{options.job}")
+    packages = job.packages(options) if hasattr(job, "packages") else ()
+    settings = FOR_SMALL_INPUTS if is_small(options) else FOR_LARGE_INPUTS
+    spark = session(f"rebalance-sim {options.job}", packages, settings)
+    try:
+        with progress(spark):
+            job.run(spark, options)
+    except PlanComplete as complete:
+        if isinstance(complete.run, DryRun):
+            print_summary(plan(complete.run, options))
+
+
+def user_error_in(failure: Exception) -> str | None:
+    """Return the line for an unreadable input or a missing module that Spark only noticed while it ran."""
+    if not isinstance(failure, PySparkException):
+        return None
+    text = str(failure)
+    missing = re.search("^ModuleNotFoundError: No module named '(.*)'$", text, re.MULTILINE)
+    if missing:
+        return f"Spark's workers cannot import module {missing[1]!r}; {WHERE_MODULES_ARE}"
+    for mark in ("FAILED_READ_FILE", "CANNOT_READ_FILE", "Unable to infer schema", "MALFORMED_RECORD"):
+        if mark in text:
+            return text.strip().partition("\n")[0]
+    return None

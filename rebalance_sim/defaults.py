@@ -1,0 +1,7 @@
+"""Defaults of columns and options. They stand here so that ``--help`` shows them without importing Spark."""
+
+CLUSTER = "default"
+CLIENT = "java-3.3"
+STRATEGY = "elected"
+STORM_REBALANCES = 10
+STORM_WINDOW_MS = 60_000
