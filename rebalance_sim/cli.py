@@ -41,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: Namespace) -> None:
-    _LOG.info("starting Spark")
+    if "pyspark" not in sys.modules:
+        _LOG.info("starting Spark")
     # Only now: these imports take seconds, and --help needs none of them.
     from rebalance_sim.commands.running import run_job  # noqa: PLC0415
 
