@@ -14,6 +14,7 @@ from pyspark.sql.utils import is_remote
 
 from rebalance_sim.engine.spark.class_archive import reading_archive
 from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS
+from rebalance_sim.engine.spark.java_output import start_java
 from rebalance_sim.engine.spark.java_runtime import java_home
 from rebalance_sim.errors import UserError
 
@@ -86,10 +87,11 @@ def session(app_name: str, packages: Sequence[str] = (), settings: LocalSettings
         properties = _not_submitted()
     else:
         properties = _local_properties(settings, packages)
-        builder = builder.master(os.environ.get("MASTER", "local[*]"))
     for name, value in properties.items():
         builder = builder.config(name, value)
     try:
+        if "PYSPARK_GATEWAY_PORT" not in os.environ:
+            start_java(SparkConf().setAll(list(properties.items())))
         return builder.getOrCreate()
     except PySparkRuntimeError as problem:
         if not packages or problem.getCondition() != "JAVA_GATEWAY_EXITED":
@@ -108,7 +110,9 @@ def _local_properties(settings: LocalSettings, packages: Sequence[str]) -> dict[
         "spark.driver.extraJavaOptions": " ".join([_LOG_OPTION, *reading_archive(home), *settings.java_options]),
         "spark.driver.memory": _driver_memory(),
         "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
+        # The console has a bar of its own.
+        "spark.ui.showConsoleProgress": "false",
+        "spark.master": os.environ.get("MASTER", "local[*]"),
     }
     return properties | ({"spark.jars.packages": ",".join(packages)} if packages else {})
 
