@@ -11,7 +11,7 @@ from types import FrameType
 from rebalance_sim.commands.configuration import read_options
 from rebalance_sim.commands.parsers import parsers
 from rebalance_sim.errors import CheckError, UserError
-from rebalance_sim.logs import LOGGER, logs_on_stderr
+from rebalance_sim.logs import LOGGER, logged_by
 
 _LOG = logging.getLogger(LOGGER)
 _FAILED, USER_ERROR, CHECK_FAILED = 1, 2, 3
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as mistake:
         print(f"rebalance-sim: {mistake}", file=sys.stderr)
         return USER_ERROR
-    with logs_on_stderr(options.job, options.log_level, options.log_format):
+    with logged_by(_handler(options), options.job, options.log_level, options.log_format):
         try:
             with _interrupted_by_sigterm():
                 _run(options)
@@ -38,6 +38,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except Exception as problem:
             return _log_failure(problem)
     return 0
+
+
+def _handler(options: Namespace) -> logging.Handler:
+    """Return what shows the log on stderr. The library that draws the bar is not imported for ``--help``."""
+    from rebalance_sim.commands.progress_bar import ProgressBar, shows_bar  # noqa: PLC0415
+
+    return ProgressBar() if shows_bar(options) else logging.StreamHandler(sys.stderr)
 
 
 def _run(options: Namespace) -> None:

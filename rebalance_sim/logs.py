@@ -1,8 +1,7 @@
-"""The log of the console command on stderr: lines of text for people, or JSON objects for programs."""
+"""The log of the console command: lines of text for people, or JSON objects for programs."""
 
 import json
 import logging
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,9 +49,8 @@ class _Json(_OfJob):
 
 
 @contextmanager
-def logs_on_stderr(job: str, level: str, log_format: str) -> Iterator[None]:
-    """Write the package's log to stderr while a job runs."""
-    handler = logging.StreamHandler(sys.stderr)
+def logged_by(handler: logging.Handler, job: str, level: str, log_format: str) -> Iterator[None]:
+    """Write the package's log to a handler while a job runs."""
     handler.setFormatter(_Json(job) if log_format == "json" else _Text(job))
     logger, root, silent = logging.getLogger(LOGGER), logging.getLogger(), logging.NullHandler()
     usual = logger.level
@@ -66,3 +64,4 @@ def logs_on_stderr(job: str, level: str, log_format: str) -> Iterator[None]:
         root.removeHandler(silent)
         logger.removeHandler(handler)
         logger.setLevel(usual)
+        handler.close()

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
+from rebalance_sim.commands.console import one_line
 from rebalance_sim.commands.job_options import REJECTED_SHARE
 from rebalance_sim.commands.options import items
-from rebalance_sim.commands.summary import one_line, print_summary
+from rebalance_sim.commands.summary import print_summary
 from rebalance_sim.engine.runs.checks import Found, find, has_table
 from rebalance_sim.engine.runs.figures import CHECKS
 from rebalance_sim.engine.runs.finished_runs import FinishedRun, finished_run
 from rebalance_sim.errors import CheckError, UserError
-
-_SHOWN_CHARACTERS = 160
+from rebalance_sim.wording import plural
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
@@ -32,7 +32,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     lines = {name: _line(name, found[name], limit) for name, limit in allowed.items()}
     print_summary(f"{'failed' if name in failed else 'passed'}: {line}" for name, line in lines.items())
     if failed:
-        raise CheckError(f"{len(failed)} of {len(allowed)} checks failed: {lines[next(iter(failed))]}")
+        raise CheckError(f"{len(failed)} of {plural(len(allowed), 'check')} failed: {lines[next(iter(failed))]}")
 
 
 def _allowed(options: Namespace) -> dict[str, float]:
@@ -64,7 +64,7 @@ def _largest_rejected_share(runs: Sequence[FinishedRun]) -> Found:
 
 
 def _line(name: str, found: Found, limit: float) -> str:
-    worst = f" ({one_line(found.worst, _SHOWN_CHARACTERS)})" if found.worst else ""
+    worst = f" ({one_line(found.worst)})" if found.worst else ""
     return f"{name} = {_shown(found.amount)}, limit {_shown(limit)}{worst}"
 
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.summary import SHOWN_GROUPS, columns
+from rebalance_sim.commands.console import Cell, Line, Table
+from rebalance_sim.commands.summary import SHOWN_GROUPS
 from rebalance_sim.engine.groups.comparison import BEST, LARGEST, QUIRKS, against_elected, changes, distributions
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.tables import CHANGES, COMPARISON, DISTRIBUTIONS
@@ -23,7 +24,7 @@ def write_distributions(run: Run, comparison: DataFrame) -> dict[str, DataFrame]
     }
 
 
-def summarise_comparison(tables: Mapping[str, DataFrame]) -> list[str]:
+def summarise_comparison(tables: Mapping[str, DataFrame]) -> list[Line]:
     """Return each strategy's distance from the optimum, the groups of a small fleet, and the largest changes."""
     comparison = tables[COMPARISON.name]
     if comparison.isEmpty():
@@ -36,16 +37,17 @@ def summarise_comparison(tables: Mapping[str, DataFrame]) -> list[str]:
     ]
 
 
-def _by_strategy(comparison: DataFrame, distributed: DataFrame) -> list[str]:
+def _by_strategy(comparison: DataFrame, distributed: DataFrame) -> list[Line]:
     exact = comparison.agg(F.count("*"), F.count_if("optimum.moved_exact")).first()
     groups, known = exact or (0, 0)
+    excess = F.col("excess_moved")
     counts = (
         comparison.transform(against_elected)
         .groupBy("strategy")
         .agg(
-            F.count_if((F.col("excess_stddev") == 0) & (F.col("excess_moved") == 0)).alias("best"),
-            F.sum(F.when(F.col("excess_moved").isNotNull(), F.greatest("excess_moved", F.lit(0)))).alias("more"),
-            F.sum(F.when(F.col("excess_moved").isNotNull(), F.least("excess_moved", F.lit(0)))).alias("less"),
+            F.count_if((F.col("excess_stddev") == 0) & (excess == 0)).alias("best"),
+            F.sum(F.when(excess.isNotNull(), F.greatest(excess, F.lit(0)))).alias("more"),
+            F.sum(F.when(excess.isNotNull(), F.greatest(-excess, F.lit(0)))).alias("less"),
             F.count_if(F.col("change") == "gain").alias("gain"),
             F.count_if(F.col("change") == "loss").alias("loss"),
         )
@@ -62,44 +64,39 @@ def _by_strategy(comparison: DataFrame, distributed: DataFrame) -> list[str]:
         "p99 stddev",
         "idle",
         "moved",
-        "moves above, below optimum",
+        "moves above optimum",
+        "moves below",
         "gains",
         "losses",
     )
     exact_in = "all groups" if known == groups else f"{known:,} of {plural(groups, 'group')}, a proven bound elsewhere"
-    return [f"comparison with the optimum (exact in {exact_in})", *columns(header, rows)]
+    return [f"comparison with the optimum (exact in {exact_in})", Table(header, rows)]
 
 
-def _best_row(groups: int, figures: Mapping[tuple[str, str], Row]) -> list[str]:
-    return [BEST, *([f"{groups:,}"] * 3), *_fleet_figures(BEST, figures), "", "", ""]
+def _best_row(groups: int, figures: Mapping[tuple[str, str], Row]) -> list[Cell]:
+    return [BEST, *([groups] * 3), *_fleet_figures(BEST, figures), *([None] * 4)]
 
 
-def _strategy_row(counts: Row, figures: Mapping[tuple[str, str], Row]) -> list[str]:
+def _strategy_row(counts: Row, figures: Mapping[tuple[str, str], Row]) -> list[Cell]:
     strategy = counts["strategy"]
     excess = figures[strategy, "excess_stddev"]
     return [
         strategy,
-        f"{excess['groups']:,}",
-        f"{excess['zero']:,}",
-        f"{counts['best']:,}",
+        excess["groups"],
+        excess["zero"],
+        counts["best"],
         *_fleet_figures(strategy, figures),
-        "-" if counts["more"] is None else f"{counts['more']:+,} {counts['less']:+,}",
-        f"{counts['gain']:,}",
-        f"{counts['loss']:,}",
+        *(counts[name] for name in ("more", "less", "gain", "loss")),
     ]
 
 
-def _fleet_figures(strategy: str, figures: Mapping[tuple[str, str], Row]) -> list[str]:
+def _fleet_figures(strategy: str, figures: Mapping[tuple[str, str], Row]) -> list[Cell]:
     stddev = figures[strategy, "stddev"]
-    deviations = ["-" if stddev[name] is None else f"{stddev[name]:.2f}" for name in ("mean", "p99")]
-    return [*deviations, *(_whole(figures[strategy, name]["total"]) for name in ("idle_members", "moved"))]
+    totals = (figures[strategy, name]["total"] for name in ("idle_members", "moved"))
+    return [stddev["mean"], stddev["p99"], *(None if total is None else round(total) for total in totals)]
 
 
-def _whole(total: float | None) -> str:
-    return "-" if total is None else f"{total:,.0f}"
-
-
-def _by_group(comparison: DataFrame) -> list[str]:
+def _by_group(comparison: DataFrame) -> list[Line]:
     """Return the groups of a small fleet, with a column for each strategy."""
     rows = comparison.orderBy("cluster", "group_id").limit(SHOWN_GROUPS + 1).collect()
     if not 0 < len(rows) <= SHOWN_GROUPS:
@@ -115,7 +112,8 @@ def _by_group(comparison: DataFrame) -> list[str]:
         for row in rows
     ]
     title = "standard deviation of partitions per member, and partitions moved, by group"
-    return ["", title, *columns(("group", "elected", BEST, *strategies), cells)]
+    header = ("group", "elected", BEST, *strategies)
+    return ["", title, Table.of_clusters(header, cells, [row["cluster"] for row in rows])]
 
 
 def _best_cell(best: Row) -> str:
@@ -132,7 +130,7 @@ def _cell(figures: Row | None) -> str:
     return ", ".join([f"{figures['stddev']:.2f} {figures['moved']:,}", *faults])
 
 
-def _largest_changes(changed: DataFrame) -> list[str]:
+def _largest_changes(changed: DataFrame) -> list[Line]:
     rows = changed.where(F.col("rank") <= SHOWN_CHANGES).orderBy("strategy", "change", "rank").collect()
     if not rows:
         return []
@@ -148,4 +146,5 @@ def _largest_changes(changed: DataFrame) -> list[str]:
         for row in rows
     ]
     title = f"largest gains and losses compared with the elected protocol (up to {LARGEST} of each in {CHANGES.name})"
-    return ["", title, *columns(("strategy", "", "group", "elected", "stddev", "moved"), cells)]
+    header = ("strategy", "change", "group", "elected", "stddev", "moved")
+    return ["", title, Table.of_clusters(header, cells, [row["cluster"] for row in rows])]

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.api.lag import lag_tables, rejected_offsets
-from rebalance_sim.commands.summary import columns, shown_number
+from rebalance_sim.commands.console import Line, Table
 from rebalance_sim.engine.groups.lag import against_elected, partition_lag
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.simulation.lag_costs import lag_costs
@@ -64,7 +64,7 @@ class Offsets:
         return run.write(LAG_COSTS.name, partition_costs.transform(lag_costs(lags)))
 
 
-def summarise_lag(found: LagTables, elections: DataFrame | None) -> list[str]:
+def summarise_lag(found: LagTables, elections: DataFrame | None) -> list[Line]:
     """Return the fleet's lag, its balance by strategy, and the groups with the most imbalanced lag."""
     return ["", *_total(found), *_by_strategy(found.lag_balance, elections), *_worst(found.lag_balance)]
 
@@ -107,7 +107,7 @@ def shown_records(lag: int | None) -> str:
     return "an unknown number of records" if lag is None else plural(lag, "record")
 
 
-def _by_strategy(balanced: DataFrame, elections: DataFrame | None) -> list[str]:
+def _by_strategy(balanced: DataFrame, elections: DataFrame | None) -> list[Line]:
     compared = balanced.withColumn("elected_max_lag", F.lit(None))
     if elections is not None:
         compared = balanced.transform(against_elected(elections))
@@ -129,20 +129,19 @@ def _by_strategy(balanced: DataFrame, elections: DataFrame | None) -> list[str]:
     if not by_strategy:
         return []
     several = len(by_strategy) > 1 and elections is not None
-    header = ["strategy", "groups", "best balance", "excess lag", "unassigned lag", "moved lag"]
-    rows = [
-        [
-            row["strategy"],
-            *(f"{row[name]:,}" for name in ("groups", "best")),
-            *(shown_number(row[name]) for name in ("excess", "unassigned", "moved")),
-            *((f"{row[name]:,}" for name in ("better", "worse")) if several else ()),
-        ]
-        for row in by_strategy
-    ]
-    return columns([*header, "better than elected", "worse than elected"] if several else header, rows)
+    shown = {
+        "strategy": "strategy",
+        "groups": "groups",
+        "best": "best balance",
+        "excess": "excess lag",
+        "unassigned": "unassigned lag",
+        "moved": "moved lag",
+    }
+    shown |= {"better": "better than elected", "worse": "worse than elected"} if several else {}
+    return [Table(list(shown.values()), [[row[name] for name in shown] for row in by_strategy])]
 
 
-def _worst(balanced: DataFrame) -> list[str]:
+def _worst(balanced: DataFrame) -> list[Line]:
     shown = balanced.where((F.col("rank") <= SHOWN_GROUPS) & (F.col("excess_lag") > 0)).orderBy("strategy", "rank")
     rows = shown.collect()
     if not rows:
@@ -152,10 +151,11 @@ def _worst(balanced: DataFrame) -> list[str]:
             row["strategy"],
             row["group_id"],
             row["members"],
-            *(shown_number(row[name]) for name in ("lag", "max_lag", "max_lag_bound", "excess_lag", "owned_max_lag")),
+            *(row[name] for name in ("lag", "max_lag", "max_lag_bound", "excess_lag", "owned_max_lag")),
             row["max_lag_member_id"],
         )
         for row in rows
     ]
     header = ("strategy", "group", "members", "lag", "max per member", "bound", "excess", "max now", "member with max")
-    return ["", f"groups with the most imbalanced lag (all in {LAG_BALANCE.name})", *columns(header, cells)]
+    table = Table.of_clusters(header, cells, [row["cluster"] for row in rows])
+    return ["", f"groups with the most imbalanced lag (all in {LAG_BALANCE.name})", table]

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
+from rebalance_sim.commands.console import Line, Table
 from rebalance_sim.commands.rejects import write_rejects
-from rebalance_sim.commands.summary import columns, print_summary, summarise_run, summarise_written
+from rebalance_sim.commands.summary import print_summary, summarise_run, summarise_written
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.tables.inputs import format_of
 from rebalance_sim.sources.offsets_topic.dump import read_where
@@ -54,14 +55,11 @@ def _count(run: Run, found: OffsetsTopic, rejected: Counter[str]) -> None:
     run.counts["records"] = found.records
 
 
-def _summarise_records(records: dict[str, dict[str, int]]) -> list[str]:
+def _summarise_records(records: dict[str, dict[str, int]]) -> list[Line]:
     """Return a table of the number of records by type and status."""
     if not records:
         return []
     present = {status for of_type in records.values() for status in of_type}
     statuses = [*(each for each in (USED, SUPERSEDED) if each in present), *sorted(present - {USED, SUPERSEDED})]
-    rows = [
-        (name, *(f"{of_type[status]:,}" if status in of_type else "" for status in statuses))
-        for name, of_type in records.items()
-    ]
-    return ["", *columns(("record", *statuses), rows)]
+    rows = [(name, *map(of_type.get, statuses)) for name, of_type in records.items()]
+    return ["", Table(("record", *statuses), rows)]

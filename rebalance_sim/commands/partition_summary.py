@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.summary import columns, one_line
+from rebalance_sim.commands.console import Cell, Line, Table
 from rebalance_sim.tables import (
     CLIENT_AGREEMENT,
     KEY_FINDINGS,
@@ -31,7 +31,7 @@ def shown_key(key: bytes | None) -> str:
     return key_text(key)
 
 
-def summarise_partitions(tables: Mapping[str, DataFrame]) -> list[str]:
+def summarise_partitions(tables: Mapping[str, DataFrame]) -> list[Line]:
     """Return the console output: the first rows of each table, with a title."""
     lines = _loads(tables[PARTITION_LOAD.name])
     for name, summarise in _SUMMARIES.items():
@@ -39,7 +39,7 @@ def summarise_partitions(tables: Mapping[str, DataFrame]) -> list[str]:
     return lines
 
 
-def _loads(loads: DataFrame) -> list[str]:
+def _loads(loads: DataFrame) -> list[Line]:
     """Show the hottest partition of each topic and its heaviest key, the most imbalanced topics first."""
     hottest = F.struct("partition", "share", "records", "heaviest_keys")
     by_topic = loads.groupBy("client", "cluster", "topic").agg(
@@ -55,9 +55,9 @@ def _loads(loads: DataFrame) -> list[str]:
         (
             row["client"],
             row["topic"],
-            *(f"{row[name]:,}" for name in ("partitions", "records", "bytes", "idle")),
+            *(row[name] for name in ("partitions", "records", "bytes", "idle")),
             f"{row['hottest']['partition']} ({percent(row['hottest']['share'])})",
-            _times(row["imbalance"]),
+            row["imbalance"],
             _heaviest(row["hottest"]),
         )
         for row in rows
@@ -73,7 +73,7 @@ def _loads(loads: DataFrame) -> list[str]:
         "x average",
         "heaviest key there",
     )
-    return _table("partition load, most imbalanced topics first", header, cells)
+    return _table("partition load, most imbalanced topics first", header, rows, cells)
 
 
 def percent(share: float | None) -> str:
@@ -92,10 +92,9 @@ def _heaviest(partition: Row) -> str:
     return f"{shown_key(first['key'])}: {first['records']:,} of {partition['records']:,} records"
 
 
-def _findings(findings: DataFrame) -> list[str]:
+def _findings(findings: DataFrame) -> list[Line]:
     rows = _first(findings, F.desc("records"), "cluster", "topic", "client", "finding")
-    lines = [f"  {one_line(row['topic'], 40)}: {one_line(_with_key(row), 110)}" for row in rows]
-    return _under("findings about keys", lines)
+    return _table("findings about keys", ("topic", "finding"), rows, [(row["topic"], _with_key(row)) for row in rows])
 
 
 def _with_key(finding: Row) -> str:
@@ -104,7 +103,7 @@ def _with_key(finding: Row) -> str:
     )
 
 
-def _growth(growth: DataFrame) -> list[str]:
+def _growth(growth: DataFrame) -> list[Line]:
     """Show what moves, most bytes first."""
     rows = _first(growth, F.desc("bytes_moved"), F.desc("records_moved"), "cluster", "topic", "client")
     cells = [
@@ -113,7 +112,7 @@ def _growth(growth: DataFrame) -> list[str]:
             row["topic"],
             f"{row['partitions']:,} to {row['partitions_after']:,}",
             *(_moved(row, name) for name in ("keys", "records", "bytes")),
-            f"{row['records_out_of_range']:,}",
+            row["records_out_of_range"],
             f"{_times(row['imbalance'])} to {_times(row['imbalance_after'])}",
         )
         for row in rows
@@ -128,7 +127,7 @@ def _growth(growth: DataFrame) -> list[str]:
         "out of range",
         "x average",
     )
-    return _table("keys that move if topics grow", header, cells)
+    return _table("keys that move if topics grow", header, rows, cells)
 
 
 def _moved(row: Row, name: str) -> str:
@@ -139,7 +138,7 @@ def _times(imbalance: float | None) -> str:
     return "-" if imbalance is None else f"{imbalance:.2f}"
 
 
-def _agreement(agreement: DataFrame) -> list[str]:
+def _agreement(agreement: DataFrame) -> list[Line]:
     """Show how far each two clients agree, the least first."""
     rows = _first(agreement, "keys_agreed_share", "cluster", "topic", "client", "other_client")
     cells = [
@@ -153,7 +152,7 @@ def _agreement(agreement: DataFrame) -> list[str]:
         for row in rows
     ]
     header = ("topic", "clients", "keys in same partition", "records", "example of a conflict")
-    return _table("agreement between clients, least first", header, cells)
+    return _table("agreement between clients, least first", header, rows, cells)
 
 
 def _two_partitions(example: Row) -> str:
@@ -165,7 +164,7 @@ def _place(partition: int | None) -> str:
     return "any" if partition is None else str(partition)
 
 
-def _at_risk(at_risk: DataFrame) -> list[str]:
+def _at_risk(at_risk: DataFrame) -> list[Line]:
     """Show the topics whose writers place keys differently, the most affected records first."""
     rows = _first(at_risk, F.desc("records_split"), F.desc("keys_conflicting"), "cluster", "topic")
     cells = [
@@ -174,13 +173,13 @@ def _at_risk(at_risk: DataFrame) -> list[str]:
             ", ".join(row["clients"]),
             f"{row['keys_conflicting']:,} of {row['keys']:,}",
             f"{row['keys_split']:,} of {row['keys_shared']:,}",
-            f"{row['records_split']:,}",
+            row["records_split"],
             _partitions_by_client(row["examples"][0]),
         )
         for row in rows
     ]
     header = ("topic", "clients", "conflicting keys", "shared keys split", "records split", "example")
-    return _table("topics at risk: clients that write them place keys differently", header, cells)
+    return _table("topics at risk: clients that write them place keys differently", header, rows, cells)
 
 
 def _partitions_by_client(example: Row) -> str:
@@ -192,29 +191,24 @@ def _first(rows: DataFrame, *order: Column | str) -> list[Row]:
     return rows.orderBy(*order).limit(SHOWN_ROWS + 1).collect()
 
 
-def _table(title: str, header: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
-    head, *lines = columns(header, cells)
-    return _under(title, lines, head)
-
-
-def _under(title: str, lines: Sequence[str], *head: str) -> list[str]:
-    """Return a title, the head and the first lines; nothing if there are no lines."""
-    if not lines:
+def _table(title: str, header: Sequence[str], rows: Sequence[Row], cells: Sequence[Sequence[Cell]]) -> list[Line]:
+    """Return a title and the first rows, which the cells show; nothing if there are no rows."""
+    if not rows:
         return []
-    more = f" (first {SHOWN_ROWS} rows)" if len(lines) > SHOWN_ROWS else ""
-    return ["", f"{title}{more}", *head, *lines[:SHOWN_ROWS]]
+    more = f" (first {SHOWN_ROWS} rows)" if len(rows) > SHOWN_ROWS else ""
+    clusters = [row["cluster"] for row in rows[:SHOWN_ROWS]]
+    return ["", f"{title}{more}", Table.of_clusters(header, cells[:SHOWN_ROWS], clusters)]
 
 
-def _requests(requests: DataFrame) -> list[str]:
+def _requests(requests: DataFrame) -> list[Line]:
     rows = _first(requests, F.desc("batches"), "cluster", "client")
     cells = [
         (
             row["client"],
-            *(f"{row[name]:,}" for name in ("producers", "records", "batches")),
-            *(f"{row[name]:,.1f}" for name in ("records_per_batch", "bytes_per_batch")),
-            "-" if row["waited_ms"] is None else f"{row['waited_ms']:,.1f}",
+            *(row[name] for name in ("producers", "records", "batches", "records_per_batch", "bytes_per_batch")),
+            row["waited_ms"],
             f"{row['min_requests']:,} to {row['max_requests']:,}",
-            f"{row['unsent']:,}",
+            row["unsent"],
         )
         for row in rows
     ]
@@ -229,10 +223,10 @@ def _requests(requests: DataFrame) -> list[str]:
         "requests",
         "records not sent",
     )
-    return _table("producer batches", header, cells)
+    return _table("producer batches", header, rows, cells)
 
 
-_SUMMARIES: dict[str, Callable[[DataFrame], list[str]]] = {
+_SUMMARIES: dict[str, Callable[[DataFrame], list[Line]]] = {
     PRODUCE_REQUESTS.name: _requests,
     KEY_FINDINGS.name: _findings,
     TOPICS_AT_RISK.name: _at_risk,

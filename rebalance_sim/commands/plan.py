@@ -6,17 +6,14 @@ from collections.abc import Iterable, Mapping
 from pyspark.sql.types import DataType
 
 from rebalance_sim.commands.configuration import DEFAULT
-from rebalance_sim.commands.summary import columns
+from rebalance_sim.commands.console import Line, Table
 from rebalance_sim.engine.runs.planned_runs import DryRun, Input
 from rebalance_sim.engine.runs.run_files import RECORD
 from rebalance_sim.releases import kafka_version
 from rebalance_sim.tables import Column
 
-_LONGEST = 4096
-"""Paths are printed in full."""
 
-
-def plan(run: DryRun, options: Namespace) -> list[str]:
+def plan(run: DryRun, options: Namespace) -> list[Line]:
     """Return inputs, rules, steps, outputs and options of a job that writes tables."""
     inputs = [line for given in run.inputs for line in _input(given)]
     inputs += ["  (columns checked; no rows read)"] if inputs else []
@@ -28,7 +25,7 @@ def plan(run: DryRun, options: Namespace) -> list[str]:
     return plan_lines(run, options, [*inputs, *rules, *steps], run.counts.get("out", {}))
 
 
-def plan_lines(run: DryRun, options: Namespace, work: Iterable[str], outputs: Iterable[str]) -> list[str]:
+def plan_lines(run: DryRun, options: Namespace, work: Iterable[str], outputs: Iterable[str]) -> list[Line]:
     """Return the plan of a job: its work, the outputs that it would write, and its options."""
     replaced = "replaces the finished run there" if run.replaces else "no finished run there"
     return [
@@ -40,7 +37,7 @@ def plan_lines(run: DryRun, options: Namespace, work: Iterable[str], outputs: It
         f"  {RECORD}",
         *(f"assumption: {assumption}" for assumption in run.assumptions),
         "options",
-        *_options(run.options, options.sources),
+        _options(run.options, options.sources),
     ]
 
 
@@ -66,13 +63,13 @@ def _default(column: Column) -> str:
     return "null" if column.default is None else repr(column.default)
 
 
-def _options(values: Mapping[str, object], sources: Mapping[str, str]) -> list[str]:
+def _options(values: Mapping[str, object], sources: Mapping[str, str]) -> Table:
     """Return the options with their sources: first those that were given, then the defaults."""
     rows = [
         (name.replace("_", "-"), _shown(value), sources[name])
         for name, value in sorted(values.items(), key=lambda item: sources[item[0]] == DEFAULT)
     ]
-    return columns(("option", "value", "from"), rows, _LONGEST)
+    return Table(("option", "value", "from"), rows)
 
 
 def _shown(value: object) -> str:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
+from rebalance_sim.commands.console import one_line
 from rebalance_sim.commands.options import items, on_record
 from rebalance_sim.commands.plan import plan_lines
-from rebalance_sim.commands.summary import one_line, print_summary
+from rebalance_sim.commands.summary import print_summary
 from rebalance_sim.engine.runs.finished_runs import FinishedRun, finished_run
 from rebalance_sim.engine.runs.planned_runs import DryRun
 from rebalance_sim.engine.runs.run import Run

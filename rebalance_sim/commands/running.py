@@ -8,11 +8,14 @@ from pyspark.errors import PySparkException
 
 from rebalance_sim.commands.custom_assignors import WHERE_MODULES_ARE
 from rebalance_sim.commands.plan import plan
+from rebalance_sim.commands.progress_bar import shows_bar
 from rebalance_sim.commands.summary import print_summary
 from rebalance_sim.engine.runs.planned_runs import DryRun, PlanComplete
 from rebalance_sim.engine.runs.progress import progress
 from rebalance_sim.commands.input_size import is_small
 from rebalance_sim.engine.spark.session import FOR_LARGE_INPUTS, FOR_SMALL_INPUTS, session
+
+_BAR_SECONDS = 0.3
 
 
 def run_job(options: Namespace) -> None:
@@ -22,7 +25,7 @@ def run_job(options: Namespace) -> None:
     settings = FOR_SMALL_INPUTS if is_small(options) else FOR_LARGE_INPUTS
     spark = session(f"rebalance-sim {options.job}", packages, settings)
     try:
-        with progress(spark):
+        with progress(spark, *([_BAR_SECONDS] if shows_bar(options) else [])):
             job.run(spark, options)
     except PlanComplete as complete:
         if isinstance(complete.run, DryRun):

@@ -6,7 +6,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.summary import columns, shown_number
+from rebalance_sim.commands.console import Line, Table, shown_number
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.tables import LAG_COSTS
 from rebalance_sim.wording import plural
@@ -18,7 +18,7 @@ _NAMES = {"group.instance.id": "static membership", "group.protocol": "consumer 
 _WIDTH = len("partition downtime") + 4
 
 
-def summarise_costs(costs: DataFrame) -> list[str]:
+def summarise_costs(costs: DataFrame) -> list[Line]:
     """Return the costs of each strategy; groups that no event affects are only counted."""
     downtime_ms = F.try_divide("unowned_ms", "partitions")
     rows = (
@@ -128,7 +128,7 @@ def _advice(row: Row, named: bool) -> str:
     )
 
 
-def summarise_lag_costs(costs: DataFrame) -> list[str]:
+def summarise_lag_costs(costs: DataFrame) -> list[Line]:
     """Return how much lag waits in unowned partitions or moves, by strategy, and the groups with the longest delays."""
     figures = ("lag", "unowned_lag", "moved_lag", "unowned_record_ms")
     sums = [F.try_sum(name).alias(name) for name in figures]
@@ -148,14 +148,15 @@ def summarise_lag_costs(costs: DataFrame) -> list[str]:
         (
             row["strategy"],
             row["group_id"],
-            *(shown_number(row[name]) for name in ("lag", "unowned_lag", "moved_lag")),
+            *(row[name] for name in ("lag", "unowned_lag", "moved_lag")),
             _delay(row["max_unowned_ms"], 1),
             _delay(row["unowned_record_ms"], row["lag"]),
         )
         for row in worst
     ]
     header = ("strategy", "group", "lag", "unowned lag", "moved lag", "longest downtime", "mean delay")
-    return ["", *lines, f"groups with the longest delays (all groups in {LAG_COSTS.name})", *columns(header, cells)]
+    table = Table.of_clusters(header, cells, [row["cluster"] for row in worst])
+    return ["", *lines, f"groups with the longest delays (all groups in {LAG_COSTS.name})", table]
 
 
 def _delay(milliseconds: int | None, records: int | None) -> str:

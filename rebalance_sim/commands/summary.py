@@ -1,5 +1,6 @@
 """The summary that a job prints when it ends."""
 
+import logging
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -8,41 +9,26 @@ from itertools import groupby
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
+from rebalance_sim.commands.console import Line, Table, console_of_stdout, one_line, text_of
 from rebalance_sim.commands.rejects import rejects_summary
 from rebalance_sim.engine.runs.run import Run
+from rebalance_sim.logs import LOGGER
 from rebalance_sim.tables import CLASSIC, REJECTS
-from rebalance_sim.wording import escaped, plural
+from rebalance_sim.wording import plural
 
 SHOWN_GROUPS = 25
 """A fleet of up to this many groups is printed group by group."""
 SHOWN_MEMBERS = 120
 
 
-def print_summary(lines: Iterable[str]) -> None:
-    """Print to standard output. A reader that stops early, such as ``head``, is no error."""
+def print_summary(lines: Iterable[Line]) -> None:
+    """Print to standard output, below all progress. A reader that stops early, such as ``head``, is no error."""
+    for handler in logging.getLogger(LOGGER).handlers:
+        handler.flush()
     try:
-        print("\n".join(lines), flush=True)
+        print(text_of(lines, console_of_stdout()), flush=True)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def one_line(text: object, width: int = 60) -> str:
-    r"""Return any text as one line of limited width, with control characters escaped.
-
-    >>> one_line("a\nb")
-    'a\\nb'
-    """
-    shown = escaped(str(text))
-    return shown if len(shown) <= width else shown[: width - 1] + "…"
-
-
-def columns(header: Sequence[str], rows: Sequence[Sequence[object]], widest: int = 60) -> list[str]:
-    """Return the lines of a small table, in columns of limited width."""
-    cells = [[one_line(cell, widest) for cell in row] for row in [header, *rows]]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
-    return [
-        "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells
-    ]
 
 
 def counted_rows(number: int, table: str) -> str:
@@ -52,15 +38,6 @@ def counted_rows(number: int, table: str) -> str:
     ('1 topic', '2 topics', '1 row of topics_after')
     """
     return plural(number, table[:-1]) if table.endswith("s") else f"{plural(number, 'row')} of {table}"
-
-
-def shown_number(number: int | None) -> str:
-    """Return a count with separators, and ``-`` for one that is unknown.
-
-    >>> shown_number(1234), shown_number(None)
-    ('1,234', '-')
-    """
-    return "-" if number is None else f"{number:,}"
 
 
 def partition_ranges(partitions: Iterable[Row]) -> str:
@@ -81,7 +58,7 @@ def partition_ranges(partitions: Iterable[Row]) -> str:
     return " ".join(shown)
 
 
-def summarise_elections(elections: DataFrame) -> list[str]:
+def summarise_elections(elections: DataFrame) -> list[Line]:
     """Return the number of elections and ties, and every group of a small fleet or the protocols of a large one."""
     rows = (
         elections.groupBy("type", "protocol")
@@ -92,15 +69,16 @@ def summarise_elections(elections: DataFrame) -> list[str]:
     elected = [row for row in rows if row["type"] == CLASSIC and row["protocol"]]
     refused = sum(row["groups"] for row in rows if row["protocol"] is None)
     others = sum(row["groups"] for row in rows) - sum(row["groups"] for row in elected) - refused
-    lines = [
+    lines: list[Line] = [
         f"elections: {plural(sum(row['groups'] for row in elected), 'group')}, "
         f"{plural(sum(row['ties'] for row in elected), 'tie')} decided by hash order"
     ]
     lines += [f"assignor of the coordinator (KIP-848): {plural(others, 'group')}"] if others else []
     lines += [f"all members refused: {plural(refused, 'group')}"] if refused else []
     if not 0 < others + refused + sum(row["groups"] for row in elected) <= SHOWN_GROUPS:
-        cells = [(row["protocol"] or "-", f"{row['groups']:,}", f"{row['ties']:,}") for row in rows[:12]]
-        return [*lines, *columns(("protocol", "groups", "ties"), cells)]
+        cells = [(row["protocol"] or "-", row["groups"], row["ties"]) for row in rows[:12]]
+        return [*lines, Table(("protocol", "groups", "ties"), cells)]
+    shown = elections.orderBy("cluster", "group_id").collect()
     groups = [
         (
             row["group_id"],
@@ -110,9 +88,10 @@ def summarise_elections(elections: DataFrame) -> list[str]:
             "tie" if row["tie"] else "",
             _leader(row),
         )
-        for row in elections.orderBy("cluster", "group_id").collect()
+        for row in shown
     ]
-    return [*lines, *columns(("group", "members", "protocol", "votes", "", "leader"), groups)]
+    header = ("group", "members", "protocol", "votes", "", "leader")
+    return [*lines, Table.of_clusters(header, groups, [row["cluster"] for row in shown])]
 
 
 def _leader(election: Row) -> str:
@@ -122,13 +101,13 @@ def _leader(election: Row) -> str:
     return election["leader_id"] if election["type"] == CLASSIC else "(coordinator)"
 
 
-def summarise_assignments(assignments: DataFrame) -> list[str]:
+def summarise_assignments(assignments: DataFrame) -> list[Line]:
     """Return every member of a small fleet with its partitions."""
     keys = ("group_id", "strategy", "member_id")
     return _partition_columns(assignments.orderBy("cluster", *keys), (*keys, "partitions"))
 
 
-def summarise_rebalances(cooperative_rebalances: DataFrame) -> list[str]:
+def summarise_rebalances(cooperative_rebalances: DataFrame) -> list[Line]:
     """Return what the members of a small fleet revoke and add, for groups with more than one cooperative rebalance."""
     group = ("cluster", "group_id", "strategy")
     again = cooperative_rebalances.where("rebalance > 1").select(*group).distinct()
@@ -137,7 +116,7 @@ def summarise_rebalances(cooperative_rebalances: DataFrame) -> list[str]:
     return _partition_columns(rows, (*keys, "partitions", "revoked", "added"))
 
 
-def _partition_columns(rows: DataFrame, names: Sequence[str]) -> list[str]:
+def _partition_columns(rows: DataFrame, names: Sequence[str]) -> list[Line]:
     """Return the rows of a small fleet; nothing for a large one."""
     shown = rows.limit(SHOWN_MEMBERS + 1).collect()
     if not 0 < len(shown) <= SHOWN_MEMBERS:
@@ -146,10 +125,11 @@ def _partition_columns(rows: DataFrame, names: Sequence[str]) -> list[str]:
         [partition_ranges(row[name]) or "-" if isinstance(row[name], list) else row[name] for name in names]
         for row in shown
     ]
-    return ["", *columns([name.removesuffix("_id") for name in names], cells)]
+    header = [name.removesuffix("_id") for name in names]
+    return ["", Table.of_clusters(header, cells, [row["cluster"] for row in shown])]
 
 
-def summarise_balance(balance: DataFrame) -> list[str]:
+def summarise_balance(balance: DataFrame) -> list[Line]:
     """Return the balance by strategy, the most imbalanced group, idle members, and groups without an assignment."""
     spread = F.col("max") - F.col("min")
     assigned = balance.where("error IS NULL").withColumn("spread", spread)
@@ -167,58 +147,52 @@ def summarise_balance(balance: DataFrame) -> list[str]:
         .collect()
     )
     header = ("strategy", "groups", "mean max-min", "largest max-min", "idle", "moved", "kept", "revoked", "unassigned")
-    cells = [
-        (
-            row["strategy"],
-            f"{row['groups']:,}",
-            f"{row['mean']:.2f}",
-            *(f"{row[name]:,}" for name in ("most", *summed, "again")),
-        )
-        for row in by_strategy
-    ]
+    cells = [[row[name] for name in ("strategy", "groups", "mean", "most", *summed, "again")] for row in by_strategy]
     errors = balance.where("error IS NOT NULL").groupBy("error").count().orderBy(F.desc("count"), "error").limit(5)
     faulty = balance.where("assigned_twice + not_subscribed + nonexistent > 0").groupBy("strategy").count()
     return [
         "",
-        *columns((*header, "several rebalances"), cells),
+        Table((*header, "several rebalances"), cells),
         *_worst_groups(assigned),
         *(
             f"  {row['strategy']} assigns partitions twice, without a subscription, or that do not exist: "
             f"{plural(row['count'], 'group')}"
             for row in faulty.orderBy("strategy").collect()
         ),
-        *(
-            f"  no assignment for {plural(row['count'], 'group')}: {one_line(row['error'], 90)}"
-            for row in errors.collect()
-        ),
+        *(f"  no assignment for {plural(row['count'], 'group')}: {one_line(row['error'])}" for row in errors.collect()),
     ]
 
 
 def _worst_groups(assigned: DataFrame) -> list[str]:
     """Return the most imbalanced group and the one with the most idle members."""
-    facts = F.struct("group_id", "strategy", "members", "partitions", "min", "max", "idle_members")
+    facts = F.struct("cluster", "group_id", "strategy", "members", "partitions", "min", "max", "idle_members")
     worst = [F.max_by(facts, F.struct(by, "cluster", "group_id", "strategy")) for by in ("spread", "idle_members")]
-    found = assigned.agg(*worst).first()
+    found = assigned.agg(*worst, F.min("cluster") < F.max("cluster")).first()
     if found is None or found[0] is None:
         return []
-    imbalanced, idle = found
+    imbalanced, idle, several = found
     lines = [
-        f"  most imbalanced group: {one_line(imbalanced['group_id'], 40)}, {imbalanced['min']:,} to "
+        f"  most imbalanced group: {_named(imbalanced, several)}, {imbalanced['min']:,} to "
         f"{plural(imbalanced['max'], 'partition')} per member ({imbalanced['strategy']})"
     ]
     if idle["idle_members"]:
         lines.append(
-            f"  {plural(idle['idle_members'], 'idle member')} in group {one_line(idle['group_id'], 40)} "
+            f"  {plural(idle['idle_members'], 'idle member')} in group {_named(idle, several)} "
             f"({idle['strategy']}, {plural(idle['members'], 'member')}, {plural(idle['partitions'], 'partition')})"
         )
     return lines
 
 
-def summarise_run(run: Run) -> list[str]:
+def _named(group: Row, several: bool) -> str:
+    """Return a group's id, with its cluster if there are several."""
+    return one_line(group["group_id"]) + (f" of cluster {one_line(group['cluster'])}" if several else "")
+
+
+def summarise_run(run: Run) -> list[Line]:
     """Return what was read and rejected, the assumptions, and the output folder."""
     rejected = run.counts["out"].get(REJECTS.name, 0)
     read = ", ".join(counted_rows(rows, name) for name, rows in run.counts.get("in", {}).items())
-    lines = ["", (f"read {read}; " if read else "") + f"{plural(rejected, 'row')} rejected"]
+    lines: list[Line] = ["", (f"read {read}; " if read else "") + f"{plural(rejected, 'row')} rejected"]
     if rejected:
         lines += rejects_summary(run.spark.read.format(run.output_format).load(f"{run.out}/{REJECTS.name}"))
     lines += [f"assumption: {assumption}" for assumption in run.assumptions]
@@ -227,4 +201,4 @@ def summarise_run(run: Run) -> list[str]:
 
 def summarise_written(run: Run, tables: Iterable[str]) -> str:
     """Return how many rows of the input tables were written."""
-    return "wrote " + ", ".join(f"{run.counts['out'][name]:,} {name}" for name in tables)
+    return "wrote " + ", ".join(counted_rows(run.counts["out"][name], name) for name in tables)

@@ -70,9 +70,8 @@ def lines_of_checks(base: str, share: float) -> list[str]:
     ]
 
 
-def test_every_limit_is_checked(runs: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_limit_is_checked(runs: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A figure equal to its limit passes, a larger one fails."""
-    monkeypatch.setattr("rebalance_sim.commands.check._SHOWN_CHARACTERS", 1000)
     base = runs.partition("/assign,")[0]
     as_found = [f"--max-{name}={found}" for name, (found, _) in FOUND.items()]
     assert main(["check", "--runs", runs, *as_found, "--max-partition-load=0"]) == 0

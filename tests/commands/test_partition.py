@@ -58,7 +58,7 @@ def test_partition(spark: SparkSession, sent: list[str], tmp_path: Path, capsys:
     assert (risk["topic"], risk["clients"], risk["records_split"]) == ("t", ["java-3.3", "librdkafka"], 4)
     console = capsys.readouterr().out
     assert "TT0124: 3 of 3 records" in console
-    assert "  t: 1 record has an empty key: librdkafka treats it as no key\n" in console
+    assert "  t      1 record has an empty key: librdkafka treats it as no key\n" in console
     assert "TT0124: java-3.3 10, librdkafka 9" in console
     assert "read 3 topics, 10 records; 3 rows rejected" in console
     reasons = {row["reason"] for row in spark.read.parquet(f"{out}/rejects").where("table = 'records'").collect()}

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim import changes, compare, distributions, optimum, strategies_long
 from rebalance_sim.commands.comparison import summarise_comparison
+from rebalance_sim.commands.console import text_of
 from rebalance_sim.engine.groups.prediction import ELECTED, Prediction
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, usable
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
@@ -270,7 +271,7 @@ def test_bounds_are_marked(comparison: DataFrame, distributed: DataFrame) -> Non
         "optimum", F.col("optimum").withField("balance_exact", F.lit(False)).withField("moved_exact", F.lit(False))
     )
     tables = {COMPARISON.name: unsure, DISTRIBUTIONS.name: distributed, CHANGES.name: unsure.transform(changes())}
-    lines = summarise_comparison(tables)
+    lines = text_of(summarise_comparison(tables)).splitlines()
     assert "comparison with the optimum (exact in 0 of 1 group, a proven bound elsewhere)" in lines
     assert any("own    range    ≥0.00 ≥1" in line for line in lines)
 

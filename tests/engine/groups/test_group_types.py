@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from rebalance_sim.api.groups import assign, compare, elect
+from rebalance_sim.commands.console import text_of
 from rebalance_sim.commands.summary import summarise_elections
 from rebalance_sim.engine.groups.comparison import changes
 from rebalance_sim.engine.groups.prediction import ELECTED, Prediction
@@ -188,17 +189,17 @@ def test_the_summary_lists_elections_of_both_group_types(spark: SparkSession) ->
     given = members(
         spark, member("a", UNIFORM, ["t"], group_id="server"), member("b", ["range"], ["t"], group_id="led")
     )
-    assert summarise_elections(given.transform(elect())) == [
+    assert text_of(summarise_elections(given.transform(elect()))).splitlines() == [
         "elections: 1 group, 0 ties decided by hash order",
         "assignor of the coordinator (KIP-848): 1 group",
         "  group   members  protocol        votes               leader",
-        "  led     1        range           range 1             b",
-        "  server  1        server-uniform  server-uniform 1    (coordinator)",
+        "  led           1  range           range 1             b",
+        "  server        1  server-uniform  server-uniform 1    (coordinator)",
     ]
-    lines = summarise_elections(given.transform(elect("3.9")))
+    lines = text_of(summarise_elections(given.transform(elect("3.9")))).splitlines()
     assert lines[1:] == [
         "all members refused: 1 group",
         "  group   members  protocol  votes      leader",
-        "  led     1        range     range 1    b",
-        "  server  0        -                    -",
+        "  led           1  range     range 1    b",
+        "  server        0  -                    -",
     ]

@@ -1,0 +1,147 @@
+"""Lines and tables on the console: they fit a terminal, and are plain and complete in a pipe."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from itertools import accumulate
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from rebalance_sim.wording import escaped
+
+_LONGEST = 4096
+"""Characters of a cell; keys and errors of other programs can be of any length."""
+_UNLIMITED = 10**6
+"""The width of a pipe."""
+_IDS = ("cluster", "group", "member", "leader", "member with max", "topic")
+"""Columns whose values are shortened where a terminal is too narrow; the text of others is wrapped."""
+_BEFORE = 2
+"""Spaces before each column."""
+_SHORTEST_ID = len("(coordinator)")
+_NARROWEST = 12
+"""Cells of a column whose text is wrapped."""
+_STYLES = {"assumption:": "yellow", "failed:": "red", "passed:": "green", "  error:": "red", "  warning:": "yellow"}
+"""Styles of lines by how they begin."""
+
+
+Cell = str | float | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A small table. Numbers are right-aligned; None is shown as ``-``."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+
+    @classmethod
+    def of_clusters(cls, header: Sequence[str], rows: Sequence[Sequence[Cell]], clusters: Sequence[str]) -> "Table":
+        """Return a table whose first column has the cluster of each row if there are several."""
+        if len(set(clusters)) < 2:
+            return cls(header, rows)
+        return cls(("cluster", *header), [(cluster, *row) for cluster, row in zip(clusters, rows, strict=True)])
+
+
+Line = str | Table
+
+
+def one_line(text: object) -> str:
+    r"""Return any text as one line, with control characters escaped.
+
+    >>> one_line("a\nb")
+    'a\\nb'
+    """
+    shown = escaped(str(text))
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
+
+
+def shown_number(number: float | None) -> str:
+    """Return a number with separators, and ``-`` for one that is unknown.
+
+    >>> shown_number(1234), shown_number(0.5), shown_number(None)
+    ('1,234', '0.50', '-')
+    """
+    return "-" if number is None else f"{number:,.2f}" if isinstance(number, float) else f"{number:,}"
+
+
+def shortened(text: str, width: int) -> str:
+    """Shorten an id in the middle: most ids differ at their ends. Wide characters take two cells.
+
+    >>> shortened("consumer-orders-1-6f2c9a4e", 13), shortened("注文サービス", 8)
+    ('consum…2c9a4e', '注…ビス')
+    """
+    if cell_len(text) <= width:
+        return text
+    end = width // 2
+    return f"{_cut(text, width - 1 - end)}…{_cut(text[::-1], end)[::-1]}"
+
+
+def _cut(text: str, cells: int) -> str:
+    return "".join(c for c, end in zip(text, accumulate(map(cell_len, text)), strict=True) if end <= cells)
+
+
+def text_of(lines: Iterable[Line], console: Console | None = None) -> str:
+    """Return lines and tables as text for a console; by default plain and of unlimited width.
+
+    >>> print(text_of([Table(("group", "members"), [("billing", 12), ("注文", 3)]), "output: out"]))
+      group    members
+      billing       12
+      注文           3
+    output: out
+    """
+    console = console or Console(file=StringIO(), width=_UNLIMITED, color_system=None)
+    with console.capture() as captured:
+        for line in lines:
+            console.print(_renderable(line, console.width), crop=False)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def console_of_stdout() -> Console:
+    """Return the console of standard output: as wide as the terminal, or unlimited in a pipe."""
+    return Console(width=None if sys.stdout.isatty() else _UNLIMITED)
+
+
+def _renderable(line: Line, width: int) -> RichTable | Padding | Text:
+    if isinstance(line, Table):
+        return _table(line, width)
+    if not line:
+        return Text()
+    style = next((style for begin, style in _STYLES.items() if line.startswith(begin)), "")
+    text = line.lstrip(" ")
+    return Padding(Text(text, style), (0, 0, 0, len(line) - len(text)), expand=False)
+
+
+def _table(table: Table, width: int) -> RichTable:
+    cells = [[cell if isinstance(cell, str) else shown_number(cell) for cell in row] for row in table.rows]
+    columns = [[one_line(cell) for cell in column] for column in zip(table.header, *cells, strict=True)]
+    limits, needed = _limits(columns, width), 0
+    shown = RichTable(box=None, padding=(0, 0, 0, _BEFORE), header_style="bold")
+    for number, (name, *values) in enumerate(columns):
+        if name in _IDS:
+            columns[number] = [name, *(shortened(value, limits[number]) for value in values)]
+        is_text = any(isinstance(row[number], str) for row in table.rows)
+        wraps = name not in _IDS and any(" " in value for value in values)
+        shown.add_column(Text(name), justify="left" if is_text else "right", no_wrap=not wraps, overflow="fold")
+        needed += _BEFORE + (min(limits[number], _NARROWEST) if wraps else limits[number])
+    # On a terminal that is too narrow even then, the lines are too long, rather than columns missing.
+    shown.width = needed if needed > width else None
+    for row in list(zip(*columns, strict=True))[1:]:
+        shown.add_row(*map(Text, row))
+    return shown
+
+
+def _limits(columns: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Return the widths of columns, with those of ids reduced until a table fits."""
+    limits = [max(map(cell_len, column)) for column in columns]
+    ids = [number for number, (name, *_) in enumerate(columns) if name in _IDS]
+    while sum(limits) + _BEFORE * len(limits) > width:
+        widest = max(ids, key=limits.__getitem__, default=None)
+        if widest is None or limits[widest] <= _SHORTEST_ID:
+            break
+        limits[widest] -= 1
+    return limits
