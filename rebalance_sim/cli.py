@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from rebalance_sim.commands.configuration import read_options
+from rebalance_sim.commands.job_options import JOBS
 from rebalance_sim.commands.parsers import parsers
 from rebalance_sim.errors import CheckError, UserError
 from rebalance_sim.logs import LOGGER, logged_by
@@ -48,7 +49,7 @@ def _handler(options: Namespace) -> logging.Handler:
 
 
 def _run(options: Namespace) -> None:
-    if "pyspark" not in sys.modules:
+    if "pyspark" not in sys.modules and JOBS[options.job].needs_spark(options):
         _LOG.info("starting Spark")
     # Only now: these imports take seconds, and --help needs none of them.
     from rebalance_sim.commands.running import run_job  # noqa: PLC0415

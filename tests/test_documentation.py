@@ -30,6 +30,7 @@ PAGES_OF_OUTPUT = [
     ("assign.md", 2, 8),
     ("compare.md", 2, 6),
     ("elect.md", 3, 11),
+    ("explain.md", 4, 0),
     ("fleet.md", 2, 2),
     ("kafka-versions.md", 0, 3),
     ("lag.md", 2, 11),

@@ -85,7 +85,9 @@ def _read_file(file: str, jobs: Mapping[str, ArgumentParser]) -> dict[str, dict[
 def _allowed(actions: Iterable[Action]) -> dict[str, Action]:
     """Return the options of a job by their keys in a file."""
     return {
-        action.option_strings[-1].removeprefix("--"): action for action in actions if action.dest not in _ONLY_OPTIONS
+        action.option_strings[-1].removeprefix("--"): action
+        for action in actions
+        if action.option_strings and action.dest not in _ONLY_OPTIONS
     }
 
 

@@ -1,6 +1,6 @@
 """The jobs and their options. Nothing here imports Spark or a kernel, so that ``--help`` answers at once."""
 
-from argparse import ArgumentParser, _ActionsContainer
+from argparse import ArgumentParser, Namespace, _ActionsContainer
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -15,6 +15,8 @@ from rebalance_sim.sources.yaml_files import shipped_names
 ALL, NONE = "all", "none"
 PARTITIONS_AFTER, COMPARE = "--partitions-after", "--compare"
 EXACT = "exact"
+ELECTION, ASSIGNMENT, KEY = "election", "assignment", "key"
+"""What ``explain`` explains."""
 REJECTED_SHARE = "rejected-share"
 """A limit of ``check`` for the records of runs; the others apply to their tables."""
 TITLE = "What Kafka will do"
@@ -247,20 +249,54 @@ def _report(groups: OptionGroups) -> None:
     _dry_run(groups.output)
 
 
+def _explain(groups: OptionGroups) -> None:
+    add = groups.input.add_argument
+    add("what", choices=[ELECTION, ASSIGNMENT, KEY], metavar="WHAT", help=f"{ELECTION}, {ASSIGNMENT} or {KEY}")
+    add("--members", metavar="PATH", help=f"members table, for {ELECTION} and {ASSIGNMENT}")
+    add("--topics", metavar="PATH", help=f"topics table, for {ASSIGNMENT}, and for {KEY} instead of --partitions")
+    _format(groups)
+    add("--group", metavar="GROUP", help="the group, if the members are of several")
+    add("--cluster", metavar="NAME", help="the cluster, if the group or the topic is in several")
+    add("--topic", metavar="TOPIC", help="the topic of the partition or of the key")
+    add("--partition", type=int, metavar="N", help=f"the partition whose owner is explained, for {ASSIGNMENT}")
+    add("--partitions", type=int, metavar="N", help=f"number of partitions of the topic, for {KEY}")
+    key = groups.input.add_mutually_exclusive_group()
+    key.add_argument("--key", metavar="TEXT", help="the key, as text")
+    key.add_argument("--key-hex", metavar="HEX", help="the key, as hexadecimal bytes")
+    groups.rules.add_argument(
+        "--client",
+        default=CLIENT,
+        metavar="NAME,...",
+        help=f"clients that send the key (default: {CLIENT}); allowed: {', '.join(CLIENTS)}",
+    )
+    groups.rules.add_argument(
+        "--strategy",
+        default=STRATEGY,
+        metavar="NAME,...",
+        help=f"{STRATEGY} (default: the protocol that the group elects), or assignors as for assign",
+    )
+    _assignors(groups)
+    _version(groups)
+
+
 def _tables(groups: OptionGroups, *tables: str) -> None:
     for table in tables:
         groups.input.add_argument(f"--{table}", required=True, metavar="PATH", help=f"{table} table")
-    groups.input.add_argument(
-        "--format",
-        default="parquet",
-        metavar="FORMAT",
-        help="format of the inputs, any that Spark can read (default: parquet)",
-    )
+    _format(groups)
     groups.rules.add_argument(
         "--seed",
         type=int,
         default=0,
         help="seed of random draws in simulations and producers; elections and assignments make none (default: 0)",
+    )
+
+
+def _format(groups: OptionGroups) -> None:
+    groups.input.add_argument(
+        "--format",
+        default="parquet",
+        metavar="FORMAT",
+        help="format of the inputs, any that Spark can read (default: parquet)",
     )
 
 
@@ -277,13 +313,17 @@ def _assignors(groups: OptionGroups) -> None:
     )
 
 
-def _election(groups: OptionGroups) -> None:
+def _version(groups: OptionGroups) -> None:
     groups.rules.add_argument(
         "--kafka-version",
         default=NEWEST,
         metavar="VERSION",
         help=f"Kafka release whose rules apply (default: {NEWEST})",
     )
+
+
+def _election(groups: OptionGroups) -> None:
+    _version(groups)
     groups.rules.add_argument(
         "--offsets-partitions",
         type=int,
@@ -353,6 +393,8 @@ class Job(NamedTuple):
     summary: str
     add_options: Callable[[OptionGroups], None]
     examples: tuple[str, ...]
+    needs_spark: Callable[[Namespace], bool] = lambda _: True
+    """Whether the job needs Spark for these options."""
 
 
 JOBS = {
@@ -393,6 +435,17 @@ JOBS = {
             "--topics out/fleet/topics --members out/fleet/members --scenario rolling-restart --advice "
             "--out out/rolling",
         ),
+    ),
+    "explain": Job(
+        "explain why a protocol won, why a partition went to its member, or why a key goes to its partition",
+        _explain,
+        (
+            "election --members out/fleet/members --group billing",
+            "assignment --topics out/fleet/topics --members out/fleet/members --group billing "
+            "--topic payments --partition 0",
+            "key --key TT0124 --partitions 15 --client java-3.3,librdkafka",
+        ),
+        needs_spark=lambda options: options.what != KEY or options.partitions is None,
     ),
     "check": Job(
         "compare the figures of finished runs with limits; exit code 3 if one is exceeded",

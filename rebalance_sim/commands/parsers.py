@@ -46,7 +46,7 @@ class _Parser(ArgumentParser):
 
     def _check_value(self, action: Action, value: Any) -> None:
         if action.choices is not None:
-            check_choice(action.option_strings[-1] if action.option_strings else "job", value, list(action.choices))
+            check_choice(str([*action.option_strings, action.metavar][0]), value, list(action.choices))
 
     def error(self, message: str) -> NoReturn:
         """Raise UserError instead of printing the usage, which would be longer than a screen."""

@@ -7,6 +7,7 @@ from importlib import import_module
 from pyspark.errors import PySparkException
 
 from rebalance_sim.commands.custom_assignors import WHERE_MODULES_ARE
+from rebalance_sim.commands.job_options import JOBS
 from rebalance_sim.commands.plan import plan
 from rebalance_sim.commands.progress_bar import shows_bar
 from rebalance_sim.commands.summary import print_summary
@@ -21,6 +22,9 @@ _BAR_SECONDS = 0.3
 def run_job(options: Namespace) -> None:
     """Start Spark and run the job, or print its plan."""
     job = import_module(f"rebalance_sim.commands.{options.job}")
+    if not JOBS[options.job].needs_spark(options):
+        job.run(None, options)
+        return
     packages = job.packages(options) if hasattr(job, "packages") else ()
     settings = FOR_SMALL_INPUTS if is_small(options) else FOR_LARGE_INPUTS
     spark = session(f"rebalance-sim {options.job}", packages, settings)

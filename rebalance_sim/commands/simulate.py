@@ -14,6 +14,7 @@ from rebalance_sim.commands.assign import strategies
 from rebalance_sim.commands.custom_assignors import load_assignors
 from rebalance_sim.commands.job_options import ALL, NONE
 from rebalance_sim.commands.lag import Offsets
+from rebalance_sim.commands.named_groups import unknown_group
 from rebalance_sim.commands.options import check_at_least, items, new_run
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.simulation_summary import summarise_advice, summarise_costs, summarise_lag_costs
@@ -45,7 +46,6 @@ from rebalance_sim.tables import (
 )
 
 _STEPS = "scenario"
-_SIMILAR = 3
 _ASSUMED = (
     "network_ms", "network_jitter_ms", "store_ms", "assignor_ms", "revoke_ms", "poll_interval_ms", "start_ms",
 )  # fmt: skip
@@ -138,10 +138,7 @@ def _check_groups(run: Run, options: Namespace, members: DataFrame, events: Data
     found = {row["group_id"] for row in groups.where(F.col("group_id").isin(*asked)).distinct().collect()}
     for option, group in named:
         if group not in found:
-            by_distance = F.levenshtein(F.col("group_id"), F.lit(group)), F.col("group_id")
-            similar = [row["group_id"] for row in groups.distinct().orderBy(*by_distance).limit(_SIMILAR).collect()]
-            there = f"; similar: {', '.join(map(repr, similar))}" if similar else "; there are no groups"
-            raise UserError(f"{option}: group {group!r} does not exist{there}")
+            raise unknown_group(option, group, groups)
 
 
 def _log(timeline: DataFrame, group: str) -> list[str]:

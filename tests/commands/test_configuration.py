@@ -37,7 +37,8 @@ def test_the_example_file_has_all_defaults() -> None:
     }
     _, jobs = parsers()
     for job, parser in jobs.items():
-        options = {action.option_strings[-1].removeprefix("--"): action for action in parser._actions}
+        actions = [action for action in parser._actions if action.option_strings]
+        options = {action.option_strings[-1].removeprefix("--"): action for action in actions}
         assert named[job] | named["common"] >= options.keys() - {"help", "config", "dry-run", "explain"}
         assert named[job] <= options.keys()
         merged = yaml.safe_load(text)["common"] | (yaml.safe_load(text)[job] or {})

@@ -1,0 +1,94 @@
+"""``explain``: why a protocol won, why a partition went to its member, why a key goes to its partition."""
+
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rebalance_sim.api.explain import explain_assignment, explain_election, explain_key
+from rebalance_sim.commands.assign import strategies
+from rebalance_sim.commands.custom_assignors import load_assignors
+from rebalance_sim.commands.job_options import ALL, ASSIGNMENT, ELECTION, KEY
+from rebalance_sim.commands.named_groups import members_of_group
+from rebalance_sim.commands.options import items
+from rebalance_sim.commands.summary import print_summary
+from rebalance_sim.engine.groups.comparison import BEST
+from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.runs.run import read
+from rebalance_sim.engine.tables.inputs import fit, fit_topics, usable
+from rebalance_sim.errors import UserError, check_choice
+from rebalance_sim.releases import kafka_version
+from rebalance_sim.tables import MEMBERS, TOPICS
+
+
+def run(spark: SparkSession | None, options: Namespace) -> None:
+    """Print the explanation. Nothing is written; a key needs Spark only if its topic is read."""
+    for explained in _EXPLAINED[options.what](spark, options):
+        print_summary(repr(explained).splitlines())
+
+
+def _election(spark: SparkSession, options: Namespace) -> Iterator[Any]:
+    yield explain_election(_members(spark, options), options.kafka_version)
+
+
+def _assignment(spark: SparkSession, options: Namespace) -> Iterator[Any]:
+    _need(options, "topics", "topic", "partition")
+    version = kafka_version(options.kafka_version)
+    own = load_assignors(options.assignors, options.strategy, version, [ELECTED, ALL, BEST])
+    members, topics = _members(spark, options), read(spark, TOPICS, options.topics, options.format)
+    partition = (options.topic, options.partition)
+    for strategy in strategies(options.strategy, version, own):
+        yield explain_assignment(members, topics, partition, strategy, options.kafka_version, tuple(own.values()))
+
+
+def _key(spark: SparkSession, options: Namespace) -> Iterator[Any]:
+    if options.key is None and options.key_hex is None:
+        raise UserError("--key: needed, or --key-hex")
+    partitions = _partitions(spark, options) if options.partitions is None else options.partitions
+    for client in items(options.client):
+        yield explain_key(_key_bytes(options), partitions, client)
+
+
+_EXPLAINED: dict[str, Callable[[Any, Namespace], Iterator[Any]]] = {
+    ELECTION: _election,
+    ASSIGNMENT: _assignment,
+    KEY: _key,
+}
+
+
+def _need(options: Namespace, *names: str) -> None:
+    """Raise UserError for an option without a value."""
+    for name in names:
+        if getattr(options, name) is None:
+            raise UserError(f"--{name}: needed for explain {options.what}")
+
+
+def _members(spark: SparkSession, options: Namespace) -> DataFrame:
+    _need(options, "members")
+    given = read(spark, MEMBERS, options.members, options.format)
+    return members_of_group(usable(fit(given, MEMBERS)), options.cluster, options.group)
+
+
+def _key_bytes(options: Namespace) -> bytes | str:
+    if options.key is not None:
+        return str(options.key)
+    try:
+        return bytes.fromhex(options.key_hex.removeprefix("0x"))
+    except ValueError as problem:
+        raise UserError(f"--key-hex: {options.key_hex!r} is not hexadecimal") from problem
+
+
+def _partitions(spark: SparkSession, options: Namespace) -> int:
+    """Return the number of partitions of the topic."""
+    if options.topics is None or options.topic is None:
+        raise UserError("--partitions: needed, or --topics and --topic")
+    topics = usable(fit_topics(read(spark, TOPICS, options.topics, options.format)))
+    here = topics if options.cluster is None else topics.where(F.col("cluster") == options.cluster)
+    found = here.where(F.col("topic") == options.topic).collect()
+    if not found:
+        check_choice("--topic", options.topic, [row["topic"] for row in here.select("topic").distinct().collect()])
+    if len(found) > 1:
+        raise UserError(f"--cluster: needed, topic {options.topic!r} is in several clusters")
+    return int(found[0]["partitions"])

@@ -1,0 +1,80 @@
+"""``explain`` prints what the functions of the same name explain."""
+
+import pytest
+from pyspark.sql import SparkSession
+
+from rebalance_sim import explain_assignment, explain_election, explain_key
+from rebalance_sim.cli import main
+from tests.support.rows import given_by, member, members, topics
+
+
+@pytest.fixture(scope="module")
+def given(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Return the options for topics, and for members of three groups, two of which have the same name."""
+    rows = members(
+        spark,
+        member("a", ["range", "roundrobin"], ["orders"]),
+        member("b", ["roundrobin", "range"], ["orders"]),
+        member("c", ["sticky"], ["orders"], group_id="billing"),
+        member("d", ["range"], ["orders"], group_id="billing", cluster="eu"),
+    )
+    return given_by(tmp_path_factory.mktemp("given"), topics=topics(spark, orders=4, other=2), members=rows)
+
+
+def test_explanations_are_those_of_the_functions(
+    spark: SparkSession, given: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    metadata, rows = spark.read.parquet(given[1]), spark.read.parquet(given[3])
+    assert main(["explain", "election", *given[2:], "--group", "g", "--kafka-version", "3.9"]) == 0
+    assert capsys.readouterr().out == f"{explain_election(rows, '3.9', group_id='g')!r}\n"
+
+    asked = ["--group", "g", "--topic", "orders", "--partition", "1", "--strategy", "elected,sticky"]
+    assert main(["explain", "assignment", *given, *asked]) == 0
+    expected = [explain_assignment(rows, metadata, ("orders", 1), name, group_id="g") for name in ("elected", "sticky")]
+    assert capsys.readouterr().out == "".join(f"{each!r}\n" for each in expected)
+
+    assert main(["explain", "key", "--topics", given[1], "--topic", "orders", "--key", "TT0124"]) == 0
+    assert capsys.readouterr().out == f"{explain_key('TT0124', 4)!r}\n"
+
+
+def test_a_cluster_chooses_among_groups_of_one_name(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "election", *given[2:], "--group", "billing", "--cluster", "eu"]) == 0
+    assert "group 'billing' elects range" in capsys.readouterr().out
+
+
+def test_a_key_with_its_number_of_partitions_needs_no_spark(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr("rebalance_sim.commands.running.session")
+    assert main(["explain", "key", "--key-hex", "ff00", "--partitions", "15", "--client", "sarama,java-3.3"]) == 0
+    expected = [explain_key(b"\xff\x00", 15, client) for client in ("sarama", "java-3.3")]
+    assert capsys.readouterr().out == "".join(f"{each!r}\n" for each in expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("vote", "WHAT: 'vote' is not known; allowed: election, assignment, key"),
+        ("elections --members m", "WHAT: 'elections' is not known (did you mean 'election'?); allowed: election, "),
+        ("election", "--members: needed for explain election"),
+        ("election MEMBERS", "--group: needed to choose one of several, such as 'billing', 'g'"),
+        ("election MEMBERS --group billing", "--cluster: needed to choose one of several, such as 'default', 'eu'"),
+        ("election MEMBERS --group biling", "--group: group 'biling' does not exist; similar: 'billing', 'g'"),
+        ("election MEMBERS --cluster us", "members: there are no groups in cluster 'us'"),
+        ("assignment MEMBERS --group g", "--topics: needed for explain assignment"),
+        ("assignment TOPICS MEMBERS --group g --topic orders", "--partition: needed for explain assignment"),
+        ("assignment TOPICS MEMBERS --group g --topic order --partition 0", "topic: 'order' is not known"),
+        ("key --partitions 3", "--key: needed, or --key-hex"),
+        ("key --key a", "--partitions: needed, or --topics and --topic"),
+        ("key --key a TOPICS --topic oders", "--topic: 'oders' is not known (did you mean 'orders'?)"),
+        ("key --key-hex xy --partitions 3", "--key-hex: 'xy' is not hexadecimal"),
+        ("key --key a --partitions 3 --client sarma", "client: 'sarma' is not known (did you mean 'sarama'?)"),
+    ],
+)
+def test_mistakes_take_one_line(
+    given: list[str], capsys: pytest.CaptureFixture[str], arguments: str, expected: str
+) -> None:
+    named = arguments.replace("TOPICS", " ".join(given[:2])).replace("MEMBERS", " ".join(given[2:]))
+    assert main(["explain", *named.split()]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.partition(": ")[2].startswith(expected)
