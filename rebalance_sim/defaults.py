@@ -5,3 +5,5 @@ CLIENT = "java-3.3"
 STRATEGY = "elected"
 STORM_REBALANCES = 10
 STORM_WINDOW_MS = 60_000
+AUTO = "auto"
+"""The format of an input is that of its name or first bytes."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from rebalance_sim.commands.configuration import CONFIG
-from rebalance_sim.defaults import CLIENT, CLUSTER, STORM_REBALANCES, STORM_WINDOW_MS, STRATEGY
+from rebalance_sim.defaults import AUTO, CLIENT, CLUSTER, STORM_REBALANCES, STORM_WINDOW_MS, STRATEGY
 from rebalance_sim.engine.runs.figures import CHECKS
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.logs import FORMATS, LEVELS
@@ -78,7 +78,7 @@ def _fleet(groups: OptionGroups) -> None:
         "--topics",
         metavar="PATH",
         help="with --offsets-topic: topics table whose topic_id resolves the topics of consumer-protocol groups; its "
-        "format follows from its file name, else Parquet",
+        "format follows from its name or first bytes",
     )
     _output(groups)
 
@@ -294,9 +294,9 @@ def _tables(groups: OptionGroups, *tables: str) -> None:
 def _format(groups: OptionGroups) -> None:
     groups.input.add_argument(
         "--format",
-        default="parquet",
+        default=AUTO,
         metavar="FORMAT",
-        help="format of the inputs, any that Spark can read (default: parquet)",
+        help=f"format of the inputs, any that Spark can read ({AUTO}, the default: by their names or first bytes)",
     )
 
 

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame
 from rebalance_sim.commands.console import Line, Table
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import print_summary, summarise_run, summarise_written
+from rebalance_sim.defaults import AUTO
 from rebalance_sim.engine.runs.run import Run
-from rebalance_sim.engine.tables.inputs import format_of
 from rebalance_sim.sources.offsets_topic.dump import read_where
 from rebalance_sim.sources.offsets_topic.fleet import RECORD, REJECTED, SUPERSEDED, USED, OffsetsTopic
 from rebalance_sim.tables import INPUTS, MEMBERS, OFFSETS, OUTPUTS, TOPICS
@@ -43,7 +43,7 @@ def run_offsets_topic(run: Run, options: Namespace, properties: Mapping[str, str
 
 
 def _topics(run: Run, path: str | None) -> DataFrame | None:
-    return None if path is None else run.read(TOPICS, path, format_of(path, "parquet"))
+    return None if path is None else run.read(TOPICS, path, AUTO)
 
 
 def _count(run: Run, found: OffsetsTopic, rejected: Counter[str]) -> None:

@@ -14,7 +14,6 @@ from rebalance_sim.commands.summary import print_summary
 from rebalance_sim.engine.runs.finished_runs import FinishedRun, finished_run
 from rebalance_sim.engine.runs.planned_runs import DryRun
 from rebalance_sim.engine.runs.run import Run
-from rebalance_sim.engine.runs.run_files import hadoop_path
 from rebalance_sim.errors import UserError
 
 if TYPE_CHECKING:
@@ -28,10 +27,6 @@ _OPTIONAL = {"altair", "vl_convert", "jinja2"}
 def run(spark: SparkSession, options: Namespace) -> None:
     """Read the tables of the runs, check and summarize them, draw charts, write the page and the pictures."""
     runs = [finished_run(spark, "--runs", folder) for folder in items(options.runs)]
-    if _absolute(spark, options.out) in [_absolute(spark, run.folder) for run in runs]:
-        raise UserError(
-            f"--out: {options.out!r} is one of --runs, and its record would be replaced; allowed: another folder"
-        )
     _check_libraries()
     from rebalance_sim.report.contents import check_groups, page  # noqa: PLC0415 (needs optional dependencies)
     from rebalance_sim.report.rendering import render  # noqa: PLC0415
@@ -56,11 +51,6 @@ def run(spark: SparkSession, options: Namespace) -> None:
 def _input(run: FinishedRun) -> str:
     """Return the tables that are read from a run."""
     return f"  {', '.join(run.record['rows'].get('out', {}))}: {run.folder} ({run.job})"
-
-
-def _absolute(spark: SparkSession, folder: str) -> str:
-    file_system, path = hadoop_path(spark, folder)
-    return str(file_system.makeQualified(path))
 
 
 def _problems(checks: Sequence["Check"]) -> Iterator[str]:

@@ -21,9 +21,10 @@ from rebalance_sim.commands.simulation_summary import summarise_advice, summaris
 from rebalance_sim.commands.summary import print_summary, summarise_run
 from rebalance_sim.engine.groups.comparison import BEST
 from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.runs.input_files import format_of
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.simulation.followed_group import log_lines
-from rebalance_sim.engine.tables.inputs import fit, fit_topics, format_of, union, usable
+from rebalance_sim.engine.tables.inputs import fit, fit_topics, union, usable
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.kafka.simulation.settings import SimulationSettings

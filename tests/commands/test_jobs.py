@@ -12,7 +12,7 @@ from rebalance_sim.commands.assign import strategies
 from rebalance_sim.commands.custom_assignors import load_assignors
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.releases import kafka_version
-from rebalance_sim.tables import MEMBERS, OFFSETS, OUTPUTS, TOPICS
+from rebalance_sim.tables import MEMBERS, OFFSETS, TOPICS
 from tests.support.rows import given_by, member, members, table, topics
 
 SMALL_FLEET = str(Path(__file__).parents[2] / "conf" / "fleets" / "small.yaml")
@@ -98,11 +98,13 @@ def test_assumptions_are_passed_from_run_to_run(tmp_path: Path, capsys: pytest.C
 
 
 def test_tables_of_an_earlier_run_are_removed(given: list[str], tmp_path: Path) -> None:
-    """Inputs in the same folder stay."""
-    assert main(["assign", *given, "--strategy", "range,sticky", "--out", str(tmp_path)]) == 0
-    assert main(["assign", *given, "--strategy", "range", "--out", str(tmp_path)]) == 0
-    folders = {path.name for path in tmp_path.iterdir() if path.is_dir()}
-    assert folders == {"topics", "members"} | record(tmp_path)["rows"]["out"].keys()
+    """Anything else stays."""
+    out = tmp_path / "out"
+    assert main(["assign", *given, "--strategy", "range,sticky", "--out", str(out)]) == 0
+    (out / "notes").mkdir()
+    assert main(["assign", *given, "--strategy", "range", "--out", str(out)]) == 0
+    folders = {path.name for path in out.iterdir() if path.is_dir()}
+    assert folders == {"notes"} | record(out)["rows"]["out"].keys()
     assert "comparison" not in folders
 
 
@@ -180,19 +182,19 @@ def test_tables_of_a_run_that_has_not_finished_are_refused(
     spark: SparkSession, given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Tables in the same folder that the run does not replace can be read."""
-    run = Run(spark, "fleet", str(tmp_path), {})
+    fleet = tmp_path / "fleet"
+    run = Run(spark, "fleet", str(fleet), {})
     run.begin([MEMBERS.name])
-    members(spark, member("a", ["range"], ["t"])).write.parquet(f"{tmp_path}/members")
-    assign = ["assign", *given, "--out", f"{tmp_path}/out"]
+    for name in (TOPICS.name, MEMBERS.name):
+        (tmp_path / name).rename(fleet / name)
+    assign = ["assign", f"--topics={fleet}/topics", f"--members={fleet}/members", "--out", f"{tmp_path}/out"]
     assert main(assign) == 2
-    printed = (
-        f"rebalance-sim assign: members: '{tmp_path}/members' belongs to a run of fleet that has not finished; wait"
-    )
+    printed = f"rebalance-sim assign: members: '{fleet}/members' belongs to a run of fleet that has not finished; wait"
     assert printed in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     run.finish()
     assert main(assign) == 0
-    Run(spark, "elect", str(tmp_path), {}).begin(OUTPUTS)
+    run.begin([OFFSETS.name])
     assert main(assign) == 0
 
 
@@ -347,12 +349,6 @@ def test_mistakes_in_options_take_one_line(
     assert main(["assign", *given, "--out", f"{tmp_path}/out", *options]) == 2
     (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("rebalance-sim assign: ")]
     assert printed in line
-
-
-def test_a_file_of_another_format_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "members.parquet").write_text("no parquet")
-    assert main(["elect", "--members", f"{tmp_path}/members.parquet", "--out", f"{tmp_path}/out"]) == 2
-    assert "members: cannot read " in capsys.readouterr().err
 
 
 def test_a_synthetic_fleet_can_be_assigned(tmp_path: Path) -> None:

@@ -154,9 +154,11 @@ def test_a_dry_run_prints_inputs_rules_steps_and_options(
 @pytest.mark.parametrize(
     ("job", "more", "printed"),
     [
-        ("assign", ["--topics", "nowhere"], "topics: cannot read 'nowhere' as json"),
+        ("assign", ["--topics", "nowhere"], "topics: cannot read 'nowhere': it does not exist"),
         ("assign", ["--members", f"{ORDERS}/topics.json"], "members: column 'group_id' is missing; available: "),
         ("assign", ["--out", " "], "--out: ' ' is not allowed"),
+        ("assign", ["--output-format", "parket"], "--output-format: cannot write as parket: [DATA_SOURCE_NOT_FOUND]"),
+        ("assign", ["--output-format", "csv"], "--output-format: cannot write as csv: "),
         ("simulate", ["--settings", "network=1"], "--settings: 'network' is not known (did you mean 'network_ms'?)"),
     ],
 )

@@ -109,7 +109,7 @@ MISTAKES = [
     ([], "--scenario: nothing to simulate; give --scenario, --events, or both"),
     (["--scenario", "crahs"], "--scenario: 'crahs' is not known (did you mean 'crash'?); allowed: "),
     (["--scenario", "./typo.yaml"], "--scenario: cannot read 'typo.yaml': "),
-    (["--events", "typo"], "events: cannot read 'typo' as parquet: "),
+    (["--events", "typo"], "events: cannot read 'typo': it does not exist"),
     (["--settings", "networkms=5"], "--settings: 'networkms' is not known (did you mean 'network_ms'?); allowed: "),
     (["--settings", "network_ms=5,network_ms=6"], "--settings: 'network_ms' is given more than once"),
     (["--settings", "network_ms"], "--settings: network_ms: '' is not allowed; allowed: whole numbers from 1 to "),

@@ -152,7 +152,7 @@ def test_a_long_text_is_kept_once_in_full() -> None:
     ("arguments", "expected"),
     [
         (["--runs", "{empty}"], "--runs: '{empty}' is not the output of a finished run (no _run.json)"),
-        (["--runs", "{run}", "--out", "{run}/"], "--out: '{run}/' is one of --runs"),
+        (["--runs", "{run}", "--out", "{run}/"], "--out: '{run}/' is the input of --runs"),
         (["--runs", "{run}", "--groups", "bill"], "no run has a timeline of 'bill'; nearest: 'billing', 'shop'"),
     ],
 )  # fmt: skip

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
 from typing import NoReturn
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from rebalance_sim.engine.runs.input_files import input_format
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.runs.run_files import RECORD, hadoop_path
 from rebalance_sim.tables import OUTPUTS, REJECTS, Table
@@ -24,8 +26,10 @@ class _PlannedRun(Run):
     """Continues after each step with empty tables of the same columns."""
 
     def begin(self, replaced: Iterable[str] = OUTPUTS) -> None:
-        """Check the output folder's name."""
+        """Check the output folder and the output format."""
         self._check_out()
+        with TemporaryDirectory() as folder:
+            Run(self.spark, self.job, f"file:{folder}", {}, self.output_format)._try_output_format()
 
     def stage(self, rows: DataFrame, name: str = "rows") -> DataFrame:
         """Compute nothing."""
@@ -71,8 +75,9 @@ class DryRun(_PlannedRun):
 
     def read(self, table: Table, path: str, source: str) -> DataFrame:
         """Record the columns of a table, and return it without rows."""
-        rows = super().read(table, path, source)
-        self.inputs.append(Input(table, path, source, rows.schema))
+        found = input_format(self.spark, table, path, source)
+        rows = super().read(table, path, found)
+        self.inputs.append(Input(table, path, found, rows.schema))
         return rows.limit(0)
 
     def report_progress(self, message: str, **fields: object) -> None:

@@ -14,8 +14,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from rebalance_sim.engine.runs.input_files import read_input
+from rebalance_sim.engine.runs.out_folders import OutFolder
 from rebalance_sim.engine.runs.progress import report_step
-from rebalance_sim.engine.runs.run_files import BEGUN, RECORD, begun_text, hadoop_path, read_beside, unfinished_job
+from rebalance_sim.engine.runs.run_files import BEGUN, RECORD, hadoop_path, read_beside
+from rebalance_sim.engine.runs.spark_failures import cause_of
 from rebalance_sim.engine.tables.inputs import first_line
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.runtime.compiled_code import is_compiled
@@ -30,7 +33,8 @@ class Run:
     """One run of a job into a folder.
 
     The record ``_run.json`` is removed first and written last: while it is missing, the output is not finished. Until
-    then ``_begun.json`` names the tables that are being replaced, so that no other run reads them.
+    then ``_begun.json`` names the tables that are being replaced, so that no other run reads them, and the process that
+    writes them, so that no other run does.
     """
 
     spark: SparkSession
@@ -46,29 +50,44 @@ class Run:
 
     def read(self, table: Table, path: str, source: str) -> DataFrame:
         """Read an input table."""
-        return read(self.spark, table, path, source)
+        return read_input(self.spark, table, path, source)
 
     def begin(self, replaced: Iterable[str] = OUTPUTS) -> None:
         """Remove an earlier run: first its record, then the tables that are ``replaced``.
 
-        Raises UserError if the folder cannot be written to, or not in the output format.
+        Raises UserError if the run may not replace the folder (``OutFolder.check``) or cannot write to it, or not in
+        the output format.
         """
-        self._check_out()
         names = list(replaced)
         try:
-            self._create(BEGUN, begun_text(self.job, names).encode())
+            self._check_out()
+            OutFolder(self.spark, self.job, self.out).claim(names)
             # The record first: if the job is killed here, nothing looks finished.
             for name in (RECORD, _STAGING, *names):
                 self._delete(name)
+        except UserError:
+            raise
         except Exception as problem:
+            if cause_of(problem):
+                raise
             raise UserError(f"--out: cannot write to {self.out!r}: {first_line(problem)}") from problem
-        if self.output_format != "parquet":
-            # A format that Spark cannot write, or not with nested columns, fails now and not after hours.
-            self._save(_STAGING, self.spark.createDataFrame([], ASSIGNMENTS.schema))
+        self._try_output_format()
 
     def _check_out(self) -> None:
-        if not self.out.strip("/ "):
-            raise UserError(f"--out: {self.out!r} is not allowed; allowed: a folder that the run may replace")
+        OutFolder(self.spark, self.job, self.out).check(self.options)
+
+    def _try_output_format(self) -> None:
+        """Raise UserError for a format that Spark cannot write, or not with nested columns: now and not after hours."""
+        if self.output_format == "parquet":
+            return
+        try:
+            self._save(_STAGING, self.spark.createDataFrame([], ASSIGNMENTS.schema))
+        except (PySparkException, Py4JJavaError) as problem:
+            if cause_of(problem):
+                raise
+            raise UserError(
+                f"--output-format: cannot write as {self.output_format}: {first_line(problem)}"
+            ) from problem
 
     def report_progress(self, message: str, **fields: Any) -> None:
         """Log a step, with fields for logs in JSON."""
@@ -100,14 +119,7 @@ class Run:
         self._create(name, content)
 
     def _save(self, name: str, rows: DataFrame) -> None:
-        try:
-            rows.write.mode("overwrite").format(self.output_format).save(self._path(name))
-        except (PySparkException, Py4JJavaError) as problem:
-            if _is_user_error(problem):
-                raise UserError(
-                    f"--output-format: cannot write as {self.output_format}: {first_line(problem)}"
-                ) from problem
-            raise
+        rows.write.mode("overwrite").format(self.output_format).save(self._path(name))
 
     def number_of(self, rows: DataFrame) -> int:
         """Return the number of rows."""
@@ -161,33 +173,7 @@ class Run:
         file_system.rename(unfinished, path)
 
 
-def read(spark: SparkSession, table: Table, path: str, source: str) -> DataFrame:
-    """Read an input table from a path, in any format that Spark can read.
-
-    Raises UserError, naming the table, if the path cannot be read or belongs to a run that has not finished.
-    """
-    unfinished = unfinished_job(spark, path)
-    if unfinished is not None:
-        raise UserError(
-            f"{table.name}: {path!r} belongs to a run of {unfinished} that has not finished; "
-            "wait for that run or repeat it"
-        )
-    reader = spark.read.format(source)
-    if source == "csv":
-        reader = reader.option("header", True)
-    try:
-        return reader.load(path)
-    except (PySparkException, Py4JJavaError) as problem:
-        raise UserError(f"{table.name}: cannot read {path!r} as {source}: {first_line(problem)}") from problem
-
-
 def earlier_assumptions(spark: SparkSession, table_path: str) -> list[str]:
     """Return the assumptions of the run that wrote an input table, if its record is in the same folder."""
     record = read_beside(spark, table_path, RECORD)
     return [] if record is None else list(record.get("assumptions", []))
-
-
-def _is_user_error(problem: PySparkException | Py4JJavaError) -> bool:
-    if isinstance(problem, PySparkException):
-        return (problem.getCondition() or "").startswith(("DATA_SOURCE", "UNSUPPORTED", "PATH"))
-    return "DATA_SOURCE_NOT_FOUND" in str(problem.java_exception)

@@ -1,9 +1,12 @@
 """The files beside the tables in a run's folder: they say whether the tables are complete."""
 
 import json
+from contextlib import closing
 from typing import Any, cast
 
+from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
@@ -12,12 +15,7 @@ from rebalance_sim.errors import UserError
 RECORD = "_run.json"
 """Written last: job, options, versions, row counts and assumptions."""
 BEGUN = "_begun.json"
-"""Exists while a run is working: the tables that it replaces."""
-
-
-def begun_text(job: str, replaced: list[str]) -> str:
-    """Return the content of ``BEGUN``."""
-    return json.dumps({"job": job, "replaces": replaced}) + "\n"
+"""Exists while a run is working: the tables that it replaces, and its process."""
 
 
 def unfinished_job(spark: SparkSession, table_path: str) -> str | None:
@@ -48,7 +46,7 @@ def read_json(spark: SparkSession, path: str) -> dict[str, Any] | None:
             return None
         # Not with Spark's readers, which skip files whose names begin with an underscore.
         stream, jvm = file_system.open(file), cast(Any, spark.sparkContext._jvm)
-    except Py4JJavaError:
+    except (Py4JJavaError, PySparkException):
         # Not a path of a file, such as the name of a catalog table: Hadoop has no file system for it.
         return None
     try:
@@ -60,10 +58,25 @@ def read_json(spark: SparkSession, path: str) -> dict[str, Any] | None:
     return content
 
 
+def first_bytes(spark: SparkSession, path: str, count: int) -> bytes:
+    """Return the beginning of a file, decompressed if its name has the extension of a compression."""
+    jvm: Any = spark.sparkContext._jvm
+    file_system, file = hadoop_path(spark, path)
+    codec = jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(file_system.getConf()).getCodec(file)
+    with closing(file_system.open(file)) as opened:
+        stream = opened if codec is None else codec.createInputStream(opened)
+        bounded = jvm.org.apache.commons.io.input.BoundedInputStream(stream, count)
+        return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(bounded))
+
+
 def hadoop_path(spark: SparkSession, path: str) -> tuple[Any, Any]:
     """Return Hadoop's file system and path object for a path. Raises UserError on Spark Connect, which has neither."""
     if is_remote():
         raise UserError(f"{path}: Spark Connect has no access to Hadoop's file systems; allowed: a classic session")
     jvm: Any = spark.sparkContext._jvm
     hadoop = jvm.org.apache.hadoop.fs.Path(path)
-    return hadoop.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()), hadoop
+    file_system = hadoop.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+    if is_instance_of(spark.sparkContext._gateway, file_system, jvm.org.apache.hadoop.fs.LocalFileSystem):
+        # The local file system would write a hidden file with checksums beside each file.
+        return file_system.getRawFileSystem(), hadoop
+    return file_system, hadoop

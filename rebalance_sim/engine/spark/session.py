@@ -25,7 +25,7 @@ DEFAULTS = {
     "spark.sql.execution.arrow.compression.codec": "none",
     "spark.sql.session.timeZone": "UTC",
 }
-SUBMITTED_DEFAULTS = DEFAULTS | {"spark.log.level": "ERROR"}
+SUBMITTED_DEFAULTS = DEFAULTS | {"spark.log.level": "FATAL"}
 """Under spark-submit, for properties that were not submitted; conf/spark-defaults.conf has the same values."""
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 

@@ -1,5 +1,7 @@
 """Fits input tables to their schemas and finds the rows that cannot be used."""
 
+from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import reduce
 
 from py4j.protocol import Py4JJavaError
@@ -12,26 +14,26 @@ from rebalance_sim.engine.tables.topic_ids import UUID_PATTERN
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
-from rebalance_sim.tables import EVENTS, MAX_PARTITIONS, MEMBERS, OFFSETS, RECORDS, REJECTS, TOPICS, TOPICS_AFTER, Table
+from rebalance_sim.tables import (
+    EVENTS,
+    INPUTS,
+    MAX_PARTITIONS,
+    MEMBERS,
+    OFFSETS,
+    OUTPUTS,
+    RECORDS,
+    REJECTS,
+    TOPICS,
+    TOPICS_AFTER,
+    Table,
+)
 from rebalance_sim.tables import Column as TableColumn
 
 LIST_SEPARATOR = ";"
 """Between the items of a list in a text column, as in CSV."""
-FORMATS = {"json": "json", "jsonl": "json", "ndjson": "json", "csv": "csv", "parquet": "parquet", "orc": "orc"}
-"""By file extension; that of a compression may follow."""
 REASON = "_reason"
 """Column of a fitted row: why it cannot be used; null if it can."""
 _NO_UUID = "is not a Uuid; allowed: 22 characters of A to Z, a to z, 0 to 9, - and _"
-
-
-def format_of(path: str, usual: str) -> str:
-    """Return the format that a file name's extension implies, or else ``usual``.
-
-    >>> format_of("plans/events.json.gz", "parquet"), format_of("out/events", "parquet")
-    ('json', 'parquet')
-    """
-    names = path.rstrip("/").rpartition("/")[2].lower().split(".")[1:]
-    return next((FORMATS[name] for name in reversed(names) if name in FORMATS), usual)
 
 
 def first_line(problem: Exception) -> str:
@@ -46,10 +48,8 @@ def fit(rows: DataFrame, table: Table) -> DataFrame:
     The reason is in the extra column ``REASON``, the original row as JSON in ``_row``; ``usable`` and ``rejected``
     select the two kinds. Raises UserError for a column that is missing or whose type cannot be cast.
     """
+    _check_columns(rows.columns, table)
     types = dict(rows.dtypes)
-    missing = [column.name for column in table.columns if column.required and column.name not in types]
-    if missing:
-        raise UserError(f"{table.name}: column {missing[0]!r} is missing; available: {', '.join(rows.columns)}")
     values = {column.name: _cast(rows, column, table) for column in table.columns}
     reasons = [_cast_reason(rows, column, values[column.name]) for column in table.columns if column.name in types]
     reasons += [_null_reason(column, values[column.name]) for column in table.columns if column.required]
@@ -59,6 +59,24 @@ def fit(rows: DataFrame, table: Table) -> DataFrame:
         F.coalesce(*reasons).alias(REASON),
         F.to_json(F.struct(*[F.col(f"`{name}`") for name in rows.columns])).alias("_row"),
     )
+
+
+def _check_columns(given: Sequence[str], table: Table) -> None:
+    """Raise UserError for a missing column, with a similar one, or with the table that the columns are of."""
+    missing = next((column.name for column in table.columns if column.required and column.name not in given), None)
+    if missing is None:
+        return
+    available = ", ".join(given) or "none"
+    for other in (INPUTS | OUTPUTS).values():
+        required = {column.name for column in other.columns if column.required or other.name in OUTPUTS}
+        if required <= set(given):
+            raise UserError(
+                f"{table.name}: column {missing!r} is missing; available: {available}. This looks like the table "
+                f"{other.name}"
+            )
+    similar = get_close_matches(missing, [name for name in given if name not in table.names], n=1)
+    hint = f" (did you mean {similar[0]!r}?)" if similar else ""
+    raise UserError(f"{table.name}: column {missing!r} is missing{hint}; available: {available}")
 
 
 def usable(fitted: DataFrame) -> DataFrame:

@@ -1,14 +1,13 @@
 """Read ``__consumer_offsets`` from a Parquet dump, from the console consumer's output, or from brokers."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.runs.run_files import hadoop_path
+from rebalance_sim.engine.runs.run_files import first_bytes, hadoop_path
 from rebalance_sim.engine.tables.inputs import first_line, union
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.live_cluster.librdkafka_properties import java_properties
@@ -96,20 +95,7 @@ def _lines(spark: SparkSession, files: list[str]) -> DataFrame:
 
 def _line_end(spark: SparkSession, file: str) -> str:
     """Return the separator of a file's lines, from its first bytes."""
-    sample = _sample(spark, file)
+    sample = first_bytes(spark, file, _SAMPLE_BYTES)
     if sample.startswith(_UTF_16):
         raise UserError(f"{file}: is UTF-16; text must be UTF-8")
     return BETWEEN_OBJECTS if BETWEEN_OBJECTS.encode() in sample else "\n"
-
-
-def _sample(spark: SparkSession, file: str) -> bytes:
-    jvm: Any = spark.sparkContext._jvm
-    file_system, path = hadoop_path(spark, file)
-    codec = jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(file_system.getConf()).getCodec(path)
-    opened = file_system.open(path)
-    try:
-        stream = opened if codec is None else codec.createInputStream(opened)
-        bounded = jvm.org.apache.commons.io.input.BoundedInputStream(stream, _SAMPLE_BYTES)
-        return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(bounded))
-    finally:
-        opened.close()

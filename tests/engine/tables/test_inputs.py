@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from rebalance_sim.engine.runs.run import read
+from rebalance_sim.engine.runs.input_files import read_input
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, rejected, usable
 from rebalance_sim.errors import UserError
 from rebalance_sim.tables import MEMBERS, TOPICS
@@ -25,19 +25,12 @@ def test_a_column_that_cannot_be_cast_is_named(spark: SparkSession) -> None:
         fit(given, MEMBERS)
 
 
-def test_an_unreadable_path_is_named(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=f"^topics: cannot read '{tmp_path}/none' as parquet: .*PATH_NOT_FOUND"):
-        read(spark, TOPICS, f"{tmp_path}/none", "parquet")
-    with pytest.raises(UserError, match=r"^topics: cannot read '.*' as nonsense: "):
-        read(spark, TOPICS, str(tmp_path), "nonsense")
-
-
 def test_structs_are_read_by_name(spark: SparkSession, tmp_path: Path) -> None:
     """Spark infers JSON fields in alphabetical order. Additional fields are ignored, missing ones are an error."""
 
     def given(*owned: dict[str, object] | None) -> DataFrame:
         (tmp_path / "members.json").write_text(json.dumps(member("a", ["range"], ["t"], owned=owned)))
-        return read(spark, MEMBERS, f"{tmp_path}/members.json", "json")
+        return read_input(spark, MEMBERS, f"{tmp_path}/members.json", "json")
 
     (row,) = usable(fit(given({"topic": "t", "partition": 3, "leader_epoch": 8}, None), MEMBERS)).collect()
     assert [entry and entry.asDict() for entry in row["owned"]] == [{"topic": "t", "partition": 3}, None]
@@ -117,5 +110,5 @@ def test_a_fraction_is_not_a_number_of_partitions(spark: SparkSession) -> None:
 def test_csv_has_lists_as_text(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "members.csv"
     file.write_text("group_id,member_id,protocols,subscription,join_order\ng,a,range; roundrobin,t,3\n")
-    (row,) = usable(fit(read(spark, MEMBERS, str(file), "csv"), MEMBERS)).collect()
+    (row,) = usable(fit(read_input(spark, MEMBERS, str(file), "csv"), MEMBERS)).collect()
     assert (row["protocols"], row["subscription"], row["join_order"]) == (["range", "roundrobin"], ["t"], 3)
