@@ -1,5 +1,8 @@
 """The public functions: transformations ``DataFrame -> DataFrame``, and runs that return several tables."""
 
+from inspect import isfunction
+
+from rebalance_sim.api.arguments import checked
 from rebalance_sim.api.explain import explain_assignment, explain_election, explain_key
 from rebalance_sim.api.groups import (
     assign,
@@ -99,3 +102,6 @@ __all__ = [
     "topics_at_risk",
     "topics_table",
 ]
+
+# The program itself calls the functions in their modules, whose arguments mypy has checked.
+globals().update({name: checked(public) for name in __all__ if isfunction(public := globals()[name])})
