@@ -167,7 +167,10 @@ class GroupBatch:
         lists = self.column(column)
         names = lists.flatten()
         bad = pc.or_kleene(names.is_null(), pc.equal(pc.binary_length(names), 0)).fill_null(True)
-        return dict.fromkeys(self._members_with(lists, bad), f"{column} holds a name that is null or empty")
+        reasons = dict.fromkeys(self._members_with(lists, bad), f"{column} holds a name that is null or empty")
+        # No topic has one, and no assignor: a name with a comma is a list that was written as text.
+        commas = pc.match_substring(names, ",").fill_null(False)
+        return reasons | dict.fromkeys(self._members_with(lists, commas), f"{column} holds a name with a comma")
 
     def _bad_protocols(self) -> dict[int, str]:
         preferences, _ = self.preferences

@@ -31,6 +31,8 @@ from rebalance_sim.tables import Column as TableColumn
 
 LIST_SEPARATOR = ";"
 """Between the items of a list in a text column, as in CSV."""
+_NO_LIST_OF_NAMES = r"""[,\[\]{}"']"""
+"""Characters of text that has another separator, or is JSON or Python; no topic has them, and no assignor."""
 REASON = "_reason"
 """Column of a fitted row: why it cannot be used; null if it can."""
 _NO_UUID = "is not a Uuid; allowed: 22 characters of A to Z, a to z, 0 to 9, - and _"
@@ -69,7 +71,7 @@ def _check_columns(given: Sequence[str], table: Table) -> None:
     available = ", ".join(given) or "none"
     for other in (INPUTS | OUTPUTS).values():
         required = {column.name for column in other.columns if column.required or other.name in OUTPUTS}
-        if required <= set(given):
+        if required <= set(given) <= set(other.names):
             raise UserError(
                 f"{table.name}: column {missing!r} is missing; available: {available}. This looks like the table "
                 f"{other.name}"
@@ -152,7 +154,7 @@ def _cast(rows: DataFrame, column: TableColumn, table: Table) -> Column:
 
 
 def _converted(value: Column, given: DataType, wanted: DataType) -> Column:
-    if isinstance(given, StringType) and isinstance(wanted, ArrayType) and isinstance(wanted.elementType, StringType):
+    if _is_list_as_text(given, wanted):
         items = F.split(F.trim(value), rf"\s*{LIST_SEPARATOR}\s*")
         return F.when(F.trim(value) == "", F.array().cast(wanted)).otherwise(items)
     names = _struct_names(wanted)
@@ -171,6 +173,13 @@ def _struct_names(of: DataType) -> list[str]:
         names: list[str] = of.elementType.names
         return names
     return []
+def _is_list_as_text(given: DataType, wanted: DataType) -> bool:
+    """Return whether a list of names is given as text."""
+    return (
+        isinstance(given, StringType) and isinstance(wanted, ArrayType) and isinstance(wanted.elementType, StringType)
+    )
+
+
 
 
 def _cast_reason(rows: DataFrame, column: TableColumn, value: Column) -> Column:
@@ -184,6 +193,9 @@ def _cast_reason(rows: DataFrame, column: TableColumn, value: Column) -> Column:
     return F.when(original.isNotNull() & value.isNull(), reason)
 
 
+    if _is_list_as_text(given, column.type):
+        no_list = F.lit(f" is not a list of names with {LIST_SEPARATOR!r} between them")
+        return F.when(original.rlike(_NO_LIST_OF_NAMES), F.concat(F.lit(f"{column.name}: "), original, no_list))
 def _null_reason(column: TableColumn, value: Column) -> Column:
     if isinstance(column.type, StringType):
         return F.when(F.coalesce(value, F.lit("")) == "", F.lit(f"{column.name} is null or empty"))

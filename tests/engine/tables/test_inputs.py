@@ -112,3 +112,28 @@ def test_csv_has_lists_as_text(spark: SparkSession, tmp_path: Path) -> None:
     file.write_text("group_id,member_id,protocols,subscription,join_order\ng,a,range; roundrobin,t,3\n")
     (row,) = usable(fit(read_input(spark, MEMBERS, str(file), "csv"), MEMBERS)).collect()
     assert (row["protocols"], row["subscription"], row["join_order"]) == (["range", "roundrobin"], ["t"], 3)
+
+
+@pytest.mark.parametrize("text", ["range,roundrobin", '["range", "roundrobin"]', "{range}", "['range']"])
+def test_text_with_another_separator_is_no_list(spark: SparkSession, text: str) -> None:
+    """In every format, also where only some rows have it."""
+    given = spark.createDataFrame([("g", "a", text, "t; u"), ("g", "b", "range", " ")], LISTS_AS_TEXT)
+    fitted = fit(given, MEMBERS)
+    (row,) = usable(fitted).collect()
+    assert (row["member_id"], row["protocols"], row["subscription"]) == ("b", ["range"], [])
+    (reject,) = rejected(fitted, MEMBERS).collect()
+    assert reject["reason"] == f"protocols: {text} is not a list of names with ';' between them"
+
+
+LISTS_AS_TEXT = "group_id string, member_id string, protocols string, subscription string"
+
+
+def test_a_table_of_another_kind_is_recognized(spark: SparkSession) -> None:
+    with pytest.raises(UserError, match=r"^topics: column 'topic' is missing; .*\. This looks like the table members$"):
+        fit(members(spark, member("a", ["range"], ["t"])), TOPICS)
+    with pytest.raises(UserError, match=r"^members: .*\. This looks like the table topics$"):
+        fit(table(spark, TOPICS, []), MEMBERS)
+    with pytest.raises(
+        UserError, match=r"^topics: column 'partitions' is missing \(did you mean 'partition_count'\?\)"
+    ):
+        fit(spark.sql("SELECT 't' topic, 3 partition_count"), TOPICS)
