@@ -176,6 +176,11 @@ RECORDS = Table(
     (*_RECORD, Column("client", STRING, _CLIENT.meaning, default=DEFAULT_CLIENT), *_ORDER, _ACTUAL_PARTITION),
 )
 
+_REJECTED_MEMBERS = Column(
+    "rejected_members",
+    INT,
+    "rows of the group in members that cannot be used (see rejects): the prediction leaves them out",
+)
 REFUSED_MEMBERS = structs({"member_id": STRING, "error": STRING})
 
 CLASSIC, CONSUMER = "classic", "consumer"
@@ -208,6 +213,7 @@ ELECTIONS = Table(
         Column("leader_id", STRING, "member that computes the assignment: the first to join; consumer: null"),
         Column("coordinator_partition", INT, "partition of __consumer_offsets whose leader coordinates the group"),
         Column("refused", REFUSED_MEMBERS, "members the coordinator refuses, in join order, with the error it returns"),
+        _REJECTED_MEMBERS,
         Column("error", STRING, "why no protocol is elected; null if one is"),
     ),
 )
@@ -220,7 +226,7 @@ _PARTITIONS = Column(
 ASSIGNMENTS = Table(
     "assignments",
     "One row per member and strategy: the partitions the assignor assigns in the first rebalance.",
-    (*_OF_STRATEGY, _MEMBER, _PARTITIONS),
+    (*_OF_STRATEGY, _MEMBER, _PARTITIONS, _REJECTED_MEMBERS),
 )
 
 LAST_ASSIGNMENTS = replace(
@@ -241,6 +247,7 @@ COOPERATIVE_REBALANCES = Table(
         _PARTITIONS,
         Column("revoked", TOPIC_PARTITIONS, "partitions the member owned and must revoke, sorted"),
         Column("added", TOPIC_PARTITIONS, "partitions the member did not own and is assigned, sorted"),
+        _REJECTED_MEMBERS,
     ),
 )
 
@@ -265,6 +272,7 @@ BALANCE = Table(
         Column("nonexistent", INT, "partitions assigned although the topic has no such partition (a bug, reproduced)"),
         Column("rebalances", INT, "rebalances until no member requests another"),
         Column("revoked", INT, "partitions revoked on the way; eager members revoke everything they own"),
+        _REJECTED_MEMBERS,
         Column("error", STRING, "why the group has no assignment; null if it has one"),
     ),
 )
@@ -363,7 +371,7 @@ LAG_BALANCE = Table(
     ),
 )
 
-_OF_THE_GROUP = ("cluster", "group_id", "strategy", "members", "partitions")
+_OF_THE_GROUP = ("cluster", "group_id", "strategy", "members", "partitions", "rejected_members")
 
 BEST_FIGURES = {field.name: field.dataType for field in OPTIMUM.schema if field.name not in _OF_THE_GROUP}
 """The figures that a comparison has of a group's optimum."""

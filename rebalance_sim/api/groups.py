@@ -93,7 +93,7 @@ def predict(
         REJECTS.name: lambda rows: union([*unusable, rows.transform(outcome(REJECTS.name))]),
     }
     return Outcomes(
-        replace(rules, offsets_partitions=offsets_partitions)(usable(fitted)),
+        replace(rules, offsets_partitions=offsets_partitions)(fitted),
         {name: transformations[name] for name in wanted},
         None if rules.metadata is None else rules.metadata.topics.num_rows,
     )
@@ -333,7 +333,7 @@ def prediction(
 
 
 def _applied(rules: Prediction) -> Transformation:
-    return lambda members: rules(usable(fit(members, MEMBERS)))
+    return lambda members: rules(fit(members, MEMBERS))
 
 
 def custom_names(assignors: Sequence[ConsumerPartitionAssignor], version: KafkaVersion) -> tuple[str, ...]:

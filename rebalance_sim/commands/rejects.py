@@ -2,13 +2,17 @@
 
 from collections import Counter
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.runs.run import Run
-from rebalance_sim.engine.tables.inputs import kind_of_reason
+from rebalance_sim.engine.tables.inputs import groups_with_rejected_members, kind_of_reason
 from rebalance_sim.errors import UserError
 from rebalance_sim.tables import REJECTS
+from rebalance_sim.wording import escaped, plural
+
+SHOWN_KINDS = 10
+_SHOWN_CHARACTERS = 200
 
 
 def write_rejects(run: Run, rejects: DataFrame, on_bad_input: str) -> Counter[str]:
@@ -31,11 +35,30 @@ def write_rejects(run: Run, rejects: DataFrame, on_bad_input: str) -> Counter[st
 
 
 def rejects_summary(written: DataFrame) -> list[str]:
-    """Return the number of rejected rows by table and kind of reason, the largest first."""
-    rows = (
+    """Return the kinds of rejected rows, the most frequent first, each with a reason; and the groups of members."""
+    kinds = (
         written.groupBy("table", kind_of_reason("reason").alias("kind"))
-        .count()
-        .orderBy(F.desc("count"), "table", "kind")
-        .limit(5)
+        .agg(F.count("*").alias("rows"), F.min("reason").alias("reason"), F.max("reason").alias("last"))
+        .orderBy(F.desc("rows"), "table", "kind")
+        .collect()
     )
-    return [f"  {row['table']}: {row['kind']} (rows: {row['count']:,})" for row in rows.collect()]
+    more = kinds[SHOWN_KINDS:]
+    rows = plural(sum(kind["rows"] for kind in more), "row")
+    groups = written.transform(groups_with_rejected_members).count()
+    return [
+        *map(_kind_line, kinds[:SHOWN_KINDS]),
+        *([f"  and {plural(len(more), 'more reason')} ({rows}; see {REJECTS.name})"] if more else []),
+        *(
+            [f"  {plural(groups, 'group has', 'groups have')} rejected members, which predictions leave out"]
+            * (groups > 0)
+        ),
+    ]
+
+
+def _kind_line(kind: Row) -> str:
+    """Return a kind of reason by its first example, with the values of that row."""
+    example = escaped(f"{kind['table']}: {kind['reason']}")
+    if len(example) > _SHOWN_CHARACTERS:
+        example = example[: _SHOWN_CHARACTERS - 1] + "…"
+    rows = f"{kind['rows']:,} rows like this" if kind["reason"] != kind["last"] else plural(kind["rows"], "row")
+    return f"  {example} ({rows})"

@@ -194,7 +194,8 @@ def summarise_run(run: Run) -> list[Line]:
     read = ", ".join(counted_rows(rows, name) for name, rows in run.counts.get("in", {}).items())
     lines: list[Line] = ["", (f"read {read}; " if read else "") + f"{plural(rejected, 'row')} rejected"]
     if rejected:
-        lines += rejects_summary(run.spark.read.format(run.output_format).load(f"{run.out}/{REJECTS.name}"))
+        written = run.spark.read.schema(REJECTS.schema).format(run.output_format).load(f"{run.out}/{REJECTS.name}")
+        lines += rejects_summary(written)
     lines += [f"assumption: {assumption}" for assumption in run.assumptions]
     return [*lines, f"output: {run.out}"]
 

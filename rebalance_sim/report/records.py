@@ -6,7 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
-from rebalance_sim.engine.tables.inputs import kind_of_reason
+from rebalance_sim.engine.tables.inputs import groups_with_rejected_members, kind_of_reason
+from rebalance_sim.report.groups import check_of, group_of
 from rebalance_sim.report.page import Block, Cell, CellType, Check, Column, Level, RunResults, Table, counts
 from rebalance_sim.report.text import count, share
 from rebalance_sim.tables import REJECTS
@@ -96,10 +97,15 @@ def rejects_results(run: FinishedRun) -> RunResults:
     )
     first = found[0]["example"]
     where = tuple(name for name in (first["cluster"], first["group_id"]) if name is not None)
-    return RunResults(
-        (Table("Rejected rows", head, shown),),
-        (Check(Level.WARNING, count(rejected), what, REJECTED, where, many=rejected > 1),),
-    )
+    checks = [Check(Level.ERROR, count(rejected), what, REJECTED, where, many=rejected > 1)]
+    groups = run.table(REJECTS).transform(groups_with_rejected_members)
+    marked, *_ = groups.agg(
+        F.count("*").alias("number"), F.min(F.struct("cluster", "group_id")).alias("first")
+    ).collect()
+    if marked["number"]:
+        what = plural_of(marked["number"], "group") + " with rejected members, which the predictions leave out"
+        checks.append(check_of(Level.ERROR, marked["number"], what, REJECTED, group_of(marked["first"])))
+    return RunResults((Table("Rejected rows", head, shown),), tuple(checks))
 
 
 def assumptions_results(run: FinishedRun) -> RunResults:

@@ -33,8 +33,8 @@ def nested(rows: Sequence[dict[str, Any]]) -> pa.RecordBatch:
     kind = pa.list_(
         pa.struct([field for field in arrow_type(MEMBERS.schema) if field.name not in ("cluster", "group_id")])
     )
-    columns = [pa.array(["default"]), pa.array(["g"]), pa.array([rows], kind)]
-    return pa.RecordBatch.from_arrays(columns, names=["cluster", "group_id", "members"])
+    columns = [pa.array(["default"]), pa.array(["g"]), pa.array([rows], kind), pa.array([0])]
+    return pa.RecordBatch.from_arrays(columns, names=["cluster", "group_id", "members", "rejected_members"])
 
 
 def voters(joiners: Sequence[Joiner]) -> pa.RecordBatch:

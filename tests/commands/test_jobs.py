@@ -61,6 +61,10 @@ def test_assign_writes_its_tables_and_counts_all_rows(
     assert "elections: 1 group, 1 tie decided by hash order" in printed
     assert "t:0-1" in printed
     assert "read 3 topics, 6 members; 5 rows rejected" in printed
+    for name in ("elections", "assignments", "balance"):
+        # Of the group `empty` nothing is left to predict.
+        marked = spark.read.parquet(f"{out}/{name}").select("group_id", "rejected_members").distinct().collect()
+        assert marked == [("g", 3)]
     reasons = {row["reason"].partition(":")[0] for row in spark.read.parquet(f"{out}/rejects").collect()}
     assert reasons == {
         "partitions is -2; allowed",

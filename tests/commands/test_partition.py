@@ -122,7 +122,7 @@ def test_what_ifs_are_written_and_summarised(
     console = capsys.readouterr().out
     assert "15 to 16" in console
     assert "TT0124: 10, 9" in console
-    assert "partitions is …; allowed: … to …" in console
+    assert "  topics_after: partitions is 0; allowed: 1 to 1000000 (1 row)\n" in console
 
 
 PARTITION_MISTAKES = [

@@ -4,6 +4,7 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -14,7 +15,7 @@ from rebalance_sim.commands import report
 from rebalance_sim.report.colours import PLACEHOLDERS
 from rebalance_sim.report.page import CellType
 from rebalance_sim.report.rendering import LONGEST, WholeTexts, csp_hash
-from rebalance_sim.tables import TIMELINE
+from rebalance_sim.tables import REJECTS, TIMELINE
 from tests.support.finished_runs import HOSTILE, LONG, SCRIPT, write_run
 from tests.support.hostile_page import write_hostile_page
 
@@ -192,6 +193,20 @@ def test_a_missing_library_is_named(
     monkeypatch.setattr(report, "find_spec", lambda name: None if name == "jinja2" else object())
     assert main(["report", "--runs", run, "--out", str(tmp_path / "out")]) == 2
     assert "jinja2 is missing: pip install rebalance-sim[report]" in capsys.readouterr().err
+
+
+def test_rejected_rows_are_an_error(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """So are the groups that lack a member, each once."""
+    reject: dict[str, Any] = {"table": "members", "group_id": "shop", "row": "{}", "reason": "protocols is empty"}
+    rows = [reject, reject, reject | {"table": "topics", "group_id": None}, reject | {"group_id": ""}]
+    run = write_run(spark, tmp_path / "run", "elect", {REJECTS: rows})
+    assert main(["report", "--runs", run, "--out", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        "2 errors",
+        "  error: 4 rows rejected, 44.4\N{NO-BREAK SPACE}% of the rows read (run, default / )",
+        "  error: 1 group with rejected members, which the predictions leave out (run, default / shop)",
+    ]
+    assert "no problems found" not in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_runs_without_tables_have_a_page(spark: SparkSession, tmp_path: Path) -> None:

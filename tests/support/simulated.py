@@ -192,6 +192,7 @@ def _batch(histories: Sequence[History]) -> GroupBatch:
         "cluster": pa.array(["default"] * len(histories)),
         "group_id": pa.array([history.name for history in histories]),
         "members": pa.array(members, pa.list_(struct)),
+        "rejected_members": pa.array([0] * len(histories)),
     }
     return GroupBatch.of(pa.RecordBatch.from_pydict(given))
 

@@ -66,7 +66,8 @@ def groups_where(batch: GroupBatch, chosen: Flags) -> GroupBatch:
     mask = pa.array(chosen)
     sizes = np.diff(batch.offsets)[chosen]
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-    return GroupBatch(batch.clusters.filter(mask), batch.group_ids.filter(mask), offsets, kept.members)
+    names = batch.clusters.filter(mask), batch.group_ids.filter(mask)
+    return GroupBatch(*names, offsets, kept.members, batch.rejected_members[chosen])
 
 
 def find_topics(batch: GroupBatch, index: TopicIndex, ids: bool) -> BatchTopics:

@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.tables.arrow import codes, list_offsets, numbers, strings
+from rebalance_sim.engine.tables.inputs import REASON
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.coordinator.group_types import mixes_protocols
 from rebalance_sim.kafka.election import PreferenceLists, repeats_a_protocol
@@ -30,11 +31,19 @@ def _base64(data: bytes) -> str:
 
 
 def collect_members(members: DataFrame, columns: Iterable[str]) -> DataFrame:
-    """Nest the members of each group: ``cluster, group_id, members array<struct<...>>``.
+    """Nest the members of each group: ``cluster, group_id, members array<struct<...>>, rejected_members``.
 
-    Only the given columns go into the structs, so the others are not shuffled.
+    Only the given columns go into the structs, so the others are not shuffled. Rows with a ``REASON`` are counted in
+    ``rejected_members`` instead, unless they name no group.
     """
-    return members.groupBy("cluster", "group_id").agg(F.collect_list(F.struct(*columns)).alias("members"))
+    reason = F.col(REASON) if REASON in members.columns else F.lit(None)
+    # collect_list leaves out nulls.
+    used = F.when(reason.isNull(), F.struct(*columns))
+    return (
+        members.where("group_id <> ''")
+        .groupBy("cluster", "group_id")
+        .agg(F.collect_list(used).alias("members"), F.count(reason).cast("int").alias("rejected_members"))
+    )
 
 
 def collect_group(members: DataFrame, columns: Iterable[str]) -> pa.RecordBatch:
@@ -68,6 +77,8 @@ class GroupBatch:
     group_ids: pa.StringArray
     offsets: Ints32
     members: pa.StructArray
+    rejected_members: Ints32
+    """Rows of each group in the members table that are not used."""
 
     @classmethod
     def of(cls, batch: pa.RecordBatch) -> "GroupBatch":
@@ -81,7 +92,8 @@ class GroupBatch:
         order = np.arange(len(members), dtype=np.int32)
         join_order = numbers(members.field("join_order").fill_null(_LAST)).astype(np.int64)
         sort_sections(order, offsets, join_order, strings(members.field("member_id")))
-        return cls(batch.column("cluster"), batch.column("group_id"), offsets, members.take(pa.array(order)))
+        rejected = numbers(batch.column("rejected_members").fill_null(0)).astype(np.int32)
+        return cls(batch.column("cluster"), batch.column("group_id"), offsets, members.take(pa.array(order)), rejected)
 
     def column(self, name: str) -> pa.Array:
         """Return a column of the members."""
@@ -112,7 +124,7 @@ class GroupBatch:
         if kept.all():
             return self
         before = np.concatenate([[0], np.cumsum(kept)]).astype(np.int32)
-        return GroupBatch(self.clusters, self.group_ids, before[self.offsets], self.members.filter(pa.array(kept)))
+        return replace(self, offsets=before[self.offsets], members=self.members.filter(pa.array(kept)))
 
     def reject(self, reasons: dict[int, str]) -> tuple["GroupBatch", list[RejectedMember]]:
         """Leave out members; ``reasons`` are by index."""
@@ -125,7 +137,8 @@ class GroupBatch:
             kept[member] = False
             group = int(group_of_member[member])
             rejected.append(RejectedMember(group, self._as_json(group, member), reason))
-        return self.keep(kept), rejected
+        counts = np.bincount(group_of_member[~kept], minlength=len(self.group_ids)).astype(np.int32)
+        return replace(self.keep(kept), rejected_members=self.rejected_members + counts), rejected
 
     def _as_json(self, group: int, member: int) -> str:
         row = {"cluster": self.clusters[group].as_py(), "group_id": self.group_ids[group].as_py()}

@@ -37,7 +37,7 @@ from rebalance_sim.kafka.rebalances import (
     rebalances,
     summarize_rebalances,
 )
-from rebalance_sim.kafka.runtime.strings import Flags, java_hashes
+from rebalance_sim.kafka.runtime.strings import Flags, Ints32, java_hashes
 from rebalance_sim.releases import OFFSETS_PARTITIONS, KafkaVersion
 from rebalance_sim.tables import (
     ASSIGNMENTS,
@@ -115,7 +115,7 @@ class Prediction:
         return Assignors(self.version, self.assignors)
 
     def __call__(self, members: DataFrame) -> DataFrame:
-        """Predict for all groups of a members table: rows of ``schema``."""
+        """Predict for all groups of a fitted members table: rows of ``schema``."""
         # The value that nearly all members have is sent as null: it costs less in the shuffle and in Arrow.
         unusual_type = F.nullif("protocol_type", F.lit(DEFAULT_PROTOCOL_TYPE))
         sent = members.withColumn("protocol_type", unusual_type) if self.elects else members
@@ -144,11 +144,11 @@ class Prediction:
         if self.elects:
             voters = batch if self.refuses else batch.voters()
             found = elect_protocols(voters, self.version)
-            yield ELECTIONS.name, _election_rows(voters, found, self.offsets_partitions)
             protocols = _elected(voters, found)
             if self.refuses:
                 batch, refused = batch.reject(refusals(found))
                 rejected += refused
+            yield ELECTIONS.name, _election_rows(voters, found, self.offsets_partitions, batch.rejected_members)
         if rejected:
             yield REJECTS.name, reject_rows(batch, rejected)
         if OPTIMUM.name in self.outputs:
@@ -246,7 +246,9 @@ def _elected(batch: GroupBatch, found: GroupProtocols) -> pa.Array:
     return names.take(pa.array(winner, mask=winner < 0))
 
 
-def _election_rows(batch: GroupBatch, found: GroupProtocols, offsets_partitions: int) -> pa.StructArray:
+def _election_rows(
+    batch: GroupBatch, found: GroupProtocols, offsets_partitions: int, rejected_members: Ints32
+) -> pa.StructArray:
     elections, (_, names) = found.elections, batch.preferences
     offsets, admitted = elections.candidate_offsets, elections.admitted
     candidates = names.take(pa.array(elections.candidates))
@@ -280,6 +282,7 @@ def _election_rows(batch: GroupBatch, found: GroupProtocols, offsets_partitions:
                     names=["member_id", "error"],
                 ),
             ),
+            "rejected_members": pa.array(rejected_members),
             "error": pa.array([NOBODY_ADMITTED] * len(members), mask=members > 0),
         },
     )
@@ -321,11 +324,12 @@ def _all_assignment_rows(
 
 
 def _member_columns(batch: GroupBatch, strategy: str, of_members: pa.Array) -> dict[str, pa.Array]:
-    """Return the columns that name group and strategy of each row; ``of_members`` are the groups of the rows."""
+    """Return the columns that are the same for the members of a group; ``of_members`` are the groups of the rows."""
     return {
         "cluster": batch.clusters.take(of_members),
         "group_id": batch.group_ids.take(of_members),
         "strategy": pa.repeat(strategy, len(of_members)),
+        "rejected_members": pa.array(batch.rejected_members).take(of_members),
     }
 
 
@@ -394,12 +398,13 @@ def _optimum_rows(batch: GroupBatch, index: TopicIndex) -> pa.StructArray:
 
 def _failed_balance_rows(batch: GroupBatch, strategy: str, error: str) -> pa.StructArray:
     texts = {name: pa.repeat(text, len(batch.group_ids)) for name, text in (("strategy", strategy), ("error", error))}
-    return rows_of(BALANCE.schema, _group_columns(batch) | texts)
+    return _with_members(batch, BALANCE, texts)
 
 
 def _group_columns(batch: GroupBatch) -> dict[str, pa.Array]:
-    sizes = pa.array(np.diff(batch.offsets))
-    return {"cluster": batch.clusters, "group_id": batch.group_ids, "members": sizes}
+    counts = {"members": np.diff(batch.offsets), "rejected_members": batch.rejected_members}
+    names = {"cluster": batch.clusters, "group_id": batch.group_ids}
+    return names | {name: pa.array(count) for name, count in counts.items()}
 
 
 def _with_members(batch: GroupBatch, table: Table, figures: dict[str, pa.Array]) -> pa.StructArray:

@@ -121,6 +121,12 @@ def kind_of_reason(name: str) -> Column:
     return F.regexp_replace(name, r"'[^']*'|(?<!KIP-)\b\d+", "…")
 
 
+def groups_with_rejected_members(rejects: DataFrame) -> DataFrame:
+    """Return the groups of which rejects have members: ``cluster, group_id``."""
+    of_members = (F.col("table") == MEMBERS.name) & (F.col("group_id") != "")
+    return rejects.where(of_members).select("cluster", "group_id").distinct()
+
+
 def _used_once(fitted: DataFrame, keys: list[str], again: Column) -> DataFrame:
     """Use the first, by content, of the usable rows with the same keys; ``again`` is the reason for the others."""
     same = Window.partitionBy(*keys, F.col(REASON).isNull()).orderBy("_row")
@@ -167,12 +173,6 @@ def _converted(value: Column, given: DataType, wanted: DataType) -> Column:
     return value.try_cast(wanted)
 
 
-def _struct_names(of: DataType) -> list[str]:
-    """Return the field names of an array of structs; none for other types."""
-    if isinstance(of, ArrayType) and isinstance(of.elementType, StructType):
-        names: list[str] = of.elementType.names
-        return names
-    return []
 def _is_list_as_text(given: DataType, wanted: DataType) -> bool:
     """Return whether a list of names is given as text."""
     return (
@@ -180,6 +180,12 @@ def _is_list_as_text(given: DataType, wanted: DataType) -> bool:
     )
 
 
+def _struct_names(of: DataType) -> list[str]:
+    """Return the field names of an array of structs; none for other types."""
+    if isinstance(of, ArrayType) and isinstance(of.elementType, StructType):
+        names: list[str] = of.elementType.names
+        return names
+    return []
 
 
 def _cast_reason(rows: DataFrame, column: TableColumn, value: Column) -> Column:
@@ -187,15 +193,15 @@ def _cast_reason(rows: DataFrame, column: TableColumn, value: Column) -> Column:
     if given == column.type:
         return F.lit(None).cast("string")
     original = F.col(f"`{column.name}`")
+    if _is_list_as_text(given, column.type):
+        no_list = F.lit(f" is not a list of names with {LIST_SEPARATOR!r} between them")
+        return F.when(original.rlike(_NO_LIST_OF_NAMES), F.concat(F.lit(f"{column.name}: "), original, no_list))
     reason = F.concat(
         F.lit(f"{column.name}: "), original.cast("string"), F.lit(f" is not {column.type.simpleString()}")
     )
     return F.when(original.isNotNull() & value.isNull(), reason)
 
 
-    if _is_list_as_text(given, column.type):
-        no_list = F.lit(f" is not a list of names with {LIST_SEPARATOR!r} between them")
-        return F.when(original.rlike(_NO_LIST_OF_NAMES), F.concat(F.lit(f"{column.name}: "), original, no_list))
 def _null_reason(column: TableColumn, value: Column) -> Column:
     if isinstance(column.type, StringType):
         return F.when(F.coalesce(value, F.lit("")) == "", F.lit(f"{column.name} is null or empty"))

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.groups.prediction import ELECTED, Prediction
-from rebalance_sim.engine.tables.inputs import fit, fit_topics, usable
+from rebalance_sim.engine.tables.inputs import fit, fit_topics, rejected, usable
 from rebalance_sim.engine.tables.outcomes import outcome
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors import ASSIGNORS
@@ -53,6 +53,7 @@ def test_worked_example_of_an_election(spark: SparkSession) -> None:
         "leader_id": "c1",
         "coordinator_partition": ord("g") % 50,
         "refused": [],
+        "rejected_members": 0,
         "error": None,
     }
 
@@ -78,6 +79,7 @@ def test_members_that_the_coordinator_refuses(spark: SparkSession) -> None:
     election = predicted.transform(outcome(ELECTIONS.name)).collect()[0]
     refused = [row["member_id"] for row in election["refused"]]
     assert (refused, election["members"], election["protocol"]) == (["b", "c", "e"], 2, "sticky")
+    assert election["rejected_members"] == 3
     rejects = predicted.transform(outcome(REJECTS.name)).collect()
     assert sorted(json.loads(row["row"])["member_id"] for row in rejects) == ["b", "c", "e"]
     assert all(row["reason"].startswith("INCONSISTENT_GROUP_PROTOCOL: ") for row in rejects)
@@ -156,6 +158,7 @@ def test_balance_counts_what_moves(spark: SparkSession) -> None:
         "nonexistent": 0,
         "rebalances": 1,
         "revoked": 4,
+        "rejected_members": 0,
     }
 
 
@@ -283,3 +286,44 @@ def test_partitioning_and_row_order_change_nothing(
     with shuffled_into(spark, shuffle_partitions):
         shuffled = given.orderBy(F.rand(shuffle_partitions)).repartition(3)
         assert contents(predict_all(metadata.orderBy(F.rand(1)), shuffled)) == expected
+
+
+def test_a_list_in_one_name_is_no_assignor(spark: SparkSession) -> None:
+    given = members(
+        spark, member("a", ["range,roundrobin"], ["t"]), member("b", ["range"], ["t,u"]), member("c", ["range"], ["t"])
+    )
+    known = TopicMetadata.of(usable(fit_topics(topics(spark, t=2))))
+    predict = Prediction((BALANCE.name, ELECTIONS.name, REJECTS.name), kafka_version("4.3"), (ELECTED,), known)
+    predicted = predict(fit(given, MEMBERS)).cache()
+    rejects = predicted.transform(outcome(REJECTS.name)).collect()
+    assert sorted(row["reason"] for row in rejects) == [
+        "protocols holds a name with a comma",
+        "subscription holds a name with a comma",
+    ]
+    (election,) = predicted.transform(outcome(ELECTIONS.name)).collect()
+    assert (election["protocol"], election["members"], election["rejected_members"]) == ("range", 1, 2)
+
+
+def test_every_rejected_member_marks_its_group(spark: SparkSession) -> None:
+    """Whether it is found before the members are grouped, in the group, or by the coordinator."""
+    given = members(
+        spark,
+        member("a", ["range"], ["t"]),
+        member("", ["range"], ["t"]),
+        member("a", ["range"], ["t"]),
+        member("b", ["sticky"], ["t"]),
+        member("c", ["range"], ["t"], group_id="whole"),
+        member("", ["range"], ["t"], group_id="nothing is left"),
+        member("d", ["range"], ["t"], group_id=""),
+    )
+    known = TopicMetadata.of(usable(fit_topics(topics(spark, t=2))))
+    marked = (ELECTIONS.name, ASSIGNMENTS.name, BALANCE.name)
+    fitted = fit(given, MEMBERS)
+    for strategy, expected in ((ELECTED, 3), ("range", 2)):
+        predict = Prediction((*marked, REJECTS.name), kafka_version("4.3"), (strategy,), known)
+        predicted = predict(fitted).cache()
+        rejects = predicted.transform(outcome(REJECTS.name)).unionByName(rejected(fitted, MEMBERS))
+        assert rejects.where("group_id = 'g'").count() == expected
+        for name in marked:
+            rows = predicted.transform(outcome(name)).select("group_id", "rejected_members").distinct().collect()
+            assert dict(rows) == {"g": expected, "whole": 0}, name
