@@ -4,6 +4,7 @@ import re
 from argparse import Namespace
 from importlib import import_module
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from rebalance_sim.commands.custom_assignors import WHERE_MODULES_ARE
@@ -14,6 +15,7 @@ from rebalance_sim.commands.summary import print_summary
 from rebalance_sim.engine.runs.out_folders import claims_released
 from rebalance_sim.engine.runs.planned_runs import DryRun, PlanComplete
 from rebalance_sim.engine.runs.progress import progress
+from rebalance_sim.engine.runs.spark_failures import unreadable_input
 from rebalance_sim.commands.input_size import is_small
 from rebalance_sim.engine.spark.session import FOR_LARGE_INPUTS, FOR_SMALL_INPUTS, session
 
@@ -39,13 +41,9 @@ def run_job(options: Namespace) -> None:
 
 def user_error_in(failure: Exception) -> str | None:
     """Return the line for an unreadable input or a missing module that Spark only noticed while it ran."""
-    if not isinstance(failure, PySparkException):
+    if not isinstance(failure, PySparkException | Py4JJavaError):
         return None
-    text = str(failure)
-    missing = re.search("^ModuleNotFoundError: No module named '(.*)'$", text, re.MULTILINE)
+    missing = re.search("^ModuleNotFoundError: No module named '(.*)'$", str(failure), re.MULTILINE)
     if missing:
         return f"Spark's workers cannot import module {missing[1]!r}; {WHERE_MODULES_ARE}"
-    for mark in ("FAILED_READ_FILE", "CANNOT_READ_FILE", "Unable to infer schema", "MALFORMED_RECORD"):
-        if mark in text:
-            return text.strip().partition("\n")[0]
-    return None
+    return unreadable_input(failure)

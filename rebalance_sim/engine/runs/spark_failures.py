@@ -17,6 +17,10 @@ _CAUSES = {
 """Patterns in errors of Spark and the system, and their meaning; the first match counts."""
 
 
+_UNREADABLE = ("FAILED_READ_FILE", "CANNOT_READ_FILE", "Unable to infer schema", "MALFORMED_RECORD")
+"""Parts of Spark's errors about input files."""
+
+
 def cause_of(failure: BaseException) -> str | None:
     """Return in one line why Spark failed, or None if the cause is unknown.
 
@@ -29,6 +33,16 @@ def cause_of(failure: BaseException) -> str | None:
         if found:
             return cause.format(*found.groups())
     return "Spark's JVM died" if _is_lost_connection(failure) else None
+
+
+def unreadable_input(failure: BaseException) -> str | None:
+    r"""Return in one line which input Spark could not read, which it may notice only while it runs; None for others.
+
+    >>> unreadable_input(RuntimeError("in stage 1: [FAILED_READ_FILE.NO_HINT] Error while reading f\n  at ..."))
+    'an input cannot be read: [FAILED_READ_FILE.NO_HINT] Error while reading f'
+    """
+    found = re.search(rf"(\[[A-Z_.]*)?({'|'.join(_UNREADABLE)}).*", str(failure))
+    return f"an input cannot be read: {found[0].strip()}" if found else None
 
 
 def _is_lost_connection(failure: BaseException) -> bool:
