@@ -11,13 +11,16 @@ from select import select
 from typing import TextIO
 
 import pytest
+from pyspark.sql import SparkSession
 from rich.cells import cell_len
 from rich.console import Console
 
 from rebalance_sim.commands.console import Line, Table, shortened, text_of
 from rebalance_sim.commands.progress_bar import ProgressBar, shows_bar
-from rebalance_sim.commands.summary import print_summary
+from rebalance_sim.commands.summary import print_summary, summarise_balance
 from rebalance_sim.logs import LOGGER, logged_by
+from rebalance_sim.tables import BALANCE
+from tests.support.rows import table
 
 MEMBER = "consumer-billing-1-cc48bec3-30f3-4554-9b5c-25bffb183f2f"
 LINES: list[Line] = [
@@ -77,6 +80,14 @@ def test_the_cluster_is_a_column_where_there_are_several() -> None:
         "  eu       a            1",
         "  us       a            2",
     ]
+
+
+def test_the_most_imbalanced_group_is_named_with_its_cluster_if_there_are_several(spark: SparkSession) -> None:
+    figures = {"group_id": "g", "strategy": "range", "members": 2, "partitions": 4, "min": 2, "idle_members": 0}
+    rows = [{**figures, "cluster": "eu", "max": 2}, {**figures, "cluster": "us", "max": 9}]
+    named = "  most imbalanced group: g of cluster us, 2 to 9 partitions per member (range)"
+    assert named in summarise_balance(table(spark, BALANCE, rows))
+    assert named.replace(" of cluster us", "") in summarise_balance(table(spark, BALANCE, rows[1:]))
 
 
 def test_markup_in_names_is_no_style() -> None:
