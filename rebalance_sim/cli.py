@@ -49,12 +49,17 @@ def _handler(options: Namespace) -> logging.Handler:
 
 
 def _run(options: Namespace) -> None:
-    if "pyspark" not in sys.modules and JOBS[options.job].needs_spark(options):
-        _LOG.info("starting Spark")
+    spark = None
     # Only now: these imports take seconds, and --help needs none of them.
+    if JOBS[options.job].needs_spark(options):
+        if "pyspark" not in sys.modules:
+            _LOG.info("starting Spark")
+        from rebalance_sim.commands.starting import start  # noqa: PLC0415
+
+        spark = start(options)
     from rebalance_sim.commands.running import run_job  # noqa: PLC0415
 
-    run_job(options)
+    run_job(spark, options)
 
 
 class _Terminated(KeyboardInterrupt):

@@ -16,7 +16,7 @@ from rebalance_sim.commands.options import items
 from rebalance_sim.commands.summary import print_summary
 from rebalance_sim.engine.groups.comparison import BEST
 from rebalance_sim.engine.groups.prediction import ELECTED
-from rebalance_sim.engine.runs.run import read
+from rebalance_sim.engine.runs.input_files import read_input
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, usable
 from rebalance_sim.errors import UserError, check_choice
 from rebalance_sim.releases import kafka_version
@@ -37,7 +37,7 @@ def _assignment(spark: SparkSession, options: Namespace) -> Iterator[Any]:
     _need(options, "topics", "topic", "partition")
     version = kafka_version(options.kafka_version)
     own = load_assignors(options.assignors, options.strategy, version, [ELECTED, ALL, BEST])
-    members, topics = _members(spark, options), read(spark, TOPICS, options.topics, options.format)
+    members, topics = _members(spark, options), read_input(spark, TOPICS, options.topics, options.format)
     partition = (options.topic, options.partition)
     for strategy in strategies(options.strategy, version, own):
         yield explain_assignment(members, topics, partition, strategy, options.kafka_version, tuple(own.values()))
@@ -67,7 +67,7 @@ def _need(options: Namespace, *names: str) -> None:
 
 def _members(spark: SparkSession, options: Namespace) -> DataFrame:
     _need(options, "members")
-    given = read(spark, MEMBERS, options.members, options.format)
+    given = read_input(spark, MEMBERS, options.members, options.format)
     return members_of_group(usable(fit(given, MEMBERS)), options.cluster, options.group)
 
 
@@ -84,7 +84,7 @@ def _partitions(spark: SparkSession, options: Namespace) -> int:
     """Return the number of partitions of the topic."""
     if options.topics is None or options.topic is None:
         raise UserError("--partitions: needed, or --topics and --topic")
-    topics = usable(fit_topics(read(spark, TOPICS, options.topics, options.format)))
+    topics = usable(fit_topics(read_input(spark, TOPICS, options.topics, options.format)))
     here = topics if options.cluster is None else topics.where(F.col("cluster") == options.cluster)
     found = here.where(F.col("topic") == options.topic).collect()
     if not found:

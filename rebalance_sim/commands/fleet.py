@@ -1,7 +1,6 @@
 """``fleet``: creates the input tables from a specification, Kafka's tools, live brokers or __consumer_offsets."""
 
 from argparse import Namespace
-from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -15,16 +14,11 @@ from rebalance_sim.errors import UserError, check_choice
 from rebalance_sim.sources.kafka_tools.capture import Capture, read_capture
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
 from rebalance_sim.sources.live_cluster.cluster import read_cluster
-from rebalance_sim.sources.live_cluster.topic_records import PACKAGE, read_records
+from rebalance_sim.sources.live_cluster.topic_records import read_records
 from rebalance_sim.sources.offsets_topic.dump import KAFKA
 from rebalance_sim.sources.synthetic.fleet import synthetic_fleet
 from rebalance_sim.sources.synthetic.fleet_spec import load
 from rebalance_sim.tables import INPUTS, MEMBERS, OFFSETS, OUTPUTS, RECORDS, TOPICS
-
-
-def packages(options: Namespace) -> Sequence[str]:
-    """Return the Spark packages that the options need."""
-    return (PACKAGE,) if options.records_from or _reads_topic_from_brokers(options) else ()
 
 
 def run(spark: SparkSession, options: Namespace) -> None:

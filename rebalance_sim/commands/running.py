@@ -6,9 +6,9 @@ from importlib import import_module
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from rebalance_sim.commands.custom_assignors import WHERE_MODULES_ARE
-from rebalance_sim.commands.job_options import JOBS
 from rebalance_sim.commands.plan import plan
 from rebalance_sim.commands.progress_bar import shows_bar
 from rebalance_sim.commands.summary import print_summary
@@ -16,23 +16,21 @@ from rebalance_sim.engine.runs.out_folders import claims_released
 from rebalance_sim.engine.runs.planned_runs import DryRun, PlanComplete
 from rebalance_sim.engine.runs.progress import progress
 from rebalance_sim.engine.runs.spark_failures import unreadable_input
-from rebalance_sim.commands.input_size import is_small
-from rebalance_sim.engine.spark.session import FOR_LARGE_INPUTS, FOR_SMALL_INPUTS, session
 
 _BAR_SECONDS = 0.3
 
 
-def run_job(options: Namespace) -> None:
-    """Start Spark and run the job, or print its plan."""
+def run_job(spark: SparkSession | None, options: Namespace) -> None:
+    """Run a job, or print its plan; without a session, a job that needs none."""
     job = import_module(f"rebalance_sim.commands.{options.job}")
-    if not JOBS[options.job].needs_spark(options):
+    if spark is None:
         job.run(None, options)
         return
-    packages = job.packages(options) if hasattr(job, "packages") else ()
-    settings = FOR_SMALL_INPUTS if is_small(options) else FOR_LARGE_INPUTS
-    spark = session(f"rebalance-sim {options.job}", packages, settings)
+    if options.log_level == "debug":
+        # Stack traces of Spark, which are not printed otherwise.
+        spark.sparkContext.setLogLevel("ERROR")
     try:
-        with progress(spark, *([_BAR_SECONDS] if shows_bar(options) else [])):
+        with progress(spark, *([_BAR_SECONDS] if shows_bar(options) else [])), claims_released():
             job.run(spark, options)
     except PlanComplete as complete:
         if isinstance(complete.run, DryRun):

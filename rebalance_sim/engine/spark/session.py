@@ -82,15 +82,13 @@ def session(app_name: str, packages: Sequence[str] = (), settings: LocalSettings
     if running is not None:
         return running
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    properties = _not_submitted() if submitted else _local_properties(settings, packages)
     builder = SparkSession.builder.appName(app_name)
-    if "PYSPARK_GATEWAY_PORT" in os.environ:
-        properties = _not_submitted()
-    else:
-        properties = _local_properties(settings, packages)
     for name, value in properties.items():
         builder = builder.config(name, value)
     try:
-        if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        if not submitted:
             start_java(SparkConf().setAll(list(properties.items())))
         return builder.getOrCreate()
     except PySparkRuntimeError as problem:

@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import main
-from rebalance_sim.engine.runs.input_files import AUTO, input_format, read_input
+from rebalance_sim.defaults import AUTO
+from rebalance_sim.engine.runs.input_files import input_format, read_input
 from rebalance_sim.engine.tables.inputs import fit
 from rebalance_sim.errors import UserError
 from rebalance_sim.tables import MEMBERS, TOPICS

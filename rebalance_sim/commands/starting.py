@@ -1,0 +1,44 @@
+"""Start Spark for a job, by the size of its inputs, while the job itself is imported."""
+
+import os
+from argparse import Namespace
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from rebalance_sim.commands.input_size import is_small
+from rebalance_sim.engine.spark.session import FOR_LARGE_INPUTS, FOR_SMALL_INPUTS, session
+from rebalance_sim.kafka.runtime.compiled_code import is_compiled
+
+
+def start(options: Namespace) -> SparkSession:
+    """Return the session of a job. Both the JVM and the imports take seconds, one after the other."""
+    small = is_small(options)
+    if small and _starts_spark() and not is_compiled():
+        # The rules as plain Python: for a few rows that takes less time than compiling.
+        os.environ["NUMBA_DISABLE_JIT"] = "1"
+    with ThreadPoolExecutor(1) as importer:
+        imported = importer.submit(import_module, f"rebalance_sim.commands.{options.job}")
+        spark = session(
+            f"rebalance-sim {options.job}", _packages(options), FOR_SMALL_INPUTS if small else FOR_LARGE_INPUTS
+        )
+        imported.result()
+    return spark
+
+
+def _starts_spark() -> bool:
+    """Return whether no session is running, here or under spark-submit."""
+    return SparkContext._active_spark_context is None and "PYSPARK_GATEWAY_PORT" not in os.environ
+
+
+def _packages(options: Namespace) -> Sequence[str]:
+    """Return the Spark packages that a job needs to read from brokers."""
+    given = vars(options)
+    if not given.get("records_from") and not (given.get("offsets_topic") or "").startswith("kafka:"):
+        return ()
+    from rebalance_sim.sources.live_cluster.topic_records import PACKAGE  # noqa: PLC0415 (only few jobs need it)
+
+    return (PACKAGE,)
