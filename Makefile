@@ -47,8 +47,8 @@ $(AIRFLOW)/.set-up: requirements-airflow.txt
 
 .PHONY: run
 run: $(STAMP) ## elect and assign every group of a real Kafka capture
-	$(BIN)/rebalance-sim fleet --kafka-tools $(CAPTURE) --out $(OUT)/fleet
-	$(BIN)/rebalance-sim assign --topics $(OUT)/fleet/topics --members $(OUT)/fleet/members --out $(OUT)/assign
+	$(BIN)/rebalance-sim fleet --kafka-tools $(CAPTURE) --out $(OUT)/fleet \
+		then assign --topics $(OUT)/fleet/topics --members $(OUT)/fleet/members --out $(OUT)/assign
 
 .PHONY: test
 test: $(STAMP) ## run the tests (at most 10 minutes on two cores)

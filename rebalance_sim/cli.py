@@ -15,6 +15,8 @@ from rebalance_sim.errors import CheckError, UserError
 from rebalance_sim.logs import LOGGER, logged_by
 
 _LOG = logging.getLogger(LOGGER)
+THEN = "then"
+"""Separates jobs that run one after the other in one Spark session."""
 _FAILED, USER_ERROR, CHECK_FAILED = 1, 2, 3
 _EXIT_CODES: dict[type[Exception], int] = {UserError: USER_ERROR, CheckError: CHECK_FAILED}
 """Exit codes of errors that take one line, without a traceback; docs/operations.md lists all exit codes."""
@@ -22,12 +24,37 @@ _UNFINISHED = "an output without _run.json is not finished"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a job and return its exit code; anything but 0 comes with an error on stderr."""
+    """Run a job, or several in one Spark session, and return the exit code of the last one that runs.
+
+    The word ``then`` separates jobs; the first that fails is the last. Any exit code but 0 comes with an error on
+    stderr. All options are read before the first job starts.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        options = read_options(*parsers(), sys.argv[1:] if arguments is None else arguments)
+        jobs = [read_options(*parsers(), job) for job in _separated(given)]
     except UserError as mistake:
         print(f"rebalance-sim: {mistake}", file=sys.stderr)
         return USER_ERROR
+    return next((code for code in map(_exit_code, jobs) if code), 0)
+
+
+def _separated(arguments: Sequence[str]) -> Iterator[list[str]]:
+    """Split the arguments at ``then``.
+
+    >>> list(_separated(["fleet", "--out", "a", "then", "elect"]))
+    [['fleet', '--out', 'a'], ['elect']]
+    """
+    job: list[str] = []
+    for argument in arguments:
+        if argument == THEN:
+            yield job
+            job = []
+        else:
+            job.append(argument)
+    yield job
+
+
+def _exit_code(options: Namespace) -> int:
     with logged_by(_handler(options), options.job, options.log_level, options.log_format):
         try:
             with _interrupted_by_sigterm():

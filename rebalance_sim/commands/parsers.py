@@ -57,9 +57,10 @@ def parsers() -> tuple[ArgumentParser, dict[str, ArgumentParser]]:
     """Return the parser, and those of the jobs."""
     parser = _Parser(
         prog=_PROGRAM,
-        usage="%(prog)s JOB [OPTION ...]",
+        usage="%(prog)s JOB [OPTION ...] [then JOB [OPTION ...] ...]",
         description="Predict what Kafka does with a fleet of consumer groups and with the records that producers send.",
-        epilog=f"{_PROGRAM} JOB --help lists the options of a job.",
+        epilog=f"{_PROGRAM} JOB --help lists the options of a job.\n"
+        "Jobs separated by the word `then` run in one Spark session, until one fails.",
     )
     parser.add_argument("--version", action="version", version=f"{_PROGRAM} {version('rebalance-sim')}")
     shtab.add_argument_to(parser, "--print-completion", help="print a completion script for this shell")

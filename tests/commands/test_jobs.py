@@ -360,3 +360,22 @@ def test_a_synthetic_fleet_can_be_assigned(tmp_path: Path) -> None:
     assert main(["fleet", "--synthetic", SMALL_FLEET, "--groups", "50", "--seed", "3", "--out", str(fleet)]) == 0
     assert main(["assign", "--topics", f"{fleet}/topics", "--members", f"{fleet}/members", "--out", str(out)]) == 0
     assert record(out)["rows"]["in"]["members"] == record(fleet)["rows"]["out"]["members"]
+
+
+def test_jobs_run_one_after_the_other_until_one_fails(given: list[str], tmp_path: Path) -> None:
+    elected, assigned, never = tmp_path / "elected", tmp_path / "assigned", tmp_path / "never"
+    elect = ["elect", *given[2:], "--out", str(elected)]
+    fails = ["assign", *given, "--on-bad-input", "fail", "--out", str(assigned)]
+    assert main([*elect, "then", *fails, "then", "elect", *given[2:], "--out", str(never)]) == 2
+    assert (elected / "_run.json").exists()
+    assert not (assigned / "_run.json").exists()
+    assert not never.exists()
+
+
+def test_a_mistake_in_a_later_job_is_found_before_the_first_runs(
+    given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["elect", *given[2:], "--out", str(out), "then", "elec"]) == 2
+    assert "did you mean 'elect'?" in capsys.readouterr().err
+    assert not out.exists()
