@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
 import mmh3
 import numpy as np
@@ -10,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import to_arrow_type
 
 from rebalance_sim.engine.records.record_partitions import TOPIC_NUMBER, topic_number
+from rebalance_sim.engine.spark.driver_rows import with_column
 from rebalance_sim.engine.tables.arrow import codes, numbers
 from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client
 from rebalance_sim.kafka.partitioners.producers import ProducerTopics, RecordsToSend, send
@@ -63,10 +62,9 @@ class SendRecords:
 
     def __call__(self, records: DataFrame) -> DataFrame:
         """Send all records, each producer in its own order."""
-        run = cast(Any, arrow_udf)(self.send_batches, _SENT.simpleString()).asNondeterministic()
         number = F.xxhash64(*_PRODUCER).alias(_PRODUCER_NUMBER)
         needed = records.select(*RECORD_PARTITIONS.names, TOPIC_NUMBER, number).repartition(_PRODUCER_NUMBER)
-        sent = needed.withColumn("_sent", run(*self._arguments()))
+        sent = with_column(needed, "_sent", self.send_batches, self._arguments(), _SENT)
         known = [name for name in RECORD_PARTITIONS.names if name != "partition"]
         return sent.select(*known, "_sent.*").select(*RECORD_PARTITIONS.names, "batch")
 

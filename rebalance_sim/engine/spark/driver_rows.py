@@ -4,18 +4,22 @@ A session with ``KEEPS_ROWS`` applies the rules in the driver, and reads its inp
 other session: ``map_batches`` calls the same functions with the same batches.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
+from pyspark.sql.types import DataType, StructField, StructType
 
 KEEPS_ROWS = "spark.rebalanceSim.keepsRowsInDriver"
 """Property of a session for small inputs."""
 
 BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+ArrayFunction = Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]
 
 
 def keeps_rows(spark: SparkSession) -> bool:
@@ -29,6 +33,21 @@ def map_batches(rows: DataFrame, function: BatchFunction, schema: StructType) ->
         return rows.mapInArrow(function, schema)
     answers = list(function(iter(rows.toArrow().combine_chunks().to_batches())))
     return driver_rows(rows.sparkSession, pa.Table.from_batches(answers, to_arrow_schema(schema)), schema)
+
+
+def with_column(rows: DataFrame, name: str, function: ArrayFunction, of: Sequence[Column], kind: DataType) -> DataFrame:
+    """Add a column that a function computes from Arrow arrays of other columns ``of``, in workers or in the driver.
+
+    The function gets batch after batch; equal arguments need not have equal results.
+    """
+    if not keeps_rows(rows.sparkSession):
+        in_workers = cast(Any, arrow_udf)(function, kind.simpleString()).asNondeterministic()
+        return rows.withColumn(name, in_workers(*of))
+    given = rows.select(F.struct("*").alias("row"), *of).toArrow().combine_chunks()
+    batches = (tuple(batch.columns[1:]) for batch in given.to_batches())
+    answers = pa.chunked_array(list(function(batches)), to_arrow_type(kind))
+    flat = pa.Table.from_struct_array(given["row"]).append_column(name, answers)
+    return driver_rows(rows.sparkSession, flat, StructType([*rows.schema, StructField(name, kind)]))
 
 
 def in_driver(rows: DataFrame) -> DataFrame:
