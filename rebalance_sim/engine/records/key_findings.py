@@ -135,7 +135,9 @@ def _hashes_empty(client: Client) -> bool:
 
 
 def _is_client(condition: Callable[[Client], bool]) -> Column:
-    return F.col("client").isin(*[client.name for client in CLIENTS.values() if condition(client)])
+    names = [repr(client.name) for client in CLIENTS.values() if condition(client)]
+    # As text: each literal of isin() would be a call of the JVM.
+    return F.expr(f"client IN ({', '.join(names)})")
 
 
 def _finding(name: str, records: str, where: Column, partition: Column, description: Column) -> Column:

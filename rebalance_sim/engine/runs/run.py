@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rebalance_sim.engine.runs.input_files import read_input
 from rebalance_sim.engine.runs.out_folders import OutFolder
 from rebalance_sim.engine.runs.progress import report_step
-from rebalance_sim.engine.runs.run_files import BEGUN, RECORD, hadoop_path, read_beside
+from rebalance_sim.engine.runs.run_files import BEGUN, RECORD, hadoop_path, names_in, read_beside
 from rebalance_sim.engine.runs.spark_failures import cause_of
 from rebalance_sim.engine.tables.inputs import first_line
 from rebalance_sim.errors import UserError
@@ -63,8 +63,10 @@ class Run:
             self._check_out()
             OutFolder(self.spark, self.job, self.out).claim(names)
             # The record first: if the job is killed here, nothing looks finished.
+            existing = names_in(self.spark, self.out)
             for name in (RECORD, _STAGING, *names):
-                self._delete(name)
+                if name in existing:
+                    self._delete(name)
         except UserError:
             raise
         except Exception as problem:

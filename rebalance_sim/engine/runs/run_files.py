@@ -2,10 +2,12 @@
 
 import json
 from contextlib import closing
+from functools import lru_cache
 from typing import Any, cast
 
 from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
@@ -69,14 +71,28 @@ def first_bytes(spark: SparkSession, path: str, count: int) -> bytes:
         return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(bounded))
 
 
+def names_in(spark: SparkSession, folder: str) -> set[str]:
+    """Return the names of the files and folders in a folder."""
+    file_system, path = hadoop_path(spark, folder)
+    return {status.getPath().getName() for status in file_system.listStatus(path)}
+
+
 def hadoop_path(spark: SparkSession, path: str) -> tuple[Any, Any]:
     """Return Hadoop's file system and path object for a path. Raises UserError on Spark Connect, which has neither."""
     if is_remote():
         raise UserError(f"{path}: Spark Connect has no access to Hadoop's file systems; allowed: a classic session")
-    jvm: Any = spark.sparkContext._jvm
-    hadoop = jvm.org.apache.hadoop.fs.Path(path)
-    file_system = hadoop.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
-    if is_instance_of(spark.sparkContext._gateway, file_system, jvm.org.apache.hadoop.fs.LocalFileSystem):
-        # The local file system would write a hidden file with checksums beside each file.
+    context = spark.sparkContext
+    path_class, local_files = _classes(context)
+    hadoop = path_class(path)
+    file_system = hadoop.getFileSystem(context._jsc.hadoopConfiguration())
+    if is_instance_of(context._gateway, file_system, local_files):
+        # It would write a hidden file with checksums beside each file.
         return file_system.getRawFileSystem(), hadoop
     return file_system, hadoop
+
+
+@lru_cache(maxsize=1)
+def _classes(context: SparkContext) -> tuple[Any, Any]:
+    """Return the classes of paths and of the local file system: each name takes several calls of the JVM."""
+    jvm: Any = context._jvm
+    return jvm.org.apache.hadoop.fs.Path, jvm.org.apache.hadoop.fs.LocalFileSystem
