@@ -23,8 +23,9 @@ _IDS = ("cluster", "group", "member", "leader", "member with max", "topic")
 _BEFORE = 2
 """Spaces before each column."""
 _SHORTEST_ID = len("(coordinator)")
-_NARROWEST = 12
-"""Cells of a column whose text is wrapped."""
+_READABLE_ID = 24
+_LONGEST_WORD = 24
+"""Longer words of text that is wrapped are broken."""
 _STYLES = {"assumption:": "yellow", "failed:": "red", "passed:": "green", "  error:": "red", "  warning:": "yellow"}
 """Styles of lines by how they begin."""
 
@@ -119,29 +120,37 @@ def _renderable(line: Line, width: int) -> RichTable | Padding | Text:
 def _table(table: Table, width: int) -> RichTable:
     cells = [[cell if isinstance(cell, str) else shown_number(cell) for cell in row] for row in table.rows]
     columns = [[one_line(cell) for cell in column] for column in zip(table.header, *cells, strict=True)]
-    limits, needed = _limits(columns, width), 0
-    shown = RichTable(box=None, padding=(0, 0, 0, _BEFORE), header_style="bold")
-    for number, (name, *values) in enumerate(columns):
-        if name in _IDS:
-            columns[number] = [name, *(shortened(value, limits[number]) for value in values)]
+    widths = _widths(columns, width)
+    # On a terminal that is too narrow even then, the lines are too long: no column is missing.
+    needed = sum(widths) + _BEFORE * len(widths)
+    shown = RichTable(box=None, padding=(0, 0, 0, _BEFORE), header_style="bold", width=max(needed, 1))
+    for number, (name, limit) in enumerate(zip(table.header, widths, strict=True)):
         is_text = any(isinstance(row[number], str) for row in table.rows)
-        wraps = name not in _IDS and any(" " in value for value in values)
-        shown.add_column(Text(name), justify="left" if is_text else "right", no_wrap=not wraps, overflow="fold")
-        needed += _BEFORE + (min(limits[number], _NARROWEST) if wraps else limits[number])
-    # On a terminal that is too narrow even then, the lines are too long, rather than columns missing.
-    shown.width = needed if needed > width else None
+        shown.add_column(Text(name), justify="left" if is_text else "right", width=limit, overflow="fold")
     for row in list(zip(*columns, strict=True))[1:]:
-        shown.add_row(*map(Text, row))
+        shown.add_row(
+            *(Text(shortened(cell, widths[i]) if table.header[i] in _IDS else cell) for i, cell in enumerate(row))
+        )
     return shown
 
 
-def _limits(columns: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Return the widths of columns, with those of ids reduced until a table fits."""
-    limits = [max(map(cell_len, column)) for column in columns]
-    ids = [number for number, (name, *_) in enumerate(columns) if name in _IDS]
-    while sum(limits) + _BEFORE * len(limits) > width:
-        widest = max(ids, key=limits.__getitem__, default=None)
-        if widest is None or limits[widest] <= _SHORTEST_ID:
+def _widths(columns: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Return the widths of columns; they are reduced until the table fits, or no column can be narrower.
+
+    The widest column comes first, but ids before text: a shortened id is easier to read than text in several lines.
+    """
+    widths = [max(map(cell_len, column)) for column in columns]
+    least = [_least(column) for column in columns]
+    while sum(widths) + _BEFORE * len(widths) > width:
+        wider = [i for i, column in enumerate(columns) if widths[i] > least[i]]
+        if not wider:
             break
-        limits[widest] -= 1
-    return limits
+        widths[max(wider, key=lambda i: (columns[i][0] in _IDS and widths[i] > _READABLE_ID, widths[i]))] -= 1
+    return widths
+
+
+def _least(column: Sequence[str]) -> int:
+    """Return the least width of a column: an id can be shortened, other text is wrapped between words."""
+    if column[0] in _IDS:
+        return min(_SHORTEST_ID, max(map(cell_len, column)))
+    return min(_LONGEST_WORD, max(cell_len(word) for cell in column for word in cell.split(" ")))

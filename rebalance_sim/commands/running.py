@@ -15,7 +15,7 @@ from rebalance_sim.commands.summary import print_summary
 from rebalance_sim.engine.runs.out_folders import claims_released
 from rebalance_sim.engine.runs.planned_runs import DryRun, PlanComplete
 from rebalance_sim.engine.runs.progress import progress
-from rebalance_sim.engine.runs.spark_failures import unreadable_input
+from rebalance_sim.engine.runs.spark_failures import spark_errors, unreadable_input
 
 _BAR_SECONDS = 0.3
 
@@ -26,11 +26,9 @@ def run_job(spark: SparkSession | None, options: Namespace) -> None:
     if spark is None:
         job.run(None, options)
         return
-    if options.log_level == "debug":
-        # Stack traces of Spark, which are not printed otherwise.
-        spark.sparkContext.setLogLevel("ERROR")
+    errors, claims = spark_errors(spark, options.log_level == "debug"), claims_released()
     try:
-        with progress(spark, *([_BAR_SECONDS] if shows_bar(options) else [])), claims_released():
+        with errors, progress(spark, *([_BAR_SECONDS] if shows_bar(options) else [])), claims:
             job.run(spark, options)
     except PlanComplete as complete:
         if isinstance(complete.run, DryRun):

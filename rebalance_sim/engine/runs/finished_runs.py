@@ -48,6 +48,6 @@ def finished_run(spark: SparkSession, option: str, folder: str) -> FinishedRun:
         raise UserError(f"{option}: {folder!r} is not the output of a finished run (no {RECORD})")
     expected = {"job": str, "options": dict, "versions": dict, "rows": dict, "assumptions": list}
     for name, of in expected.items():
-        if not isinstance(record, dict) or not isinstance(record.get(name), of):
+        if not isinstance(record.get(name), of):
             raise UserError(f"{option}: {path} is not the record of a run (no {name!r})")
     return FinishedRun(spark, folder, record)

@@ -52,43 +52,50 @@ class OutFolder:
             raise UserError(
                 f"--out: {self.path!r} is the output of {other}, which {self.job} would replace; allowed: another one"
             )
-        owner = Owner.of(begun)
-        if owner is not None and owner.exists():
-            raise UserError(f"--out: {self._written_by(owner)}")
+        self._check_unclaimed()
 
     def claim(self, replaced: list[str]) -> None:
         """Name the tables that are being replaced, so that no run reads them, and this process, so that none writes.
 
-        Raises UserError if another run has been faster. ``check`` must have found the folder free.
+        Raises UserError if another run has been faster since ``check``.
         """
-        file_system, file = hadoop_path(self.spark, self.file(BEGUN))
-        owner = Owner.here()
-        content = {"job": self.job, "replaces": replaced, "owner": asdict(owner)}
-        # What is left there is of a run that no longer exists.
-        file_system.delete(file, False)
+        if self._check_unclaimed():
+            self._delete()
         try:
-            self._create_new(file_system, file, json.dumps(content).encode() + b"\n")
+            self._create({"job": self.job, "replaces": replaced, "owner": asdict(Owner.here())})
         except (FileExistsError, Py4JJavaError):
-            other = Owner.of(read_json(self.spark, self.file(BEGUN)))
-            if other is None:
-                raise
-            raise UserError(f"--out: {self._written_by(other)}") from None
+            self._check_unclaimed()
+            raise
         _OF_THREAD.claimed.append(self)
 
     def release(self) -> None:
         """Take this process off a folder that its run has not finished: a process may outlive its runs."""
         begun = read_json(self.spark, self.file(BEGUN))
-        if begun is not None and Owner.of(begun) == Owner.here(begun["owner"]["since"]):
-            file_system, file = hadoop_path(self.spark, self.file(BEGUN))
-            file_system.delete(file, False)
-            self._create_new(file_system, file, json.dumps(begun | {"owner": None}).encode() + b"\n")
+        owner = Owner.of(begun)
+        if begun is not None and owner is not None and owner == Owner.here(owner.since):
+            self._delete()
+            self._create(begun | {"owner": None})
 
     def file(self, name: str) -> str:
         """Return the path of a file or a table in the folder."""
         return f"{self.path.rstrip('/')}/{name}"
 
-    def _create_new(self, file_system: Any, file: Any, content: bytes) -> None:
-        """Create a file; an error if it exists."""
+    def _check_unclaimed(self) -> bool:
+        """Raise UserError if a run is writing; return whether an earlier one has begun and not finished."""
+        begun = read_json(self.spark, self.file(BEGUN))
+        owner = Owner.of(begun)
+        if owner is not None and owner.exists():
+            raise UserError(f"--out: {self._written_by(owner)}")
+        return begun is not None
+
+    def _delete(self) -> None:
+        file_system, file = hadoop_path(self.spark, self.file(BEGUN))
+        file_system.delete(file, False)
+
+    def _create(self, begun: Mapping[str, Any]) -> None:
+        """Create ``BEGUN``; an error if it exists."""
+        file_system, file = hadoop_path(self.spark, self.file(BEGUN))
+        content = json.dumps(begun).encode() + b"\n"
         if file_system.getUri().getScheme() == "file":
             # Hadoop's local file system looks first and creates then, which two runs could do at the same time.
             target = Path(file.toUri().getPath())

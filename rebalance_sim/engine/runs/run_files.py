@@ -41,7 +41,7 @@ def read_beside(spark: SparkSession, table_path: str, name: str) -> dict[str, An
 
 
 def read_json(spark: SparkSession, path: str) -> dict[str, Any] | None:
-    """Read a file that a run writes about itself; None if there is none. Raises UserError if it is not JSON."""
+    """Read a file that a run writes about itself; None if there is none. Raises UserError if it is no JSON object."""
     try:
         file_system, file = hadoop_path(spark, path)
         if not file_system.exists(file):
@@ -52,11 +52,13 @@ def read_json(spark: SparkSession, path: str) -> dict[str, Any] | None:
         # Not a path of a file, such as the name of a catalog table: Hadoop has no file system for it.
         return None
     try:
-        content: dict[str, Any] = json.loads(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        content = json.loads(jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
     except ValueError as problem:
         raise UserError(f"{path}: is not JSON, so no run wrote it: {problem}") from problem
     finally:
         stream.close()
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: is not a JSON object, so no run wrote it")
     return content
 
 

@@ -1,8 +1,13 @@
 """Failures of Spark and its machines: neither mistakes of the user nor bugs of this program."""
 
+import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
 
 _CAUSES = {
     "No space left on device|Disk quota exceeded": "no space left on a disk that Spark writes to (the folder of "
@@ -19,6 +24,29 @@ _CAUSES = {
 
 _UNREADABLE = ("FAILED_READ_FILE", "CANNOT_READ_FILE", "Unable to infer schema", "MALFORMED_RECORD")
 """Parts of Spark's errors about input files."""
+
+
+_QUERY_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+"""Loggers of PySpark for errors in queries; by default they write to stderr."""
+
+
+@contextmanager
+def spark_errors(spark: SparkSession, shown: bool) -> Iterator[None]:
+    """Print Spark's own errors, with their stack traces, only if they are to be shown: the job prints a line for each.
+
+    A log level of Spark that the user has configured stays, unless errors are to be shown.
+    """
+    if shown:
+        spark.sparkContext.setLogLevel("ERROR")
+    loggers = [PySparkLogger.getLogger(name) for name in _QUERY_LOGGERS]
+    usual = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR if shown else logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, usual, strict=True):
+            logger.setLevel(level)
 
 
 def cause_of(failure: BaseException) -> str | None:

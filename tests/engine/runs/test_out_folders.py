@@ -107,11 +107,15 @@ def test_a_failed_run_releases_its_folder(
 
 
 def test_two_runs_of_one_process_exclude_each_other(spark: SparkSession, tmp_path: Path) -> None:
-    """So do two that begin at the same moment: both have found the folder free."""
+    """So do two that begin at the same moment, which both find the folder free."""
     folder = OutFolder(spark, "elect", f"{tmp_path}/out")
     with claims_released():
         folder.check({})
         folder.claim(["elections"])
+        with pytest.raises(UserError, match="is being written by a run of elect"):
+            folder.claim(["elections"])
+        with pytest.raises(FileExistsError):
+            folder._create({})
         with pytest.raises(UserError, match=f"is being written by a run of elect since .* \\(process {os.getpid()}\\)"):
             folder.check({})
     folder.check({})
