@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from operator import itemgetter
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
@@ -19,6 +20,8 @@ from rebalance_sim.wording import plural
 SHOWN_GROUPS = 25
 """A fleet of up to this many groups is printed group by group."""
 SHOWN_MEMBERS = 120
+_SUMMED = ("idle_members", "moved", "kept", "revoked", "unassigned")
+"""Figures of ``balance`` that are added up."""
 
 
 def print_summary(lines: Iterable[Line]) -> None:
@@ -58,28 +61,28 @@ def partition_ranges(partitions: Iterable[Row]) -> str:
     return " ".join(shown)
 
 
+def few_rows(rows: DataFrame, order: Sequence[str], most: int) -> list[Row]:
+    """Return all rows, in order, of a table of up to ``most`` rows; none of a larger one, which is not sorted."""
+    found = rows.limit(most + 1).collect()
+    return sorted(found, key=itemgetter(*order)) if len(found) <= most else []
+
+
 def summarise_elections(elections: DataFrame) -> list[Line]:
     """Return the number of elections and ties, and every group of a small fleet or the protocols of a large one."""
-    rows = (
-        elections.groupBy("type", "protocol")
-        .agg(F.count("*").alias("groups"), F.count_if("tie").alias("ties"))
-        .orderBy(F.desc("groups"), "protocol")
-        .collect()
-    )
-    elected = [row for row in rows if row["type"] == CLASSIC and row["protocol"]]
-    refused = sum(row["groups"] for row in rows if row["protocol"] is None)
-    others = sum(row["groups"] for row in rows) - sum(row["groups"] for row in elected) - refused
+    shown = few_rows(elections, ("cluster", "group_id"), SHOWN_GROUPS)
+    counted = [(row["type"], row["protocol"], 1, int(row["tie"])) for row in shown] or _by_protocol(elections)
+    elected = [row for row in counted if row[0] == CLASSIC and row[1]]
+    refused = sum(groups for _, protocol, groups, _ in counted if protocol is None)
+    groups = sum(groups for *_, groups, _ in elected)
+    others = sum(groups for *_, groups, _ in counted) - groups - refused
     lines: list[Line] = [
-        f"elections: {plural(sum(row['groups'] for row in elected), 'group')}, "
-        f"{plural(sum(row['ties'] for row in elected), 'tie')} decided by hash order"
+        f"elections: {plural(groups, 'group')}, {plural(sum(row[-1] for row in elected), 'tie')} decided by hash order"
     ]
     lines += [f"assignor of the coordinator (KIP-848): {plural(others, 'group')}"] if others else []
     lines += [f"all members refused: {plural(refused, 'group')}"] if refused else []
-    if not 0 < others + refused + sum(row["groups"] for row in elected) <= SHOWN_GROUPS:
-        cells = [(row["protocol"] or "-", row["groups"], row["ties"]) for row in rows[:12]]
-        return [*lines, Table(("protocol", "groups", "ties"), cells)]
-    shown = elections.orderBy("cluster", "group_id").collect()
-    groups = [
+    if not shown:
+        return [*lines, Table(("protocol", "groups", "ties"), [(row[1] or "-", *row[2:]) for row in counted[:12]])]
+    cells = [
         (
             row["group_id"],
             row["members"],
@@ -91,7 +94,13 @@ def summarise_elections(elections: DataFrame) -> list[Line]:
         for row in shown
     ]
     header = ("group", "members", "protocol", "votes", "", "leader")
-    return [*lines, Table.of_clusters(header, groups, [row["cluster"] for row in shown])]
+    return [*lines, Table.of_clusters(header, cells, [row["cluster"] for row in shown])]
+
+
+def _by_protocol(elections: DataFrame) -> list[tuple[str, str | None, int, int]]:
+    """Return type, protocol, groups and ties, the most groups first."""
+    counted = elections.groupBy("type", "protocol").agg(F.count("*").alias("groups"), F.count_if("tie").alias("ties"))
+    return [tuple(row) for row in counted.orderBy(F.desc("groups"), "protocol").collect()]
 
 
 def _leader(election: Row) -> str:
@@ -103,74 +112,88 @@ def _leader(election: Row) -> str:
 
 def summarise_assignments(assignments: DataFrame) -> list[Line]:
     """Return every member of a small fleet with its partitions."""
-    keys = ("group_id", "strategy", "member_id")
-    return _partition_columns(assignments.orderBy("cluster", *keys), (*keys, "partitions"))
+    return _partition_columns(assignments, ("group_id", "strategy", "member_id"), ("partitions",))
 
 
 def summarise_rebalances(cooperative_rebalances: DataFrame) -> list[Line]:
     """Return what the members of a small fleet revoke and add, for groups with more than one cooperative rebalance."""
     group = ("cluster", "group_id", "strategy")
-    again = cooperative_rebalances.where("rebalance > 1").select(*group).distinct()
-    keys = ("group_id", "strategy", "rebalance", "member_id")
-    rows = cooperative_rebalances.join(again, [*group], "left_semi").orderBy("cluster", *keys)
-    return _partition_columns(rows, (*keys, "partitions", "revoked", "added"))
-
-
-def _partition_columns(rows: DataFrame, names: Sequence[str]) -> list[Line]:
-    """Return the rows of a small fleet; nothing for a large one."""
-    shown = rows.limit(SHOWN_MEMBERS + 1).collect()
-    if not 0 < len(shown) <= SHOWN_MEMBERS:
+    again = cooperative_rebalances.where("rebalance > 1").select(*group)
+    if again.isEmpty():
         return []
-    cells = [
-        [partition_ranges(row[name]) or "-" if isinstance(row[name], list) else row[name] for name in names]
-        for row in shown
-    ]
-    header = [name.removesuffix("_id") for name in names]
+    rows = cooperative_rebalances.join(again.distinct(), [*group], "left_semi")
+    keys = ("group_id", "strategy", "rebalance", "member_id")
+    return _partition_columns(rows, keys, ("partitions", "revoked", "added"))
+
+
+def _partition_columns(rows: DataFrame, keys: Sequence[str], lists: Sequence[str]) -> list[Line]:
+    """Return the rows of a small fleet; nothing for a large one."""
+    shown = few_rows(rows, ("cluster", *keys), SHOWN_MEMBERS)
+    if not shown:
+        return []
+    cells = [[*(row[name] for name in keys), *(partition_ranges(row[name]) or "-" for name in lists)] for row in shown]
+    header = [name.removesuffix("_id") for name in (*keys, *lists)]
     return ["", Table.of_clusters(header, cells, [row["cluster"] for row in shown])]
 
 
 def summarise_balance(balance: DataFrame) -> list[Line]:
     """Return the balance by strategy, the most imbalanced group, idle members, and groups without an assignment."""
-    spread = F.col("max") - F.col("min")
-    assigned = balance.where("error IS NULL").withColumn("spread", spread)
-    summed = ("idle_members", "moved", "kept", "revoked", "unassigned")
-    by_strategy = (
-        assigned.groupBy("strategy")
-        .agg(
-            F.count("*").alias("groups"),
-            F.avg("spread").alias("mean"),
-            F.max("spread").alias("most"),
-            *[F.sum(name).alias(name) for name in summed],
-            F.count_if(F.col("rebalances") > 1).alias("again"),
-        )
-        .orderBy("strategy")
-        .collect()
-    )
+    counted = _by_strategy(balance)
+    assigned = [row for row in counted if row["groups"]]
     header = ("strategy", "groups", "mean max-min", "largest max-min", "idle", "moved", "kept", "revoked", "unassigned")
-    cells = [[row[name] for name in ("strategy", "groups", "mean", "most", *summed, "again")] for row in by_strategy]
-    errors = balance.where("error IS NOT NULL").groupBy("error").count().orderBy(F.desc("count"), "error").limit(5)
-    faulty = balance.where("assigned_twice + not_subscribed + nonexistent > 0").groupBy("strategy").count()
+    cells = [[row[name] for name in ("strategy", "groups", "mean", "most", *_SUMMED, "again")] for row in assigned]
     return [
         "",
         Table((*header, "several rebalances"), cells),
         *_worst_groups(assigned),
         *(
             f"  {row['strategy']} assigns partitions twice, without a subscription, or that do not exist: "
-            f"{plural(row['count'], 'group')}"
-            for row in faulty.orderBy("strategy").collect()
+            f"{plural(row['faulty'], 'group')}"
+            for row in counted
+            if row["faulty"]
         ),
-        *(f"  no assignment for {plural(row['count'], 'group')}: {one_line(row['error'])}" for row in errors.collect()),
+        *(_errors(balance) if any(row["failed"] for row in counted) else ()),
     ]
 
 
-def _worst_groups(assigned: DataFrame) -> list[str]:
+def _by_strategy(balance: DataFrame) -> list[Row]:
+    """Return the figures of each strategy, and its worst groups."""
+    # Figures of a group with an error are null, and do not count.
+    spread, has_answer = F.col("max") - F.col("min"), F.col("error").isNull()
+    names = ("cluster", "group_id", "strategy")
+    worst = [
+        F.struct(F.when(has_answer, by).alias("by"), *names, "members", "partitions", "min", "max", "idle_members")
+        for by in (spread, F.col("idle_members"))
+    ]
+    cluster = F.when(has_answer, F.col("cluster"))
+    figures = [
+        F.count_if(has_answer).alias("groups"),
+        F.avg(spread).alias("mean"),
+        F.max(spread).alias("most"),
+        *[F.sum(name).alias(name) for name in _SUMMED],
+        F.count_if(F.col("rebalances") > 1).alias("again"),
+        F.count_if(F.expr("assigned_twice + not_subscribed + nonexistent > 0")).alias("faulty"),
+        F.count("error").alias("failed"),
+        F.max(worst[0]).alias("imbalanced"),
+        F.max(worst[1]).alias("idle"),
+        F.array(F.min(cluster), F.max(cluster)).alias("clusters"),
+    ]
+    return balance.groupBy("strategy").agg(*figures).orderBy("strategy").collect()
+
+
+def _errors(balance: DataFrame) -> list[str]:
+    errors = balance.where("error IS NOT NULL").groupBy("error").count().orderBy(F.desc("count"), "error").limit(5)
+    return [
+        f"  no assignment for {plural(row['count'], 'group')}: {one_line(row['error'])}" for row in errors.collect()
+    ]
+
+
+def _worst_groups(assigned: Sequence[Row]) -> list[str]:
     """Return the most imbalanced group and the one with the most idle members."""
-    facts = F.struct("cluster", "group_id", "strategy", "members", "partitions", "min", "max", "idle_members")
-    worst = [F.max_by(facts, F.struct(by, "cluster", "group_id", "strategy")) for by in ("spread", "idle_members")]
-    found = assigned.agg(*worst, F.min("cluster") < F.max("cluster")).first()
-    if found is None or found[0] is None:
+    if not assigned:
         return []
-    imbalanced, idle, several = found
+    imbalanced, idle = (max(row[name] for row in assigned) for name in ("imbalanced", "idle"))
+    several = len({cluster for row in assigned for cluster in row["clusters"]}) > 1
     lines = [
         f"  most imbalanced group: {_named(imbalanced, several)}, {imbalanced['min']:,} to "
         f"{plural(imbalanced['max'], 'partition')} per member ({imbalanced['strategy']})"
