@@ -24,7 +24,7 @@ from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.runs.input_files import format_of
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.simulation.followed_group import log_lines
-from rebalance_sim.engine.tables.inputs import fit, fit_topics, union, usable
+from rebalance_sim.engine.tables.inputs import fit, union, usable
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
@@ -65,10 +65,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     topics, members = (run.read(table, getattr(options, table.name), options.format) for table in (TOPICS, MEMBERS))
     events = _events(run, options) if options.events else None
     offsets = Offsets.read(run, options)
-    _check_groups(run, options, fit(members, MEMBERS), None if events is None else fit(events, EVENTS))
-    fit_topics(topics)
-    run.begin()
-
+    _check_groups(run, options, members, events)
     run.report_progress(f"simulating {scenario.name or 'the events'} under {', '.join(wanted)}")
     written = [TIMELINE.name, REBALANCES.name, OWNED_PARTITIONS.name, COSTS.name]
     written += [ADVICE.name] if options.advice else []
@@ -85,7 +82,10 @@ def run(spark: SparkSession, options: Namespace) -> None:
         tables=[*written, *([PARTITION_COSTS.name] if offsets else []), REJECTS.name],
         followed=_followed(options),
         storms=Storms(options.storm_rebalances, options.storm_window_ms),
-    ).staged(run.stage)
+    )
+    run.begin()
+
+    simulated.staged(run.stage)
     tables = {name: run.write(name, simulated[name]) for name in written}
     rejects = [simulated.rejects, *([offsets.rejects] if offsets else []), _rejected_steps(spark, bad_steps)]
     bad = write_rejects(run, union(rejects), options.on_bad_input)
@@ -132,9 +132,9 @@ def _check_groups(run: Run, options: Namespace, members: DataFrame, events: Data
     named += [("--follow", options.follow)] if options.follow else []
     if not named or not run.reads_rows:
         return
-    groups = usable(members).select("group_id")
+    groups = usable(fit(members, MEMBERS)).select("group_id")
     if events is not None:
-        groups = groups.union(usable(events).where("event = 'join'").select("group_id"))
+        groups = groups.union(usable(fit(events, EVENTS)).where("event = 'join'").select("group_id"))
     asked = {group for _, group in named}
     found = {row["group_id"] for row in groups.where(F.col("group_id").isin(*asked)).distinct().collect()}
     for option, group in named:

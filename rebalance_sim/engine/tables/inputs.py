@@ -51,9 +51,10 @@ def fit(rows: DataFrame, table: Table) -> DataFrame:
     select the two kinds. Raises UserError for a column that is missing or whose type cannot be cast.
     """
     _check_columns(rows.columns, table)
-    types = dict(rows.dtypes)
     values = {column.name: _cast(rows, column, table) for column in table.columns}
-    reasons = [_cast_reason(rows, column, values[column.name]) for column in table.columns if column.name in types]
+    types = {field.name: field.dataType for field in rows.schema}
+    cast = [column for column in table.columns if types.get(column.name, column.type) != column.type]
+    reasons = [_cast_reason(rows, column, values[column.name]) for column in cast]
     reasons += [_null_reason(column, values[column.name]) for column in table.columns if column.required]
     reasons += _CHECKS.get(table.name, lambda _: [])(values)
     return rows.select(
@@ -190,8 +191,6 @@ def _struct_names(of: DataType) -> list[str]:
 
 def _cast_reason(rows: DataFrame, column: TableColumn, value: Column) -> Column:
     given = rows.schema[column.name].dataType
-    if given == column.type:
-        return F.lit(None).cast("string")
     original = F.col(f"`{column.name}`")
     if _is_list_as_text(given, column.type):
         no_list = F.lit(f" is not a list of names with {LIST_SEPARATOR!r} between them")
