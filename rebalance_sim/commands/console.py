@@ -1,5 +1,6 @@
 """Lines and tables on the console: they fit a terminal, and are plain and complete in a pipe."""
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -125,13 +126,17 @@ def _table(table: Table, width: int) -> RichTable:
     needed = sum(widths) + _BEFORE * len(widths)
     shown = RichTable(box=None, padding=(0, 0, 0, _BEFORE), header_style="bold", width=max(needed, 1))
     for number, (name, limit) in enumerate(zip(table.header, widths, strict=True)):
-        is_text = any(isinstance(row[number], str) for row in table.rows)
-        shown.add_column(Text(name), justify="left" if is_text else "right", width=limit, overflow="fold")
+        numbers = all(_is_number(row[number]) for row in table.rows)
+        shown.add_column(Text(name), justify="right" if numbers else "left", width=limit, overflow="fold")
     for row in list(zip(*columns, strict=True))[1:]:
         shown.add_row(
             *(Text(shortened(cell, widths[i]) if table.header[i] in _IDS else cell) for i, cell in enumerate(row))
         )
     return shown
+
+
+def _is_number(cell: Cell) -> bool:
+    return not isinstance(cell, str) or re.fullmatch(r"-|[\d,.]+ (s|%)", cell) is not None
 
 
 def _widths(columns: Sequence[Sequence[str]], width: int) -> list[int]:

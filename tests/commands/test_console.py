@@ -26,8 +26,11 @@ MEMBER = "consumer-billing-1-cc48bec3-30f3-4554-9b5c-25bffb183f2f"
 LINES: list[Line] = [
     "elections: 2 groups",
     Table(
-        ("group", "members", "mean", "votes", "leader"),
-        [("billing", 1234, 0.5, "range 1,000, roundrobin 234", MEMBER), ("注文サービス", 3, None, "range 3", "b\n")],
+        ("group", "members", "mean", "delay", "votes", "leader"),
+        [
+            ("billing", 1234, 0.5, "10.5 s", "range 1,000, roundrobin 234", MEMBER),
+            ("注文サービス", 3, None, "-", "range 3", "b\n"),
+        ],
     ),
     "",
     "  assumption about " + 20 * "many " + "words",
@@ -41,9 +44,9 @@ def terminal(width: int) -> Console:
 def test_a_pipe_gets_everything_in_one_line_each() -> None:
     assert text_of(LINES).splitlines() == [
         "elections: 2 groups",
-        "  group         members  mean  votes                        leader",
-        f"  billing         1,234  0.50  range 1,000, roundrobin 234  {MEMBER}",
-        "  注文サービス        3     -  range 3                      b\\n",
+        "  group         members  mean   delay  votes                        leader",
+        f"  billing         1,234  0.50  10.5 s  range 1,000, roundrobin 234  {MEMBER}",
+        "  注文サービス        3     -       -  range 3                      b\\n",
         "",
         "  assumption about " + 20 * "many " + "words",
     ]
@@ -67,7 +70,7 @@ def test_ids_are_shortened_in_the_middle_and_only_where_they_do_not_fit() -> Non
 
 def test_no_column_is_missing_on_a_terminal_that_is_too_narrow() -> None:
     lines = text_of(LINES, terminal(40)).splitlines()
-    assert lines[1].split() == ["group", "members", "mean", "votes", "leader"]
+    assert lines[1].split() == ["group", "members", "mean", "delay", "votes", "leader"]
     assert [line for line in lines if "1,234  0.50" in line and line.endswith("183f2f")]
 
 
