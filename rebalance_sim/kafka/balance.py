@@ -95,7 +95,7 @@ def balance(
         for entry in range(first, last):
             topic = by_topic.topics[entry]
             partitions = max(topics.partitions[topic], 0)
-            members = by_topic.members[by_topic.offsets[entry] : by_topic.offsets[entry + 1]]
+            members = by_topic.members[by_topic.first[entry] : by_topic.end[entry]]
             spread, held = _spread(owners[base[topic] : base[topic] + partitions], members, loads)
             out.topic_spread[g] = max(out.topic_spread[g], spread)
             with_subscribers += held
@@ -178,7 +178,7 @@ def _count_faults(
     subscribes_to = np.full(end - start, -1, np.int32)
     for entry in range(by_topic.group_topics[g], by_topic.group_topics[g + 1]):
         topic = by_topic.topics[entry]
-        subscribes_to[by_topic.members[by_topic.offsets[entry] : by_topic.offsets[entry + 1]] - start] = entry
+        subscribes_to[by_topic.members[by_topic.first[entry] : by_topic.end[entry]] - start] = entry
         for place in range(base[topic], base[topic] + max(topics.partitions[topic], 0)):
             k = last_entry[place]
             if k >= 0 and entry_before[k] >= 0:

@@ -17,14 +17,17 @@ from typing import NamedTuple
 import numpy as np
 
 from rebalance_sim.kafka.runtime.hash_order import coordinator_order, vote_order
-from rebalance_sim.kafka.runtime.kernel import kernel
-from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings, java_hash
+from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 
 INCONSISTENT_GROUP_PROTOCOL = "INCONSISTENT_GROUP_PROTOCOL"
 
 
 class PreferenceLists(NamedTuple):
-    """The members' protocols in order of preference: those of member m are ``protocols[offsets[m]:offsets[m + 1]]``."""
+    """Lists of protocols in order of preference: list k is ``protocols[offsets[k]:offsets[k + 1]]``.
+
+    Members that offer the same list share it.
+    """
 
     offsets: Ints32
     protocols: Ints32
@@ -36,12 +39,15 @@ class PreferenceLists(NamedTuple):
 class _Poll(NamedTuple):
     """The election of one group."""
 
+    offered: Ints32
     preferences: PreferenceLists
     support: Ints32
     """By protocol: the members that support it."""
     admitted: Flags
     counted: Ints32
     """By protocol: the votes for it."""
+    voted: Ints32
+    """The protocols that have any."""
 
 
 class Elections(NamedTuple):
@@ -61,11 +67,14 @@ class Elections(NamedTuple):
 
 
 @kernel
-def elect(groups: Ints32, member_ids: Strings, types: Ints32, preferences: PreferenceLists, map_rule: int) -> Elections:
+def elect(
+    groups: Ints32, member_hashes: Ints, types: Ints32, offered: Ints32, preferences: PreferenceLists, map_rule: int
+) -> Elections:
     """Elect the protocol of every group.
 
-    The members of group g are ``groups[g]`` to ``groups[g + 1]``, in join order. ``types`` has the index of each
-    member's protocol type. No preference list may be empty or name a protocol twice (``repeats_a_protocol``).
+    The members of group g are ``groups[g]`` to ``groups[g + 1]``, in join order. By member, ``member_hashes`` has the
+    ``hashCode`` of the id, ``types`` the index of the protocol type, and ``offered`` the list of preferences, which may
+    not be empty or name a protocol twice (``repeats_a_protocol``).
     """
     n_groups = len(groups) - 1
     winner = np.full(n_groups, -1, np.int32)
@@ -75,24 +84,26 @@ def elect(groups: Ints32, member_ids: Strings, types: Ints32, preferences: Prefe
     room = 0
     for g in range(n_groups):
         if groups[g + 1] > groups[g]:
-            first = groups[g]
+            first = offered[groups[g]]
             room += preferences.offsets[first + 1] - preferences.offsets[first]
     candidates = np.empty(room, np.int32)
     votes = np.empty(room, np.int32)
     support = np.zeros(len(preferences.hashes), np.int32)
     counted = np.zeros(len(preferences.hashes), np.int32)
-    poll = _Poll(preferences, support, admitted, counted)
+    voted = np.empty(len(preferences.hashes), np.int32)
+    poll = _Poll(offered, preferences, support, admitted, counted, voted)
     filled = 0
 
     for g in range(n_groups):
         start, end = groups[g], groups[g + 1]
         if end > start:
             member_count = _admit(start, end, types, poll)
-            voted_in_order = _vote(start, end, member_count, poll)
+            voted_in_order = voted[: _vote(start, end, member_count, poll)]
             best = 0
             for protocol in voted_in_order:
                 best = max(best, counted[protocol])
-            for k in range(preferences.offsets[start], preferences.offsets[start + 1]):
+            first = offered[start]
+            for k in range(preferences.offsets[first], preferences.offsets[first + 1]):
                 protocol = preferences.protocols[k]
                 if support[protocol] == member_count:
                     candidates[filled] = protocol
@@ -105,35 +116,33 @@ def elect(groups: Ints32, member_ids: Strings, types: Ints32, preferences: Prefe
                     ahead += 1
             if ahead > 1:
                 tie[g] = True
-                winner[g] = _break_tie(start, end, member_ids, member_count, poll, best, map_rule)
-            for k in range(preferences.offsets[start], preferences.offsets[end]):
-                support[preferences.protocols[k]] = 0
-                counted[preferences.protocols[k]] = 0
+                winner[g] = _break_tie(start, end, member_hashes, member_count, poll, best, map_rule)
+            _reset(start, end, poll)
         candidate_offsets[g + 1] = filled
     return Elections(winner, tie, admitted, candidate_offsets, candidates[:filled], votes[:filled])
 
 
 @kernel
 def repeats_a_protocol(preferences: PreferenceLists) -> Flags:
-    """Return, by member, whether it names a protocol twice, which Kafka's own consumer rejects as a configuration."""
+    """Return, by list, whether it names a protocol twice, which Kafka's own consumer rejects as a configuration."""
     repeats = np.zeros(len(preferences.offsets) - 1, np.bool_)
     last = np.full(len(preferences.hashes), -1, np.int32)
-    for m in range(len(repeats)):
-        for k in range(preferences.offsets[m], preferences.offsets[m + 1]):
+    for of in range(len(repeats)):
+        for k in range(preferences.offsets[of], preferences.offsets[of + 1]):
             protocol = preferences.protocols[k]
             if protocol >= 0:
-                repeats[m] |= last[protocol] == m
-                last[protocol] = m
+                repeats[of] |= last[protocol] == of
+                last[protocol] = of
     return repeats
 
 
-@kernel
+@inner_kernel
 def _admit(start: int, end: int, types: Ints32, poll: _Poll) -> int:
     """Admit members in join order, count their protocols in ``support``, and return the number of admitted members."""
     preferences, support = poll.preferences, poll.support
     member_count = 0
     for m in range(start, end):
-        low, high = preferences.offsets[m], preferences.offsets[m + 1]
+        low, high = preferences.offsets[poll.offered[m]], preferences.offsets[poll.offered[m] + 1]
         admits = member_count == 0
         if not admits and types[m] == types[start]:
             for k in range(low, high):
@@ -148,59 +157,64 @@ def _admit(start: int, end: int, types: Ints32, poll: _Poll) -> int:
     return member_count
 
 
-@kernel
-def ballot(m: int, preferences: PreferenceLists, support: Ints32, member_count: int) -> int:
-    """Return the first protocol of a member's list that all members support (``MemberMetadata.vote``), or -1."""
-    for k in range(preferences.offsets[m], preferences.offsets[m + 1]):
+@inner_kernel
+def ballot(of: int, preferences: PreferenceLists, support: Ints32, member_count: int) -> int:
+    """Return the first protocol of a list that all members support (``MemberMetadata.vote``), or -1."""
+    for k in range(preferences.offsets[of], preferences.offsets[of + 1]):
         if support[preferences.protocols[k]] == member_count:
             return int(preferences.protocols[k])
     return -1
 
 
-@kernel
-def _vote(start: int, end: int, member_count: int, poll: _Poll) -> Ints32:
-    """Count the votes in ``counted``, and return the protocols that have any."""
-    counted = poll.counted
-    voted = np.empty(min(member_count, len(counted)), np.int32)
-    n = 0
+@inner_kernel
+def _vote(start: int, end: int, member_count: int, poll: _Poll) -> int:
+    """Count the votes in ``counted``, list the protocols that have any in ``voted``, and return their number."""
+    counted, n = poll.counted, 0
     for m in range(start, end):
         if poll.admitted[m]:
-            protocol = ballot(m, poll.preferences, poll.support, member_count)
+            protocol = ballot(poll.offered[m], poll.preferences, poll.support, member_count)
             if counted[protocol] == 0:
-                voted[n] = protocol
+                poll.voted[n] = protocol
                 n += 1
             counted[protocol] += 1
-    return voted[:n]
+    return n
+
+
+@inner_kernel
+def _reset(start: int, end: int, poll: _Poll) -> None:
+    """Forget the support and the votes of a group."""
+    preferences = poll.preferences
+    for of in poll.offered[start:end]:
+        for k in range(preferences.offsets[of], preferences.offsets[of + 1]):
+            poll.support[preferences.protocols[k]] = 0
+            poll.counted[preferences.protocols[k]] = 0
 
 
 @kernel
 def _break_tie(
-    start: int, end: int, member_ids: Strings, member_count: int, poll: _Poll, best: int, map_rule: int
+    start: int, end: int, member_hashes: Ints, member_count: int, poll: _Poll, best: int, map_rule: int
 ) -> int:
     """Return the protocol that ``selectProtocol`` picks among those with ``best`` votes.
 
     It iterates over its map of votes, which was filled in the iteration order of its map of members, and keeps the
     first maximum: the hash codes of member ids and protocol names decide.
     """
-    preferences = poll.preferences
-    hashes = np.empty(end - start, np.int64)
     joined = np.empty(member_count, np.int32)
     n = 0
     for m in range(start, end):
         if poll.admitted[m]:
-            hashes[m - start] = java_hash(member_ids, m)
-            joined[n] = m - start
+            joined[n] = m
             n += 1
-    voted = np.empty(member_count, np.int32)
-    seen = np.zeros(len(preferences.hashes), np.bool_)
     n = 0
-    for k in coordinator_order(hashes, joined, map_rule):
-        protocol = ballot(start + k, preferences, poll.support, member_count)
-        if not seen[protocol]:
-            seen[protocol] = True
-            voted[n] = protocol
+    for m in coordinator_order(member_hashes, joined, map_rule):
+        protocol = ballot(poll.offered[m], poll.preferences, poll.support, member_count)
+        first = True
+        for other in poll.voted[:n]:
+            first = first and other != protocol
+        if first:
+            poll.voted[n] = protocol
             n += 1
-    for protocol in vote_order(preferences.hashes, voted[:n], map_rule):
+    for protocol in vote_order(poll.preferences.hashes, poll.voted[:n], map_rule):
         if poll.counted[protocol] == best:
             return int(protocol)
     return -1

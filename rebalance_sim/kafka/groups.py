@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size
+from rebalance_sim.kafka.runtime.hash_order import java_table_size, sort_in_java_order
 from rebalance_sim.kafka.runtime.kernel import kernel, kernel_in_place
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings, equal, sort_sections
 
@@ -76,6 +76,16 @@ class Assignments(NamedTuple):
     partitions: Ints32
 
 
+class Subscriptions(NamedTuple):
+    """The members' subscriptions, each list of topics stored once: the members of a group mostly share one."""
+
+    of_members: Ints32
+    """The list of each member. Members with the same list subscribe alike; different lists may be equal, too."""
+    offsets: Ints32
+    """Topics of list k: ``offsets[k]`` to ``offsets[k + 1]`` of ``topics``."""
+    topics: Ints32
+
+
 class Groups(NamedTuple):
     """A batch of groups. Members are in the order in which the leader puts them into its map of subscriptions."""
 
@@ -90,9 +100,7 @@ class Groups(NamedTuple):
     """Instance id of a static member, member id of a dynamic one."""
     member_racks: Ints32
     """Index of the rack, NO_RACK or UNKNOWN_RACK."""
-    subscriptions: Ints32
-    """Subscription of member m: ``subscriptions[m]`` to ``subscriptions[m + 1]`` of ``topics``."""
-    topics: Ints32
+    subscriptions: Subscriptions
     owned: Assignments
     """Partitions that the members claim to own; empty if the assignor does not use them (``Assignor.remembers``)."""
     generations: Ints
@@ -137,8 +145,10 @@ class Subscribers(NamedTuple):
     group_topics: Ints32
     """Topics of group g, in the order in which members name them: ``group_topics[g]`` to ``group_topics[g + 1]``."""
     topics: Ints32
-    offsets: Ints32
-    """Subscribers of entry k of ``topics``: ``offsets[k]`` to ``offsets[k + 1]`` of ``members``."""
+    first: Ints32
+    """Subscribers of entry k of ``topics``: ``first[k]`` to ``end[k]`` of ``members``. The topics that all members of a
+    group subscribe to share one list of subscribers."""
+    end: Ints32
     members: Ints32
     last_name_is_new: Flags
     """By group: whether the last topic that its last member names had not been named before.
@@ -149,12 +159,9 @@ class Subscribers(NamedTuple):
 @kernel
 def map_order(groups: Groups) -> Ints32:
     """Return the members of each group in the order of the leader's ``HashMap`` of subscriptions."""
-    order = np.empty(len(groups.member_hashes), np.int32)
+    order = np.arange(len(groups.member_hashes)).astype(np.int32)
     for g in range(len(groups.members) - 1):
-        start, end = groups.members[g], groups.members[g + 1]
-        order[start:end] = java_order(
-            groups.member_hashes, np.arange(start, end).astype(np.int32), java_table_size(end - start)
-        )
+        sort_in_java_order(order[groups.members[g] : groups.members[g + 1]], groups.member_hashes)
     return order
 
 
@@ -181,48 +188,104 @@ def subscribers(
     A member that names a topic twice is in the list twice before Kafka 2.4 (``count_repeats``), which fills lists, and
     once in later releases.
     """
-    n_groups = len(groups.members) - 1
+    of_members, offsets, names = groups.subscriptions
+    topic_room, subscriber_room = _rooms(groups, count_repeats)
+    n_groups, n_members = len(groups.members) - 1, len(in_sorted_order)
     group_topics = np.zeros(n_groups + 1, np.int32)
-    topics = np.empty(len(groups.topics), np.int32)
-    offsets = np.zeros(len(groups.topics) + 1, np.int32)
-    members = np.empty(len(groups.topics), np.int32)
+    topics, counts = np.empty(topic_room, np.int32), np.zeros(topic_room, np.int32)
+    first, last = np.empty(topic_room, np.int32), np.empty(topic_room, np.int32)
+    # All members in sorted order come first: the list of each topic that the whole group subscribes to.
+    members = np.empty(n_members + subscriber_room, np.int32)
+    members[:n_members] = in_sorted_order
     entry_of = np.full(n_topics, -1, np.int32)
-    counts = np.zeros(len(groups.topics), np.int32)
-    last_counted = np.full(len(groups.topics), -1, np.int32)
-    last_listed = np.full(len(groups.topics), -1, np.int32)
+    counted_with = np.full(topic_room, -1, np.int32)
+    listed_for = np.full(topic_room, -1, np.int32)
+    group_of_list, users = np.full(len(offsets) - 1, -1, np.int32), np.zeros(len(offsets) - 1, np.int32)
+    lists = np.empty(n_members, np.int32)
     last_name_is_new = np.zeros(n_groups, np.bool_)
-    entries = 0
+    entries, filled = 0, n_members
     for g in range(n_groups):
-        first_entry = entries
+        first_entry, n_lists = entries, 0
         start, end = groups.members[g], groups.members[g + 1]
         for m in in_map_order[start:end]:
-            for k in range(groups.subscriptions[m], groups.subscriptions[m + 1]):
-                topic = groups.topics[k]
+            of = of_members[m]
+            users[of] += 1
+            if group_of_list[of] == g:
+                last_name_is_new[g] = last_name_is_new[g] and offsets[of] == offsets[of + 1]
+                continue
+            group_of_list[of] = g
+            lists[n_lists] = of
+            n_lists += 1
+            for topic in names[offsets[of] : offsets[of + 1]]:
                 last_name_is_new[g] = entry_of[topic] < 0
                 if entry_of[topic] < 0:
                     entry_of[topic] = entries
                     topics[entries] = topic
                     entries += 1
+        for of in lists[:n_lists]:
+            for topic in names[offsets[of] : offsets[of + 1]]:
                 entry = entry_of[topic]
-                if count_repeats or last_counted[entry] != m:
-                    last_counted[entry] = m
-                    counts[entry] += 1
+                if count_repeats or counted_with[entry] != of:
+                    counted_with[entry] = of
+                    counts[entry] += users[of]
+            users[of] = 0
+        shared = 0
         for entry in range(first_entry, entries):
-            offsets[entry + 1] = offsets[entry] + counts[entry]
-            counts[entry] = 0
-        for m in in_sorted_order[start:end]:
-            for k in range(groups.subscriptions[m], groups.subscriptions[m + 1]):
-                entry = entry_of[groups.topics[k]]
-                if count_repeats or last_listed[entry] != m:
-                    last_listed[entry] = m
-                    members[offsets[entry] + counts[entry]] = m
-                    counts[entry] += 1
+            if counts[entry] == end - start and not count_repeats:
+                first[entry], last[entry] = start, end
+                shared += 1
+            else:
+                first[entry], last[entry] = filled, filled
+                filled += counts[entry]
+        if shared < entries - first_entry:
+            for m in in_sorted_order[start:end]:
+                for topic in names[offsets[of_members[m]] : offsets[of_members[m] + 1]]:
+                    entry = entry_of[topic]
+                    if first[entry] >= n_members and (count_repeats or listed_for[entry] != m):
+                        listed_for[entry] = m
+                        members[last[entry]] = m
+                        last[entry] += 1
         for entry in range(first_entry, entries):
             entry_of[topics[entry]] = -1
         group_topics[g + 1] = entries
     return Subscribers(
-        group_topics, topics[:entries], offsets[: entries + 1], members[: offsets[entries]], last_name_is_new
+        group_topics, topics[:entries], first[:entries], last[:entries], members[:filled], last_name_is_new
     )
+
+
+@kernel
+def _rooms(groups: Groups, count_repeats: bool) -> tuple[int, int]:
+    """Return the most entries of topics, and of subscribers beside the members, that ``subscribers`` may need."""
+    of_members, offsets, _ = groups.subscriptions
+    topics, listed = 0, 0
+    for g in range(len(groups.members) - 1):
+        start, end = groups.members[g], groups.members[g + 1]
+        alike, named = True, 0
+        for of in of_members[start:end]:
+            alike = alike and of == of_members[start]
+            named += offsets[of + 1] - offsets[of]
+        if alike and not count_repeats and end > start:
+            topics += offsets[of_members[start] + 1] - offsets[of_members[start]]
+        else:
+            topics, listed = topics + named, listed + named
+    return topics, listed
+
+
+@kernel
+def own_lists(by_topic: Subscribers) -> tuple[Ints32, Ints32]:
+    """Return the offsets of the topics' lists of subscribers, none of which is shared, and the subscribers."""
+    offsets = np.zeros(len(by_topic.topics) + 1, np.int32)
+    for entry in range(len(by_topic.topics)):
+        offsets[entry + 1] = offsets[entry] + by_topic.end[entry] - by_topic.first[entry]
+    members = np.empty(offsets[-1], np.int32)
+    for entry in range(len(by_topic.topics)):
+        members[offsets[entry] : offsets[entry + 1]] = by_topic.members[by_topic.first[entry] : by_topic.end[entry]]
+    return offsets, members
+
+
+def with_lists(by_topic: Subscribers, offsets: Ints32, members: Ints32) -> Subscribers:
+    """Return the same topics with other lists of subscribers."""
+    return by_topic._replace(first=offsets[:-1], end=offsets[1:], members=members)
 
 
 @kernel
@@ -231,7 +294,10 @@ def topics_by_name(topics: TopicArrays, by_topic: Subscribers) -> Ints32:
     order = np.empty(len(by_topic.topics), np.int32)
     for g in range(len(by_topic.group_topics) - 1):
         first, end = by_topic.group_topics[g], by_topic.group_topics[g + 1]
-        order[first:end] = np.argsort(topics.ranks[by_topic.topics[first:end]]) + first
+        if end == first + 1:
+            order[first] = first
+        elif end > first:
+            order[first:end] = np.argsort(topics.ranks[by_topic.topics[first:end]]) + first
     return order
 
 

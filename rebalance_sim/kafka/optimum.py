@@ -162,7 +162,7 @@ def _demand(
             base[by_topic.topics[entry]] = room
             room += partitions
             n_topics += 1
-            n_edges += by_topic.offsets[entry + 1] - by_topic.offsets[entry]
+            n_edges += by_topic.end[entry] - by_topic.first[entry]
     before = partition_owners(start, end, owned, generations, topics, base, room)
     supply = np.empty(n_topics, np.int64)
     topic_of, member_of = np.empty(n_edges, np.int32), np.empty(n_edges, np.int32)
@@ -174,7 +174,7 @@ def _demand(
             continue
         base[by_topic.topics[entry]] = -1
         supply[t] = topics.partitions[by_topic.topics[entry]]
-        subscribers = by_topic.members[by_topic.offsets[entry] : by_topic.offsets[entry + 1]]
+        subscribers = by_topic.members[by_topic.first[entry] : by_topic.end[entry]]
         for m in subscribers:
             topic_of[edge], member_of[edge] = t, m - start
             edge_of[m] = edge

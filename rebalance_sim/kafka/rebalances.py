@@ -167,15 +167,15 @@ def _last_assignments(found: Sequence[Rebalance]) -> Assignments:
 
 @kernel
 def eager_members(preferences: PreferenceLists, cooperative: Flags) -> Flags:
-    """Return, by member, whether it follows the eager protocol: if one of its assignors is not cooperative.
+    """Return, by list of preferences, whether its members follow the eager protocol: if an assignor is not cooperative.
 
     ``ConsumerCoordinator``'s constructor picks the highest protocol that all assignors of the consumer support. By
     default an assignor supports only the eager one. ``cooperative`` has the protocols whose assignor is cooperative.
     """
     eager = np.zeros(len(preferences.offsets) - 1, np.bool_)
-    for m in range(len(eager)):
-        for k in range(preferences.offsets[m], preferences.offsets[m + 1]):
-            eager[m] = eager[m] or not cooperative[preferences.protocols[k]]
+    for of in range(len(eager)):
+        for k in range(preferences.offsets[of], preferences.offsets[of + 1]):
+            eager[of] = eager[of] or not cooperative[preferences.protocols[k]]
     return eager
 
 
@@ -237,7 +237,9 @@ def _accept_assignments(groups: Groups, ranks: Ints, sent: Assignments, outcome:
 
 @kernel
 def _mark_subscribed(groups: Groups, member: int, subscribed_by: Ints32) -> None:
-    for topic in groups.topics[groups.subscriptions[member] : groups.subscriptions[member + 1]]:
+    of_members, offsets, topics = groups.subscriptions
+    of = of_members[member]
+    for topic in topics[offsets[of] : offsets[of + 1]]:
         subscribed_by[topic] = member
 
 
@@ -322,7 +324,6 @@ def take_groups(groups: Groups, chosen: Flags) -> Groups:
     """Return the chosen groups."""
     sizes = np.diff(groups.members)
     members = np.flatnonzero(np.repeat(chosen, sizes))
-    subscriptions, topics = take_lists(groups.subscriptions, members)
     offsets, owned = take_lists(groups.owned.offsets, members)
     return Groups(
         list_offsets(sizes[chosen]),
@@ -331,8 +332,7 @@ def take_groups(groups: Groups, chosen: Flags) -> Groups:
         groups.instance_first[members],
         take_strings(groups.sort_ids, members),
         groups.member_racks[members],
-        subscriptions,
-        groups.topics[topics],
+        groups.subscriptions._replace(of_members=groups.subscriptions.of_members[members]),
         Assignments(offsets, groups.owned.topics[owned], groups.owned.partitions[owned]),
         groups.generations[members],
     )

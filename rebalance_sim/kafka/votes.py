@@ -32,12 +32,14 @@ class Votes(NamedTuple):
     """Their buckets in that map; None where iteration does not go by buckets."""
 
 
-def count_votes(preferences: PreferenceLists, member_hashes: Ints, joined: Ints32, map_rule: MapRule) -> Votes:
-    """Count the votes of the members at ``joined``, in their order of joining."""
+def count_votes(
+    offered: Ints32, preferences: PreferenceLists, member_hashes: Ints, joined: Ints32, map_rule: MapRule
+) -> Votes:
+    """Count the votes of the members at ``joined``, in their order of joining; ``offered`` are their preferences."""
     support = np.zeros(len(preferences.hashes), np.int32)
-    for member in joined:
-        support[preferences.protocols[preferences.offsets[member] : preferences.offsets[member + 1]]] += 1
-    ballots = [ballot(int(member), preferences, support, len(joined)) for member in joined]
+    for of in offered[joined]:
+        support[preferences.protocols[preferences.offsets[of] : preferences.offsets[of + 1]]] += 1
+    ballots = [ballot(int(of), preferences, support, len(joined)) for of in offered[joined]]
     places = coordinator_order(member_hashes[joined], np.arange(len(joined), dtype=np.int32), int(map_rule))
     in_order = np.array(list(dict.fromkeys(ballots[place] for place in places)), np.int32)
     counted: list[int] = vote_order(preferences.hashes, in_order, int(map_rule)).tolist()

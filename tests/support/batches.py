@@ -17,6 +17,7 @@ from rebalance_sim.kafka.groups import (
     Assignments,
     Groups,
     Subscribers,
+    Subscriptions,
     TopicArrays,
     map_order,
     subscribers,
@@ -100,11 +101,13 @@ class Voters:
         self.type_numbers = numbered(member.protocol_type for member in self.members)
         self.names = list(protocols)
         self.sections = offsets(len(group) for group in voters)
-        self.ids = Strings.of([member.member_id for member in self.members])
+        self.hashes = hashes([member.member_id for member in self.members])
         self.types = ints(self.type_numbers[member.protocol_type] for member in self.members)
+        lists = {listed: k for k, listed in enumerate(dict.fromkeys(member.protocols for member in self.members))}
+        self.offered = ints(lists[member.protocols] for member in self.members)
         self.preferences = PreferenceLists(
-            offsets(len(member.protocols) for member in self.members),
-            ints(protocols[name] for member in self.members for name in member.protocols),
+            offsets(len(listed) for listed in lists),
+            ints(protocols[name] for listed in lists for name in listed),
             hashes(self.names),
         )
 
@@ -135,7 +138,8 @@ def elect_all(version: str, groups: Sequence[Sequence[Joiner]]) -> list[Election
     """Elect the protocols of many groups."""
     voters = Voters(groups)
     map_rule = int(kafka_version(version).coordinator_map)
-    return voters.elections(elect(voters.sections, voters.ids, voters.types, voters.preferences, map_rule))
+    elections = elect(voters.sections, voters.hashes, voters.types, voters.offered, voters.preferences, map_rule)
+    return voters.elections(elections)
 
 
 # ---- assignments
@@ -280,15 +284,23 @@ class Batch:
             np.array([member.instance_id is None for member in self._members], np.int64),
             Strings.of(sort_ids),
             ints(self._rack(member.rack) for member in self._members),
-            offsets(len(member.topics) for member in self._members),
-            ints(
-                self._number(group.cluster, topic)
-                for group in self.groups
-                for member in group.members
-                for topic in member.topics
-            ),
+            self._subscriptions(),
             self._lists_as_arrays([member.owned for member in self._members]),
             np.array([member.generation for member in self._members], np.int64),
+        )
+
+    def _subscriptions(self) -> Subscriptions:
+        """Number the lists, so that equal ones of a cluster share a number."""
+        named = [
+            tuple(self._number(group.cluster, topic) for topic in member.topics)
+            for group in self.groups
+            for member in group.members
+        ]
+        lists = {listed: number for number, listed in enumerate(dict.fromkeys(named))}
+        return Subscriptions(
+            ints(lists[listed] for listed in named),
+            offsets(len(listed) for listed in lists),
+            ints(topic for listed in lists for topic in listed),
         )
 
     def _rack(self, name: str | None) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from rebalance_sim.kafka.groups import Assignments
 from rebalance_sim.kafka.rebalances import Rebalance
+from rebalance_sim.kafka.runtime.lists import take_lists
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.releases import kafka_version
 from tests.support.batches import Batch, in_map_order
@@ -94,8 +95,9 @@ class NumberedBatch:
         self.n_groups, self.n_members, self.n_topics = len(batch.groups), len(groups.member_hashes), len(partitions) + 1
         self.group = np.repeat(np.arange(self.n_groups), np.diff(groups.members))
         """By member."""
-        of_member = np.repeat(np.arange(self.n_members), np.diff(groups.subscriptions))
-        self.subscriptions = np.unique(of_member * self.n_topics + groups.topics)
+        listed, entries = take_lists(groups.subscriptions.offsets, groups.subscriptions.of_members)
+        of_member = np.repeat(np.arange(self.n_members), np.diff(listed))
+        self.subscriptions = np.unique(of_member * self.n_topics + groups.subscriptions.topics[entries])
         self.subscriber = self.subscriptions // self.n_topics
         of_group = self.group[self.subscriber] * self.n_topics + self.subscriptions % self.n_topics
         self.pairs, self.pair_of_subscription = np.unique(of_group, return_inverse=True)

@@ -227,7 +227,7 @@ class _Order:
         subscribers_of, partitions_of = {}, {}
         for entry in topics_by_name(found.topics, by_topic):
             topic = by_topic.topics[entry]
-            members = by_topic.members[by_topic.offsets[entry] : by_topic.offsets[entry + 1]]
+            members = by_topic.members[by_topic.first[entry] : by_topic.end[entry]]
             subscribers_of[names[topic]] = tuple(ids[member] for member in members)
             partitions_of[names[topic]] = int(found.topics.partitions[topic])
         return cls(tuple(ids[member] for member in in_order), subscribers_of, partitions_of)

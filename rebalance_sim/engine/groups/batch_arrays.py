@@ -16,7 +16,7 @@ from rebalance_sim.kafka.coordinator.group_types import (
     refusal_errors,
 )
 from rebalance_sim.kafka.election import INCONSISTENT_GROUP_PROTOCOL
-from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Groups
+from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Groups, Subscriptions
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.releases import SERVER_ASSIGNORS, KafkaVersion
 from rebalance_sim.tables import DEFAULT_PROTOCOL_TYPE
@@ -39,8 +39,9 @@ def elect_protocols(batch: GroupBatch, version: KafkaVersion) -> GroupProtocols:
     preferences, names = batch.preferences
     return group_protocols(
         batch.offsets,
-        strings(batch.column("member_id")),
+        batch.member_hashes,
         types,
+        batch.offered,
         preferences,
         ConsumerProtocol(
             consumer_type,
@@ -75,16 +76,17 @@ def find_topics(batch: GroupBatch, index: TopicIndex, ids: bool) -> BatchTopics:
 
     ``ids``: whether their Uuids are needed.
     """
-    named = [batch.column("subscription")]
-    names = [named[0].flatten()]
-    if batch.has("owned"):
-        named.append(batch.column("owned"))
-        names.append(named[1].flatten().field("topic"))
-    group_of_member = batch.group_of_member()
-    group_of_name = [np.repeat(group_of_member, np.diff(list_offsets(lists_))) for lists_ in named]
-    if len(names) == 1:
-        return index.find(batch.clusters, group_of_name[0], names[0], ids)
-    return index.find(batch.clusters, np.concatenate(group_of_name), pa.concat_arrays(names), ids)
+    group_of_member = batch.group_of_member
+    of_members, lists = batch.lists("subscription")
+    group_of_list = np.zeros(len(lists), np.int32)
+    group_of_list[of_members] = group_of_member
+    names, group_of_name = lists.flatten(), np.repeat(group_of_list, np.diff(list_offsets(lists)))
+    if not batch.has("owned"):
+        return index.find(batch.clusters, group_of_name, names, ids)
+    owned = batch.column("owned")
+    group_of_owned = np.repeat(group_of_member, np.diff(list_offsets(owned)))
+    all_names = pa.concat_arrays([names, owned.flatten().field("topic")])
+    return index.find(batch.clusters, np.concatenate([group_of_name, group_of_owned]), all_names, ids)
 
 
 def as_groups(batch: GroupBatch, topics: BatchTopics, index: TopicIndex) -> Groups:
@@ -95,7 +97,8 @@ def as_groups(batch: GroupBatch, topics: BatchTopics, index: TopicIndex) -> Grou
     sort_ids = member_ids
     if instance_ids.null_count < len(instance_ids):
         sort_ids = strings(instance_ids.fill_null(batch.column("member_id")))
-    subscriptions = list_offsets(batch.column("subscription"))
+    of_members, lists = batch.lists("subscription")
+    offsets = list_offsets(lists)
     return Groups(
         batch.offsets,
         member_ids,
@@ -103,9 +106,8 @@ def as_groups(batch: GroupBatch, topics: BatchTopics, index: TopicIndex) -> Grou
         numbers(instance_ids.is_null()).astype(np.int64),
         sort_ids,
         index.racks(batch.column("rack")),
-        subscriptions,
-        topics.numbers[: subscriptions[-1]],
-        *_owned(batch, topics.numbers[subscriptions[-1] :]),
+        Subscriptions(of_members, offsets, topics.numbers[: offsets[-1]]),
+        *_owned(batch, topics.numbers[offsets[-1] :]),
     )
 
 

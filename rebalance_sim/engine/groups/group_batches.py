@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from rebalance_sim.engine.groups.name_lists import store_once
 from rebalance_sim.engine.tables.arrow import codes, list_offsets, numbers, strings
 from rebalance_sim.engine.tables.inputs import REASON
 from rebalance_sim.errors import UserError
@@ -71,7 +72,10 @@ class RejectedMember:
 
 @dataclass(frozen=True)
 class GroupBatch:
-    """Some groups. The members of group g, in join order, are ``members[offsets[g]:offsets[g + 1]]``."""
+    """Some groups. The members of group g, in join order, are ``members[offsets[g]:offsets[g + 1]]``.
+
+    Lists of names may be stored once, in dictionaries (``store_once``).
+    """
 
     clusters: pa.StringArray
     group_ids: pa.StringArray
@@ -87,34 +91,56 @@ class GroupBatch:
         ``collect_list`` returns any order. Members without a join order come last; ties are sorted by member id.
         """
         nested = batch.column("members")
-        members = nested.flatten()
         offsets = list_offsets(nested)
+        members = _with_lists_stored_once(nested.flatten(), batch.column("cluster"), offsets)
         order = np.arange(len(members), dtype=np.int32)
         join_order = numbers(members.field("join_order").fill_null(_LAST)).astype(np.int64)
         sort_sections(order, offsets, join_order, strings(members.field("member_id")))
+        if (np.diff(order) != 1).any():
+            members = members.take(pa.array(order))
         rejected = numbers(batch.column("rejected_members").fill_null(0)).astype(np.int32)
-        return cls(batch.column("cluster"), batch.column("group_id"), offsets, members.take(pa.array(order)), rejected)
+        return cls(batch.column("cluster"), batch.column("group_id"), offsets, members, rejected)
 
     def column(self, name: str) -> pa.Array:
         """Return a column of the members."""
-        return self.members.field(name)
+        column = self.members.field(name)
+        return column.dictionary.take(column.indices) if pa.types.is_dictionary(column.type) else column
+
+    def lists(self, name: str) -> tuple[Ints32, pa.ListArray]:
+        """Return a column of lists of names as the number of each member's list, and the lists."""
+        column = self.members.field(name)
+        if not pa.types.is_dictionary(column.type):
+            return np.arange(len(column), dtype=np.int32), column
+        return numbers(column.indices).astype(np.int32, copy=False), column.dictionary
+
+    def with_lists_written_out(self) -> "GroupBatch":
+        """Return the same groups with the list of each member, as in the members table."""
+        names = self.members.type.names
+        members = pa.StructArray.from_arrays([self.column(name) for name in names], names=names)
+        return GroupBatch(self.clusters, self.group_ids, self.offsets, members)
 
     def has(self, name: str) -> bool:
         """Return whether the members have a column."""
         return self.members.type.get_field_index(name) >= 0
 
+    @property
+    def offered(self) -> Ints32:
+        """The list of ``preferences`` that each member offers."""
+        return self.lists("protocols")[0]
+
     @cached_property
     def preferences(self) -> tuple[PreferenceLists, pa.Array]:
-        """The members' protocol lists as indices, and the names that they index."""
-        column = self.column("protocols")
-        protocols, names = codes(column.flatten())
-        return PreferenceLists(list_offsets(column), protocols, java_hashes(strings(names))), names
+        """The protocol lists as indices, and the names that they index."""
+        _, lists = self.lists("protocols")
+        protocols, names = codes(lists.flatten())
+        return PreferenceLists(list_offsets(lists), protocols, java_hashes(strings(names))), names
 
     @cached_property
     def member_hashes(self) -> Ints:
         """``hashCode`` of the member ids."""
         return java_hashes(strings(self.column("member_id")))
 
+    @cached_property
     def group_of_member(self) -> Ints32:
         """Index of the group of each member."""
         return np.repeat(np.arange(len(self.group_ids), dtype=np.int32), np.diff(self.offsets))
@@ -131,13 +157,12 @@ class GroupBatch:
         if not reasons:
             return self, []
         kept = np.ones(len(self.members), np.bool_)
-        group_of_member = self.group_of_member()
         rejected = []
         for member, reason in sorted(reasons.items()):
             kept[member] = False
-            group = int(group_of_member[member])
+            group = int(self.group_of_member[member])
             rejected.append(RejectedMember(group, self._as_json(group, member), reason))
-        counts = np.bincount(group_of_member[~kept], minlength=len(self.group_ids)).astype(np.int32)
+        counts = np.bincount(self.group_of_member[~kept], minlength=len(self.group_ids)).astype(np.int32)
         return replace(self.keep(kept), rejected_members=self.rejected_members + counts), rejected
 
     def _as_json(self, group: int, member: int) -> str:
@@ -168,36 +193,30 @@ class GroupBatch:
             reasons |= self._bad_names("subscription")
         return reasons
 
-    def _members_with(self, lists: pa.ListArray, bad: pa.Array) -> list[int]:
-        """Return the members with a bad entry in their list."""
-        if not pc.any(bad).as_py():
-            return []
-        entries = np.flatnonzero(numbers(bad))
-        found: list[int] = np.unique(np.searchsorted(list_offsets(lists), entries, side="right") - 1).tolist()
-        return found
-
     def _bad_names(self, column: str) -> dict[int, str]:
-        lists = self.column(column)
+        of_members, lists = self.lists(column)
         names = lists.flatten()
         bad = pc.or_kleene(names.is_null(), pc.equal(pc.binary_length(names), 0)).fill_null(True)
-        reasons = dict.fromkeys(self._members_with(lists, bad), f"{column} holds a name that is null or empty")
+        reasons = _members_with(of_members, _lists_with(lists, bad), f"{column} holds a name that is null or empty")
         # No topic has one, and no assignor: a name with a comma is a list that was written as text.
         commas = pc.match_substring(names, ",").fill_null(False)
-        return reasons | dict.fromkeys(self._members_with(lists, commas), f"{column} holds a name with a comma")
+        return reasons | _members_with(of_members, _lists_with(lists, commas), f"{column} holds a name with a comma")
 
     def _bad_protocols(self) -> dict[int, str]:
-        preferences, _ = self.preferences
+        (preferences, _), offered = self.preferences, self.offered
         empty = np.flatnonzero(np.diff(preferences.offsets) == 0)
-        reasons = dict.fromkeys(empty.tolist(), "protocols is empty")
+        reasons = _members_with(offered, empty, "protocols is empty")
         repeats = np.flatnonzero(repeats_a_protocol(preferences))
-        reasons |= dict.fromkeys(repeats.tolist(), "protocols names an assignor twice")
+        reasons |= _members_with(offered, repeats, "protocols names an assignor twice")
         return self._bad_names("protocols") | self._no_offers() | reasons
 
     def _no_offers(self) -> dict[int, str]:
         preferences, names = self.preferences
         server = numbers(pc.is_in(names, value_set=pa.array(SERVER_ASSIGNORS))).astype(np.bool_)
-        mixed = np.flatnonzero(mixes_protocols(preferences, server)) if server.any() else ()
-        return {int(member): f"protocols is not {OFFERS}" for member in mixed}
+        if not server.any():
+            return {}
+        mixed = np.flatnonzero(mixes_protocols(preferences, server))
+        return _members_with(self.offered, mixed, f"protocols is not {OFFERS}")
 
     def _bad_owned(self) -> dict[int, str]:
         lists = self.column("owned")
@@ -208,7 +227,7 @@ class GroupBatch:
             pc.less(partitions, 0).fill_null(True),
         )
         reason = "owned holds a partition without a topic or a number from 0"
-        return dict.fromkeys(self._members_with(lists, bad), reason)
+        return dict.fromkeys(_lists_with(lists, bad).tolist(), reason)
 
     def _repeated(self) -> dict[int, str]:
         """Find repeated members: the first in join order is used; of equal ones, the first by content."""
@@ -225,3 +244,30 @@ class GroupBatch:
                 for _, _, member in sorted(rows)[1:]:
                     reasons[member] = f"member_id {member_id!r} is given {len(rows)} times in its group; one is used"
         return reasons
+
+
+def _with_lists_stored_once(members: pa.StructArray, clusters: pa.StringArray, offsets: Ints32) -> pa.StructArray:
+    """Store the members' lists of names once; names of different clusters differ."""
+    columns = [members.field(k) for k in range(members.type.num_fields)]
+    of_groups, distinct = codes(clusters)
+    of_members = np.zeros(len(members), np.int32) if len(distinct) == 1 else np.repeat(of_groups, np.diff(offsets))
+    stored = [store_once(column, of_members) if _is_of_names(column.type) else column for column in columns]
+    return pa.StructArray.from_arrays(stored, names=members.type.names)
+
+
+def _is_of_names(of: pa.DataType) -> bool:
+    return bool(pa.types.is_list(of) and pa.types.is_string(of.value_type))
+
+
+def _lists_with(lists: pa.ListArray, bad: pa.Array) -> Ints:
+    """Return the lists with a bad entry."""
+    if not pc.any(bad).as_py():
+        return np.empty(0, np.int64)
+    return np.unique(np.searchsorted(list_offsets(lists), np.flatnonzero(numbers(bad)), side="right") - 1)
+
+
+def _members_with(of_members: Ints32, bad: Ints, reason: str) -> dict[int, str]:
+    """Return the reason for each member that has a bad list."""
+    if len(bad) == 0:
+        return {}
+    return dict.fromkeys(np.flatnonzero(np.isin(of_members, bad)).tolist(), reason)

@@ -214,7 +214,7 @@ class Prediction:
         """Return which members follow the eager protocol: those that offer at least one eager assignor."""
         preferences, names = batch.preferences
         cooperative = [not self.resolved.resolve(name).eager for name in names.to_pylist()]
-        return eager_members(preferences, np.array(cooperative, np.bool_))
+        return eager_members(preferences, np.array(cooperative, np.bool_))[batch.offered]
 
 
 def asks_topic_ids(strategies: Iterable[str]) -> bool:
@@ -305,20 +305,20 @@ def reject_rows(batch: GroupBatch, rejected: list[RejectedMember]) -> pa.StructA
 
 def _assignment_rows(batch: GroupBatch, strategy: str, first: Rebalance, topics: BatchTopics) -> pa.StructArray:
     rows = _all_assignment_rows(batch, strategy, first.outcome.assignments, topics)
-    return _answered(rows, first, pa.array(batch.group_of_member()))
+    return _answered(rows, first, pa.array(batch.group_of_member))
 
 
 def _last_assignment_rows(
     batch: GroupBatch, strategy: str, end: RebalanceSummary, topics: BatchTopics
 ) -> pa.StructArray:
     rows = _all_assignment_rows(batch, strategy, end.assignments, topics)
-    return rows if end.ended.all() else rows.filter(pa.array(end.ended[batch.group_of_member()]))
+    return rows if end.ended.all() else rows.filter(pa.array(end.ended[batch.group_of_member]))
 
 
 def _all_assignment_rows(
     batch: GroupBatch, strategy: str, assignments: Assignments, topics: BatchTopics
 ) -> pa.StructArray:
-    columns = _member_columns(batch, strategy, pa.array(batch.group_of_member()))
+    columns = _member_columns(batch, strategy, pa.array(batch.group_of_member))
     columns |= {"member_id": batch.column("member_id"), "partitions": _partition_lists(assignments, topics)}
     return rows_of(ASSIGNMENTS.schema, columns)
 
@@ -339,7 +339,7 @@ def _rebalance_rows(
     assert rebalance.revoked is not None
     assert rebalance.added is not None
     members = pa.array(rebalance.members)
-    of_members = pa.array(batch.group_of_member()).take(members)
+    of_members = pa.array(batch.group_of_member).take(members)
     last = np.zeros(len(batch.group_ids), np.bool_)
     last[rebalance.groups] = rebalance.last
     rows = rows_of(

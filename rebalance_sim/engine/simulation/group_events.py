@@ -67,7 +67,7 @@ class EventReader:
                 self._joined_ms[event.group, event.consumer] = event.at_ms
         self._consumers: list[dict[str, int]] = [{} for _ in range(len(batch.group_ids))]
         ids = batch.column("member_id").to_pylist()
-        for member, group in enumerate(batch.group_of_member().tolist()):
+        for member, group in enumerate(batch.group_of_member.tolist()):
             self._consumers[group][ids[member]] = len(self._consumers[group])
         for consumer in joining:
             known = self._consumers[consumer.group]

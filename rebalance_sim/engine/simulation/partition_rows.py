@@ -15,7 +15,7 @@ from rebalance_sim.tables import OWNED_PARTITIONS, PARTITION_COSTS
 def owned_partition_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
     """Return the partitions that each running consumer owns in the end, by group and consumer."""
     simulated, consumers = result.simulated, result.batch.consumers
-    groups = consumers.group_of_member()
+    groups = consumers.group_of_member
     running = (field(simulated.consumers, "presence") == Presence.RUNS) & result.succeeded[groups]
     rows = field(simulated.consumers, "owned")[running]
     none = rows == NONE

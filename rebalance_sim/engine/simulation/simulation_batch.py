@@ -51,12 +51,13 @@ class SimulationBatch:
         batch = self.batch
         if not self.joining:
             return batch
-        rows = [{name: each.row.get(name) for name in batch.members.type.names} for each in self.joining]
+        present = batch.with_lists_written_out().members
+        rows = [{name: each.row.get(name) for name in present.type.names} for each in self.joining]
         joining_groups = np.array([each.group for each in self.joining], np.int32)
-        groups = np.concatenate([batch.group_of_member(), joining_groups])
+        groups = np.concatenate([batch.group_of_member, joining_groups])
         order = np.argsort(groups, kind="stable")
         offsets = np.searchsorted(groups[order], np.arange(len(batch.group_ids) + 1)).astype(np.int32)
-        members = pa.concat_arrays([batch.members, pa.array(rows, batch.members.type)]).take(pa.array(order))
+        members = pa.concat_arrays([present, pa.array(rows, present.type)]).take(pa.array(order))
         return replace(batch, offsets=offsets, members=members)
 
     @cached_property
@@ -64,11 +65,11 @@ class SimulationBatch:
         """The topics of all subscriptions, of the consumers and then of the events, and of what the members own."""
         subscriptions, owned = self._subscriptions, self.batch.column("owned")
         later = [event.group for event in self.events if event.kind == ScenarioKind.SUBSCRIBE]
-        groups = np.concatenate([self.consumers.group_of_member(), np.array(later, np.int32)])
+        groups = np.concatenate([self.consumers.group_of_member, np.array(later, np.int32)])
         of_names = np.concatenate(
             [
                 np.repeat(groups, np.diff(list_offsets(subscriptions))),
-                np.repeat(self.batch.group_of_member(), np.diff(list_offsets(owned))),
+                np.repeat(self.batch.group_of_member, np.diff(list_offsets(owned))),
             ]
         )
         names = pa.concat_arrays([subscriptions.flatten(), owned.flatten().field("topic")])
@@ -90,7 +91,7 @@ class SimulationBatch:
         of_members = replace(topics, numbers=np.append(topics.numbers[subscribed], topics.numbers[offsets[-1] :]))
         read_by_own = ("user_data", "rack") if consumers.has("user_data") else ()
         return SimulatedGroups(
-            as_groups(self.batch, of_members, self.index),
+            as_groups(self.batch.with_lists_written_out(), of_members, self.index),
             consumers.offsets.astype(np.int32),
             consumers.column("member_id").to_pylist(),
             consumers.column("client_id").to_pylist(),

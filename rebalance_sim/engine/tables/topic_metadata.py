@@ -62,9 +62,10 @@ def _array(table: pa.Table, name: str) -> pa.Array:
 
 
 class TopicIndex:
-    """Finds topics by cluster and name, one batch at a time."""
+    """Finds topics by cluster and name, one batch at a time. Topics are sorted by name, as Java sorts strings."""
 
     def __init__(self, table: pa.Table) -> None:
+        table = table.take(pa.array(_order(_array(table, "topic"))))
         self._names = _array(table, "topic")
         self._partitions = numbers(_array(table, "partitions")).astype(np.int32)
         self._strings = strings(self._names)
@@ -130,7 +131,7 @@ class TopicIndex:
         return TopicArrays(
             self._partitions[used],
             self._hashes[used],
-            _ranks(self._names.take(pa.array(used))),
+            np.arange(len(used)),
             first_racks,
             rack_offsets,
             racks,
@@ -154,13 +155,18 @@ class BatchTopics:
     topics: TopicArrays
 
 
-def _ranks(names: pa.Array) -> Ints:
-    """Return the place of each name in Java's order of strings."""
+def _order(names: pa.Array) -> Ints32:
+    """Return the order in which Java sorts strings."""
     order = np.arange(len(names), dtype=np.int32)
     section = np.array([0, len(names)], np.int32)
     sort_sections(order, section, np.zeros(len(names), np.int64), strings(names))
+    return order
+
+
+def _ranks(names: pa.Array) -> Ints:
+    """Return the place of each name in Java's order of strings."""
     ranks = np.empty(len(names), np.int64)
-    ranks[order] = np.arange(len(names))
+    ranks[_order(names)] = np.arange(len(names))
     return ranks
 
 

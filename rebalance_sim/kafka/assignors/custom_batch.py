@@ -87,7 +87,9 @@ def assign_by_custom(
 
 
 def _topics_of(joined: Groups, member: int) -> list[int]:
-    return joined.topics[joined.subscriptions[member] : joined.subscriptions[member + 1]].tolist()
+    of_members, offsets, topics = joined.subscriptions
+    of = of_members[member]
+    return topics[offsets[of] : offsets[of + 1]].tolist()
 
 
 def _subscriptions(joined: Groups, sent: ClientData, names: list[str]) -> list[Subscription]:

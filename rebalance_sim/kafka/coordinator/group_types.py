@@ -21,8 +21,8 @@ import numpy as np
 
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.election import INCONSISTENT_GROUP_PROTOCOL, Elections, PreferenceLists, elect
-from rebalance_sim.kafka.runtime.lists import list_offsets, take_lists, take_strings
-from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings
+from rebalance_sim.kafka.runtime.lists import list_offsets
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.releases import SERVER_ASSIGNORS
 
 UNSUPPORTED_VERSION = "UNSUPPORTED_VERSION"
@@ -52,7 +52,7 @@ class GroupProtocols(NamedTuple):
 
 
 def mixes_protocols(preferences: PreferenceLists, server: Flags) -> Flags:
-    """Return which members list an assignor of the coordinator beside others.
+    """Return which lists name an assignor of the coordinator beside others.
 
     No consumer can: it sends one name (``group.remote.assignor``) or a list (``partition.assignment.strategy``).
     ``server`` says of each protocol whether it is an assignor of the coordinator.
@@ -85,8 +85,9 @@ def leaders(groups: Ints32, protocols: GroupProtocols) -> Ints:
 
 def group_protocols(
     groups: Ints32,
-    member_ids: Strings,
+    member_hashes: Ints,
     types: Ints32,
+    offered: Ints32,
     preferences: PreferenceLists,
     consumer_protocol: ConsumerProtocol,
     map_rule: int,
@@ -95,31 +96,24 @@ def group_protocols(
     n_groups = len(groups) - 1
     assignors = consumer_protocol.assignors
     if (assignors == NONE).all():
-        elected = elect(groups, member_ids, types, preferences, map_rule)
+        elected = elect(groups, member_hashes, types, offered, preferences, map_rule)
         return GroupProtocols(elected, np.zeros(n_groups, np.bool_), np.ones(len(types), np.bool_))
     group_of_member = np.repeat(np.arange(n_groups), np.diff(groups))
-    preferred = assignors[preferences.protocols[preferences.offsets[:-1]]]
+    preferred = assignors[preferences.protocols[preferences.offsets[offered]]]
     classic = preferred == NONE
     supported = ~classic & consumer_protocol.is_supported
     counts = np.zeros((n_groups, len(SERVER_ASSIGNORS)), np.int32)
     np.add.at(counts, (group_of_member[supported], preferred[supported]), 1)
     of_consumers: Flags = counts.max(axis=1) > 0
     joins = classic & (~of_consumers[group_of_member] | (types == consumer_protocol.protocol_type))
-    elected = _elect_among(np.flatnonzero(joins), groups, member_ids, types, preferences, map_rule)
+    # The classic protocol is elected as if the members that use it were the only ones.
+    voters = np.flatnonzero(joins)
+    before = np.searchsorted(voters, groups).astype(np.int32)
+    elected = elect(before, member_hashes[voters], types[voters], offered[voters], preferences, map_rule)
     admitted = supported.copy()
     admitted[joins] = elected.admitted
     elections = _with_preferred(elected._replace(admitted=admitted), of_consumers, counts, assignors)
     return GroupProtocols(elections, of_consumers, classic)
-
-
-def _elect_among(
-    voters: Ints, groups: Ints32, member_ids: Strings, types: Ints32, preferences: PreferenceLists, map_rule: int
-) -> Elections:
-    """Elect the protocol of every group as if the voters were its only members."""
-    before = np.searchsorted(voters, groups).astype(np.int32)
-    offsets, places = take_lists(preferences.offsets, voters)
-    lists = PreferenceLists(offsets, preferences.protocols[places], preferences.hashes)
-    return elect(before, take_strings(member_ids, voters), types[voters], lists, map_rule)
 
 
 def _with_preferred(elected: Elections, of_consumers: Flags, counts: Ints32, assignors: Ints32) -> Elections:

@@ -19,6 +19,7 @@ from rebalance_sim.releases import MapRule
 
 _JAVA = int(MapRule.JAVA)
 _SCALA_2_11 = int(MapRule.SCALA_2_11)
+_FEWEST_BUCKETS = 16
 
 
 @kernel
@@ -43,6 +44,30 @@ def java_order(hashes: Ints, keys: Ints32, size: int) -> Ints32:
     Buckets are visited in ascending order, keys of a bucket in order of insertion, which a resize preserves.
     """
     return _bucket_order(hashes, keys, size)
+
+
+@kernel
+def sort_in_java_order(keys: Ints32, hashes: Ints) -> None:
+    """Sort keys in place from the order in which a ``java.util.HashMap`` got them to that of its iteration."""
+    size = java_table_size(len(keys))
+    if size > _FEWEST_BUCKETS:
+        keys[:] = _bucket_order(hashes, keys, size)
+        return
+    for k in range(1, len(keys)):
+        moving, place = keys[k], k
+        bucket = java_bucket(hashes[moving], size)
+        while place > 0 and java_bucket(hashes[keys[place - 1]], size) > bucket:
+            keys[place] = keys[place - 1]
+            place -= 1
+        keys[place] = moving
+
+
+@kernel
+def _java_order_of_all(hashes: Ints, keys: Ints32) -> Ints32:
+    """Return the order of a ``java.util.HashMap`` to which the keys were added one by one."""
+    order = keys.copy()
+    sort_in_java_order(order, hashes)
+    return order
 
 
 @kernel
@@ -209,7 +234,7 @@ def timeline_slot(h: int, bits: int) -> int:
 def coordinator_order(hashes: Ints, keys: Ints32, map_rule: int) -> Ints32:
     """Return the order of the coordinator's own maps: its members, and the counted votes before they are copied."""
     if map_rule == _JAVA:
-        return java_order(hashes, keys, java_table_size(len(keys)))
+        return _java_order_of_all(hashes, keys)
     if map_rule == _SCALA_2_11:
         return scala_2_11_order(hashes, keys)
     return scala_2_13_order(hashes, keys)
@@ -303,7 +328,7 @@ def _champ_before(a: int, a_depth: int, b: int, b_depth: int) -> bool:
 def vote_order(hashes: Ints, keys: Ints32, map_rule: int) -> Ints32:
     """Return the order in which ``selectProtocol`` visits the votes; ``keys`` are in order of their first vote."""
     if map_rule == _JAVA:
-        return java_order(hashes, keys, java_table_size(len(keys)))
+        return _java_order_of_all(hashes, keys)
     if map_rule == _SCALA_2_11:
         return scala_2_11_group_by_order(hashes, keys)
     return scala_2_13_group_by_order(hashes, keys)

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel, kernel_in_place
 
 Ints = NDArray[np.int64]
 Ints32 = NDArray[np.int32]
@@ -14,7 +14,14 @@ Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
 _Number = TypeVar("_Number", np.int32, np.uint8)
 _FEW = 32
+_FEW_STRINGS = 10
 _KEY_BYTES = 7
+_NOT_ASCII = 0x80808080808080
+_ONES = 0x01010101010101
+WORD = 8
+"""Bytes of a ``word``."""
+_POWER_4 = 31**4
+_POWER_8 = 31**8 & 0xFFFFFFFF
 
 
 class Strings(NamedTuple):
@@ -73,6 +80,14 @@ def byte_at(data: Bytes, i: int) -> int:
     return int(np.int64(data[np.uint64(i)]))
 
 
+@kernel_in_place
+def word(data: Bytes, i: int) -> int:
+    """Return eight bytes as one number, which takes one read."""
+    low = byte_at(data, i) | byte_at(data, i + 1) << 8 | byte_at(data, i + 2) << 16 | byte_at(data, i + 3) << 24
+    high = byte_at(data, i + 4) | byte_at(data, i + 5) << 8 | byte_at(data, i + 6) << 16 | byte_at(data, i + 7) << 24
+    return low | high << 32
+
+
 @kernel
 def java_hash(strings: Strings, i: int) -> int:
     """Return ``String.hashCode`` of string i, unsigned: a polynomial in 31 over its UTF-16 code units."""
@@ -80,6 +95,17 @@ def java_hash(strings: Strings, i: int) -> int:
     position = strings.offsets[i]
     end = strings.offsets[i + 1]
     h = 0
+    # Names are mostly ASCII: eight characters at once, whose products do not wait for each other.
+    while end - position >= 8:
+        a, b = byte_at(data, position), byte_at(data, position + 1)
+        c, d = byte_at(data, position + 2), byte_at(data, position + 3)
+        e, f = byte_at(data, position + 4), byte_at(data, position + 5)
+        g, last = byte_at(data, position + 6), byte_at(data, position + 7)
+        if (a | b | c | d | e | f | g | last) >= 0x80:
+            break
+        first = 29791 * a + 961 * b + 31 * c + d
+        h = (h * _POWER_8 + first * _POWER_4 + 29791 * e + 961 * f + 31 * g + last) & 0xFFFFFFFF
+        position += 8
     while position < end:
         lead = byte_at(data, position)
         if lead < 0x80:
@@ -120,7 +146,7 @@ def java_hashes(strings: Strings) -> Ints:
     return hashes
 
 
-@kernel
+@inner_kernel
 def java_compare(strings: Strings, i: int, j: int) -> int:
     """Return a number below, equal to or above 0, like ``String.compareTo`` of strings i and j.
 
@@ -130,6 +156,9 @@ def java_compare(strings: Strings, i: int, j: int) -> int:
     """
     a, a_end = strings.offsets[i], strings.offsets[i + 1]
     b, b_end = strings.offsets[j], strings.offsets[j + 1]
+    while a + WORD <= a_end and b + WORD <= b_end and word(strings.data, a) == word(strings.data, b):
+        a += WORD
+        b += WORD
     while a < a_end and b < b_end:
         x, y = byte_at(strings.data, a), byte_at(strings.data, b)
         if x != y:
@@ -180,7 +209,9 @@ def _common_prefix(strings: Strings, order: Ints32, start: int) -> int:
         first = offsets[i] + start
         shared = min(shared, int(offsets[i + 1] - first))
         k = 0
-        while k < shared and data[first + k] == data[model + k]:
+        while k + WORD <= shared and word(data, first + k) == word(data, model + k):
+            k += WORD
+        while k < shared and byte_at(data, first + k) == byte_at(data, model + k):
             k += 1
         shared = k
     return shared
@@ -192,10 +223,16 @@ def _key(strings: Strings, i: int, start: int) -> int:
 
     Lead bytes of surrogate pairs (0xF0 and up) sort below 0xEE and 0xEF, as in ``java_compare``.
     """
-    first, end = int(strings.offsets[i] + start), int(strings.offsets[i + 1])
+    first, end, data = int(strings.offsets[i] + start), int(strings.offsets[i + 1]), strings.data
+    if end - first >= _KEY_BYTES:
+        high = byte_at(data, first) << 48 | byte_at(data, first + 1) << 40 | byte_at(data, first + 2) << 32
+        low = byte_at(data, first + 3) << 24 | byte_at(data, first + 4) << 16 | byte_at(data, first + 5) << 8
+        ascii_key = high | low | byte_at(data, first + 6)
+        if ascii_key & _NOT_ASCII == 0:
+            return ascii_key + _ONES
     key = 0
     for place in range(first, min(first + _KEY_BYTES, end)):
-        byte = byte_at(strings.data, place)
+        byte = byte_at(data, place)
         if byte >= 0xF0:
             byte -= 2
         elif byte >= 0xEE:
@@ -228,6 +265,22 @@ def _sort_strings(order: Ints32, strings: Strings, keys: Ints, runs: Ints32) -> 
                 low = k
 
 
+@inner_kernel
+def _insert_one_by_one(order: Ints32, low: int, end: int, first: Ints, strings: Strings) -> None:
+    """Sort a short section as ``sort_sections`` does."""
+    for k in range(low + 1, end):
+        moving, place = order[k], k
+        while place > low:
+            before = order[place - 1]
+            if first[before] < first[moving]:
+                break
+            if first[before] == first[moving] and java_compare(strings, before, moving) <= 0:
+                break
+            order[place] = before
+            place -= 1
+        order[place] = moving
+
+
 @kernel
 def sort_sections(order: Ints32, sections: Ints32, first: Ints, strings: Strings) -> None:
     """Sort each ``order[sections[s]:sections[s + 1]]`` (indices) by ``first``, then by the Java order of ``strings``.
@@ -238,6 +291,9 @@ def sort_sections(order: Ints32, sections: Ints32, first: Ints, strings: Strings
     runs = np.empty((len(order) // 2 + 1, 3), np.int32)
     for s in range(len(sections) - 1):
         low, end = sections[s], sections[s + 1]
+        if end - low <= _FEW_STRINGS:
+            _insert_one_by_one(order, low, end, first, strings)
+            continue
         for k in range(low, end):
             keys[k] = first[order[k]]
         sort_by_key(order[low:end], keys[low:end])

@@ -27,7 +27,7 @@ from rebalance_sim.kafka.coordinator.consumer.heartbeat import (
 )
 from rebalance_sim.kafka.coordinator.migration import align_numbers, finish_downgrade
 from rebalance_sim.kafka.coordinator.mixed_requests import finish_target_any_group
-from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Groups, TopicArrays
+from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Groups, Subscriptions, TopicArrays
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel, kernel_written_out
 from rebalance_sim.kafka.runtime.lists import take_lists, take_strings
 from rebalance_sim.kafka.runtime.records import Records, new_records, rows
@@ -444,12 +444,14 @@ def _as_groups(state: BatchState, fleet: SimulatedFleet, due: Ints32, members: _
         *spell_ids(state, fleet, due, members.offsets, members.consumers, members.numbers, members.client_generated)
     )
     is_static = field(fleet.of_consumers, "instance")[members.consumers] != NONE
-    listed, places = take_lists(fleet.subscriptions.offsets, members.subscriptions)
-    subscribed, owned = fleet.subscriptions.topics[places], members.owned
+    subscriptions = Subscriptions(members.subscriptions, *fleet.subscriptions)
+    owned = members.owned
     grown = known_topics(fleet, due, field(state.progress, "next_event")[due])
     if grown is not None:
         of_members = np.repeat(np.arange(len(due)), np.diff(members.offsets))
-        subscribed = grown(np.repeat(of_members, np.diff(listed)), subscribed)
+        listed, places = take_lists(fleet.subscriptions.offsets, members.subscriptions)
+        subscribed = grown(np.repeat(of_members, np.diff(listed)), fleet.subscriptions.topics[places])
+        subscriptions = Subscriptions(np.arange(len(of_members), dtype=np.int32), listed, subscribed)
         owned = owned._replace(topics=grown(np.repeat(of_members, np.diff(owned.offsets)), owned.topics))
     return Groups(
         members.offsets,
@@ -458,8 +460,7 @@ def _as_groups(state: BatchState, fleet: SimulatedFleet, due: Ints32, members: _
         (~is_static).astype(np.int64),
         choose_strings(ids, take_strings(fleet.names.instance_ids, members.consumers), is_static),
         fleet.racks[members.consumers],
-        listed,
-        subscribed,
+        subscriptions,
         owned,
         np.full(len(members.consumers), NO_GENERATION, np.int64),
     )

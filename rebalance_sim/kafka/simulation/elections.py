@@ -12,7 +12,7 @@ from rebalance_sim.kafka.coordinator.classic.group import NONE, AwaitedElection,
 from rebalance_sim.kafka.coordinator.classic.rebalance import begin_generation
 from rebalance_sim.kafka.coordinator.classic.requests import finish_replacement
 from rebalance_sim.kafka.election import PreferenceLists, elect
-from rebalance_sim.kafka.groups import NO_GENERATION, AssignmentOutcome, Assignments, Groups
+from rebalance_sim.kafka.groups import NO_GENERATION, AssignmentOutcome, Assignments, Groups, Subscriptions
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.lists import gather, take_lists, take_strings
 from rebalance_sim.kafka.runtime.strings import Bytes, Flags, Ints, Ints32, Strings
@@ -131,7 +131,7 @@ def hold_elections(
     """Elect the protocol of each group, run the leaders' assignors over all groups of a protocol at once, and go on."""
     joined = _collect(state, fleet, due)
     ids = _member_ids(state, fleet, joined)
-    protocols = _elect(fleet, joined, ids, broker.map_rule)
+    protocols = _elect(fleet, joined, broker.map_rule)
     first_rows = np.zeros(len(due), np.int64)
     for protocol in np.unique(protocols[joined.of_generation]):
         chosen = np.flatnonzero(joined.of_generation & (protocols == protocol)).astype(np.int32)
@@ -157,22 +157,23 @@ def hold_elections(
 def elected_protocols(state: BatchState, fleet: SimulatedFleet, due: Ints32, map_rule: int) -> Ints32:
     """Return the protocols that groups would elect with their present members."""
     joined = _collect(state, fleet, due)
-    return _elect(fleet, joined, _member_ids(state, fleet, joined), map_rule)
+    return _elect(fleet, joined, map_rule)
 
 
-def _elect(fleet: SimulatedFleet, joined: _JoinedMembers, ids: Strings, map_rule: int) -> Ints32:
+def _elect(fleet: SimulatedFleet, joined: _JoinedMembers, map_rule: int) -> Ints32:
     """Return the elected protocol of each group; without a choice, the only protocol."""
     if len(fleet.preferences.hashes) == 1:
         return np.zeros(len(joined.offsets) - 1, np.int32)
-    offsets, places = take_lists(fleet.preferences.offsets, joined.preferences)
-    offered = fleet.preferences.protocols[places]
+    offered, preferences = joined.preferences, fleet.preferences
     if (joined.elected_only != NONE).any():
-        only = np.repeat(joined.elected_only, np.diff(offsets))
-        known = (only == NONE) | (only == offered)
-        offsets, offered = np.concatenate([[0], np.cumsum(known)])[offsets].astype(np.int32), offered[known]
-    preferences = PreferenceLists(offsets, offered, fleet.preferences.hashes)
+        offsets, places = take_lists(preferences.offsets, offered)
+        only, protocols = np.repeat(joined.elected_only, np.diff(offsets)), preferences.protocols[places]
+        known = (only == NONE) | (only == protocols)
+        of_known = np.concatenate([[0], np.cumsum(known)])[offsets].astype(np.int32)
+        offered = np.arange(len(offered), dtype=np.int32)
+        preferences = PreferenceLists(of_known, protocols[known], preferences.hashes)
     types = np.zeros(len(joined.consumers), np.int32)
-    return elect(joined.offsets, ids, types, preferences, map_rule).winner
+    return elect(joined.offsets, joined.hashes, types, offered, preferences, map_rule).winner
 
 
 def _members_of(offsets: Ints32, groups: Ints32) -> Ints32:
@@ -248,14 +249,14 @@ def _as_groups(
     member_ids = ids if len(members) == len(joined.consumers) else take_strings(ids, members)
     is_static = field(fleet.of_consumers, "instance")[consumers] != NONE
     sort_ids = choose_strings(member_ids, take_strings(fleet.names.instance_ids, consumers), is_static)
-    listed, places = take_lists(fleet.subscriptions.offsets, joined.subscriptions[members])
-    subscribed = fleet.subscriptions.topics[places]
+    subscriptions = Subscriptions(joined.subscriptions[members], *fleet.subscriptions)
     grown = known_topics(fleet, joined.groups[chosen], joined.metadata_events[chosen])
     if grown is not None:
-        groups_of_entries = np.repeat(np.repeat(chosen * 0 + np.arange(len(chosen)), sizes), np.diff(listed))
-        subscribed = grown(groups_of_entries, subscribed)
-        of_owned = np.repeat(np.repeat(np.arange(len(chosen)), sizes), np.diff(owned.offsets))
-        owned = owned._replace(topics=grown(of_owned, owned.topics))
+        of_members = np.repeat(np.arange(len(chosen)), sizes)
+        listed, places = take_lists(fleet.subscriptions.offsets, subscriptions.of_members)
+        subscribed = grown(np.repeat(of_members, np.diff(listed)), fleet.subscriptions.topics[places])
+        subscriptions = Subscriptions(np.arange(len(members), dtype=np.int32), listed, subscribed)
+        owned = owned._replace(topics=grown(np.repeat(of_members, np.diff(owned.offsets)), owned.topics))
     return Groups(
         offsets,
         member_ids,
@@ -263,8 +264,7 @@ def _as_groups(
         (~is_static).astype(np.int64),
         sort_ids,
         fleet.racks[consumers],
-        listed,
-        subscribed,
+        subscriptions,
         owned,
         np.where(joined.owned[members] >= 0, state.row_generations[joined.owned[members]], NO_GENERATION),
     )

@@ -9,10 +9,9 @@ from rebalance_sim.kafka.assignors.resolved import ResolvedAssignor
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.coordinator.consumer.group import server_assignor
 from rebalance_sim.kafka.coordinator.group_types import ConsumerProtocol, GroupProtocols, group_protocols
-from rebalance_sim.kafka.election import PreferenceLists
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments
 from rebalance_sim.kafka.rebalances import GOES_ON, rebalances, summarize_rebalances, take_groups
-from rebalance_sim.kafka.runtime.lists import list_offsets, take_lists
+from rebalance_sim.kafka.runtime.lists import list_offsets
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.kafka.simulation.prepared import PreparedGroups, StartingState
 from rebalance_sim.releases import SERVER_ASSIGNORS
@@ -57,15 +56,14 @@ def _elected_protocols(prepared: PreparedGroups) -> tuple[Ints32, Flags]:
     groups, offered, version = prepared.groups, prepared.protocols, prepared.conditions.assignors.version
     if prepared.conditions.strategy is not None:
         return np.zeros(groups.count, np.int32), np.zeros(groups.count, np.bool_)
-    lists = offered.preferences
-    offsets, entries = take_lists(lists.offsets, offered.of_consumers[groups.first_members])
     # Members of another protocol type have been rejected: within a group, all types are the same.
     types = np.zeros(len(groups.first_members), np.int32)
     found: GroupProtocols = group_protocols(
         groups.initial.members,
-        groups.initial.member_ids,
+        groups.initial.member_hashes,
         types,
-        PreferenceLists(offsets, lists.protocols[entries], lists.hashes),
+        offered.of_consumers[groups.first_members],
+        offered.preferences,
         ConsumerProtocol(
             0,
             np.array([server_assignor(name) for name in offered.names], np.int32),

@@ -25,8 +25,9 @@ def found(version: str, groups: list[tuple[Joiner, ...]]) -> list[tuple[bool, El
     rules = kafka_version(version)
     protocols = group_protocols(
         voters.sections,
-        voters.ids,
+        voters.hashes,
         voters.types,
+        voters.offered,
         voters.preferences,
         ConsumerProtocol(
             voters.type_numbers.get("consumer", NONE),

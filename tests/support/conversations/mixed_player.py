@@ -66,7 +66,7 @@ from rebalance_sim.kafka.coordinator.mixed_requests import (
     unload_mixed,
 )
 from rebalance_sim.kafka.coordinator.write_errors import commit_response_error
-from rebalance_sim.kafka.groups import NO_GENERATION, NO_RACK, Assignments, Groups, TopicArrays
+from rebalance_sim.kafka.groups import NO_GENERATION, NO_RACK, Assignments, Groups, Subscriptions, TopicArrays
 from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size, timeline_slot
 from rebalance_sim.kafka.runtime.records import new_records, rows
 from rebalance_sim.kafka.runtime.strings import Ints32, Strings, java_hash, java_hashes
@@ -496,8 +496,11 @@ class MixedGroupPlayer(Player):
             np.array([int(instance == NONE) for instance in instances], np.int64),
             Strings.of(sort_ids),
             np.full(len(members), NO_RACK, np.int32),
-            np.cumsum([0, *map(len, subscribed)]).astype(np.int32),
-            np.array([self.topic_names.index(name) for names in subscribed for name in names], np.int32),
+            Subscriptions(
+                np.arange(len(members), dtype=np.int32),
+                np.cumsum([0, *map(len, subscribed)]).astype(np.int32),
+                np.array([self.topic_names.index(name) for names in subscribed for name in names], np.int32),
+            ),
             Assignments(
                 np.cumsum([0, *map(len, owned)]).astype(np.int32),
                 np.array([p // _MOST_PARTITIONS for listed in owned for p in listed], np.int32),

@@ -15,8 +15,10 @@ from rebalance_sim.kafka.groups import (
     Subscribers,
     TopicArrays,
     map_order,
+    own_lists,
     sorted_order,
     subscribers,
+    with_lists,
     without_failures,
 )
 from rebalance_sim.kafka.runtime.hash_order import java_compute_if_absent_order, java_order, java_table_size
@@ -40,6 +42,7 @@ def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> Assign
     )
     # KIP-881 (3.5): racks are matched as soon as one member and one replica have them.
     if version.rack_aware and have_racks(groups, topics):
+        by_topic = with_lists(by_topic, *own_lists(by_topic))
         return without_failures(groups, assign_with_racks(groups, topics, by_topic, by_librdkafka=False))
     order = _topic_orders(topics, by_topic, int(version.range_walk))
     return without_failures(groups, assign_ranges(len(groups.member_hashes), topics, by_topic, order))
@@ -52,6 +55,10 @@ def _topic_orders(topics: TopicArrays, by_topic: Subscribers, walk: int) -> Ints
     n = 0
     for g in range(len(by_topic.group_topics) - 1):
         first, end = by_topic.group_topics[g], by_topic.group_topics[g + 1]
+        if end == first + 1:
+            orders[n] = first
+            n += 1
+            continue
         named = np.arange(end - first).astype(np.int32)
         hashes = topics.hashes[by_topic.topics[first:end]]
         if walk == _NAMED_BY_PUT:

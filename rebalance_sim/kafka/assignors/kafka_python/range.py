@@ -10,8 +10,10 @@ from rebalance_sim.kafka.groups import (
     AssignmentOutcome,
     Groups,
     TopicArrays,
+    own_lists,
     subscribers,
     topics_by_name,
+    with_lists,
     without_failures,
 )
 from rebalance_sim.releases import KafkaVersion
@@ -21,7 +23,8 @@ def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> Assign
     """Assign the partitions of every group of a batch."""
     seen, listed = listed_members(groups, version)
     by_topic = subscribers(seen, listed, listed, len(topics.partitions), count_repeats=False)
-    offsets, members = remaining_members(by_topic.members, by_topic.offsets, seen)
+    sections, subscribed = own_lists(by_topic)
+    offsets, members = remaining_members(subscribed, sections, seen)
     order = topics_by_name(topics, by_topic)
-    remaining = by_topic._replace(offsets=offsets, members=members)
+    remaining = with_lists(by_topic, offsets, members)
     return without_failures(groups, assign_ranges(len(seen.member_hashes), topics, remaining, order))

@@ -50,7 +50,7 @@ def _assign_in_turn(
         first, end = by_topic.group_topics[g], by_topic.group_topics[g + 1]
         turn = offsets[g]
         for entry in order[first:end]:
-            for m in by_topic.members[by_topic.offsets[entry] : by_topic.offsets[entry + 1]]:
+            for m in by_topic.members[by_topic.first[entry] : by_topic.end[entry]]:
                 last_subscribed[m] = entry
             for place in range(first_partition[entry], first_partition[entry + 1]):
                 m = remaining[turn]

@@ -13,8 +13,10 @@ from rebalance_sim.kafka.groups import (
     AssignmentOutcome,
     Groups,
     TopicArrays,
+    own_lists,
     subscribers,
     topics_by_name,
+    with_lists,
     without_failures,
 )
 from rebalance_sim.releases import KafkaVersion
@@ -24,7 +26,9 @@ def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> Assign
     """Assign the partitions of every group of a batch."""
     seen, listed = listed_members(groups, version)
     by_topic = subscribers(seen, listed, listed, len(topics.partitions), count_repeats=False)
-    sort_members(by_topic.members, by_topic.offsets, seen)
+    offsets, members = own_lists(by_topic)
+    sort_members(members, offsets, seen)
+    by_topic = with_lists(by_topic, offsets, members)
     if have_racks(seen, topics):
         return without_failures(groups, assign_with_racks(seen, topics, by_topic, by_librdkafka=True))
     order = topics_by_name(topics, by_topic)

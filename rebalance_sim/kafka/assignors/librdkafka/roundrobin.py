@@ -24,13 +24,14 @@ def _sorted_members(groups: Groups, listed: Ints32) -> Ints32:
     librdkafka's leader drops members without topics before it sorts, so they must not take part in the sort, whose
     comparison is not transitive.
     """
+    of_members, offsets, _ = groups.subscriptions
     order = np.empty(len(groups.member_hashes), np.int32)
     sections = np.zeros(2 * len(groups.members) - 1, np.int32)
     n = 0
     for g in range(len(groups.members) - 1):
         for subscribes in (True, False):
             for m in listed[groups.members[g] : groups.members[g + 1]]:
-                if (groups.subscriptions[m + 1] > groups.subscriptions[m]) == subscribes:
+                if (offsets[of_members[m] + 1] > offsets[of_members[m]]) == subscribes:
                     order[n] = m
                     n += 1
             sections[2 * g + (1 if subscribes else 2)] = n

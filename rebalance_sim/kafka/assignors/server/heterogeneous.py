@@ -84,12 +84,12 @@ def _sorted_topics(batch: UniformBatch, by_topic: Subscribers, first: int, end: 
         topic = by_topic.topics[entry]
         if batch.partitions[topic] < 0:
             continue
-        count = by_topic.offsets[entry + 1] - by_topic.offsets[entry]
+        count = by_topic.end[entry] - by_topic.first[entry]
         entries[n] = entry
         per_subscriber[n] = -batch.partitions[topic] / count
         n += 1
     entries = entries[:n]
-    counts = by_topic.offsets[entries + 1] - by_topic.offsets[entries]
+    counts = by_topic.end[entries] - by_topic.first[entries]
     order = np.argsort(batch.id_ranks[by_topic.topics[entries]])
     order = order[np.argsort(counts[order], kind="mergesort")]
     order = order[np.argsort(per_subscriber[:n][order], kind="mergesort")]
@@ -99,13 +99,16 @@ def _sorted_topics(batch: UniformBatch, by_topic: Subscribers, first: int, end: 
 @kernel
 def _keep(batch: UniformBatch, members: Ints32, owners: Ints32, loads: Ints32) -> tuple[_Lost, bool]:
     """Keep the owned partitions that members still subscribe to; returns whether all of them exist, too."""
-    owned = batch.owned
+    owned, (of_members, offsets, topics) = batch.owned, batch.subscriptions
     lost = _Lost(np.empty(16, np.int32), np.empty(16, np.int32), np.empty(16, np.int64))
     n_lost = 0
     for m in members:
-        for topic in batch.names[batch.subscriptions[m] : batch.subscriptions[m + 1]]:
+        mine = owned_once(batch, m)
+        if len(mine) == 0:
+            continue
+        for topic in topics[offsets[of_members[m]] : offsets[of_members[m] + 1]]:
             batch.subscribed_by[topic] = m
-        for k in owned_once(batch, m):
+        for k in mine:
             topic, partition = owned.topics[k], owned.partitions[k]
             if batch.subscribed_by[topic] != m:
                 continue
@@ -231,7 +234,7 @@ def _assign_remaining(batch: UniformBatch, by_topic: Subscribers, entries: Ints3
         first, end = batch.base[topic], batch.base[topic] + batch.partitions[topic]
         if not (owners[first:end] < 0).any():
             continue
-        by_load = _sorted_by_load(by_topic.members[by_topic.offsets[entry] : by_topic.offsets[entry + 1]], loads)
+        by_load = _sorted_by_load(by_topic.members[by_topic.first[entry] : by_topic.end[entry]], loads)
         least = _Least(0, loads[by_load[0]] - 1, 0)
         for place in range(first, end):
             if owners[place] < 0:
@@ -242,7 +245,7 @@ def _assign_remaining(batch: UniformBatch, by_topic: Subscribers, entries: Ints3
 @kernel
 def _balance(batch: UniformBatch, by_topic: Subscribers, entries: Ints32, current: _Current) -> None:
     """Balance topic after topic, round after round, until a whole round moves nothing (``balance``)."""
-    counts = by_topic.offsets[entries + 1] - by_topic.offsets[entries]
+    counts = by_topic.end[entries] - by_topic.first[entries]
     shared = entries[counts > 1]
     last_moved = -1
     for _ in range(_ROUNDS):
@@ -261,7 +264,7 @@ def _balance_topic(batch: UniformBatch, by_topic: Subscribers, entry: int, curre
     A member loses the highest of the partitions that it has at the beginning.
     """
     owners, loads, last_partition = current.owners, current.loads, current.last_partition
-    members = by_topic.members[by_topic.offsets[entry] : by_topic.offsets[entry + 1]]
+    members = by_topic.members[by_topic.first[entry] : by_topic.end[entry]]
     fewest, largest = loads[members[0]], loads[members[0]]
     for m in members:
         fewest, largest = min(fewest, loads[m]), max(largest, loads[m])

@@ -100,10 +100,12 @@ def _topic_order(batch: UniformBatch, m: int) -> Ints32:
 
     The member's names are in a ``HashSet`` that was copied from the set made of its list.
     """
-    first, end = batch.subscriptions[m], batch.subscriptions[m + 1]
+    of_members, offsets, topics = batch.subscriptions
+    of = of_members[m]
+    first, end = offsets[of], offsets[of + 1]
     names = np.empty(end - first, np.int32)
     n = 0
-    for topic in batch.names[first:end]:
+    for topic in topics[first:end]:
         if batch.subscribed_by[topic] != m:
             batch.subscribed_by[topic] = m
             names[n] = topic

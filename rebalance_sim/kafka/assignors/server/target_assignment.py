@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.groups import Assignments
+from rebalance_sim.kafka.groups import Assignments, Subscriptions
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 
@@ -12,9 +12,7 @@ from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 class UniformBatch(NamedTuple):
     """A batch as the ``uniform`` assignor sees it."""
 
-    subscriptions: Ints32
-    """Topics of member m: ``subscriptions[m]`` to ``subscriptions[m + 1]`` of ``names``."""
-    names: Ints32
+    subscriptions: Subscriptions
     owned: Assignments
     partitions: Ints32
     """Partitions, name ranks and name hashes of the topics (``TopicArrays``)."""

@@ -37,7 +37,6 @@ def assign_in_order(groups: Groups, topics: TopicArrays, order: Ints32, keeps_ex
     by_topic = subscribers(groups, order, order, len(topics.partitions), count_repeats=False)
     batch = UniformBatch(
         groups.subscriptions,
-        groups.topics,
         groups.owned,
         topics.partitions,
         topics.ranks,
@@ -105,6 +104,6 @@ def _same_subscriptions(by_topic: Subscribers, first: int, end: int, member_coun
     Names without a topic count, too.
     """
     for entry in range(first, end):
-        if by_topic.offsets[entry + 1] - by_topic.offsets[entry] != member_count:
+        if by_topic.end[entry] - by_topic.first[entry] != member_count:
             return False
     return True

@@ -84,7 +84,7 @@ def _has_rack(topics: TopicArrays, topic: int, partition: int, rack: int) -> boo
 
 @kernel
 def _members_have_racks(by_topic: Subscribers, entry: int, member_racks: Ints32) -> bool:
-    for k in range(by_topic.offsets[entry], by_topic.offsets[entry + 1]):
+    for k in range(by_topic.first[entry], by_topic.end[entry]):
         if member_racks[by_topic.members[k]] != NO_RACK:
             return True
     return False
@@ -107,7 +107,7 @@ def _needs_racks(topics: TopicArrays, by_topic: Subscribers, entry: int, member_
             seen[topics.racks[k]] = 1
             union += 1
     shared = False
-    for k in range(by_topic.offsets[entry], by_topic.offsets[entry + 1]):
+    for k in range(by_topic.first[entry], by_topic.end[entry]):
         rack = member_racks[by_topic.members[k]]
         if rack >= 0 and seen[rack] > 0:
             shared = True
@@ -128,9 +128,9 @@ def _needs_racks(topics: TopicArrays, by_topic: Subscribers, entry: int, member_
 
 @kernel
 def _same_subscribers(by_topic: Subscribers, a: int, b: int) -> bool:
-    first_a, first_b = by_topic.offsets[a], by_topic.offsets[b]
-    n = by_topic.offsets[a + 1] - first_a
-    if by_topic.offsets[b + 1] - first_b != n:
+    first_a, first_b = by_topic.first[a], by_topic.first[b]
+    n = by_topic.end[a] - first_a
+    if by_topic.end[b] - first_b != n:
         return False
     for k in range(n):
         if by_topic.members[first_a + k] != by_topic.members[first_b + k]:
@@ -144,7 +144,7 @@ def _rack_classes(by_topic: Subscribers, entry: int, member_racks: Ints32) -> tu
 
     Returns the distinct racks, the place of the first subscriber of each, and the sorted subscribers.
     """
-    first, end = by_topic.offsets[entry], by_topic.offsets[entry + 1]
+    first, end = by_topic.first[entry], by_topic.end[entry]
     ordered = np.argsort(member_racks[by_topic.members[first:end]], kind="mergesort").astype(np.int32) + np.int32(first)
     racks = np.empty(end - first, np.int32)
     starts = np.empty(end - first + 1, np.int32)
@@ -171,13 +171,13 @@ def _match_racks(
     topic = by_topic.topics[entry]
     partitions = topics.partitions[topic]
     racks, starts, ordered = _rack_classes(by_topic, entry, member_racks)
-    first = by_topic.offsets[entry]
+    first = by_topic.first[entry]
     class_of = np.empty(len(ordered), np.int32)
     for rack_class in range(len(racks)):
         for k in range(starts[rack_class], starts[rack_class + 1]):
             class_of[ordered[k] - first] = rack_class
     following = np.zeros(len(racks), np.int32)
-    for subscriber in range(first, by_topic.offsets[entry + 1]):
+    for subscriber in range(first, by_topic.end[entry]):
         rack_class = class_of[subscriber - first]
         limit = _max_assignable(state, entry, subscriber)
         assigned = 0
@@ -232,9 +232,9 @@ def _match_co_partitioned(
             if matches:
                 chosen, chosen_class = ordered[following[rack_class]], rack_class
         if chosen_class >= 0:
-            nth = chosen - by_topic.offsets[lead]
+            nth = chosen - by_topic.first[lead]
             for entry in entries:
-                subscriber = by_topic.offsets[entry] + nth
+                subscriber = by_topic.first[entry] + nth
                 _assign_one(state, by_topic, entry, subscriber, partition)
                 _count_extra(state, entry, subscriber)
 
@@ -244,7 +244,7 @@ def _assign_rest(state: _TopicState, topics: TopicArrays, by_topic: Subscribers,
     """Assign the remaining partitions in plain ranges (``assignRanges``)."""
     partitions = topics.partitions[by_topic.topics[entry]]
     partition = 0
-    for subscriber in range(by_topic.offsets[entry], by_topic.offsets[entry + 1]):
+    for subscriber in range(by_topic.first[entry], by_topic.end[entry]):
         limit = _max_assignable(state, entry, subscriber)
         assigned = 0
         while assigned < limit and partition < partitions:
@@ -264,7 +264,7 @@ def _start(topics: TopicArrays, by_topic: Subscribers) -> _TopicState:
     first_partition = np.zeros(n + 1, np.int32)
     for entry in range(n):
         partitions = max(topics.partitions[by_topic.topics[entry]], 0)
-        members = by_topic.offsets[entry + 1] - by_topic.offsets[entry]
+        members = by_topic.end[entry] - by_topic.first[entry]
         share[entry], extra[entry] = partitions // members, partitions % members
         first_partition[entry + 1] = first_partition[entry] + partitions
     return _TopicState(
@@ -281,7 +281,7 @@ def assign_with_racks(groups: Groups, topics: TopicArrays, by_topic: Subscribers
     """Assign the partitions of a batch: first to members in the same rack, then in plain ranges.
 
     Java skips rack matching for a group if no topic needs it, and then leaves the lists in map order; librdkafka (2.2
-    to 2.16) always matches co-partitioned topics and always sorts.
+    to 2.16) always matches co-partitioned topics and always sorts. No two topics may share a list of subscribers.
     """
     last_rack = groups.member_racks.max()
     if len(topics.racks) > 0:

@@ -16,19 +16,19 @@ def assign_ranges(member_count: int, topics: TopicArrays, by_topic: Subscribers,
     """
     offsets = np.zeros(member_count + 1, np.int32)
     for entry in range(len(by_topic.topics)):
-        first, end = by_topic.offsets[entry], by_topic.offsets[entry + 1]
+        first, end = by_topic.first[entry], by_topic.end[entry]
         partitions = max(topics.partitions[by_topic.topics[entry]], 0)
         share, extra = partitions // (end - first), partitions % (end - first)
-        for i in range(end - first):
+        for i in range(end - first if share > 0 else extra):
             offsets[by_topic.members[first + i] + 1] += share + (1 if i < extra else 0)
     lists, cursor = empty_lists(offsets)
     for entry in order:
         topic = by_topic.topics[entry]
-        first, end = by_topic.offsets[entry], by_topic.offsets[entry + 1]
+        first, end = by_topic.first[entry], by_topic.end[entry]
         partitions = max(topics.partitions[topic], 0)
         share, extra = partitions // (end - first), partitions % (end - first)
         partition = 0
-        for i in range(end - first):
+        for i in range(end - first if share > 0 else extra):
             m = by_topic.members[first + i]
             for _ in range(share + (1 if i < extra else 0)):
                 append_partition(lists, cursor, m, topic, partition)

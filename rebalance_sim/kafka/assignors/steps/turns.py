@@ -38,7 +38,7 @@ def _assign_in_turn(
     for g in range(len(groups) - 1):
         for i in range(groups[g], groups[g + 1]):
             turn[in_turn[i]] = i
-    first_subscriber = np.empty(len(by_topic.topics), np.int32)
+    first_subscriber = np.zeros(len(by_topic.topics), np.int32)
     offsets = np.zeros(member_count + 1, np.int32)
     for g in range(len(groups) - 1):
         first, end = by_topic.group_topics[g], by_topic.group_topics[g + 1]
@@ -46,21 +46,22 @@ def _assign_in_turn(
         for entry in order[first:end]:
             partitions = topics.partitions[by_topic.topics[entry]]
             if partitions > 0:
-                low, high = by_topic.offsets[entry], by_topic.offsets[entry + 1]
+                low, high = by_topic.first[entry], by_topic.end[entry]
                 nth = _first_from(following, turn, by_topic.members[low:high])
                 first_subscriber[entry] = nth
                 share, extra = partitions // (high - low), partitions % (high - low)
-                for k in range(high - low):
-                    member = by_topic.members[low + k]
-                    offsets[member + 1] += share + (1 if (k - nth) % (high - low) < extra else 0)
+                for k in range(high - low if share > 0 else 0):
+                    offsets[by_topic.members[low + k] + 1] += share
+                for k in range(nth, nth + extra):
+                    offsets[by_topic.members[low + k % (high - low)] + 1] += 1
                 last = by_topic.members[low + (nth + partitions - 1) % (high - low)]
                 following = turn[last] + 1
     lists, cursor = empty_lists(offsets)
     for entry in order:
-        low, high = by_topic.offsets[entry], by_topic.offsets[entry + 1]
-        for partition in range(topics.partitions[by_topic.topics[entry]]):
-            m = by_topic.members[low + (first_subscriber[entry] + partition) % (high - low)]
-            append_partition(lists, cursor, m, by_topic.topics[entry], partition)
+        topic, place = by_topic.topics[entry], by_topic.first[entry] + first_subscriber[entry]
+        for partition in range(topics.partitions[topic]):
+            append_partition(lists, cursor, by_topic.members[place], topic, partition)
+            place = place + 1 if place + 1 < by_topic.end[entry] else by_topic.first[entry]
     return lists
 
 

@@ -94,10 +94,15 @@ def _assign(
 @kernel
 def _names_unknown_topic(batch: StickyBatch, g: int) -> bool:
     """Return whether a member subscribes to a topic that does not exist or has no partitions."""
-    subscriptions = batch.subscriptions
-    for k in range(subscriptions.offsets[batch.members[g]], subscriptions.offsets[batch.members[g + 1]]):
-        if batch.partitions[subscriptions.topics[k]] <= 0:
-            return True
+    of_members, offsets, topics = batch.subscriptions
+    last = -1
+    for of in of_members[batch.members[g] : batch.members[g + 1]]:
+        if of == last:
+            continue
+        last = of
+        for topic in topics[offsets[of] : offsets[of + 1]]:
+            if batch.partitions[topic] <= 0:
+                return True
     return False
 
 
@@ -339,15 +344,15 @@ def _all_in_map_order(batch: StickyBatch, group: NumberedGroup, claims: Claims) 
 
     Its keys are put in the order of the map of known topics, and those in the order of the set of all names.
     """
-    subscriptions, seen = batch.subscriptions, batch.seen
-    room = 0
+    of_members, offsets, topics = batch.subscriptions
+    seen, room = batch.seen, 0
     for m in group.members:
-        room += subscriptions.offsets[m + 1] - subscriptions.offsets[m]
+        room += offsets[of_members[m] + 1] - offsets[of_members[m]]
     named = np.empty(room, np.int32)
     n_named = 0
     for member in group.in_map_order:
-        m = group.members[member]
-        for topic in subscriptions.topics[subscriptions.offsets[m] : subscriptions.offsets[m + 1]]:
+        of = of_members[group.members[member]]
+        for topic in topics[offsets[of] : offsets[of + 1]]:
             if seen[topic] != _LISTED:
                 seen[topic] = _LISTED
                 named[n_named] = topic

@@ -8,20 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.groups import Assignments, Groups, TopicArrays
+from rebalance_sim.kafka.groups import Assignments, Groups, Subscriptions, TopicArrays
 from rebalance_sim.kafka.runtime.kernel import kernel, kernel_written_out
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 
 UNKNOWN = -1
 NOBODY = -1
 _FEW = 24
-
-
-class Subscriptions(NamedTuple):
-    """Subscription of member m of the batch: ``offsets[m]`` to ``offsets[m + 1]`` of ``topics``."""
-
-    offsets: Ints32
-    topics: Ints32
 
 
 class StickyBatch(NamedTuple):
@@ -77,7 +70,7 @@ def sticky_batch(groups: Groups, topics: TopicArrays, in_map_order: Ints32, in_i
             place[in_id_order[i]] = i - groups.members[g]
     return StickyBatch(
         groups.members,
-        Subscriptions(groups.subscriptions, groups.topics),
+        groups.subscriptions,
         groups.owned,
         in_id_order,
         place[in_map_order],
@@ -107,7 +100,7 @@ def _sort_by_rank(topics: Ints32, ranks: Ints) -> Ints32:
 
 @kernel
 def _same_list(subscriptions: Subscriptions, a: int, b: int) -> bool:
-    offsets, topics = subscriptions.offsets, subscriptions.topics
+    _, offsets, topics = subscriptions
     low, high, other = offsets[a], offsets[a + 1], offsets[b]
     if offsets[b + 1] - other != high - low:
         return False
@@ -122,17 +115,18 @@ def number_group(batch: StickyBatch, g: int) -> NumberedGroup:
     """Number the members, topics and partitions of a group, and compare its members' subscriptions."""
     start, end = batch.members[g], batch.members[g + 1]
     subscriptions, partitions = batch.subscriptions, batch.partitions
+    of_members, offsets, _ = subscriptions
     numbers, members = batch.numbers[start:end], batch.in_id_order[start:end]
     number_of, seen = batch.number_of, batch.seen
     room = 0
     for m in members:
-        room = max(room, subscriptions.offsets[m + 1] - subscriptions.offsets[m])
+        room = max(room, offsets[of_members[m] + 1] - offsets[of_members[m]])
     named = np.empty(max(room, 8), np.int32)
     n_named, distinct, model, same = 0, 0, -1, True
     for number in numbers:
-        m = members[number]
-        low, high = subscriptions.offsets[m], subscriptions.offsets[m + 1]
-        if model >= 0 and distinct == high - low and _same_list(subscriptions, model, m):
+        of = of_members[members[number]]
+        low, high = offsets[of], offsets[of + 1]
+        if model >= 0 and distinct == high - low and (of == model or _same_list(subscriptions, model, of)):
             continue
         # allSubscriptionsEqual fills its set of topics while the set is empty: members without topics that come before
         # the first subscription pass as equal, those that come after it do not.
@@ -141,7 +135,7 @@ def number_group(batch: StickyBatch, g: int) -> NumberedGroup:
         for k in range(low, high):
             topic = subscriptions.topics[k]
             if first:
-                model = m
+                model = of
                 if seen[topic] != g:
                     seen[topic] = g
                     distinct += 1
@@ -200,7 +194,8 @@ class PotentialConsumers(NamedTuple):
 @kernel
 def potential_consumers(batch: StickyBatch, group: NumberedGroup, topic_of: Ints32) -> PotentialConsumers:
     """Collect the potential consumers of a group's topics; ``topic_of`` has the topic of each partition."""
-    subscriptions, number_of = batch.subscriptions, group.number_of
+    of_members, offsets, names = batch.subscriptions
+    number_of = group.number_of
     member_count, topic_count = len(group.members), len(group.topics)
     member_offsets = np.zeros(topic_count + 1, np.int32)
     topic_offsets = np.zeros(member_count + 1, np.int32)
@@ -209,9 +204,9 @@ def potential_consumers(batch: StickyBatch, group: NumberedGroup, topic_of: Ints
     for i in range(member_count):
         number = group.in_map_order[i]
         map_place[number] = i
-        m = group.members[number]
-        for k in range(subscriptions.offsets[m], subscriptions.offsets[m + 1]):
-            t = number_of[subscriptions.topics[k]]
+        of = of_members[group.members[number]]
+        for topic in names[offsets[of] : offsets[of + 1]]:
+            t = number_of[topic]
             if t != UNKNOWN:
                 member_offsets[t + 1] += 1
                 topic_offsets[number + 1] += 1
@@ -224,10 +219,10 @@ def potential_consumers(batch: StickyBatch, group: NumberedGroup, topic_of: Ints
     topics = np.empty(member_offsets[topic_count], np.int32)
     cursor = member_offsets[:-1].copy()
     for number in group.in_map_order:
-        m = group.members[number]
+        of = of_members[group.members[number]]
         filled = topic_offsets[number]
-        for k in range(subscriptions.offsets[m], subscriptions.offsets[m + 1]):
-            t = number_of[subscriptions.topics[k]]
+        for topic in names[offsets[of] : offsets[of + 1]]:
+            t = number_of[topic]
             if t != UNKNOWN:
                 members[cursor[t]] = number
                 cursor[t] += 1
