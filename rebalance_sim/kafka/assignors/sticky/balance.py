@@ -302,13 +302,21 @@ def _find_imbalance(state: _State, topic: int) -> tuple[int, int]:
     lightest = _lightest(sizes, members_of(potential, topic), state.participates)
     if lightest == NOBODY:
         return -1, -1
-    heaviest, most = -1, sizes[lightest] + state.gap
-    for partition in range(potential.first_partition[topic], potential.first_partition[topic + 1]):
+    first, end = potential.first_partition[topic], potential.first_partition[topic + 1]
+    most, count = sizes[lightest] + state.gap, 0
+    for partition in range(first, end):
         size = sizes[owner[partition]]
         if size > most:
-            heaviest, most = partition, size
-    if heaviest < 0:
+            most, count = size, 1
+        elif size == most and count > 0:
+            count += 1
+    if count == 0:
         return -1, -1
+    # The middle one of the heaviest: the first or the last may be the next to move, and then the next one, and so on.
+    heaviest, before = first - 1, count // 2 + 1
+    while before > 0:
+        heaviest += 1
+        before -= sizes[owner[heaviest]] == most
     return lightest, int(heaviest)
 
 
@@ -516,7 +524,7 @@ def balance(current: CurrentAssignment, given: BalanceInput) -> tuple[int, Curre
         potential,
         given.previous,
         participates,
-        new_movements(len(potential.topic_of), len(potential.hashes)),
+        new_movements(len(potential.topic_of)),
         Heap(np.empty(member_count, np.int32), np.full(member_count, -1, np.int32), np.zeros(1, np.int32)),
         loads,
         np.array([given.irregular]),

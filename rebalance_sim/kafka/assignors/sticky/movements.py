@@ -10,43 +10,88 @@ from rebalance_sim.kafka.runtime.hash_order import java_bucket, topic_partition_
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Ints32
 
+_NO_PAIR = -1
+_FEWEST_BUCKETS = 16
+
+
+class _Pairs(NamedTuple):
+    """The pairs of a source and a target between which partitions of a topic have moved.
+
+    They are found by a hash table with chains. A pair without partitions is given up and its number used again.
+    """
+
+    topic: Ints32
+    source: Ints32
+    target: Ints32
+    count: Ints32
+    """Partitions of the pair."""
+    buckets: Ints32
+    """Buckets of the ``HashSet`` of its partitions, which never shrinks."""
+    following: Ints32
+    """The next pair of the chain, or the next free number."""
+    heads: Ints32
+    """By slot of the table: the first pair of the chain, or _NO_PAIR."""
+    free: Ints32
+    """The first free number, as an array of one."""
+
 
 class PartitionMovements(NamedTuple):
-    """The moved partitions of each topic (``partitionMovementsByTopic``)."""
+    """The moved partitions of each topic and pair of members (``partitionMovementsByTopic``)."""
 
-    links: Links
-    """A list for each topic, of partitions, in the order of their last movement."""
     source: Ints32
     """Member that each partition came from, or NOBODY if it has not moved."""
-    target: Ints32
-    """Member that each partition went to."""
-    buckets: Ints32
-    """Buckets of the ``HashSet`` that each partition is in: one set for each topic, source and target."""
+    pair: Ints32
+    """Number of the pair between which it moved."""
+    links: Links
+    """A list for each pair, of partitions, in the order of their last movement."""
+    pairs: _Pairs
 
 
 @kernel
-def new_movements(partition_count: int, topic_count: int) -> PartitionMovements:
-    """Return an empty record of movements."""
-    by_topic = np.full((2, topic_count), -1, np.int32)
-    by_partition = np.empty((5, partition_count), np.int32)
-    by_partition[2] = NOBODY
+def new_movements(partition_count: int) -> PartitionMovements:
+    """Return an empty record of movements. Each partition is of one pair at most, so that there are no more pairs."""
+    by_partition = np.empty((4, partition_count), np.int32)
+    by_pair = np.empty((7, partition_count), np.int32)
+    by_partition[0] = NOBODY
+    by_pair[6] = np.arange(1, partition_count + 1)
+    slots = 1
+    while slots < partition_count:
+        slots *= 2
     return PartitionMovements(
-        Links(by_topic[0], by_topic[1], by_partition[0], by_partition[1]),
-        by_partition[2],
-        by_partition[3],
-        by_partition[4],
+        by_partition[0],
+        by_partition[1],
+        Links(by_pair[0], by_pair[1], by_partition[2], by_partition[3]),
+        _Pairs(
+            by_pair[2],
+            by_pair[3],
+            by_pair[4],
+            by_pair[5],
+            np.empty(partition_count, np.int32),
+            by_pair[6],
+            np.full(slots, _NO_PAIR, np.int32),
+            np.zeros(1, np.int32),
+        ),
     )
 
 
 @kernel
 def copy_movements(movements: PartitionMovements) -> PartitionMovements:
-    """Return a copy."""
-    links = movements.links
+    """Return a copy for ``same_movements``."""
+    links, pairs = movements.links, movements.pairs
     return PartitionMovements(
-        Links(links.first.copy(), links.last.copy(), links.before.copy(), links.after.copy()),
         movements.source.copy(),
-        movements.target.copy(),
-        movements.buckets.copy(),
+        movements.pair.copy(),
+        Links(links.first, links.last, links.before.copy(), links.after.copy()),
+        _Pairs(
+            pairs.topic,
+            pairs.source,
+            pairs.target.copy(),
+            pairs.count,
+            pairs.buckets.copy(),
+            pairs.following,
+            pairs.heads,
+            pairs.free,
+        ),
     )
 
 
@@ -56,14 +101,13 @@ def same_movements(a: PartitionMovements, b: PartitionMovements) -> bool:
 
     If so, every partition is where it was, and whatever follows is the same.
     """
-    if not (np.array_equal(a.links.first, b.links.first) and np.array_equal(a.links.last, b.links.last)):
-        return False
     if not np.array_equal(a.source, b.source):
         return False
     for partition in range(len(a.source)):
+        of_a, of_b = a.pair[partition], b.pair[partition]
         if a.source[partition] != NOBODY and (
-            a.target[partition] != b.target[partition]
-            or a.buckets[partition] != b.buckets[partition]
+            a.pairs.target[of_a] != b.pairs.target[of_b]
+            or a.pairs.buckets[of_a] != b.pairs.buckets[of_b]
             or a.links.before[partition] != b.links.before[partition]
             or a.links.after[partition] != b.links.after[partition]
         ):
@@ -81,38 +125,72 @@ def move_partition(movements: PartitionMovements, topic: int, partition: int, ol
     if source == NOBODY:
         _add(movements, topic, partition, old, new)
         return
-    remove_entry(movements.links, topic, partition)
-    movements.source[partition] = NOBODY
+    _remove(movements, partition)
     if source != new:
         _add(movements, topic, partition, source, new)
+
+
+@inner_kernel
+def _slot(pairs: _Pairs, topic: int, source: int, target: int) -> int:
+    number = ((int(topic) * 0x9E3779B1 + int(source)) * 0x85EBCA6B + int(target)) * 0xC2B2AE35
+    return (number >> 16) & (len(pairs.heads) - 1)
+
+
+@inner_kernel
+def _find(pairs: _Pairs, topic: int, source: int, target: int) -> int:
+    """Return the number of a pair, or _NO_PAIR."""
+    pair = pairs.heads[_slot(pairs, topic, source, target)]
+    while pair != _NO_PAIR and (
+        pairs.source[pair] != source or pairs.target[pair] != target or pairs.topic[pair] != topic
+    ):
+        pair = pairs.following[pair]
+    return int(pair)
 
 
 @inner_kernel
 def _add(movements: PartitionMovements, topic: int, partition: int, source: int, target: int) -> None:
     """Add a movement (``addPartitionMovementRecord``).
 
-    The set of a topic, source and target doubles its table past 3/4 full and never shrinks while it exists, so the
-    number of buckets is kept with each of its partitions.
+    The set of a pair doubles its table past 3/4 full.
     """
-    sources, targets, buckets, after = movements.source, movements.target, movements.buckets, movements.links.after
-    count, table = 1, 16
-    other = movements.links.first[topic]
-    while other >= 0:
-        if sources[other] == source and targets[other] == target:
-            count += 1
-            table = buckets[other]
-        other = after[other]
-    if 4 * count > 3 * table:
-        table *= 2
-        other = movements.links.first[topic]
-        while other >= 0:
-            if sources[other] == source and targets[other] == target:
-                buckets[other] = table
-            other = after[other]
-    sources[partition] = source
-    targets[partition] = target
-    buckets[partition] = table
-    append_entry(movements.links, topic, partition)
+    pairs = movements.pairs
+    pair = _find(pairs, topic, source, target)
+    if pair == _NO_PAIR:
+        pair = pairs.free[0]
+        pairs.free[0] = pairs.following[pair]
+        pairs.topic[pair], pairs.source[pair], pairs.target[pair] = topic, source, target
+        pairs.count[pair], pairs.buckets[pair] = 0, _FEWEST_BUCKETS
+        movements.links.first[pair] = movements.links.last[pair] = -1
+        slot = _slot(pairs, topic, source, target)
+        pairs.following[pair] = pairs.heads[slot]
+        pairs.heads[slot] = pair
+    pairs.count[pair] += 1
+    if 4 * pairs.count[pair] > 3 * pairs.buckets[pair]:
+        pairs.buckets[pair] *= 2
+    movements.source[partition] = source
+    movements.pair[partition] = pair
+    append_entry(movements.links, pair, partition)
+
+
+@inner_kernel
+def _remove(movements: PartitionMovements, partition: int) -> None:
+    """Remove the movement of a partition, and its pair if there is no other (``removeMovementRecordOfPartition``)."""
+    pairs, pair = movements.pairs, movements.pair[partition]
+    movements.source[partition] = NOBODY
+    remove_entry(movements.links, pair, partition)
+    pairs.count[pair] -= 1
+    if pairs.count[pair] > 0:
+        return
+    slot = _slot(pairs, pairs.topic[pair], pairs.source[pair], pairs.target[pair])
+    if pairs.heads[slot] == pair:
+        pairs.heads[slot] = pairs.following[pair]
+    else:
+        before = pairs.heads[slot]
+        while pairs.following[before] != pair:
+            before = pairs.following[before]
+        pairs.following[before] = pairs.following[pair]
+    pairs.following[pair] = pairs.free[0]
+    pairs.free[0] = pair
 
 
 @inner_kernel
@@ -128,12 +206,14 @@ def actual_partition(
     topic_hash, first = potential.hashes[topic], potential.first_partition[topic]
     if movements.source[partition] >= 0:
         old = movements.source[partition]
+    pair = _find(movements.pairs, topic, new, old)
+    if pair == _NO_PAIR:
+        return partition
     chosen, lowest = partition, -1
-    other = movements.links.first[topic]
+    other, buckets = movements.links.first[pair], int(movements.pairs.buckets[pair])
     while other >= 0:
-        if movements.source[other] == new and movements.target[other] == old:
-            bucket = java_bucket(topic_partition_hash(topic_hash, other - first), int(movements.buckets[other]))
-            if lowest < 0 or bucket < lowest:
-                chosen, lowest = other, bucket
+        bucket = java_bucket(topic_partition_hash(topic_hash, other - first), buckets)
+        if lowest < 0 or bucket < lowest:
+            chosen, lowest = other, bucket
         other = movements.links.after[other]
     return int(chosen)
