@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from rebalance_sim.tables import LAG_BALANCE, MEMBER_LAG, MEMBERS, TOPIC_PARTITIONS
+from rebalance_sim.tables import LAG_BALANCE, MEMBER_LAG, MEMBERS
 
 _GROUP = ("cluster", "group_id")
 _PARTITION = (*_GROUP, "topic", "partition")
@@ -38,8 +38,15 @@ def with_owners(members: DataFrame) -> Callable[[DataFrame], DataFrame]:
 
     Owned partitions without offsets are added; their ``negative`` is null.
     """
-    owners = members.transform(_each_once).transform(_owners)
-    return lambda lags: lags.join(owners, [*_PARTITION], "full")
+    claims = members.transform(_each_once).transform(_claims)
+    return lambda lags: (
+        # One exchange by group instead of a join, which would sort both sides by partition.
+        lags.unionByName(claims, allowMissingColumns=True)
+        .repartition(*_GROUP)
+        .groupBy(*_PARTITION)
+        .agg(F.max("lag").alias("lag"), F.max("negative").alias("negative"), F.min("claim").alias("claim"))
+        .select(*_PARTITION, "lag", "negative", F.col("claim.member_id").alias("owner"))
+    )
 
 
 def held_lag(partitions: DataFrame, members: DataFrame) -> Callable[[DataFrame], DataFrame]:
@@ -52,8 +59,7 @@ def held_lag(partitions: DataFrame, members: DataFrame) -> Callable[[DataFrame],
     without_offsets = F.sum("without_offsets").over(Window.partitionBy(*_ASSIGNED))
     return lambda assignments: (
         assignments.join(subscriptions, [*_GROUP, "member_id"], "left")
-        .transform(_partitions_and_topics)
-        .join(partitions, [*_PARTITION], "left")
+        .transform(_held_partitions(partitions))
         .transform(_by_topic)
         .transform(_by_member)
         .join(partitions.transform(_of_groups), [*_GROUP], "left")
@@ -122,24 +128,50 @@ def _each_once(members: DataFrame) -> DataFrame:
     return members.groupBy(*_GROUP, "member_id").agg(first).select(*_GROUP, "member_id", "member.*")
 
 
-def _owners(members: DataFrame) -> DataFrame:
-    """Return the owner of each partition; of two claims, the one that ``rebalance_sim.kafka.balance`` takes."""
-    latest = F.struct(-F.coalesce("generation", F.lit(_NO_GENERATION)), "join_order", "member_id")
-    return (
-        members.select(*_GROUP, "member_id", "generation", "join_order", F.inline("owned"))
+def _claims(members: DataFrame) -> DataFrame:
+    """Return the claims to each partition; the least is the one that ``rebalance_sim.kafka.balance`` takes."""
+    latest = -F.coalesce("generation", F.lit(_NO_GENERATION))
+    claim = F.struct(latest.alias("latest"), "join_order", "member_id").alias("claim")
+    return members.select(*_GROUP, claim, F.inline("owned"))
+
+
+def _held_partitions(partitions: DataFrame) -> Callable[[DataFrame], DataFrame]:
+    """From assignments with subscriptions to a row for each partition of a member, and for each of its topics.
+
+    A member without a topic has an empty row. All rows of a group are in one of Spark's partitions, so that nothing
+    computed of a group needs another exchange.
+    """
+    return lambda assigned: (
+        assigned.select(*_GROUP, F.struct("strategy", "member_id").alias("holder"), F.inline("partitions"))
+        .unionByName(partitions, allowMissingColumns=True)
+        .repartition(*_GROUP)
         .groupBy(*_PARTITION)
-        .agg(F.min_by("member_id", latest).alias("owner"))
+        .agg(
+            F.sort_array(F.collect_list("holder")).alias("holders"),
+            *[F.max(name).alias(name) for name in ("lag", "negative", "owner")],
+        )
+        .select(*_PARTITION, "lag", "negative", "owner", F.inline(F.transform("holders", _holder)))
+        .unionByName(assigned.transform(_subscribed), allowMissingColumns=True)
+        .repartition(*_GROUP)
     )
 
 
-def _partitions_and_topics(assigned: DataFrame) -> DataFrame:
-    """Return a row per partition of a member and per subscribed topic; a member with neither has an empty row."""
-    topics = F.coalesce("subscription", F.array().cast(MEMBERS.schema["subscription"].dataType))
-    subscribed = F.transform(F.array_distinct(topics), lambda topic: F.struct(topic, F.lit(None)))
-    entries = F.concat(F.coalesce("partitions", F.array()).cast(TOPIC_PARTITIONS), subscribed.cast(TOPIC_PARTITIONS))
+def _holder(holder: Column, place: Column) -> Column:
+    """Return a member that has a partition, whether it is the first of its strategy, and whether the owner is one."""
+    strategy = holder["strategy"]
+    return F.struct(
+        strategy.alias("strategy"),
+        holder["member_id"].alias("member_id"),
+        (~F.get("holders", place - 1)["strategy"].eqNullSafe(strategy)).alias("is_first"),
+        F.array_contains("holders", F.struct(strategy, F.col("owner").alias("member_id"))).alias("stays"),
+    )
+
+
+def _subscribed(assigned: DataFrame) -> DataFrame:
+    topics = F.array_distinct(F.coalesce("subscription", F.array().cast(MEMBERS.schema["subscription"].dataType)))
     return assigned.select(
-        *_MEMBER, F.col("subscription").isNull().alias("may_take_all"), F.explode_outer(entries).alias("entry")
-    ).select(*_MEMBER, "may_take_all", "entry.*")
+        *_MEMBER, F.col("subscription").isNull().alias("may_take_all"), F.explode_outer(topics).alias("topic")
+    )
 
 
 def _by_topic(given: DataFrame) -> DataFrame:
@@ -147,20 +179,17 @@ def _by_topic(given: DataFrame) -> DataFrame:
 
     A partition that is assigned twice counts once for the group, and once for each of its members.
     """
-    of_partition = Window.partitionBy(*_ASSIGNED, "topic", "partition")
     of_topic = Window.partitionBy(*_ASSIGNED, "topic")
-    is_partition, lag = F.col("partition").isNotNull(), F.col("lag")
-    first, moved = F.col("nth") == 1, F.col("owner").isNotNull() & ~F.col("stays")
+    is_partition, lag, first = F.col("partition").isNotNull(), F.col("lag"), F.col("is_first")
+    moved = F.col("owner").isNotNull() & ~F.col("stays")
     return (
-        given.withColumn("nth", F.row_number().over(of_partition.orderBy("member_id")))
-        .withColumn("stays", F.max(F.col("owner") == F.col("member_id")).over(of_partition))
-        .groupBy(*_MEMBER, "topic")
+        given.groupBy(*_MEMBER, "topic")
         .agg(
             F.bool_or("may_take_all").alias("may_take_all"),
             F.count("partition").alias("partitions"),
             F.count_if(lag > 0).alias("lag_partitions"),
             F.count_if(is_partition & lag.isNull()).alias("unknown_partitions"),
-            F.count_if(first & is_partition & F.col("negative").isNull()).alias("without_offsets"),
+            F.count_if(first & F.col("negative").isNull()).alias("without_offsets"),
             F.try_sum("lag").alias("lag"),
             F.min(F.when(lag > 0, F.struct((-lag).alias("minus_lag"), "topic", "partition"))).alias("largest"),
             F.try_sum(F.when(first, lag)).alias("given_lag"),
