@@ -117,7 +117,7 @@ class GroupBatch:
         """Return the same groups with the list of each member, as in the members table."""
         names = self.members.type.names
         members = pa.StructArray.from_arrays([self.column(name) for name in names], names=names)
-        return GroupBatch(self.clusters, self.group_ids, self.offsets, members)
+        return replace(self, members=members)
 
     def has(self, name: str) -> bool:
         """Return whether the members have a column."""
