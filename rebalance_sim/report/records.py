@@ -6,11 +6,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
+from rebalance_sim.engine.runs.run_files import RECORD, read_beside
 from rebalance_sim.engine.tables.inputs import groups_with_rejected_members, kind_of_reason
 from rebalance_sim.report.groups import check_of, group_of
 from rebalance_sim.report.page import Block, Cell, CellType, Check, Column, Level, RunResults, Table, counts
 from rebalance_sim.report.text import count, share
-from rebalance_sim.tables import REJECTS
+from rebalance_sim.tables import INPUTS, REJECTS
 from rebalance_sim.wording import plural_of
 
 RUNS, REJECTED, ASSUMED = "runs", "rejects", "assumptions"
@@ -77,13 +78,17 @@ def _rows(rows: Mapping[str, Mapping[str, int]]) -> list[tuple[Cell, ...]]:
 
 def rejects_results(run: FinishedRun) -> RunResults:
     """Return the rejected rows of a run by table and kind of reason."""
-    rejected = run.rows(REJECTS)
+    rejected, earlier = run.rows(REJECTS), _rejected_earlier(run)
+    checks = []
+    if earlier:
+        what = plural_of(earlier, "row") + " rejected by the runs that wrote the inputs"
+        checks.append(Check(Level.ERROR, count(earlier), what, REJECTED))
     given = sum(run.record["rows"].get("in", {}).values())
     what = plural_of(rejected, "row") + " rejected"
     if rejected and given:
         what += f", {share(rejected, given)} of the rows read" if rejected <= given else ""
     if not rejected:
-        return RunResults(checks=(Check(Level.OK, count(0), what, REJECTED),))
+        return RunResults(checks=(*checks, Check(Level.OK, count(0), what, REJECTED)))
     found = run.table(REJECTS).transform(reject_kinds).limit(SHOWN_KINDS).collect()
     head = (
         Column("table", CellType.NAME),
@@ -97,7 +102,7 @@ def rejects_results(run: FinishedRun) -> RunResults:
     )
     first = found[0]["example"]
     where = tuple(name for name in (first["cluster"], first["group_id"]) if name is not None)
-    checks = [Check(Level.ERROR, count(rejected), what, REJECTED, where, many=rejected > 1)]
+    checks.append(Check(Level.ERROR, count(rejected), what, REJECTED, where, many=rejected > 1))
     groups = run.table(REJECTS).transform(groups_with_rejected_members)
     marked, *_ = groups.agg(
         F.count("*").alias("number"), F.min(F.struct("cluster", "group_id")).alias("first")
@@ -106,6 +111,14 @@ def rejects_results(run: FinishedRun) -> RunResults:
         what = plural_of(marked["number"], "group") + " with rejected members, which the predictions leave out"
         checks.append(check_of(Level.ERROR, marked["number"], what, REJECTED, group_of(marked["first"])))
     return RunResults((Table("Rejected rows", head, shown),), tuple(checks))
+
+
+def _rejected_earlier(run: FinishedRun) -> int:
+    """Return how many rows were rejected when the inputs were written, as far as their runs' records are there."""
+    paths = [str(run.record["options"].get(name) or "") for name in INPUTS]
+    one_by_folder = {path.rstrip("/").rpartition("/")[0]: path for path in paths if path}
+    records = [read_beside(run.spark, path, RECORD) or {} for path in one_by_folder.values()]
+    return sum(record.get("rows", {}).get("out", {}).get(REJECTS.name, 0) for record in records)
 
 
 def assumptions_results(run: FinishedRun) -> RunResults:

@@ -208,6 +208,14 @@ def test_rejected_rows_are_an_error(spark: SparkSession, tmp_path: Path, capsys:
     ]
     assert "no problems found" not in (tmp_path / "out" / "report.html").read_text()
 
+    options = {"members": f"{run}/members", "topics": f"{run}/topics"}
+    later = write_run(spark, tmp_path / "later", "assign", {REJECTS: []}, options=options)
+    assert main(["report", "--runs", later, "--out", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "1 error",
+        "  error: 4 rows rejected by the runs that wrote the inputs (later)",
+    ]
+
 
 def test_runs_without_tables_have_a_page(spark: SparkSession, tmp_path: Path) -> None:
     run = write_run(spark, tmp_path / "run", "elect", {}, assumptions=["join order assumed"])

@@ -8,8 +8,10 @@ from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import WORD, Bytes, Ints, Ints32, Strings, byte_at, word
 
 _NULL = -1
-_MULTIPLIER = 0x1E3779B97F4A7C15
-_MASK = 0x7FFFFFFFFFFFFFFF
+_MULTIPLIER = 0x01000193
+_MASK = (1 << 38) - 1
+"""Products with the multiplier stay below 2**63, also in plain Python, where larger ones would be warned of."""
+_HALF = 0xFFFFFFFF
 
 
 def store_once(lists: pa.ListArray, namespaces: Ints32) -> pa.DictionaryArray:
@@ -98,12 +100,13 @@ def _are_equal(offsets: Ints32, names: Strings, scopes: Ints, a: int, b: int) ->
 @inner_kernel
 def _hash(data: Bytes, start: int, end: int, scope: int) -> int:
     """Return a number that is equal for equal bytes of one scope."""
-    code = (end - start) * 31 + scope
+    code = ((end - start) * 31 + scope) & _MASK
     while start + WORD <= end:
-        code = ((code ^ word(data, start)) * _MULTIPLIER) & _MASK
-        code ^= code >> 32
+        both = word(data, start)
+        code = ((code ^ both & _HALF) * _MULTIPLIER) & _MASK
+        code = ((code ^ both >> 32 & _HALF) * _MULTIPLIER) & _MASK
         start += WORD
     while start < end:
         code = ((code ^ byte_at(data, start)) * _MULTIPLIER) & _MASK
         start += 1
-    return code ^ code >> 29
+    return code ^ code >> 19

@@ -47,11 +47,12 @@ class OutFolder:
                 f"--out: {self.path!r} is not the output of a run (no {RECORD}), and the run would replace its files; "
                 "allowed: a new or empty folder"
             )
-        other = next((each["job"] for each in (record, begun) if each and each.get("job") != self.job), None)
-        if other is not None:
-            raise UserError(
-                f"--out: {self.path!r} is the output of {other}, which {self.job} would replace; allowed: another one"
-            )
+        for earlier in (record, begun):
+            if earlier is not None and earlier.get("job") != self.job:
+                raise UserError(
+                    f"--out: {self.path!r} is the output of {earlier.get('job')}, which {self.job} would replace; "
+                    "allowed: another folder"
+                )
         self._check_unclaimed()
 
     def claim(self, replaced: list[str]) -> None:
