@@ -14,7 +14,7 @@ and ``consumers.csv``, in which a user supplies what no tool prints.
 import csv
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -587,8 +587,8 @@ class _ConsumerTable:
             row["group_id"],
             row["client_id"],
             row.get("instance_id") or None,
-            _items(row.get("protocols", "")),
-            _items(row.get("subscription", "")),
+            _items("protocols", row),
+            _items("subscription", row),
             row.get("rack") or None,
         )
 
@@ -604,7 +604,10 @@ def _csv_cells(text: str) -> list[str]:
         raise _MalformedError(f"not a line of CSV: {problem}") from None
 
 
-def _items(cell: str) -> tuple[str, ...] | None:
+def _items(name: str, row: Mapping[str, str]) -> tuple[str, ...] | None:
+    cell = row.get(name, "")
+    if "," in cell:
+        raise _MalformedError(f"{name} is {_quoted(cell)}; {LIST_SEPARATOR!r} separates names")
     return tuple(item.strip() for item in cell.split(LIST_SEPARATOR) if item.strip()) or None
 
 

@@ -336,6 +336,7 @@ WRONG = {
     ),
     "group_id,client_id,protocols\nbilling,app\n": "2 columns, the header has 3",
     "group_id,client_id,protocols\n,app,range\n": "group_id is empty",
+    'group_id,client_id,protocols\nbilling,app,"range,sticky"\n': "protocols is 'range,sticky'; ';' separates names",
     'group_id,client_id\nbilling,"app\n': "not a line of CSV: unexpected end of data",
     "group_id,client_id,protocol\n": (
         "unknown column 'protocol'; allowed: group_id, client_id, protocols, subscription, rack, instance_id"
