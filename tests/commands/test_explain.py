@@ -45,7 +45,7 @@ def test_a_cluster_chooses_among_groups_of_one_name(given: list[str], capsys: py
 def test_a_key_with_its_number_of_partitions_needs_no_spark(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delattr("rebalance_sim.commands.running.session")
+    monkeypatch.delattr("rebalance_sim.commands.starting.start")
     assert main(["explain", "key", "--key-hex", "ff00", "--partitions", "15", "--client", "sarama,java-3.3"]) == 0
     expected = [explain_key(b"\xff\x00", 15, client) for client in ("sarama", "java-3.3")]
     assert capsys.readouterr().out == "".join(f"{each!r}\n" for each in expected)

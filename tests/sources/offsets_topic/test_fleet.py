@@ -452,7 +452,7 @@ def test_the_job_writes_its_tables(spark: SparkSession, tmp_path: Path, capsys: 
     assert record["rows"]["out"] == {"topics": 1, "members": 7, "offsets": 2, "rejects": 5}
     assert record["rows"]["records"]["offset commit"] == {"tombstone": 1, "used": 2, "superseded": 2}
     printed = capsys.readouterr().out
-    assert "wrote 1 topics, 7 members, 2 offsets" in printed
+    assert "wrote 1 topic, 7 members, 2 offsets" in printed
     assert "read 23 rows of offsets_topic, 8 members; 5 rows rejected" in printed
 
     assert main([*arguments, "--on-bad-input", "fail"]) == USER_ERROR
