@@ -21,8 +21,6 @@ _BITS_OF_16_BUCKETS = 4
 class Votes(NamedTuple):
     """The votes of one group; protocols are indices."""
 
-    support: Ints32
-    """Members that support each protocol."""
     ballots: list[int]
     """The protocol that each member votes for."""
     counted: list[int]
@@ -44,7 +42,7 @@ def count_votes(
     in_order = np.array(list(dict.fromkeys(ballots[place] for place in places)), np.int32)
     counted: list[int] = vote_order(preferences.hashes, in_order, int(map_rule)).tolist()
     buckets = [_bucket(int(preferences.hashes[protocol]), len(counted), map_rule) for protocol in counted]
-    return Votes(support, ballots, counted, buckets)
+    return Votes(ballots, counted, buckets)
 
 
 def _bucket(protocol_hash: int, voted: int, map_rule: MapRule) -> int | None:

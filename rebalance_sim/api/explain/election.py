@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -146,10 +147,11 @@ def explain_election(group: pa.RecordBatch, version: KafkaVersion, kafka_version
             CountedVotes(names[protocol], votes[protocol], bucket)
             for protocol, bucket in zip(cast.counted, cast.buckets, strict=True)
         ]
-        lacking = {
-            names[protocol]: tuple(member_ids[member] for member in joined if names[protocol] not in offered[member])
-            for protocol in np.flatnonzero((cast.support > 0) & (cast.support < len(joined)))
+        without = {
+            name: tuple(member_ids[member] for member in joined if name not in offered[member])
+            for name in dict.fromkeys(chain.from_iterable(offered))
         }
+        lacking = {name: members for name, members in without.items() if 0 < len(members) < len(joined)}
     refused = [member_ids[member] for member in np.flatnonzero(~elections.admitted)]
     winner, leader = int(elections.winner[0]), int(leaders(batch.offsets, found)[0])
     return ElectionExplanation(
