@@ -23,8 +23,8 @@ class _Pairs(NamedTuple):
     topic: Ints32
     source: Ints32
     target: Ints32
-    held: Ints32
-    """Partitions of the pair."""
+    sizes: Ints32
+    """Number of partitions of the pair."""
     buckets: Ints32
     """Buckets of the ``HashSet`` of its partitions, which never shrinks."""
     following: Ints32
@@ -86,7 +86,7 @@ def copy_movements(movements: PartitionMovements) -> PartitionMovements:
             pairs.topic,
             pairs.source,
             pairs.target.copy(),
-            pairs.held,
+            pairs.sizes,
             pairs.buckets.copy(),
             pairs.following,
             pairs.heads,
@@ -159,13 +159,13 @@ def _add(movements: PartitionMovements, topic: int, partition: int, source: int,
         pair = pairs.free[0]
         pairs.free[0] = pairs.following[pair]
         pairs.topic[pair], pairs.source[pair], pairs.target[pair] = topic, source, target
-        pairs.held[pair], pairs.buckets[pair] = 0, _FEWEST_BUCKETS
+        pairs.sizes[pair], pairs.buckets[pair] = 0, _FEWEST_BUCKETS
         movements.links.first[pair] = movements.links.last[pair] = -1
         slot = _slot(pairs, topic, source, target)
         pairs.following[pair] = pairs.heads[slot]
         pairs.heads[slot] = pair
-    pairs.held[pair] += 1
-    if 4 * pairs.held[pair] > 3 * pairs.buckets[pair]:
+    pairs.sizes[pair] += 1
+    if 4 * pairs.sizes[pair] > 3 * pairs.buckets[pair]:
         pairs.buckets[pair] *= 2
     movements.source[partition] = source
     movements.pair[partition] = pair
@@ -178,8 +178,8 @@ def _remove(movements: PartitionMovements, partition: int) -> None:
     pairs, pair = movements.pairs, movements.pair[partition]
     movements.source[partition] = NOBODY
     remove_entry(movements.links, pair, partition)
-    pairs.held[pair] -= 1
-    if pairs.held[pair] > 0:
+    pairs.sizes[pair] -= 1
+    if pairs.sizes[pair] > 0:
         return
     slot = _slot(pairs, pairs.topic[pair], pairs.source[pair], pairs.target[pair])
     if pairs.heads[slot] == pair:
