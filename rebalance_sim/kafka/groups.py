@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from rebalance_sim.kafka.runtime.hash_order import java_table_size, sort_in_java_order
-from rebalance_sim.kafka.runtime.kernel import kernel, kernel_in_place
+from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel, kernel_in_place
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings, equal, sort_sections
 
 NO_RACK = -1
+_NOBODY, _SHARED = -1, -2
 NO_GENERATION = -1
 """``DEFAULT_GENERATION`` of Kafka's assignors, ``UNKNOWN_GENERATION`` of its protocol."""
 UNKNOWN_RACK = -2
@@ -146,8 +147,8 @@ class Subscribers(NamedTuple):
     """Topics of group g, in the order in which members name them: ``group_topics[g]`` to ``group_topics[g + 1]``."""
     topics: Ints32
     first: Ints32
-    """Subscribers of entry k of ``topics``: ``first[k]`` to ``end[k]`` of ``members``. The topics that all members of a
-    group subscribe to share one list of subscribers."""
+    """Subscribers of entry k of ``topics``: ``first[k]`` to ``end[k]`` of ``members``. Topics with the same subscribers
+    may share a list."""
     end: Ints32
     members: Ints32
     last_name_is_new: Flags
@@ -191,25 +192,30 @@ def subscribers(
     of_members, offsets, names = groups.subscriptions
     topic_room, subscriber_room = _rooms(groups, count_repeats)
     n_groups, n_members = len(groups.members) - 1, len(in_sorted_order)
-    group_topics = np.zeros(n_groups + 1, np.int32)
-    topics, counts = np.empty(topic_room, np.int32), np.zeros(topic_room, np.int32)
-    first, last = np.empty(topic_room, np.int32), np.empty(topic_room, np.int32)
+    group_topics, last_name_is_new = np.zeros(n_groups + 1, np.int32), np.zeros(n_groups, np.bool_)
     # All members in sorted order come first: the list of each topic that the whole group subscribes to.
     members = np.empty(n_members + subscriber_room, np.int32)
     members[:n_members] = in_sorted_order
-    entry_of = np.full(n_topics, -1, np.int32)
-    counted_with = np.full(topic_room, -1, np.int32)
-    listed_for = np.full(topic_room, -1, np.int32)
-    group_of_list, users = np.full(len(offsets) - 1, -1, np.int32), np.zeros(len(offsets) - 1, np.int32)
-    lists = np.empty(n_members, np.int32)
-    last_name_is_new = np.zeros(n_groups, np.bool_)
+    found = _Found(
+        np.empty(topic_room, np.int32),
+        np.zeros(topic_room, np.int32),
+        np.empty(topic_room, np.int32),
+        np.empty(topic_room, np.int32),
+        np.full(topic_room, -1, np.int32),
+        np.full(topic_room, _NOBODY, np.int32),
+        members,
+        np.full(n_topics, -1, np.int32),
+        np.zeros(len(offsets) - 1, np.int32),
+        np.full(len(offsets) - 1, -1, np.int32),
+    )
+    group_of_list, lists = np.full(len(offsets) - 1, -1, np.int32), np.empty(n_members, np.int32)
     entries, filled = 0, n_members
     for g in range(n_groups):
         first_entry, n_lists = entries, 0
         start, end = groups.members[g], groups.members[g + 1]
         for m in in_map_order[start:end]:
             of = of_members[m]
-            users[of] += 1
+            found.users[of] += 1
             if group_of_list[of] == g:
                 last_name_is_new[g] = last_name_is_new[g] and offsets[of] == offsets[of + 1]
                 continue
@@ -217,40 +223,111 @@ def subscribers(
             lists[n_lists] = of
             n_lists += 1
             for topic in names[offsets[of] : offsets[of + 1]]:
-                last_name_is_new[g] = entry_of[topic] < 0
-                if entry_of[topic] < 0:
-                    entry_of[topic] = entries
-                    topics[entries] = topic
+                last_name_is_new[g] = found.entry_of[topic] < 0
+                if last_name_is_new[g]:
+                    found.entry_of[topic] = entries
+                    found.topics[entries] = topic
                     entries += 1
         for of in lists[:n_lists]:
-            for topic in names[offsets[of] : offsets[of + 1]]:
-                entry = entry_of[topic]
-                if count_repeats or counted_with[entry] != of:
-                    counted_with[entry] = of
-                    counts[entry] += users[of]
-            users[of] = 0
-        shared = 0
+            _count_users(found, groups.subscriptions, of, count_repeats)
+        of_all = -1 if count_repeats else end - start
+        before, shared = filled, 0
         for entry in range(first_entry, entries):
-            if counts[entry] == end - start and not count_repeats:
-                first[entry], last[entry] = start, end
-                shared += 1
-            else:
-                first[entry], last[entry] = filled, filled
-                filled += counts[entry]
-        if shared < entries - first_entry:
-            for m in in_sorted_order[start:end]:
-                for topic in names[offsets[of_members[m]] : offsets[of_members[m] + 1]]:
-                    entry = entry_of[topic]
-                    if first[entry] >= n_members and (count_repeats or listed_for[entry] != m):
-                        listed_for[entry] = m
-                        members[last[entry]] = m
-                        last[entry] += 1
+            filled = _place(found, entry, start, of_all, filled)
+            shared += found.listed_for[entry] == _SHARED
+        if filled > before:
+            _fill_lists_of_alike(found, groups.subscriptions, in_sorted_order[start:end])
+        if first_entry + shared < entries:
+            _fill_own_lists(found, groups.subscriptions, in_sorted_order[start:end], count_repeats)
+        for of in lists[:n_lists]:
+            found.users[of], found.list_first[of] = 0, -1
         for entry in range(first_entry, entries):
-            entry_of[topics[entry]] = -1
+            found.entry_of[found.topics[entry]] = -1
         group_topics[g + 1] = entries
     return Subscribers(
-        group_topics, topics[:entries], first[:entries], last[:entries], members[:filled], last_name_is_new
+        group_topics,
+        found.topics[:entries],
+        found.first[:entries],
+        found.end[:entries],
+        members[:filled],
+        last_name_is_new,
     )
+
+
+class _Found(NamedTuple):
+    """The topics of a batch and their subscribers while they are collected, and scratch space that groups share."""
+
+    topics: Ints32
+    counts: Ints32
+    """By entry of ``topics``: the number of its subscribers."""
+    first: Ints32
+    end: Ints32
+    last_list: Ints32
+    """By entry: the last list of topics that names it."""
+    listed_for: Ints32
+    """By entry: the last member in its list of subscribers, or _SHARED if other topics have the same list."""
+    members: Ints32
+    entry_of: Ints32
+    """By topic: its entry in the current group, or -1."""
+    users: Ints32
+    """By list of topics: the members of the current group that have it."""
+    list_first: Ints32
+    """By list of topics: the place of these members in ``members``, if topics that only this list names share them."""
+
+
+@inner_kernel
+def _count_users(found: _Found, subscriptions: Subscriptions, of: int, count_repeats: bool) -> None:
+    """Count the members that have a list as subscribers of its topics."""
+    for k in range(subscriptions.offsets[of], subscriptions.offsets[of + 1]):
+        entry = found.entry_of[subscriptions.topics[k]]
+        if count_repeats or found.last_list[entry] != of:
+            found.last_list[entry] = of
+            found.counts[entry] += found.users[of]
+
+
+@inner_kernel
+def _place(found: _Found, entry: int, start: int, of_all: int, filled: int) -> int:
+    """Choose where the subscribers of a topic are listed, and return the end of all lists.
+
+    The ``of_all`` members of the group are listed from ``start`` already.
+    """
+    count, of = found.counts[entry], found.last_list[entry]
+    found.listed_for[entry] = _SHARED
+    if count == of_all:
+        found.first[entry], found.end[entry] = start, start + count
+    elif count == found.users[of]:
+        if found.list_first[of] < 0:
+            found.list_first[of] = filled
+            filled += count
+        found.first[entry], found.end[entry] = found.list_first[of], found.list_first[of] + count
+    else:
+        found.listed_for[entry] = _NOBODY
+        found.first[entry], found.end[entry] = filled, filled
+        filled += count
+    return filled
+
+
+@inner_kernel
+def _fill_lists_of_alike(found: _Found, subscriptions: Subscriptions, in_sorted_order: Ints32) -> None:
+    """List the members of each list of topics that names a topic which no other list names."""
+    for m in in_sorted_order:
+        of = subscriptions.of_members[m]
+        if found.list_first[of] >= 0:
+            found.members[found.list_first[of]] = m
+            found.list_first[of] += 1
+
+
+@inner_kernel
+def _fill_own_lists(found: _Found, subscriptions: Subscriptions, in_sorted_order: Ints32, count_repeats: bool) -> None:
+    """List the subscribers of the topics that share their list with no other."""
+    of_members, offsets, topics = subscriptions
+    for m in in_sorted_order:
+        for k in range(offsets[of_members[m]], offsets[of_members[m] + 1]):
+            entry = found.entry_of[topics[k]]
+            if found.listed_for[entry] != _SHARED and (count_repeats or found.listed_for[entry] != m):
+                found.listed_for[entry] = m
+                found.members[found.end[entry]] = m
+                found.end[entry] += 1
 
 
 @kernel

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.groups.name_lists import store_once
@@ -24,6 +24,9 @@ from rebalance_sim.kafka.simulation.scenario import OFFERS
 from rebalance_sim.releases import SERVER_ASSIGNORS
 
 _LAST = np.iinfo(np.int64).max
+_LARGE_GROUP = 100
+"""Members of a group from which on comparing subscriptions takes less time than sending them to a worker."""
+_ALIKE = "_alike"
 
 
 def _base64(data: bytes) -> str:
@@ -34,17 +37,34 @@ def _base64(data: bytes) -> str:
 def collect_members(members: DataFrame, columns: Iterable[str]) -> DataFrame:
     """Nest the members of each group: ``cluster, group_id, members array<struct<...>>, rejected_members``.
 
-    Only the given columns go into the structs, so the others are not shuffled. Rows with a ``REASON`` are counted in
-    ``rejected_members`` instead, unless they name no group.
+    Only the given columns go into the structs, so the others are not shuffled. In large groups a member that subscribes
+    to the same topics as the one before it has no subscription, but is marked as ``_ALIKE``: most of the time and of
+    the memory would go into equal lists. Rows with a ``REASON`` are counted in ``rejected_members`` instead, unless
+    they name no group.
     """
-    reason = F.col(REASON) if REASON in members.columns else F.lit(None)
-    # collect_list leaves out nulls.
-    used = F.when(reason.isNull(), F.struct(*columns))
-    return (
+    names, reason = list(columns), F.col(REASON) if REASON in members.columns else F.lit(None)
+    shortens = "subscription" in names
+    sent = F.struct(*names, F.lit(False).alias(_ALIKE)) if shortens else F.struct(*names)
+    groups = (
         members.where("group_id <> ''")
         .groupBy("cluster", "group_id")
-        .agg(F.collect_list(used).alias("members"), F.count(reason).cast("int").alias("rejected_members"))
+        # collect_list leaves out nulls.
+        .agg(
+            F.collect_list(F.when(reason.isNull(), sent)).alias("members"),
+            F.count(reason).cast("int").alias("rejected_members"),
+        )
     )
+    if not shortens:
+        return groups
+    nested = F.col("members")
+    shortened = F.transform(nested, _without_repeated_subscription)
+    return groups.withColumn("members", F.when(F.size(nested) >= _LARGE_GROUP, shortened).otherwise(nested))
+
+
+def _without_repeated_subscription(member: Column, place: Column) -> Column:
+    subscription, before = member["subscription"], F.get("members", place - 1)["subscription"]
+    alike = (place > 0) & subscription.eqNullSafe(before)
+    return member.withField("subscription", F.when(~alike, subscription)).withField(_ALIKE, alike)
 
 
 def collect_group(members: DataFrame, columns: Iterable[str]) -> pa.RecordBatch:
@@ -93,10 +113,10 @@ class GroupBatch:
         nested = batch.column("members")
         offsets = list_offsets(nested)
         members = _with_lists_stored_once(nested.flatten(), batch.column("cluster"), offsets)
-        order = np.arange(len(members), dtype=np.int32)
-        join_order = numbers(members.field("join_order").fill_null(_LAST)).astype(np.int64)
-        sort_sections(order, offsets, join_order, strings(members.field("member_id")))
-        if (np.diff(order) != 1).any():
+        join_order = numbers(members.field("join_order").fill_null(_LAST)).astype(np.int64, copy=False)
+        if not _rises_in_sections(join_order, offsets):
+            order = np.arange(len(members), dtype=np.int32)
+            sort_sections(order, offsets, join_order, strings(members.field("member_id")))
             members = members.take(pa.array(order))
         rejected = numbers(batch.column("rejected_members").fill_null(0)).astype(np.int32)
         return cls(batch.column("cluster"), batch.column("group_id"), offsets, members, rejected)
@@ -248,11 +268,28 @@ class GroupBatch:
 
 def _with_lists_stored_once(members: pa.StructArray, clusters: pa.StringArray, offsets: Ints32) -> pa.StructArray:
     """Store the members' lists of names once; names of different clusters differ."""
-    columns = [members.field(k) for k in range(members.type.num_fields)]
+    columns = {name: members.field(name) for name in members.type.names}
+    alike = columns.pop(_ALIKE, None)
     of_groups, distinct = codes(clusters)
     of_members = np.zeros(len(members), np.int32) if len(distinct) == 1 else np.repeat(of_groups, np.diff(offsets))
-    stored = [store_once(column, of_members) if _is_of_names(column.type) else column for column in columns]
-    return pa.StructArray.from_arrays(stored, names=members.type.names)
+    for name, column in columns.items():
+        if not _is_of_names(column.type):
+            continue
+        if name == "subscription" and alike is not None and pc.any(alike).as_py():
+            sent = ~numbers(alike).astype(np.bool_)
+            stored = store_once(column.filter(pa.array(sent)), of_members[sent])
+            columns[name] = stored.take(pa.array(np.cumsum(sent) - 1))
+        else:
+            columns[name] = store_once(column, of_members)
+    return pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _rises_in_sections(values: Ints, offsets: Ints32) -> bool:
+    """Return whether each value is above the one before it, but for the first of each section."""
+    rises = np.diff(values) > 0
+    firsts = offsets[(offsets > 0) & (offsets < len(values))]
+    rises[firsts - 1] = True
+    return bool(rises.all())
 
 
 def _is_of_names(of: pa.DataType) -> bool:

@@ -8,10 +8,8 @@ from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import WORD, Bytes, Ints, Ints32, Strings, byte_at, word
 
 _NULL = -1
-_MULTIPLIER = 0x01000193
-_MASK = (1 << 38) - 1
-"""Products with the multiplier stay below 2**63, also in plain Python, where larger ones would be warned of."""
-_HALF = 0xFFFFFFFF
+_MULTIPLIER = 0x1E3779B97F4A7C15
+_MASK = 0x7FFFFFFFFFFFFFFF
 
 
 def store_once(lists: pa.ListArray, namespaces: Ints32) -> pa.DictionaryArray:
@@ -85,28 +83,28 @@ def _are_equal(offsets: Ints32, names: Strings, scopes: Ints, a: int, b: int) ->
     for k in range(1, n + 1):
         if names.offsets[first_b + k] - names.offsets[first_a + k] != distance:
             return False
-    place = 0
-    while place + WORD <= length:
-        if word(names.data, start_a + place) != word(names.data, start_b + place):
+    if length < WORD:
+        for k in range(length):
+            if names.data[start_a + k] != names.data[start_b + k]:
+                return False
+        return True
+    for k in range(0, length - WORD, WORD):
+        if word(names.data, start_a + k) != word(names.data, start_b + k):
             return False
-        place += WORD
-    while place < length:
-        if names.data[start_a + place] != names.data[start_b + place]:
-            return False
-        place += 1
-    return True
+    # The last word overlaps the one before it: a loop over single bytes would take as long as all words.
+    return word(names.data, start_a + length - WORD) == word(names.data, start_b + length - WORD)
 
 
 @inner_kernel
 def _hash(data: Bytes, start: int, end: int, scope: int) -> int:
     """Return a number that is equal for equal bytes of one scope."""
-    code = ((end - start) * 31 + scope) & _MASK
-    while start + WORD <= end:
-        both = word(data, start)
-        code = ((code ^ both & _HALF) * _MULTIPLIER) & _MASK
-        code = ((code ^ both >> 32 & _HALF) * _MULTIPLIER) & _MASK
-        start += WORD
-    while start < end:
-        code = ((code ^ byte_at(data, start)) * _MULTIPLIER) & _MASK
-        start += 1
-    return code ^ code >> 19
+    code = int(end - start) * 31 + int(scope)
+    if end - start < WORD:
+        for k in range(start, end):
+            code = ((code ^ byte_at(data, k)) * _MULTIPLIER) & _MASK
+        return code ^ code >> 29
+    for k in range(start, end - WORD, WORD):
+        code = ((code ^ word(data, k)) * _MULTIPLIER) & _MASK
+        code ^= code >> 32
+    code = ((code ^ word(data, end - WORD)) * _MULTIPLIER) & _MASK
+    return code ^ code >> 29

@@ -170,15 +170,21 @@ def java_compare(strings: Strings, i: int, j: int) -> int:
     return int((a_end - a) - (b_end - b))
 
 
-@kernel
+@inner_kernel
 def equal(a: Strings, i: int, b: Strings, j: int) -> bool:
     """Return whether string i of one column equals string j of another."""
     length = a.offsets[i + 1] - a.offsets[i]
     if b.offsets[j + 1] - b.offsets[j] != length:
         return False
-    for k in range(length):
-        if a.data[a.offsets[i] + k] != b.data[b.offsets[j] + k]:
+    first_a, first_b, k = a.offsets[i], b.offsets[j], 0
+    while k + WORD <= length:
+        if word(a.data, first_a + k) != word(b.data, first_b + k):
             return False
+        k += WORD
+    while k < length:
+        if a.data[first_a + k] != b.data[first_b + k]:
+            return False
+        k += 1
     return True
 
 

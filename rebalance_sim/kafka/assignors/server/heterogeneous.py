@@ -103,12 +103,12 @@ def _keep(batch: UniformBatch, members: Ints32, owners: Ints32, loads: Ints32) -
     lost = _Lost(np.empty(16, np.int32), np.empty(16, np.int32), np.empty(16, np.int64))
     n_lost = 0
     for m in members:
-        mine = owned_once(batch, m)
-        if len(mine) == 0:
+        n_mine = owned_once(batch, m)
+        if n_mine == 0:
             continue
         for topic in topics[offsets[of_members[m]] : offsets[of_members[m] + 1]]:
             batch.subscribed_by[topic] = m
-        for k in mine:
+        for k in batch.mine[:n_mine]:
             topic, partition = owned.topics[k], owned.partitions[k]
             if batch.subscribed_by[topic] != m:
                 continue

@@ -11,7 +11,7 @@ from rebalance_sim.kafka.assignors.server.specification import partition_key
 from rebalance_sim.kafka.assignors.server.target_assignment import Targets, UniformBatch, add_target, owned_once
 from rebalance_sim.kafka.groups import AssignmentFailure
 from rebalance_sim.kafka.runtime.hash_order import java_copy_size, java_order, java_table_size
-from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 
 _NONE = int(AssignmentFailure.NONE)
@@ -42,13 +42,12 @@ def assign_homogeneous(batch: UniformBatch, members: Ints32, places: int, keeps_
         m = members[i]
         quota = minimum + (1 if extras > 0 else 0)
         has_extra = extras > 0
-        mine = owned_once(batch, m)
-        if len(mine) <= quota:
-            for k in mine:
-                add_target(targets, m, partition_key(batch.ranks[batch.owned.topics[k]], batch.owned.partitions[k]))
-            quota -= len(mine)
+        n = owned_once(batch, m)
+        if n <= quota:
+            _keep_all(batch, m, n, targets)
+            quota -= n
         else:
-            _revoke(batch, m, mine, quota, targets, unassigned)
+            _revoke(batch, m, batch.mine[:n].copy(), quota, targets, unassigned)
             quota = 0
         if has_extra and keeps_extra and quota > 0 and len(members) - i > extras:
             # A later member may own an extra partition already. The last members must take the extras that are left.
@@ -59,13 +58,29 @@ def assign_homogeneous(batch: UniformBatch, members: Ints32, places: int, keeps_
             below_count += 1
         if has_extra:
             extras -= 1
-    assigned, count = 0, unassigned.filled[0]
-    for i in range(below_count):
-        for _ in range(min(missing[i], count - assigned)):
-            add_target(targets, below[i], unassigned.keys[assigned])
-            assigned += 1
+    count = unassigned.filled[0]
+    assigned = _fill_up(below[:below_count], missing, unassigned.keys[:count], targets)
     # Kafka throws if partitions are left over: two members that own the same partition use up quotas.
     return _NONE if assigned == count else _PARTITION_ASSIGNOR
+
+
+@inner_kernel
+def _keep_all(batch: UniformBatch, m: int, n: int, targets: Targets) -> None:
+    """Keep the ``n`` partitions of a member that ``owned_once`` has found."""
+    for i in range(n):
+        k = batch.mine[i]
+        add_target(targets, m, partition_key(batch.ranks[batch.owned.topics[k]], batch.owned.partitions[k]))
+
+
+@inner_kernel
+def _fill_up(below: Ints32, missing: Ints32, keys: Ints, targets: Targets) -> int:
+    """Assign partitions in turn to the members below their quota, and return how many."""
+    assigned = 0
+    for i in range(len(below)):
+        for _ in range(min(missing[i], len(keys) - assigned)):
+            add_target(targets, below[i], keys[assigned])
+            assigned += 1
+    return assigned
 
 
 @kernel
@@ -75,13 +90,7 @@ def _unassigned_partitions(batch: UniformBatch, members: Ints32, places: int) ->
     The set has room for as many topics as there are names, and is filled in the order of the first member's names. The
     array of keys has room for all partitions that may be revoked.
     """
-    owned, total = batch.owned, 0
-    for m in members:
-        for k in range(owned.offsets[m], owned.offsets[m + 1]):
-            total += 1
-            topic, partition = owned.topics[k], owned.partitions[k]
-            if batch.base[topic] >= 0 and partition < batch.partitions[topic]:
-                batch.claimed_by[batch.base[topic] + partition] = m
+    total = _mark_claimed(batch, members)
     unassigned = _Unassigned(np.empty(places + total, np.int64), np.zeros(1, np.int64))
     n = 0
     for topic in _topic_order(batch, members[0]):
@@ -92,6 +101,19 @@ def _unassigned_partitions(batch: UniformBatch, members: Ints32, places: int) ->
     unassigned.filled[0] = n
     batch.claimed_by[:places] = -1
     return unassigned
+
+
+@inner_kernel
+def _mark_claimed(batch: UniformBatch, members: Ints32) -> int:
+    """Set ``claimed_by`` for the partitions that members own, and return how many they claim."""
+    owned, total = batch.owned, 0
+    for m in members:
+        total += owned.offsets[m + 1] - owned.offsets[m]
+        for k in range(owned.offsets[m], owned.offsets[m + 1]):
+            topic, partition = owned.topics[k], owned.partitions[k]
+            if batch.base[topic] >= 0 and partition < batch.partitions[topic]:
+                batch.claimed_by[batch.base[topic] + partition] = m
+    return int(total)
 
 
 @kernel

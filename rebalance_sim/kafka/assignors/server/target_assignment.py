@@ -2,10 +2,8 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from rebalance_sim.kafka.groups import Assignments, Subscriptions
-from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
+from rebalance_sim.kafka.runtime.kernel import inner_kernel
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 
 
@@ -28,6 +26,8 @@ class UniformBatch(NamedTuple):
     """Scratch, by topic: the last member looked at that subscribes to it."""
     claimed_by: Ints32
     """Scratch, by place: the last member looked at that owns the partition."""
+    mine: Ints32
+    """Scratch: the entries of ``owned`` that ``owned_once`` has found last."""
 
 
 class ByMember(NamedTuple):
@@ -57,14 +57,14 @@ def add_target(targets: Targets, m: int, key: int) -> None:
     targets.filled[0] = n + 1
 
 
-@kernel
-def owned_once(batch: UniformBatch, m: int) -> Ints32:
-    """Return the entries of ``owned`` of a member that are of the group's topics, each partition once."""
-    owned = batch.owned
-    first, end = owned.offsets[m], owned.offsets[m + 1]
-    mine = np.empty(end - first, np.int32)
-    n = 0
-    for k in range(first, end):
+@inner_kernel
+def owned_once(batch: UniformBatch, m: int) -> int:
+    """List the entries of ``owned`` of a member that are of the group's topics, each partition once, in ``mine``.
+
+    Returns their number.
+    """
+    owned, n = batch.owned, 0
+    for k in range(owned.offsets[m], owned.offsets[m + 1]):
         topic = owned.topics[k]
         base = batch.base[topic]
         if base < 0:
@@ -76,9 +76,9 @@ def owned_once(batch: UniformBatch, m: int) -> Ints32:
         else:
             new = not _is_repeated(owned, m, k)
         if new:
-            mine[n] = k
+            batch.mine[n] = k
             n += 1
-    return mine[:n]
+    return n
 
 
 @inner_kernel

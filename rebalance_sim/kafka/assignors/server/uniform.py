@@ -46,6 +46,7 @@ def assign_in_order(groups: Groups, topics: TopicArrays, order: Ints32, keeps_ex
         np.full(len(topics.partitions), -1, np.int32),
         np.full(len(topics.partitions), -1, np.int32),
         np.full(_most_partitions(groups.members, topics.partitions, by_topic), -1, np.int32),
+        np.empty(np.diff(groups.owned.offsets).max(initial=0), np.int32),
     )
     members, keys, errors = _assign(batch, groups.members, order, by_topic, keeps_extra)
     return AssignmentOutcome(sorted_sets(len(order), members, keys, topics.ranks), errors)
