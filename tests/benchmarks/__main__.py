@@ -2,22 +2,21 @@
 
 The floor is what any grouping costs in Spark: ``groupBy`` and ``collect_list`` of the same columns into the noop sink.
 Every round measures floor and rule in turn, so that a machine that slows down slows both. Kafka's own classes run on
-one warm JVM thread; their results are compared with ours in the tests (``tests/oracle``).
+one warm JVM thread.
 """
 
 import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from rebalance_sim.engine.groups.group_batches import collect_members
 from rebalance_sim.engine.groups.prediction import Prediction
 from rebalance_sim.engine.spark.session import session
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
@@ -26,17 +25,18 @@ from rebalance_sim.sources.synthetic.fleet import synthetic_fleet
 from rebalance_sim.sources.synthetic.fleet_spec import load
 from rebalance_sim.tables import ASSIGNMENTS, ELECTIONS
 from tests.benchmarks.assignors import bench_assignors
+from tests.benchmarks.kafka_classes import bench_kafka
+from tests.benchmarks.lag import bench_lag
 from tests.benchmarks.memory import peak_memory
 from tests.benchmarks.partitioners import bench_job, bench_keys, bench_keys_on_connect, bench_unkeyed
 from tests.benchmarks.rounds import Actions, seconds
 from tests.benchmarks.simulation import bench_simulation
-from tests.oracle import OracleUnavailable, measure
 
 VERSION = kafka_version(NEWEST)
 FLEETS = Path(__file__).parents[2] / "conf" / "fleets"
 STRATEGIES = ("range", "roundrobin")
 STICKY = ("sticky", "cooperative-sticky")
-PARTS = ("floor", "growth", "giant", "kafka", "assignors", "keys", "unkeyed", "records", "simulation")
+PARTS = ("floor", "growth", "giant", "kafka", "lag", "assignors", "keys", "unkeyed", "records", "simulation")
 RESTARTED = (10_000, 100_000)
 """Groups of the fleets whose consumers are all restarted."""
 
@@ -65,7 +65,8 @@ class Bench:
 
 def floor(members: DataFrame, prediction: Prediction) -> DataFrame:
     """Group the columns that a prediction reads, and do nothing with them."""
-    return collect_members(members, prediction.columns)
+    nested = F.collect_list(F.struct(*prediction.columns)).alias("members")
+    return members.groupBy("cluster", "group_id").agg(nested)
 
 
 def election() -> Prediction:
@@ -147,66 +148,6 @@ def bench_giant(bench: Bench) -> None:
         print(f"  {strategy:12} {seconds:8.2f} s  {peak.worker / 2**30:5.2f} GiB in the largest worker (limit 3)")
 
 
-def bench_kafka(bench: Bench, groups: int) -> None:
-    """The same groups through our rules, without Spark, and through Kafka's classes, one thread each."""
-    print(f"\none thread, {groups:,} groups in memory: groups a second")
-    topics, members = bench.fleet("benchmark-assignment", groups)
-    _, voters = bench.fleet("benchmark-election", groups)
-    rules = [("election", "election_with_join", election(), voters)]
-    rules += [(strategy, strategy, assignment(strategy, topics), members) for strategy in STRATEGIES]
-    for name, oracle_rule, rule, rows in rules:
-        nested = floor(rows, rule).toArrow()
-        batches = nested.combine_chunks().to_batches(max_chunksize=10_000)
-        ours = rate(partial(run, rule, batches), groups)
-        try:
-            measured = measure("4.3", oracle_rule, cases(name, batches), seconds=3)
-        except OracleUnavailable as reason:
-            print(f"  {name:12} {ours:12,.0f} ours; Kafka's classes cannot run here: {reason}")
-            continue
-        kafka = float(measured["cases_per_cpu_second"])
-        print(f"  {name:12} {ours:12,.0f} ours  {kafka:12,.0f} Kafka {measured['kafka']}  {ours / kafka:6.2f} x")
-
-
-def run(rule: Prediction, batches: list[pa.RecordBatch]) -> None:
-    """Do what a worker does, Arrow batches in and out."""
-    for _ in rule.predict_batches(batches):
-        pass
-
-
-def rate(action: Callable[[], None], groups: int) -> float:
-    """Groups a processor second, the best of some warm rounds."""
-    action()
-    best = float("inf")
-    for _ in range(5):
-        started = time.process_time()
-        action()
-        best = min(best, time.process_time() - started)
-    return groups / best
-
-
-def cases(name: str, batches: list[pa.RecordBatch]) -> Iterator[dict[str, object]]:
-    """Write the first groups as the oracle's cases."""
-    for nth, row in enumerate(batches[0].slice(0, 1000).to_pylist()):
-        members = sorted(row["members"], key=lambda member: member["join_order"])
-        if name == "election":
-            voters = [{"member_id": m["member_id"], "protocols": m["protocols"]} for m in members]
-            yield {"rule": "election", "id": str(nth), "members": voters}
-            continue
-        subscribers = [
-            {
-                "member_id": m["member_id"],
-                "instance_id": m["instance_id"],
-                "topics": m["subscription"],
-                "owned": [],
-                "generation": -1,
-                "rack": m["rack"],
-            }
-            for m in members
-        ]
-        topics = {topic: 24 for m in members for topic in m["subscription"]}
-        yield {"rule": name, "id": str(nth), "topics": topics, "members": subscribers}
-
-
 def bench_all_keys(bench: Bench) -> None:
     """Keys on both kinds of sessions."""
     bench_keys(bench.spark, bench.folder, bench.rounds)
@@ -226,7 +167,8 @@ def main() -> None:
         "floor": lambda: bench_floor_ratios(bench, options.groups),
         "growth": lambda: bench_growth(bench, options.groups),
         "giant": lambda: bench_giant(bench),
-        "kafka": lambda: bench_kafka(bench, min(options.groups, 20_000)),
+        "kafka": lambda: bench_kafka(bench.spark, bench.fleet, min(options.groups, 20_000)),
+        "lag": lambda: bench_lag(bench.spark, bench.folder),
         "assignors": bench_assignors,
         "keys": lambda: bench_all_keys(bench),
         "unkeyed": lambda: bench_unkeyed(bench.spark, bench.folder, bench.rounds),

@@ -5,7 +5,7 @@ Answers are compared before times are. Groups are made of the same seed every ti
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from rebalance_sim.kafka.assignors import ASSIGNORS
@@ -86,14 +86,19 @@ def _compare(shape: Shape, strategy: str, version: str) -> None:
 
 
 def _rate(batch: Batch, strategy: str, version: str) -> float:
-    """Return groups per processor second, the best of some rounds; the first one compiles."""
+    """Return groups per processor second."""
     assign, rules = ASSIGNORS[strategy].assign, kafka_version(version)
+    return len(batch.groups) / processor_seconds(lambda: assign(batch.arrays, batch.topics, rules))
+
+
+def processor_seconds(action: Callable[[], object]) -> float:
+    """Return the processor seconds of the best of some rounds; the first one compiles."""
     times: list[float] = []
     while sum(times) < _SECONDS or len(times) < _FEWEST_ROUNDS:
         started = time.process_time()
-        assign(batch.arrays, batch.topics, rules)
+        action()
         times.append(time.process_time() - started)
-    return len(batch.groups) / min(times)
+    return min(times)
 
 
 def _groups(shape: Shape, strategy: str, version: str) -> list[Group]:
