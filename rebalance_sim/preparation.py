@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -61,9 +62,11 @@ def prepare() -> None:
     archive.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as folder:
         unfinished = archive.with_suffix(f".{os.getpid()}")
-        parts = [_Part(Path(folder), ASSIGNING, unfinished), _Part(Path(folder), SIMULATING)]
+        parts = [
+            _Part(Path(folder), ASSIGNING, None if archive.exists() else unfinished),
+            _Part(Path(folder), SIMULATING),
+        ]
         _wait(parts)
-        # Some Java runtimes cannot write an archive.
         if unfinished.exists():
             unfinished.replace(archive)
     mark_complete()
@@ -104,14 +107,19 @@ def _wait(parts: Sequence[_Part]) -> None:
 def _run_part(name: str, folder: Path, archive: Path | None) -> None:
     """Run some of the examples in one session; with ``archive``, its JVM writes the archive when it ends."""
     from pyspark import SparkContext  # noqa: PLC0415
+    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415
 
     from rebalance_sim.engine.spark.class_archive import writing_archive  # noqa: PLC0415
     from rebalance_sim.engine.spark.session import FOR_SMALL_INPUTS, session  # noqa: PLC0415
 
     os.nice(10)
-    options = writing_archive(archive) if archive else ()
-    settings = replace(FOR_SMALL_INPUTS, java_options=[*FOR_SMALL_INPUTS.java_options, *options])
-    spark = session("rebalance-sim preparation", settings=settings)
+    start = partial(session, "rebalance-sim preparation")
+    options = [*FOR_SMALL_INPUTS.java_options, *(writing_archive(archive) if archive else ())]
+    try:
+        spark = start(settings=replace(FOR_SMALL_INPUTS, java_options=options))
+    except PySparkRuntimeError:
+        # Some Java runtimes cannot write an archive, and do not start when asked to.
+        spark = start(settings=FOR_SMALL_INPUTS)
     run_examples(folder, [name])
     spark.stop()
     gateway = SparkContext._gateway

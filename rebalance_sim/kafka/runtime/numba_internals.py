@@ -1,10 +1,11 @@
 """All uses of numba's internals, which may change with any release: numba's version is bounded in pyproject.toml.
 
 ``kernel.py`` describes the switch that does without this module; ``tests/kafka/runtime/test_numba_internals.py`` checks
-what the module relies on. It changes three things about ``numba.njit``:
+what the module relies on. It changes four things about ``numba.njit``:
 
 - Compiled code is kept where a copy of the package on another machine finds it.
 - A kernel that another kernel calls is linked into its caller and optimized only there.
+- Arrays that may not be written have the type of those that may.
 - ``Rows`` are passed as an address, and the names of record types are short.
 """
 
@@ -30,6 +31,7 @@ from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.typed_passes import IRLegalization
 from numba.core.types.misc import unliteral
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.core.typing.typeof import _typeof_ndarray
 from numba.extending import NativeValue, intrinsic, lower_builtin, models, overload, register_model, typeof_impl, unbox
 from numba.np import numpy_support
 
@@ -164,6 +166,16 @@ def _widened(argument: Any) -> Any:
     """Return one type for constants, 32-bit and 64-bit numbers, so that they share one compilation."""
     plain = unliteral(argument)
     return types.int64 if plain == types.int32 else plain
+
+
+# ---- Arrays
+
+
+@typeof_impl.register(np.ndarray)  # type: ignore[untyped-decorator]
+def _typeof_array(value: np.ndarray[Any, Any], context: Any) -> Any:
+    # Arrow's arrays are read-only, or writable copies where a type had to be cast: kernels would be compiled for every
+    # mixture. None writes to what it is given to read; as plain Python, NumPy would refuse it.
+    return _typeof_ndarray(value, context).copy(readonly=False)
 
 
 # ---- Rows and records
