@@ -189,9 +189,8 @@ def subscribers(
     A member that names a topic twice is in the list twice before Kafka 2.4 (``count_repeats``), which fills lists, and
     once in later releases.
     """
-    of_members, offsets, names = groups.subscriptions
     topic_room, subscriber_room = _rooms(groups, count_repeats)
-    n_groups, n_members = len(groups.members) - 1, len(in_sorted_order)
+    n_groups, n_members, n_lists = len(groups.members) - 1, len(in_sorted_order), len(groups.subscriptions.offsets) - 1
     group_topics, last_name_is_new = np.zeros(n_groups + 1, np.int32), np.zeros(n_groups, np.bool_)
     # All members in sorted order come first: the list of each topic that the whole group subscribes to.
     members = np.empty(n_members + subscriber_room, np.int32)
@@ -205,30 +204,18 @@ def subscribers(
         np.full(topic_room, _NOBODY, np.int32),
         members,
         np.full(n_topics, -1, np.int32),
-        np.zeros(len(offsets) - 1, np.int32),
-        np.full(len(offsets) - 1, -1, np.int32),
+        np.empty(n_members, np.int32),
+        np.zeros(n_lists, np.int32),
+        np.full(n_lists, -1, np.int32),
     )
-    group_of_list, lists = np.full(len(offsets) - 1, -1, np.int32), np.empty(n_members, np.int32)
     entries, filled = 0, n_members
     for g in range(n_groups):
-        first_entry, n_lists = entries, 0
+        first_entry = entries
         start, end = groups.members[g], groups.members[g + 1]
-        for m in in_map_order[start:end]:
-            of = of_members[m]
-            found.users[of] += 1
-            if group_of_list[of] == g:
-                last_name_is_new[g] = last_name_is_new[g] and offsets[of] == offsets[of + 1]
-                continue
-            group_of_list[of] = g
-            lists[n_lists] = of
-            n_lists += 1
-            for topic in names[offsets[of] : offsets[of + 1]]:
-                last_name_is_new[g] = found.entry_of[topic] < 0
-                if last_name_is_new[g]:
-                    found.entry_of[topic] = entries
-                    found.topics[entries] = topic
-                    entries += 1
-        for of in lists[:n_lists]:
+        entries, listed, last_name_is_new[g] = _name_topics(
+            found, groups.subscriptions, in_map_order[start:end], entries
+        )
+        for of in found.lists[:listed]:
             _count_users(found, groups.subscriptions, of, count_repeats)
         of_all = -1 if count_repeats else end - start
         before, shared = filled, 0
@@ -239,7 +226,7 @@ def subscribers(
             _fill_lists_of_alike(found, groups.subscriptions, in_sorted_order[start:end])
         if first_entry + shared < entries:
             _fill_own_lists(found, groups.subscriptions, in_sorted_order[start:end], count_repeats)
-        for of in lists[:n_lists]:
+        for of in found.lists[:listed]:
             found.users[of], found.list_first[of] = 0, -1
         for entry in range(first_entry, entries):
             found.entry_of[found.topics[entry]] = -1
@@ -269,10 +256,39 @@ class _Found(NamedTuple):
     members: Ints32
     entry_of: Ints32
     """By topic: its entry in the current group, or -1."""
+    lists: Ints32
+    """The lists of topics that members of the current group have, each once."""
     users: Ints32
     """By list of topics: the members of the current group that have it."""
     list_first: Ints32
     """By list of topics: the place of these members in ``members``, if topics that only this list names share them."""
+
+
+@inner_kernel
+def _name_topics(
+    found: _Found, subscriptions: Subscriptions, in_map_order: Ints32, entries: int
+) -> tuple[int, int, bool]:
+    """Add the topics of a group, and count the members that have each list.
+
+    Returns the number of topics of all groups so far, the number of lists, and whether the last name is new.
+    """
+    of_members, offsets, topics = subscriptions
+    n_lists, last_is_new = 0, False
+    for m in in_map_order:
+        of = of_members[m]
+        found.users[of] += 1
+        if found.users[of] > 1:
+            last_is_new = last_is_new and offsets[of] == offsets[of + 1]
+            continue
+        found.lists[n_lists] = of
+        n_lists += 1
+        for k in range(offsets[of], offsets[of + 1]):
+            last_is_new = found.entry_of[topics[k]] < 0
+            if last_is_new:
+                found.entry_of[topics[k]] = entries
+                found.topics[entries] = topics[k]
+                entries += 1
+    return entries, n_lists, last_is_new
 
 
 @inner_kernel
