@@ -22,7 +22,8 @@ def bench_lag(spark: SparkSession, folder: Path) -> None:
             started = time.perf_counter()
             assignments.transform(lags).write.format("noop").mode("overwrite").save()
             seconds = time.perf_counter() - started
-            size = f"{groups:,} groups x {members} members x {partitions:,} partitions"
+            of_groups = f"{groups:,} groups" if groups > 1 else "1 group"
+            size = f"{of_groups} x {members} members x {partitions:,} partitions"
             print(f"  {name:12} {size:52} {seconds:8.2f} s (limit {_MOST_SECONDS})", flush=True)
 
 
