@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 
 from rebalance_sim.engine.groups import lag, offset_expiry
+from rebalance_sim.engine.spark.driver_rows import no_rows
 from rebalance_sim.engine.tables.inputs import fit, fit_offsets, rejected, usable
 from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation
 from rebalance_sim.errors import UserError
@@ -135,6 +136,6 @@ def _held(offsets: DataFrame, members: DataFrame | None = None) -> Transformatio
 def _owned_lag(offsets: DataFrame, members: DataFrame | None) -> tuple[DataFrame, DataFrame]:
     """Return the lag of each partition with its previous owner, and the usable members."""
     if members is None:
-        members = offsets.sparkSession.createDataFrame([], MEMBERS.schema)
+        members = no_rows(offsets.sparkSession, MEMBERS.schema)
     used = usable(fit(members, MEMBERS))
     return lag.partition_lag(usable(fit_offsets(offsets))).transform(lag.with_owners(used)), used

@@ -36,6 +36,10 @@ DEFAULT_SETTINGS = ProducerSettings(linger_ms=kafka_version(NEWEST).linger_ms)
 """The configuration of a Java producer with nothing but defaults."""
 
 
+def _as_given(rows: DataFrame) -> DataFrame:
+    return rows
+
+
 class PlacedRecords:
     """Records beside the topics they are sent to, and every table that follows.
 
@@ -51,11 +55,14 @@ class PlacedRecords:
     [('java-3.3', 1), ('sarama', 1)]
     """
 
-    def __init__(self, topics: DataFrame, records: DataFrame, clients: Sequence[str] = ()) -> None:
-        self._fitted_topics = fit_topics(topics)
+    def __init__(
+        self, topics: DataFrame, records: DataFrame, clients: Sequence[str] = (), keep: Transformation = _as_given
+    ) -> None:
+        """Fit the tables; ``keep`` may compute what several tables read."""
+        self._fitted_topics = keep(fit_topics(topics))
         self.topics = usable(self._fitted_topics)
         """The usable topics."""
-        self._fitted = fit_records(records, self.topics)
+        self._fitted = keep(fit_records(records, self.topics))
         self._names_clients = "client" in records.columns
         self._asked = _named(clients)
 

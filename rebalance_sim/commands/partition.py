@@ -25,7 +25,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     what_ifs = WhatIfs.read(run, options)
     topics = run.read(TOPICS, options.topics, options.format)
     records = run.read(RECORDS, options.records, options.format)
-    placed = PlacedRecords(topics, records, asked)
+    placed = PlacedRecords(topics, records, asked, run.kept)
     run.begin()
 
     tables = write_record_partitions(run, placed, settings, options)

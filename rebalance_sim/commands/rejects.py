@@ -22,6 +22,8 @@ def write_rejects(run: Run, rejects: DataFrame, on_bad_input: str) -> Counter[st
     """
     written = run.write(REJECTS.name, rejects)
     by_table: Counter[str] = Counter()
+    if run.reads_rows and not run.counts["out"][REJECTS.name]:
+        return by_table
     for row in written.groupBy("table").count().collect():
         by_table[row["table"]] = row["count"]
     if by_table and on_bad_input == "fail":

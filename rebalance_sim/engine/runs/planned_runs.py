@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 from rebalance_sim.engine.runs.input_files import input_format
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.runs.run_files import RECORD, hadoop_path
+from rebalance_sim.engine.spark.driver_rows import no_rows
 from rebalance_sim.tables import OUTPUTS, REJECTS, Table
 
 
@@ -52,7 +53,7 @@ class _PlannedRun(Run):
         raise PlanComplete(self)
 
     def _without_rows(self, rows: DataFrame) -> DataFrame:
-        return self.spark.createDataFrame([], rows.schema)
+        return no_rows(self.spark, rows.schema)
 
 
 @dataclass

@@ -19,6 +19,7 @@ from rebalance_sim.engine.runs.out_folders import OutFolder
 from rebalance_sim.engine.runs.progress import report_step
 from rebalance_sim.engine.runs.run_files import BEGUN, RECORD, hadoop_path, names_in, read_beside
 from rebalance_sim.engine.runs.spark_failures import cause_of
+from rebalance_sim.engine.spark.driver_rows import no_rows
 from rebalance_sim.engine.tables.inputs import first_line
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.runtime.compiled_code import is_compiled
@@ -83,7 +84,7 @@ class Run:
         if self.output_format == "parquet":
             return
         try:
-            self._save(_STAGING, self.spark.createDataFrame([], ASSIGNMENTS.schema))
+            self._save(_STAGING, no_rows(self.spark, ASSIGNMENTS.schema))
         except (PySparkException, Py4JJavaError) as problem:
             if cause_of(problem):
                 raise
@@ -103,6 +104,10 @@ class Run:
         # Files, not the cache: a lost executor takes its cached rows with it, and the rules would run again.
         rows.write.mode("overwrite").parquet(path)
         return self.spark.read.schema(rows.schema).parquet(path)
+
+    def kept(self, rows: DataFrame) -> DataFrame:
+        """Return rows that several outputs read; they are too many to be kept, and computed again."""
+        return rows
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:
         """Write an output table and return it as written."""

@@ -25,6 +25,10 @@ class SmallRun(Run):
         """Compute rows now and keep them in the driver."""
         return in_driver(rows)
 
+    def kept(self, rows: DataFrame) -> DataFrame:
+        """Compute rows now and keep them in the driver."""
+        return in_driver(rows)
+
     def number_of(self, rows: DataFrame) -> int:
         """Return the number of rows; for rows in the driver, Spark needs no job."""
         return len(rows.select().collect())

@@ -59,6 +59,11 @@ def in_driver(rows: DataFrame) -> DataFrame:
     return driver_rows(rows.sparkSession, rows.toArrow(), rows.schema)
 
 
+def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
+    """Return an empty DataFrame; made of an empty list, it would be an RDD, which takes a job to read."""
+    return driver_rows(spark, to_arrow_schema(schema).empty_table(), schema)
+
+
 def driver_rows(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame:
     """Return rows of the driver as a DataFrame."""
     return spark.createDataFrame(rows, schema)

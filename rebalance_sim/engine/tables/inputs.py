@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DecimalType, FractionalType, IntegralType, StringType, StructType
 
+from rebalance_sim.engine.spark.driver_rows import no_rows
 from rebalance_sim.engine.tables.topic_ids import UUID_PATTERN
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.coordinator.errors import Errors
@@ -140,7 +141,7 @@ def _used_once(fitted: DataFrame, keys: list[str], again: Column) -> DataFrame:
 
 def no_rejects(spark: SparkSession) -> DataFrame:
     """Return an empty rejects table."""
-    return spark.createDataFrame([], REJECTS.schema)
+    return no_rows(spark, REJECTS.schema)
 
 
 def _cast(rows: DataFrame, column: TableColumn, table: Table) -> Column:
