@@ -9,7 +9,7 @@ from importlib import import_module
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from rebalance_sim.commands.input_size import is_small
+from rebalance_sim.commands.input_size import AS_PLAIN_PYTHON, is_small
 from rebalance_sim.engine.spark.session import FOR_LARGE_INPUTS, FOR_SMALL_INPUTS, session
 from rebalance_sim.kafka.runtime.compiled_code import is_compiled
 
@@ -17,8 +17,7 @@ from rebalance_sim.kafka.runtime.compiled_code import is_compiled
 def start(options: Namespace) -> SparkSession:
     """Return the session of a job. Both the JVM and the imports take seconds, one after the other."""
     small = is_small(options)
-    if small and _starts_spark() and not is_compiled():
-        # The rules as plain Python: for a few rows that takes less time than compiling.
+    if _starts_spark() and not is_compiled() and is_small(options, AS_PLAIN_PYTHON):
         os.environ["NUMBA_DISABLE_JIT"] = "1"
     with ThreadPoolExecutor(1) as importer:
         imported = importer.submit(import_module, f"rebalance_sim.commands.{options.job}")

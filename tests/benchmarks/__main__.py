@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -27,6 +27,7 @@ from rebalance_sim.tables import ASSIGNMENTS, ELECTIONS
 from tests.benchmarks.assignors import bench_assignors
 from tests.benchmarks.kafka_classes import bench_kafka
 from tests.benchmarks.lag import bench_lag
+from tests.benchmarks.latency import bench_latency
 from tests.benchmarks.memory import peak_memory
 from tests.benchmarks.partitioners import bench_job, bench_keys, bench_keys_on_connect, bench_unkeyed
 from tests.benchmarks.rounds import Actions, seconds
@@ -36,18 +37,22 @@ VERSION = kafka_version(NEWEST)
 FLEETS = Path(__file__).parents[2] / "conf" / "fleets"
 STRATEGIES = ("range", "roundrobin")
 STICKY = ("sticky", "cooperative-sticky")
-PARTS = ("floor", "growth", "giant", "kafka", "lag", "assignors", "keys", "unkeyed", "records", "simulation")
+PARTS = ("latency", "floor", "growth", "giant", "kafka", "lag", "assignors", "keys", "unkeyed", "records", "simulation")
 RESTARTED = (10_000, 100_000)
 """Groups of the fleets whose consumers are all restarted."""
 
 
 @dataclass(frozen=True)
 class Bench:
-    """A session and a place for fleets."""
+    """A session, started on first use, and a place for fleets."""
 
-    spark: SparkSession
     folder: Path
     rounds: int
+
+    @cached_property
+    def spark(self) -> SparkSession:
+        """The session."""
+        return session("rebalance-sim bench")
 
     def fleet(self, name: str, groups: int) -> tuple[DataFrame, DataFrame]:
         """Return topics and members of a benchmark fleet, made on first use."""
@@ -161,9 +166,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "rebalance-sim-bench")
     parser.add_argument("--only", choices=PARTS)
+    parser.add_argument(
+        "--before", type=Path, metavar="CHECKOUT", help="another checkout, whose latency is measured too"
+    )
     options = parser.parse_args()
-    bench = Bench(session("rebalance-sim bench"), options.folder, options.rounds)
+    bench = Bench(options.folder, options.rounds)
     parts: dict[str, Callable[[], None]] = {
+        "latency": lambda: bench_latency(bench.rounds, options.before),
         "floor": lambda: bench_floor_ratios(bench, options.groups),
         "growth": lambda: bench_growth(bench, options.groups),
         "giant": lambda: bench_giant(bench),

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.cli import main
-from rebalance_sim.commands.input_size import MOST_BYTES, MOST_GROUPS, is_small
+from rebalance_sim.commands.input_size import AS_PLAIN_PYTHON, IN_DRIVER, is_small
 from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS, in_driver
 from rebalance_sim.engine.spark.java_runtime import java_home
 
@@ -84,10 +84,22 @@ def options(**given: object) -> Namespace:
 def test_inputs_are_small_up_to_a_limit(tmp_path: Path) -> None:
     folder = tmp_path / "members" / "part"
     folder.mkdir(parents=True)
-    (folder / "a").write_bytes(bytes(MOST_BYTES // 2))
+    (folder / "a").write_bytes(bytes(IN_DRIVER.size // 2))
     assert is_small(options(members=str(tmp_path / "members")))
-    (folder / "b").write_bytes(bytes(MOST_BYTES // 2 + 1))
+    (folder / "b").write_bytes(bytes(IN_DRIVER.size // 2 + 1))
     assert not is_small(options(members=str(tmp_path / "members")))
+
+
+def test_small_files_of_many_rows_are_not_small(spark: SparkSession, tmp_path: Path) -> None:
+    for name, rows in (("few", IN_DRIVER.rows), ("many", IN_DRIVER.rows + 1)):
+        spark.range(rows).selectExpr("'a' AS member_id").write.parquet(f"{tmp_path}/{name}")
+    assert is_small(options(members=f"{tmp_path}/few"))
+    assert not is_small(options(members=f"{tmp_path}/few"), AS_PLAIN_PYTHON)
+    assert not is_small(options(members=f"{tmp_path}/many"))
+    for name in ("members.json", "members.json.gz"):
+        (tmp_path / name).write_bytes(bytes(IN_DRIVER.size // 50))
+    assert is_small(options(members=f"{tmp_path}/members.json"))
+    assert not is_small(options(members=f"{tmp_path}/members.json.gz"))
 
 
 def test_unknown_sizes_are_not_small(tmp_path: Path) -> None:
@@ -102,5 +114,5 @@ def test_plans_are_those_of_other_runs(tmp_path: Path) -> None:
 
 
 def test_synthetic_fleets_are_small_up_to_a_number_of_groups() -> None:
-    assert is_small(options(synthetic="small", groups=MOST_GROUPS))
-    assert not is_small(options(synthetic="small", groups=MOST_GROUPS + 1))
+    assert is_small(options(synthetic="small", groups=IN_DRIVER.groups))
+    assert not is_small(options(synthetic="small", groups=IN_DRIVER.groups + 1))

@@ -46,6 +46,7 @@ class Run:
     counts: dict[str, Any] = field(default_factory=dict)
     assumptions: list[str] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
+    _compiles: bool = field(default=False, init=False)
     reads_rows: ClassVar[bool] = True
     """A dry run reads only the columns of its inputs."""
 
@@ -96,10 +97,15 @@ class Run:
         """Log a step, with fields for logs in JSON."""
         report_step(message, **fields)
 
+    def report_compiling(self) -> None:
+        """Log, once, that the run compiles rules."""
+        if not self._compiles and not is_compiled():
+            self._compiles = True
+            self.report_progress("compiling Kafka's rules (takes a minute, once per machine)")
+
     def stage(self, rows: DataFrame, name: str = "rows") -> DataFrame:
         """Compute rows that several outputs need, once. They stay until others are staged under the same name."""
-        if not is_compiled():
-            self.report_progress("compiling Kafka's rules (takes minutes, once per machine)")
+        self.report_compiling()
         path = self._path(f"{_STAGING}/{name}")
         # Files, not the cache: a lost executor takes its cached rows with it, and the rules would run again.
         rows.write.mode("overwrite").parquet(path)

@@ -14,11 +14,12 @@ from rebalance_sim.tables import Table
 class SmallRun(Run):
     """A run that reads its inputs once, computes every table once, and writes tables while it computes others."""
 
-    _saves: list[Future[None]] = field(default_factory=list)
-    _writer: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
+    _saves: list[Future[None]] = field(default_factory=list, init=False)
+    _writer: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1), init=False)
 
     def read(self, table: Table, path: str, source: str) -> DataFrame:
-        """Read an input table into the driver."""
+        """Read an input table into the driver, where the rules will run."""
+        self.report_compiling()
         return in_driver(super().read(table, path, source))
 
     def stage(self, rows: DataFrame, name: str = "rows") -> DataFrame:

@@ -1,0 +1,56 @@
+"""The preparation of a machine: it compiles every rule and archives Java's classes, and no job depends on either."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rebalance_sim.engine.spark.java_runtime import java_home
+
+pytestmark = pytest.mark.setup
+CAPTURE = Path(__file__).parents[2] / "docs" / "examples" / "kafka-4.3.1"
+
+
+@pytest.fixture(scope="module")
+def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("caches")
+
+
+def python(caches: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_DISABLE_JIT"}
+    environment |= {"NUMBA_CACHE_DIR": f"{caches}/numba", "XDG_CACHE_HOME": str(caches), "JAVA_HOME": str(java_home())}
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def predict(caches: Path, out: Path) -> str:
+    fleet = ("rebalance_sim.cli", "fleet", "--kafka-tools", str(CAPTURE), "--out", f"{out}/fleet")
+    members = ("--topics", f"{out}/fleet/topics", "--members", f"{out}/fleet/members")
+    printed = python(caches, *fleet, "then", "assign", *members, "--out", f"{out}/assign").stdout
+    return printed.replace(str(out), "OUT")
+
+
+def compiled(caches: Path) -> set[Path]:
+    return set(caches.rglob("*.nbc"))
+
+
+def test_jobs_give_the_same_answer_before_and_after_it(caches: Path, tmp_path: Path) -> None:
+    before = predict(caches, tmp_path / "before")
+    assert not compiled(caches)
+
+    assert "rules" in python(caches, "rebalance_sim.preparation").stderr
+    rules, archives = compiled(caches), list(caches.rglob("*.jsa"))
+    assert rules
+    assert predict(caches, tmp_path / "after") == before
+    assert compiled(caches) == rules, "the preparation has not compiled every rule that the jobs call"
+
+    for archive in archives:
+        archive.chmod(0o644)
+        archive.write_bytes(b"damaged")
+    assert predict(caches, tmp_path / "damaged") == before
+    assert python(caches, "rebalance_sim.preparation").stderr == ""
