@@ -91,15 +91,18 @@ class _Part:
 
 
 def _wait(parts: Sequence[_Part]) -> None:
-    """Wait for all parts, and show on a terminal how many rules they have compiled."""
-    shown = sys.stderr.isatty()
+    """Wait for all parts; a bar on a terminal shows how many rules they have compiled."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
     print("compiling Kafka's rules (a minute, once)", file=sys.stderr)
-    while not all(part.has_ended() for part in parts):
-        if shown:
-            print(f"\r{number_compiled()} rules compiled", end="", file=sys.stderr, flush=True)
-        time.sleep(_SECONDS)
-    if shown:
-        print("\r", end="", file=sys.stderr)
+    columns = (BarColumn(bar_width=24), TextColumn("{task.completed} rules"), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=None)
+        while not all(part.has_ended() for part in parts):
+            progress.update(task, completed=number_compiled())
+            time.sleep(_SECONDS)
     for part in parts:
         part.check()
 

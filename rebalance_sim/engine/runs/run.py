@@ -22,7 +22,7 @@ from rebalance_sim.engine.runs.spark_failures import cause_of
 from rebalance_sim.engine.spark.driver_rows import no_rows
 from rebalance_sim.engine.tables.inputs import first_line
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.runtime.compiled_code import is_compiled
+from rebalance_sim.kafka.runtime.compiled_code import is_compiled, number_compiled
 from rebalance_sim.tables import ASSIGNMENTS, OUTPUTS, Table
 
 _LOG = logging.getLogger(__name__)
@@ -98,8 +98,8 @@ class Run:
         report_step(message, **fields)
 
     def report_compiling(self) -> None:
-        """Log, once, that the run compiles rules."""
-        if not self._compiles and not is_compiled():
+        """Log, once, that the run is the first to compile rules."""
+        if not self._compiles and not is_compiled() and not number_compiled():
             self._compiles = True
             self.report_progress("compiling Kafka's rules (takes a minute, once per machine)")
 
