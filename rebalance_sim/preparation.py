@@ -57,18 +57,20 @@ def prepare() -> None:
     from rebalance_sim.engine.spark.java_runtime import java_home  # noqa: PLC0415
 
     archive = class_archive(java_home())
-    if is_compiled() and archive.exists():
+    impossible = archive.with_suffix(".impossible")
+    has_tried = archive.exists() or impossible.exists()
+    if is_compiled() and has_tried:
         return
     archive.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as folder:
         unfinished = archive.with_suffix(f".{os.getpid()}")
-        parts = [
-            _Part(Path(folder), ASSIGNING, None if archive.exists() else unfinished),
-            _Part(Path(folder), SIMULATING),
-        ]
+        parts = [_Part(Path(folder), ASSIGNING, None if has_tried else unfinished), _Part(Path(folder), SIMULATING)]
         _wait(parts)
         if unfinished.exists():
             unfinished.replace(archive)
+        elif not has_tried:
+            # Some Java runtimes cannot write an archive.
+            impossible.touch()
     mark_complete()
     print(f"compiled {number_compiled()} rules", file=sys.stderr)
 
@@ -121,7 +123,7 @@ def _run_part(name: str, folder: Path, archive: Path | None) -> None:
     try:
         spark = start(settings=replace(FOR_SMALL_INPUTS, java_options=options))
     except PySparkRuntimeError:
-        # Some Java runtimes cannot write an archive, and do not start when asked to.
+        # A Java runtime that cannot write an archive does not start when asked to.
         spark = start(settings=FOR_SMALL_INPUTS)
     run_examples(folder, [name])
     spark.stop()
