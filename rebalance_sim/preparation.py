@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -58,10 +58,11 @@ def prepare() -> None:
 
     archive = class_archive(java_home())
     impossible = archive.with_suffix(".impossible")
-    has_tried = archive.exists() or impossible.exists()
+    with suppress(OSError):
+        archive.parent.mkdir(parents=True, exist_ok=True)
+    has_tried = archive.exists() or impossible.exists() or not os.access(archive.parent, os.W_OK)
     if is_compiled() and has_tried:
         return
-    archive.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as folder:
         unfinished = archive.with_suffix(f".{os.getpid()}")
         parts = [_Part(Path(folder), ASSIGNING, None if has_tried else unfinished), _Part(Path(folder), SIMULATING)]

@@ -20,8 +20,9 @@ def class_archive(java_home: Path) -> Path:
     runtime, spark = (java_home / "release").resolve(), Path(pyspark.__file__).parent
     release = runtime.read_bytes() if runtime.exists() else b""
     key = hashlib.sha256(b"\0".join([str(java_home).encode(), release, str(spark).encode()]))
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return caches / "rebalance_sim" / f"classes-{pyspark.__version__}-{key.hexdigest()[:16]}.jsa"
+    # Unlike Path.home(), no error where the user has no home.
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(caches) / "rebalance_sim" / f"classes-{pyspark.__version__}-{key.hexdigest()[:16]}.jsa"
 
 
 def reading_archive(java_home: Path) -> Sequence[str]:
