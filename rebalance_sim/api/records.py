@@ -24,13 +24,14 @@ from rebalance_sim.engine.records.record_partitions import (
     sent_by,
     without_partition_or_key,
 )
+from rebalance_sim.engine.spark.driver_rows import no_rows
 from rebalance_sim.engine.tables.inputs import fit_topics, rejected, usable
 from rebalance_sim.engine.tables.outcomes import Transformation
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.partitioners.clients import Client, client_named
 from rebalance_sim.kafka.partitioners.record_accumulator import ProducerSettings
 from rebalance_sim.releases import NEWEST, kafka_version
-from rebalance_sim.tables import DEFAULT_CLIENT, RECORD_PARTITIONS, RECORDS, TOPICS, TOPICS_AFTER
+from rebalance_sim.tables import DEFAULT_CLIENT, RECORD_PARTITIONS, RECORDS, TOPICS, TOPICS_AFTER, TOPICS_AT_RISK
 
 DEFAULT_SETTINGS = ProducerSettings(linger_ms=kafka_version(NEWEST).linger_ms)
 """The configuration of a Java producer with nothing but defaults."""
@@ -108,8 +109,9 @@ class PlacedRecords:
 
     def topics_at_risk(self, record_partitions: DataFrame) -> DataFrame:
         """Return topics_at_risk; a single client is never at risk, so the records are not read then."""
-        at_risk = record_partitions.transform(agreement.topics_at_risk(self.topics, self.clients))
-        return at_risk if len(self.clients) > 1 else at_risk.where(F.lit(False))
+        if len(self.clients) < 2:
+            return no_rows(record_partitions.sparkSession, TOPICS_AT_RISK.schema)
+        return record_partitions.transform(agreement.topics_at_risk(self.topics, self.clients))
 
     def key_counts(self, record_partitions: DataFrame, after: DataFrame | int | None) -> DataFrame:
         """Return the records of each key, and its partitions before and after topics grow, if they do."""
