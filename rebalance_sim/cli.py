@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as mistake:
         print(f"rebalance-sim: {mistake}", file=sys.stderr)
         return USER_ERROR
-    return next((code for code in map(_exit_code, jobs) if code), 0)
+    return next((code for job in jobs if (code := _exit_code(job, jobs))), 0)
 
 
 def _separated(arguments: Sequence[str]) -> Iterator[list[str]]:
@@ -54,11 +54,12 @@ def _separated(arguments: Sequence[str]) -> Iterator[list[str]]:
     yield job
 
 
-def _exit_code(options: Namespace) -> int:
+def _exit_code(options: Namespace, jobs: Sequence[Namespace]) -> int:
+    """Run one of the jobs that share a session, and return its exit code."""
     with logged_by(_handler(options), options.job, options.log_level, options.log_format):
         try:
             with _interrupted_by_sigterm():
-                _run(options)
+                _run(options, jobs)
         except KeyboardInterrupt as interrupt:
             number = signal.SIGTERM if isinstance(interrupt, _Terminated) else signal.SIGINT
             _LOG.error("stopped by %s; %s", number.name, _UNFINISHED)
@@ -75,7 +76,7 @@ def _handler(options: Namespace) -> logging.Handler:
     return ProgressBar() if shows_bar(options) else logging.StreamHandler(sys.stderr)
 
 
-def _run(options: Namespace) -> None:
+def _run(options: Namespace, jobs: Sequence[Namespace]) -> None:
     spark = None
     # Only now: these imports take seconds, and --help needs none of them.
     if JOBS[options.job].needs_spark(options):
@@ -83,7 +84,7 @@ def _run(options: Namespace) -> None:
             _LOG.info("starting Spark")
         from rebalance_sim.commands.starting import start  # noqa: PLC0415
 
-        spark = start(options)
+        spark = start(options, jobs)
     from rebalance_sim.commands.running import run_job  # noqa: PLC0415
 
     run_job(spark, options)

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.runtime.compiled_code import is_compiled, mark_complete, number_compiled
 
 ASSIGNING, SIMULATING = "assigning", "simulating"
@@ -63,16 +64,21 @@ def prepare() -> None:
     has_tried = archive.exists() or impossible.exists() or not os.access(archive.parent, os.W_OK)
     if is_compiled() and has_tried:
         return
+    unfinished = archive.with_suffix(f".{os.getpid()}")
     with TemporaryDirectory() as folder:
-        unfinished = archive.with_suffix(f".{os.getpid()}")
         parts = [_Part(Path(folder), ASSIGNING, None if has_tried else unfinished), _Part(Path(folder), SIMULATING)]
-        _wait(parts)
+        try:
+            _wait(parts)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
         if unfinished.exists():
             unfinished.replace(archive)
         elif not has_tried:
             # Some Java runtimes cannot write an archive.
             impossible.touch()
-    mark_complete()
+    if number_compiled():
+        mark_complete()
     print(f"compiled {number_compiled()} rules", file=sys.stderr)
 
 
@@ -137,6 +143,10 @@ def _run_part(name: str, folder: Path, archive: Path | None) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) == 1:
-        prepare()
+        try:
+            prepare()
+        except (UserError, OSError) as problem:
+            # Jobs do without it.
+            print(f"this machine is not prepared: {problem}", file=sys.stderr)
     else:
         _run_part(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]) if len(sys.argv) > 3 else None)

@@ -45,7 +45,7 @@ def _assignment(spark: SparkSession, options: Namespace) -> Iterator[Any]:
 
 def _key(spark: SparkSession, options: Namespace) -> Iterator[Any]:
     if options.key is None and options.key_hex is None:
-        raise UserError("--key: needed, or --key-hex")
+        raise UserError("give --key or --key-hex")
     partitions = _partitions(spark, options) if options.partitions is None else options.partitions
     for client in items(options.client):
         yield explain_key(_key_bytes(options), partitions, client)
@@ -62,7 +62,7 @@ def _need(options: Namespace, *names: str) -> None:
     """Raise UserError for an option without a value."""
     for name in names:
         if getattr(options, name) is None:
-            raise UserError(f"--{name}: needed for explain {options.what}")
+            raise UserError(f"explain {options.what} needs --{name}")
 
 
 def _members(spark: SparkSession, options: Namespace) -> DataFrame:
@@ -83,7 +83,7 @@ def _key_bytes(options: Namespace) -> bytes | str:
 def _partitions(spark: SparkSession, options: Namespace) -> int:
     """Return the number of partitions of the topic."""
     if options.topics is None or options.topic is None:
-        raise UserError("--partitions: needed, or --topics and --topic")
+        raise UserError("give --partitions, or --topics and --topic")
     topics = usable(fit_topics(read_input(spark, TOPICS, options.topics, options.format)))
     here = topics if options.cluster is None else topics.where(F.col("cluster") == options.cluster)
     found = here.where(F.col("topic") == options.topic).collect()

@@ -2,7 +2,7 @@
 
 import os
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ class Limits(NamedTuple):
     size: int
     """Bytes of the files."""
     rows: int
-    """Rows of Parquet files, in which equal values take hardly any bytes."""
+    """Rows of Parquet files, or items in their lists: equal ones take hardly any bytes."""
     groups: int
     """Groups of a synthetic fleet."""
 
@@ -25,14 +25,24 @@ AS_PLAIN_PYTHON = Limits(2**18, 2_000, 100)
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".orc")
 _RATIO = 100
 """A compressed file counts as this many times its size."""
-_PATHS = ("kafka_tools", "offsets_topic", "topics", "members", "offsets", "records", "events")
+_PATHS = ("kafka_tools", "offsets_topic", "topics", "members", "offsets", "records", "events", "partitions_after")
 
 
-def is_small(options: Namespace, limits: Limits = IN_DRIVER) -> bool:
-    """Return whether what the job reads stays within the limits.
+def are_small(jobs: Iterable[Namespace], limits: Limits = IN_DRIVER) -> bool:
+    """Return whether what jobs that run one after the other read stays within the limits."""
+    made: list[str] = []
+    for options in jobs:
+        if not is_small(options, limits, made):
+            return False
+        made += [f"{options.out.rstrip('/')}/"] if getattr(options, "out", None) else []
+    return True
 
-    Unknown sizes, such as those of remote files and of live clusters, are not small. Neither is a plan to be explained,
-    which would be another one.
+
+def is_small(options: Namespace, limits: Limits = IN_DRIVER, made: Sequence[str] = ()) -> bool:
+    """Return whether what the job reads stays within the limits; ``made`` are folders of earlier jobs that do.
+
+    Unknown sizes, such as those of remote files and of live clusters, are not small. Neither are runs with --explain:
+    their plan would differ.
     """
     given = vars(options)
     if given.get("explain") or given.get("bootstrap_servers"):
@@ -41,10 +51,17 @@ def is_small(options: Namespace, limits: Limits = IN_DRIVER) -> bool:
         within: bool = options.groups <= limits.groups
         return within
     paths = [given[name] for name in _PATHS if given.get(name)]
-    return _are_small([*paths, *filter(None, given.get("runs", "").split(","))], limits)
+    paths += filter(None, given.get("runs", "").split(","))
+    # The partitions after growth may be a number.
+    read = [path for path in paths if not path.startswith(tuple(made)) and not path.isdecimal()]
+    try:
+        return _fit(read, limits)
+    except OSError:
+        # A name that is too long, or a link to nothing: Spark's reader says what is wrong.
+        return False
 
 
-def _are_small(paths: Iterable[str], limits: Limits) -> bool:
+def _fit(paths: Iterable[str], limits: Limits) -> bool:
     """Return whether files and folders exist on this machine and are small together."""
     size = rows = 0
     for path in map(Path, paths):
@@ -54,7 +71,7 @@ def _are_small(paths: Iterable[str], limits: Limits) -> bool:
             size += file.stat().st_size * (_RATIO if file.suffix in _COMPRESSED else 1)
             if size > limits.size:
                 return False
-            rows += _parquet_rows(file)
+            rows += _parquet_values(file)
     return rows <= limits.rows
 
 
@@ -63,15 +80,15 @@ def _files(folder: Path) -> Iterator[Path]:
         yield from (Path(inside, name) for name in names if not name.startswith("."))
 
 
-def _parquet_rows(file: Path) -> int:
-    """Return the number of rows that a Parquet file says it has; 0 for another file."""
+def _parquet_values(file: Path) -> int:
+    """Return the number of values in the longest column of a Parquet file; 0 for another file."""
     if file.suffix != ".parquet":
         return 0
     from pyarrow.parquet import read_metadata  # noqa: PLC0415 (other inputs do not need it)
 
     try:
-        rows: int = read_metadata(file).num_rows
+        groups = [read_metadata(file).row_group(number) for number in range(read_metadata(file).num_row_groups)]
     except (OSError, ValueError):
         # Spark will say what is wrong with it.
         return 0
-    return rows
+    return sum(max(group.column(place).num_values for place in range(group.num_columns)) for group in groups)

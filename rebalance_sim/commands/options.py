@@ -43,7 +43,10 @@ def new_run(spark: SparkSession, job: str, options: Namespace) -> Run:
     """Return a run, or a plan of one, that records its options. Nothing is written before it begins."""
     usual = SmallRun if keeps_rows(spark) else Run
     kind = DryRun if options.dry_run else ExplainedRun if options.explain else usual
-    return kind(spark, job, options.out, on_record(options), options.output_format)
+    run = kind(spark, job, options.out, on_record(options), options.output_format)
+    # Before the rules run, as they do at once on a small input.
+    run.check_out()
+    return run
 
 
 def check_at_least(option: str, value: int, least: int) -> None:

@@ -15,6 +15,7 @@ from rebalance_sim.commands.summary import print_summary
 from rebalance_sim.engine.runs.out_folders import claims_released
 from rebalance_sim.engine.runs.planned_runs import DryRun, PlanComplete
 from rebalance_sim.engine.runs.progress import progress
+from rebalance_sim.engine.runs.small_run import writes_ended
 from rebalance_sim.engine.runs.spark_failures import spark_errors, unreadable_input
 
 _BAR_SECONDS = 0.3
@@ -28,7 +29,7 @@ def run_job(spark: SparkSession | None, options: Namespace) -> None:
         return
     errors, claims = spark_errors(spark, options.log_level == "debug"), claims_released()
     try:
-        with errors, progress(spark, *([_BAR_SECONDS] if shows_bar(options) else [])), claims:
+        with errors, progress(spark, *([_BAR_SECONDS] if shows_bar(options) else [])), claims, writes_ended():
             job.run(spark, options)
     except PlanComplete as complete:
         if isinstance(complete.run, DryRun):

@@ -2,27 +2,31 @@
 
 import os
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
+from typing import Any
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from rebalance_sim.commands.input_size import AS_PLAIN_PYTHON, is_small
+from rebalance_sim.commands.input_size import AS_PLAIN_PYTHON, are_small
 from rebalance_sim.engine.spark.session import FOR_LARGE_INPUTS, FOR_SMALL_INPUTS, session
 from rebalance_sim.kafka.runtime.compiled_code import is_compiled
 
 
-def start(options: Namespace) -> SparkSession:
-    """Return the session of a job. Both the JVM and the imports take seconds, one after the other."""
-    small = is_small(options)
-    if _starts_spark() and not is_compiled() and is_small(options, AS_PLAIN_PYTHON):
+def start(options: Namespace, jobs: Sequence[Namespace]) -> SparkSession:
+    """Return the session of a job, which has the settings and packages for all ``jobs`` that run in it.
+
+    Both the JVM and the imports take seconds: they start together.
+    """
+    small = are_small(jobs)
+    if _starts_spark() and not is_compiled() and are_small(jobs, AS_PLAIN_PYTHON):
         os.environ["NUMBA_DISABLE_JIT"] = "1"
     with ThreadPoolExecutor(1) as importer:
         imported = importer.submit(import_module, f"rebalance_sim.commands.{options.job}")
         spark = session(
-            f"rebalance-sim {options.job}", _packages(options), FOR_SMALL_INPUTS if small else FOR_LARGE_INPUTS
+            f"rebalance-sim {options.job}", _packages(jobs), FOR_SMALL_INPUTS if small else FOR_LARGE_INPUTS
         )
         imported.result()
     return spark
@@ -33,11 +37,14 @@ def _starts_spark() -> bool:
     return SparkContext._active_spark_context is None and "PYSPARK_GATEWAY_PORT" not in os.environ
 
 
-def _packages(options: Namespace) -> Sequence[str]:
-    """Return the Spark packages that a job needs to read from brokers."""
-    given = vars(options)
-    if not given.get("records_from") and not (given.get("offsets_topic") or "").startswith("kafka:"):
+def _packages(jobs: Sequence[Namespace]) -> Sequence[str]:
+    """Return the Spark packages that jobs need to read from brokers."""
+    if not any(_reads_from_brokers(vars(options)) for options in jobs):
         return ()
     from rebalance_sim.sources.live_cluster.topic_records import PACKAGE  # noqa: PLC0415 (only few jobs need it)
 
     return (PACKAGE,)
+
+
+def _reads_from_brokers(given: Mapping[str, Any]) -> bool:
+    return bool(given.get("records_from")) or (given.get("offsets_topic") or "").startswith("kafka:")

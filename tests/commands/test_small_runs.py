@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.cli import main
-from rebalance_sim.commands.input_size import AS_PLAIN_PYTHON, IN_DRIVER, is_small
+from rebalance_sim.commands.input_size import AS_PLAIN_PYTHON, IN_DRIVER, are_small, is_small
 from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS, in_driver
 from rebalance_sim.engine.spark.java_runtime import java_home
 
@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
 FLEET = ("--topics", "fleet/topics", "--members", "fleet/members")
 ORDERS = ("--format", "json", "--topics", f"{EXAMPLES}/orders/topics.json")
+LARGE = ("--topics", f"{EXAMPLES}/orders/topics.json", "--members", "large.json")
 JOBS = {
     "fleet": ("fleet", "--kafka-tools", f"{EXAMPLES}/kafka-4.3.1"),
     "elected": ("elect", *FLEET[2:]),
@@ -26,20 +27,33 @@ JOBS = {
     "compared": ("assign", *FLEET, "--strategy", "all"),
     "keys": ("partition", *ORDERS, "--records", f"{EXAMPLES}/orders/clicks.json", "--partitions-after", "9"),
     "batches": ("partition", *ORDERS, "--records", f"{EXAMPLES}/orders/records.json"),
+    "large": ("assign", *LARGE, "--strategy", "all"),
     "restarted": ("simulate", *FLEET, "--scenario", "rolling-restart", "--timeline", "all", "--advice"),
 }
 RUN_ALL = """
 import json, sys
+from pyspark.sql import SparkSession
 from rebalance_sim.cli import main
+from rebalance_sim.engine.spark.driver_rows import keeps_rows
 for arguments in json.loads(sys.argv[1]):
     if main(arguments) != 0:
         raise SystemExit(f"failed: {arguments}")
+    if not keeps_rows(SparkSession.active()):
+        raise SystemExit(f"no small run: {arguments}")
 """
 
 
 def commands(folder: Path) -> list[list[str]]:
     """Return the command lines of all jobs, with inputs and outputs in a folder."""
-    here = {item: f"{folder}/{item}" for item in ("fleet/topics", "fleet/members", "fleet/offsets")}
+    here = {item: f"{folder}/{item}" for item in ("fleet/topics", "fleet/members", "fleet/offsets", "large.json")}
+    # Workers get the subscriptions of a large group once.
+    large = [
+        {"group_id": "large", "member_id": f"m{i:03}", "subscription": ["orders", "clicks"][: 1 + i // 70]}
+        for i in range(140)
+    ]
+    (folder / "large.json").write_text(
+        "".join(json.dumps(member | {"protocols": ["range"]}) + "\n" for member in large)
+    )
     return [[*(here.get(item, item) for item in job), "--out", f"{folder}/{out}"] for out, job in JOBS.items()]
 
 
@@ -107,6 +121,20 @@ def test_unknown_sizes_are_not_small(tmp_path: Path) -> None:
     assert not is_small(options(kafka_tools=None, bootstrap_servers="host:9092"))
     assert not is_small(options(runs=f"{tmp_path},missing"))
     assert is_small(options(runs=str(tmp_path)))
+
+
+def test_jobs_are_small_together_if_each_reads_little_or_what_the_others_make(tmp_path: Path) -> None:
+    fleet = options(synthetic="small", groups=10, out=f"{tmp_path}/fleet")
+    elect = options(members=f"{tmp_path}/fleet/members", out=f"{tmp_path}/elected")
+    assert are_small([fleet, elect])
+    assert not are_small([elect, fleet])
+    assert not are_small([fleet, options(members="hdfs://host/members")])
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "link"])
+def test_inputs_that_cannot_be_read_are_not_small(tmp_path: Path, name: str) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nothing")
+    assert not is_small(options(members=f"{tmp_path}/{name}"))
 
 
 def test_plans_are_those_of_other_runs(tmp_path: Path) -> None:

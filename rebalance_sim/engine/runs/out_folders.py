@@ -1,5 +1,6 @@
 """Output folders: which of them a run may write to, and the run that is writing to one."""
 
+import fcntl
 import json
 import os
 import platform
@@ -58,24 +59,26 @@ class OutFolder:
     def claim(self, replaced: list[str]) -> None:
         """Name the tables that are being replaced, so that no run reads them, and this process, so that none writes.
 
-        Raises UserError if another run has been faster since ``check``.
+        Raises UserError if another run has claimed the folder since ``check``.
         """
-        if self._check_unclaimed():
-            self._delete()
-        try:
-            self._create({"job": self.job, "replaces": replaced, "owner": asdict(Owner.here())})
-        except (FileExistsError, Py4JJavaError):
-            self._check_unclaimed()
-            raise
+        with self._locked():
+            if self._check_unclaimed():
+                self._delete()
+            try:
+                self._create({"job": self.job, "replaces": replaced, "owner": asdict(Owner.here())})
+            except (FileExistsError, Py4JJavaError):
+                self._check_unclaimed()
+                raise
         _OF_THREAD.claimed.append(self)
 
     def release(self) -> None:
-        """Take this process off a folder that its run has not finished: a process may outlive its runs."""
-        begun = read_json(self.spark, self.file(BEGUN))
-        owner = Owner.of(begun)
-        if begun is not None and owner is not None and owner == Owner.here(owner.since):
-            self._delete()
-            self._create(begun | {"owner": None})
+        """Release the folder of an unfinished run: a process may outlive its runs."""
+        with self._locked():
+            begun = read_json(self.spark, self.file(BEGUN))
+            owner = Owner.of(begun)
+            if begun is not None and owner is not None and owner == Owner.here(owner.since):
+                self._delete()
+                self._create(begun | {"owner": None})
 
     def file(self, name: str) -> str:
         """Return the path of a file or a table in the folder."""
@@ -89,6 +92,27 @@ class OutFolder:
             raise UserError(f"--out: {self._written_by(owner)}")
         return begun is not None
 
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Lock a local folder: two runs could otherwise replace the file of a run that was killed at the same time."""
+        local_path = self._local_path()
+        if local_path is None:
+            yield
+            return
+        local_path.mkdir(parents=True, exist_ok=True)
+        folder = os.open(local_path, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(folder)
+
+    def _local_path(self) -> Path | None:
+        """Return the folder as a path of this machine; None if it is on another file system."""
+        file_system, folder = hadoop_path(self.spark, self.path)
+        is_local = file_system.getUri().getScheme() == "file"
+        return Path(file_system.makeQualified(folder).toUri().getPath()) if is_local else None
+
     def _delete(self) -> None:
         file_system, file = hadoop_path(self.spark, self.file(BEGUN))
         file_system.delete(file, False)
@@ -98,7 +122,7 @@ class OutFolder:
         file_system, file = hadoop_path(self.spark, self.file(BEGUN))
         content = json.dumps(begun).encode() + b"\n"
         if file_system.getUri().getScheme() == "file":
-            # Hadoop's local file system looks first and creates then, which two runs could do at the same time.
+            # Hadoop's local file system checks, then creates; two runs could pass the check together.
             target = Path(file.toUri().getPath())
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as created:
@@ -147,9 +171,9 @@ class Owner:
     host: str
     process: int
     start: str
-    """Start of the process, which tells it from a later one with the same id."""
+    """Start of the process, which distinguishes it from a later one with the same id."""
     since: str
-    """Begin of the run."""
+    """Start of the run."""
 
     @classmethod
     def of(cls, begun: Mapping[str, Any] | None) -> "Owner | None":

@@ -28,7 +28,7 @@ class _PlannedRun(Run):
 
     def begin(self, replaced: Iterable[str] = OUTPUTS) -> None:
         """Check the output folder and the output format."""
-        self._check_out()
+        self.check_out()
         with TemporaryDirectory() as folder:
             Run(self.spark, self.job, f"file:{folder}", {}, self.output_format)._try_output_format()
 

@@ -62,7 +62,7 @@ class Run:
         """
         names = list(replaced)
         try:
-            self._check_out()
+            self.check_out()
             OutFolder(self.spark, self.job, self.out).claim(names)
             # The record first: if the job is killed here, nothing looks finished.
             existing = names_in(self.spark, self.out)
@@ -77,7 +77,8 @@ class Run:
             raise UserError(f"--out: cannot write to {self.out!r}: {first_line(problem)}") from problem
         self._try_output_format()
 
-    def _check_out(self) -> None:
+    def check_out(self) -> None:
+        """Raise UserError if the run may not replace the output folder."""
         OutFolder(self.spark, self.job, self.out).check(self.options)
 
     def _try_output_format(self) -> None:

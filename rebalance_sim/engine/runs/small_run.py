@@ -1,6 +1,8 @@
 """Runs on small inputs, whose rows stay in the driver."""
 
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
@@ -9,13 +11,24 @@ from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.spark.driver_rows import in_driver
 from rebalance_sim.tables import Table
 
+_WRITER = ThreadPoolExecutor(1)
+"""One thread: it writes tables in their order."""
+
+
+@contextmanager
+def writes_ended() -> Iterator[None]:
+    """Wait at the end, also of a run that failed, until nothing is being written any more."""
+    try:
+        yield
+    finally:
+        _WRITER.submit(int).result()
+
 
 @dataclass
 class SmallRun(Run):
     """A run that reads its inputs once, computes every table once, and writes tables while it computes others."""
 
     _saves: list[Future[None]] = field(default_factory=list, init=False)
-    _writer: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1), init=False)
 
     def read(self, table: Table, path: str, source: str) -> DataFrame:
         """Read an input table into the driver, where the rules will run."""
@@ -24,7 +37,7 @@ class SmallRun(Run):
 
     def stage(self, rows: DataFrame, name: str = "rows") -> DataFrame:
         """Compute rows now and keep them in the driver."""
-        return in_driver(rows)
+        return self.kept(rows)
 
     def kept(self, rows: DataFrame) -> DataFrame:
         """Compute rows now and keep them in the driver."""
@@ -43,5 +56,5 @@ class SmallRun(Run):
     def _written(self, name: str, rows: DataFrame) -> DataFrame:
         """Return the rows of an output table, which need not be read again."""
         kept = in_driver(rows)
-        self._saves.append(self._writer.submit(self._save, name, kept))
+        self._saves.append(_WRITER.submit(self._save, name, kept))
         return kept

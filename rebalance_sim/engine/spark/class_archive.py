@@ -28,9 +28,9 @@ def class_archive(java_home: Path) -> Path:
 def reading_archive(java_home: Path) -> Sequence[str]:
     """Return the JVM's options to load classes from the archive; none if there is no archive."""
     archive = class_archive(java_home)
-    return [f"-XX:SharedArchiveFile={archive}", _QUIET] if archive.exists() else []
+    return [f'"-XX:SharedArchiveFile={archive}"', _QUIET] if archive.exists() else []
 
 
 def writing_archive(archive: Path) -> Sequence[str]:
     """Return the JVM's options to write an archive when it ends."""
-    return [f"-XX:ArchiveClassesAtExit={archive}", _QUIET]
+    return [f'"-XX:ArchiveClassesAtExit={archive}"', _QUIET]

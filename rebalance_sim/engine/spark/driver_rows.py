@@ -1,7 +1,7 @@
 """Rows that stay in the driver, for inputs so small that Spark's jobs and workers take longer than the rules.
 
 A session with ``KEEPS_ROWS`` applies the rules in the driver, and reads its inputs once. The rows are those of any
-other session: ``map_batches`` calls the same functions with the same batches.
+other session: ``map_batches`` calls the same functions.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +18,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 KEEPS_ROWS = "spark.rebalanceSim.keepsRowsInDriver"
 """Property of a session for small inputs."""
 
+_BATCH, _USUAL_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch", 10_000
 BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 ArrayFunction = Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]
 
@@ -31,7 +32,8 @@ def map_batches(rows: DataFrame, function: BatchFunction, schema: StructType) ->
     """Apply a function to Arrow batches of rows: in Spark's workers, or at once in the driver if it keeps rows."""
     if not keeps_rows(rows.sparkSession):
         return rows.mapInArrow(function, schema)
-    answers = list(function(iter(rows.toArrow().combine_chunks().to_batches())))
+    most = int(rows.sparkSession.conf.get(_BATCH, str(_USUAL_BATCH)) or _USUAL_BATCH)
+    answers = list(function(iter(rows.toArrow().combine_chunks().to_batches(max_chunksize=most))))
     return driver_rows(rows.sparkSession, pa.Table.from_batches(answers, to_arrow_schema(schema)), schema)
 
 
