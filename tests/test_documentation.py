@@ -58,6 +58,7 @@ RUN_ELSEWHERE = {
     ".venv/bin/rebalance-sim fleet --offsets-topic dump": "tests/sources/offsets_topic/test_fleet.py",
     "PYTHONPATH=docs/examples .venv/bin/rebalance-sim": "tests/test_documentation.py",
     "make package": "tests/real/test_spark_cluster.py",
+    "rebalance-sim fleet --kafka-tools capture --out out/fleet then": "tests/real/test_preparation.py",
     ".venv/bin/spark-submit --master spark://": "tests/real/test_spark_cluster.py",
     ".venv/bin/spark-submit --master yarn": "tests/real/test_yarn.py",
 }

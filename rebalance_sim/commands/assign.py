@@ -72,12 +72,12 @@ def run(spark: SparkSession, options: Namespace) -> None:
     written += [ELECTIONS.name] if compares or ELECTED in wanted else []
     written += [COMPARISON.name] if compares else []
     names = [*written, REJECTS.name, *([LAST_ASSIGNMENTS.name] if offsets else [])]
-    run.report_progress(f"assigning partitions: {', '.join(wanted)}")
     predicted = predict(
         members, topics, wanted, options.kafka_version, tuple(own.values()), options.offsets_partitions, names
     )
     run.begin()
 
+    run.report_progress(f"assigning partitions: {', '.join(wanted)}")
     predicted.staged(run.stage)
     tables = {name: run.write(name, predicted[name]) for name in written}
     tables |= write_distributions(run, tables[COMPARISON.name]) if compares else {}

@@ -17,10 +17,10 @@ def run(spark: SparkSession, options: Namespace) -> None:
     check_at_least("--offsets-partitions", options.offsets_partitions, 1)
     run = new_run(spark, "elect", options)
     members = run.read(MEMBERS, options.members, options.format)
-    run.report_progress("electing protocols")
     predicted = predict(members, kafka_version=options.kafka_version, offsets_partitions=options.offsets_partitions)
     run.begin()
 
+    run.report_progress("electing protocols")
     predicted.staged(run.stage)
     elections = run.write(ELECTIONS.name, predicted.elections)
     bad = write_rejects(run, predicted.rejects, options.on_bad_input)
