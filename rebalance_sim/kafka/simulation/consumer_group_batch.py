@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rebalance_sim.kafka.assignors.server.subscription_type import as_homogeneous
 from rebalance_sim.kafka.coordinator.classic.group import NEVER, NONE, AwaitedElection, Counter
 from rebalance_sim.kafka.coordinator.consumer.group import (
     FIRST_EPOCH,
@@ -19,6 +20,7 @@ from rebalance_sim.kafka.coordinator.consumer.group import (
     clear_consumer_group,
     count_subscriber,
     restart_consumer_session,
+    subscribe_alike,
 )
 from rebalance_sim.kafka.coordinator.consumer.heartbeat import (
     METADATA_REFRESH_INTERVAL_MS,
@@ -62,6 +64,7 @@ from rebalance_sim.kafka.simulation.elections import choose_strings, elected_pro
 from rebalance_sim.kafka.simulation.fleet import SimulatedFleet, protocol_in_group
 from rebalance_sim.kafka.simulation.ownership import end_simulation
 from rebalance_sim.kafka.simulation.timeline import record_generation
+from rebalance_sim.releases import SERVER_ASSIGNORS
 
 _ANSWERS = 4
 
@@ -163,7 +166,11 @@ class ConsumerGroupBatch(ClassicBatch):
         for protocol in np.unique(protocols):
             chosen = due[protocols == protocol]
             members = _collect_members(arrays, chosen)
-            outcome = self.assign(int(protocol), _as_groups(self.state, fleet, chosen, members), members.consumers)
+            groups = _as_groups(self.state, fleet, chosen, members)
+            specified = as_homogeneous(
+                groups, SERVER_ASSIGNORS[fleet.assignors[protocol]], _homogeneous_without_new_member(arrays, chosen)
+            )
+            outcome = self.assign(int(protocol), specified, members.consumers)
             self.failures[chosen] = outcome.errors
             made = outcome.assignments
             made = made._replace(topics=fleet.base_topics[made.topics])
@@ -390,6 +397,16 @@ def _preferred_protocols(arrays: _Arrays, due: Ints32) -> Ints32:
             if fleet.assignors[protocol] == assignor:
                 protocols[k] = protocol
     return protocols
+
+
+@kernel
+def _homogeneous_without_new_member(arrays: _Arrays, due: Ints32) -> Flags:
+    """Return which groups are homogeneous only because a new member without a subscription does not count."""
+    outdated = np.empty(len(due), np.bool_)
+    for k in range(len(due)):
+        modern = _simulation_of(arrays, due[k]).modern
+        outdated[k] = modern.group.homogeneous and not subscribe_alike(modern, modern.group.member_count)
+    return outdated
 
 
 @kernel

@@ -11,7 +11,7 @@ from rebalance_sim.kafka.simulation.group_events import GroupEvent
 from rebalance_sim.kafka.simulation.model import Subject
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from tests.oracle.consumer_group_cases import consumer_group_cases
-from tests.support.cases import golden
+from tests.support.cases import JsonObject, golden
 from tests.support.conversations.mixed_player import group_answer
 from tests.support.examples import some
 from tests.support.simulated import History, Played, at, consumer, play
@@ -43,6 +43,43 @@ def test_epochs_never_fall(seed: int) -> None:
             assert before["target_epoch"] <= after["target_epoch"] <= after["group_epoch"], case["id"]
         for group in groups:
             assert all(member["epoch"] <= group["target_epoch"] for member in group["members"]), case["id"]
+
+
+@pytest.mark.parametrize(
+    ("assignor", "new_member", "kept"),
+    [("uniform", "a", []), ("uniform", "o", [0, 1, 2]), ("range", "a", []), ("range", "o", [0, 1, 2])],
+)
+def test_a_new_member_without_a_subscription_does_not_count(assignor: str, new_member: str, kept: list[int]) -> None:
+    """Of two members one leaves, and the new one triggers the assignment: Kafka takes the group for homogeneous.
+
+    The topics are those of the first member: of a before m, or of m before o. The other half of m's topic is lost
+    then: it is in the target of the new member.
+    """
+    image = [["t", "AAAAAAAAAAAAAAAAAAAAAQ", 6]]
+    full = {"rebalance_timeout_ms": 60_000, "subscription": ["t"], "owned": [], "server_assignor": assignor}
+    answer = group_answer(
+        {
+            "id": "unsubscribed",
+            "config": {"assignment_interval_ms": 0},
+            "steps": [
+                {"at_ms": 0, "request": "topics", "image": image},
+                _heartbeat(0, "m", 0, **full),
+                _heartbeat(10, "n", 0, **full),
+                _heartbeat(20, "m", "next", owned="assigned"),
+                _heartbeat(30, "m", "next", owned="assigned"),
+                _heartbeat(40, "n", -1),
+                _heartbeat(50, new_member, 0, **full | {"subscription": []}),
+                _heartbeat(60, "m", "next", owned="assigned"),
+                _heartbeat(70, "m", "next", owned="assigned"),
+            ],
+        }
+    )
+    assigned = {member["member"]: member["assigned"] for member in answer["groups"][-1]["members"]}
+    assert assigned == {"m": [["t", p] for p in kept], new_member: []}
+
+
+def _heartbeat(at_ms: int, member: str, epoch: int | str, **fields: Any) -> JsonObject:
+    return {"at_ms": at_ms, "request": "consumer_heartbeat", "member": member, "member_epoch": epoch, **fields}
 
 
 # ---- Simulations
@@ -97,6 +134,20 @@ def test_a_static_member_comes_back_to_what_it_had() -> None:
     assert played.progress().moved == 0
     assert played.progress().stable
     assert played.progress().unowned_ms > 2 * 10_000
+
+
+@pytest.mark.parametrize(("assignor", "group", "kept"), [("uniform", "g0", 0), ("range", "g0", 0), ("range", "g3", 3)])
+def test_a_member_without_a_subscription_may_cost_the_others_theirs(assignor: str, group: str, kept: int) -> None:
+    """It joins just after another has left; as before, the topics are those of the first member.
+
+    For range that is the one with the lower id, which only the new member generates.
+    """
+    protocols = [f"server-{assignor}"]
+    members = [consumer(name, "t", protocols=protocols) for name in ("c0", "c1")]
+    events = at(20_000, "join", 2), at(20_000, "leave", 1)
+    played = play([History(members, [consumer("c2", protocols=protocols)], events, group)], {"t": 6}, settings=LONG)
+    assert played.owned() == {"c0": [("t", p) for p in range(kept)], "c2": []}
+    assert not played.progress().stable
 
 
 def test_a_static_member_that_crashed_cannot_come_back_at_once() -> None:

@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from rebalance_sim.kafka.assignors.server import range as server_range
+from rebalance_sim.kafka.assignors.server.subscription_type import subscribed_as_first
 from rebalance_sim.kafka.assignors.server.uniform import assign_in_order
 from rebalance_sim.kafka.coordinator.classic.group import EMPTY_ASSIGNMENT, NONE, Answer, AwaitedElection, Counter
 from rebalance_sim.kafka.coordinator.classic.rebalance import end_write
@@ -472,8 +473,10 @@ class MixedGroupPlayer(Player):
         numbers = [self.names.index(name) for name in members]
         groups, topics = self._groups(members, numbers), self._topics()
         order: Ints32 = np.arange(len(members), dtype=np.int32)
-        preferred = preferred_assignor(self.modern)
-        if ASSIGNORS[max(preferred, 0)] == "uniform":
+        is_uniform = ASSIGNORS[max(preferred_assignor(self.modern), 0)] == "uniform"
+        in_turn = order if is_uniform else server_range.range_order(groups, order)
+        groups = subscribed_as_first(groups, in_turn, np.array([self.modern.group.homogeneous]))
+        if is_uniform:
             made = assign_in_order(groups, topics, order, True).assignments
         else:
             made = server_range.assign(groups, topics, kafka_version("4.3")).assignments

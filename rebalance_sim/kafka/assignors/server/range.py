@@ -16,13 +16,19 @@ from rebalance_sim.kafka.groups import (
     topics_by_name,
     without_failures,
 )
+from rebalance_sim.kafka.runtime.strings import Ints32
 from rebalance_sim.releases import KafkaVersion
 
 
 def assign(groups: Groups, topics: TopicArrays, _: KafkaVersion) -> AssignmentOutcome:
     """Assign the partitions of every group of a batch."""
     as_given = specification_order(groups)
-    in_turn = sorted_order(groups, as_given, static_members_first=True)
+    in_turn = range_order(groups, as_given)
     by_topic = subscribers(groups, as_given, in_turn, len(topics.partitions), count_repeats=False)
     order = topics_by_name(topics, by_topic)
     return without_failures(groups, assign_ranges(len(in_turn), topics, by_topic, order))
+
+
+def range_order(groups: Groups, as_given: Ints32) -> Ints32:
+    """Return the members of each group in the order in which they get partitions (``sortMemberIds``)."""
+    return sorted_order(groups, as_given, static_members_first=True)

@@ -109,6 +109,8 @@ class ModernGroup:
     """Timers set so far."""
     target_due: bool
     """Whether the coordinator waits for a new target assignment to finish the following heartbeat."""
+    homogeneous: bool
+    """Whether the assignor is to take all members as subscribed to the same topics (``SubscriptionType``)."""
     asking: int
     joins: bool
     """Whether that request is a JoinGroup."""
@@ -339,6 +341,15 @@ def count_subscriber(modern: ConsumerGroup, subscription: int, difference: int) 
     for t in range(modern.group.topics):
         if subscribes(modern, subscription, modern.topics[t].number):
             modern.topics[t].subscribers += difference
+
+
+@inner_kernel
+def subscribe_alike(modern: ConsumerGroup, member_count: int) -> bool:
+    """Return whether every topic with subscribers has this number of them (``ConsumerGroup.subscriptionType``)."""
+    for t in range(modern.group.topics):
+        if modern.topics[t].subscribers not in (0, member_count):
+            return False
+    return True
 
 
 @inner_kernel

@@ -42,6 +42,7 @@ from rebalance_sim.kafka.coordinator.consumer.group import (
     set_deadline,
     start_rebalance_timeout,
     static_consumer,
+    subscribe_alike,
     topics_differ,
     update_state,
 )
@@ -191,6 +192,8 @@ def take_changes(modern: ConsumerGroup, request: Heartbeat, changes: bool, store
     group.joins = False
     group.target_due = target_due
     if target_due:
+        # Unless it looks at the topics, Kafka takes the type from before the heartbeat, without a new member.
+        group.homogeneous = subscribe_alike(modern, group.member_count - int(is_new and not looks_at_topics))
         update_state(modern)
     return Errors.NONE
 
