@@ -108,6 +108,7 @@ class _Conversation(Conversation):
             self._subscribe: 5,
             self._stop: 6,
             self._forget: 2,
+            self._stop_and_start_unsubscribed: 3,
             self._change_topics: 5,
             self._commit: 6,
             self._tick: 2,
@@ -140,7 +141,6 @@ class _Conversation(Conversation):
         self._add_topics()
 
     def _subscription(self) -> list[str]:
-        """A joining member subscribes to some topic: an empty subscription counts as that of the other members."""
         rng = self._rng
         if self._same_topics and rng.random() < 0.95:
             return list(_NAMES[:2])
@@ -235,6 +235,15 @@ class _Conversation(Conversation):
         self._gone.append(consumer)
         static_leave = -2 if consumer.instance_id is not None and self._rng.random() < 0.8 else -1
         self._heartbeat(consumer, static_leave)
+
+    def _stop_and_start_unsubscribed(self) -> None:
+        """A new assignment is due when a member joins that does not change the subscribed topics."""
+        self._stop()
+        name = f"m{self._started}"
+        self._started += 1
+        consumer = _Consumer(name, None, [], self._rng.choice(_REBALANCE_TIMEOUTS_MS), None)
+        self._join(consumer)
+        self._consumers.append(consumer)
 
     def _forget(self) -> None:
         """A crash: nothing more is heard."""
