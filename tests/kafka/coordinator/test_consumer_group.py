@@ -53,20 +53,21 @@ def test_a_new_member_without_a_subscription_does_not_count(assignor: str, new_m
     """Of two members one leaves, and the new one triggers the assignment: Kafka takes the group for homogeneous.
 
     The topics are those of the first member: of a before m, or of m before o. The other half of m's topic is lost
-    then: it is in the target of the new member.
+    then: it is in the target of the new member. A topic to which no member subscribes makes no difference.
     """
-    image = [["t", "AAAAAAAAAAAAAAAAAAAAAQ", 6]]
+    t, u = ["t", "AAAAAAAAAAAAAAAAAAAAAQ", 6], ["u", "AAAAAAAAAAAAAAAAAAAAAg", 6]
     full = {"rebalance_timeout_ms": 60_000, "subscription": ["t"], "owned": [], "server_assignor": assignor}
     answer = group_answer(
         {
             "id": "unsubscribed",
             "config": {"assignment_interval_ms": 0},
             "steps": [
-                {"at_ms": 0, "request": "topics", "image": image},
+                {"at_ms": 0, "request": "topics", "image": [t]},
                 _heartbeat(0, "m", 0, **full),
                 _heartbeat(10, "n", 0, **full),
                 _heartbeat(20, "m", "next", owned="assigned"),
                 _heartbeat(30, "m", "next", owned="assigned"),
+                {"at_ms": 40, "request": "topics", "image": [t, u]},
                 _heartbeat(40, "n", -1),
                 _heartbeat(50, new_member, 0, **full | {"subscription": []}),
                 _heartbeat(60, "m", "next", owned="assigned"),

@@ -531,10 +531,14 @@ def expiry_reason(timer: int) -> int:
 
 @inner_kernel
 def see_topic(modern: ConsumerGroup, topic: int, exists: bool, partitions: int) -> None:
-    """Record the cluster's metadata of a topic; the next heartbeat refreshes the group's (``onMetadataUpdate``)."""
-    modern.topics[topic].exists = exists
-    modern.topics[topic].partitions = partitions
-    modern.group.refresh_ms = modern.group.refresh_epoch = 0
+    """Record the cluster's metadata of a topic.
+
+    After a change of a subscribed topic, the next heartbeat refreshes the group's metadata (``onMetadataUpdate``).
+    """
+    seen = modern.topics[topic]
+    if seen.subscribers > 0 and (seen.exists != exists or seen.partitions != partitions):
+        modern.group.refresh_ms = modern.group.refresh_epoch = 0
+    seen.exists, seen.partitions = exists, partitions
 
 
 @inner_kernel
