@@ -66,7 +66,7 @@ def _read_file(file: str, jobs: Mapping[str, ArgumentParser]) -> dict[str, dict[
     """Return the values for each job, by ``dest``. Its own section takes precedence over the common one."""
     of_jobs = {name: _allowed(job._actions) for name, job in jobs.items()}
     allowed = {COMMON: _shared(of_jobs.values()), **of_jobs}
-    sections = _section(file, read_yaml(file), allowed)
+    sections = _section(file, read_yaml(file).value, allowed)
     values = {
         name: {
             key: _value(f"{file}: {name}: {key}", allowed[name][key], value)

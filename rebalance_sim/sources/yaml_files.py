@@ -1,7 +1,8 @@
 """Find and read YAML files: those of ``conf``, which the wheel contains, and the user's own."""
 
 import re
-from collections.abc import Hashable
+from collections.abc import Iterator
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,42 @@ from rebalance_sim.errors import UserError, check_choice
 
 CONF = Path(__file__).parents[1] / "conf"
 """In the repository a link to its ``conf``; in a wheel a copy of it."""
+
+Place = tuple[str | int, ...]
+"""The keys and positions that lead to a value of a file."""
+
+
+@dataclass(frozen=True)
+class YamlFile:
+    """A file's value, and where its parts stand in the file."""
+
+    path: str
+    value: Any
+    repeats: dict[Place, str]
+    """Mappings with a duplicate key, described with its lines. The value has the key's last value."""
+    _root: yaml.Node | None
+
+    def line(self, place: Place) -> int:
+        """Return the number of the line of a key or list item; if the file does not have it, that of what contains it.
+
+        >>> read_yaml(CONF / "scenarios" / "leave.yaml").line(("steps", 0, "event"))
+        3
+        """
+        node, line = self._root, 1
+        for step in place:
+            match node:
+                case yaml.MappingNode(value=entries):
+                    # Merged keys come first; a mapping's own keys take precedence.
+                    found = [(key, value) for key, value in entries if key.value == str(step)][-1:]
+                case yaml.SequenceNode(value=items) if isinstance(step, int):
+                    found = [(item, item) for item in items[step : step + 1]]
+                case _:
+                    found = []
+            if not found:
+                break
+            [(start, node)] = found
+            line = start.start_mark.line + 1
+        return line
 
 
 def shipped_names(kind: str) -> list[str]:
@@ -30,11 +67,22 @@ def find_yaml(what: str, asked: str, kind: str) -> Path:
     return CONF / kind / f"{asked}.yaml"
 
 
-def read_yaml(path: str | PathLike[str]) -> Any:
-    """Read a file. Raises UserError, naming it, if it cannot be read or has a duplicate key."""
+def read_yaml(path: str | PathLike[str]) -> YamlFile:
+    """Read a file without duplicate keys. Raises UserError, naming it, if it cannot be read or has one."""
+    file = read_yaml_with_repeats(path)
+    for repeat in file.repeats.values():
+        raise UserError(f"{path}: {repeat}")
+    return file
+
+
+def read_yaml_with_repeats(path: str | PathLike[str]) -> YamlFile:
+    """Read a file, and note duplicate keys. Raises UserError, naming it, if it cannot be read."""
     try:
-        with open(path, encoding="utf-8") as file:
-            return yaml.load(file, _StrictLoader)
+        loader = yaml.SafeLoader(Path(path).read_text(encoding="utf-8"))
+        root = loader.get_single_node()
+        # Before merge keys (``<<``) are expanded, because those may repeat keys.
+        repeats = dict(_repeats(root, (), set()))
+        return YamlFile(str(path), loader.construct_document(root) if root else None, repeats, root)
     except OSError as problem:
         raise UserError(f"{path}: cannot be read: {problem.strerror}") from problem
     except UnicodeDecodeError as problem:
@@ -46,15 +94,24 @@ def read_yaml(path: str | PathLike[str]) -> Any:
         raise UserError(f"{path}: not YAML: {' '.join(str(problem).split())}") from problem
 
 
-class _StrictLoader(yaml.SafeLoader):
-    """Rejects duplicate keys, of which YAML's own loader silently uses the last."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen = set()
-        for key, _ in node.value:
-            # The base class rejects lists and mappings as keys.
-            name = key.value if isinstance(key, yaml.ScalarNode) else None
-            if name is not None and name in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"key {name!r} is given twice", key.start_mark)
-            seen.add(name)
-        return super().construct_mapping(node, deep)
+def _repeats(node: yaml.Node | None, place: Place, seen: set[yaml.Node | None]) -> Iterator[tuple[Place, str]]:
+    """Find duplicate keys, of which YAML's own loader silently uses the last."""
+    # An anchor may refer to what contains it.
+    if node in seen:
+        return
+    seen.add(node)
+    parts: list[tuple[str | int, yaml.Node]] = []
+    if isinstance(node, yaml.SequenceNode):
+        parts = list(enumerate(node.value))
+    elif isinstance(node, yaml.MappingNode):
+        # YAML's own loader rejects lists and mappings as keys.
+        entries = [(key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)]
+        parts = [(key.value, value) for key, value in entries]
+        first: dict[str, yaml.Node] = {}
+        for key, _ in entries:
+            line, first_line = (at.start_mark.line + 1 for at in (key, first.setdefault(key.value, key)))
+            if first[key.value] is not key:
+                lines = f"line {line}" if line == first_line else f"line {first_line} and line {line}"
+                yield place, f"{key.value!r} is given twice, in {lines}"
+    for step, part in parts:
+        yield from _repeats(part, (*place, step), seen)

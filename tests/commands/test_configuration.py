@@ -87,7 +87,7 @@ def test_only_one_source_of_a_fleet_is_used(file: Path) -> None:
             ": common: log-level: 'warn' is not known (did you mean 'warning'?); allowed: debug",
         ),
         ("fleet: {synthetic: a, kafka-tools: b}", ": fleet: --synthetic and --kafka-tools exclude each other"),
-        ("elect: {seed: 1, seed: 2}", ": line 1: not YAML: key 'seed' is given twice"),
+        ("elect: {seed: 1, seed: 2}", ": 'seed' is given twice, in line 1"),
     ],
 )
 def test_mistakes_in_a_file_are_reported(

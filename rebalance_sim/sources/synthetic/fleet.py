@@ -17,7 +17,6 @@ from pyspark.sql import functions as F
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.synthetic.fleet_spec import (
     ClusterSpec,
-    Constant,
     Distribution,
     FleetSpec,
     GiantSpec,
@@ -25,8 +24,7 @@ from rebalance_sim.sources.synthetic.fleet_spec import (
     ProtocolLists,
     RackSpec,
     TopicSpec,
-    Uniform,
-    WeightedChoice,
+    Varying,
     Zipf,
 )
 from rebalance_sim.tables import DEFAULT_PROTOCOL_TYPE, MEMBERS, TOPICS, Table
@@ -110,23 +108,23 @@ class Draws:
         """Draw a long from 0 to below the count, all equally likely."""
         return F.floor(self.uniform(name, *entities) * count)
 
-    def number(self, distribution: Distribution, name: str, *entities: Column) -> Column:
+    def number(self, distribution: Distribution[int], name: str, *entities: Column) -> Column:
         """Draw an int from a distribution."""
         uniform = self.uniform(name, *entities)
         match distribution:
-            case Constant(value):
+            case int(value):
                 drawn = F.lit(value)
-            case WeightedChoice(weights):
-                drawn = _chosen(uniform, list(weights))
-            case Uniform(low, high):
+            case Varying(choice=dict(weights)):
+                drawn = _chosen(uniform, list(weights.items()))
+            case Varying(uniform=(low, high)):
                 drawn = F.lit(low) + F.floor(uniform * (high - low + 1))
-            case Lognormal(median, sigma, most):
+            case Varying(lognormal=Lognormal(median, sigma, most)):
                 # Box and Muller's normal number: its inverse distribution function has no closed form.
                 turn = self.uniform(f"{name}, turn", *entities)
                 normal = F.sqrt(F.log(1.0 - uniform) * -2.0) * F.cos(turn * (2 * math.pi))
                 long_tailed = F.least(F.exp(normal * sigma) * median, F.lit(float(most)))
                 drawn = F.greatest(F.floor(long_tailed + 0.5), F.lit(1))
-            case Zipf(exponent, most):
+            case Varying(zipf=Zipf(exponent, most)):
                 drawn = _power_law(uniform, F.lit(most), exponent) + 1
         return drawn.cast("int")
 

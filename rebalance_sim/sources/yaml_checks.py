@@ -1,0 +1,136 @@
+"""Checks values of YAML files against structs of msgspec; messages have the place, the value and what is allowed."""
+
+import re
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+from rebalance_sim.errors import UserError
+from rebalance_sim.sources.yaml_files import Place, YamlFile
+
+S = TypeVar("S", bound=msgspec.Struct)
+_MESSAGE = re.compile(r"(?P<what>.*?)(?: - at (?P<key>`key` in )?`(?P<path>\$[^`]*)`)?", re.DOTALL)
+_STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
+_FIELD = re.compile(r"Object (?:missing required|contains unknown) field `(.*)`", re.DOTALL)
+
+
+class InvalidValueError(ValueError):
+    """A value that is not allowed: its place in what was checked, and what is wrong."""
+
+    def __init__(self, place: Place, what: str) -> None:
+        key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).removeprefix(".")
+        super().__init__(f"{key}: {what}" if key else what)
+        self.place = place
+
+
+def read_as(file: YamlFile, kind: type[S]) -> S:
+    """Return a file's value as a struct. Raises UserError, naming file, line and key, for the first mistake."""
+    try:
+        return checked(file.value, kind)
+    except InvalidValueError as mistake:
+        raise UserError(f"{file.path}: line {file.line(mistake.place)}: {mistake}") from None
+
+
+def checked(value: Any, kind: type[S]) -> S:
+    """Return a value as a struct. Raises InvalidValueError for the first value that is not allowed.
+
+    Only for structs: msgspec 0.22 crashes if an annotated union is both a type to convert to and the type of a field.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as problem:
+        raise _invalid(value, inspect.type_info(kind), str(problem)) from None
+
+
+def _invalid(value: Any, kind: inspect.Type, message: str) -> InvalidValueError:
+    """Add to a message of msgspec the value found, everything that is allowed, and keys that msgspec leaves out."""
+    found = _MESSAGE.fullmatch(message)
+    assert found
+    place: Place = ()
+    for name, index in _STEP.findall(found["path"] or ""):
+        step, kind = _entered(kind, value, name or index)
+        place, value = (*place, step if isinstance(value, list) else str(step)), value[step]
+    if found["key"]:
+        return _wrong_key(place, value, _part(kind, inspect.StructType, inspect.DictType))
+    if field := _FIELD.fullmatch(found["what"]):
+        names = [of.encode_name for of in _part(kind, inspect.StructType).fields]
+        what = "is missing" if field[1] in names else _unknown(field[1], names)
+        return InvalidValueError((*place, field[1]), what)
+    if found["what"].startswith("Expected `"):
+        return InvalidValueError(place, f"expected {_allowed(kind)}, got {shown(value)}")
+    return InvalidValueError(place, found["what"])
+
+
+def _entered(kind: inspect.Type, value: Any, step: str) -> tuple[str | int, inspect.Type]:
+    """Return the key or position of a step of msgspec's path, and the type of what is there."""
+    part = _part(kind, inspect.StructType, inspect.DictType, inspect.TupleType, inspect.VarTupleType)
+    match part:
+        case inspect.StructType():
+            return step, next(of.type for of in part.fields if of.encode_name == step)
+        case inspect.DictType():
+            return next(key for key, entry in value.items() if not _fits(entry, part.value_type)), part.value_type
+        case inspect.TupleType():
+            return int(step), part.item_types[int(step)]
+        case _:
+            return int(step), part.item_type
+
+
+def _wrong_key(place: Place, value: dict[Any, Any], kind: Any) -> InvalidValueError:
+    if isinstance(kind, inspect.StructType):
+        key = next(key for key in value if not isinstance(key, str))
+        return InvalidValueError((*place, str(key)), _unknown(str(key), [of.encode_name for of in kind.fields]))
+    key = next(key for key in value if not _fits(key, kind.key_type))
+    return InvalidValueError(place, f"expected {_allowed(kind.key_type)}, got {shown(key)}")
+
+
+def _unknown(key: str, allowed: list[str]) -> str:
+    near = get_close_matches(key, allowed, 1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return f"unknown key; {hint}allowed: {', '.join(allowed)}"
+
+
+def _part(kind: inspect.Type, *kinds: type[inspect.Type]) -> Any:
+    """Return the part of a type, possibly a union, that is of one of these kinds."""
+    if isinstance(kind, inspect.Metadata):
+        return _part(kind.type, *kinds)
+    if isinstance(kind, inspect.UnionType):
+        return next(filter(None, (_part(part, *kinds) for part in kind.types)))
+    return kind if isinstance(kind, kinds) else None
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Return whether an entry of a mapping is a number of this kind; msgspec does not say which one is not."""
+    if isinstance(value, bool) or not isinstance(value, int if isinstance(kind, inspect.IntType) else int | float):
+        return False
+    return bool((value > kind.gt if kind.ge is None else value >= kind.ge) and (kind.le is None or value <= kind.le))
+
+
+def _allowed(kind: inspect.Type) -> str:
+    """Describe what a type allows."""
+    match kind:
+        case inspect.Metadata(extra_json_schema={"description": str(description)}):
+            return description
+        case inspect.UnionType(types=parts):
+            return " or ".join(_allowed(part) for part in parts if not isinstance(part, inspect.NoneType))
+        case inspect.StructType(fields=fields):
+            return f"a mapping with the keys {', '.join(of.encode_name for of in fields)}"
+        case inspect.IntType(ge=low, le=high):
+            return f"a whole number from {low} to {high}"
+        case inspect.FloatType(gt=None, ge=low, le=high):
+            return f"a number from {low:g} to {high:g}"
+        case inspect.FloatType(gt=low, le=high):
+            return f"a number above {low:g}, at most {high:g}"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.LiteralType(values=values):
+            return f"one of {', '.join(map(str, values))}"
+        case _:
+            return "a name"
+
+
+def shown(value: Any) -> str:
+    """Return a value as a message shows it, in at most 60 characters."""
+    text = "nothing" if value is None else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
