@@ -8,19 +8,19 @@ places: ``all``, a number (the first ones), a share (``50%``) or a list of place
 """
 
 import json
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, Literal
 
-import yaml
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
+from msgspec.structs import asdict
 
 from rebalance_sim.errors import UserError, check_choice
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.simulation.scenario import OFFERS, Overrides, Scenario, ScenarioStep, Selection, is_offer
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
-from rebalance_sim.sources.yaml_files import find_yaml, shipped_names
+from rebalance_sim.sources.yaml_checks import InvalidValueError, checked, read_as, shown
+from rebalance_sim.sources.yaml_files import Place, YamlFile, find_yaml, read_yaml_with_repeats, shipped_names
 
 _TURNS = ("members", "every_ms", "times", "again_after_ms")
 KEYS = {
@@ -45,9 +45,84 @@ _NEEDED = {
     "move-coordinator": "down_ms",
     "fail-store": "error",
 }
-_MOST_MS = 10**12
+_MOST = 10**12
 _TAKE_TIME = ("network_ms", "heartbeat_interval_ms", "group_consumer_heartbeat_interval_ms")
 """Settings that must not be 0: a request that is repeated without delay would never let the clock advance."""
+Natural = Annotated[int, Meta(ge=0, le=_MOST)]
+Positive = Annotated[int, Meta(ge=1, le=_MOST)]
+Name = Annotated[str, Meta(min_length=1)]
+Names = Annotated[tuple[Name, ...], Meta(min_length=1, description="a list of names, each once")]
+Share = Annotated[str, Meta(pattern=r"^(all|\d{1,3}%)$")]
+Places = Annotated[tuple[Natural, ...], Meta(min_length=1)]
+Members = Annotated[
+    Positive | Share | Places, Meta(description="all, a number from 1, a share such as 50%, or a list of places from 0")
+]
+_TYPES: dict[str, Any] = {
+    "at_ms": Natural,
+    "members": Members,
+    "every_ms": Natural,
+    "times": Positive,
+    "again_after_ms": Natural,
+    "count": Positive,
+    "down_ms": Natural,
+    "for_ms": Positive,
+    "protocols": Names,
+    "subscription": Names,
+    "topic": Name,
+    "add": Positive,
+    "error": Literal[tuple(error.name for error in Errors)],
+}
+
+
+class _Part(Struct, frozen=True, forbid_unknown_fields=True):
+    """A mapping of the file; keys that are not given are UNSET."""
+
+    def __post_init__(self) -> None:
+        for key in ("protocols", "subscription"):
+            names = getattr(self, key, UNSET)
+            if names and len(set(names)) < len(names):
+                raise ValueError(f"{key}: expected names, each once, got {shown(list(names))}")
+            if names and key == "protocols" and not is_offer(names):
+                raise ValueError(f"{key}: expected {OFFERS}, got {shown(list(names))}")
+
+    def given(self) -> dict[str, Any]:
+        return {key: value for key, value in asdict(self).items() if value is not UNSET}
+
+
+def _step_type(event: str) -> Any:
+    needed = ("at_ms", _NEEDED.get(event))
+    keys = [
+        (key, _TYPES[key]) if key in needed else (key, _TYPES[key] | UnsetType, UNSET)
+        for key in ("at_ms", *KEYS[event])
+    ]
+    return defstruct(event, keys, bases=(_Part,), kw_only=True, frozen=True, tag_field="event", tag=event)
+
+
+STEPS = {event: _step_type(event) for event in KEYS}
+"""Types of steps, by event."""
+_Settings = defstruct(
+    "Settings",
+    [
+        (of.name, bool if isinstance(of.default, bool) else Positive if of.name in _TAKE_TIME else Natural, of.default)
+        for of in fields(SimulationSettings)
+    ],
+    bases=(_Part,),
+    frozen=True,
+)
+
+
+class _Consumers(_Part, frozen=True):
+    static: bool | UnsetType = UNSET
+    session_timeout_ms: Positive | UnsetType = UNSET
+    max_poll_interval_ms: Positive | UnsetType = UNSET
+    protocols: Names | UnsetType = UNSET
+
+
+class _ScenarioFile(_Part, frozen=True):
+    description: str = ""
+    settings: _Settings | None = None  # type: ignore[valid-type]
+    consumers: _Consumers | None = None
+    steps: Annotated[tuple[Any, ...], Meta(description="a list of steps")] = ()
 
 
 @dataclass(frozen=True)
@@ -57,49 +132,6 @@ class RejectedStep:
     row: str
     """The step as JSON."""
     reason: str
-
-
-class _Mapping(dict[Any, Any]):
-    """A mapping of a file; ``repeats`` describes a key that is given more than once."""
-
-    repeats: str | None = None
-
-
-class _Loader(yaml.SafeLoader):
-    """Records keys that are given more than once; YAML's own loader silently takes the last one.
-
-    It does so before merge keys (``<<``) are expanded, because those may repeat keys.
-    """
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.repeats: dict[yaml.MappingNode, str] = {}
-
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        """Read a mapping and check its keys."""
-        node = super().compose_mapping_node(anchor)
-        lines: dict[str, int] = {}
-        for key, _ in node.value:
-            # Lists and mappings cannot be keys; they are rejected later.
-            if not isinstance(key, yaml.ScalarNode):
-                continue
-            line = key.start_mark.line + 1
-            if key.value in lines:
-                first = f"line {lines[key.value]} and " if lines[key.value] < line else ""
-                self.repeats[node] = f"{key.value!r} is given twice, in {first}line {line}"
-                break
-            lines[key.value] = line
-        return node
-
-    def construct_noted_mapping(self, node: yaml.MappingNode) -> Iterator[_Mapping]:
-        """Construct a mapping; YAML fills it after the nodes that it refers to."""
-        mapping = _Mapping()
-        yield mapping
-        mapping.repeats = self.repeats.get(node)
-        mapping.update(self.construct_mapping(node))
-
-
-_Loader.add_constructor("tag:yaml.org,2002:map", _Loader.construct_noted_mapping)
 
 
 def scenario_names() -> list[str]:
@@ -117,170 +149,68 @@ def read_scenario(asked: str) -> tuple[Scenario, list[RejectedStep]]:
     ('restart', [])
     """
     path = find_yaml("--scenario", asked, "scenarios")
-    try:
-        given = yaml.load(path.read_text(encoding="utf-8"), _Loader)
-    except (OSError, yaml.YAMLError, UnicodeDecodeError) as problem:
-        reason = str(problem).replace("\n", " ")
-        raise UserError(f"--scenario: cannot read {str(path)!r}: {reason}") from problem
-    return _scenario(path, given)
-
-
-def _scenario(path: Path, given: Any) -> tuple[Scenario, list[RejectedStep]]:
-    what = f"--scenario: {path.name}"
-    root = _mapping(what, given, ("description", "settings", "consumers", "steps"))
+    file = read_yaml_with_repeats(path)
+    for place, repeat in file.repeats.items():
+        if not _is_in_step(place):
+            raise UserError(f"{path}: {repeat}")
+    root = read_as(file, _ScenarioFile)
     steps, rejected = [], []
-    for row in _list(f"{what}: steps", root.get("steps", [])):
+    for number, row in enumerate(root.steps):
         try:
-            steps.append(_step(row))
+            steps.append(_step(file, number, row))
         except UserError as problem:
             rejected.append(RejectedStep(json.dumps(row, ensure_ascii=False, default=str), str(problem)))
     if not steps:
         first = f"; the first: {rejected[0].reason}" if rejected else ""
-        raise UserError(f"{what}: steps: no step can be used{first}")
-    scenario = Scenario(
-        path.stem,
-        str(root.get("description", "")),
-        tuple(steps),
-        settings_of(f"{what}: settings", root.get("settings") or {}),
-        _overrides(f"{what}: consumers", root.get("consumers") or {}),
-    )
-    return scenario, rejected
+        raise UserError(f"{path}: steps: no step can be used{first}")
+    settings = SimulationSettings(**root.settings.given()) if root.settings else SimulationSettings()
+    consumers = Overrides(**root.consumers.given()) if root.consumers else Overrides()
+    return Scenario(path.stem, root.description, tuple(steps), settings, consumers), rejected
 
 
-def settings_of(what: str, given: Any, base: SimulationSettings | None = None) -> SimulationSettings:
-    """Check settings; those that are not given are taken from ``base``, or are the defaults.
+def settings_of(what: str, given: Mapping[str, Any], base: SimulationSettings) -> SimulationSettings:
+    """Check settings; those that are not given are taken from ``base``.
 
-    >>> settings_of("settings", {"network_ms": 20}).network_ms
+    >>> settings_of("settings", {"network_ms": 20}, SimulationSettings()).network_ms
     20
     """
-    base = base or SimulationSettings()
-    values: dict[str, Any] = {}
-    for name, value in _mapping(what, given, [of.name for of in fields(SimulationSettings)]).items():
-        usual = getattr(base, name)
-        if isinstance(usual, bool):
-            values[name] = _flag(f"{what}: {name}", value)
-        else:
-            values[name] = _number(f"{what}: {name}", value, 1 if name in _TAKE_TIME else 0)
-    return SimulationSettings(**{**vars(base), **values})
+    try:
+        read = checked(given, _Settings)
+    except InvalidValueError as invalid:
+        raise UserError(f"{what}: {invalid}") from None
+    return replace(base, **{name: getattr(read, name) for name in given})
 
 
-def _overrides(what: str, given: Any) -> Overrides:
-    values = _mapping(what, given, [of.name for of in fields(Overrides)])
-    return Overrides(
-        _flag(f"{what}: static", values["static"]) if "static" in values else None,
-        _number(f"{what}: session_timeout_ms", values["session_timeout_ms"], 1)
-        if "session_timeout_ms" in values
-        else None,
-        _number(f"{what}: max_poll_interval_ms", values["max_poll_interval_ms"], 1)
-        if "max_poll_interval_ms" in values
-        else None,
-        _protocols(f"{what}: protocols", values["protocols"]) if "protocols" in values else None,
-    )
+def _is_in_step(place: Place) -> bool:
+    return len(place) > 1 and place[0] == "steps" and isinstance(place[1], int)
 
 
-def _step(given: Any) -> ScenarioStep:
+def _step(file: YamlFile, number: int, given: Any) -> ScenarioStep:
+    place: Place = ("steps", number)
+    line = f"line {file.line(place)}"
     if not isinstance(given, Mapping) or "event" not in given:
-        raise UserError(f"step: {given!r} is not a step; expected a mapping with an event")
+        raise UserError(f"{line}: {shown(given)} is not a step; expected a mapping with an event")
     event = str(given["event"])
-    _check_given_once(event, given)
-    check_choice("event", event, list(KEYS))
-    values = _mapping(event, given, ("event", "at_ms", *KEYS[event]))
-    needed = ["at_ms"] + ([_NEEDED[event]] if event in _NEEDED else [])
-    missing = [name for name in needed if name not in values]
-    if missing:
-        raise UserError(f"{event}: {missing[0]} is missing")
-    read = {name: _READERS[name](f"{event}: {name}", values[name]) for name in values if name != "event"}
-    return ScenarioStep(event, **read)
+    for repeated, repeat in file.repeats.items():
+        if repeated[:2] == place:
+            raise UserError(f"{event}: {repeat}")
+    check_choice(f"{line}: event", event, list(KEYS))
+    try:
+        values = checked(given, STEPS[event]).given()
+    except InvalidValueError as invalid:
+        raise UserError(f"line {file.line(place + invalid.place)}: {event}: {invalid}") from None
+    if "members" in values:
+        values["members"] = _selection(values["members"])
+    return ScenarioStep(event, **values)
 
 
-def _mapping(what: str, given: Any, allowed: Collection[str]) -> Mapping[str, Any]:
-    if not isinstance(given, Mapping):
-        raise UserError(f"{what}: {given!r} is not allowed; allowed: a mapping of {', '.join(allowed)}")
-    _check_given_once(what, given)
-    for name in given:
-        check_choice(what, str(name), list(allowed))
-    return given
-
-
-def _check_given_once(what: str, given: Mapping[str, Any]) -> None:
-    if isinstance(given, _Mapping) and given.repeats:
-        raise UserError(f"{what}: {given.repeats}")
-
-
-def _list(what: str, given: Any) -> list[Any]:
-    if not isinstance(given, list):
-        raise UserError(f"{what}: {given!r} is not allowed; allowed: a list")
-    return given
-
-
-def _flag(what: str, given: Any) -> bool:
-    if not isinstance(given, bool):
-        raise UserError(f"{what}: {given!r} is not allowed; allowed: true and false")
-    return given
-
-
-def _number(what: str, given: Any, least: int = 0) -> int:
-    if isinstance(given, bool) or not isinstance(given, int) or not least <= given <= _MOST_MS:
-        raise UserError(f"{what}: {given!r} is not allowed; allowed: whole numbers from {least} to {_MOST_MS}")
-    return given
-
-
-def _at_least_one(what: str, given: Any) -> int:
-    return _number(what, given, 1)
-
-
-def _name(what: str, given: Any) -> str:
-    if not isinstance(given, str) or not given:
-        raise UserError(f"{what}: {given!r} is not allowed; allowed: a name")
-    return given
-
-
-def _names(what: str, given: Any) -> tuple[str, ...]:
-    names = [_name(what, name) for name in _list(what, given)]
-    if not names or len(set(names)) < len(names):
-        raise UserError(f"{what}: {given!r} is not allowed; allowed: names, each once")
-    return tuple(names)
-
-
-def _protocols(what: str, given: Any) -> tuple[str, ...]:
-    """Check what consumers offer: their own assignors, or one of the coordinator's."""
-    names = _names(what, given)
-    if not is_offer(names):
-        raise UserError(f"{what}: {given!r} is not allowed; allowed: {OFFERS}")
-    return names
-
-
-def _error(what: str, given: Any) -> str:
-    check_choice(what, str(given), [error.name for error in Errors])
-    return str(given)
-
-
-def _selection(what: str, given: Any) -> Selection:
-    if given == "all":
-        return Selection(share=1)
-    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
-        return Selection(first=given)
-    if isinstance(given, str) and re.fullmatch(r"\d{1,3}%", given):
-        return Selection(share=int(given[:-1]) / 100)
-    if isinstance(given, list) and given and all(isinstance(place, int) and place >= 0 for place in given):
-        return Selection(places=tuple(given))
-    raise UserError(
-        f"{what}: {given!r} is not allowed; allowed: all, a number from 1, a share as 50%, a list of places"
-    )
-
-
-_READERS: dict[str, Callable[[str, Any], Any]] = {
-    "at_ms": _number,
-    "members": _selection,
-    "every_ms": _number,
-    "times": _at_least_one,
-    "again_after_ms": _number,
-    "count": _at_least_one,
-    "down_ms": _number,
-    "for_ms": _at_least_one,
-    "protocols": _protocols,
-    "subscription": _names,
-    "topic": _name,
-    "add": _at_least_one,
-    "error": _error,
-}
+def _selection(members: int | str | tuple[int, ...]) -> Selection:
+    match members:
+        case int(first):
+            return Selection(first=first)
+        case "all":
+            return Selection(share=1)
+        case str(share):
+            return Selection(share=int(share[:-1]) / 100)
+        case places:
+            return Selection(places=places)

@@ -1,6 +1,7 @@
 """Checks values of YAML files against structs of msgspec; messages have the place, the value and what is allowed."""
 
 import re
+from collections.abc import Collection
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
@@ -41,12 +42,12 @@ def checked(value: Any, kind: type[S]) -> S:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as problem:
-        raise _invalid(value, inspect.type_info(kind), str(problem)) from None
+        raise _invalid(value, inspect.type_info(kind), problem) from None
 
 
-def _invalid(value: Any, kind: inspect.Type, message: str) -> InvalidValueError:
+def _invalid(value: Any, kind: inspect.Type, problem: msgspec.ValidationError) -> InvalidValueError:
     """Add to a message of msgspec the value found, everything that is allowed, and keys that msgspec leaves out."""
-    found = _MESSAGE.fullmatch(message)
+    found = _MESSAGE.fullmatch(str(problem))
     assert found
     place: Place = ()
     for name, index in _STEP.findall(found["path"] or ""):
@@ -58,9 +59,12 @@ def _invalid(value: Any, kind: inspect.Type, message: str) -> InvalidValueError:
         names = [of.encode_name for of in _part(kind, inspect.StructType).fields]
         what = "is missing" if field[1] in names else _unknown(field[1], names)
         return InvalidValueError((*place, field[1]), what)
-    if found["what"].startswith("Expected `"):
-        return InvalidValueError(place, f"expected {_allowed(kind)}, got {shown(value)}")
-    return InvalidValueError(place, found["what"])
+    if problem.__cause__:
+        return InvalidValueError(place, found["what"])
+    if names := _part(kind, inspect.LiteralType):
+        near = _nearest(str(value), names.values)
+        return InvalidValueError(place, f"got {shown(value)}; {near}allowed: {', '.join(names.values)}")
+    return InvalidValueError(place, f"expected {_allowed(kind)}, got {shown(value)}")
 
 
 def _entered(kind: inspect.Type, value: Any, step: str) -> tuple[str | int, inspect.Type]:
@@ -85,10 +89,13 @@ def _wrong_key(place: Place, value: dict[Any, Any], kind: Any) -> InvalidValueEr
     return InvalidValueError(place, f"expected {_allowed(kind.key_type)}, got {shown(key)}")
 
 
-def _unknown(key: str, allowed: list[str]) -> str:
-    near = get_close_matches(key, allowed, 1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"unknown key; {hint}allowed: {', '.join(allowed)}"
+def _unknown(key: str, allowed: Collection[str]) -> str:
+    return f"unknown key; {_nearest(key, allowed)}allowed: {', '.join(allowed)}"
+
+
+def _nearest(given: str, allowed: Collection[str]) -> str:
+    near = get_close_matches(given, allowed, 1)
+    return f"did you mean {near[0]!r}? " if near else ""
 
 
 def _part(kind: inspect.Type, *kinds: type[inspect.Type]) -> Any:
@@ -96,7 +103,7 @@ def _part(kind: inspect.Type, *kinds: type[inspect.Type]) -> Any:
     if isinstance(kind, inspect.Metadata):
         return _part(kind.type, *kinds)
     if isinstance(kind, inspect.UnionType):
-        return next(filter(None, (_part(part, *kinds) for part in kind.types)))
+        return next(filter(None, (_part(part, *kinds) for part in kind.types)), None)
     return kind if isinstance(kind, kinds) else None
 
 
@@ -124,8 +131,8 @@ def _allowed(kind: inspect.Type) -> str:
             return f"a number above {low:g}, at most {high:g}"
         case inspect.BoolType():
             return "true or false"
-        case inspect.LiteralType(values=values):
-            return f"one of {', '.join(map(str, values))}"
+        case inspect.StrType(min_length=None):
+            return "text"
         case _:
             return "a name"
 

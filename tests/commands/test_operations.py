@@ -159,7 +159,7 @@ def test_a_dry_run_prints_inputs_rules_steps_and_options(
         ("assign", ["--out", " "], "--out: ' ' is not allowed"),
         ("assign", ["--output-format", "parket"], "--output-format: cannot write as parket: [DATA_SOURCE_NOT_FOUND]"),
         ("assign", ["--output-format", "csv"], "--output-format: cannot write as csv: "),
-        ("simulate", ["--settings", "network=1"], "--settings: 'network' is not known (did you mean 'network_ms'?)"),
+        ("simulate", ["--settings", "network=1"], "--settings: network: unknown key; did you mean 'network_ms'?"),
     ],
 )
 def test_a_dry_run_finds_mistakes(
@@ -177,7 +177,7 @@ def test_a_dry_run_finds_unusable_steps_of_a_scenario(
     arguments = ["simulate", *given, "--scenario", str(scenario), "--out", f"{tmp_path}/out", "--dry-run"]
     assert main(arguments) == 0
     assert main([*arguments, "--on-bad-input", "fail"]) == 2
-    assert "scenario: event: 'laeve' is not known (did you mean 'leave'?)" in capsys.readouterr().err
+    assert "scenario: line 1: event: 'laeve' is not known (did you mean 'leave'?)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("job", ["elect", "partition"])
