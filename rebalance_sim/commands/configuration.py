@@ -64,8 +64,7 @@ def _is_ruled_out(parser: ArgumentParser, dest: str, given: Mapping[str, Any]) -
 
 def _read_file(file: str, jobs: Mapping[str, ArgumentParser]) -> dict[str, dict[str, Any]]:
     """Return the values for each job, by ``dest``. Its own section takes precedence over the common one."""
-    of_jobs = {name: _allowed(job._actions) for name, job in jobs.items()}
-    allowed = {COMMON: _shared(of_jobs.values()), **of_jobs}
+    allowed = allowed_options(jobs)
     sections = _section(file, read_yaml(file).value, allowed)
     values = {
         name: {
@@ -75,11 +74,23 @@ def _read_file(file: str, jobs: Mapping[str, ArgumentParser]) -> dict[str, dict[
         for name, given in sections.items()
     }
     found = {}
-    for name, options in of_jobs.items():
+    for name in jobs:
+        options = allowed[name]
         merged = values.get(COMMON, {}) | values.get(name, {})
         found[name] = {options[key].dest: value for key, value in merged.items() if key in options}
         _check_exclusive(f"{file}: {name}", jobs[name], found[name])
     return found
+
+
+def allowed_options(jobs: Mapping[str, ArgumentParser]) -> dict[str, dict[str, Action]]:
+    """Return the options of a file by its sections and keys."""
+    of_jobs = {name: _allowed(job._actions) for name, job in jobs.items()}
+    return {COMMON: _shared(of_jobs.values()), **of_jobs}
+
+
+def takes_list(action: Action) -> bool:
+    """Return whether the option may be a list in a file."""
+    return str(action.metavar).endswith(",...")
 
 
 def _allowed(actions: Iterable[Action]) -> dict[str, Action]:
@@ -120,7 +131,7 @@ def _value(what: str, action: Action, given: Any) -> Any:
         return _checked(what, given, (int,), "whole numbers")
     if action.type is float:
         return float(_checked(what, given, (int, float), "numbers"))
-    if isinstance(given, list) and str(action.metavar).endswith(",..."):
+    if isinstance(given, list) and takes_list(action):
         return ",".join(_text(what, item) for item in given)
     text = _text(what, given)
     if action.choices:

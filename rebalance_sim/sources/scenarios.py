@@ -10,7 +10,7 @@ places: ``all``, a number (the first ones), a share (``50%``) or a list of place
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Union
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 from msgspec.structs import asdict
@@ -100,7 +100,7 @@ def _step_type(event: str) -> Any:
 
 STEPS = {event: _step_type(event) for event in KEYS}
 """Types of steps, by event."""
-_Settings = defstruct(
+Settings = defstruct(
     "Settings",
     [
         (of.name, bool if isinstance(of.default, bool) else Positive if of.name in _TAKE_TIME else Natural, of.default)
@@ -111,18 +111,28 @@ _Settings = defstruct(
 )
 
 
-class _Consumers(_Part, frozen=True):
+class Consumers(_Part, frozen=True):
+    """Configuration of all consumers; overrides the members table."""
+
     static: bool | UnsetType = UNSET
     session_timeout_ms: Positive | UnsetType = UNSET
     max_poll_interval_ms: Positive | UnsetType = UNSET
     protocols: Names | UnsetType = UNSET
 
 
-class _ScenarioFile(_Part, frozen=True):
+class _ScenarioParts(_Part, frozen=True):
+    """A file whose steps are checked one by one, because those that cannot be used are rejected."""
+
     description: str = ""
-    settings: _Settings | None = None  # type: ignore[valid-type]
-    consumers: _Consumers | None = None
+    settings: Settings | None = None  # type: ignore[valid-type]
+    consumers: Consumers | None = None
     steps: Annotated[tuple[Any, ...], Meta(description="a list of steps")] = ()
+
+
+class ScenarioFile(_ScenarioParts, frozen=True):
+    """Steps that every group goes through, and the settings of the simulation."""
+
+    steps: tuple[Union[tuple(STEPS.values())], ...] = ()  # type: ignore[valid-type]  # noqa: UP007
 
 
 @dataclass(frozen=True)
@@ -153,7 +163,7 @@ def read_scenario(asked: str) -> tuple[Scenario, list[RejectedStep]]:
     for place, repeat in file.repeats.items():
         if not _is_in_step(place):
             raise UserError(f"{path}: {repeat}")
-    root = read_as(file, _ScenarioFile)
+    root = read_as(file, _ScenarioParts)
     steps, rejected = [], []
     for number, row in enumerate(root.steps):
         try:
@@ -175,7 +185,7 @@ def settings_of(what: str, given: Mapping[str, Any], base: SimulationSettings) -
     20
     """
     try:
-        read = checked(given, _Settings)
+        read = checked(given, Settings)
     except InvalidValueError as invalid:
         raise UserError(f"{what}: {invalid}") from None
     return replace(base, **{name: getattr(read, name) for name in given})

@@ -32,7 +32,7 @@ class YamlFile:
         """Return the number of the line of a key or list item; if the file does not have it, that of what contains it.
 
         >>> read_yaml(CONF / "scenarios" / "leave.yaml").line(("steps", 0, "event"))
-        3
+        4
         """
         node, line = self._root, 1
         for step in place:

@@ -1,0 +1,65 @@
+"""JSON Schemas of the YAML files, with which editors complete and check them: ``conf/schemas``.
+
+``python -m rebalance_sim.commands.yaml_schemas`` writes them anew; a test compares them with the program.
+"""
+
+import json
+import re
+from argparse import Action
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from rebalance_sim.commands.configuration import COMMON, allowed_options, takes_list
+from rebalance_sim.commands.parsers import parsers
+from rebalance_sim.sources.scenarios import ScenarioFile
+from rebalance_sim.sources.synthetic.fleet_spec import FleetSpec
+from rebalance_sim.sources.yaml_files import CONF
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_BOUNDED = re.compile(r"[\[_]typing\.Annotated[\[_]int\W*_*msgspec\.Meta\W?_?ge[=_]1\W*_*le[=_](\d+)[)\]_]+")
+"""Part of the name of a distribution up to a number."""
+
+
+def schemas() -> dict[str, str]:
+    """Return the texts of the schemas, by file name."""
+    of_files = {"fleet": _of_struct(FleetSpec), "options": _of_options(), "scenario": _of_struct(ScenarioFile)}
+    return {f"{name}.json": json.dumps({"$schema": _DRAFT, **of}, indent=2) + "\n" for name, of in of_files.items()}
+
+
+def _of_struct(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    described: dict[str, Any] = json.loads(_BOUNDED.sub(r"-to-\1", json.dumps(msgspec.json.schema(kind))))
+    return described
+
+
+def _of_options() -> dict[str, Any]:
+    """Return the schema of option files (``--config``)."""
+    sections = {name: _of_section(options) for name, options in allowed_options(parsers()[1]).items()}
+    # Each job describes the options that it shares with others in its own words.
+    for option in sections[COMMON]["properties"].values():
+        del option["description"]
+    return {"type": "object", "additionalProperties": False, "properties": sections}
+
+
+def _of_section(options: Mapping[str, Action]) -> dict[str, Any]:
+    properties = {key: _of_option(action) for key, action in options.items()}
+    return {"type": ["object", "null"], "additionalProperties": False, "properties": properties}
+
+
+def _of_option(action: Action) -> dict[str, Any]:
+    described = {"description": (action.help or "") % vars(action)}
+    if action.nargs == 0:
+        return {"type": "boolean", **described}
+    if action.type in (int, float):
+        return {"type": "integer" if action.type is int else "number", **described}
+    if action.choices:
+        return {"enum": list(action.choices), **described}
+    if takes_list(action):
+        return {"type": ["string", "array"], "items": {"type": "string"}, **described}
+    return {"type": "string", **described}
+
+
+if __name__ == "__main__":
+    for name, text in schemas().items():
+        (CONF / "schemas" / name).write_text(text, encoding="utf-8")
