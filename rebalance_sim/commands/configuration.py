@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rebalance_sim.errors import UserError, check_choice
-from rebalance_sim.sources.yaml_files import read_yaml
+from rebalance_sim.sources.yaml_files import YamlFile, read_yaml
 
 COMMON = "common"
 """Section for options that several jobs share."""
@@ -65,20 +65,20 @@ def _is_ruled_out(parser: ArgumentParser, dest: str, given: Mapping[str, Any]) -
 def _read_file(file: str, jobs: Mapping[str, ArgumentParser]) -> dict[str, dict[str, Any]]:
     """Return the values for each job, by ``dest``. Its own section takes precedence over the common one."""
     allowed = allowed_options(jobs)
-    sections = _section(file, read_yaml(file).value, allowed)
+    read = read_yaml(file)
     values = {
         name: {
-            key: _value(f"{file}: {name}: {key}", allowed[name][key], value)
-            for key, value in _section(f"{file}: {name}", given, allowed[name]).items()
+            key: _value(_where(read, (name, key)), allowed[name][key], value)
+            for key, value in _section(read, (name,), given, allowed[name]).items()
         }
-        for name, given in sections.items()
+        for name, given in _section(read, (), read.value, allowed).items()
     }
     found = {}
     for name in jobs:
         options = allowed[name]
         merged = values.get(COMMON, {}) | values.get(name, {})
         found[name] = {options[key].dest: value for key, value in merged.items() if key in options}
-        _check_exclusive(f"{file}: {name}", jobs[name], found[name])
+        _check_exclusive(_where(read, (name,)), jobs[name], found[name])
     return found
 
 
@@ -112,14 +112,19 @@ def _shared(of_jobs: Iterable[Mapping[str, Action]]) -> dict[str, Action]:
     return shared
 
 
-def _section(what: str, given: Any, allowed: Mapping[str, Any]) -> Mapping[str, Any]:
+def _where(file: YamlFile, place: tuple[str, ...], *inside: str) -> str:
+    """Return the line of what is inside a place, and the place."""
+    return ": ".join([file.path, f"line {file.line((*place, *inside))}", *place])
+
+
+def _section(file: YamlFile, place: tuple[str, ...], given: Any, allowed: Mapping[str, Any]) -> Mapping[str, Any]:
     """Check the keys of a section. A section with comments only is null in YAML, and empty here."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise UserError(f"{what}: {given!r} is not allowed; allowed: a mapping of {', '.join(allowed)}")
+        raise UserError(f"{_where(file, place)}: {given!r} is not allowed; allowed: a mapping of {', '.join(allowed)}")
     for key in given:
-        check_choice(what, str(key), list(allowed))
+        check_choice(_where(file, place, str(key)), str(key), list(allowed))
     return given
 
 

@@ -70,23 +70,42 @@ def test_only_one_source_of_a_fleet_is_used(file: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("asign: {}", ": 'asign' is not known (did you mean 'assign'?); allowed: common, fleet, elect, assign, "),
-        ("assign: {kafka_version: '3.9'}", ": assign: 'kafka_version' is not known (did you mean 'kafka-version'?); "),
-        ("common: {strategies: all}", ": common: 'strategies' is not known (did you mean 'strategy'?); allowed: "),
-        ("assign: {dry-run: true}", ": assign: 'dry-run' is not known"),
-        ("assign: [strategy]", ": assign: ['strategy'] is not allowed; allowed: a mapping of topics, members, "),
-        ("elect: {kafka-version: 3.9}", ": elect: kafka-version: 3.9 is not allowed; allowed: text, in quotes "),
-        ("elect: {seed: one}", ": elect: seed: 'one' is not allowed; allowed: whole numbers"),
-        ("elect: {seed: true}", ": elect: seed: True is not allowed; allowed: whole numbers"),
-        ("check: {max-ties: few}", ": check: max-ties: 'few' is not allowed; allowed: numbers"),
-        ("simulate: {advice: 1}", ": simulate: advice: 1 is not allowed; allowed: true and false"),
-        ("assign: {strategy: [range, 1]}", ": assign: strategy: 1 is not allowed; allowed: text"),
-        ("elect: {members: }", ": elect: members: None is not allowed; allowed: text"),
+        (
+            "asign: {}",
+            ": line 1: 'asign' is not known (did you mean 'assign'?); allowed: common, fleet, elect, assign, ",
+        ),
+        (
+            "assign: {kafka_version: '3.9'}",
+            ": line 1: assign: 'kafka_version' is not known (did you mean 'kafka-version'?); ",
+        ),
+        (
+            "common: {strategies: all}",
+            ": line 1: common: 'strategies' is not known (did you mean 'strategy'?); allowed: ",
+        ),
+        ("assign: {dry-run: true}", ": line 1: assign: 'dry-run' is not known"),
+        (
+            "assign: [strategy]",
+            ": line 1: assign: ['strategy'] is not allowed; allowed: a mapping of topics, members, ",
+        ),
+        (
+            "elect: {kafka-version: 3.9}",
+            ": line 1: elect: kafka-version: 3.9 is not allowed; allowed: text, in quotes ",
+        ),
+        ("elect: {seed: one}", ": line 1: elect: seed: 'one' is not allowed; allowed: whole numbers"),
+        ("elect: {seed: true}", ": line 1: elect: seed: True is not allowed; allowed: whole numbers"),
+        ("check: {max-ties: few}", ": line 1: check: max-ties: 'few' is not allowed; allowed: numbers"),
+        ("simulate: {advice: 1}", ": line 1: simulate: advice: 1 is not allowed; allowed: true and false"),
+        ("assign: {strategy: [range, 1]}", ": line 1: assign: strategy: 1 is not allowed; allowed: text"),
+        ("elect: {members: }", ": line 1: elect: members: None is not allowed; allowed: text"),
         (
             "common: {log-level: warn}",
-            ": common: log-level: 'warn' is not known (did you mean 'warning'?); allowed: debug",
+            ": line 1: common: log-level: 'warn' is not known (did you mean 'warning'?); allowed: debug",
         ),
-        ("fleet: {synthetic: a, kafka-tools: b}", ": fleet: --synthetic and --kafka-tools exclude each other"),
+        ("fleet: {synthetic: a, kafka-tools: b}", ": line 1: fleet: --synthetic and --kafka-tools exclude each other"),
+        (
+            "common:\n  seed: 1\nelect:\n  format: json\n  seed: one",
+            ": line 5: elect: seed: 'one' is not allowed; allowed: whole numbers",
+        ),
         ("elect: {seed: 1, seed: 2}", ": 'seed' is given twice, in line 1"),
     ],
 )
