@@ -21,7 +21,8 @@ class InvalidValueError(ValueError):
     """A value that is not allowed: its place in what was checked, and what is wrong."""
 
     def __init__(self, place: Place, what: str) -> None:
-        key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).removeprefix(".")
+        names = [step if isinstance(step, int) or step.isprintable() else repr(step) for step in place]
+        key = "".join(f"[{name}]" if isinstance(name, int) else f".{name}" for name in names).removeprefix(".")
         super().__init__(f"{key}: {what}" if key else what)
         self.place = place
 
@@ -36,6 +37,11 @@ def read_as(file: YamlFile, kind: type[S]) -> S:
 
 def checked(value: Any, kind: type[S]) -> S:
     """Return a value as a struct. Raises InvalidValueError for the first value that is not allowed.
+
+    >>> from rebalance_sim.sources.synthetic.fleet_spec import GiantSpec
+    >>> checked({"members": 5, "topics": 0, "partitions": 1}, GiantSpec)
+    Traceback (most recent call last):
+    rebalance_sim.sources.yaml_checks.InvalidValueError: topics: expected a whole number from 1 to 10000000, got 0
 
     Only for structs: msgspec 0.22 crashes if an annotated union is both a type to convert to and the type of a field.
     """

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -78,10 +78,10 @@ def read_yaml(path: str | PathLike[str]) -> YamlFile:
 def read_yaml_with_repeats(path: str | PathLike[str]) -> YamlFile:
     """Read a file, and note duplicate keys. Raises UserError, naming it, if it cannot be read."""
     try:
-        loader = yaml.SafeLoader(Path(path).read_text(encoding="utf-8"))
+        loader = _Loader(Path(path).read_text(encoding="utf-8"))
         root = loader.get_single_node()
         # Before merge keys (``<<``) are expanded, because those may repeat keys.
-        repeats = dict(_repeats(root, (), set()))
+        repeats = dict(_repeats(root, (), {}))
         return YamlFile(str(path), loader.construct_document(root) if root else None, repeats, root)
     except OSError as problem:
         raise UserError(f"{path}: cannot be read: {problem.strerror}") from problem
@@ -94,12 +94,24 @@ def read_yaml_with_repeats(path: str | PathLike[str]) -> YamlFile:
         raise UserError(f"{path}: not YAML: {' '.join(str(problem).split())}") from problem
 
 
-def _repeats(node: yaml.Node | None, place: Place, seen: set[yaml.Node | None]) -> Iterator[tuple[Place, str]]:
-    """Find duplicate keys, of which YAML's own loader silently uses the last."""
-    # An anchor may refer to what contains it.
-    if node in seen:
+class _Loader(yaml.SafeLoader):
+    """Rejects sets, whose order is undefined."""
+
+    yaml_constructors: ClassVar[dict[str | None, Any]] = {
+        tag: of for tag, of in yaml.SafeLoader.yaml_constructors.items() if not str(tag).endswith(":set")
+    }
+
+
+def _repeats(node: yaml.Node | None, place: Place, inside: dict[yaml.Node, bool]) -> Iterator[tuple[Place, str]]:
+    """Find duplicate keys, of which YAML's own loader silently uses the last.
+
+    ``inside`` has the nodes already seen, and whether the search is inside of them.
+    """
+    if node is None or inside.get(node) is False:
         return
-    seen.add(node)
+    if node in inside:
+        raise yaml.MarkedYAMLError(None, None, "an anchor contains itself", node.start_mark)
+    inside[node] = True
     parts: list[tuple[str | int, yaml.Node]] = []
     if isinstance(node, yaml.SequenceNode):
         parts = list(enumerate(node.value))
@@ -114,4 +126,5 @@ def _repeats(node: yaml.Node | None, place: Place, seen: set[yaml.Node | None]) 
                 lines = f"line {line}" if line == first_line else f"line {first_line} and line {line}"
                 yield place, f"{key.value!r} is given twice, in {lines}"
     for step, part in parts:
-        yield from _repeats(part, (*place, step), seen)
+        yield from _repeats(part, (*place, step), inside)
+    inside[node] = False
