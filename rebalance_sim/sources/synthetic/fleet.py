@@ -176,7 +176,11 @@ def _upto(count: Column) -> Column:
 
 
 def _range(spark: SparkSession, rows: int, rows_a_task: int, tasks: int | None) -> DataFrame:
-    return spark.range(0, rows, 1, tasks or max(1, math.ceil(rows / rows_a_task)))
+    return spark.range(0, rows, 1, _number_of_tasks(rows, rows_a_task, tasks))
+
+
+def _number_of_tasks(rows: int, rows_a_task: int, asked: int | None) -> int:
+    return asked or max(1, math.ceil(rows / rows_a_task))
 
 
 def _compiled_apart(rows: DataFrame) -> DataFrame:
@@ -314,6 +318,7 @@ def _ordinary_groups(spark: SparkSession, spec: FleetSpec, draws: Draws, groups:
     cluster = _power_law(draws.uniform("group, cluster", number), F.lit(clusters.count).cast("long"), clusters.skew)
     return (
         _range(spark, groups, _GROUPS_A_TASK, tasks)
+        .transform(_by_name(_number_of_tasks(groups, _GROUPS_A_TASK, tasks)))
         .select(F.col("id").alias("number"))
         .select(
             "number",
@@ -323,6 +328,17 @@ def _ordinary_groups(spark: SparkSession, spec: FleetSpec, draws: Draws, groups:
         )
         .transform(_with_topics(spec, draws))
     )
+
+
+def _by_name(tasks: int) -> _Step:
+    """Sort the numbers of groups as the names of the groups: members that are sorted by group need no exchange."""
+    name = F.col("id").cast("string")
+
+    def step(numbers: DataFrame) -> DataFrame:
+        ranges = numbers.repartitionByRange(tasks, name) if tasks > 1 else numbers
+        return ranges.sortWithinPartitions(name)
+
+    return step
 
 
 def _with_topics(spec: FleetSpec, draws: Draws) -> _Step:
