@@ -12,9 +12,10 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.engine.groups.comparison import BEST, COMPARED_OUTPUTS, compare_strategies
 from rebalance_sim.engine.groups.custom_assignors import check_travels
+from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.prediction import ELECTED, Prediction, asks_topic_ids
-from rebalance_sim.engine.tables.inputs import fit, fit_topics, rejected, union, usable
-from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation, outcome
+from rebalance_sim.engine.tables.inputs import fit, fit_topics, usable
+from rebalance_sim.engine.tables.outcomes import Transformation
 from rebalance_sim.engine.tables.subscriptions import read_subscriptions
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors import assignors_of, check_strategy
@@ -50,7 +51,7 @@ def predict(
     assignors: Sequence[ConsumerPartitionAssignor] = (),
     offsets_partitions: int = OFFSETS_PARTITIONS,
     tables: Sequence[str] = (),
-) -> Outcomes:
+) -> GroupOutcomes:
     """Predict elections, assignments and balance of every group in one run, and return all tables of it.
 
     The tables are ``elections``, ``assignments``, ``cooperative_rebalances``, ``last_assignments``, ``balance``,
@@ -86,17 +87,10 @@ def predict(
     computed = [REJECTS.name, *((ELECTIONS.name,) if topics is None else (ASSIGNMENTS.name, *wanted))]
     computed += COMPARED_OUTPUTS if COMPARISON.name in wanted else ()
     rules = prediction(computed, topics, () if topics is None else strategies, kafka_version, assignors)
-    fitted = fit(members, MEMBERS)
-    unusable = [rejected(fitted, MEMBERS)] + ([] if topics is None else [rejected(fit_topics(topics), TOPICS)])
-    transformations = {name: outcome(name) for name in wanted} | {
-        COMPARISON.name: compare_strategies,
-        REJECTS.name: lambda rows: union([*unusable, rows.transform(outcome(REJECTS.name))]),
-    }
-    return Outcomes(
-        replace(rules, offsets_partitions=offsets_partitions)(fitted),
-        {name: transformations[name] for name in wanted},
-        None if rules.metadata is None else rules.metadata.topics.num_rows,
-    )
+    fitted = {MEMBERS: fit(members, MEMBERS)} | ({} if topics is None else {TOPICS: fit_topics(topics)})
+    plan = replace(rules, offsets_partitions=offsets_partitions).plan(fitted[MEMBERS])
+    used_topics = None if rules.metadata is None else rules.metadata.topics.num_rows
+    return GroupOutcomes(plan, wanted, {COMPARISON.name: compare_strategies}, fitted, used_topics)
 
 
 def elect(kafka_version: str = NEWEST, offsets_partitions: int = OFFSETS_PARTITIONS) -> Transformation:

@@ -11,14 +11,15 @@ from typing import TypedDict, Unpack
 from pyspark.sql import DataFrame
 
 from rebalance_sim.api.groups import custom_names
+from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.lag import partition_lag
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.simulation import followed_group
 from rebalance_sim.engine.simulation.advice import advise, variations
 from rebalance_sim.engine.simulation.lag_costs import lag_costs as costs_with_lag
-from rebalance_sim.engine.simulation.simulations import Simulations
-from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, rejected, union, usable
-from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation, outcome
+from rebalance_sim.engine.simulation.simulations import VARIATION, Simulations
+from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, usable
+from rebalance_sim.engine.tables.outcomes import Transformation, outcome
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import check_strategy
@@ -74,7 +75,7 @@ def simulate(
     events: DataFrame | None = None,
     advice: bool = False,
     **options: Unpack[RunOptions],
-) -> Outcomes:
+) -> GroupOutcomes:
     """Simulate a scenario and the events of an events table for every group, and return all tables of the run.
 
     The tables are ``costs``, ``timeline``, ``rebalances``, ``owned_partitions``, ``partition_costs`` and ``rejects``;
@@ -109,19 +110,16 @@ def simulate(
     simulations = replace(simulations, followed=recorded, storms=storms, variations=tried)
     given = {TOPICS: fit_topics(topics), MEMBERS: fit(members, MEMBERS)}
     given |= {} if events is None else {EVENTS: fit(events, EVENTS)}
-    unusable = [rejected(rows, table) for table, rows in given.items()]
-    tables = {name: outcome(name) for name in names} | {
-        COSTS.name: lambda rows: rows.where("variation = 0").transform(outcome(COSTS.name)),
-        ADVICE.name: lambda rows: _all_costs(rows).transform(advise(tried)),
-        REJECTS.name: lambda rows: union([*unusable, rows.transform(outcome(REJECTS.name))]),
-    }
-    rows = simulations(usable(given[MEMBERS]), None if events is None else usable(given[EVENTS]))
-    return Outcomes(rows, {name: tables[name] for name in names}, simulations.metadata.topics.num_rows)
+    derived: dict[str, Transformation] = {ADVICE.name: lambda rows: _all_costs(rows).transform(advise(tried))}
+    if advice:
+        derived[COSTS.name] = lambda rows: rows.where(f"{VARIATION} = 0").transform(outcome(COSTS.name))
+    plan = simulations.plan(usable(given[MEMBERS]), None if events is None else usable(given[EVENTS]))
+    return GroupOutcomes(plan, names, derived, given, simulations.metadata.topics.num_rows)
 
 
 def _all_costs(rows: DataFrame) -> DataFrame:
     """Return the costs under all variations, with their numbers."""
-    return rows.where(f"{COSTS.name} IS NOT NULL").select(f"{COSTS.name}.*", "variation")
+    return rows.where(f"{COSTS.name} IS NOT NULL").select(f"{COSTS.name}.*", VARIATION)
 
 
 def costs(

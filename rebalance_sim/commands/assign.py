@@ -78,8 +78,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run.begin()
 
     run.report_progress(f"assigning partitions: {', '.join(wanted)}")
-    predicted.staged(run.stage)
-    tables = {name: run.write(name, predicted[name]) for name in written}
+    tables = run.write_outcomes(predicted, written)
     tables |= write_distributions(run, tables[COMPARISON.name]) if compares else {}
     rejects = [predicted.rejects, *([offsets.rejects] if offsets else [])]
     bad = write_rejects(run, union(rejects), options.on_bad_input)

@@ -21,8 +21,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run.begin()
 
     run.report_progress("electing protocols")
-    predicted.staged(run.stage)
-    elections = run.write(ELECTIONS.name, predicted.elections)
+    elections = run.write_outcomes(predicted, [ELECTIONS.name])[ELECTIONS.name]
     bad = write_rejects(run, predicted.rejects, options.on_bad_input)
     used = elections.agg({"members": "sum"}).first()
     run.count_rows(MEMBERS.name, run.number_of(members), (used and used[0]) or 0, bad[MEMBERS.name])

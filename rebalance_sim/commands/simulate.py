@@ -85,8 +85,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     )
     run.begin()
 
-    simulated.staged(run.stage)
-    tables = {name: run.write(name, simulated[name]) for name in written}
+    tables = run.write_outcomes(simulated, written)
     rejects = [simulated.rejects, *([offsets.rejects] if offsets else []), _rejected_steps(spark, bad_steps)]
     bad = write_rejects(run, union(rejects), options.on_bad_input)
 

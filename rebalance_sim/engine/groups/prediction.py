@@ -8,14 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from rebalance_sim.defaults import STRATEGY
 from rebalance_sim.engine.groups.batch_arrays import as_groups, elect_protocols, find_topics, groups_where, refusals
 from rebalance_sim.engine.groups.custom_assignors import client_data
 from rebalance_sim.engine.groups.group_batches import GroupBatch, RejectedMember, collect_members
-from rebalance_sim.engine.spark.driver_rows import map_batches
+from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.tables.arrow import arrow_type, codes, lists, rows_of, strings, topic_partitions
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex, TopicMetadata
 from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
@@ -45,7 +44,6 @@ from rebalance_sim.tables import (
     CLASSIC,
     CONSUMER,
     COOPERATIVE_REBALANCES,
-    DEFAULT_PROTOCOL_TYPE,
     ELECTIONS,
     LAST_ASSIGNMENTS,
     MEMBERS,
@@ -116,10 +114,12 @@ class Prediction:
 
     def __call__(self, members: DataFrame) -> DataFrame:
         """Predict for all groups of a fitted members table: rows of ``schema``."""
-        # The value that nearly all members have is sent as null: it costs less in the shuffle and in Arrow.
-        unusual_type = F.nullif("protocol_type", F.lit(DEFAULT_PROTOCOL_TYPE))
-        sent = members.withColumn("protocol_type", unusual_type) if self.elects else members
-        return map_batches(collect_members(sent, self.columns), self.predict_batches, self.schema)
+        return self.plan(members).rows()
+
+    def plan(self, members: DataFrame) -> GroupPlan:
+        """Return what is to be computed of the groups of a fitted members table."""
+        groups = collect_members(members, self.columns)
+        return GroupPlan(groups, tuple(self.columns), self.predict_batches, self.schema)
 
     def predict_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Predict for batches of groups that ``collect_members`` has nested; return batches of ``schema``."""

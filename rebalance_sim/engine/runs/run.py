@@ -4,7 +4,7 @@ import json
 import logging
 import platform
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, ClassVar
@@ -14,6 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.runs.input_files import read_input
 from rebalance_sim.engine.runs.out_folders import OutFolder
 from rebalance_sim.engine.runs.progress import report_step
@@ -26,7 +27,8 @@ from rebalance_sim.kafka.runtime.compiled_code import is_compiled, number_compil
 from rebalance_sim.tables import ASSIGNMENTS, OUTPUTS, Table
 
 _LOG = logging.getLogger(__name__)
-_STAGING = "_staging"
+STAGING = "_staging"
+"""Folder in the output folder for what a run needs until it ends."""
 
 
 @dataclass
@@ -66,7 +68,7 @@ class Run:
             OutFolder(self.spark, self.job, self.out).claim(names)
             # The record first: if the job is killed here, nothing looks finished.
             existing = names_in(self.spark, self.out)
-            for name in (RECORD, _STAGING, *names):
+            for name in (RECORD, STAGING, *names):
                 if name in existing:
                     self._delete(name)
         except UserError:
@@ -86,7 +88,7 @@ class Run:
         if self.output_format == "parquet":
             return
         try:
-            self._save(_STAGING, no_rows(self.spark, ASSIGNMENTS.schema))
+            self._save(STAGING, no_rows(self.spark, ASSIGNMENTS.schema))
         except (PySparkException, Py4JJavaError) as problem:
             if cause_of(problem):
                 raise
@@ -107,10 +109,15 @@ class Run:
     def stage(self, rows: DataFrame, name: str = "rows") -> DataFrame:
         """Compute rows that several outputs need, once. They stay until others are staged under the same name."""
         self.report_compiling()
-        path = self._path(f"{_STAGING}/{name}")
+        path = self._path(f"{STAGING}/{name}")
         # Files, not the cache: a lost executor takes its cached rows with it, and the rules would run again.
         rows.write.mode("overwrite").parquet(path)
         return self.spark.read.schema(rows.schema).parquet(path)
+
+    def write_outcomes(self, outcomes: GroupOutcomes, names: Sequence[str]) -> dict[str, DataFrame]:
+        """Compute the tables of a run over groups once, and write those of these names."""
+        outcomes.staged(self.stage)
+        return {name: self.write(name, outcomes[name]) for name in names}
 
     def kept(self, rows: DataFrame) -> DataFrame:
         """Return rows that several outputs read; they are too many to be kept, and computed again."""
@@ -148,7 +155,7 @@ class Run:
 
     def finish(self) -> None:
         """Write the record, which makes the output finished."""
-        self._delete(_STAGING)
+        self._delete(STAGING)
         record = {
             "job": self.job,
             "options": self.options,

@@ -12,12 +12,12 @@ from pyspark.sql.types import StructField, StructType
 
 from rebalance_sim.engine.groups.batch_arrays import elect_protocols, refusals
 from rebalance_sim.engine.groups.group_batches import GroupBatch, collect_members
+from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.groups.prediction import ELECTED, reject_rows
 from rebalance_sim.engine.simulation.group_events import EventReader, collect_events, rejected_event_rows
 from rebalance_sim.engine.simulation.partition_rows import owned_partition_rows, partition_cost_rows
 from rebalance_sim.engine.simulation.rows import SimulationResult, cost_rows, rebalance_rows, timeline_rows
 from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch
-from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.topic_metadata import TopicIndex, TopicMetadata
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
@@ -39,6 +39,8 @@ _ROWS = {
     PARTITION_COSTS.name: partition_cost_rows,
 }
 """Functions that return the rows of each table but costs."""
+VARIATION = "variation"
+"""Column of the number of a variation; 0 is the scenario itself."""
 GROUPS_AT_A_TIME = 2_000
 """Groups that are simulated side by side: enough to call each assignor for many groups, few enough for memory."""
 COLUMNS = (
@@ -91,16 +93,22 @@ class Simulations:
 
     @property
     def schema(self) -> StructType:
-        """One struct column per table, of which each row sets exactly one, and the number of the variation."""
+        """One struct column per table, of which each row sets exactly one, and the number of the variation if any."""
         fields = [StructField(name, OUTPUTS[name].schema) for name in self.outputs]
-        return StructType([*fields, StructField("variation", COSTS.schema["rebalances"].dataType)])
+        numbers = [StructField(VARIATION, COSTS.schema["rebalances"].dataType)] if self.variations else []
+        return StructType([*fields, *numbers])
 
     def __call__(self, members: DataFrame, events: DataFrame | None = None) -> DataFrame:
         """Simulate all groups of a members table, with the scenario and the events of an events table."""
+        return self.plan(members, events).rows()
+
+    def plan(self, members: DataFrame, events: DataFrame | None = None) -> GroupPlan:
+        """Return what is to be computed of the groups of a members table and, if given, of an events table."""
         groups = collect_members(members, self.columns)
-        if events is not None:
-            groups = groups.join(collect_events(events), ["cluster", "group_id"], "full_outer")
-        return map_batches(groups, self.simulate_batches, self.schema)
+        if events is None:
+            return GroupPlan(groups, tuple(self.columns), self.simulate_batches, self.schema)
+        with_events = groups.join(collect_events(events), ["cluster", "group_id"], "full_outer")
+        return GroupPlan(with_events, (), self.simulate_batches, self.schema)
 
     def simulate_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Simulate the groups of one Spark partition."""
@@ -116,8 +124,8 @@ class Simulations:
             rows if output == name else pa.nulls(len(rows), arrow_type(OUTPUTS[output].schema))
             for output in self.outputs
         ]
-        columns.append(pa.array(np.full(len(rows), variation, np.int32)))
-        return pa.RecordBatch.from_arrays(columns, names=[*self.outputs, "variation"])
+        numbers = [pa.array(np.full(len(rows), variation, np.int32))] if self.variations else []
+        return pa.RecordBatch.from_arrays([*columns, *numbers], names=self.schema.names)
 
     def _outcomes(self, rows: pa.RecordBatch, index: TopicIndex) -> Iterator[tuple[str, int, pa.StructArray]]:
         batch = self.read(rows, index)

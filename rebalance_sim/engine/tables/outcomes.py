@@ -1,6 +1,6 @@
 """All tables of one run, taken from rows that are computed once."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from pyspark.sql import DataFrame
@@ -22,14 +22,10 @@ class Outcomes(Mapping[str, DataFrame]):
     The rows are cached at the first use of any table, so the run is computed once; ``unpersist`` frees them.
     """
 
-    def __init__(
-        self, rows: DataFrame, tables: Iterable[str] | Mapping[str, Transformation], used_topics: int | None = None
-    ) -> None:
-        """Take the rows of a run, and the names of its tables or, by name, how each follows from the rows."""
+    def __init__(self, rows: DataFrame, tables: Mapping[str, Transformation]) -> None:
+        """Take the rows of a run and, by name, how each table follows from them."""
         self._computed = rows
-        self._tables = dict(tables) if isinstance(tables, Mapping) else {name: outcome(name) for name in tables}
-        self.used_topics = used_topics
-        """Rows of the topics table that the run used."""
+        self._tables = dict(tables)
 
     @cached_property
     def _rows(self) -> DataFrame:
