@@ -5,6 +5,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from rebalance_sim.engine.runs.local_run import LocalRun, runs_here
 from rebalance_sim.engine.runs.planned_runs import DryRun, ExplainedRun
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.runs.small_run import SmallRun
@@ -41,12 +42,17 @@ def on_record(options: Namespace) -> dict[str, Any]:
 
 def new_run(spark: SparkSession, job: str, options: Namespace) -> Run:
     """Return a run, or a plan of one, that records its options. Nothing is written before it begins."""
-    usual = SmallRun if keeps_rows(spark) else Run
-    kind = DryRun if options.dry_run else ExplainedRun if options.explain else usual
+    kind = DryRun if options.dry_run else ExplainedRun if options.explain else _usual_run(spark, options)
     run = kind(spark, job, options.out, on_record(options), options.output_format)
     # Before the rules run, as they do at once on a small input.
     run.check_out()
     return run
+
+
+def _usual_run(spark: SparkSession, options: Namespace) -> type[Run]:
+    if keeps_rows(spark):
+        return SmallRun
+    return LocalRun if runs_here(spark, options.out, options.output_format) else Run
 
 
 def check_at_least(option: str, value: int, least: int) -> None:

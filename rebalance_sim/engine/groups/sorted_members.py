@@ -1,0 +1,196 @@
+"""Members in Parquet files that are sorted by group: workers read whole groups from them, without an exchange.
+
+The statistics in the files' footers say which groups each row group can hold. Row groups whose ranges do not overlap
+can be read independently: a group that continues in the next row group belongs to the first of the two. That the rows
+inside a row group are sorted, and that Spark's readers would use all of them, is checked while they are read.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from urllib.parse import unquote, urlparse
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import StringType
+
+from rebalance_sim.engine.spark.driver_rows import BatchFunction
+from rebalance_sim.engine.tables.arrow import numbers
+from rebalance_sim.kafka.runtime.strings import Ints
+from rebalance_sim.tables import DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS
+
+_ROWS_AT_A_TIME = 50_000
+_KEYS = ("cluster", "group_id")
+_REQUIRED = tuple(column.name for column in MEMBERS.columns if column.required)
+_NOT_EMPTY = (*(name for name in _REQUIRED if isinstance(MEMBERS.schema[name].dataType, StringType)), "protocol_type")
+
+
+class UnsortedMembersError(Exception):
+    """The rows of a file are not what its place among sorted files requires."""
+
+
+@dataclass(frozen=True, order=True)
+class RowGroup:
+    """A row group of a Parquet file, with its least and its greatest group id."""
+
+    first: str
+    last: str
+    path: str
+    number: int
+
+
+@dataclass(frozen=True)
+class SortedMembers:
+    """Row groups of the members table, in the order of their groups."""
+
+    row_groups: tuple[RowGroup, ...]
+    columns: tuple[str, ...]
+    """Columns of each member."""
+
+    @classmethod
+    def of(cls, members: DataFrame, columns: Sequence[str]) -> "SortedMembers | None":
+        """Return the members of a table that was read from Parquet files of this machine, if those are sorted.
+
+        None if the groups of two files overlap, or a column has another type than in the members table.
+        """
+        schema = members.schema
+        if any(field.name in MEMBERS.names and field != MEMBERS.schema[field.name] for field in schema):
+            return None
+        urls = [urlparse(url) for url in members.inputFiles()]
+        if any(url.scheme != "file" for url in urls):
+            return None
+        try:
+            found = [row_groups_of(unquote(url.path), schema.names) for url in urls]
+        except (UnsortedMembersError, pa.ArrowException, OSError):
+            return None
+        ordered = sorted(chain.from_iterable(found))
+        overlap = any(following.first < one.last for one, following in pairwise(ordered))
+        return None if overlap or not ordered else cls(tuple(ordered), tuple(columns))
+
+    def giving_groups_to(self, function: BatchFunction) -> BatchFunction:
+        """Return a function of the numbers of row groups (column ``id``) that applies another to their groups."""
+        return lambda batches: function(
+            chain.from_iterable(self.batches(number) for batch in batches for number in batch["id"].to_pylist())
+        )
+
+    def batches(self, number: int) -> Iterator[pa.RecordBatch]:
+        """Return the groups that begin in a row group, nested as ``collect_members`` nests them.
+
+        Raises UnsortedMembersError if rows are not sorted by group and cluster, or if one cannot be used.
+        """
+        rest: list[pa.RecordBatch] = []
+        for rows in self._rows(number):
+            together = _joined([*rest, rows])
+            starts = _starts(together)
+            # The last group may continue in the next rows.
+            last = int(starts[-1])
+            if last:
+                yield self._nested(together.slice(0, last), starts[:-1])
+            rest = [together.slice(last)]
+        if rest:
+            yield self._nested(rest[0], np.zeros(1, np.int64))
+
+    def _rows(self, number: int) -> Iterator[pa.RecordBatch]:
+        """Return the members of the groups that begin in a row group."""
+        own = self.row_groups[number]
+        before = self.row_groups[number - 1].last if number else None
+        for rows in self._read(own):
+            kept = rows if own.first != before else rows.filter(pc.not_equal(rows["group_id"], before))
+            if len(kept):
+                yield kept
+        for following in self.row_groups[number + 1 :] if own.last != before else ():
+            if following.first != own.last:
+                return
+            for rows in self._read(following):
+                kept = rows.filter(pc.equal(rows["group_id"], own.last))
+                if len(kept):
+                    yield kept
+
+    def _read(self, row_group: RowGroup) -> Iterator[pa.RecordBatch]:
+        wanted = list(dict.fromkeys([*_KEYS, *_REQUIRED, *_NOT_EMPTY, *self.columns]))
+        try:
+            with pq.ParquetFile(row_group.path) as file:
+                available = [name for name in wanted if name in file.schema_arrow.names]
+                for rows in file.iter_batches(_ROWS_AT_A_TIME, [row_group.number], available, use_threads=False):
+                    yield _fitted(rows, wanted)
+        except (pa.ArrowException, OSError) as problem:
+            # Spark's reader says better what is wrong with a file, if it cannot read it either.
+            raise UnsortedMembersError(str(problem)) from problem
+
+    def _nested(self, rows: pa.RecordBatch, starts: Ints) -> pa.RecordBatch:
+        members = pa.StructArray.from_arrays([rows[name] for name in self.columns], names=list(self.columns))
+        offsets = pa.array(np.append(starts, len(rows)), pa.int32())
+        firsts = pa.array(starts)
+        return pa.RecordBatch.from_arrays(
+            [
+                rows["cluster"].take(firsts),
+                rows["group_id"].take(firsts),
+                pa.ListArray.from_arrays(offsets, members),
+                pa.array(np.zeros(len(starts), np.int32)),
+            ],
+            names=[*_KEYS, "members", "rejected_members"],
+        )
+
+
+def row_groups_of(path: str, columns: Sequence[str]) -> list[RowGroup]:
+    """Return the row groups of a file. Raises UnsortedMembersError if it does not say which groups they hold."""
+    file = pq.read_metadata(path)
+    # Columns of folder names, as in cluster=a/part-0.parquet, are not in the files.
+    if set(file.schema.to_arrow_schema().names) != set(columns):
+        raise UnsortedMembersError("the columns of the table are not those of the file")
+    place = next(i for i in range(file.num_columns) if file.schema.column(i).path == "group_id")
+    found = []
+    for number in range(file.num_row_groups):
+        row_group = file.row_group(number)
+        if not row_group.num_rows:
+            continue
+        statistics = row_group.column(place).statistics
+        if statistics is None or not statistics.has_min_max:
+            raise UnsortedMembersError("a row group has no statistics")
+        found.append(RowGroup(statistics.min, statistics.max, path, number))
+    return found
+
+
+def _fitted(rows: pa.RecordBatch, wanted: Sequence[str]) -> pa.RecordBatch:
+    """Return the columns of the members table, with their defaults, as ``fit`` does for tables of any kind.
+
+    The usual protocol type is null, as in what ``Prediction`` sends. Raises UnsortedMembersError for rows that ``fit``
+    would reject.
+    """
+    columns = {name: _column(rows, name) for name in wanted}
+    for name in _NOT_EMPTY:
+        if len(rows) and pc.min(pc.binary_length(columns[name])).as_py() == 0:
+            raise UnsortedMembersError(f"{name} is empty")
+    for name in _REQUIRED:
+        if columns[name].null_count:
+            raise UnsortedMembersError(f"{name} is null")
+    types = columns["protocol_type"]
+    usual = pc.equal(types, DEFAULT_PROTOCOL_TYPE).fill_null(True)
+    columns["protocol_type"] = pc.if_else(usual, pa.scalar(None, types.type), types)
+    columns["cluster"] = columns["cluster"].fill_null(DEFAULT_CLUSTER)
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _column(rows: pa.RecordBatch, name: str) -> pa.Array:
+    kind = to_arrow_type(MEMBERS.schema[name].dataType)
+    return rows[name].cast(kind) if name in rows.schema.names else pa.nulls(len(rows), kind)
+
+
+def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+
+
+def _starts(rows: pa.RecordBatch) -> Ints:
+    """Return the first row of each group. Raises UnsortedMembersError if groups do not rise by id and cluster."""
+    ids, clusters = rows["group_id"], rows["cluster"]
+    changes = pc.or_(pc.not_equal(ids[1:], ids[:-1]), pc.not_equal(clusters[1:], clusters[:-1]))
+    starts = np.concatenate([[0], np.flatnonzero(numbers(changes)) + 1])
+    ids, clusters = ids.take(pa.array(starts)), clusters.take(pa.array(starts))
+    in_next_cluster = pc.and_(pc.equal(ids[:-1], ids[1:]), pc.less(clusters[:-1], clusters[1:]))
+    if not numbers(pc.or_(pc.less(ids[:-1], ids[1:]), in_next_cluster)).all():
+        raise UnsortedMembersError("rows are not sorted by group_id and cluster")
+    return starts

@@ -1,0 +1,105 @@
+"""Runs over many groups on this machine, whose workers read and write the files themselves."""
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
+from rebalance_sim.engine.groups.group_plan import GroupPlan
+from rebalance_sim.engine.groups.sorted_members import SortedMembers
+from rebalance_sim.engine.runs.run import STAGING, Run
+from rebalance_sim.engine.runs.run_files import hadoop_path
+from rebalance_sim.engine.runs.table_files import WRITTEN, write_empty, writing_tables
+from rebalance_sim.engine.tables.inputs import union
+from rebalance_sim.tables import MEMBERS, OUTPUTS, Table
+
+_LOG = logging.getLogger(__name__)
+_TABLES = f"{STAGING}/tables"
+"""Where workers write: in a folder for each table."""
+
+
+def runs_here(spark: SparkSession, out: str, output_format: str) -> bool:
+    """Return whether workers can write a run's tables: as Parquet files of this machine, on which all workers run."""
+    master = spark.sparkContext.master or ""
+    if output_format != "parquet" or not (master == "local" or master.startswith("local[")):
+        return False
+    return bool(hadoop_path(spark, out)[0].getUri().getScheme() == "file")
+
+
+@dataclass
+class LocalRun(Run):
+    """A run whose workers write the tables of groups to Parquet files and, if they can, read the members from some."""
+
+    _members: DataFrame | None = field(default=None, init=False)
+
+    def read(self, table: Table, path: str, source: str) -> DataFrame:
+        """Read an input table."""
+        rows = super().read(table, path, source)
+        if table is MEMBERS:
+            self._members = rows
+        return rows
+
+    def write_outcomes(self, outcomes: GroupOutcomes, names: Sequence[str]) -> dict[str, DataFrame]:
+        """Compute the tables of a run over groups, and write those of these names."""
+        plan = outcomes.plan
+        if not set(plan.schema.names) <= OUTPUTS.keys():
+            return super().write_outcomes(outcomes, names)
+        self.report_compiling()
+        self._folder(_TABLES).mkdir(parents=True)
+        files = self._files_of_sorted_members(plan)
+        if files is None:
+            writing = writing_tables(plan.function, str(self._folder(_TABLES)))
+            files = replace(plan, function=writing, schema=WRITTEN).rows().collect()
+        else:
+            outcomes.expect_no_rejects_of(MEMBERS)
+        computed = [name for name in names if outcomes.is_computed(name)]
+        places = {name: name if name in computed else f"{_TABLES}/{name}" for name in plan.schema.names}
+        tables = {name: self._placed(name, place, files) for name, place in places.items()}
+        outcomes.staged(lambda _: union([_as_outcomes(rows, plan, name) for name, rows in tables.items()]))
+        for name in computed:
+            self.report_progress(f"writing {name}", table=name)
+            self.counts.setdefault("out", {})[name] = sum(file["rows"] for file in files if file["name"] == name)
+        return {name: tables[name] if name in computed else self.write(name, outcomes[name]) for name in names}
+
+    def _files_of_sorted_members(self, plan: GroupPlan) -> list[Row] | None:
+        """Compute tables from the files of members, and return their files; None if those are not sorted by group."""
+        found = SortedMembers.of(self._members, plan.columns) if plan.columns and self._members is not None else None
+        if found is None:
+            return None
+        most = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        numbers = self.spark.range(0, len(found.row_groups), 1, min(len(found.row_groups), most))
+        writing = writing_tables(found.giving_groups_to(plan.function), str(self._folder(_TABLES)))
+        files = numbers.mapInArrow(writing, WRITTEN).collect()
+        problem = next((file["problem"] for file in files if file["problem"] is not None), None)
+        if problem is None:
+            return files
+        _LOG.debug("members: Spark has to bring groups together: %s", problem)
+        self._delete(_TABLES)
+        return None
+
+    def _placed(self, name: str, place: str, files: list[Row]) -> DataFrame:
+        """Move the files of a table to a folder of the run, and return the table."""
+        folder, schema = self._folder(place), OUTPUTS[name].schema
+        folder.mkdir(parents=True, exist_ok=True)
+        own = [Path(file["file"]) for file in files if file["name"] == name]
+        for file in own:
+            os.replace(file, folder / file.name)
+        if not own:
+            write_empty(folder, schema)
+        (folder / "_SUCCESS").touch()
+        return self.spark.read.schema(schema).parquet(self._path(place))
+
+    def _folder(self, name: str) -> Path:
+        file_system, path = hadoop_path(self.spark, self._path(name))
+        return Path(file_system.makeQualified(path).toUri().getPath())
+
+
+def _as_outcomes(rows: DataFrame, plan: GroupPlan, table: str) -> DataFrame:
+    """Return the rows of a table as rows of a plan, which have a column for each table."""
+    columns = {field.name: F.lit(None).cast(field.dataType) for field in plan.schema} | {table: F.struct("*")}
+    return rows.select(*[column.alias(name) for name, column in columns.items()])

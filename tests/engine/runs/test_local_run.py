@@ -1,0 +1,80 @@
+"""Runs whose workers read and write the files themselves, against runs that do both through Spark."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from rebalance_sim.cli import main
+from rebalance_sim.engine.groups.sorted_members import SortedMembers
+from rebalance_sim.engine.runs.local_run import runs_here
+from tests.support.rows import contents, member, members
+
+JOBS = {
+    "compared": ("assign", "--strategy", "elected,range,cooperative-sticky"),
+    "elected": ("elect",),
+    "restarted": ("simulate", "--scenario", "rolling-restart", "--timeline", "all"),
+}
+
+
+@pytest.fixture(scope="module")
+def fleet(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a fleet, sorted by group, with a group whose members are partly refused, and the same rows in any order."""
+    folder = tmp_path_factory.mktemp("fleets")
+    assert main(["fleet", "--synthetic", "small", "--groups", "60", "--out", f"{folder}/fleet"]) == 0
+    refused = [member("a", ["range"], ["t"], protocol_type="connect"), member("b", ["sticky"], ["t"])]
+    repeated = [member("c", ["range"], ["t"], group_id="h"), member("c", ["range"], ["u"], group_id="h")]
+    rows = spark.read.parquet(f"{folder}/fleet/members").unionByName(members(spark, *refused, *repeated))
+    by_group = rows.repartitionByRange(3, "group_id").sortWithinPartitions("group_id", "cluster")
+    by_group.write.option("parquet.block.size", 4096).parquet(f"{folder}/sorted")
+    rows.repartition(3, F.xxhash64("member_id")).write.parquet(f"{folder}/unsorted")
+    return folder
+
+
+def run(fleet: Path, out: Path, job: tuple[str, ...], kind: str, *options: str) -> tuple[dict[str, Any], Path]:
+    command, *more = job
+    topics = () if command == "elect" else ("--topics", f"{fleet}/fleet/topics")
+    folder = out / kind / "-".join(options)
+    given = ("--members", f"{fleet}/{kind}", *topics, "--out", str(folder))
+    assert main([command, *given, *more, *options]) == 0
+    record: dict[str, Any] = json.loads((folder / "_run.json").read_text())
+    return record["rows"], folder
+
+
+@pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
+def test_the_tables_are_those_of_sparks_writers(
+    spark: SparkSession, fleet: Path, tmp_path: Path, job: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from_files, folder = run(fleet, tmp_path, job, "sorted")
+    by_exchange, other = run(fleet, tmp_path, job, "unsorted")
+    by_spark, third = run(fleet, tmp_path, job, "unsorted", "--output-format", "orc")
+    assert from_files == by_exchange == by_spark
+    assert from_files["rejected"]["members"] > 0
+    names = sorted(from_files["out"])
+    assert names == sorted(path.name for path in folder.iterdir() if path.is_dir())
+    for name in names:
+        expected = spark.read.orc(f"{third}/{name}") if from_files["out"][name] else None
+        for written in (folder, other):
+            found = spark.read.parquet(f"{written}/{name}")
+            assert found.count() == from_files["out"][name]
+            assert expected is None or contents(found) == contents(expected)
+            assert expected is None or found.schema == expected.schema
+
+
+def test_workers_read_the_files_of_sorted_members_only(spark: SparkSession, fleet: Path) -> None:
+    def found(kind: str) -> SortedMembers | None:
+        return SortedMembers.of(spark.read.parquet(f"{fleet}/{kind}"), ["member_id"])
+
+    in_order = found("sorted")
+    assert in_order is not None
+    assert len(in_order.row_groups) >= 3
+    assert found("fleet/members") is not None
+    assert found("unsorted") is None
+
+
+def test_tables_of_other_formats_and_places_are_written_by_spark(spark: SparkSession) -> None:
+    assert runs_here(spark, "out", "parquet")
+    assert not runs_here(spark, "out", "json")
