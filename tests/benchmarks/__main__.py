@@ -9,7 +9,7 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from rebalance_sim.sources.synthetic.fleet import synthetic_fleet
 from rebalance_sim.sources.synthetic.fleet_spec import load
 from rebalance_sim.tables import ASSIGNMENTS, ELECTIONS
 from tests.benchmarks.assignors import bench_assignors
+from tests.benchmarks.commands import bench_commands
 from tests.benchmarks.kafka_classes import bench_kafka
 from tests.benchmarks.lag import bench_lag
 from tests.benchmarks.latency import bench_latency
@@ -37,7 +38,12 @@ VERSION = kafka_version(NEWEST)
 FLEETS = Path(__file__).parents[2] / "conf" / "fleets"
 STRATEGIES = ("range", "roundrobin")
 STICKY = ("sticky", "cooperative-sticky")
-PARTS = ("latency", "floor", "growth", "giant", "kafka", "lag", "assignors", "keys", "unkeyed", "records", "simulation")
+PARTS = (
+    *("latency", "commands", "floor", "growth", "giant", "kafka", "lag", "assignors", "keys", "unkeyed", "records"),
+    "simulation",
+)
+LIMITS = {"election": 1.2, "range": 1.5, "roundrobin": 1.5, "sticky": 1.7, "cooperative-sticky": 2.0}
+"""Multiples of the floor."""
 RESTARTED = (10_000, 100_000)
 """Groups of the fleets whose consumers are all restarted."""
 
@@ -56,12 +62,17 @@ class Bench:
 
     def fleet(self, name: str, groups: int) -> tuple[DataFrame, DataFrame]:
         """Return topics and members of a benchmark fleet, made on first use."""
+        made = self.made(name, groups)
+        return self.spark.read.parquet(str(made / "topics")), self.spark.read.parquet(str(made / "members"))
+
+    def made(self, name: str, groups: int) -> Path:
+        """Return the folder of a benchmark fleet, made on first use."""
         made = self.folder / f"{name}-{groups}"
         if not (made / "members" / "_SUCCESS").exists():
             fleet = synthetic_fleet(self.spark, load(str(FLEETS / f"{name}.yaml")), groups, seed=1)
             fleet.topics.write.mode("overwrite").parquet(str(made / "topics"))
             fleet.members.write.mode("overwrite").parquet(str(made / "members"))
-        return self.spark.read.parquet(str(made / "topics")), self.spark.read.parquet(str(made / "members"))
+        return made
 
     def seconds(self, actions: Actions) -> dict[str, list[float]]:
         """Time each action in turn."""
@@ -84,16 +95,16 @@ def assignment(strategy: str, topics: DataFrame) -> Prediction:
     return Prediction((ASSIGNMENTS.name,), VERSION, (strategy,), TopicMetadata.of(topics))
 
 
-def report_ratio(title: str, groups: int, times: dict[str, list[float]], base: str, limits: dict[str, float]) -> None:
+def report_ratio(title: str, groups: int, times: dict[str, list[float]], base: str, names: Sequence[str]) -> None:
     """Print each action as a multiple of the base: the median of the rounds' ratios."""
     print(f"\n{title}")
     print(f"  {base:18} {statistics.median(times[base]):8.2f} s")
-    for name, limit in limits.items():
+    for name in names:
         ratios = [mine / theirs for mine, theirs in zip(times[name], times[base], strict=True)]
         median = statistics.median(times[name])
         print(
             f"  {name:18} {median:8.2f} s  {statistics.median(ratios):5.2f} x the floor "
-            f"({min(ratios):.2f} to {max(ratios):.2f}; limit {limit})  {groups / median:12,.0f} groups/s"
+            f"({min(ratios):.2f} to {max(ratios):.2f}; limit {LIMITS[name]})  {groups / median:12,.0f} groups/s"
         )
 
 
@@ -102,24 +113,23 @@ def bench_floor_ratios(bench: Bench, groups: int) -> None:
     _, members = bench.fleet("benchmark-election", groups)
     elect = election()
     times = bench.seconds({"floor": lambda: floor(members, elect), "election": lambda: elect(members)})
-    report_ratio(f"{groups:,} groups x 10 members x 3 protocols", groups, times, "floor", {"election": 1.4})
+    report_ratio(f"{groups:,} groups x 10 members x 3 protocols", groups, times, "floor", ["election"])
 
     topics, members = bench.fleet("benchmark-assignment", groups)
     rules = {strategy: assignment(strategy, topics) for strategy in STRATEGIES}
     actions: dict[str, Callable[[], DataFrame]] = {"floor": lambda: floor(members, rules["range"])}
     for strategy, rule in rules.items():
         actions[strategy] = partial(rule, members)
-    limits = dict.fromkeys(STRATEGIES, 1.8)
-    report_ratio(f"{groups:,} groups x 5 members x 24 partitions", groups, bench.seconds(actions), "floor", limits)
+    title = f"{groups:,} groups x 5 members x 24 partitions"
+    report_ratio(title, groups, bench.seconds(actions), "floor", STRATEGIES)
 
     topics, members = bench.fleet("benchmark-sticky", groups)
     rules = {strategy: assignment(strategy, topics) for strategy in STICKY}
     actions = {"floor": lambda: floor(members, rules["sticky"])}
     for strategy, rule in rules.items():
         actions[strategy] = partial(rule, members)
-    limits = dict.fromkeys(STICKY, 2.5)
     title = f"{groups:,} groups x 5 members x 24 partitions, one member gone"
-    report_ratio(title, groups, bench.seconds(actions), "floor", limits)
+    report_ratio(title, groups, bench.seconds(actions), "floor", STICKY)
 
 
 def bench_growth(bench: Bench, groups: int) -> None:
@@ -167,12 +177,17 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "rebalance-sim-bench")
     parser.add_argument("--only", choices=PARTS)
     parser.add_argument(
-        "--before", type=Path, metavar="CHECKOUT", help="another checkout, whose latency is measured too"
+        "--before", type=Path, metavar="CHECKOUT", help="another checkout, whose commands are measured too"
     )
     options = parser.parse_args()
     bench = Bench(options.folder, options.rounds)
     parts: dict[str, Callable[[], None]] = {
         "latency": lambda: bench_latency(bench.rounds, options.before),
+        "commands": lambda: bench_commands(
+            bench.spark,
+            {groups: bench.made("benchmark-sticky", groups) for groups in (options.groups // 10, options.groups)},
+            options.before,
+        ),
         "floor": lambda: bench_floor_ratios(bench, options.groups),
         "growth": lambda: bench_growth(bench, options.groups),
         "giant": lambda: bench_giant(bench),

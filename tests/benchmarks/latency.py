@@ -83,7 +83,7 @@ def _empty_caches(folder: Path) -> Iterator[dict[str, str]]:
 def _seconds(arguments: Sequence[str], checkout: Path, folder: Path, environment: Mapping[str, str]) -> float:
     """Run Python with the package of a checkout, and return the seconds until it ends."""
     folder.mkdir(parents=True, exist_ok=True)
-    given = {**os.environ, "PYTHONPATH": str(checkout), "PYSPARK_PYTHON": sys.executable, **environment}
+    given = {**environment_of(checkout), **environment}
     started = time.perf_counter()
     done = subprocess.run(
         [sys.executable, *arguments], cwd=folder, env=given, capture_output=True, text=True, check=False
@@ -92,3 +92,8 @@ def _seconds(arguments: Sequence[str], checkout: Path, folder: Path, environment
     if done.returncode:
         raise RuntimeError(f"{' '.join(arguments)} failed:\n{done.stderr}")
     return seconds
+
+
+def environment_of(checkout: Path) -> dict[str, str]:
+    """Return the environment in which Python finds the package of a checkout."""
+    return {**os.environ, "PYTHONPATH": str(checkout), "PYSPARK_PYTHON": sys.executable}

@@ -50,7 +50,7 @@ class LocalRun(Run):
         if not set(plan.schema.names) <= OUTPUTS.keys():
             return super().write_outcomes(outcomes, names)
         self.report_compiling()
-        self._folder(_TABLES).mkdir(parents=True)
+        self._folder(_TABLES).mkdir(parents=True, exist_ok=True)
         files = self._files_of_sorted_members(plan)
         if files is None:
             writing = writing_tables(plan.function, str(self._folder(_TABLES)))

@@ -44,9 +44,10 @@ class _TableFile:
             self._write()
 
     def close(self) -> None:
-        self._write()
-        assert self._writer is not None
-        self._writer.close()
+        if self._waiting:
+            self._write()
+        if self._writer is not None:
+            self._writer.close()
 
     def _write(self) -> None:
         if self._writer is None:
