@@ -2,26 +2,24 @@
 
 from collections.abc import Callable
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from rebalance_sim.engine.spark.sql_text import when
 from rebalance_sim.tables import PARTITION_LOAD
 
 HEAVIEST = 5
 """Number of keys listed for a partition."""
 _TOPIC = ("client", "cluster", "topic")
 _PARTITION = (*_TOPIC, "partition")
-_COUNTED = ("records", "bytes")
+_SUMS = ("sum(records) AS records", "sum(bytes) AS bytes")
 _BUCKETS = 4096
 _KEPT_BUCKETS = 32
 _BUCKET = "_bucket"
-_KEYS = PARTITION_LOAD.schema["heaviest_keys"].dataType
-
-
-def record_bytes() -> Column:
-    """Return the bytes of a record's key and value."""
-    length = F.coalesce(F.octet_length("key"), F.lit(0))
-    return length.cast("long") + F.coalesce("value_bytes", F.lit(0))
+_KEYS = PARTITION_LOAD.schema["heaviest_keys"].dataType.simpleString()
+_OF_TOPIC, _OF_PARTITION = (f"PARTITION BY {', '.join(columns)}" for columns in (_TOPIC, _PARTITION))
+RECORD_BYTES = "CAST(coalesce(octet_length(key), 0) AS BIGINT) + coalesce(value_bytes, 0)"
+"""The bytes of a record's key and value."""
 
 
 def partition_load(topics: DataFrame, exact: bool = False) -> Callable[[DataFrame], DataFrame]:
@@ -35,13 +33,13 @@ def partition_load(topics: DataFrame, exact: bool = False) -> Callable[[DataFram
 
     def transform(record_partitions: DataFrame) -> DataFrame:
         # Only the partition can be null. Filtering on all four columns lets Spark reuse one count for both uses below.
-        records = record_partitions.where(" AND ".join(f"{name} IS NOT NULL" for name in _PARTITION)).select(
-            *_PARTITION, "key", F.lit(1).cast("long").alias("records"), record_bytes().alias("bytes")
+        records = record_partitions.where(" AND ".join(f"{name} IS NOT NULL" for name in _PARTITION)).selectExpr(
+            *_PARTITION, "key", "1L AS records", f"{RECORD_BYTES} AS bytes"
         )
         if exact:
             return records.transform(load_of_keys(topics))
-        bucket = F.pmod(F.xxhash64("key"), F.lit(_BUCKETS)).cast("int")
-        bucketed = records.withColumn(_BUCKET, F.when(F.col("key").isNotNull(), bucket))
+        bucket = when("key IS NOT NULL", f"CAST(pmod(xxhash64(key), {_BUCKETS}) AS INT)")
+        bucketed = records.selectExpr("*", f"{bucket} AS {_BUCKET}")
         by_bucket = bucketed.transform(_by(_BUCKET))
         of_heavy_buckets = bucketed.join(
             F.broadcast(by_bucket.transform(_largest(_BUCKET, _KEPT_BUCKETS)).select(*_PARTITION, _BUCKET)),
@@ -67,28 +65,24 @@ def partition_shares(topics: DataFrame) -> Callable[[DataFrame], DataFrame]:
     """Transform ``client, cluster, topic, partition, records, bytes`` to the load without the heaviest keys."""
 
     def transform(counted: DataFrame) -> DataFrame:
-        by_partition = counted.groupBy(*_PARTITION).agg(
-            F.sum("records").alias("records"), F.sum("bytes").alias("bytes")
-        )
+        by_partition = counted.groupBy(*_PARTITION).agg(*map(F.expr, _SUMS))
         return by_partition.transform(_every_partition(topics)).transform(_with_shares)
 
     return transform
 
 
 def _loads(counted: DataFrame, by_key: DataFrame, topics: DataFrame) -> DataFrame:
+    heaviest = f"coalesce(heaviest_keys, CAST(array() AS {_KEYS})) AS heaviest_keys"
     return (
         counted.transform(partition_shares(topics))
         .join(by_key.transform(_heaviest_keys), [*_PARTITION], "left")
-        .withColumn("heaviest_keys", F.coalesce("heaviest_keys", F.array().cast(_KEYS)))
-        .select(*PARTITION_LOAD.names)
+        .selectExpr(*[heaviest if name == "heaviest_keys" else name for name in PARTITION_LOAD.names])
     )
 
 
 def _by(column: str) -> Callable[[DataFrame], DataFrame]:
     """Sum the records and bytes of partitions by one more column."""
-    return lambda records: records.groupBy(*_PARTITION, column).agg(
-        F.sum("records").alias("records"), F.sum("bytes").alias("bytes")
-    )
+    return lambda records: records.groupBy(*_PARTITION, column).agg(*map(F.expr, _SUMS))
 
 
 def _largest(column: str, number: int) -> Callable[[DataFrame], DataFrame]:
@@ -97,50 +91,36 @@ def _largest(column: str, number: int) -> Callable[[DataFrame], DataFrame]:
     That row is ranked last and removed afterwards: if it were removed first, this plan would differ from the one that
     counts the partitions' records, and Spark would compute both.
     """
-    first = Window.partitionBy(*_PARTITION).orderBy(
-        F.col(column).isNull(), F.desc("records"), F.desc("bytes"), F.col(column)
-    )
-    return lambda rows: (
-        rows.withColumn("_rank", F.row_number().over(first))
-        .where(F.col("_rank") <= number)
-        .where(f"{column} IS NOT NULL")
+    first = f"{column} IS NULL, records DESC, bytes DESC, {column}"
+    return lambda rows: rows.selectExpr("*", f"row_number() OVER ({_OF_PARTITION} ORDER BY {first}) AS _rank").where(
+        f"_rank <= {number} AND {column} IS NOT NULL"
     )
 
 
 def _heaviest_keys(by_key: DataFrame) -> DataFrame:
-    listed = F.array_sort(F.collect_list(F.struct("_rank", F.struct("key", "records", "bytes").alias("entry"))))
-    return (
-        by_key.transform(_largest("key", HEAVIEST))
-        .groupBy(*_PARTITION)
-        .agg(F.transform(listed, lambda item: item["entry"]).alias("heaviest_keys"))
-    )
+    entry = "named_struct('_rank', _rank, 'entry', struct(key, records, bytes))"
+    listed = f"transform(array_sort(collect_list({entry})), item -> item.entry) AS heaviest_keys"
+    return by_key.transform(_largest("key", HEAVIEST)).groupBy(*_PARTITION).agg(F.expr(listed))
 
 
 def _every_partition(topics: DataFrame) -> Callable[[DataFrame], DataFrame]:
     """Add the partitions without records: each row adds those before it, the last row also those after it."""
     known = F.broadcast(topics.select("cluster", "topic", "partitions"))
-    in_order = Window.partitionBy(*_TOPIC).orderBy("partition")
-    first = F.coalesce(F.lag("partition").over(in_order) + 1, F.lit(0))
-    last = F.when(F.lead("partition").over(in_order).isNull(), F.col("partitions") - 1).otherwise(F.col("partition"))
+    window = f"OVER ({_OF_TOPIC} ORDER BY partition)"
+    first = f"coalesce(lag(partition) {window} + 1, 0)"
+    last = f"if(lead(partition) {window} IS NULL, partitions - 1, partition)"
+    counts = [f"if(number = partition, {name}, 0) AS {name}" for name in ("records", "bytes")]
     return lambda counted: (
         counted.join(known, ["cluster", "topic"])
-        .withColumns({"_first": first, "_last": last})
-        .withColumn("_number", F.explode(F.sequence("_first", "_last")))
-        .select(
-            *_TOPIC,
-            F.col("_number").alias("partition"),
-            *[
-                F.when(F.col("_number") == F.col("partition"), F.col(name)).otherwise(0).alias(name)
-                for name in _COUNTED
-            ],
-        )
+        .selectExpr("*", f"sequence({first}, {last}) AS numbers")
+        .selectExpr("*", "explode(numbers) AS number")
+        .selectExpr(*_TOPIC, "number AS partition", *counts)
     )
 
 
 def _with_shares(loads: DataFrame) -> DataFrame:
-    of_topic = Window.partitionBy(*_TOPIC)
-    by_records = F.col("records") / F.sum("records").over(of_topic)
-    by_bytes = F.col("bytes") / F.nullif(F.sum("bytes").over(of_topic), F.lit(0))
-    return loads.withColumn("share", F.coalesce(by_bytes, by_records)).withColumn(
-        "imbalance", F.col("share") * F.count("*").over(of_topic)
+    by_records, by_bytes = (f"sum({name}) OVER ({_OF_TOPIC})" for name in ("records", "bytes"))
+    share = f"coalesce(bytes / nullif({by_bytes}, 0), records / {by_records})"
+    return loads.selectExpr("*", f"{share} AS share").selectExpr(
+        "*", f"share * count(*) OVER ({_OF_TOPIC}) AS imbalance"
     )

@@ -7,12 +7,12 @@ import mmh3
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
 
-from rebalance_sim.engine.records.record_partitions import TOPIC_NUMBER, topic_number
+from rebalance_sim.engine.records.record_partitions import NUMBERED_TOPIC, TOPIC_NUMBER
 from rebalance_sim.engine.spark.driver_rows import with_column
+from rebalance_sim.engine.spark.sql_text import literal
 from rebalance_sim.engine.tables.arrow import codes, numbers
 from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client
 from rebalance_sim.kafka.partitioners.producers import ProducerTopics, RecordsToSend, send
@@ -31,7 +31,7 @@ def send_records(
     topics: DataFrame, settings: ProducerSettings, seed: int, clients: Sequence[Client] = tuple(CLIENTS.values())
 ) -> "SendRecords":
     """Return the transformation that sends records of these clients; it collects the topics on the driver."""
-    wanted = topics.select(topic_number(), "partitions", "unavailable").toArrow().combine_chunks()
+    wanted = topics.selectExpr(NUMBERED_TOPIC, "partitions", "unavailable").toArrow().combine_chunks()
     if len(pc.unique(wanted[TOPIC_NUMBER])) < len(wanted):
         raise RuntimeError("two topics have the same hash of 64 bits")
     return SendRecords(wanted, settings, seed, tuple(clients))
@@ -39,9 +39,9 @@ def send_records(
 
 def batches(sent: DataFrame) -> DataFrame:
     """Transform the result of ``SendRecords`` to batches."""
-    waited = (F.col("closed_ms") - F.col("opened_ms")).alias("waited_ms")
-    opened = sent.where("batch IS NOT NULL").select("client", *_PRODUCER, "topic", "partition", "batch.*")
-    return opened.select("*", waited).select(*BATCHES.names)
+    values = {name: f"batch.{name}" for name in _BATCH.names} | {"waited_ms": "batch.closed_ms - batch.opened_ms"}
+    opened = sent.where("batch IS NOT NULL")
+    return opened.selectExpr(*[f"{values.get(name, name)} AS {name}" for name in BATCHES.names])
 
 
 @dataclass(frozen=True)
@@ -62,28 +62,28 @@ class SendRecords:
 
     def __call__(self, records: DataFrame) -> DataFrame:
         """Send all records, each producer in its own order."""
-        number = F.xxhash64(*_PRODUCER).alias(_PRODUCER_NUMBER)
-        needed = records.select(*RECORD_PARTITIONS.names, TOPIC_NUMBER, number).repartition(_PRODUCER_NUMBER)
+        number = f"xxhash64({', '.join(_PRODUCER)}) AS {_PRODUCER_NUMBER}"
+        needed = records.selectExpr(*RECORD_PARTITIONS.names, TOPIC_NUMBER, number).repartition(_PRODUCER_NUMBER)
         sent = with_column(needed, "_sent", self.send_batches, self._arguments(), _SENT)
-        known = [name for name in RECORD_PARTITIONS.names if name != "partition"]
-        return sent.select(*known, "_sent.*").select(*RECORD_PARTITIONS.names, "batch")
+        answers = {"partition": "_sent.partition"}
+        return sent.selectExpr(*[answers.get(name, name) for name in RECORD_PARTITIONS.names], "_sent.batch")
 
-    def _arguments(self) -> list[Column]:
+    def _arguments(self) -> list[str]:
         """Return the columns that workers need: few, and numbers only, because they are copied to the workers."""
         needed = [
-            F.col(_PRODUCER_NUMBER),
-            F.col(TOPIC_NUMBER),
-            F.col("seq"),
-            F.col("timestamp_ms"),
-            F.xxhash64("key", "explicit_partition"),
-            F.coalesce("partition", F.lit(NONE)),
-            F.coalesce(F.octet_length("key"), F.lit(NONE)),
-            F.coalesce("value_bytes", F.lit(NONE)),
+            _PRODUCER_NUMBER,
+            TOPIC_NUMBER,
+            "seq",
+            "timestamp_ms",
+            "xxhash64(key, explicit_partition)",
+            f"coalesce(partition, {NONE})",
+            f"coalesce(octet_length(key), {NONE})",
+            f"coalesce(value_bytes, {NONE})",
         ]
         if len(self.clients) == 1:
             return needed
-        names = F.array(*[F.lit(client.name) for client in self.clients])
-        return [*needed, (F.array_position(names, F.col("client")) - 1).cast("int")]
+        names = ", ".join(literal(client.name) for client in self.clients)
+        return [*needed, f"CAST(array_position(array({names}), client) - 1 AS INT)"]
 
     def send_batches(self, batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
         """Send all records of some producers, given in any order; this runs in a worker."""

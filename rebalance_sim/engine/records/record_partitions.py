@@ -1,20 +1,29 @@
 """Fits records to topics, and places the records with an explicit partition or a key."""
 
 from collections.abc import Callable, Sequence
-from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.records.key_partitions import partition_of_key
+from rebalance_sim.engine.spark.sql_text import literal, message, when
 from rebalance_sim.engine.tables.inputs import REASON, fit
 from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client, KeyHash
 from rebalance_sim.tables import RECORDS
 
 TOPIC_NUMBER = "topic_number"
-"""The column that ``topic_number`` returns."""
+NUMBERED_TOPIC = f"xxhash64(cluster, topic) AS {TOPIC_NUMBER}"
+"""A hash that identifies a topic in Python workers."""
 PRODUCER = "default"
 """The producer of records without ``producer_id``."""
+_REASONS = (
+    when("partitions IS NULL", message("topic '{topic}' is not in the topics table")),
+    when("partitions = 0", message("topic '{topic}' has no partitions")),
+    when(
+        "explicit_partition < 0 OR explicit_partition >= partitions",
+        message("explicit_partition is {explicit_partition}; allowed: 0 to {partitions - 1}"),
+    ),
+)
 
 
 def fit_records(records: DataFrame, topics: DataFrame) -> DataFrame:
@@ -23,31 +32,13 @@ def fit_records(records: DataFrame, topics: DataFrame) -> DataFrame:
     Adds the ``partitions`` and the ``topic_number`` of the record's topic, and a reason for records that cannot be sent
     to it. Rows are otherwise those of ``rebalance_sim.engine.tables.inputs.fit``.
     """
-    known = topics.select("cluster", "topic", "partitions", topic_number())
+    known = topics.selectExpr("cluster", "topic", "partitions", NUMBERED_TOPIC)
     return (
         fit(records, RECORDS)
-        .withColumn("producer_id", F.coalesce("producer_id", F.lit(PRODUCER)))
+        .withColumn("producer_id", F.expr(f"coalesce(producer_id, {literal(PRODUCER)})"))
         .join(F.broadcast(known), ["cluster", "topic"], "left")
-        .withColumn(REASON, F.coalesce(REASON, *_reasons()))
+        .withColumn(REASON, F.expr(f"coalesce({', '.join((REASON, *_REASONS))})"))
     )
-
-
-def topic_number() -> Column:
-    """Return a hash that identifies a topic in Python workers, as a column."""
-    return F.xxhash64("cluster", "topic").alias(TOPIC_NUMBER)
-
-
-def _reasons() -> list[Column]:
-    topic, partitions, explicit = F.col("topic"), F.col("partitions"), F.col("explicit_partition")
-    unknown = F.concat(F.lit("topic '"), topic, F.lit("' is not in the topics table"))
-    empty = F.concat(F.lit("topic '"), topic, F.lit("' has no partitions"))
-    last = (partitions - 1).cast("string")
-    out_of_range = F.concat(F.lit("explicit_partition is "), explicit.cast("string"), F.lit("; allowed: 0 to "), last)
-    return [
-        F.when(partitions.isNull(), unknown),
-        F.when(partitions == 0, empty),
-        F.when((explicit < 0) | (explicit >= partitions), out_of_range),
-    ]
 
 
 def clients_of(records: DataFrame) -> tuple[Client, ...]:
@@ -62,8 +53,8 @@ def sent_by(clients: Sequence[Client]) -> Callable[[DataFrame], DataFrame]:
         return lambda records: records
     if len(clients) == 1:
         return lambda records: records.withColumn("client", F.lit(clients[0].name))
-    names = F.array(*[F.lit(client.name) for client in clients])
-    return lambda records: records.withColumn("client", F.explode(names))
+    names = ", ".join(literal(client.name) for client in clients)
+    return lambda records: records.withColumn("client", F.expr(f"explode(array({names}))"))
 
 
 def fixed_partitions(clients: Sequence[Client] = tuple(CLIENTS.values())) -> Callable[[DataFrame], DataFrame]:
@@ -72,12 +63,13 @@ def fixed_partitions(clients: Sequence[Client] = tuple(CLIENTS.values())) -> Cal
     return lambda records: records.withColumn("partition", partition)
 
 
-def without_partition_or_key(clients: Sequence[Client]) -> Column:
-    """Return whether a record may be unkeyed for one of the clients, as a column."""
-    key = F.col("key")
-    spread = [F.lit(any(client.hash is KeyHash.NONE for client in clients))]
+def without_partition_or_key(clients: Sequence[Client]) -> str:
+    """Return whether a record may be unkeyed for one of the clients, as an expression."""
+    if any(client.hash is KeyHash.NONE for client in clients):
+        return "explicit_partition IS NULL"
+    unkeyed = ["FALSE"]
     if not all(client.hashes_null for client in clients):
-        spread.append(key.isNull())
+        unkeyed.append("key IS NULL")
     if not all(client.hashes_empty for client in clients):
-        spread.append(key == F.lit(b""))
-    return F.col("explicit_partition").isNull() & reduce(Column.__or__, spread)
+        unkeyed.append("octet_length(key) = 0")
+    return f"explicit_partition IS NULL AND ({' OR '.join(unkeyed)})"

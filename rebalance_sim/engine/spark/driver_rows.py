@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
@@ -37,15 +37,15 @@ def map_batches(rows: DataFrame, function: BatchFunction, schema: StructType) ->
     return driver_rows(rows.sparkSession, pa.Table.from_batches(answers, to_arrow_schema(schema)), schema)
 
 
-def with_column(rows: DataFrame, name: str, function: ArrayFunction, of: Sequence[Column], kind: DataType) -> DataFrame:
-    """Add a column that a function computes from Arrow arrays of other columns ``of``, in workers or in the driver.
+def with_column(rows: DataFrame, name: str, function: ArrayFunction, of: Sequence[str], kind: DataType) -> DataFrame:
+    """Add a column that a function computes from Arrow arrays of expressions ``of``, in workers or in the driver.
 
     The function gets batch after batch; equal arguments need not have equal results.
     """
     if not keeps_rows(rows.sparkSession):
         in_workers = cast(Any, arrow_udf)(function, kind.simpleString()).asNondeterministic()
-        return rows.withColumn(name, in_workers(*of))
-    given = rows.select(F.struct("*").alias("row"), *of).toArrow().combine_chunks()
+        return rows.withColumn(name, in_workers(*map(F.expr, of)))
+    given = rows.selectExpr("struct(*) AS row", *of).toArrow().combine_chunks()
     batches = (tuple(batch.columns[1:]) for batch in given.to_batches())
     answers = pa.chunked_array(list(function(batches)), to_arrow_type(kind))
     flat = pa.Table.from_struct_array(given["row"]).append_column(name, answers)

@@ -1,16 +1,17 @@
 """Fits input tables to their schemas and finds the rows that cannot be used."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from functools import reduce
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DecimalType, FractionalType, IntegralType, StringType, StructType
 
 from rebalance_sim.engine.spark.driver_rows import no_rows
+from rebalance_sim.engine.spark.sql_text import literal, message, one_of, when
 from rebalance_sim.engine.tables.topic_ids import UUID_PATTERN
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.coordinator.errors import Errors
@@ -32,6 +33,7 @@ from rebalance_sim.tables import Column as TableColumn
 
 LIST_SEPARATOR = ";"
 """Between the items of a list in a text column, as in CSV."""
+_BETWEEN_ITEMS = rf"\s*{LIST_SEPARATOR}\s*"
 _NO_LIST_OF_NAMES = r"""[,\[\]{}"']"""
 """Characters of text that has another separator, or is JSON or Python; no topic has them, and no assignor."""
 REASON = "_reason"
@@ -51,18 +53,35 @@ def fit(rows: DataFrame, table: Table) -> DataFrame:
     The reason is in the extra column ``REASON``, the original row as JSON in ``_row``; ``usable`` and ``rejected``
     select the two kinds. Raises UserError for a column that is missing or whose type cannot be cast.
     """
-    _check_columns(rows.columns, table)
-    values = {column.name: _cast(rows, column, table) for column in table.columns}
-    types = {field.name: field.dataType for field in rows.schema}
-    cast = [column for column in table.columns if types.get(column.name, column.type) != column.type]
-    reasons = [_cast_reason(rows, column, values[column.name]) for column in cast]
-    reasons += [_null_reason(column, values[column.name]) for column in table.columns if column.required]
-    reasons += _CHECKS.get(table.name, lambda _: [])(values)
-    return rows.select(
-        *[value.alias(name) for name, value in values.items()],
-        F.coalesce(*reasons).alias(REASON),
-        F.to_json(F.struct(*[F.col(f"`{name}`") for name in rows.columns])).alias("_row"),
-    )
+    given = {field.name: field.dataType for field in rows.schema}
+    _check_columns(list(given), table)
+    converted = [column for column in table.columns if given.get(column.name, column.type) != column.type]
+    values = {column.name: _value(column, given.get(column.name)) for column in table.columns}
+    reasons = [_cast_reason(column, given[column.name], values[column.name]) for column in converted]
+    try:
+        cast = rows.selectExpr(
+            *[f"{value} AS `{name}`" for name, value in values.items()],
+            f"coalesce({', '.join([*reasons, 'CAST(NULL AS STRING)'])}) AS {REASON}",
+            "to_json(struct(*)) AS _row",
+        )
+    except AnalysisException as problem:
+        _check_types(rows, table, converted, problem)
+        raise
+    reasons = [REASON, *[_null_reason(column) for column in table.columns if column.required]]
+    reasons += _CHECKS.get(table.name, ())
+    return cast.withColumn(REASON, F.expr(f"coalesce({', '.join(reasons)})"))
+
+
+def _check_types(rows: DataFrame, table: Table, converted: Iterable[TableColumn], problem: AnalysisException) -> None:
+    """Raise UserError for the first of the converted columns whose type cannot be cast."""
+    for column in converted:
+        given = rows.schema[column.name].dataType
+        try:
+            rows.selectExpr(_value(column, given))
+        except AnalysisException:
+            raise UserError(
+                f"{table.name}: column {column.name!r} is {given.simpleString()}, expected {column.type.simpleString()}"
+            ) from problem
 
 
 def _check_columns(given: Sequence[str], table: Table) -> None:
@@ -85,32 +104,27 @@ def _check_columns(given: Sequence[str], table: Table) -> None:
 
 def usable(fitted: DataFrame) -> DataFrame:
     """Select the rows that can be used."""
-    return fitted.where(F.col(REASON).isNull()).drop(REASON, "_row")
+    return fitted.where(f"{REASON} IS NULL").drop(REASON, "_row")
 
 
 def rejected(fitted: DataFrame, table: Table) -> DataFrame:
     """Select the rows that cannot be used, as rejects."""
-    group = F.col("group_id") if "group_id" in table.names else F.lit(None).cast("string")
-    return fitted.where(F.col(REASON).isNotNull()).select(
-        F.lit(table.name).alias("table"),
-        "cluster",
-        group.alias("group_id"),
-        F.col("_row").alias("row"),
-        F.col(REASON).alias("reason"),
+    group = "group_id" if "group_id" in table.names else "CAST(NULL AS STRING)"
+    return fitted.where(f"{REASON} IS NOT NULL").selectExpr(
+        f"{literal(table.name)} AS `table`", "cluster", f"{group} AS group_id", "_row AS row", f"{REASON} AS reason"
     )
 
 
 def fit_topics(rows: DataFrame, table: Table = TOPICS) -> DataFrame:
     """Fit a topics table. Of a repeated topic, the first row by content is used."""
-    again = F.concat(F.lit("topic '"), F.col("topic"), F.lit("' is given more than once; one row is used"))
-    return _used_once(fit(rows, table), ["cluster", "topic"], again)
+    again = message("topic '{topic}' is given more than once; one row is used")
+    return _used_once(fit(rows, table), "cluster, topic", again)
 
 
 def fit_offsets(rows: DataFrame) -> DataFrame:
     """Fit an offsets table. Of a group's repeated partition, the first row by content is used."""
-    partition = F.concat_ws("-", "topic", "partition")
-    again = F.concat(F.lit("partition '"), partition, F.lit("' is given more than once in its group; one row is used"))
-    return _used_once(fit(rows, OFFSETS), ["cluster", "group_id", "topic", "partition"], again)
+    again = message("partition '{topic}-{partition}' is given more than once in its group; one row is used")
+    return _used_once(fit(rows, OFFSETS), "cluster, group_id, topic, partition", again)
 
 
 def kind_of_reason(name: str) -> Column:
@@ -129,14 +143,10 @@ def groups_with_rejected_members(rejects: DataFrame) -> DataFrame:
     return rejects.where(of_members).select("cluster", "group_id").distinct()
 
 
-def _used_once(fitted: DataFrame, keys: list[str], again: Column) -> DataFrame:
+def _used_once(fitted: DataFrame, keys: str, again: str) -> DataFrame:
     """Use the first, by content, of the usable rows with the same keys; ``again`` is the reason for the others."""
-    same = Window.partitionBy(*keys, F.col(REASON).isNull()).orderBy("_row")
-    return (
-        fitted.withColumn("_nth", F.row_number().over(same))
-        .withColumn(REASON, F.coalesce(REASON, F.when(F.col("_nth") > 1, again)))
-        .drop("_nth")
-    )
+    number = f"row_number() OVER (PARTITION BY {keys}, {REASON} IS NULL ORDER BY _row)"
+    return fitted.withColumn(REASON, F.expr(f"coalesce({REASON}, {when(f'{number} > 1', again)})"))
 
 
 def no_rejects(spark: SparkSession) -> DataFrame:
@@ -144,35 +154,30 @@ def no_rejects(spark: SparkSession) -> DataFrame:
     return no_rows(spark, REJECTS.schema)
 
 
-def _cast(rows: DataFrame, column: TableColumn, table: Table) -> Column:
+def _value(column: TableColumn, given: DataType | None) -> str:
     """Return the column in its declared type; values that do not fit become null."""
-    if column.name not in rows.columns:
-        return F.lit(column.default).cast(column.type)
-    given = rows.schema[column.name].dataType
-    value = F.col(f"`{column.name}`")
-    if given != column.type:
-        value = _converted(value, given, column.type)
-        try:
-            rows.select(value)
-        except AnalysisException as problem:
-            raise UserError(
-                f"{table.name}: column {column.name!r} is {given.simpleString()}, expected {column.type.simpleString()}"
-            ) from problem
-    return value if column.default is None else F.coalesce(value, F.lit(column.default))
+    default = "NULL" if column.default is None else literal(column.default)
+    if given is None:
+        return f"CAST({default} AS {column.type.simpleString()})"
+    value = f"`{column.name}`" if given == column.type else _converted(f"`{column.name}`", given, column.type)
+    return value if column.default is None else f"coalesce({value}, {default})"
 
 
-def _converted(value: Column, given: DataType, wanted: DataType) -> Column:
+def _converted(value: str, given: DataType, wanted: DataType) -> str:
+    kind = wanted.simpleString()
     if _is_list_as_text(given, wanted):
-        items = F.split(F.trim(value), rf"\s*{LIST_SEPARATOR}\s*")
-        return F.when(F.trim(value) == "", F.array().cast(wanted)).otherwise(items)
+        items = f"split(trim({value}), {literal(_BETWEEN_ITEMS)})"
+        return f"CASE WHEN trim({value}) = '' THEN CAST(array() AS {kind}) ELSE {items} END"
     names = _struct_names(wanted)
     if names and _struct_names(given):
         # Spark casts structs by position, and its JSON reader sorts their fields by name. So they are picked by name:
         # a missing field is then a type error, and an additional one is ignored.
-        value = F.transform(value, lambda item: F.when(item.isNotNull(), F.struct(*[item[name] for name in names])))
+        fields = ", ".join(f"'{name}', item.`{name}`" for name in names)
+        value = f"transform({value}, item -> {when('item IS NOT NULL', f'named_struct({fields})')})"
+    cast = f"try_cast({value} AS {kind})"
     if isinstance(given, FractionalType | DecimalType) and isinstance(wanted, IntegralType):
-        return F.when(value == F.floor(value), value.try_cast(wanted))
-    return value.try_cast(wanted)
+        return when(f"{value} = floor({value})", cast)
+    return cast
 
 
 def _is_list_as_text(given: DataType, wanted: DataType) -> bool:
@@ -190,66 +195,46 @@ def _struct_names(of: DataType) -> list[str]:
     return []
 
 
-def _cast_reason(rows: DataFrame, column: TableColumn, value: Column) -> Column:
-    given = rows.schema[column.name].dataType
-    original = F.col(f"`{column.name}`")
+def _cast_reason(column: TableColumn, given: DataType, value: str) -> str:
+    name = column.name
     if _is_list_as_text(given, column.type):
-        no_list = F.lit(f" is not a list of names with {LIST_SEPARATOR!r} between them")
-        return F.when(original.rlike(_NO_LIST_OF_NAMES), F.concat(F.lit(f"{column.name}: "), original, no_list))
-    reason = F.concat(
-        F.lit(f"{column.name}: "), original.cast("string"), F.lit(f" is not {column.type.simpleString()}")
-    )
-    return F.when(original.isNotNull() & value.isNull(), reason)
+        no_list = message(f"{name}: {{{name}}} is not a list of names with {LIST_SEPARATOR!r} between them")
+        return when(f"`{name}` RLIKE {literal(_NO_LIST_OF_NAMES)}", no_list)
+    no_value = message(f"{name}: {{`{name}`}} is not {column.type.simpleString()}")
+    return when(f"`{name}` IS NOT NULL AND {value} IS NULL", no_value)
 
 
-def _null_reason(column: TableColumn, value: Column) -> Column:
+def _null_reason(column: TableColumn) -> str:
     if isinstance(column.type, StringType):
-        return F.when(F.coalesce(value, F.lit("")) == "", F.lit(f"{column.name} is null or empty"))
-    return F.when(value.isNull(), F.lit(f"{column.name} is null"))
+        return when(f"coalesce({column.name}, '') = ''", f"'{column.name} is null or empty'")
+    return when(f"`{column.name}` IS NULL", f"'{column.name} is null'")
 
 
-def _topic_reasons(values: dict[str, Column]) -> list[Column]:
-    partitions, racks, topic_id = values["partitions"], values["racks"], values["topic_id"]
-    out_of_range = F.concat(
-        F.lit("partitions is "), partitions.cast("string"), F.lit(f"; allowed: 0 to {MAX_PARTITIONS}")
-    )
-    mismatch = F.concat(
-        F.lit("racks has "),
-        F.size(racks).cast("string"),
-        F.lit(" lists for "),
-        partitions.cast("string"),
-        F.lit(" partitions"),
-    )
+def _below(least: int, *names: str) -> list[str]:
+    return [when(f"`{name}` < {least}", message(f"{name} is {{`{name}`}}; allowed: {least} or more")) for name in names]
+
+
+def _event_checks() -> list[str]:
+    unknown = message(f"event '{{event}}' is not known; allowed: {', '.join(_EVENT_COLUMNS)}")
+    missing = [
+        when(f"event = '{event}' AND {_is_empty(name)}", f"'{event}: {name} is missing'")
+        for event, names in _EVENT_COLUMNS.items()
+        for name in names
+    ]
+    no_error = message("error '{error}' is not an error of Kafka that a group can get")
     return [
-        F.when((partitions < 0) | (partitions > MAX_PARTITIONS), out_of_range),
-        F.when(racks.isNotNull() & (F.size(racks) != partitions), mismatch),
-        F.when(~topic_id.rlike(UUID_PATTERN), F.concat(F.lit("topic_id '"), topic_id, F.lit(f"' {_NO_UUID}"))),
+        when(f"NOT {one_of('event', _EVENT_COLUMNS)}", unknown),
+        *missing,
+        *_below(0, "at_ms", "down_ms", "for_ms", "partitions"),
+        when(f"NOT {one_of('error', [known.name for known in Errors])}", no_error),
     ]
 
 
-def _topic_after_reasons(values: dict[str, Column]) -> list[Column]:
-    none = F.when(values["partitions"] == 0, F.lit(f"partitions is 0; allowed: 1 to {MAX_PARTITIONS}"))
-    return [*_topic_reasons(values), none]
-
-
-def _member_reasons(values: dict[str, Column]) -> list[Column]:
-    return [F.when(values["protocol_type"] == "", F.lit("protocol_type is empty"))]
-
-
-def _offset_reasons(values: dict[str, Column]) -> list[Column]:
-    reasons = []
-    # Kafka answers -1 for a partition without a committed offset (OffsetFetchResponse.INVALID_OFFSET).
-    for name, least in (("partition", 0), ("committed", -1), ("end", 0)):
-        too_small = F.concat(F.lit(f"{name} is "), values[name].cast("string"), F.lit(f"; allowed: {least} or more"))
-        reasons.append(F.when(values[name] < least, too_small))
-    return reasons
-
-
-def _record_reasons(values: dict[str, Column]) -> list[Column]:
-    client, value_bytes = values["client"], values["value_bytes"]
-    unknown = F.concat(F.lit("client '"), client, F.lit(f"' is not known; allowed: {', '.join(CLIENTS)}"))
-    negative = F.concat(F.lit("value_bytes is "), value_bytes.cast("string"), F.lit("; allowed: 0 or more"))
-    return [F.when(~client.isin(*CLIENTS), unknown), F.when(value_bytes < 0, negative)]
+def _is_empty(name: str) -> str:
+    """Return whether an event's column is empty: null, an empty list, or a list with an empty name."""
+    if isinstance(EVENTS.schema[name].dataType, ArrayType):
+        return f"(coalesce(size({name}) = 0, TRUE) OR exists({name}, item -> coalesce(item, '') = ''))"
+    return f"coalesce(CAST({name} AS STRING), '') = ''"
 
 
 _EVENT_COLUMNS = {
@@ -265,41 +250,33 @@ _EVENT_COLUMNS = {
     "fail-store": ("error",),
 }
 """The columns that each event requires."""
-
-
-def _event_reasons(values: dict[str, Column]) -> list[Column]:
-    event, error = values["event"], values["error"]
-    unknown = F.concat(F.lit("event '"), event, F.lit(f"' is not known; allowed: {', '.join(_EVENT_COLUMNS)}"))
-    reasons = [F.when(~event.isin(*_EVENT_COLUMNS), unknown)]
-    for name, columns in _EVENT_COLUMNS.items():
-        for of in columns:
-            reasons.append(F.when((event == name) & _is_empty(of, values[of]), F.lit(f"{name}: {of} is missing")))
-    for of in ("at_ms", "down_ms", "for_ms", "partitions"):
-        negative = F.concat(F.lit(f"{of} is "), values[of].cast("string"), F.lit("; allowed: 0 or more"))
-        reasons.append(F.when(values[of] < 0, negative))
-    errors = [known.name for known in Errors]
-    not_an_error = F.concat(F.lit("error '"), error, F.lit("' is not an error of Kafka that a group can get"))
-    return [*reasons, F.when(~error.isin(*errors), not_an_error)]
-
-
-def _is_empty(name: str, value: Column) -> Column:
-    """Return whether an event's column is empty: null, an empty list, or a list with an empty name."""
-    of = EVENTS.schema[name].dataType
-    if isinstance(of, ArrayType):
-        return F.coalesce(F.size(value) == 0, F.lit(True)) | F.exists(
-            value, lambda item: F.coalesce(item, F.lit("")) == ""
-        )
-    return F.coalesce(value.cast("string"), F.lit("")) == ""
-
-
+_TOPIC_CHECKS = (
+    when(
+        f"partitions < 0 OR partitions > {MAX_PARTITIONS}",
+        message(f"partitions is {{partitions}}; allowed: 0 to {MAX_PARTITIONS}"),
+    ),
+    when(
+        "racks IS NOT NULL AND size(racks) != partitions",
+        message("racks has {size(racks)} lists for {partitions} partitions"),
+    ),
+    when(f"NOT topic_id RLIKE {literal(UUID_PATTERN)}", message(f"topic_id '{{topic_id}}' {_NO_UUID}")),
+)
 _CHECKS = {
-    EVENTS.name: _event_reasons,
-    TOPICS.name: _topic_reasons,
-    TOPICS_AFTER.name: _topic_after_reasons,
-    MEMBERS.name: _member_reasons,
-    OFFSETS.name: _offset_reasons,
-    RECORDS.name: _record_reasons,
+    EVENTS.name: _event_checks(),
+    TOPICS.name: _TOPIC_CHECKS,
+    TOPICS_AFTER.name: (*_TOPIC_CHECKS, when("partitions = 0", f"'partitions is 0; allowed: 1 to {MAX_PARTITIONS}'")),
+    MEMBERS.name: (when("protocol_type = ''", "'protocol_type is empty'"),),
+    # Kafka answers -1 for a partition without a committed offset (OffsetFetchResponse.INVALID_OFFSET).
+    OFFSETS.name: (*_below(0, "partition"), *_below(-1, "committed"), *_below(0, "end")),
+    RECORDS.name: (
+        when(
+            f"NOT {one_of('client', CLIENTS)}",
+            message(f"client '{{client}}' is not known; allowed: {', '.join(CLIENTS)}"),
+        ),
+        *_below(0, "value_bytes"),
+    ),
 }
+"""By table: expressions of the reasons why a row cannot be used, or null."""
 
 
 def union(tables: list[DataFrame]) -> DataFrame:
