@@ -15,7 +15,6 @@ from rebalance_sim.commands.summary import print_summary
 from rebalance_sim.engine.runs.out_folders import claims_released
 from rebalance_sim.engine.runs.planned_runs import DryRun, PlanComplete
 from rebalance_sim.engine.runs.progress import progress
-from rebalance_sim.engine.runs.small_run import writes_ended
 from rebalance_sim.engine.runs.spark_failures import spark_errors, unreadable_input
 
 _BAR_SECONDS = 0.3
@@ -29,7 +28,7 @@ def run_job(spark: SparkSession | None, options: Namespace) -> None:
         return
     errors, claims = spark_errors(spark, options.log_level == "debug"), claims_released()
     try:
-        with errors, progress(spark, *([_BAR_SECONDS] if shows_bar(options) else [])), claims, writes_ended():
+        with errors, progress(spark, *([_BAR_SECONDS] if shows_bar(options) else [])), claims:
             job.run(spark, options)
     except PlanComplete as complete:
         if isinstance(complete.run, DryRun):

@@ -16,7 +16,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from rebalance_sim.engine.runs.run_files import BEGUN, RECORD, hadoop_path, read_json
+from rebalance_sim.engine.runs.run_files import BEGUN, RECORD, hadoop_path, local_path, read_json
 from rebalance_sim.errors import UserError
 from rebalance_sim.tables import INPUTS
 
@@ -95,23 +95,17 @@ class OutFolder:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Lock a local folder: two runs could otherwise replace the file of a run that was killed at the same time."""
-        local_path = self._local_path()
-        if local_path is None:
+        local = local_path(self.spark, self.path)
+        if local is None:
             yield
             return
-        local_path.mkdir(parents=True, exist_ok=True)
-        folder = os.open(local_path, os.O_RDONLY)
+        local.mkdir(parents=True, exist_ok=True)
+        folder = os.open(local, os.O_RDONLY)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX)
             yield
         finally:
             os.close(folder)
-
-    def _local_path(self) -> Path | None:
-        """Return the folder as a path of this machine; None if it is on another file system."""
-        file_system, folder = hadoop_path(self.spark, self.path)
-        is_local = file_system.getUri().getScheme() == "file"
-        return Path(file_system.makeQualified(folder).toUri().getPath()) if is_local else None
 
     def _delete(self) -> None:
         file_system, file = hadoop_path(self.spark, self.file(BEGUN))

@@ -3,6 +3,7 @@
 import json
 from contextlib import closing
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, cast
 
 from py4j.java_gateway import is_instance_of
@@ -91,6 +92,13 @@ def hadoop_path(spark: SparkSession, path: str) -> tuple[Any, Any]:
         # It would write a hidden file with checksums beside each file.
         return file_system.getRawFileSystem(), hadoop
     return file_system, hadoop
+
+
+def local_path(spark: SparkSession, path: str) -> Path | None:
+    """Return a path of this machine; None for one on another file system."""
+    file_system, hadoop = hadoop_path(spark, path)
+    is_local = file_system.getUri().getScheme() == "file"
+    return Path(file_system.makeQualified(hadoop).toUri().getPath()) if is_local else None
 
 
 @lru_cache(maxsize=1)

@@ -1,34 +1,23 @@
 """Runs on small inputs, whose rows stay in the driver."""
 
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from pyarrow import parquet
 from pyspark.sql import DataFrame
 
 from rebalance_sim.engine.runs.run import Run
-from rebalance_sim.engine.spark.driver_rows import in_driver
+from rebalance_sim.engine.runs.run_files import local_path
+from rebalance_sim.engine.spark.driver_rows import driver_rows, in_driver
 from rebalance_sim.tables import Table
 
-_WRITER = ThreadPoolExecutor(1)
-"""One thread: it writes tables in their order."""
-
-
-@contextmanager
-def writes_ended() -> Iterator[None]:
-    """Wait at the end, also of a run that failed, until nothing is being written any more."""
-    try:
-        yield
-    finally:
-        _WRITER.submit(int).result()
+_FILE = "part-00000.snappy.parquet"
+_COMPLETE = "_SUCCESS"
+"""Spark's writers mark a complete table with this file as well."""
 
 
 @dataclass
 class SmallRun(Run):
-    """A run that reads its inputs once, computes every table once, and writes tables while it computes others."""
-
-    _saves: list[Future[None]] = field(default_factory=list, init=False)
+    """A run that reads its inputs once, and computes every table once."""
 
     def read(self, table: Table, path: str, source: str) -> DataFrame:
         """Read an input table into the driver, where the rules will run."""
@@ -47,14 +36,16 @@ class SmallRun(Run):
         """Return the number of rows; for rows in the driver, Spark needs no job."""
         return len(rows.select().collect())
 
-    def finish(self) -> None:
-        """Write the record once all tables are written. Raises the error of a table that could not be."""
-        for save in self._saves:
-            save.result()
-        super().finish()
-
     def _written(self, name: str, rows: DataFrame) -> DataFrame:
         """Return the rows of an output table, which need not be read again."""
-        kept = in_driver(rows)
-        self._saves.append(_WRITER.submit(self._save, name, kept))
-        return kept
+        folder = local_path(self.spark, self._path(name)) if self.output_format == "parquet" else None
+        if folder is None:
+            kept = in_driver(rows)
+            self._save(name, kept)
+            return kept
+        # A job of Spark would take longer than the rules.
+        table = rows.toArrow()
+        folder.mkdir()
+        parquet.write_table(table, folder / _FILE, store_schema=False)
+        (folder / _COMPLETE).touch()
+        return driver_rows(self.spark, table, rows.schema)
