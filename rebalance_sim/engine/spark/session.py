@@ -50,9 +50,12 @@ FOR_SMALL_INPUTS = LocalSettings(
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.adaptive.enabled": "false",
+        # Each aggregation and sort of a task takes at least one page, by default of up to 64 MB, which the JVM clears.
+        "spark.buffer.pageSize": "1m",
     },
-    # The JVM ends before its second compiler and its parallel collector would pay off.
-    ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
+    # The JVM ends before its second compiler and its parallel collector would pay off. With a small metaspace, it would
+    # collect all garbage to make room for Spark's classes.
+    ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:MetaspaceSize=256m"],
 )
 # spark.log.level applies only after Spark has started, and would not silence its first lines.
 _LOG_OPTION = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
