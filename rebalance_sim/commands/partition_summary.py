@@ -41,15 +41,15 @@ def summarise_partitions(tables: Mapping[str, DataFrame]) -> list[Line]:
 
 def _loads(loads: DataFrame) -> list[Line]:
     """Show the hottest partition of each topic and its heaviest key, the most imbalanced topics first."""
-    hottest = F.struct("partition", "share", "records", "heaviest_keys")
-    by_topic = loads.groupBy("client", "cluster", "topic").agg(
-        F.count("*").alias("partitions"),
-        F.sum("records").alias("records"),
-        F.sum("bytes").alias("bytes"),
-        F.count_if(F.col("records") == 0).alias("idle"),
-        F.max("imbalance").alias("imbalance"),
-        F.max_by(hottest, F.struct("imbalance", -F.col("partition"))).alias("hottest"),
+    figures = (
+        "count(*) AS partitions",
+        "sum(records) AS records",
+        "sum(bytes) AS bytes",
+        "count_if(records = 0) AS idle",
+        "max(imbalance) AS imbalance",
+        "max_by(struct(partition, share, records, heaviest_keys), struct(imbalance, -partition)) AS hottest",
     )
+    by_topic = loads.groupBy("client", "cluster", "topic").agg(*map(F.expr, figures))
     rows = _first(by_topic, F.desc("imbalance"), "cluster", "topic", "client")
     cells = [
         (

@@ -1,9 +1,8 @@
 """What ``simulate`` prints at the end of a run."""
 
 from collections.abc import Iterable
-from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Line, Table, shown_number
@@ -16,28 +15,26 @@ SHOWN_LATE_GROUPS = 3
 _NAMES = {"group.instance.id": "static membership", "group.protocol": "consumer protocol (KIP-848)"}
 """Settings of the advice whose values are not worth printing."""
 _WIDTH = len("partition downtime") + 4
+_AFFECTED = "error IS NOT NULL OR events > 0 OR rebalances > 0 OR unowned_ms > 0"
+"""Whether any event affects a group."""
+_DOWNTIME_MS = "try_divide(unowned_ms, partitions)"
+_FIGURES = (
+    "count(*) AS groups",
+    "count(error) AS not_simulated",
+    f"avg({_DOWNTIME_MS}) AS mean_ms",
+    f"percentile({_DOWNTIME_MS}, 0.99D) AS p99_ms",
+    f"max({_DOWNTIME_MS}) AS max_ms",
+    "percentile(stable_ms, 0.5D) AS stable_ms",
+    "sum(CAST(NOT stable AND error IS NULL AS INT)) AS unstable",
+    *(f"sum({name}) AS {name}" for name in ("rebalances", "moved", "moved_back", "evicted", "storms", "failed")),
+)
 
 
 def summarise_costs(costs: DataFrame) -> list[Line]:
     """Return the costs of each strategy; groups that no event affects are only counted."""
-    downtime_ms = F.try_divide("unowned_ms", "partitions")
     rows = (
-        costs.groupBy("strategy", _affected().alias("affected"))
-        .agg(
-            F.count("*").alias("groups"),
-            F.count("error").alias("not_simulated"),
-            F.sum("rebalances").alias("rebalances"),
-            F.avg(downtime_ms).alias("mean_ms"),
-            F.percentile(downtime_ms, F.lit(0.99)).alias("p99_ms"),
-            F.max(downtime_ms).alias("max_ms"),
-            F.percentile("stable_ms", F.lit(0.5)).alias("stable_ms"),
-            F.sum((~F.col("stable") & F.col("error").isNull()).cast("int")).alias("unstable"),
-            F.sum("moved").alias("moved"),
-            F.sum("moved_back").alias("moved_back"),
-            F.sum("evicted").alias("evicted"),
-            F.sum("storms").alias("storms"),
-            F.sum("failed").alias("failed"),
-        )
+        costs.groupBy("strategy", F.expr(f"{_AFFECTED} AS affected"))
+        .agg(*map(F.expr, _FIGURES))
         .orderBy("strategy", F.desc("affected"))
         .collect()
     )
@@ -93,20 +90,14 @@ def _time_to_stable(row: Row) -> str:
     return median + ("the group becomes stable" if simulated == 1 else f"all {simulated:,} groups become stable")
 
 
-def _affected() -> Column:
-    """Return whether any event affects a group."""
-    figures = (F.col(name) > 0 for name in ("events", "rebalances", "unowned_ms"))
-    return reduce(Column.__or__, figures, F.col("error").isNotNull())
-
-
 def summarise_advice(advice: DataFrame) -> list[str]:
     """Return what other settings would change, those that save most downtime first."""
     rows = (
         advice.groupBy("strategy", "setting", "value")
         .agg(
-            F.sum("unowned_ms_saved").alias("saved"),
-            F.sum("rebalances_saved").alias("rebalances"),
-            F.sum(F.col("best").cast("int")).alias("best"),
+            F.expr("sum(unowned_ms_saved) AS saved"),
+            F.expr("sum(rebalances_saved) AS rebalances"),
+            F.expr("count_if(best) AS best"),
         )
         .orderBy("strategy", F.desc("saved"), "setting", "value")
         .collect()

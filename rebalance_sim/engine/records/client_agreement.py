@@ -14,6 +14,16 @@ EXAMPLES = 3
 """Number of keys listed as examples, heaviest first."""
 _TOPIC = ("cluster", "topic")
 _PAIR = ("client", "other_client")
+_AGREED = (
+    "count(*) AS keys",
+    "count_if(agreed) AS keys_agreed",
+    "sum(records) AS records",
+    "sum(if(agreed, records, 0)) AS records_agreed",
+)
+_AGREED_SHARES = {
+    "keys_agreed_share": "keys_agreed / keys AS keys_agreed_share",
+    "records_agreed_share": "records_agreed / records AS records_agreed_share",
+}
 
 
 def client_agreement(topics: DataFrame, clients: Sequence[Client]) -> Callable[[DataFrame], DataFrame]:
@@ -25,21 +35,13 @@ def client_agreement(topics: DataFrame, clients: Sequence[Client]) -> Callable[[
     def transform(keys: DataFrame) -> DataFrame:
         placed = keys.transform(_keys_by_topic).join(F.broadcast(_sizes(topics)), [*_TOPIC])
         placed = placed.withColumns({_column(i): partition_of_key([client]) for i, client in enumerate(clients)})
-        in_pairs = placed.select(*_TOPIC, "key", "records", F.inline(_pairs(clients)))
-        agreed = F.equal_null("partition", "other_partition") & F.col("partition").isNotNull()
-        pairs = in_pairs.withColumn("agreed", agreed)
+        agreed = "equal_null(partition, other_partition) AND partition IS NOT NULL AS agreed"
+        pairs = placed.selectExpr(*_TOPIC, "key", "records", _pairs(clients)).selectExpr("*", agreed)
         return (
             pairs.groupBy(*_TOPIC, *_PAIR)
-            .agg(
-                F.count("*").alias("keys"),
-                F.count_if("agreed").alias("keys_agreed"),
-                F.sum("records").alias("records"),
-                F.sum(F.when(F.col("agreed"), F.col("records")).otherwise(0)).alias("records_agreed"),
-            )
-            .withColumn("keys_agreed_share", F.col("keys_agreed") / F.col("keys"))
-            .withColumn("records_agreed_share", F.col("records_agreed") / F.col("records"))
+            .agg(*map(F.expr, _AGREED))
             .transform(_with_examples(pairs.where("NOT agreed"), (*_TOPIC, *_PAIR), ("partition", "other_partition")))
-            .select(*CLIENT_AGREEMENT.names)
+            .selectExpr(*[_AGREED_SHARES.get(name, name) for name in CLIENT_AGREEMENT.names])
         )
 
     return transform
@@ -118,19 +120,14 @@ def _column(i: int) -> str:
     return f"_partition_{i}"
 
 
-def _pairs(clients: Sequence[Client]) -> Column:
+def _pairs(clients: Sequence[Client]) -> str:
     """Return each two clients with their partitions."""
-    return F.array(
-        *[
-            F.struct(
-                F.lit(clients[i].name).alias("client"),
-                F.lit(clients[j].name).alias("other_client"),
-                F.col(_column(i)).alias("partition"),
-                F.col(_column(j)).alias("other_partition"),
-            )
-            for i, j in combinations(range(len(clients)), 2)
-        ]
+    pairs = (
+        f"struct('{clients[i].name}' AS client, '{clients[j].name}' AS other_client, "
+        f"{_column(i)} AS partition, {_column(j)} AS other_partition)"
+        for i, j in combinations(range(len(clients)), 2)
     )
+    return f"inline(array({', '.join(pairs)}))"
 
 
 def _differ(partitions: Column) -> Column:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.records.key_partitions import partition_of_key
@@ -12,6 +12,13 @@ from rebalance_sim.tables import PARTITION_GROWTH
 
 _TOPIC = ("client", "cluster", "topic")
 _MEASURES = ("keys", "records", "bytes")
+_BY_KEY = "explicit_partition IS NULL AND partition IS NOT NULL"
+_FIGURES = (
+    *(f"sum(if({_BY_KEY}, {name}, 0)) AS {name}" for name in _MEASURES),
+    *(f"sum(if({_BY_KEY} AND partition != partition_after, {name}, 0)) AS {name}_moved" for name in _MEASURES),
+    "sum(if(explicit_partition IS NOT NULL AND partition_after IS NULL, records, 0)) AS records_out_of_range",
+)
+_SHARES = {f"{name}_moved_share": f"try_divide({name}_moved, {name}) AS {name}_moved_share" for name in _MEASURES}
 
 
 def grown_topics(topics: DataFrame, after: DataFrame | int) -> DataFrame:
@@ -47,25 +54,16 @@ def moved_keys(
 
 def partition_growth(grown: DataFrame) -> Callable[[DataFrame], DataFrame]:
     """Transform ``moved_keys`` to what moves, one row per client and topic."""
-    by_key = F.col("explicit_partition").isNull() & F.col("partition").isNotNull()
-    moved = by_key & (F.col("partition") != F.col("partition_after"))
-    out_of_range = F.col("explicit_partition").isNotNull() & F.col("partition_after").isNull()
-    shares = {f"{name}_moved_share": F.try_divide(f"{name}_moved", name) for name in _MEASURES}
 
     def transform(keys: DataFrame) -> DataFrame:
         after = keys.withColumn("partition", F.col("partition_after"))
         return (
-            keys.withColumn("keys", F.col("key").isNotNull().cast("long"))
+            keys.selectExpr("*", "CAST(key IS NOT NULL AS BIGINT) AS keys")
             .groupBy(*_TOPIC, "partitions", "partitions_after")
-            .agg(
-                *[_sum_where(by_key, name).alias(name) for name in _MEASURES],
-                *[_sum_where(moved, name).alias(f"{name}_moved") for name in _MEASURES],
-                _sum_where(out_of_range, "records").alias("records_out_of_range"),
-            )
-            .withColumns(shares)
+            .agg(*map(F.expr, _FIGURES))
             .join(_imbalance(keys, grown, "partitions", "imbalance"), [*_TOPIC], "left")
             .join(_imbalance(after, grown, "partitions_after", "imbalance_after"), [*_TOPIC], "left")
-            .select(*PARTITION_GROWTH.names)
+            .selectExpr(*[_SHARES.get(name, name) for name in PARTITION_GROWTH.names])
         )
 
     return transform
@@ -82,10 +80,6 @@ def partition_load_after(grown: DataFrame) -> Callable[[DataFrame], DataFrame]:
 
 def _of_size(grown: DataFrame, partitions: str) -> DataFrame:
     return grown.select("cluster", "topic", F.col(partitions).alias("partitions"))
-
-
-def _sum_where(condition: Column, name: str) -> Column:
-    return F.sum(F.when(condition, F.col(name)).otherwise(0))
 
 
 def _imbalance(keys: DataFrame, grown: DataFrame, partitions: str, name: str) -> DataFrame:

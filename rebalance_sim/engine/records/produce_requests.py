@@ -6,6 +6,24 @@ from pyspark.sql import functions as F
 from rebalance_sim.tables import PRODUCE_REQUESTS
 
 _FLEET = ("client", "cluster")
+_SENT = "closed_ms IS NOT NULL"
+_BATCHES_SENT = f"sum(if({_SENT}, batches, 0))"
+_AT_ONCE = (
+    "sum(records) AS records",
+    f"sum(if({_SENT}, 0, records)) AS unsent",
+    "sum(CAST(bytes AS BIGINT)) AS bytes",
+    "count(*) AS batches",
+    "sum(waited_ms) AS waited_ms",
+)
+_TOTALS = (
+    "count(DISTINCT producer_id) AS producers",
+    *(f"sum({name}) AS {name}" for name in ("records", "unsent", "bytes", "batches")),
+    "sum(records) / sum(batches) AS records_per_batch",
+    "sum(bytes) / sum(batches) AS bytes_per_batch",
+    f"try_divide(sum(waited_ms), {_BATCHES_SENT}) AS waited_ms",
+    f"count_if({_SENT}) AS min_requests",
+    f"{_BATCHES_SENT} AS max_requests",
+)
 
 
 def produce_requests(batches: DataFrame) -> DataFrame:
@@ -15,25 +33,5 @@ def produce_requests(batches: DataFrame) -> DataFrame:
     unknown, so the number of requests is a range: from one per point in time (one broker leads all partitions) to one
     per batch.
     """
-    sent = F.col("closed_ms").isNotNull()
-    at_once = batches.groupBy(*_FLEET, "producer_id", "closed_ms").agg(
-        F.sum("records").alias("records"),
-        F.sum(F.when(~sent, F.col("records")).otherwise(0)).alias("unsent"),
-        F.sum(F.col("bytes").cast("long")).alias("bytes"),
-        F.count("*").alias("batches"),
-        F.sum("waited_ms").alias("waited_ms"),
-    )
-    batches_sent = F.sum(F.when(sent, F.col("batches")).otherwise(0))
-    return (
-        at_once.groupBy(*_FLEET)
-        .agg(
-            F.countDistinct("producer_id").alias("producers"),
-            *[F.sum(name).alias(name) for name in ("records", "unsent", "bytes", "batches")],
-            (F.sum("records") / F.sum("batches")).alias("records_per_batch"),
-            (F.sum("bytes") / F.sum("batches")).alias("bytes_per_batch"),
-            F.try_divide(F.sum("waited_ms"), batches_sent).alias("waited_ms"),
-            F.count_if(sent).alias("min_requests"),
-            batches_sent.alias("max_requests"),
-        )
-        .select(*PRODUCE_REQUESTS.names)
-    )
+    at_once = batches.groupBy(*_FLEET, "producer_id", "closed_ms").agg(*map(F.expr, _AT_ONCE))
+    return at_once.groupBy(*_FLEET).agg(*map(F.expr, _TOTALS)).select(*PRODUCE_REQUESTS.names)
