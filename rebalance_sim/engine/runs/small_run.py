@@ -1,6 +1,8 @@
 """Runs on small inputs, whose rows stay in the driver."""
 
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 
 from pyarrow import parquet
 from pyspark.sql import DataFrame
@@ -36,15 +38,19 @@ class SmallRun(Run):
         """Return the number of rows; for rows in the driver, Spark needs no job."""
         return len(rows.select().collect())
 
+    @cached_property
+    def _folder(self) -> Path | None:
+        """The output folder; None if it is not on this machine."""
+        return local_path(self.spark, self.out)
+
     def _written(self, name: str, rows: DataFrame) -> DataFrame:
         """Return the rows of an output table, which need not be read again."""
-        folder = local_path(self.spark, self._path(name)) if self.output_format == "parquet" else None
-        if folder is None:
+        if self.output_format != "parquet" or self._folder is None:
             kept = in_driver(rows)
             self._save(name, kept)
             return kept
         # A job of Spark would take longer than the rules.
-        table = rows.toArrow()
+        table, folder = rows.toArrow(), self._folder / name
         folder.mkdir()
         parquet.write_table(table, folder / _FILE, store_schema=False)
         (folder / _COMPLETE).touch()
