@@ -28,6 +28,7 @@ JOBS = {
     "keys": ("partition", *ORDERS, "--records", f"{EXAMPLES}/orders/clicks.json", "--partitions-after", "9"),
     "batches": ("partition", *ORDERS, "--records", f"{EXAMPLES}/orders/records.json"),
     "large": ("assign", *LARGE, "--strategy", "all"),
+    "unusable": ("assign", "--topics", f"{EXAMPLES}/orders/topics.json", "--members", "unusable.json"),
     "restarted": ("simulate", *FLEET, "--scenario", "rolling-restart", "--timeline", "all", "--advice"),
 }
 RUN_ALL = """
@@ -45,7 +46,10 @@ for arguments in json.loads(sys.argv[1]):
 
 def commands(folder: Path) -> list[list[str]]:
     """Return the command lines of all jobs, with inputs and outputs in a folder."""
-    here = {item: f"{folder}/{item}" for item in ("fleet/topics", "fleet/members", "fleet/offsets", "large.json")}
+    made = ("fleet/topics", "fleet/members", "fleet/offsets", "large.json", "unusable.json")
+    here = {item: f"{folder}/{item}" for item in made}
+    member = {"group_id": "", "member_id": "m", "protocols": ["range"], "subscription": ["orders"]}
+    (folder / "unusable.json").write_text(json.dumps(member))
     # Workers get the subscriptions of a large group once.
     large = [
         {"group_id": "large", "member_id": f"m{i:03}", "subscription": ["orders", "clicks"][: 1 + i // 70]}

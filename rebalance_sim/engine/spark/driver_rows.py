@@ -63,9 +63,10 @@ def in_driver(rows: DataFrame) -> DataFrame:
 
 def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
     """Return an empty DataFrame; made of an empty list, it would be an RDD, which takes a job to read."""
-    return driver_rows(spark, to_arrow_schema(schema).empty_table(), schema)
+    return driver_rows(spark, pa.table({}), schema)
 
 
 def driver_rows(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame:
     """Return rows of the driver as a DataFrame."""
-    return spark.createDataFrame(rows, schema)
+    # Spark cannot read a nested column without any batch.
+    return spark.createDataFrame(rows if rows.num_rows else to_arrow_schema(schema).empty_table(), schema)
