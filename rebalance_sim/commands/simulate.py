@@ -6,8 +6,10 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from rebalance_sim.api.simulation import simulate
 from rebalance_sim.commands.assign import strategies
@@ -24,6 +26,7 @@ from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.runs.input_files import format_of
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.simulation.followed_group import log_lines
+from rebalance_sim.engine.spark.driver_rows import driver_rows
 from rebalance_sim.engine.tables.inputs import fit, union, usable
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.scenario import Scenario
@@ -164,8 +167,8 @@ def _scenario(options: Namespace) -> tuple[Scenario, list[RejectedStep]]:
 
 
 def _rejected_steps(spark: SparkSession, bad: list[RejectedStep]) -> DataFrame:
-    rows = [(_STEPS, None, None, step.row, step.reason) for step in bad]
-    return spark.createDataFrame(rows, REJECTS.schema)
+    rows = [{"table": _STEPS, "row": step.row, "reason": step.reason} for step in bad]
+    return driver_rows(spark, pa.Table.from_pylist(rows, to_arrow_schema(REJECTS.schema)), REJECTS.schema)
 
 
 def _assumed(scenario: Scenario) -> list[str]:
