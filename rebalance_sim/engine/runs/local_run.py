@@ -4,17 +4,19 @@ import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.groups.sorted_members import SortedMembers
 from rebalance_sim.engine.runs.run import STAGING, Run
-from rebalance_sim.engine.runs.run_files import hadoop_path
-from rebalance_sim.engine.runs.table_files import WRITTEN, write_empty, writing_tables
+from rebalance_sim.engine.runs.run_files import local_path
+from rebalance_sim.engine.runs.table_files import WRITTEN, mark_complete, write_table, writing_tables
 from rebalance_sim.engine.tables.inputs import union
 from rebalance_sim.tables import MEMBERS, OUTPUTS, Table
 
@@ -28,7 +30,7 @@ def runs_here(spark: SparkSession, out: str, output_format: str) -> bool:
     master = spark.sparkContext.master or ""
     if output_format != "parquet" or not (master == "local" or master.startswith("local[")):
         return False
-    return bool(hadoop_path(spark, out)[0].getUri().getScheme() == "file")
+    return local_path(spark, out) is not None
 
 
 @dataclass
@@ -50,10 +52,10 @@ class LocalRun(Run):
         if not set(plan.schema.names) <= OUTPUTS.keys():
             return super().write_outcomes(outcomes, names)
         self.report_compiling()
-        self._folder(_TABLES).mkdir(parents=True, exist_ok=True)
+        (self._folder / _TABLES).mkdir(parents=True)
         files = self._files_of_sorted_members(plan)
         if files is None:
-            writing = writing_tables(plan.function, str(self._folder(_TABLES)))
+            writing = writing_tables(plan.function, str(self._folder / _TABLES))
             files = replace(plan, function=writing, schema=WRITTEN).rows().collect()
         else:
             outcomes.expect_no_rejects_of(MEMBERS)
@@ -73,7 +75,7 @@ class LocalRun(Run):
             return None
         most = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
         numbers = self.spark.range(0, len(found.row_groups), 1, min(len(found.row_groups), most))
-        writing = writing_tables(found.giving_groups_to(plan.function), str(self._folder(_TABLES)))
+        writing = writing_tables(found.giving_groups_to(plan.function), str(self._folder / _TABLES))
         files = numbers.mapInArrow(writing, WRITTEN).collect()
         problem = next((file["problem"] for file in files if file["problem"] is not None), None)
         if problem is None:
@@ -84,19 +86,23 @@ class LocalRun(Run):
 
     def _placed(self, name: str, place: str, files: list[Row]) -> DataFrame:
         """Move the files of a table to a folder of the run, and return the table."""
-        folder, schema = self._folder(place), OUTPUTS[name].schema
-        folder.mkdir(parents=True, exist_ok=True)
+        folder, schema = self._folder / place, OUTPUTS[name].schema
+        folder.mkdir(parents=True, exist_ok=place != name)
         own = [Path(file["file"]) for file in files if file["name"] == name]
         for file in own:
             os.replace(file, folder / file.name)
-        if not own:
-            write_empty(folder, schema)
-        (folder / "_SUCCESS").touch()
+        if own:
+            mark_complete(folder)
+        else:
+            write_table(folder, to_arrow_schema(schema).empty_table(), schema)
         return self.spark.read.schema(schema).parquet(self._path(place))
 
-    def _folder(self, name: str) -> Path:
-        file_system, path = hadoop_path(self.spark, self._path(name))
-        return Path(file_system.makeQualified(path).toUri().getPath())
+    @cached_property
+    def _folder(self) -> Path:
+        """The output folder."""
+        folder = local_path(self.spark, self.out)
+        assert folder is not None
+        return folder
 
 
 def _as_outcomes(rows: DataFrame, plan: GroupPlan, table: str) -> DataFrame:

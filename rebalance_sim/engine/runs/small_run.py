@@ -4,17 +4,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pyarrow import parquet
 from pyspark.sql import DataFrame
 
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.runs.run_files import local_path
+from rebalance_sim.engine.runs.table_files import write_table
 from rebalance_sim.engine.spark.driver_rows import driver_rows, in_driver
 from rebalance_sim.tables import Table
-
-_FILE = "part-00000.snappy.parquet"
-_COMPLETE = "_SUCCESS"
-"""Spark's writers mark a complete table with this file as well."""
 
 
 @dataclass
@@ -50,8 +46,7 @@ class SmallRun(Run):
             self._save(name, kept)
             return kept
         # A job of Spark would take longer than the rules.
-        table, folder = rows.toArrow(), self._folder / name
-        folder.mkdir()
-        parquet.write_table(table, folder / _FILE, store_schema=False)
-        (folder / _COMPLETE).touch()
+        table = rows.toArrow()
+        (self._folder / name).mkdir()
+        write_table(self._folder / name, table, rows.schema)
         return driver_rows(self.spark, table, rows.schema)

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+from pyarrow import parquet
 from pyspark import TaskContext
 from pyspark.sql.types import StructType
 
@@ -32,14 +32,14 @@ class _TableFile:
     """A file that grows by batches of rows."""
 
     path: Path
-    schema: pa.Schema
+    table: StructType
     rows: int = 0
     _waiting: list[pa.RecordBatch] = field(default_factory=list)
-    _writer: pq.ParquetWriter | None = None
+    _writer: parquet.ParquetWriter | None = None
 
     def add(self, rows: pa.StructArray) -> None:
         self.rows += len(rows)
-        self._waiting.append(pa.RecordBatch.from_struct_array(rows).replace_schema_metadata(self.schema.metadata))
+        self._waiting.append(pa.RecordBatch.from_struct_array(rows))
         if sum(map(len, self._waiting)) >= _ROWS_AT_A_TIME:
             self._write()
 
@@ -52,14 +52,15 @@ class _TableFile:
     def _write(self) -> None:
         if self._writer is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._writer = pq.ParquetWriter(self.path, self.schema)
-        self._writer.write_table(pa.Table.from_batches(self._waiting, self.schema))
+            schema = self._waiting[0].schema.with_metadata(_metadata(self.table))
+            self._writer = parquet.ParquetWriter(self.path, schema, store_schema=False)
+        self._writer.write_table(pa.Table.from_batches(self._waiting).cast(self._writer.schema))
         self._waiting = []
 
 
-def file_schema(table: StructType) -> pa.Schema:
-    """Return the Arrow schema of a table's files, from which Spark reads the same columns that it would write."""
-    return pa.schema(list(arrow_type(table)), {_SPARK_SCHEMA: table.json()})
+def _metadata(schema: StructType) -> dict[str, str]:
+    """Return what Spark reads from a file, so that it finds the same types that it would write."""
+    return {_SPARK_SCHEMA: schema.json()}
 
 
 def writing_tables(function: BatchFunction, folder: str) -> BatchFunction:
@@ -78,7 +79,7 @@ def writing_tables(function: BatchFunction, folder: str) -> BatchFunction:
                     if column.null_count == len(column):
                         continue
                     if table not in files:
-                        files[table] = _TableFile(Path(folder, table, name), file_schema(OUTPUTS[table].schema))
+                        files[table] = _TableFile(Path(folder, table, name), OUTPUTS[table].schema)
                     files[table].add(column.drop_null())
             for file in files.values():
                 file.close()
@@ -94,7 +95,15 @@ def _rows_of(found: list[dict[str, Any]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(found, pa.schema(list(arrow_type(WRITTEN))))
 
 
-def write_empty(folder: Path, table: StructType) -> None:
-    """Write a file without rows, from which the columns of an empty table can be read."""
+def write_table(folder: Path, rows: pa.Table, schema: StructType) -> None:
+    """Write a whole table to a folder that does not exist or is empty, as one file."""
     folder.mkdir(parents=True, exist_ok=True)
-    pq.write_table(file_schema(table).empty_table(), folder / f"part-00000-{uuid4()}.snappy.parquet")
+    parquet.write_table(
+        rows.replace_schema_metadata(_metadata(schema)), folder / "part-00000.snappy.parquet", store_schema=False
+    )
+    mark_complete(folder)
+
+
+def mark_complete(folder: Path) -> None:
+    """Mark a table as complete, as Spark's writers do."""
+    (folder / "_SUCCESS").touch()
