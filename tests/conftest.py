@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.engine.spark.java_runtime import java_home
-from tests.support.spark_settings import FOR_A_SHORT_LIFE
+from tests.support.spark_settings import FOR_A_FEW_ROWS, FOR_A_SHORT_LIFE
 
 # Fixed cases: the same commit always gets the same verdict. `make hunt` draws new ones.
 hypothesis.settings.load_profile("ci")
@@ -23,12 +23,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """Yield a local session on two cores with few shuffle partitions."""
+    """Yield a local session on two cores that shuffles into one partition."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("PYSPARK_PYTHON", sys.executable)
         environment.setenv("JAVA_HOME", str(java_home()))
         builder = SparkSession.builder.master("local[2]").appName("tests")
-        for name, value in FOR_A_SHORT_LIFE.items():
+        for name, value in (FOR_A_SHORT_LIFE | FOR_A_FEW_ROWS).items():
             builder = builder.config(name, value)
         session = builder.getOrCreate()
         yield session

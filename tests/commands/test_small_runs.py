@@ -14,6 +14,7 @@ from rebalance_sim.cli import main
 from rebalance_sim.commands.input_size import AS_PLAIN_PYTHON, IN_DRIVER, are_small, is_small
 from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS, in_driver
 from rebalance_sim.engine.spark.java_runtime import java_home
+from tests.support.spark_settings import set_for_a_while
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -67,11 +68,12 @@ def rows(spark: SparkSession, folder: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Run all jobs in the tests' session with compiled rules, and as small runs with plain ones."""
+    """Run all jobs in the tests' session, with compiled rules and adaptive execution, and as small ones without."""
     assert spark.conf.get(KEEPS_ROWS, "false") == "false"
     usual, small = tmp_path_factory.mktemp("usual"), tmp_path_factory.mktemp("small")
-    for command in commands(usual):
-        assert main(command) == 0
+    with set_for_a_while(spark, {"spark.sql.adaptive.enabled": "true", "spark.sql.shuffle.partitions": "4"}):
+        for command in commands(usual):
+            assert main(command) == 0
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "JAVA_HOME": str(java_home())}
     subprocess.run([sys.executable, "-c", RUN_ALL, json.dumps(commands(small))], env=environment, check=True)
     return usual, small

@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,7 @@ import rebalance_sim
 from rebalance_sim.cli import main
 from rebalance_sim.engine.spark.java_runtime import java_home
 from tests.support import public_functions
-from tests.support.public_functions import CASES, ONE_PARTITION, Given
-from tests.support.spark_settings import set_for_a_while
+from tests.support.public_functions import CASES, Given
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,9 +34,8 @@ def test_jobs_report_that_they_do_not_run_on_spark_connect(
 
 
 @pytest.fixture(scope="module")
-def given(spark: SparkSession) -> Iterator[Given]:
-    with set_for_a_while(spark, ONE_PARTITION):
-        yield Given.on(spark)
+def given(spark: SparkSession) -> Given:
+    return Given.on(spark)
 
 
 @pytest.fixture(scope="module")

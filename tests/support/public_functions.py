@@ -14,7 +14,7 @@ import rebalance_sim as sim
 from rebalance_sim.kafka.wire.consumer_protocol import encode_subscription
 from rebalance_sim.tables import OFFSETS
 from tests.support.rows import member, members, record, records, table, topics
-from tests.support.spark_settings import FOR_A_SHORT_LIFE
+from tests.support.spark_settings import FOR_A_FEW_ROWS, FOR_A_SHORT_LIFE
 
 
 class LastTakesAll(sim.ConsumerPartitionAssignor):
@@ -153,8 +153,6 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "topics_table": lambda given: sim.topics_table({"t": 6, "u": {"partitions": 1, "racks": [["a"]]}}),
 }
 """By the name of the function, and a variant after a comma."""
-ONE_PARTITION = {"spark.sql.shuffle.partitions": "1"}
-"""There are few rows, and some functions shuffle many times."""
 
 
 def answer(case: str, given: Given) -> list[str]:
@@ -174,7 +172,7 @@ def _answer_or_error(case: str, given: Given) -> list[str] | str:
 
 if __name__ == "__main__":
     builder = SparkSession.builder.remote("local[1]")
-    for name, value in (FOR_A_SHORT_LIFE | ONE_PARTITION).items():
+    for name, value in (FOR_A_SHORT_LIFE | FOR_A_FEW_ROWS).items():
         builder = builder.config(name, value)
     on_connect = builder.getOrCreate()
     inputs = Given.on(on_connect)

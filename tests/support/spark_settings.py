@@ -22,6 +22,8 @@ FOR_A_SHORT_LIFE = DEFAULTS | {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+FOR_A_FEW_ROWS = {"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false"}
+"""One partition, into which adaptive execution would merge any number of them after planning every stage anew."""
 
 
 @contextmanager

@@ -258,9 +258,8 @@ def test_partitioning_and_row_order_change_nothing(
     spark: SparkSession, fleet: tuple[DataFrame, DataFrame], compared_fleet: DataFrame
 ) -> None:
     metadata, rows = fleet
-    settings = {"spark.sql.shuffle.partitions": "7", "spark.sql.adaptive.enabled": "false"}
     expected = lines_of(compared_fleet)
-    with set_for_a_while(spark, settings):
+    with set_for_a_while(spark, {"spark.sql.shuffle.partitions": "7"}):
         shuffled = rows.orderBy(F.rand(2)).repartition(3)
         assert lines_of(shuffled.transform(compare(metadata.orderBy(F.rand(1)))).cache()) == expected
 
