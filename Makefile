@@ -10,6 +10,8 @@ OUT ?= out
 # Two processes, each with its own Spark session. All tests of a file run in one process, which creates shared fixtures
 # and compiles kernels once. The tests of the kernels come first, so that Spark's workers find them compiled.
 BY_FILE := -n 2 --dist loadfile
+# What the kernels rely on: it runs first, and once.
+NUMBA := tests/kafka/runtime/test_numba_internals.py
 # More processes than cores: half of the time these tests wait for servers and other programs.
 WITH_SERVERS := -n 3 --dist loadfile
 # Tests that need more than Python and Java, or more time.
@@ -51,9 +53,9 @@ run: $(STAMP) ## elect and assign every group of a real Kafka capture
 		then assign --topics $(OUT)/fleet/topics --members $(OUT)/fleet/members --out $(OUT)/assign
 
 .PHONY: test
-test: $(STAMP) ## run the tests (at most 10 minutes on two cores)
-	$(BIN)/python -m pytest tests/kafka/runtime/test_numba_internals.py
-	$(BIN)/python -m pytest $(BY_FILE) -m "$(HERE)" tests/kafka
+test: $(STAMP) ## run the tests (at most 7 minutes on two cores)
+	$(BIN)/python -m pytest $(NUMBA)
+	$(BIN)/python -m pytest $(BY_FILE) -m "$(HERE)" --ignore $(NUMBA) tests/kafka
 	$(BIN)/python -m pytest $(BY_FILE) -m "$(HERE)" --ignore tests/kafka
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(BY_FILE) -m "not scale" tests/kafka
 
