@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -23,8 +24,8 @@ def record(out: Path) -> dict[str, Any]:
     return content
 
 
-@pytest.fixture
-def given(spark: SparkSession, tmp_path: Path) -> list[str]:
+@pytest.fixture(scope="module")
+def given(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Write topics and members, some of them unusable, and return the options for them."""
     bad_topic = table(spark, TOPICS, [{"topic": "bad", "partitions": -2}])
     rows = [
@@ -36,7 +37,7 @@ def given(spark: SparkSession, tmp_path: Path) -> list[str]:
         member("z", [], ["t"], group_id="empty"),
     ]
     usable_and_not = topics(spark, t=4, u=2).unionByName(bad_topic)
-    return given_by(tmp_path, topics=usable_and_not, members=members(spark, *rows))
+    return given_by(tmp_path_factory.mktemp("given"), topics=usable_and_not, members=members(spark, *rows))
 
 
 def test_assign_writes_its_tables_and_counts_all_rows(
@@ -84,11 +85,11 @@ def test_a_named_strategy_reads_no_protocols(given: list[str], tmp_path: Path) -
 
 def test_a_mistake_in_an_input_leaves_the_earlier_output(given: list[str], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert main(["assign", *given, "--out", str(out)]) == 0
+    assert main(["elect", *given[2:], "--out", str(out)]) == 0
     before = record(out)
-    assert main(["assign", *given[:2], "--members", f"{tmp_path}/typo", "--out", str(out)]) == 2
+    assert main(["elect", "--members", f"{tmp_path}/typo", "--out", str(out)]) == 2
     assert record(out) == before
-    assert (out / "balance" / "_SUCCESS").exists()
+    assert (out / "elections" / "_SUCCESS").exists()
 
 
 def test_assumptions_are_passed_from_run_to_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,12 +105,12 @@ def test_assumptions_are_passed_from_run_to_run(tmp_path: Path, capsys: pytest.C
 def test_tables_of_an_earlier_run_are_removed(given: list[str], tmp_path: Path) -> None:
     """Anything else stays."""
     out = tmp_path / "out"
-    assert main(["assign", *given, "--strategy", "range,sticky", "--out", str(out)]) == 0
+    assert main(["assign", *given, "--out", str(out)]) == 0
     (out / "notes").mkdir()
     assert main(["assign", *given, "--strategy", "range", "--out", str(out)]) == 0
     folders = {path.name for path in out.iterdir() if path.is_dir()}
     assert folders == {"notes"} | record(out)["rows"]["out"].keys()
-    assert "comparison" not in folders
+    assert "elections" not in folders
 
 
 @pytest.mark.scale
@@ -189,17 +190,16 @@ def test_tables_of_a_run_that_has_not_finished_are_refused(
     fleet = tmp_path / "fleet"
     run = Run(spark, "fleet", str(fleet), {})
     run.begin([MEMBERS.name])
-    for name in (TOPICS.name, MEMBERS.name):
-        (tmp_path / name).rename(fleet / name)
-    assign = ["assign", f"--topics={fleet}/topics", f"--members={fleet}/members", "--out", f"{tmp_path}/out"]
-    assert main(assign) == 2
-    printed = f"rebalance-sim assign: members: '{fleet}/members' belongs to a run of fleet that has not finished; wait"
+    copytree(given[3], fleet / MEMBERS.name)
+    elect = ["elect", f"--members={fleet}/members", "--out", f"{tmp_path}/out"]
+    assert main(elect) == 2
+    printed = f"rebalance-sim elect: members: '{fleet}/members' belongs to a run of fleet that has not finished; wait"
     assert printed in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     run.finish()
-    assert main(assign) == 0
+    assert main(elect) == 0
     run.begin([OFFSETS.name])
-    assert main(assign) == 0
+    assert main(elect) == 0
 
 
 OWN_ASSIGNORS = """

@@ -14,8 +14,8 @@ from tests.commands.test_jobs import record as run_record
 from tests.support.rows import given_by, record, records, table, topics
 
 
-@pytest.fixture
-def sent(spark: SparkSession, tmp_path: Path) -> list[str]:
+@pytest.fixture(scope="module")
+def sent(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Write topics and records, some rows of them bad, and return the options that name them."""
     bad_topic = table(spark, TOPICS, [{"topic": "bad", "partitions": -2}])
     rows = [
@@ -29,7 +29,7 @@ def sent(spark: SparkSession, tmp_path: Path) -> list[str]:
         record(b"k", "bad"),
     ]
     usable_and_not = topics(spark, t=15, u=4).unionByName(bad_topic)
-    return given_by(tmp_path, topics=usable_and_not, records=records(spark, *rows))
+    return given_by(tmp_path_factory.mktemp("sent"), topics=usable_and_not, records=records(spark, *rows))
 
 
 def test_partition(spark: SparkSession, sent: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
