@@ -30,7 +30,7 @@ JOBS = {
     "batches": ("partition", *ORDERS, "--records", f"{EXAMPLES}/orders/records.json"),
     "large": ("assign", *LARGE, "--strategy", "all"),
     "unusable": ("assign", "--topics", f"{EXAMPLES}/orders/topics.json", "--members", "unusable.json"),
-    "restarted": ("simulate", *FLEET, "--scenario", "rolling-restart", "--timeline", "all", "--advice"),
+    "left": ("simulate", *FLEET, "--scenario", "leave", "--timeline", "all", "--advice"),
 }
 RUN_ALL = """
 import json, sys
