@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 
 from rebalance_sim.engine.spark.session import DEFAULTS
 
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 FOR_A_SHORT_LIFE = DEFAULTS | {
     "spark.sql.shuffle.partitions": "4",
     "spark.ui.enabled": "false",
@@ -15,7 +16,7 @@ FOR_A_SHORT_LIFE = DEFAULTS | {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
     # Without the C2 compiler, which took a quarter of all processor time for code that runs a few times.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC",
+    JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC",
     "spark.log.level": "ERROR",
     # Plans run once, over a few rows: generating code for each took longer. The tests of the docs pages run jobs with
     # the settings that users have.
