@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 import numba
 
-from rebalance_sim.engine.spark.session import session
+from rebalance_sim.engine.spark.session import FOR_FEW_ROWS, LocalSettings, session
 from rebalance_sim.kafka.runtime.compiled_code import cache_folder
 from rebalance_sim.preparation import run_examples
 
@@ -30,12 +30,6 @@ here=$(cd "$(dirname "$0")/.." && pwd) || exit
 export PYTHONPATH="$here/lib${{PYTHONPATH:+:$PYTHONPATH}}" PYTHONSAFEPATH=1
 {cpu}exec {python} "$@"
 """
-_FOR_FEW_ROWS = {
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-"""For a few rows, Spark's own code generation takes longer than the queries, and its result is not packed."""
 
 
 def pack(archive: Path) -> None:
@@ -104,9 +98,7 @@ def _compile_rules(launcher: Path, runs: Path) -> None:
     """Run the jobs on small inputs in workers of the packed environment, which keep the code that they compile."""
     os.environ["PYSPARK_PYTHON"] = str(launcher)
     os.environ.pop("NUMBA_CACHE_DIR", None)
-    spark = session("rebalance-sim environment")
-    for name, value in _FOR_FEW_ROWS.items():
-        spark.conf.set(name, value)
+    session("rebalance-sim environment", settings=LocalSettings(FOR_FEW_ROWS))
     run_examples(runs)
 
 

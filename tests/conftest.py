@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 
 from rebalance_sim.engine.spark.class_archive import reading_archive
 from rebalance_sim.engine.spark.java_runtime import java_home
-from tests.support.spark_settings import FOR_A_FEW_ROWS, FOR_A_SHORT_LIFE, JAVA_OPTIONS
+from rebalance_sim.engine.spark.session import FOR_FEW_ROWS
+from tests.support.spark_settings import FOR_A_SHORT_LIFE, JAVA_OPTIONS
 
 # Fixed cases: the same commit always gets the same verdict. `make hunt` draws new ones.
 hypothesis.settings.load_profile("ci")
@@ -25,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Yield a local session on two cores that shuffles into one partition."""
-    home, settings = java_home(), FOR_A_SHORT_LIFE | FOR_A_FEW_ROWS
+    home, settings = java_home(), FOR_A_SHORT_LIFE | FOR_FEW_ROWS
     settings[JAVA_OPTIONS] = " ".join([settings[JAVA_OPTIONS], *reading_archive(home)])
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("PYSPARK_PYTHON", sys.executable)

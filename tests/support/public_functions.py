@@ -11,10 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import rebalance_sim as sim
+from rebalance_sim.engine.spark.session import FOR_FEW_ROWS
 from rebalance_sim.kafka.wire.consumer_protocol import encode_subscription
 from rebalance_sim.tables import OFFSETS
 from tests.support.rows import member, members, record, records, table, topics
-from tests.support.spark_settings import FOR_A_FEW_ROWS, FOR_A_SHORT_LIFE
+from tests.support.spark_settings import FOR_A_SHORT_LIFE
 
 
 class LastTakesAll(sim.ConsumerPartitionAssignor):
@@ -172,7 +173,7 @@ def _answer_or_error(case: str, given: Given) -> list[str] | str:
 
 if __name__ == "__main__":
     builder = SparkSession.builder.remote("local[1]")
-    for name, value in (FOR_A_SHORT_LIFE | FOR_A_FEW_ROWS).items():
+    for name, value in (FOR_A_SHORT_LIFE | FOR_FEW_ROWS).items():
         builder = builder.config(name, value)
     on_connect = builder.getOrCreate()
     inputs = Given.on(on_connect)

@@ -23,16 +23,6 @@ FOR_A_SHORT_LIFE = DEFAULTS | {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-FOR_A_FEW_ROWS = {
-    # Adaptive execution would merge any number of partitions into one after planning every stage anew.
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.adaptive.enabled": "false",
-    # Otherwise every call on a column records its line, for messages of which the program prints the first line only.
-    "spark.python.sql.dataFrameDebugging.enabled": "false",
-    "spark.sql.dataFrameQueryContext.enabled": "false",
-    # Every plan is also rendered for Spark's user interface, which is off.
-    "spark.sql.ui.explainMode": "simple",
-}
 
 
 @contextmanager

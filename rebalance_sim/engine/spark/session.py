@@ -42,14 +42,23 @@ FOR_LARGE_INPUTS = LocalSettings(
     # Enough for balanced tasks and for memory; with Spark's 200, writing shuffle files would dominate.
     {"spark.sql.shuffle.partitions": str(16 * (os.cpu_count() or 1))}
 )
+FOR_FEW_ROWS = {
+    "spark.sql.shuffle.partitions": "1",
+    # Spark would spend more time on generating code and on better plans than on a few rows.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    # Every call on a column would record its line, for messages of which the program prints the first line only.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.sql.dataFrameQueryContext.enabled": "false",
+    # Every plan would also be rendered for Spark's user interface, which is off.
+    "spark.sql.ui.explainMode": "simple",
+}
+"""Properties of a session's queries, which can be set at any time."""
 FOR_SMALL_INPUTS = LocalSettings(
     {
+        **FOR_FEW_ROWS,
         KEEPS_ROWS: "true",
-        "spark.sql.shuffle.partitions": "1",
-        # Spark would spend more time on generating code and on better plans than on a few rows.
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.adaptive.enabled": "false",
         # Each aggregation and sort of a task takes at least one page, by default of up to 64 MB, which the JVM clears.
         "spark.buffer.pageSize": "1m",
     },
