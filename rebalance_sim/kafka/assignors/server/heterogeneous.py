@@ -8,17 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors.server.specification import partition_key
 from rebalance_sim.kafka.assignors.server.target_assignment import (
     ByMember,
     Targets,
     UniformBatch,
-    add_target,
+    add_beside_owner,
     owned_once,
 )
 from rebalance_sim.kafka.groups import AssignmentFailure, Subscribers
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
-from rebalance_sim.kafka.runtime.strings import Ints, Ints32
+from rebalance_sim.kafka.runtime.strings import Ints32
 
 _NONE = int(AssignmentFailure.NONE)
 _ARRAY_INDEX = int(AssignmentFailure.ARRAY_INDEX)
@@ -32,7 +31,8 @@ class _Lost(NamedTuple):
     members: Ints32
     places: Ints32
     """Place of the partition; -1 after the member was assigned it."""
-    keys: Ints
+    topics: Ints32
+    partitions: Ints32
 
 
 class _Current(NamedTuple):
@@ -53,10 +53,7 @@ def assign_heterogeneous(
 ) -> int:
     """Assign a group and return the failure; the loads of its members are 0."""
     entries = _sorted_topics(batch, by_topic, by_topic.group_topics[g], by_topic.group_topics[g + 1])
-    places = 0
-    for entry in entries:
-        places += batch.partitions[by_topic.topics[entry]]
-    owners = np.full(places, -1, np.int32)
+    owners = targets.owners
     lost, exists = _keep(batch, members, owners, by_member.loads)
     if not exists:
         # The builder's array of owners has one entry per partition of the topic.
@@ -64,13 +61,9 @@ def assign_heterogeneous(
     current = _Current(owners, by_member.loads, by_member.last_partition, lost)
     _assign_remaining(batch, by_topic, entries, current)
     _balance(batch, by_topic, entries, current)
-    for entry in entries:
-        topic = by_topic.topics[entry]
-        for partition in range(batch.partitions[topic]):
-            add_target(targets, owners[batch.base[topic] + partition], partition_key(batch.ranks[topic], partition))
     for i in range(len(lost.members)):
         if lost.places[i] >= 0:
-            add_target(targets, lost.members[i], lost.keys[i])
+            add_beside_owner(targets, lost.members[i], lost.topics[i], lost.partitions[i])
     return _NONE
 
 
@@ -100,7 +93,7 @@ def _sorted_topics(batch: UniformBatch, by_topic: Subscribers, first: int, end: 
 def _keep(batch: UniformBatch, members: Ints32, owners: Ints32, loads: Ints32) -> tuple[_Lost, bool]:
     """Keep the owned partitions that members still subscribe to; returns whether all of them exist, too."""
     owned, (of_members, offsets, topics) = batch.owned, batch.subscriptions
-    lost = _Lost(np.empty(16, np.int32), np.empty(16, np.int32), np.empty(16, np.int64))
+    lost = _Lost(np.empty(16, np.int32), np.empty(16, np.int32), np.empty(16, np.int32), np.empty(16, np.int32))
     n_lost = 0
     for m in members:
         n_mine = owned_once(batch, m)
@@ -120,14 +113,15 @@ def _keep(batch: UniformBatch, members: Ints32, owners: Ints32, loads: Ints32) -
                     lost = _Lost(
                         np.append(lost.members, lost.members),
                         np.append(lost.places, lost.places),
-                        np.append(lost.keys, lost.keys),
+                        np.append(lost.topics, lost.topics),
+                        np.append(lost.partitions, lost.partitions),
                     )
                 lost.members[n_lost], lost.places[n_lost] = owners[place], place
-                lost.keys[n_lost] = partition_key(batch.ranks[topic], partition)
+                lost.topics[n_lost], lost.partitions[n_lost] = topic, partition
                 n_lost += 1
             owners[place] = m
             loads[m] += 1
-    return _Lost(lost.members[:n_lost], lost.places[:n_lost], lost.keys[:n_lost]), True
+    return _Lost(lost.members[:n_lost], lost.places[:n_lost], lost.topics[:n_lost], lost.partitions[:n_lost]), True
 
 
 @inner_kernel

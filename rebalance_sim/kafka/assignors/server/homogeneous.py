@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors.server.specification import partition_key
 from rebalance_sim.kafka.assignors.server.target_assignment import Targets, UniformBatch, add_target, owned_once
 from rebalance_sim.kafka.groups import AssignmentFailure
 from rebalance_sim.kafka.runtime.hash_order import java_copy_size, java_order, java_table_size
@@ -19,11 +18,12 @@ _PARTITION_ASSIGNOR = int(AssignmentFailure.PARTITION_ASSIGNOR)
 
 
 class _Unassigned(NamedTuple):
-    """Keys of the partitions to assign (``unassignedPartitions``)."""
+    """The partitions to assign (``unassignedPartitions``)."""
 
-    keys: Ints
+    topics: Ints32
+    partitions: Ints32
     filled: Ints
-    """Number of keys, as an array of one."""
+    """Number of partitions, as an array of one."""
 
 
 @kernel
@@ -58,10 +58,9 @@ def assign_homogeneous(batch: UniformBatch, members: Ints32, places: int, keeps_
             below_count += 1
         if has_extra:
             extras -= 1
-    count = unassigned.filled[0]
-    assigned = _fill_up(below[:below_count], missing, unassigned.keys[:count], targets)
+    assigned = _fill_up(batch, below[:below_count], missing, unassigned, targets)
     # Kafka throws if partitions are left over: two members that own the same partition use up quotas.
-    return _NONE if assigned == count else _PARTITION_ASSIGNOR
+    return _NONE if assigned == unassigned.filled[0] else _PARTITION_ASSIGNOR
 
 
 @inner_kernel
@@ -69,16 +68,16 @@ def _keep_all(batch: UniformBatch, m: int, n: int, targets: Targets) -> None:
     """Keep the ``n`` partitions of a member that ``owned_once`` has found."""
     for i in range(n):
         k = batch.mine[i]
-        add_target(targets, m, partition_key(batch.ranks[batch.owned.topics[k]], batch.owned.partitions[k]))
+        add_target(batch, targets, m, batch.owned.topics[k], batch.owned.partitions[k])
 
 
 @inner_kernel
-def _fill_up(below: Ints32, missing: Ints32, keys: Ints, targets: Targets) -> int:
+def _fill_up(batch: UniformBatch, below: Ints32, missing: Ints32, unassigned: _Unassigned, targets: Targets) -> int:
     """Assign partitions in turn to the members below their quota, and return how many."""
     assigned = 0
     for i in range(len(below)):
-        for _ in range(min(missing[i], len(keys) - assigned)):
-            add_target(targets, below[i], keys[assigned])
+        for _ in range(min(missing[i], unassigned.filled[0] - assigned)):
+            add_target(batch, targets, below[i], unassigned.topics[assigned], unassigned.partitions[assigned])
             assigned += 1
     return assigned
 
@@ -88,15 +87,15 @@ def _unassigned_partitions(batch: UniformBatch, members: Ints32, places: int) ->
     """Return the partitions that no member owns, topics in the order of ``subscribedTopicIds``, a ``HashSet`` of ids.
 
     The set has room for as many topics as there are names, and is filled in the order of the first member's names. The
-    array of keys has room for all partitions that may be revoked.
+    arrays have room for all partitions that may be revoked.
     """
-    total = _mark_claimed(batch, members)
-    unassigned = _Unassigned(np.empty(places + total, np.int64), np.zeros(1, np.int64))
+    room = places + _mark_claimed(batch, members)
+    unassigned = _Unassigned(np.empty(room, np.int32), np.empty(room, np.int32), np.zeros(1, np.int64))
     n = 0
     for topic in _topic_order(batch, members[0]):
         for partition in range(batch.partitions[topic]):
             if batch.claimed_by[batch.base[topic] + partition] < 0:
-                unassigned.keys[n] = partition_key(batch.ranks[topic], partition)
+                unassigned.topics[n], unassigned.partitions[n] = topic, partition
                 n += 1
     unassigned.filled[0] = n
     batch.claimed_by[:places] = -1
@@ -149,12 +148,11 @@ def _revoke(batch: UniformBatch, m: int, mine: Ints32, quota: int, targets: Targ
             listed = np.arange(len(numbers)).astype(np.int32)
             of_topic = of_topic[java_order(numbers, listed, java_copy_size(len(numbers)))]
         for k in of_topic:
-            key = partition_key(batch.ranks[topic], owned.partitions[k])
             if quota > 0:
                 quota -= 1
-                add_target(targets, m, key)
+                add_target(batch, targets, m, topic, owned.partitions[k])
             else:
-                unassigned.keys[n] = key
+                unassigned.topics[n], unassigned.partitions[n] = topic, owned.partitions[k]
                 n += 1
     unassigned.filled[0] = n
 

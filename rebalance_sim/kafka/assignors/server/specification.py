@@ -15,7 +15,7 @@ numbers that are equal modulo 16, 32, and so on.
 
 import numpy as np
 
-from rebalance_sim.kafka.groups import Assignments, Groups
+from rebalance_sim.kafka.groups import Groups
 from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size, timeline_order
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
@@ -52,49 +52,3 @@ def uuid_ranks(ids: Ints) -> Ints:
     ranks = np.empty(len(ids), np.int64)
     ranks[np.lexsort((ids[:, 1], ids[:, 0]))] = np.arange(len(ids))
     return ranks
-
-
-@kernel
-def partition_key(rank: int, partition: int) -> int:
-    """Return a key of a partition that sorts by the topic's rank, then by partition."""
-    return int(rank) << 32 | int(partition)
-
-
-@kernel
-def sorted_sets(n_members: int, holders: Ints32, keys: Ints, ranks: Ints) -> Assignments:
-    """Turn pairs of a member and a ``partition_key`` into sorted lists; repeated pairs count once."""
-    topic_of = np.empty(len(ranks), np.int32)
-    for topic in range(len(ranks)):
-        topic_of[ranks[topic]] = topic
-    starts = np.zeros(n_members + 1, np.int64)
-    for m in holders:
-        starts[m + 1] += 1
-    for m in range(n_members):
-        starts[m + 1] += starts[m]
-    cursor = starts[:-1].copy()
-    by_member = np.empty(len(keys), np.int64)
-    for k in range(len(keys)):
-        by_member[cursor[holders[k]]] = keys[k]
-        cursor[holders[k]] += 1
-    offsets = np.zeros(n_members + 1, np.int32)
-    topics = np.empty(len(keys), np.int32)
-    partitions = np.empty(len(keys), np.int32)
-    filled = 0
-    for m in range(n_members):
-        _sort(by_member[starts[m] : starts[m + 1]])
-        for k in range(starts[m], starts[m + 1]):
-            if k == starts[m] or by_member[k] != by_member[k - 1]:
-                topics[filled] = topic_of[by_member[k] >> 32]
-                partitions[filled] = by_member[k] & 0xFFFFFFFF
-                filled += 1
-        offsets[m + 1] = filled
-    return Assignments(offsets, topics[:filled], partitions[:filled])
-
-
-@kernel
-def _sort(keys: Ints) -> None:
-    """Sort in place; most lists are sorted already."""
-    for k in range(1, len(keys)):
-        if keys[k] < keys[k - 1]:
-            keys.sort()
-            return

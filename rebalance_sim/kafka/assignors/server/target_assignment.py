@@ -1,9 +1,11 @@
-"""What both builders of the ``uniform`` assignor use: the batch, and the target assignments that they add to."""
+"""What both builders of the ``uniform`` assignor use: the batch, and the target assignment that they fill."""
 
 from typing import NamedTuple
 
-from rebalance_sim.kafka.groups import Assignments, Subscriptions
-from rebalance_sim.kafka.runtime.kernel import inner_kernel
+import numpy as np
+
+from rebalance_sim.kafka.groups import Assignments, Subscriptions, append_partition
+from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 
 
@@ -39,22 +41,84 @@ class ByMember(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """Pairs of a member and the key of a partition in its target assignment."""
+    """The target assignment of one group: ``owners`` and, for members that claim what they cannot own alone, more."""
 
+    owners: Ints32
+    """By place: the member that is assigned the partition, or -1."""
     members: Ints32
-    keys: Ints
-    """``partition_key`` of each partition."""
+    """Members that are assigned a partition which does not exist or which has another owner."""
+    topics: Ints32
+    """The topics of these partitions."""
+    partitions: Ints32
     filled: Ints
-    """Number of pairs, as an array of one."""
+    """Number of these members, as an array of one."""
 
 
 @inner_kernel
-def add_target(targets: Targets, m: int, key: int) -> None:
+def add_target(batch: UniformBatch, targets: Targets, m: int, topic: int, partition: int) -> None:
     """Add a partition to a member's target assignment."""
+    if partition < batch.partitions[topic]:
+        place = batch.base[topic] + partition
+        if targets.owners[place] < 0 or targets.owners[place] == m:
+            targets.owners[place] = m
+            return
+    add_beside_owner(targets, m, topic, partition)
+
+
+@inner_kernel
+def add_beside_owner(targets: Targets, m: int, topic: int, partition: int) -> None:
+    """Add a partition that does not exist or that has another owner."""
     n = targets.filled[0]
-    targets.members[n] = m
-    targets.keys[n] = key
+    targets.members[n], targets.topics[n], targets.partitions[n] = m, topic, partition
     targets.filled[0] = n + 1
+
+
+@kernel
+def list_targets(
+    batch: UniformBatch, topics_by_name: Ints32, targets: Targets, start: int, lists: Assignments, cursor: Ints32
+) -> None:
+    """Fill the lists of a group, whose first member is ``start``, sorted by topic name and partition.
+
+    ``cursor`` has an entry for each of its members.
+    """
+    cursor[:] = 0
+    for topic in topics_by_name:
+        first = batch.base[topic]
+        for place in range(first, first + batch.partitions[topic]):
+            cursor[targets.owners[place] - start] += 1
+    extras = targets.filled[0]
+    for i in range(extras):
+        cursor[targets.members[i] - start] += 1
+    filled = lists.offsets[start]
+    for i in range(len(cursor)):
+        count = cursor[i]
+        cursor[i] = filled
+        filled += count
+        lists.offsets[start + i + 1] = filled
+    for topic in topics_by_name:
+        first = batch.base[topic]
+        for partition in range(batch.partitions[topic]):
+            append_partition(lists, cursor, targets.owners[first + partition] - start, topic, partition)
+    for i in range(extras):
+        append_partition(lists, cursor, targets.members[i] - start, targets.topics[i], targets.partitions[i])
+    if extras > 0:
+        _sort_lists(batch.ranks, start, start + len(cursor), lists)
+
+
+@kernel
+def _sort_lists(ranks: Ints, start: int, end: int, lists: Assignments) -> None:
+    """Sort the lists of the last members by topic name and partition, and leave out repeated partitions."""
+    filled = low = lists.offsets[start]
+    for m in range(start, end):
+        high = lists.offsets[m + 1]
+        topics, partitions = lists.topics[low:high].copy(), lists.partitions[low:high].copy()
+        low, first = high, filled
+        for k in np.argsort(ranks[topics] << 32 | partitions):
+            last = filled - 1
+            if last < first or lists.topics[last] != topics[k] or lists.partitions[last] != partitions[k]:
+                lists.topics[filled], lists.partitions[filled] = topics[k], partitions[k]
+                filled += 1
+        lists.offsets[m + 1] = filled
 
 
 @inner_kernel

@@ -10,18 +10,20 @@ import numpy as np
 
 from rebalance_sim.kafka.assignors.server.heterogeneous import assign_heterogeneous
 from rebalance_sim.kafka.assignors.server.homogeneous import assign_homogeneous
-from rebalance_sim.kafka.assignors.server.specification import sorted_sets, specification_order, uuid_hashes, uuid_ranks
-from rebalance_sim.kafka.assignors.server.target_assignment import ByMember, Targets, UniformBatch
+from rebalance_sim.kafka.assignors.server.specification import specification_order, uuid_hashes, uuid_ranks
+from rebalance_sim.kafka.assignors.server.target_assignment import ByMember, Targets, UniformBatch, list_targets
 from rebalance_sim.kafka.groups import (
     AssignmentFailure,
     AssignmentOutcome,
+    Assignments,
     Groups,
     Subscribers,
     TopicArrays,
     subscribers,
+    topics_by_name,
 )
 from rebalance_sim.kafka.runtime.kernel import kernel
-from rebalance_sim.kafka.runtime.strings import Ints, Ints32
+from rebalance_sim.kafka.runtime.strings import Ints32
 from rebalance_sim.releases import KafkaVersion
 
 _NONE = int(AssignmentFailure.NONE)
@@ -48,8 +50,8 @@ def assign_in_order(groups: Groups, topics: TopicArrays, order: Ints32, keeps_ex
         np.full(_most_partitions(groups.members, topics.partitions, by_topic), -1, np.int32),
         np.empty(np.diff(groups.owned.offsets).max(initial=0), np.int32),
     )
-    members, keys, errors = _assign(batch, groups.members, order, by_topic, keeps_extra)
-    return AssignmentOutcome(sorted_sets(len(order), members, keys, topics.ranks), errors)
+    by_name = topics_by_name(topics, by_topic)
+    return AssignmentOutcome(*_assign(batch, groups.members, order, by_topic, by_name, keeps_extra))
 
 
 @kernel
@@ -66,36 +68,48 @@ def _most_partitions(groups: Ints32, partitions: Ints32, by_topic: Subscribers) 
 
 @kernel
 def _assign(
-    batch: UniformBatch, groups: Ints32, order: Ints32, by_topic: Subscribers, keeps_extra: bool
-) -> tuple[Ints32, Ints, Ints32]:
-    """Return pairs of a member and a partition key, and the failure of each group."""
-    room = len(batch.owned.partitions)
+    batch: UniformBatch, groups: Ints32, order: Ints32, by_topic: Subscribers, by_name: Ints32, keeps_extra: bool
+) -> tuple[Assignments, Ints32]:
+    """Return the lists of all members, and the failure of each group; ``by_name`` are the entries of topics by name."""
+    claims, room = len(batch.owned.partitions), len(batch.owned.partitions)
     for topic in by_topic.topics:
         room += max(batch.partitions[topic], 0)
-    targets = Targets(np.empty(room, np.int32), np.empty(room, np.int64), np.zeros(1, np.int64))
+    targets = Targets(
+        np.empty(len(batch.claimed_by), np.int32),
+        np.empty(claims, np.int32),
+        np.empty(claims, np.int32),
+        np.empty(claims, np.int32),
+        np.zeros(1, np.int64),
+    )
+    lists = Assignments(np.zeros(len(order) + 1, np.int32), np.empty(room, np.int32), np.empty(room, np.int32))
     by_member = ByMember(np.zeros(len(order), np.int32), np.empty(len(order), np.int32))
-    errors = np.zeros(len(groups) - 1, np.int32)
+    cursor, errors = np.empty(len(order), np.int32), np.zeros(len(groups) - 1, np.int32)
     for g in range(len(errors)):
-        first, end = by_topic.group_topics[g], by_topic.group_topics[g + 1]
+        start, end = groups[g], groups[g + 1]
+        lists.offsets[start + 1 : end + 1] = lists.offsets[start]
+        first_entry, end_entry = by_topic.group_topics[g], by_topic.group_topics[g + 1]
         places, known = 0, False
-        for topic in by_topic.topics[first:end]:
+        for topic in by_topic.topics[first_entry:end_entry]:
             if batch.partitions[topic] >= 0:
                 known = True
                 batch.base[topic] = places
                 places += batch.partitions[topic]
         if known:
             batch.claimed_by[:places] = -1
-            members = order[groups[g] : groups[g + 1]]
-            before = targets.filled[0]
-            if _same_subscriptions(by_topic, first, end, len(members)):
+            targets.owners[:places] = -1
+            targets.filled[0] = 0
+            members = order[start:end]
+            if _same_subscriptions(by_topic, first_entry, end_entry, len(members)):
                 errors[g] = assign_homogeneous(batch, members, places, keeps_extra, targets)
             else:
                 errors[g] = assign_heterogeneous(batch, by_topic, g, members, by_member, targets)
-            if errors[g] != _NONE:
-                targets.filled[0] = before
-        for topic in by_topic.topics[first:end]:
+            if errors[g] == _NONE:
+                topics = by_topic.topics[by_name[first_entry:end_entry]]
+                list_targets(batch, topics, targets, start, lists, cursor[start:end])
+        for topic in by_topic.topics[first_entry:end_entry]:
             batch.base[topic] = -1
-    return targets.members[: targets.filled[0]], targets.keys[: targets.filled[0]], errors
+    filled = lists.offsets[-1]
+    return Assignments(lists.offsets, lists.topics[:filled], lists.partitions[:filled]), errors
 
 
 @kernel
