@@ -1,10 +1,13 @@
 """A batch of groups as the arrays that Kafka's rules take."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from rebalance_sim.engine.groups.group_batches import GroupBatch
+from rebalance_sim.engine.groups.name_lists import number_names
 from rebalance_sim.engine.tables.arrow import codes, list_offsets, numbers, strings
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex
 from rebalance_sim.kafka.coordinator.classic.group import NONE
@@ -83,10 +86,15 @@ def find_topics(batch: GroupBatch, index: TopicIndex, ids: bool) -> BatchTopics:
     names, group_of_name = lists.flatten(), np.repeat(group_of_list, np.diff(list_offsets(lists)))
     if not batch.has("owned"):
         return index.find(batch.clusters, group_of_name, names, ids)
+    # Members own partitions of few topics: each name is looked up once.
     owned = batch.column("owned")
-    group_of_owned = np.repeat(group_of_member, np.diff(list_offsets(owned)))
-    all_names = pa.concat_arrays([names, owned.flatten().field("topic")])
-    return index.find(batch.clusters, np.concatenate([group_of_name, group_of_owned]), all_names, ids)
+    owned_names, offsets = owned.flatten().field("topic"), list_offsets(owned)
+    places, firsts = number_names(owned_names, np.repeat(batch.cluster_of_member, np.diff(offsets)))
+    group_of_first = group_of_member[np.searchsorted(offsets, firsts, side="right") - 1]
+    all_names = pa.concat_arrays([names, owned_names.take(pa.array(firsts))])
+    found = index.find(batch.clusters, np.concatenate([group_of_name, group_of_first]), all_names, ids)
+    numbers_of_names = [found.numbers[: len(names)], found.numbers[len(names) :][places]]
+    return replace(found, numbers=np.concatenate(numbers_of_names))
 
 
 def as_groups(batch: GroupBatch, topics: BatchTopics, index: TopicIndex) -> Groups:

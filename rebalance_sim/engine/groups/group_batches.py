@@ -172,6 +172,11 @@ class GroupBatch:
         """Index of the group of each member."""
         return np.repeat(np.arange(len(self.group_ids), dtype=np.int32), np.diff(self.offsets))
 
+    @cached_property
+    def cluster_of_member(self) -> Ints32:
+        """Number of the cluster of each member."""
+        return np.repeat(codes(self.clusters)[0], np.diff(self.offsets))
+
     def keep(self, kept: Flags) -> "GroupBatch":
         """Leave out members."""
         if kept.all():

@@ -33,6 +33,18 @@ def store_once(lists: pa.ListArray, namespaces: Ints32) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(places), lists.take(pa.array(firsts)))
 
 
+def number_names(names: pa.StringArray, namespaces: Ints32) -> tuple[Ints32, Ints32]:
+    """Return the place of each name among the distinct ones, and of those the first name that is equal to it.
+
+    No name is null. Names of different ``namespaces``, which are given by name, differ although they are written alike.
+
+    >>> places, firsts = number_names(pa.array(["a", "a", "b"]), np.zeros(3, np.int32))
+    >>> places.tolist(), firsts.tolist()
+    ([0, 0, 1], [0, 2])
+    """
+    return _number_lists(np.arange(len(names) + 1, dtype=np.int32), strings(names), namespaces.astype(np.int64))
+
+
 @kernel
 def _number_lists(offsets: Ints32, names: Strings, scopes: Ints) -> tuple[Ints32, Ints32]:
     """Return the place of each list among the distinct ones, and of those the first list that is equal to it."""
