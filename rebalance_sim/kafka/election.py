@@ -21,6 +21,8 @@ from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 
 INCONSISTENT_GROUP_PROTOCOL = "INCONSISTENT_GROUP_PROTOCOL"
+_FEW = 32
+"""So many lists of so many protocols are compared with each other; a batch mostly has fewer."""
 
 
 class PreferenceLists(NamedTuple):
@@ -48,6 +50,8 @@ class _Poll(NamedTuple):
     """By protocol: the votes for it."""
     voted: Ints32
     """The protocols that have any."""
+    same_protocols: Ints32
+    """By list of preferences: the first list with the same protocols, in any order (``_same_protocols``)."""
 
 
 class Elections(NamedTuple):
@@ -91,13 +95,14 @@ def elect(
     support = np.zeros(len(preferences.hashes), np.int32)
     counted = np.zeros(len(preferences.hashes), np.int32)
     voted = np.empty(len(preferences.hashes), np.int32)
-    poll = _Poll(offered, preferences, support, admitted, counted, voted)
+    poll = _Poll(offered, preferences, support, admitted, counted, voted, _same_protocols(preferences))
     filled = 0
 
     for g in range(n_groups):
         start, end = groups[g], groups[g + 1]
         if end > start:
-            member_count = _admit(start, end, types, poll)
+            alike = _are_alike(start, end, types, poll)
+            member_count = _admit_all(start, end, poll) if alike else _admit(start, end, types, poll)
             voted_in_order = voted[: _vote(start, end, member_count, poll)]
             best = 0
             for protocol in voted_in_order:
@@ -117,7 +122,7 @@ def elect(
             if ahead > 1:
                 tie[g] = True
                 winner[g] = _break_tie(start, end, member_hashes, member_count, poll, best, map_rule)
-            _reset(start, end, poll)
+            _reset(start, start + 1 if alike else end, poll)
         candidate_offsets[g + 1] = filled
     return Elections(winner, tie, admitted, candidate_offsets, candidates[:filled], votes[:filled])
 
@@ -134,6 +139,52 @@ def repeats_a_protocol(preferences: PreferenceLists) -> Flags:
                 repeats[of] |= last[protocol] == of
                 last[protocol] = of
     return repeats
+
+
+@kernel
+def _same_protocols(preferences: PreferenceLists) -> Ints32:
+    """Return, by list, the first list with the same protocols in any order; beyond ``_FEW``, the list itself."""
+    firsts = np.arange(len(preferences.offsets) - 1).astype(np.int32)
+    for of in range(min(len(firsts), _FEW)):
+        for first in range(of):
+            if firsts[first] == first and _name_the_same(preferences, first, of):
+                firsts[of] = first
+                break
+    return firsts
+
+
+@inner_kernel
+def _name_the_same(preferences: PreferenceLists, a: int, b: int) -> bool:
+    """Return whether two lists, neither of which names a protocol twice, have the same protocols."""
+    offsets, protocols = preferences.offsets, preferences.protocols
+    length, found = offsets[a + 1] - offsets[a], 0
+    if length > _FEW or length != offsets[b + 1] - offsets[b]:
+        return False
+    for k in range(offsets[a], offsets[a + 1]):
+        for other in range(offsets[b], offsets[b + 1]):
+            found += protocols[k] == protocols[other]
+    return bool(found == length)
+
+
+@inner_kernel
+def _are_alike(start: int, end: int, types: Ints32, poll: _Poll) -> bool:
+    """Return whether all members of a group have the same protocol type and protocols."""
+    protocols = poll.same_protocols[poll.offered[start]]
+    for m in range(start + 1, end):
+        if poll.same_protocols[poll.offered[m]] != protocols or types[m] != types[start]:
+            return False
+    return True
+
+
+@inner_kernel
+def _admit_all(start: int, end: int, poll: _Poll) -> int:
+    """Admit members that all support the same protocols, as ``_admit`` does, and return their number."""
+    first = poll.offered[start]
+    for k in range(poll.preferences.offsets[first], poll.preferences.offsets[first + 1]):
+        poll.support[poll.preferences.protocols[k]] = end - start
+    for m in range(start, end):
+        poll.admitted[m] = True
+    return end - start
 
 
 @inner_kernel
