@@ -166,6 +166,16 @@ def map_order(groups: Groups) -> Ints32:
     return order
 
 
+def any_order(groups: Groups) -> Ints32:
+    """Return the members of each group as they are given, for an assignor that sorts them."""
+    return np.arange(len(groups.member_hashes), dtype=np.int32)
+
+
+def has_static_members(groups: Groups) -> bool:
+    """Return whether a member has an instance id. Several may have the same, whereas member ids are distinct."""
+    return not groups.instance_first.all()
+
+
 def sorted_order(groups: Groups, in_map_order: Ints32, static_members_first: bool) -> Ints32:
     """Return the members of each group as the assignors sort them.
 

@@ -191,12 +191,17 @@ def equal(a: Strings, i: int, b: Strings, j: int) -> bool:
 @kernel
 def sort_by_key(values: Ints32, keys: Ints) -> None:
     """Sort both arrays by key, in place and stably."""
+    sorted_to = 1
+    while sorted_to < len(keys) and keys[sorted_to - 1] <= keys[sorted_to]:
+        sorted_to += 1
+    if sorted_to >= len(keys):
+        return
     if len(values) > _FEW:
         order = np.argsort(keys, kind="mergesort")
         values[:] = values[order]
         keys[:] = keys[order]
         return
-    for k in range(1, len(values)):
+    for k in range(sorted_to, len(values)):
         value, key = values[k], keys[k]
         place = k
         while place > 0 and keys[place - 1] > key:

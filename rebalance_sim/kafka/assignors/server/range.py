@@ -2,7 +2,7 @@
 
 Each topic is assigned on its own: its sorted subscribers get consecutive partitions, and the first few get one more if
 the number does not divide evenly. Static members come first, by instance id, then dynamic ones by member id, so the
-order of hash maps makes no difference.
+order of hash maps makes no difference, unless two members have the same instance id.
 """
 
 from rebalance_sim.kafka.assignors.server.specification import specification_order
@@ -11,6 +11,8 @@ from rebalance_sim.kafka.groups import (
     AssignmentOutcome,
     Groups,
     TopicArrays,
+    any_order,
+    has_static_members,
     sorted_order,
     subscribers,
     topics_by_name,
@@ -22,7 +24,7 @@ from rebalance_sim.releases import KafkaVersion
 
 def assign(groups: Groups, topics: TopicArrays, _: KafkaVersion) -> AssignmentOutcome:
     """Assign the partitions of every group of a batch."""
-    as_given = specification_order(groups)
+    as_given = specification_order(groups) if has_static_members(groups) else any_order(groups)
     in_turn = range_order(groups, as_given)
     by_topic = subscribers(groups, as_given, in_turn, len(topics.partitions), count_repeats=False)
     order = topics_by_name(topics, by_topic)
