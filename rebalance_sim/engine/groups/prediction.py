@@ -36,6 +36,7 @@ from rebalance_sim.kafka.rebalances import (
     rebalances,
     summarize_rebalances,
 )
+from rebalance_sim.kafka.runtime.lists import list_offsets
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32, java_hashes
 from rebalance_sim.releases import OFFSETS_PARTITIONS, KafkaVersion
 from rebalance_sim.tables import (
@@ -253,11 +254,10 @@ def _election_rows(
     offsets, admitted = elections.candidate_offsets, elections.admitted
     candidates = names.take(pa.array(elections.candidates))
     voted = elections.votes > 0
-    votes_offsets = np.concatenate([[0], np.cumsum(voted)]).astype(np.int32)[offsets]
-    admitted_before = np.concatenate([[0], np.cumsum(admitted)]).astype(np.int32)[batch.offsets]
-    members = np.diff(admitted_before)
+    votes_offsets = list_offsets(voted)[offsets]
     refused = np.flatnonzero(~admitted)
-    refused_before = np.concatenate([[0], np.cumsum(~admitted)]).astype(np.int32)
+    refused_before = list_offsets(~admitted)[batch.offsets]
+    members = np.diff(batch.offsets - refused_before)
     leader = leaders(batch.offsets, found)
     return _with_members(
         batch,
@@ -276,7 +276,7 @@ def _election_rows(
                 offsets_partition(java_hashes(strings(batch.group_ids)), offsets_partitions)
             ),
             "refused": lists(
-                refused_before[batch.offsets],
+                refused_before,
                 pa.StructArray.from_arrays(
                     [batch.column("member_id").take(pa.array(refused)), pa.array(refusal_errors(found), pa.string())],
                     names=["member_id", "error"],

@@ -2,16 +2,18 @@
 
 import numpy as np
 
-from rebalance_sim.kafka.runtime.strings import Ints, Ints32, Strings
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings
 
 
-def list_offsets(lengths: Ints | Ints32) -> Ints32:
+def list_offsets(lengths: Ints | Ints32 | Flags) -> Ints32:
     """Return the offsets of lists of these lengths.
 
     >>> list_offsets(np.array([2, 0, 1]))
     array([0, 2, 2, 3], dtype=int32)
     """
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    offsets = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, dtype=np.int32, out=offsets[1:])
+    return offsets
 
 
 def gather(starts: Ints | Ints32, lengths: Ints | Ints32) -> tuple[Ints32, Ints]:
