@@ -21,6 +21,7 @@ from rebalance_sim.kafka.runtime.strings import Ints32
 
 _NONE = int(AssignmentFailure.NONE)
 _ARRAY_INDEX = int(AssignmentFailure.ARRAY_INDEX)
+_NOT_FOUND = -1
 _ROUNDS = 16
 """``MAX_ITERATION_COUNT`` of ``balance``."""
 
@@ -53,11 +54,15 @@ def assign_heterogeneous(
 ) -> int:
     """Assign a group and return the failure; the loads of its members are 0."""
     entries = _sorted_topics(batch, by_topic, by_topic.group_topics[g], by_topic.group_topics[g + 1])
-    owners = targets.owners
-    lost, exists = _keep(batch, members, owners, by_member.loads)
-    if not exists:
+    owners, room = targets.owners, 0
+    for m in members:
+        room += batch.owned.offsets[m + 1] - batch.owned.offsets[m]
+    lost = _new_lost(room)
+    n_lost = _keep(batch, members, owners, by_member.loads, lost)
+    if n_lost == _NOT_FOUND:
         # The builder's array of owners has one entry per partition of the topic.
         return _ARRAY_INDEX
+    lost = _first_lost(lost, n_lost)
     current = _Current(owners, by_member.loads, by_member.last_partition, lost)
     _assign_remaining(batch, by_topic, entries, current)
     _balance(batch, by_topic, entries, current)
@@ -89,11 +94,13 @@ def _sorted_topics(batch: UniformBatch, by_topic: Subscribers, first: int, end: 
     return entries[order]
 
 
-@kernel
-def _keep(batch: UniformBatch, members: Ints32, owners: Ints32, loads: Ints32) -> tuple[_Lost, bool]:
-    """Keep the owned partitions that members still subscribe to; returns whether all of them exist, too."""
+@inner_kernel
+def _keep(batch: UniformBatch, members: Ints32, owners: Ints32, loads: Ints32, lost: _Lost) -> int:
+    """Keep the owned partitions that members still subscribe to; returns the number of ``lost``.
+
+    The number is _NOT_FOUND if one of them does not exist.
+    """
     owned, (of_members, offsets, topics) = batch.owned, batch.subscriptions
-    lost = _Lost(np.empty(16, np.int32), np.empty(16, np.int32), np.empty(16, np.int32), np.empty(16, np.int32))
     n_lost = 0
     for m in members:
         n_mine = owned_once(batch, m)
@@ -106,22 +113,25 @@ def _keep(batch: UniformBatch, members: Ints32, owners: Ints32, loads: Ints32) -
             if batch.subscribed_by[topic] != m:
                 continue
             if partition >= batch.partitions[topic]:
-                return lost, False
+                return _NOT_FOUND
             place = batch.base[topic] + partition
             if owners[place] >= 0:
-                if n_lost == len(lost.members):
-                    lost = _Lost(
-                        np.append(lost.members, lost.members),
-                        np.append(lost.places, lost.places),
-                        np.append(lost.topics, lost.topics),
-                        np.append(lost.partitions, lost.partitions),
-                    )
                 lost.members[n_lost], lost.places[n_lost] = owners[place], place
                 lost.topics[n_lost], lost.partitions[n_lost] = topic, partition
                 n_lost += 1
             owners[place] = m
             loads[m] += 1
-    return _Lost(lost.members[:n_lost], lost.places[:n_lost], lost.topics[:n_lost], lost.partitions[:n_lost]), True
+    return n_lost
+
+
+@kernel
+def _new_lost(room: int) -> _Lost:
+    return _Lost(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32))
+
+
+@kernel
+def _first_lost(lost: _Lost, n: int) -> _Lost:
+    return _Lost(lost.members[:n], lost.places[:n], lost.topics[:n], lost.partitions[:n])
 
 
 @inner_kernel

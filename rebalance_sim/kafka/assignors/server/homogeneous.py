@@ -91,15 +91,20 @@ def _unassigned_partitions(batch: UniformBatch, members: Ints32, places: int) ->
     """
     room = places + _mark_claimed(batch, members)
     unassigned = _Unassigned(np.empty(room, np.int32), np.empty(room, np.int32), np.zeros(1, np.int64))
+    _list_unclaimed(batch, _topic_order(batch, members[0]), unassigned)
+    batch.claimed_by[:places] = -1
+    return unassigned
+
+
+@inner_kernel
+def _list_unclaimed(batch: UniformBatch, topics: Ints32, unassigned: _Unassigned) -> None:
     n = 0
-    for topic in _topic_order(batch, members[0]):
+    for topic in topics:
         for partition in range(batch.partitions[topic]):
             if batch.claimed_by[batch.base[topic] + partition] < 0:
                 unassigned.topics[n], unassigned.partitions[n] = topic, partition
                 n += 1
     unassigned.filled[0] = n
-    batch.claimed_by[:places] = -1
-    return unassigned
 
 
 @inner_kernel
@@ -140,21 +145,31 @@ def _topic_order(batch: UniformBatch, m: int) -> Ints32:
 def _revoke(batch: UniformBatch, m: int, mine: Ints32, quota: int, targets: Targets, unassigned: _Unassigned) -> None:
     """Keep a member's partitions up to its quota; the others become unassigned (``maybeRevokePartitions``)."""
     owned = batch.owned
-    n = unassigned.filled[0]
     for topic in _owned_topic_order(batch, m):
         of_topic = mine[owned.topics[mine] == topic]
         if len(of_topic) > quota:
             numbers = owned.partitions[of_topic].astype(np.int64)
             listed = np.arange(len(numbers)).astype(np.int32)
             of_topic = of_topic[java_order(numbers, listed, java_copy_size(len(numbers)))]
-        for k in of_topic:
-            if quota > 0:
-                quota -= 1
-                add_target(batch, targets, m, topic, owned.partitions[k])
-            else:
-                unassigned.topics[n], unassigned.partitions[n] = topic, owned.partitions[k]
-                n += 1
+        quota = _keep_first(batch, m, of_topic, quota, targets, unassigned)
+
+
+@inner_kernel
+def _keep_first(
+    batch: UniformBatch, m: int, mine: Ints32, quota: int, targets: Targets, unassigned: _Unassigned
+) -> int:
+    """Keep the first partitions; the others become unassigned. Returns how many more the member may keep."""
+    n = unassigned.filled[0]
+    for k in mine:
+        topic, partition = batch.owned.topics[k], batch.owned.partitions[k]
+        if quota > 0:
+            quota -= 1
+            add_target(batch, targets, m, topic, partition)
+        else:
+            unassigned.topics[n], unassigned.partitions[n] = topic, partition
+            n += 1
     unassigned.filled[0] = n
+    return quota
 
 
 @kernel

@@ -73,13 +73,13 @@ def add_beside_owner(targets: Targets, m: int, topic: int, partition: int) -> No
     targets.filled[0] = n + 1
 
 
-@kernel
+@inner_kernel
 def list_targets(
     batch: UniformBatch, topics_by_name: Ints32, targets: Targets, start: int, lists: Assignments, cursor: Ints32
 ) -> None:
     """Fill the lists of a group, whose first member is ``start``, sorted by topic name and partition.
 
-    ``cursor`` has an entry for each of its members.
+    ``cursor`` has an entry for each of its members. Partitions beside their owner come last (``sort_lists``).
     """
     cursor[:] = 0
     for topic in topics_by_name:
@@ -101,12 +101,10 @@ def list_targets(
             append_partition(lists, cursor, targets.owners[first + partition] - start, topic, partition)
     for i in range(extras):
         append_partition(lists, cursor, targets.members[i] - start, targets.topics[i], targets.partitions[i])
-    if extras > 0:
-        _sort_lists(batch.ranks, start, start + len(cursor), lists)
 
 
 @kernel
-def _sort_lists(ranks: Ints, start: int, end: int, lists: Assignments) -> None:
+def sort_lists(ranks: Ints, start: int, end: int, lists: Assignments) -> None:
     """Sort the lists of the last members by topic name and partition, and leave out repeated partitions."""
     filled = low = lists.offsets[start]
     for m in range(start, end):

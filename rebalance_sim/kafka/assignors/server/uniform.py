@@ -11,7 +11,13 @@ import numpy as np
 from rebalance_sim.kafka.assignors.server.heterogeneous import assign_heterogeneous
 from rebalance_sim.kafka.assignors.server.homogeneous import assign_homogeneous
 from rebalance_sim.kafka.assignors.server.specification import specification_order, uuid_hashes, uuid_ranks
-from rebalance_sim.kafka.assignors.server.target_assignment import ByMember, Targets, UniformBatch, list_targets
+from rebalance_sim.kafka.assignors.server.target_assignment import (
+    ByMember,
+    Targets,
+    UniformBatch,
+    list_targets,
+    sort_lists,
+)
 from rebalance_sim.kafka.groups import (
     AssignmentFailure,
     AssignmentOutcome,
@@ -106,6 +112,8 @@ def _assign(
             if errors[g] == _NONE:
                 topics = by_topic.topics[by_name[first_entry:end_entry]]
                 list_targets(batch, topics, targets, start, lists, cursor[start:end])
+                if targets.filled[0] > 0:
+                    sort_lists(batch.ranks, start, end, lists)
         for topic in by_topic.topics[first_entry:end_entry]:
             batch.base[topic] = -1
     filled = lists.offsets[-1]
