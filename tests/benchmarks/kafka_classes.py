@@ -34,7 +34,7 @@ Fleet = Callable[[str, int], tuple[DataFrame, DataFrame]]
 _KAFKA, _VERSION = "4.3", kafka_version(NEWEST)
 _LIMITS = {"election": 2.0, "range": 3.0, "roundrobin": 2.0, "server-range": 3.0, "server-uniform": 3.0}
 """How many times as many groups as Kafka's class."""
-_KAFKAS_GROUPS, _SECONDS, _LONGEST_CALL = 1000, 1, 60
+_KAFKAS_GROUPS, _SECONDS, _LONGEST_CALL = 1000, 0.5, 60
 _COMPARED = 5000
 """Members whose answers are compared."""
 _MOVED, _MOST_SECONDS = 100_000, 1.0
