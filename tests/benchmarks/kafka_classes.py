@@ -115,9 +115,7 @@ def _classic(fleet: Fleet, rule: str, groups: int) -> bool:
         if elects
         else Prediction((ASSIGNMENTS.name,), _VERSION, (rule,), TopicMetadata.of(topics))
     )
-    # As Prediction sends it.
-    sent = members.withColumn("protocol_type", F.lit(None).cast("string"))
-    batches = _batches(collect_members(sent, predict.columns))
+    batches = _batches(collect_members(members, predict.columns))
     return _compare(rule, f"{groups:,} groups", predict, batches, list(_classic_cases(rule, batches[0])))
 
 
