@@ -54,7 +54,7 @@ def test_json_logs_have_one_object_per_line(
     assert {(line["job"], line["level"]) for line in lines} == {("elect", "info"), ("elect", "debug")}
     assert [line["message"] for line in lines if line.get("table") == "elections"] == [
         "writing elections",
-        "1 rows in elections",
+        "1 row in elections",
     ]
     assert lines[-1]["message"] == "finished"
     assert lines[-1]["rows"]["used"] == {"members": 2}

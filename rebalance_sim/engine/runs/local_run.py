@@ -65,7 +65,7 @@ class LocalRun(Run):
         outcomes.staged(lambda _: union([_as_outcomes(rows, plan, name) for name, rows in tables.items()]))
         for name in computed:
             self.report_progress(f"writing {name}", table=name)
-            self.counts.setdefault("out", {})[name] = sum(file["rows"] for file in files if file["name"] == name)
+            self._record_output(name, sum(file["rows"] for file in files if file["name"] == name))
         return {name: tables[name] if name in computed else self.write(name, outcomes[name]) for name in names}
 
     def _files_of_sorted_members(self, plan: GroupPlan) -> list[Row] | None:

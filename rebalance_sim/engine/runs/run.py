@@ -25,6 +25,7 @@ from rebalance_sim.engine.tables.inputs import first_line
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.runtime.compiled_code import is_compiled, number_compiled
 from rebalance_sim.tables import ASSIGNMENTS, OUTPUTS, Table
+from rebalance_sim.wording import plural
 
 _LOG = logging.getLogger(__name__)
 STAGING = "_staging"
@@ -127,9 +128,12 @@ class Run:
         """Write an output table and return it as written."""
         self.report_progress(f"writing {name}", table=name)
         written = self._written(name, rows)
-        number = self.counts.setdefault("out", {})[name] = self.number_of(written)
-        _LOG.debug("%s rows in %s", f"{number:,}", name, extra={"fields": {"table": name, "rows": number}})
+        self._record_output(name, self.number_of(written))
         return written
+
+    def _record_output(self, name: str, rows: int) -> None:
+        self.counts.setdefault("out", {})[name] = rows
+        _LOG.debug("%s in %s", plural(rows, "row"), name, extra={"fields": {"table": name, "rows": rows}})
 
     def _written(self, name: str, rows: DataFrame) -> DataFrame:
         self._save(name, rows)
