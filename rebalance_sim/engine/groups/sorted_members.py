@@ -1,6 +1,6 @@
 """Members in Parquet files that are sorted by group: workers read whole groups from them, without an exchange.
 
-The statistics in the files' footers say which groups each row group can hold. Row groups whose ranges do not overlap
+The statistics in the files' footers show which groups each row group can hold. Row groups whose ranges do not overlap
 can be read independently: a group that continues in the next row group belongs to the first of the two. That the rows
 inside a row group are sorted, and that Spark's readers would use all of them, is checked while they are read.
 """
@@ -23,7 +23,10 @@ from rebalance_sim.engine.tables.arrow import numbers
 from rebalance_sim.kafka.runtime.strings import Ints
 from rebalance_sim.tables import DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS
 
-_ROWS_AT_A_TIME = 50_000
+_ROWS_AT_A_TIME = 20_000
+_MOST_BYTES = 2**28
+"""Of a group that is read from files; in larger ones, Spark leaves out repeated subscriptions."""
+_NOT_SORTED = "rows are not sorted by group_id and cluster"
 _KEYS = ("cluster", "group_id")
 _REQUIRED = tuple(column.name for column in MEMBERS.columns if column.required)
 _NOT_EMPTY = (*(name for name in _REQUIRED if isinstance(MEMBERS.schema[name].dataType, StringType)), "protocol_type")
@@ -65,7 +68,7 @@ class SortedMembers:
             return None
         try:
             found = [row_groups_of(unquote(url.path), schema.names) for url in urls]
-        except (UnsortedMembersError, pa.ArrowException, OSError):
+        except (UnsortedMembersError, pa.ArrowException, OSError, UnicodeDecodeError):
             return None
         ordered = sorted(chain.from_iterable(found))
         overlap = any(following.first < one.last for one, following in pairwise(ordered))
@@ -82,33 +85,35 @@ class SortedMembers:
 
         Raises UnsortedMembersError if rows are not sorted by group and cluster, or if one cannot be used.
         """
-        rest: list[pa.RecordBatch] = []
-        for rows in self._rows(number):
-            together = _joined([*rest, rows])
-            starts = _starts(together)
-            # The last group may continue in the next rows.
-            last = int(starts[-1])
-            if last:
-                yield self._nested(together.slice(0, last), starts[:-1])
-            rest = [together.slice(last)]
-        if rest:
-            yield self._nested(rest[0], np.zeros(1, np.int64))
+        unfinished: list[pa.RecordBatch] = []
+        for rows in filter(len, self._rows(number)):
+            last = int(_starts(rows)[-1])
+            if last or not _continue_group(unfinished, rows):
+                unfinished.append(rows.slice(0, last))
+                yield from self._nested(unfinished)
+                unfinished = []
+            unfinished.append(rows.slice(last))
+            if sum(batch.nbytes for batch in unfinished) > _MOST_BYTES:
+                raise UnsortedMembersError("a group is too large to be read at once")
+        yield from self._nested(unfinished)
 
     def _rows(self, number: int) -> Iterator[pa.RecordBatch]:
         """Return the members of the groups that begin in a row group."""
         own = self.row_groups[number]
         before = self.row_groups[number - 1].last if number else None
+        continues = own.first == before
         for rows in self._read(own):
-            kept = rows if own.first != before else rows.filter(pc.not_equal(rows["group_id"], before))
-            if len(kept):
-                yield kept
+            kept = _after_group(rows, own.first) if continues else rows
+            continues = continues and not len(kept)
+            yield kept
         for following in self.row_groups[number + 1 :] if own.last != before else ():
             if following.first != own.last:
                 return
             for rows in self._read(following):
                 kept = rows.filter(pc.equal(rows["group_id"], own.last))
-                if len(kept):
-                    yield kept
+                yield kept
+                if len(kept) < len(rows):
+                    return
 
     def _read(self, row_group: RowGroup) -> Iterator[pa.RecordBatch]:
         wanted = list(dict.fromkeys([*_KEYS, *_REQUIRED, *_NOT_EMPTY, *self.columns]))
@@ -116,16 +121,22 @@ class SortedMembers:
             with pq.ParquetFile(row_group.path) as file:
                 available = [name for name in wanted if name in file.schema_arrow.names]
                 for rows in file.iter_batches(_ROWS_AT_A_TIME, [row_group.number], available, use_threads=False):
-                    yield _fitted(rows, wanted)
+                    if len(rows):
+                        yield _fitted(rows, wanted)
         except (pa.ArrowException, OSError) as problem:
-            # Spark's reader says better what is wrong with a file, if it cannot read it either.
+            # Spark reports the problem if it cannot read the file either.
             raise UnsortedMembersError(str(problem)) from problem
 
-    def _nested(self, rows: pa.RecordBatch, starts: Ints) -> pa.RecordBatch:
+    def _nested(self, batches: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return the groups of some rows, if there are any."""
+        if not any(map(len, batches)):
+            return
+        rows = _joined(batches)
+        starts = _starts(rows)
         members = pa.StructArray.from_arrays([rows[name] for name in self.columns], names=list(self.columns))
         offsets = pa.array(np.append(starts, len(rows)), pa.int32())
         firsts = pa.array(starts)
-        return pa.RecordBatch.from_arrays(
+        yield pa.RecordBatch.from_arrays(
             [
                 rows["cluster"].take(firsts),
                 rows["group_id"].take(firsts),
@@ -137,7 +148,7 @@ class SortedMembers:
 
 
 def row_groups_of(path: str, columns: Sequence[str]) -> list[RowGroup]:
-    """Return the row groups of a file. Raises UnsortedMembersError if it does not say which groups they hold."""
+    """Return the row groups of a file. Raises UnsortedMembersError if it does not show which groups they hold."""
     file = pq.read_metadata(path)
     # Columns of folder names, as in cluster=a/part-0.parquet, are not in the files.
     if set(file.schema.to_arrow_schema().names) != set(columns):
@@ -181,7 +192,29 @@ def _column(rows: pa.RecordBatch, name: str) -> pa.Array:
 
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+    try:
+        [joined] = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    except (pa.ArrowException, ValueError) as problem:
+        # Texts and lists have offsets of 32 bits.
+        raise UnsortedMembersError("a group is too large to be read at once") from problem
+    return joined
+
+
+def _after_group(rows: pa.RecordBatch, group_id: str) -> pa.RecordBatch:
+    """Leave out the first rows, which belong to a group that began in an earlier row group."""
+    others = np.flatnonzero(numbers(pc.not_equal(rows["group_id"], group_id)))
+    return rows.slice(int(others[0]) if len(others) else len(rows))
+
+
+def _continue_group(unfinished: Sequence[pa.RecordBatch], rows: pa.RecordBatch) -> bool:
+    """Return whether rows begin with the group of those before. Raises UnsortedMembersError if with an earlier one."""
+    if not unfinished:
+        return True
+    (before,) = unfinished[-1].select(["group_id", "cluster"]).slice(len(unfinished[-1]) - 1).to_pylist()
+    (following,) = rows.select(["group_id", "cluster"]).slice(0, 1).to_pylist()
+    if tuple(following.values()) < tuple(before.values()):
+        raise UnsortedMembersError(_NOT_SORTED)
+    return following == before
 
 
 def _starts(rows: pa.RecordBatch) -> Ints:
@@ -192,5 +225,5 @@ def _starts(rows: pa.RecordBatch) -> Ints:
     ids, clusters = ids.take(pa.array(starts)), clusters.take(pa.array(starts))
     in_next_cluster = pc.and_(pc.equal(ids[:-1], ids[1:]), pc.less(clusters[:-1], clusters[1:]))
     if not numbers(pc.or_(pc.less(ids[:-1], ids[1:]), in_next_cluster)).all():
-        raise UnsortedMembersError("rows are not sorted by group_id and cluster")
+        raise UnsortedMembersError(_NOT_SORTED)
     return starts

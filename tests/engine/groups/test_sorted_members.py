@@ -119,13 +119,31 @@ def test_rows_that_would_be_rejected_are_noticed(spark: SparkSession, tmp_path: 
         of_files(read)
 
 
-def test_rows_that_are_not_sorted_are_noticed(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_a_time", [1, 2, 100])
+def test_rows_that_are_not_sorted_are_noticed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_a_time: int
+) -> None:
     rows = groups(3, 3, 3)
     again = rows[:2] + rows[3:6] + rows[2:3] + rows[6:]
+    monkeypatch.setattr(sorted_members, "_ROWS_AT_A_TIME", at_a_time)
     with pytest.raises(UnsortedMembersError, match="not sorted"):
         of_files(spark.read.parquet(str(written(tmp_path / "again", again, row_group=100))))
+    # The second file begins with the last group of the first one, to which it comes back.
+    back = rows[3:6] + rows[6:8] + rows[5:6]
+    with pytest.raises(UnsortedMembersError, match="not sorted"):
+        of_files(spark.read.parquet(str(written(tmp_path / "back", rows[:5], back[2:], row_group=100))))
     overlapping = written(tmp_path / "overlapping", rows[::2], rows[1::2], row_group=100)
     assert SortedMembers.of(spark.read.parquet(str(overlapping)), COLUMNS) is None
+
+
+def test_a_group_that_is_too_large_is_left_to_spark(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sorted_members, "_MOST_BYTES", 1_000)
+    monkeypatch.setattr(sorted_members, "_ROWS_AT_A_TIME", 5)
+    assert len(of_files(spark.read.parquet(str(written(tmp_path / "small", groups(2, 3, 2)))))) == 3
+    with pytest.raises(UnsortedMembersError, match="too large"):
+        of_files(spark.read.parquet(str(written(tmp_path / "large", groups(2, 60)))))
 
 
 def test_other_tables_are_not_read_from_files(spark: SparkSession, tmp_path: Path) -> None:
