@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from rebalance_sim.defaults import AUTO
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.groups.sorted_members import SortedMembers
@@ -28,7 +29,7 @@ _TABLES = f"{STAGING}/tables"
 def runs_here(spark: SparkSession, out: str, output_format: str) -> bool:
     """Return whether workers can write a run's tables: as Parquet files of this machine, on which all workers run."""
     master = spark.sparkContext.master or ""
-    if output_format != "parquet" or not (master == "local" or master.startswith("local[")):
+    if not out.strip() or output_format != "parquet" or not (master == "local" or master.startswith("local[")):
         return False
     return local_path(spark, out) is not None
 
@@ -42,7 +43,8 @@ class LocalRun(Run):
     def read(self, table: Table, path: str, source: str) -> DataFrame:
         """Read an input table."""
         rows = super().read(table, path, source)
-        if table is MEMBERS:
+        # Other formats, such as delta, have Parquet files too, of which not every row is one of the table.
+        if table is MEMBERS and source in (AUTO, "parquet"):
             self._members = rows
         return rows
 
@@ -60,7 +62,7 @@ class LocalRun(Run):
         else:
             outcomes.expect_no_rejects_of(MEMBERS)
         computed = [name for name in names if outcomes.is_computed(name)]
-        places = {name: name if name in computed else f"{_TABLES}/{name}" for name in plan.schema.names}
+        places = {name: name if name in computed else f"{STAGING}/{name}" for name in plan.schema.names}
         tables = {name: self._placed(name, place, files) for name, place in places.items()}
         outcomes.staged(lambda _: union([_as_outcomes(rows, plan, name) for name, rows in tables.items()]))
         for name in computed:
@@ -71,7 +73,7 @@ class LocalRun(Run):
     def _files_of_sorted_members(self, plan: GroupPlan) -> list[Row] | None:
         """Compute tables from the files of members, and return their files; None if those are not sorted by group."""
         found = SortedMembers.of(self._members, plan.columns) if plan.columns and self._members is not None else None
-        if found is None:
+        if found is None or len(found.row_groups) < self.spark.sparkContext.defaultParallelism:
             return None
         most = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
         numbers = self.spark.range(0, len(found.row_groups), 1, min(len(found.row_groups), most))
@@ -80,7 +82,7 @@ class LocalRun(Run):
         problem = next((file["problem"] for file in files if file["problem"] is not None), None)
         if problem is None:
             return files
-        _LOG.debug("members: Spark has to bring groups together: %s", problem)
+        _LOG.info("members: their files cannot be used as they are, so Spark brings groups together: %s", problem)
         self._delete(_TABLES)
         return None
 

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim.cli import main
+from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.groups.sorted_members import SortedMembers
-from rebalance_sim.engine.runs.local_run import runs_here
+from rebalance_sim.engine.runs.local_run import LocalRun, runs_here
 from tests.support.rows import contents, member, members
 
 JOBS = {
@@ -18,6 +19,8 @@ JOBS = {
     "elected": ("elect",),
     "restarted": ("simulate", "--scenario", "rolling-restart", "--timeline", "all"),
 }
+
+IN_ANY_ORDER = "in any order, 100%"
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +34,8 @@ def fleet(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
     by_group = rows.repartitionByRange(3, "group_id").sortWithinPartitions("group_id", "cluster")
     by_group.write.option("parquet.block.size", 4096).parquet(f"{folder}/sorted")
     rows.repartition(3, F.xxhash64("member_id")).write.parquet(f"{folder}/unsorted")
+    # As the statistics of these files show, no group is in two of them; but groups come back within a file.
+    by_group.sortWithinPartitions("member_id").write.parquet(f"{folder}/{IN_ANY_ORDER}")
     return folder
 
 
@@ -48,8 +53,17 @@ def run(fleet: Path, out: Path, job: tuple[str, ...], kind: str, *options: str) 
 def test_the_tables_are_those_of_sparks_writers(
     spark: SparkSession, fleet: Path, tmp_path: Path, job: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    reads_files, without_exchange = LocalRun._files_of_sorted_members, []
+
+    def noted(of: LocalRun, plan: GroupPlan) -> list[Row] | None:
+        files = reads_files(of, plan)
+        without_exchange.append(files is not None)
+        return files
+
+    monkeypatch.setattr(LocalRun, "_files_of_sorted_members", noted)
     from_files, folder = run(fleet, tmp_path, job, "sorted")
-    by_exchange, other = run(fleet, tmp_path, job, "unsorted")
+    by_exchange, other = run(fleet, tmp_path, job, "unsorted" if job[0] == "assign" else IN_ANY_ORDER)
+    assert without_exchange == [True, False]
     by_spark, third = run(fleet, tmp_path, job, "unsorted", "--output-format", "orc")
     assert from_files == by_exchange == by_spark
     assert from_files["rejected"]["members"] > 0
@@ -78,3 +92,5 @@ def test_workers_read_the_files_of_sorted_members_only(spark: SparkSession, flee
 def test_tables_of_other_formats_and_places_are_written_by_spark(spark: SparkSession) -> None:
     assert runs_here(spark, "out", "parquet")
     assert not runs_here(spark, "out", "json")
+    assert not runs_here(spark, "hdfs://127.0.0.1:1/out", "parquet")
+    assert not runs_here(spark, " ", "parquet")
