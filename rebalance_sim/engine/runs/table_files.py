@@ -1,4 +1,4 @@
-"""Tables that workers write to Parquet files on this machine, without a way through the JVM and a staged copy.
+"""Tables that workers write to Parquet files on this machine, without passing through the JVM and a staged copy.
 
 A row with nested lists takes Spark's JVM far longer to read from Arrow and to write to Parquet than the rules take to
 compute it. Arrow writes the same files in a tenth of the time.
@@ -24,7 +24,7 @@ WRITTEN = struct({"name": STRING, "file": STRING, "rows": LONG, "problem": STRIN
 """What a task returns: the files that it wrote, each with its table, or why it could not."""
 _SPARK_SCHEMA = "org.apache.spark.sql.parquet.row.metadata"
 """Key under which Spark keeps the schema of a table in each of its Parquet files."""
-_ROWS_AT_A_TIME = 100_000
+_BYTES_AT_A_TIME = 2**25
 
 
 @dataclass
@@ -40,7 +40,7 @@ class _TableFile:
     def add(self, rows: pa.StructArray) -> None:
         self.rows += len(rows)
         self._waiting.append(pa.RecordBatch.from_struct_array(rows))
-        if sum(map(len, self._waiting)) >= _ROWS_AT_A_TIME:
+        if sum(batch.nbytes for batch in self._waiting) >= _BYTES_AT_A_TIME:
             self._write()
 
     def close(self) -> None:
