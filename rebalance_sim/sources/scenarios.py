@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Literal, Union
 
-from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, to_builtins
 from msgspec.structs import asdict
 
 from rebalance_sim.errors import UserError, check_choice
@@ -52,7 +52,7 @@ Natural = Annotated[int, Meta(ge=0, le=_MOST)]
 Positive = Annotated[int, Meta(ge=1, le=_MOST)]
 Name = Annotated[str, Meta(min_length=1)]
 Names = Annotated[tuple[Name, ...], Meta(min_length=1, description="a list of names, each once")]
-Share = Annotated[str, Meta(pattern=r"^(all|\d{1,3}%)$")]
+Share = Annotated[str, Meta(pattern=r"^(all|\d{1,3}%)(?!\n)$")]
 Places = Annotated[tuple[Natural, ...], Meta(min_length=1)]
 Members = Annotated[
     Positive | Share | Places, Meta(description="all, a number from 1, a share such as 50%, or a list of places from 0")
@@ -169,7 +169,9 @@ def read_scenario(asked: str) -> tuple[Scenario, list[RejectedStep]]:
         try:
             steps.append(_step(file, number, row))
         except UserError as problem:
-            rejected.append(RejectedStep(json.dumps(row, ensure_ascii=False, default=str), str(problem)))
+            # Keys may be dates.
+            as_text = json.dumps(to_builtins(row, str_keys=True, enc_hook=str), ensure_ascii=False)
+            rejected.append(RejectedStep(as_text, str(problem)))
     if not steps:
         first = f"; the first: {rejected[0].reason}" if rejected else ""
         raise UserError(f"{path}: steps: no step can be used{first}")

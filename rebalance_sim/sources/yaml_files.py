@@ -1,7 +1,6 @@
 """Find and read YAML files: those of ``conf``, which the wheel contains, and the user's own."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -81,7 +80,7 @@ def read_yaml_with_repeats(path: str | PathLike[str]) -> YamlFile:
         loader = _Loader(Path(path).read_text(encoding="utf-8"))
         root = loader.get_single_node()
         # Before merge keys (``<<``) are expanded, because those may repeat keys.
-        repeats = dict(_repeats(root, (), {}))
+        repeats = dict(_repeats(root, {})) if root else {}
         return YamlFile(str(path), loader.construct_document(root) if root else None, repeats, root)
     except OSError as problem:
         raise UserError(f"{path}: cannot be read: {problem.strerror}") from problem
@@ -102,16 +101,18 @@ class _Loader(yaml.SafeLoader):
     }
 
 
-def _repeats(node: yaml.Node | None, place: Place, inside: dict[yaml.Node, bool]) -> Iterator[tuple[Place, str]]:
-    """Find duplicate keys, of which YAML's own loader silently uses the last.
+def _repeats(node: yaml.Node, known: dict[yaml.Node, list[tuple[Place, str]] | None]) -> list[tuple[Place, str]]:
+    """Find duplicate keys, of which YAML's own loader silently uses the last: their mappings, seen from a node.
 
-    ``inside`` has the nodes already seen, and whether the search is inside of them.
+    ``known`` has what was found in other nodes, to which aliases may refer; None for those that contain this one.
     """
-    if node is None or inside.get(node) is False:
-        return
-    if node in inside:
-        raise yaml.MarkedYAMLError(None, None, "an anchor contains itself", node.start_mark)
-    inside[node] = True
+    if node in known:
+        of_alias = known[node]
+        if of_alias is None:
+            raise yaml.MarkedYAMLError(None, None, "an anchor contains itself", node.start_mark)
+        return of_alias
+    known[node] = None
+    found: list[tuple[Place, str]] = []
     parts: list[tuple[str | int, yaml.Node]] = []
     if isinstance(node, yaml.SequenceNode):
         parts = list(enumerate(node.value))
@@ -124,7 +125,8 @@ def _repeats(node: yaml.Node | None, place: Place, inside: dict[yaml.Node, bool]
             line, first_line = (at.start_mark.line + 1 for at in (key, first.setdefault(key.value, key)))
             if first[key.value] is not key:
                 lines = f"line {line}" if line == first_line else f"line {first_line} and line {line}"
-                yield place, f"{key.value!r} is given twice, in {lines}"
+                found.append(((), f"{key.value!r} is given twice, in {lines}"))
     for step, part in parts:
-        yield from _repeats(part, (*place, step), inside)
-    inside[node] = False
+        found += [((step, *place), repeat) for place, repeat in _repeats(part, known)]
+    known[node] = found
+    return found

@@ -191,6 +191,10 @@ BAD_STEPS = [
     ("{event: leave, at_ms: 1, times: 0}", f"leave: times: {_NUMBER} 1 to {_MOST}, got 0"),
     ("{event: leave, at_ms: 1, at_ms: 2}", "leave: 'at_ms' is given twice, in line "),
     ("{event: leave, event: crash, at_ms: 1}", "crash: 'event' is given twice, in line "),
+    ('{event: leave, at_ms: 1, members: "all\\n"}', f"leave: members: {_MEMBERS}, got 'all\\n'"),
+    ("{event: leave, at_ms: 1, 2020-01-01: 3}", "leave: "),
+    ("&again {event: crash, at_ms: 1, at_ms: 1}", "crash: 'at_ms' is given twice, in line "),
+    ("*again", "crash: 'at_ms' is given twice, in line "),
 ]
 
 
