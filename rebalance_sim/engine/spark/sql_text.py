@@ -4,18 +4,18 @@ Built of ``pyspark.sql.functions``, every column, operator and literal is severa
 than the rules do on a small input.
 """
 
+import re
 from collections.abc import Iterable
 from string import Formatter
 
 
 def literal(text: str) -> str:
-    r"""Return text as a literal.
+    r"""Return text as a literal, or as its bytes where settings of the session would decide what a literal means.
 
-    >>> print(literal("it's \\d"))
-    'it\'s \\d'
+    >>> literal("it is"), literal(r"\d")
+    ("'it is'", "CAST(X'5c64' AS STRING)")
     """
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+    return f"CAST(X'{text.encode().hex()}' AS STRING)" if re.search(r"[\\']", text) else f"'{text}'"
 
 
 def message(template: str) -> str:
