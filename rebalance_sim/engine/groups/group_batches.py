@@ -199,7 +199,10 @@ class GroupBatch:
 
     def _as_json(self, group: int, member: int) -> str:
         row = {"cluster": self.clusters[group].as_py(), "group_id": self.group_ids[group].as_py()}
-        row |= {name: value for name, value in self.members[member].as_py().items() if value is not None}
+        given = self.members[member].as_py()
+        if "protocol_type" in given and given["protocol_type"] is None:
+            given["protocol_type"] = DEFAULT_PROTOCOL_TYPE
+        row |= {name: value for name, value in given.items() if value is not None}
         return json.dumps(row, ensure_ascii=False, default=_base64)
 
     def without_unusable_members(self, all_vote: bool) -> tuple["GroupBatch", list[RejectedMember]]:
