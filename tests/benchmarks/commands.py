@@ -43,7 +43,7 @@ def bench_commands(spark: SparkSession, fleets: Mapping[int, Path], before: Path
             print(f"  before {others:.1f} s: {ratio:.2f} x (limit {_LIMIT}), the tables are equal", flush=True)
         started = time.perf_counter()
         with _running(_ALL, fleets[few], Path(folder, "all"), ROOT) as process, peak_memory(process.pid) as peak:
-            process.communicate()
+            _wait(process)
         seconds, memory = time.perf_counter() - started, peak.together / 2**30
     print(f"\nassign --strategy all, {few:,} groups: {seconds:.1f} s, {memory:.1f} GiB in all processes at one time")
 
@@ -51,10 +51,14 @@ def bench_commands(spark: SparkSession, fleets: Mapping[int, Path], before: Path
 def _seconds(command: Sequence[str], fleet: Path, out: Path, checkout: Path) -> float:
     started = time.perf_counter()
     with _running(command, fleet, out, checkout) as process:
-        _, printed = process.communicate()
-    if process.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{printed}")
+        _wait(process)
     return time.perf_counter() - started
+
+
+def _wait(process: subprocess.Popen[str]) -> None:
+    _, printed = process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"{process.args!r} failed:\n{printed}")
 
 
 def _running(command: Sequence[str], fleet: Path, out: Path, checkout: Path) -> subprocess.Popen[str]:
