@@ -108,7 +108,10 @@ def check_failure(job: list[str], log: Path, settings: dict[str, str]) -> None:
 def test_a_full_disk_for_outputs_is_reported(
     options: list[str], undisturbed: dict[str, list[str]], spark: SparkSession, tmp_path: Path
 ) -> None:
-    with small_disk(tmp_path / "disk", "128k") as disk:
+    enough = tmp_path / "enough"
+    assert main(["assign", *options, "--out", str(enough)]) == 0
+    half = sum(path.stat().st_size for path in enough.rglob("*")) // 2
+    with small_disk(tmp_path / "disk", str(half)) as disk:
         out = disk / "out"
         job = ["assign", *options, "--out", str(out)]
         check_failure(job, tmp_path / "log", MANY_TASKS)
