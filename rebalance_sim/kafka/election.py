@@ -22,7 +22,7 @@ from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 
 INCONSISTENT_GROUP_PROTOCOL = "INCONSISTENT_GROUP_PROTOCOL"
 _FEW = 32
-"""So many lists of so many protocols are compared with each other; a batch mostly has fewer."""
+"""At most this many lists of at most this many protocols are compared with each other; most batches have fewer."""
 
 
 class PreferenceLists(NamedTuple):
