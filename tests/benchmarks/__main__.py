@@ -61,12 +61,16 @@ class Bench:
         return session("rebalance-sim bench")
 
     def fleet(self, name: str, groups: int) -> tuple[DataFrame, DataFrame]:
-        """Return topics and members of a benchmark fleet, made on first use."""
+        """Return topics and members of a benchmark fleet, made on first use; the members are in no order."""
         made = self.made(name, groups)
-        return self.spark.read.parquet(str(made / "topics")), self.spark.read.parquet(str(made / "members"))
+        shuffled = made / "members-in-no-order"
+        if not (shuffled / "_SUCCESS").exists():
+            sorted_by_group = self.spark.read.parquet(str(made / "members"))
+            sorted_by_group.repartition("member_id").write.mode("overwrite").parquet(str(shuffled))
+        return self.spark.read.parquet(str(made / "topics")), self.spark.read.parquet(str(shuffled))
 
     def made(self, name: str, groups: int) -> Path:
-        """Return the folder of a benchmark fleet, made on first use."""
+        """Return the folder of a benchmark fleet, made on first use, whose members are sorted by group."""
         made = self.folder / f"{name}-{groups}"
         if not (made / "members" / "_SUCCESS").exists():
             fleet = synthetic_fleet(self.spark, load(str(FLEETS / f"{name}.yaml")), groups, seed=1)

@@ -30,7 +30,7 @@ def bench_commands(spark: SparkSession, fleets: Mapping[int, Path], before: Path
     with TemporaryDirectory() as folder:
         for name, command in COMMANDS.items():
             groups = few if command[0] == "simulate" else many
-            outputs = {"now": Path(folder, "now"), "before": Path(folder, "before")}
+            outputs = {state: Path(folder, name, state) for state in ("now", "before")}
             seconds = _seconds(command, fleets[groups], outputs["now"], ROOT)
             print(f"\n{name}, {groups:,} groups: {seconds:.1f} s", flush=True)
             if before is None:
@@ -66,6 +66,7 @@ def _running(command: Sequence[str], fleet: Path, out: Path, checkout: Path) -> 
     options = [*topics, "--members", str(fleet / "members"), "--out", str(out)]
     return subprocess.Popen(
         [sys.executable, "-m", "rebalance_sim.cli", *command, *options],
+        cwd=checkout,  # Where Python looks for modules first.
         env=environment_of(checkout),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

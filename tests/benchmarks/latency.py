@@ -10,8 +10,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -36,48 +35,59 @@ from pyspark.sql import SparkSession
 spark = SparkSession.builder.getOrCreate()
 print(spark.range(10).mapInPandas(lambda batches: batches, "id long").count())
 """
-_PREPARE = ["-m", "rebalance_sim.preparation"]
 
 
 def bench_latency(rounds: int, before: Path | None) -> None:
     """Print a Markdown table of this checkout and, if it is given, of another one."""
-    checkouts = {"before": before, "now": ROOT} if before else {"now": ROOT}
+    checkouts: Mapping[str, Path] = {"before": before, "now": ROOT} if before else {"now": ROOT}
+    cold: dict[str, dict[str, float]] = {}
+    warm: dict[str, list[dict[str, float]]] = {name: [] for name in checkouts}
+    trivial: list[float] = []
     with TemporaryDirectory() as folder:
-        times = {name: _measured(checkout, Path(folder) / name, rounds) for name, checkout in checkouts.items()}
-        trivial = statistics.median(_seconds(["-c", _TRIVIAL], ROOT, Path(folder), {}) for _ in range(rounds))
-    states = [(name, state) for name in times for state in ("cold", "warm")]
-    print(f"\na trivial job of stock PySpark: {trivial:.1f} s\n")
-    print(f"| job | {' | '.join(f'{name}, {state} (s)' for name, state in states)} | x trivial | limit |")
-    print(f"|---|{'---|' * (len(states) + 2)}")
+        for name, checkout in checkouts.items():
+            cold[name] = _cold(checkout, Path(folder, "cold", name))
+            _prepare(checkout, Path(folder, name))
+        for _ in range(rounds + 1):
+            trivial.append(_seconds(["-c", _TRIVIAL], ROOT, Path(folder), {}))
+            for name, checkout in checkouts.items():
+                warm[name].append(_each_job(checkout, Path(folder, name)))
+    # The first round reads files from disk that the later ones find in memory.
+    del trivial[0]
+    medians = {name: {job: statistics.median(times[job] for times in warm[name][1:]) for job in JOBS} for name in warm}
+    print(f"\na trivial job of stock PySpark: {statistics.median(trivial):.1f} s\n")
+    headers = [f"{name}, {state} (s)" for name in checkouts for state in ("cold", "warm")]
+    print(f"| job | {' | '.join(headers)} | x trivial | limit |")
+    print(f"|---|{'---|' * (len(headers) + 2)}")
     for job in JOBS:
-        cells = [f"{times[name][state][job]:.1f}" for name, state in states]
-        ratio = f"{times['now']['warm'][job] / trivial:.2f}"
-        print(f"| `{job}` | {' | '.join(cells)} | {ratio} | {LIMITS.get(job, '')} |")
+        cells = [f"{seconds:.1f}" for name in checkouts for seconds in (cold[name][job], medians[name][job])]
+        ratios = [times[job] / unit for times, unit in zip(warm["now"][1:], trivial, strict=True)]
+        print(f"| `{job}` | {' | '.join(cells)} | {statistics.median(ratios):.2f} | {LIMITS.get(job, '')} |")
 
 
-def _measured(checkout: Path, folder: Path, rounds: int) -> dict[str, dict[str, float]]:
-    """Return the seconds of each job: the first ones without anything prepared, and the median of prepared ones."""
-    cold, warm = {}, {}
-    for job in JOBS:
-        with _empty_caches(folder) as caches:
-            cold[job] = _seconds(["-m", "rebalance_sim.cli", *JOBS[job]], checkout, folder, caches)
-    with _empty_caches(folder) as caches:
-        if (checkout / "rebalance_sim" / "preparation.py").exists():
-            _seconds(_PREPARE, checkout, folder, caches)
-        all_rounds = [
-            {job: _seconds(["-m", "rebalance_sim.cli", *JOBS[job]], checkout, folder, caches) for job in JOBS}
-            for _ in range(rounds + 1)
-        ]
-    for job in JOBS:
-        warm[job] = statistics.median(times[job] for times in all_rounds[1:])
-    return {"cold": cold, "warm": warm}
+def _cold(checkout: Path, folder: Path) -> dict[str, float]:
+    """Return the seconds of each job where nothing is prepared."""
+    seconds = {}
+    for job, arguments in JOBS.items():
+        seconds[job] = _seconds(["-m", "rebalance_sim.cli", *arguments], checkout, folder, _caches(folder))
+        shutil.rmtree(folder / "caches", ignore_errors=True)
+    return seconds
 
 
-@contextmanager
-def _empty_caches(folder: Path) -> Iterator[dict[str, str]]:
-    caches = folder / "caches"
-    yield {"NUMBA_CACHE_DIR": str(caches / "numba"), "XDG_CACHE_HOME": str(caches)}
-    shutil.rmtree(caches, ignore_errors=True)
+def _prepare(checkout: Path, folder: Path) -> None:
+    if (checkout / "rebalance_sim" / "preparation.py").exists():
+        _seconds(["-m", "rebalance_sim.preparation"], checkout, folder, _caches(folder))
+
+
+def _each_job(checkout: Path, folder: Path) -> dict[str, float]:
+    return {
+        job: _seconds(["-m", "rebalance_sim.cli", *arguments], checkout, folder, _caches(folder))
+        for job, arguments in JOBS.items()
+    }
+
+
+def _caches(folder: Path) -> dict[str, str]:
+    """Return the environment in which compiled rules and archives are kept in a folder."""
+    return {"NUMBA_CACHE_DIR": str(folder / "caches" / "numba"), "XDG_CACHE_HOME": str(folder / "caches")}
 
 
 def _seconds(arguments: Sequence[str], checkout: Path, folder: Path, environment: Mapping[str, str]) -> float:
