@@ -28,8 +28,8 @@ _MOST_BYTES = 2**28
 """Of a group that is read from files; in larger ones, Spark leaves out repeated subscriptions."""
 _NOT_SORTED = "rows are not sorted by group_id and cluster"
 _KEYS = ("cluster", "group_id")
-_REQUIRED = tuple(column.name for column in MEMBERS.columns if column.required)
-_NOT_EMPTY = (*(name for name in _REQUIRED if isinstance(MEMBERS.schema[name].dataType, StringType)), "protocol_type")
+_REQUIRED = frozenset(column.name for column in MEMBERS.columns if column.required)
+_NOT_EMPTY = {name for name in _REQUIRED if isinstance(MEMBERS.schema[name].dataType, StringType)} | {"protocol_type"}
 
 
 class UnsortedMembersError(Exception):
@@ -116,9 +116,11 @@ class SortedMembers:
                     return
 
     def _read(self, row_group: RowGroup) -> Iterator[pa.RecordBatch]:
-        wanted = list(dict.fromkeys([*_KEYS, *_REQUIRED, *_NOT_EMPTY, *self.columns]))
         try:
             with pq.ParquetFile(row_group.path) as file:
+                statistics = file.metadata.row_group(row_group.number)
+                unproven = [name for name in _REQUIRED if not _is_always_given(name, statistics)]
+                wanted = list(dict.fromkeys([*_KEYS, *unproven, "protocol_type", *self.columns]))
                 available = [name for name in wanted if name in file.schema_arrow.names]
                 for rows in file.iter_batches(_ROWS_AT_A_TIME, [row_group.number], available, use_threads=False):
                     if len(rows):
@@ -166,6 +168,16 @@ def row_groups_of(path: str, columns: Sequence[str]) -> list[RowGroup]:
     return found
 
 
+def _is_always_given(name: str, row_group: pq.RowGroupMetaData) -> bool:
+    """Return whether the statistics of a row group prove that no row leaves a required column out."""
+    parts = [row_group.column(i) for i in range(row_group.num_columns)]
+    found = [part.statistics for part in parts if part.path_in_schema.split(".")[0] == name]
+    # Null and empty lists count as nulls of their elements.
+    if not found or any(part is None or not part.has_null_count or part.null_count for part in found):
+        return False
+    return name not in _NOT_EMPTY or all(part.has_min_max and part.min != "" for part in found)
+
+
 def _fitted(rows: pa.RecordBatch, wanted: Sequence[str]) -> pa.RecordBatch:
     """Return the columns of the members table, with their defaults, as ``fit`` does for tables of any kind.
 
@@ -173,10 +185,10 @@ def _fitted(rows: pa.RecordBatch, wanted: Sequence[str]) -> pa.RecordBatch:
     would reject.
     """
     columns = {name: _column(rows, name) for name in wanted}
-    for name in _NOT_EMPTY:
+    for name in _NOT_EMPTY & columns.keys():
         if len(rows) and pc.min(pc.binary_length(columns[name])).as_py() == 0:
             raise UnsortedMembersError(f"{name} is empty")
-    for name in _REQUIRED:
+    for name in columns.keys() & _REQUIRED:
         if columns[name].null_count:
             raise UnsortedMembersError(f"{name} is null")
     types = columns["protocol_type"]
