@@ -25,9 +25,6 @@ from rebalance_sim.releases import SERVER_ASSIGNORS
 from rebalance_sim.tables import DEFAULT_PROTOCOL_TYPE
 
 _LAST = np.iinfo(np.int64).max
-_LARGE_GROUP = 100
-"""Members of a group from which on comparing subscriptions takes less time than sending them to a worker."""
-_ALIKE = "_alike"
 
 
 def _base64(data: bytes) -> str:
@@ -38,40 +35,24 @@ def _base64(data: bytes) -> str:
 def collect_members(members: DataFrame, columns: Iterable[str]) -> DataFrame:
     """Nest the members of each group: ``cluster, group_id, members array<struct<...>>, rejected_members``.
 
-    Only the given columns go into the structs, so the others are not shuffled. In large groups a member that subscribes
-    to the same topics as the one before it has no subscription, but is marked as ``_ALIKE``: most of the time and of
-    the memory would go into equal lists. Rows with a ``REASON`` are counted in ``rejected_members`` instead, unless
-    they name no group.
+    Only the given columns go into the structs, so the others are not shuffled. Rows with a ``REASON`` are counted in
+    ``rejected_members`` instead, unless they name no group.
     """
-    names, reason = list(columns), F.col(REASON) if REASON in members.columns else F.lit(None)
-    shortens = "subscription" in names
-    fields = [_sent(name) for name in names]
-    sent = F.struct(*fields, F.lit(False).alias(_ALIKE)) if shortens else F.struct(*fields)
-    groups = (
+    reason = F.col(REASON) if REASON in members.columns else F.lit(None)
+    return (
         members.where("group_id <> ''")
         .groupBy("cluster", "group_id")
         # collect_list leaves out nulls.
         .agg(
-            F.collect_list(F.when(reason.isNull(), sent)).alias("members"),
+            F.collect_list(F.when(reason.isNull(), F.struct(*map(sent, columns)))).alias("members"),
             F.count(reason).cast("int").alias("rejected_members"),
         )
     )
-    if not shortens:
-        return groups
-    nested = F.col("members")
-    shortened = F.transform(nested, _without_repeated_subscription)
-    return groups.withColumn("members", F.when(F.size(nested) >= _LARGE_GROUP, shortened).otherwise(nested))
 
 
-def _sent(name: str) -> Column:
+def sent(name: str) -> Column:
     """Return a column as it is sent: null for the value that nearly all members have, which costs less in Arrow."""
     return F.nullif(name, F.lit(DEFAULT_PROTOCOL_TYPE)).alias(name) if name == "protocol_type" else F.col(name)
-
-
-def _without_repeated_subscription(member: Column, place: Column) -> Column:
-    subscription, before = member["subscription"], F.get("members", place - 1)["subscription"]
-    alike = (place > 0) & subscription.eqNullSafe(before)
-    return member.withField("subscription", F.when(~alike, subscription)).withField(_ALIKE, alike)
 
 
 def collect_group(members: DataFrame, columns: Iterable[str]) -> pa.RecordBatch:
@@ -284,17 +265,10 @@ class GroupBatch:
 def _with_lists_stored_once(members: pa.StructArray, clusters: pa.StringArray, offsets: Ints32) -> pa.StructArray:
     """Store the members' lists of names once; names of different clusters differ."""
     columns = {name: members.field(name) for name in members.type.names}
-    alike = columns.pop(_ALIKE, None)
     of_groups, distinct = codes(clusters)
     of_members = np.zeros(len(members), np.int32) if len(distinct) == 1 else np.repeat(of_groups, np.diff(offsets))
     for name, column in columns.items():
-        if not _is_of_names(column.type):
-            continue
-        if name == "subscription" and alike is not None and pc.any(alike).as_py():
-            sent = ~numbers(alike).astype(np.bool_)
-            stored = store_once(column.filter(pa.array(sent)), of_members[sent])
-            columns[name] = stored.take(pa.array(np.cumsum(sent) - 1))
-        else:
+        if _is_of_names(column.type):
             columns[name] = store_once(column, of_members)
     return pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
 

@@ -1,10 +1,12 @@
 """What a run computes of every group: a function of batches of groups, and the groups."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from rebalance_sim.engine.groups.whole_groups import by_group, nested_groups
 from rebalance_sim.engine.spark.driver_rows import BatchFunction, map_batches
 
 
@@ -12,14 +14,24 @@ from rebalance_sim.engine.spark.driver_rows import BatchFunction, map_batches
 class GroupPlan:
     """Groups, and the function that is applied to batches of them."""
 
-    groups: DataFrame
-    """The groups as ``collect_members`` nests them, with columns of further tables if the function needs some."""
-    columns: tuple[str, ...]
-    """Columns of the members table that the function needs; none if it needs other tables too."""
+    rows_of_groups: DataFrame
+    """The members as ``by_group`` brings them together; or groups, with columns of further tables."""
     function: BatchFunction
+    """A function of batches of groups with their members nested."""
     schema: StructType
     """Columns of the rows that the function returns."""
+    columns: tuple[str, ...] = ()
+    """Columns of the members table that the function needs; none if it needs other tables too."""
+
+    @classmethod
+    def of_members(
+        cls, members: DataFrame, columns: Sequence[str], function: BatchFunction, schema: StructType
+    ) -> "GroupPlan":
+        """Return what is to be computed of the groups of a fitted members table alone."""
+        return cls(by_group(members, columns), function, schema, tuple(columns))
 
     def rows(self) -> DataFrame:
         """Apply the function to all groups."""
-        return map_batches(self.groups, self.function, self.schema)
+        columns, function = self.columns, self.function
+        nesting = (lambda batches: function(nested_groups(batches, columns))) if columns else function
+        return map_batches(self.rows_of_groups, nesting, self.schema)

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructField, StructType
 from rebalance_sim.defaults import STRATEGY
 from rebalance_sim.engine.groups.batch_arrays import as_groups, elect_protocols, find_topics, groups_where, refusals
 from rebalance_sim.engine.groups.custom_assignors import client_data
-from rebalance_sim.engine.groups.group_batches import GroupBatch, RejectedMember, collect_members
+from rebalance_sim.engine.groups.group_batches import GroupBatch, RejectedMember
 from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.tables.arrow import arrow_type, codes, lists, rows_of, strings, topic_partitions
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex, TopicMetadata
@@ -119,11 +119,10 @@ class Prediction:
 
     def plan(self, members: DataFrame) -> GroupPlan:
         """Return what is to be computed of the groups of a fitted members table."""
-        groups = collect_members(members, self.columns)
-        return GroupPlan(groups, tuple(self.columns), self.predict_batches, self.schema)
+        return GroupPlan.of_members(members, self.columns, self.predict_batches, self.schema)
 
     def predict_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Predict for batches of groups that ``collect_members`` has nested; return batches of ``schema``."""
+        """Predict for batches of groups of members; return batches of ``schema``."""
         index = self.metadata.index() if self.metadata else None
         for batch in batches:
             for name, rows in self._outcomes(GroupBatch.of(batch), index):

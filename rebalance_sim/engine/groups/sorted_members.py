@@ -18,16 +18,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StringType
 
+from rebalance_sim.engine.groups.whole_groups import KEYS, group_starts, nest, whole_runs
 from rebalance_sim.engine.spark.driver_rows import BatchFunction
 from rebalance_sim.engine.tables.arrow import numbers
-from rebalance_sim.kafka.runtime.strings import Ints
 from rebalance_sim.tables import DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS
 
 _ROWS_AT_A_TIME = 20_000
-_MOST_BYTES = 2**28
-"""Of a group that is read from files; in larger ones, Spark leaves out repeated subscriptions."""
-_NOT_SORTED = "rows are not sorted by group_id and cluster"
-_KEYS = ("cluster", "group_id")
 _REQUIRED = frozenset(column.name for column in MEMBERS.columns if column.required)
 _NOT_EMPTY = {name for name in _REQUIRED if isinstance(MEMBERS.schema[name].dataType, StringType)} | {"protocol_type"}
 
@@ -85,17 +81,15 @@ class SortedMembers:
 
         Raises UnsortedMembersError if rows are not sorted by group and cluster, or if one cannot be used.
         """
-        unfinished: list[pa.RecordBatch] = []
-        for rows in filter(len, self._rows(number)):
-            last = int(_starts(rows)[-1])
-            if last or not _continue_group(unfinished, rows):
-                unfinished.append(rows.slice(0, last))
-                yield from self._nested(unfinished)
-                unfinished = []
-            unfinished.append(rows.slice(last))
-            if sum(batch.nbytes for batch in unfinished) > _MOST_BYTES:
-                raise UnsortedMembersError("a group is too large to be read at once")
-        yield from self._nested(unfinished)
+        before = None
+        try:
+            for rows in whole_runs(self._rows(number), "group_id"):
+                starts = group_starts(rows)
+                _check_order(rows.take(pa.array(starts)), before)
+                before = rows["group_id"][-1].as_py()
+                yield nest(rows, starts, self.columns)
+        except pa.ArrowException as problem:
+            raise UnsortedMembersError(str(problem)) from problem
 
     def _rows(self, number: int) -> Iterator[pa.RecordBatch]:
         """Return the members of the groups that begin in a row group."""
@@ -120,7 +114,7 @@ class SortedMembers:
             with pq.ParquetFile(row_group.path) as file:
                 statistics = file.metadata.row_group(row_group.number)
                 unproven = [name for name in _REQUIRED if not _is_always_given(name, statistics)]
-                wanted = list(dict.fromkeys([*_KEYS, *unproven, "protocol_type", *self.columns]))
+                wanted = list(dict.fromkeys([*KEYS, *unproven, "protocol_type", *self.columns]))
                 available = [name for name in wanted if name in file.schema_arrow.names]
                 for rows in file.iter_batches(_ROWS_AT_A_TIME, [row_group.number], available, use_threads=False):
                     if len(rows):
@@ -128,25 +122,6 @@ class SortedMembers:
         except (pa.ArrowException, OSError) as problem:
             # Spark reports the problem if it cannot read the file either.
             raise UnsortedMembersError(str(problem)) from problem
-
-    def _nested(self, batches: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return the groups of some rows, if there are any."""
-        if not any(map(len, batches)):
-            return
-        rows = _joined(batches)
-        starts = _starts(rows)
-        members = pa.StructArray.from_arrays([rows[name] for name in self.columns], names=list(self.columns))
-        offsets = pa.array(np.append(starts, len(rows)), pa.int32())
-        firsts = pa.array(starts)
-        yield pa.RecordBatch.from_arrays(
-            [
-                rows["cluster"].take(firsts),
-                rows["group_id"].take(firsts),
-                pa.ListArray.from_arrays(offsets, members),
-                pa.array(np.zeros(len(starts), np.int32)),
-            ],
-            names=[*_KEYS, "members", "rejected_members"],
-        )
 
 
 def row_groups_of(path: str, columns: Sequence[str]) -> list[RowGroup]:
@@ -203,39 +178,16 @@ def _column(rows: pa.RecordBatch, name: str) -> pa.Array:
     return rows[name].cast(kind) if name in rows.schema.names else pa.nulls(len(rows), kind)
 
 
-def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    try:
-        [joined] = pa.Table.from_batches(batches).combine_chunks().to_batches()
-    except (pa.ArrowException, ValueError) as problem:
-        # Texts and lists have offsets of 32 bits.
-        raise UnsortedMembersError("a group is too large to be read at once") from problem
-    return joined
-
-
 def _after_group(rows: pa.RecordBatch, group_id: str) -> pa.RecordBatch:
     """Leave out the first rows, which belong to a group that began in an earlier row group."""
     others = np.flatnonzero(numbers(pc.not_equal(rows["group_id"], group_id)))
     return rows.slice(int(others[0]) if len(others) else len(rows))
 
 
-def _continue_group(unfinished: Sequence[pa.RecordBatch], rows: pa.RecordBatch) -> bool:
-    """Return whether rows begin with the group of those before. Raises UnsortedMembersError if with an earlier one."""
-    if not unfinished:
-        return True
-    (before,) = unfinished[-1].select(["group_id", "cluster"]).slice(len(unfinished[-1]) - 1).to_pylist()
-    (following,) = rows.select(["group_id", "cluster"]).slice(0, 1).to_pylist()
-    if tuple(following.values()) < tuple(before.values()):
-        raise UnsortedMembersError(_NOT_SORTED)
-    return following == before
-
-
-def _starts(rows: pa.RecordBatch) -> Ints:
-    """Return the first row of each group. Raises UnsortedMembersError if groups do not rise by id and cluster."""
-    ids, clusters = rows["group_id"], rows["cluster"]
-    changes = pc.or_(pc.not_equal(ids[1:], ids[:-1]), pc.not_equal(clusters[1:], clusters[:-1]))
-    starts = np.concatenate([[0], np.flatnonzero(numbers(changes)) + 1])
-    ids, clusters = ids.take(pa.array(starts)), clusters.take(pa.array(starts))
+def _check_order(firsts: pa.RecordBatch, before: str | None) -> None:
+    """Raise UnsortedMembersError if the groups of these rows do not rise by id and cluster, from the id before on."""
+    ids, clusters = firsts["group_id"], firsts["cluster"]
     in_next_cluster = pc.and_(pc.equal(ids[:-1], ids[1:]), pc.less(clusters[:-1], clusters[1:]))
-    if not numbers(pc.or_(pc.less(ids[:-1], ids[1:]), in_next_cluster)).all():
-        raise UnsortedMembersError(_NOT_SORTED)
-    return starts
+    rises = numbers(pc.or_(pc.less(ids[:-1], ids[1:]), in_next_cluster)).all()
+    if not rises or (before is not None and ids[0].as_py() <= before):
+        raise UnsortedMembersError("rows are not sorted by group_id and cluster")

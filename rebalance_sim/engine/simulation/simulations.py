@@ -104,11 +104,11 @@ class Simulations:
 
     def plan(self, members: DataFrame, events: DataFrame | None = None) -> GroupPlan:
         """Return what is to be computed of the groups of a members table and, if given, of an events table."""
-        groups = collect_members(members, self.columns)
         if events is None:
-            return GroupPlan(groups, tuple(self.columns), self.simulate_batches, self.schema)
+            return GroupPlan.of_members(members, self.columns, self.simulate_batches, self.schema)
+        groups = collect_members(members, self.columns)
         with_events = groups.join(collect_events(events), ["cluster", "group_id"], "full_outer")
-        return GroupPlan(with_events, (), self.simulate_batches, self.schema)
+        return GroupPlan(with_events, self.simulate_batches, self.schema)
 
     def simulate_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Simulate the groups of one Spark partition."""

@@ -136,16 +136,6 @@ def test_rows_that_are_not_sorted_are_noticed(
     assert SortedMembers.of(spark.read.parquet(str(overlapping)), COLUMNS) is None
 
 
-def test_a_group_that_is_too_large_is_left_to_spark(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sorted_members, "_MOST_BYTES", 1_000)
-    monkeypatch.setattr(sorted_members, "_ROWS_AT_A_TIME", 5)
-    assert len(of_files(spark.read.parquet(str(written(tmp_path / "small", groups(2, 3, 2)))))) == 3
-    with pytest.raises(UnsortedMembersError, match="too large"):
-        of_files(spark.read.parquet(str(written(tmp_path / "large", groups(2, 60)))))
-
-
 def test_other_tables_are_not_read_from_files(spark: SparkSession, tmp_path: Path) -> None:
     rows = spark.createDataFrame(groups(2, 2), MEMBERS.schema)
     rows.coalesce(1).write.orc(f"{tmp_path}/orc")

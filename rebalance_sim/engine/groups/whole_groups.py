@@ -1,0 +1,108 @@
+"""Members brought together by group: rows of a group follow each other in a partition, and workers nest them.
+
+Sorting rows by a hash of their group takes Spark less time than collecting them in lists, and Arrow takes flat rows
+from it faster than nested ones.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from rebalance_sim.engine.groups.group_batches import sent
+from rebalance_sim.engine.tables.arrow import lists, numbers
+from rebalance_sim.engine.tables.inputs import REASON
+from rebalance_sim.kafka.runtime.strings import Ints
+
+KEYS = ("cluster", "group_id")
+_HASH = "_hash"
+_REJECTED = "_rejected"
+_BYTES_AT_A_TIME = 2**23
+"""Of members that are nested at once; more if a group has more."""
+
+
+def by_group(members: DataFrame, columns: Iterable[str]) -> DataFrame:
+    """Bring the members of each group together: ``_hash, cluster, group_id, COLUMNS, _rejected``.
+
+    Only the given columns are shuffled. ``_rejected`` marks rows with a ``REASON``; those that name no group are left
+    out.
+    """
+    reason = F.col(REASON).isNotNull() if REASON in members.columns else F.lit(False)
+    rows = members.where("group_id <> ''").select(
+        F.xxhash64(*KEYS).alias(_HASH), *KEYS, *map(sent, columns), reason.alias(_REJECTED)
+    )
+    return rows.repartition(_HASH).sortWithinPartitions(_HASH)
+
+
+def nested_groups(batches: Iterable[pa.RecordBatch], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Nest the rows of ``by_group`` as ``collect_members`` does."""
+    for rows in whole_runs(batches, _HASH):
+        yield nest(*_in_groups(rows), columns)
+
+
+def whole_runs(batches: Iterable[pa.RecordBatch], key: str) -> Iterator[pa.RecordBatch]:
+    """Cut rows anew so that rows with equal keys, which follow each other, are in one batch."""
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    for rows in filter(len, batches):
+        last = int(_starts(rows, key)[-1])
+        complete = last > 0 or (waiting and waiting[-1][key][-1] != rows[key][0])
+        size += rows.nbytes
+        if complete and size >= _BYTES_AT_A_TIME:
+            yield _joined([*waiting, rows.slice(0, last)])
+            waiting, rest = [], rows.slice(last)
+            size = rest.nbytes
+            waiting.append(rest)
+        else:
+            waiting.append(rows)
+    if waiting:
+        yield _joined(waiting)
+
+
+def nest(rows: pa.RecordBatch, starts: Ints, columns: Sequence[str]) -> pa.RecordBatch:
+    """Return groups as ``collect_members`` does; ``starts`` has the first row of each."""
+    offsets, firsts = np.append(starts, len(rows)), pa.array(starts)
+    kept = rows
+    if _REJECTED in rows.schema.names and pc.any(rows[_REJECTED]).as_py():
+        used = pc.invert(rows[_REJECTED])
+        kept = rows.filter(used)
+        offsets = np.concatenate([[0], np.cumsum(numbers(used))])[offsets]
+    members = pa.StructArray.from_arrays([kept[name] for name in columns], names=list(columns))
+    rejected = np.diff(np.append(starts, len(rows))) - np.diff(offsets)
+    return pa.RecordBatch.from_arrays(
+        [*(rows[key].take(firsts) for key in KEYS), lists(offsets, members), pa.array(rejected.astype(np.int32))],
+        names=[*KEYS, "members", "rejected_members"],
+    )
+
+
+def group_starts(rows: pa.RecordBatch) -> Ints:
+    """Return the first row of each group."""
+    return _starts(rows, *KEYS)
+
+
+def _in_groups(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints]:
+    """Return rows in which those of each group follow each other, and the first one of each."""
+    starts = group_starts(rows)
+    if len(starts) == len(_starts(rows, _HASH)):
+        return rows, starts
+    # Groups with equal hashes are mixed.
+    ordered = rows.take(pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in (_HASH, *KEYS)]))
+    return ordered, group_starts(ordered)
+
+
+def _starts(rows: pa.RecordBatch, *keys: str) -> Ints:
+    """Return the first row of each run of equal keys."""
+    changes = np.zeros(len(rows) - 1, np.bool_)
+    for key in keys:
+        changes |= numbers(pc.not_equal(rows[key][1:], rows[key][:-1])).astype(np.bool_)
+    return np.concatenate([[0], np.flatnonzero(changes) + 1])
+
+
+def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    joined = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    if len(joined) > 1:
+        raise pa.ArrowCapacityError("a column of one group takes more than 2 GiB")
+    return joined[0]
