@@ -1,8 +1,11 @@
 """Which Kafka release follows which rules."""
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cache
+from typing import Any
 
 from rebalance_sim.errors import UserError
 
@@ -15,7 +18,19 @@ class MapRule(IntEnum):
 
     JAVA = 0
     SCALA_2_11 = 1
+    """Builds with Scala 2.11, and with Scala 2.12 up to 2.12.12."""
     SCALA_2_13 = 2
+    SCALA_2_12_13 = 3
+    """Builds with Scala 2.12.13 or later: as 2.11, but up to four protocols are counted in the order of their votes."""
+
+
+class MemberList(IntEnum):
+    """The collection in which the coordinator lists members in a JoinGroup response."""
+
+    IMMUTABLE_MAP = 0
+    """Scala's immutable map, filled in the order of the coordinator's own map: beyond four members, a hash trie."""
+    COORDINATOR_MAP = 1
+    """A list in the order of the coordinator's own map (since 2.3)."""
 
 
 class CoordinatorRules(IntEnum):
@@ -48,29 +63,44 @@ class ConsumerWriter(IntEnum):
     """Subscriptions as given; assignments and sticky user data in the order of a hash map filled with ``put`` (1.0)."""
     HASHED_BY_COMPUTE_IF_ABSENT = 1
     """The same, filled with ``computeIfAbsent`` (2.1)."""
-    SORTED = 2
-    """Subscriptions sorted (2.8), assignments in the order of first occurrence (3.0); user data as before."""
+    SORTED_SUBSCRIPTIONS = 2
+    """Subscriptions sorted (2.8.1); assignments and user data as before."""
+    SORTED = 3
+    """Assignments in the order of first occurrence, too (3.0); user data as before."""
 
 
 class StickyRules(IntEnum):
-    """Which of the members' claims to owned partitions ``StickyAssignor`` accepts."""
+    """The rules of ``sticky`` and ``cooperative-sticky``: each adds to those before it."""
 
     CLAIMS = 0
-    """Every claim (1.0)."""
+    """Members keep every partition that they claim to own (0.11)."""
     GENERATIONS = 1
-    """The claim of the latest generation (2.3, KIP-341)."""
-    SINCE_2_4 = 2
-    """``AbstractStickyAssignor``."""
+    """The claim of the latest generation counts (2.3)."""
+    NEW_PARTITIONS_FIRST = 2
+    """Unassigned partitions are balanced before owned ones (2.4)."""
+    CONSTRAINED = 3
+    """A faster algorithm for members with equal subscriptions (2.5.1)."""
+    NO_DOUBLE_CLAIMS = 4
+    """It drops partitions that two members claim in one generation; cooperative members send generations (2.8.1)."""
+    QUOTAS = 5
+    """It fills members up to a minimum and a maximum; the general algorithm counts the newest generation only (3.0)."""
+    CLAIM_GENERATIONS = 6
+    """The generations of two claims on a partition are compared with each other (3.4.1)."""
+    LARGER_GAP = 7
+    """A difference of one partition is balanced, and the first of two claims is remembered (3.5.2)."""
+    OWNED_SORTED = 8
+    """Members above their quota keep partitions with low numbers; revocations name the owner (3.7.1)."""
 
 
 @dataclass(frozen=True)
 class KafkaVersion:
-    """The rules of one line of Kafka releases."""
+    """The rules of a Kafka release. Releases with the same rules are equal, whatever their names."""
 
-    name: str
+    name: str = field(compare=False)
     coordinator_map: MapRule
     """The hash map of the group coordinator."""
     coordinator: CoordinatorRules
+    member_list: MemberList
     static_members_first: bool
     """Whether range and roundrobin sort static members first, by instance id (KIP-345, since 2.4)."""
     range_walk: RangeWalk
@@ -82,10 +112,24 @@ class KafkaVersion:
     """Names of the assignors of its consumers and of its coordinator."""
     cooperative: bool
     """Whether members may keep their partitions in a rebalance, and send them to the leader (KIP-429, since 2.4)."""
+    session_timeout_ms: int
+    """Default of the consumer's ``session.timeout.ms`` (KIP-735: 45 s since 3.0)."""
     linger_ms: int
     """Default of the producer's ``linger.ms`` (KIP-1030: 5 since 4.0)."""
     uniform_keeps_extra_partitions: bool
     """Whether server-uniform lets members keep an extra partition that they already own (since 4.0.1)."""
+
+
+@dataclass(frozen=True)
+class RuleChange:
+    """The rules that change with a release."""
+
+    since: str
+    """The first release with the rules."""
+    cause: str
+    """The KIP, issue or pull request that changed them; empty for the oldest release."""
+    rules: Mapping[str, Any]
+    """The fields of ``KafkaVersion`` that change, with their new values."""
 
 
 SERVER_ASSIGNORS = ("server-uniform", "server-range")
@@ -100,73 +144,129 @@ BATCH_SIZE = 16_384
 _EAGER = ("range", "roundrobin", "sticky")
 _CLIENT_SIDE = (*_EAGER, "cooperative-sticky")  # Since 2.4.
 
-# Each line is tested against its released classes (tests/oracle), and states only what differs from the line before.
-_KAFKA_1_0 = KafkaVersion(
-    "1.0",
-    coordinator_map=MapRule.SCALA_2_11,
-    coordinator=CoordinatorRules.SCALA_1_0,
-    static_members_first=False,
-    range_walk=RangeWalk.NAMED_BY_PUT,
-    rack_aware=False,
-    sticky=StickyRules.CLAIMS,
-    consumer_writer=ConsumerWriter.HASHED_BY_PUT,
-    assignors=_EAGER,
-    cooperative=False,
-    linger_ms=0,
-    uniform_keeps_extra_partitions=False,
+RULE_CHANGES = (
+    RuleChange(
+        "0.11.0",
+        "",
+        {
+            "coordinator_map": MapRule.SCALA_2_11,
+            "coordinator": CoordinatorRules.SCALA_1_0,
+            "member_list": MemberList.IMMUTABLE_MAP,
+            "static_members_first": False,
+            "range_walk": RangeWalk.NAMED_BY_PUT,
+            "rack_aware": False,
+            "sticky": StickyRules.CLAIMS,
+            "consumer_writer": ConsumerWriter.HASHED_BY_PUT,
+            "assignors": _EAGER,
+            "cooperative": False,
+            "session_timeout_ms": 10_000,
+            "linger_ms": 0,
+            "uniform_keeps_extra_partitions": False,
+        },
+    ),
+    RuleChange("2.1.0", "pull request 5427", {"range_walk": RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT}),
+    RuleChange("2.1.0", "pull request 5427", {"consumer_writer": ConsumerWriter.HASHED_BY_COMPUTE_IF_ABSENT}),
+    RuleChange("2.3.0", "KIP-345", {"coordinator": CoordinatorRules.SCALA_2_3}),
+    RuleChange("2.3.0", "KIP-345", {"member_list": MemberList.COORDINATOR_MAP}),
+    RuleChange("2.3.0", "KIP-341, KAFKA-7026", {"sticky": StickyRules.GENERATIONS}),
+    RuleChange("2.4.0", "KIP-345", {"coordinator": CoordinatorRules.SCALA_3_9}),
+    RuleChange("2.4.0", "KIP-345, KAFKA-8355, KAFKA-8356", {"static_members_first": True}),
+    RuleChange("2.4.0", "KIP-429", {"assignors": _CLIENT_SIDE, "cooperative": True}),
+    RuleChange("2.4.0", "KIP-429", {"sticky": StickyRules.NEW_PARTITIONS_FIRST}),
+    RuleChange("2.5.1", "KAFKA-9987", {"sticky": StickyRules.CONSTRAINED}),
+    RuleChange("2.6.0", "default build with Scala 2.13", {"coordinator_map": MapRule.SCALA_2_13}),
+    RuleChange("2.8.1", "KAFKA-12984", {"sticky": StickyRules.NO_DOUBLE_CLAIMS}),
+    RuleChange("2.8.1", "KAFKA-12898", {"consumer_writer": ConsumerWriter.SORTED_SUBSCRIPTIONS}),
+    RuleChange("3.0.0", "KIP-735", {"session_timeout_ms": 45_000}),
+    RuleChange("3.0.0", "KAFKA-12464, KAFKA-12675, KAFKA-12984", {"sticky": StickyRules.QUOTAS}),
+    RuleChange("3.0.0", "KAFKA-12675", {"consumer_writer": ConsumerWriter.SORTED}),
+    RuleChange("3.4.1", "KAFKA-14639", {"sticky": StickyRules.CLAIM_GENERATIONS}),
+    RuleChange(
+        "3.5.0", "KIP-881, KAFKA-14451, KAFKA-14452, KAFKA-14891", {"rack_aware": True, "range_walk": RangeWalk.KNOWN}
+    ),
+    RuleChange("3.5.2", "KAFKA-15106", {"sticky": StickyRules.LARGER_GAP}),
+    RuleChange("3.7.1", "KAFKA-16277, KAFKA-15170", {"sticky": StickyRules.OWNED_SORTED}),
+    RuleChange("4.0.0", "KIP-848", {"coordinator_map": MapRule.JAVA, "coordinator": CoordinatorRules.JAVA}),
+    RuleChange("4.0.0", "KIP-848", {"assignors": (*_CLIENT_SIDE, *SERVER_ASSIGNORS)}),
+    RuleChange("4.0.0", "KIP-1030", {"linger_ms": 5}),
+    RuleChange("4.0.1", "KAFKA-18688", {"uniform_keeps_extra_partitions": True}),
 )
-_KAFKA_2_3 = replace(
-    _KAFKA_1_0,
-    name="2.3",
-    coordinator=CoordinatorRules.SCALA_2_3,
-    range_walk=RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT,
-    sticky=StickyRules.GENERATIONS,
-    consumer_writer=ConsumerWriter.HASHED_BY_COMPUTE_IF_ABSENT,
-)
-# The last line with the Scala coordinator, by then built with Scala 2.13.
-_KAFKA_3_9 = replace(
-    _KAFKA_2_3,
-    name="3.9",
-    coordinator_map=MapRule.SCALA_2_13,
-    coordinator=CoordinatorRules.SCALA_3_9,
-    static_members_first=True,
-    range_walk=RangeWalk.KNOWN,
-    rack_aware=True,
-    sticky=StickyRules.SINCE_2_4,
-    consumer_writer=ConsumerWriter.SORTED,
-    assignors=_CLIENT_SIDE,
-    cooperative=True,
-)
-# The Java coordinator (KIP-848).
-_KAFKA_4_0_0 = replace(
-    _KAFKA_3_9,
-    name="4.0.0",
-    coordinator_map=MapRule.JAVA,
-    coordinator=CoordinatorRules.JAVA,
-    assignors=(*_CLIENT_SIDE, *SERVER_ASSIGNORS),
-    linger_ms=5,
-)
-_KAFKA_4 = replace(_KAFKA_4_0_0, name="4", uniform_keeps_extra_partitions=True)
-_LINES = (_KAFKA_1_0, _KAFKA_2_3, _KAFKA_3_9, _KAFKA_4_0_0, _KAFKA_4)
-"""The first line that matches is used."""
+"""Every change of a rule, by release: what a release does is the sum of the changes up to it."""
 NEWEST = "4.3"
-_ALLOWED = "1.0, 2.3, 3.9 and 4.x, with or without a patch level"
+"""The release whose rules are the default."""
+NEWEST_TESTED = "4.4"
+"""The newest release that was compared with the program; later ones are taken to follow its rules."""
+SCALA_VERSIONS = ("2.11", "2.12", "2.13")
+"""The Scala versions of Kafka's builds."""
+_NEWEST_MINOR = {"0": 11, "1": 1, "2": 8, "3": 9}
+_ALLOWED = f"releases from 0.11.0 to {NEWEST_TESTED} and later ones, with or without a patch level"
+_Release = tuple[int, ...]
 
 
-def kafka_version(name: str) -> KafkaVersion:
-    """Return the rules of a Kafka release, given as ``4.3`` or ``4.3.1``; without a patch level it is ``.0``.
+def kafka_version(name: str, scala: str | None = None) -> KafkaVersion:
+    """Return the rules of a Kafka release, given as ``2.8`` or ``2.8.1``; without a patch level it is ``.0``.
+
+    ``scala`` is the Scala version with which its brokers are built, which decides ties of elections before 4.0; without
+    it, the build is the one that Kafka recommended for the release. A release later than ``NEWEST_TESTED`` follows the
+    rules of that release (``is_tested``).
 
     >>> kafka_version("2.3.1").coordinator_map.name
     'SCALA_2_11'
+    >>> kafka_version("3.5.1", scala="2.12").coordinator_map.name
+    'SCALA_2_12_13'
     >>> kafka_version("0.8")
     Traceback (most recent call last):
     ...
-    rebalance_sim.errors.UserError: kafka version '0.8' is not known; allowed: 1.0, 2.3, 3.9 and 4.x, with or \
-without a patch level
+    rebalance_sim.errors.UserError: kafka version '0.8' is not known; allowed: releases from 0.11.0 to 4.4 and later \
+ones, with or without a patch level
     """
-    if re.fullmatch(r"\d+(\.\d+){1,2}", name):
-        released = name if name.count(".") == 2 else f"{name}.0"
-        for line in _LINES:
-            if f"{released}.".startswith(f"{line.name}."):
-                return line
-    raise UserError(f"kafka version {name!r} is not known; allowed: {_ALLOWED}")
+    release = _parsed(name)
+    return _with_rules(name, release, _map_of(name, release, scala))
+
+
+def is_tested(name: str) -> bool:
+    """Return whether a release is at most ``NEWEST_TESTED``, the newest that was compared with the program.
+
+    >>> is_tested("4.4.1"), is_tested("4.5")
+    (True, False)
+    """
+    return _parsed(name)[:2] <= _parsed(NEWEST_TESTED)[:2]
+
+
+def _parsed(name: str) -> _Release:
+    """Return the numbers of a release, three or more; 0.11.0.3 has four."""
+    if not re.fullmatch(r"0\.\d+(\.\d+){0,2}|[1-9]\d*(\.\d+){1,2}", name, re.ASCII):
+        raise UserError(f"kafka version {name!r} is not known; allowed: {_ALLOWED}")
+    numbers = tuple(map(int, name.split(".")))
+    release = (*numbers, *[0] * (3 - len(numbers)))
+    exists = release[1] <= _NEWEST_MINOR.get(str(release[0]), release[1])
+    if release < (0, 11) or not exists:
+        raise UserError(f"kafka version {name!r} is not known; allowed: {_ALLOWED}")
+    return release
+
+
+def _map_of(name: str, release: _Release, scala: str | None) -> MapRule | None:
+    """Return the hash map of a build of the coordinator; None for the recommended build."""
+    if scala is None:
+        return None
+    built = {"2.11": release < (2, 5), "2.12": release < (4,), "2.13": release >= (2, 4)}
+    if not built.get(scala, False):
+        allowed = ", ".join(version for version in SCALA_VERSIONS if built[version])
+        raise UserError(f"scala version {scala!r} is not a build of Kafka {name}; allowed: {allowed}")
+    if release >= (4,):
+        return MapRule.JAVA
+    if scala == "2.13":
+        return MapRule.SCALA_2_13
+    return MapRule.SCALA_2_12_13 if scala == "2.12" and release >= (2, 8) else MapRule.SCALA_2_11
+
+
+@cache
+def _with_rules(name: str, release: _Release, built: MapRule | None) -> KafkaVersion:
+    """Apply the changes up to a release."""
+    rules: dict[str, Any] = {}
+    for change in RULE_CHANGES:
+        if _parsed(change.since) <= release:
+            rules.update(change.rules)
+    if built is not None:
+        rules["coordinator_map"] = built
+    return KafkaVersion(name, **rules)

@@ -196,7 +196,7 @@ def subscribers(
 ) -> Subscribers:
     """Return the subscribers of each topic, in sorted order.
 
-    A member that names a topic twice is in the list twice before Kafka 2.4 (``count_repeats``), which fills lists, and
+    A member that names a topic twice is in the list twice before Kafka 3.5 (``count_repeats``), which fills lists, and
     once in later releases.
     """
     topic_room, subscriber_room = _rooms(groups, count_repeats)

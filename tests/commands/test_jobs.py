@@ -334,7 +334,7 @@ MISTAKES = [
     (["--out", "/proc/nowrite"], "--out: cannot write to '/proc/nowrite'"),
     (["--strategy", "range", "--output-format", "nope"], "--output-format: cannot write as nope"),
     (["--strategy", "range", "--output-format", "csv"], "--output-format: cannot write as csv"),
-    (["--kafka-version", "0.8"], "kafka version '0.8' is not known; allowed: 1.0, 2.3, 3.9 and 4.x"),
+    (["--kafka-version", "0.8"], "kafka version '0.8' is not known; allowed: releases from 0.11.0 to 4.4"),
     (["--strategy", "rnage"], "--strategy: 'rnage' is not known (did you mean 'range'?); allowed: "),
     (
         ["--strategy", "server-uniform", "--kafka-version", "2.3"],
@@ -353,6 +353,15 @@ def test_mistakes_in_options_take_one_line(
     assert main(["assign", *given, "--out", f"{tmp_path}/out", *options]) == 2
     (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("rebalance-sim assign: ")]
     assert printed in line
+
+
+@pytest.mark.parametrize(("release", "warnings"), [("4.5", 1), ("2.8.1", 0)])
+def test_a_release_that_was_not_tested_gives_one_warning(
+    given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], release: str, warnings: int
+) -> None:
+    assert main(["elect", *given[2:], "--out", f"{tmp_path}/out", "--kafka-version", release, "--dry-run"]) == 0
+    message = f"Kafka {release} is newer than 4.4, the newest tested release, whose rules are used"
+    assert capsys.readouterr().err.count(message) == warnings
 
 
 def test_a_synthetic_fleet_can_be_assigned(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from rebalance_sim.kafka.simulation.inputs import SimulatedGroups
 from rebalance_sim.kafka.simulation.model import Consumer, ScenarioEvent, ScenarioKind
 from rebalance_sim.kafka.simulation.protocols import OfferedProtocols, number_protocols, one_protocol
 from rebalance_sim.kafka.simulation.scenario import Scenario
-from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS, default_session_timeout_ms
+from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS
 from rebalance_sim.kafka.simulation.topic_growth import Growth
 
 _UUID = re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
@@ -188,7 +188,7 @@ class PreparedGroups:
         columns["eager"] = self.eager_lists[protocols.of_consumers]
         columns["assignor"] = self._assignor_of_list[protocols.of_consumers]
         columns["subscription"] = np.arange(len(groups.member_ids))
-        default_ms = default_session_timeout_ms(self.conditions.assignors.version)
+        default_ms = self.conditions.assignors.version.session_timeout_ms
         session_ms, longest_poll_ms = groups.session_timeout_ms, groups.rebalance_timeout_ms
         columns["session_timeout_ms"] = overrides.session_timeout_ms or np.where(
             session_ms == NONE, default_ms, session_ms

@@ -3,16 +3,10 @@
 from dataclasses import dataclass
 
 from rebalance_sim.kafka.coordinator.broker_config import BrokerConfig
-from rebalance_sim.releases import CoordinatorRules, KafkaVersion
 
 _BROKER = BrokerConfig()
 MAX_POLL_INTERVAL_MS = 300_000
 """Default of max.poll.interval.ms."""
-
-
-def default_session_timeout_ms(version: KafkaVersion) -> int:
-    """Return the default of session.timeout.ms: 45 s since 3.0 (KIP-735), before that 10 s."""
-    return 45_000 if version.coordinator >= CoordinatorRules.SCALA_3_9 else 10_000
 
 
 @dataclass(frozen=True)

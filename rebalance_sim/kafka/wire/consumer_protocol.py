@@ -223,19 +223,22 @@ def encode_subscription(
     """Encode a subscription like a consumer of this Kafka release (``ConsumerProtocol.serializeSubscription``).
 
     Fields that the version does not have are left out; a version newer than the newest known is written as the latter.
-    Since Kafka 2.8 the topics are sorted. Raises SchemaError for a negative version and for values out of range.
+    Since Kafka 2.8.1 topics and owned partitions are sorted. Raises SchemaError for a negative version and for values
+    out of range.
 
     >>> encode_subscription(Subscription(("b", "a")), version=0).hex(" ", 2)
     '0000 0000 0002 0001 6100 0162 ffff ffff'
     """
     version = _written_version(version)
-    topics: Iterable[str] = subscription.topics
-    if kafka.consumer_writer == ConsumerWriter.SORTED:
-        topics = sorted(topics, key=_java_order)
+    topics, owned = list(subscription.topics), tuple(subscription.owned or ())
+    if kafka.consumer_writer >= ConsumerWriter.SORTED_SUBSCRIPTIONS:
+        topics.sort(key=_java_order)
+        by_topic = _by_topic_in_order(sorted(owned, key=lambda part: (_java_order(part.topic), part.partition)))
+    else:
+        by_topic = _by_topic_hashed(owned, kafka)
     parts = [_int16(version), _int32(len(subscription.topics)), *map(_string, topics), _bytes(subscription.user_data)]
     if version >= 1:
-        owned = sorted(subscription.owned or (), key=lambda owned: (_java_order(owned.topic), owned.partition))
-        parts += _partitions(_by_topic_in_order(owned))
+        parts += _partitions(by_topic)
     if version >= 2:
         parts.append(_int32(-1 if subscription.generation is None else subscription.generation))
     if version >= 3:

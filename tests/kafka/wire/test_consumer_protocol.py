@@ -123,11 +123,22 @@ KAFKAS = st.sampled_from(VERSIONS).map(kafka_version)
 
 @given(SUBSCRIPTIONS, st.integers(0, NEWEST_VERSION), st.sampled_from(VERSIONS))
 def test_subscriptions_survive_a_round_trip(subscription: Subscription, protocol_version: int, kafka: str) -> None:
+    if not kafka_version(kafka).cooperative:
+        protocol_version = 0  # Consumers before 2.4 know no other.
     data = encode_subscription(subscription, protocol_version, kafka_version(kafka))
     back = decode_subscription(data)
     assert back == as_told(subscription, protocol_version, kafka)
     if subscription.rack != "":
         assert encode_subscription(back, protocol_version, kafka_version(kafka)) == data
+
+
+@pytest.mark.parametrize(("kafka", "order"), [("2.8.0", ["BB", "Aa"]), ("2.8.1", ["Aa", "BB"])])
+def test_owned_partitions_are_sorted_since_2_8_1(kafka: str, order: list[str]) -> None:
+    """Before, their topics are in the order of a hash map: these two share a bucket, whose head is the newer one."""
+    sent = Subscription((), None, (TopicPartition("Aa", 0), TopicPartition("BB", 0)))
+    owned = decode_subscription(encode_subscription(sent, 1, kafka_version(kafka))).owned
+    assert owned is not None
+    assert [partition.topic for partition in owned] == order
 
 
 @given(PARTITIONS, USER_DATA, st.integers(0, NEWEST_VERSION), KAFKAS)

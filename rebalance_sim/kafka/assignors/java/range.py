@@ -38,7 +38,7 @@ def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> Assign
         in_map_order,
         sorted_order(groups, in_map_order, version.static_members_first),
         len(topics.partitions),
-        count_repeats=not version.static_members_first,
+        count_repeats=version.range_walk is not RangeWalk.KNOWN,
     )
     # KIP-881 (3.5): racks are matched as soon as one member and one replica have them.
     if version.rack_aware and have_racks(groups, topics):

@@ -1,6 +1,6 @@
 """Assign unassigned partitions, then balance: the part of the sticky assignors for groups with different subscriptions.
 
-``StickyAssignor.balance`` (1.0 to 2.3) and ``AbstractStickyAssignor.GeneralAssignmentBuilder.balance`` (since 2.4):
+``StickyAssignor.balance`` (up to 2.3) and ``AbstractStickyAssignor.balance`` (since 2.4):
 
 1. Each unassigned partition goes to the potential consumer with the fewest partitions (``assignPartition``).
 2. In rounds over all partitions, a partition moves to a potential consumer with fewer partitions, until the group is
@@ -78,7 +78,7 @@ class BalanceInput(NamedTuple):
     unassigned_first: bool
     """Whether those are reassigned before all others: since 2.4, unless a partition has to be revoked."""
     gap: int
-    """How many partitions more than a potential consumer an owner may have: 0 before 2.4, 1 since."""
+    """How many partitions more than a potential consumer an owner may have: 0 before 3.5.2, 1 since."""
     irregular: bool
     """Whether ``isBalanced`` has to be computed literally (``_is_balanced_literally``)."""
     same_subscribers: bool

@@ -1,7 +1,8 @@
 """The partitions that members claim to own, and whose claim the assignor accepts.
 
 Two members claim the same partition after one of them missed a rebalance. Which claim counts has changed with the
-releases: see ``resolve_claims`` (since 2.4), ``prior_owners`` (2.3, KIP-341) and ``before_2_4`` (1.0: all of them).
+releases: all of them (``before_3_0``, up to 2.2), the latest claim on each partition (``prior_owners``, 2.3, KIP-341),
+those of the newest generation (``newest_claims``, 2.5.1), and again the latest on each (``resolve_claims``, 3.4.1).
 """
 
 from typing import NamedTuple
@@ -13,15 +14,19 @@ from rebalance_sim.kafka.groups import NO_GENERATION, Assignments
 from rebalance_sim.kafka.runtime.hash_order import java_bucket, java_order, java_table_size, topic_partition_hash
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, sort_by_key
+from rebalance_sim.releases import StickyRules
+
+_NO_DOUBLE_CLAIMS = int(StickyRules.NO_DOUBLE_CLAIMS)
+_LARGER_GAP = int(StickyRules.LARGER_GAP)
 
 
 @kernel
-def in_user_data_order(owned: Assignments, hashes: Ints) -> Assignments:
+def in_user_data_order(owned: Assignments, hashes: Ints, by_put: bool) -> Assignments:
     """Return the owned partitions in the order of the sticky assignor's user data: topics as in a ``HashMap``.
 
-    ``CollectionUtils.groupPartitionsByTopic`` fills the map with ``computeIfAbsent`` since 2.1. Older consumers used
-    ``put``, which differs if two topics of a member share a bucket; members are assumed to be newer, even if their
-    leader is not. ``hashes`` are those of the topics' names.
+    ``CollectionUtils.groupPartitionsByTopic`` fills the map with ``computeIfAbsent`` since 2.1, before that with
+    ``put`` (``by_put``), which differs if two topics of a member share a bucket. ``hashes`` are those of the topics'
+    names.
     """
     n = len(owned.topics)
     if n == 0:
@@ -42,10 +47,10 @@ def in_user_data_order(owned: Assignments, hashes: Ints) -> Assignments:
                 n_named += 1
             counts[topic] += 1
         # computeIfAbsent puts a new key at the head of its bucket, and doubles the table only in the call after the one
-        # that filled it (see java_compute_if_absent_order).
-        table = java_table_size(n_named - last_is_new)
+        # that filled it (see java_compute_if_absent_order); put appends it, and doubles the table at once.
+        table = java_table_size(n_named if by_put else n_named - last_is_new)
         for i in range(n_named):
-            order[i] = named[n_named - 1 - i]
+            order[i] = named[i] if by_put else named[n_named - 1 - i]
             keys[i] = java_bucket(hashes[order[i]], table)
         sort_by_key(order[:n_named], keys[:n_named])
         place = low
@@ -159,8 +164,16 @@ def _with_foreign(
     return Claims(offsets, partitions, named, numbers)
 
 
+@kernel
+def without_first_members(claims: Claims, count: int) -> Claims:
+    """Return the claims without those of the first members in map order."""
+    low = claims.offsets[count]
+    offsets = np.maximum(claims.offsets - low, 0).astype(np.int32)
+    return Claims(offsets, claims.partitions[low:], claims.topics, claims.numbers)
+
+
 class AcceptedClaims(NamedTuple):
-    """Result of ``allSubscriptionsEqual`` (since 2.4), which also builds the map of owned partitions."""
+    """Result of ``allSubscriptionsEqual`` (since 2.5.1), which also builds the map of owned partitions."""
 
     accepted: Flags
     """By claim: whether the member keeps the partition in ``consumerToOwnedPartitions``."""
@@ -170,11 +183,40 @@ class AcceptedClaims(NamedTuple):
 
 
 @kernel
-def resolve_claims(claims: Claims, generations: Ints) -> AcceptedClaims:
-    """Accept the claim with the highest generation on each partition; of two in the same generation, neither.
+def newest_claims(claims: Claims, generations: Ints, rules: int) -> AcceptedClaims:
+    """Accept the claims of the newest generation; of two on one partition, neither since 2.8.1, both before.
 
     KAFKA-12984 (2.8.1, 3.0) invalidates double claims, which had left cooperative groups stuck. ``generations`` are
     those of the members in map order.
+    """
+    n = len(claims.topics) if len(claims.partitions) > 0 else 0
+    first_claim = np.full(n, -1, np.int32)
+    accepted = np.zeros(len(claims.partitions), np.bool_)
+    multiple_owners = np.zeros(n, np.bool_)
+    newest = NO_GENERATION
+    for generation in generations:
+        newest = max(newest, generation)
+    for i in range(len(generations)):
+        if generations[i] < newest:
+            continue
+        for k in range(claims.offsets[i], claims.offsets[i + 1]):
+            partition = claims.partitions[k]
+            first = first_claim[partition]
+            if first < 0 or rules < _NO_DOUBLE_CLAIMS:
+                accepted[k] = True
+                first_claim[partition] = k
+            else:
+                accepted[first] = False
+                multiple_owners[partition] = True
+    return AcceptedClaims(accepted, multiple_owners)
+
+
+@kernel
+def resolve_claims(claims: Claims, generations: Ints, rules: int) -> AcceptedClaims:
+    """Accept the claim with the highest generation on each partition; of two in the same generation, neither.
+
+    ``generations`` are those of the members in map order. Before 3.5.2 a claim of a lower generation is remembered as
+    the one to compare with, so that a third claim may be accepted beside the first.
     """
     n = len(claims.topics) if len(claims.partitions) > 0 else 0
     owner = np.full(n, NOBODY, np.int32)
@@ -195,6 +237,9 @@ def resolve_claims(claims: Claims, generations: Ints) -> AcceptedClaims:
                 multiple_owners[partition] = True
                 if accepted_claim[partition] >= 0:
                     accepted[accepted_claim[partition]] = False
+                accepted_claim[partition] = -1
+                owner[partition] = i
+            elif rules < _LARGER_GAP:
                 accepted_claim[partition] = -1
                 owner[partition] = i
     return AcceptedClaims(accepted, multiple_owners)
@@ -232,11 +277,11 @@ class PriorOwners(NamedTuple):
 
 
 @kernel
-def prior_owners(claims: Claims, hashes: Ints, group: NumberedGroup) -> PriorOwners:
+def prior_owners(claims: Claims, hashes: Ints, group: NumberedGroup, user_data_has_generation: bool) -> PriorOwners:
     """Sort the claims on each partition by generation (KIP-341, for KAFKA-7026: partitions assigned to two members).
 
     Of two claims in the same generation the first counts. Members without a generation, whose user data has the older
-    format, are the exception: there the last claim counts. ``hashes`` are those of the batch's topic names.
+    format or none, are the exception: there the last claim counts. ``hashes`` are those of the batch's topic names.
     """
     generations, in_map_order = group.generations, group.in_map_order
     n = len(claims.topics)
@@ -253,14 +298,14 @@ def prior_owners(claims: Claims, hashes: Ints, group: NumberedGroup) -> PriorOwn
                 n_claimed += 1
                 current[partition], latest[partition] = member, generation
             elif generation == latest[partition]:
-                if generation == NO_GENERATION:
+                if generation == NO_GENERATION and not user_data_has_generation:
                     current[partition] = member
             elif generation > latest[partition]:
                 previous[partition], earlier[partition] = current[partition], latest[partition]
                 current[partition], latest[partition] = member, generation
             elif previous[partition] == NOBODY or generation > earlier[partition]:
                 previous[partition], earlier[partition] = member, generation
-            elif generation == earlier[partition] == NO_GENERATION:
+            elif generation == earlier[partition] == NO_GENERATION and not user_data_has_generation:
                 previous[partition] = member
     return PriorOwners(partitions_in_map_order(claims, hashes, claimed[:n_claimed]), current, previous)
 

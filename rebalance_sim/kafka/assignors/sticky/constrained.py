@@ -1,4 +1,4 @@
-"""``AbstractStickyAssignor.ConstrainedAssignmentBuilder``: the sticky assignors since 2.4 if subscriptions are equal.
+"""``AbstractStickyAssignor.ConstrainedAssignmentBuilder``: the sticky assignors since 3.0 if subscriptions are equal.
 
 Every member gets ``minQuota`` partitions, some ``maxQuota``, which is one more. Members keep owned partitions up to
 that quota. The rest goes round robin to the members below it, by topic and number; if racks matter, first to members in
@@ -11,14 +11,16 @@ import numpy as np
 
 from rebalance_sim.kafka.assignors.sticky.claims import AcceptedClaims, Claims
 from rebalance_sim.kafka.assignors.sticky.current_assignment import with_room
-from rebalance_sim.kafka.assignors.sticky.group import NOBODY, NumberedGroup
+from rebalance_sim.kafka.assignors.sticky.group import NOBODY, NumberedGroup, StickyBatch
 from rebalance_sim.kafka.assignors.sticky.racks import RackInfo, members_by_rack, mismatch, next_in_rack
 from rebalance_sim.kafka.groups import AssignmentFailure, Assignments
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32, sort_by_key
+from rebalance_sim.releases import StickyRules
 
 _NONE = int(AssignmentFailure.NONE)
 _ILLEGAL_STATE = int(AssignmentFailure.ILLEGAL_STATE)
+_OWNED_SORTED = int(StickyRules.OWNED_SORTED)
 
 
 class _Quotas(NamedTuple):
@@ -28,6 +30,8 @@ class _Quotas(NamedTuple):
     """``maxQuota``: the same, or one more if the partitions do not divide evenly."""
     over_minimum: int
     """``expectedNumMembersWithOverMinQuotaPartitions``."""
+    rules: int
+    """A number of ``StickyRules``."""
 
 
 class _Kept(NamedTuple):
@@ -39,8 +43,8 @@ class _Kept(NamedTuple):
     counts: Ints32
     """Partitions of each member, including those added later."""
     revoked_from: Ints32
-    """By partition: the owner that may have to revoke it (``maybeRevokedPartitions``), or NOBODY; empty if there are no
-    claims."""
+    """By partition: the owner that may have to revoke it (``maybeRevokedPartitions``, before 3.7.1
+    ``allRevokedPartitions``), or NOBODY; empty if there are no claims."""
     over_minimum: int
     """``currentNumMembersWithOverMinQuotaPartitions``."""
     at_minimum: Flags
@@ -60,7 +64,8 @@ class Added(NamedTuple):
 def _keep(group: NumberedGroup, claims: Claims, owned: AcceptedClaims, racks: RackInfo, quotas: _Quotas) -> _Kept:
     """Keep owned partitions within quotas and racks (``assignOwnedPartitions``).
 
-    A member above its quota keeps its partitions with the lowest numbers, then the first topics.
+    A member above its quota keeps its partitions with the lowest numbers, then the first topics (since 3.7.1,
+    KAFKA-16277), before that the first that it owned.
     """
     n_members, n_known, n_topics = len(group.members), group.first_partition[-1], len(group.topics)
     offsets = np.zeros(n_members + 1, np.int32)
@@ -76,12 +81,14 @@ def _keep(group: NumberedGroup, claims: Claims, owned: AcceptedClaims, racks: Ra
             if owned.accepted[k]:
                 partition = claims.partitions[k]
                 if racks.matter and mismatch(racks, claims, member, partition, n_known):
-                    revoked_from[partition] = member
+                    # Before 3.7.1 (KAFKA-15170) the new owner did not wait until this one had revoked the partition.
+                    if quotas.rules >= _OWNED_SORTED:
+                        revoked_from[partition] = member
                 elif not owned.multiple_owners[partition]:
                     kept[filled] = partition
                     keys[filled] = int(claims.numbers[partition]) * n_topics + group.number_of[claims.topics[partition]]
                     filled += 1
-        if filled > start + 1:
+        if filled > start + 1 and quotas.rules >= _OWNED_SORTED:
             sort_by_key(kept[start:filled], keys[start:filled])
         size = filled - start
         if size < quotas.minimum:
@@ -108,13 +115,15 @@ def _unassigned(group: NumberedGroup, claims: Claims, kept: _Kept, racks: RackIn
 
     If members have racks, partitions with few members in their racks come first. Kafka merges the sorted lists of kept
     and of all partitions: at a kept partition that no longer exists the merge gets stuck, and all partitions of later
-    topics count as unassigned, although they may be kept.
+    topics count as unassigned, although they may be kept. Likewise at one that two members keep.
     """
     n_known = group.first_partition[-1]
     is_kept = np.zeros(n_known, np.bool_)
     blind_from = n_known
     for partition in kept.partitions:
         if partition < n_known:
+            if is_kept[partition]:
+                blind_from = min(blind_from, partition + 1)
             is_kept[partition] = True
         else:
             blind_from = min(blind_from, group.first_partition[group.number_of[claims.topics[partition]] + 1])
@@ -184,7 +193,9 @@ def _add_in_racks(
                 below[place : below_count - 1] = below[place + 1 : below_count].copy()
                 below_count -= 1
                 below_by_rack[racks.of_member[member]] -= 1
-                if size < quotas.maximum and over_minimum < quotas.over_minimum:
+                # Before 3.7.1 the quota of members with one more partition was not checked here.
+                within_quota = over_minimum < quotas.over_minimum or quotas.rules < _OWNED_SORTED
+                if size < quotas.maximum and within_quota:
                     exactly[exactly_end] = member
                     exactly_end += 1
                     exactly_by_rack[racks.of_member[member]] += 1
@@ -200,9 +211,10 @@ def _add_in_racks(
                     waiting[place:-1] = waiting[place + 1 :].copy()
                     exactly_end -= 1
                     exactly_by_rack[racks.of_member[member]] -= 1
-                    over_minimum += 1
-                    if over_minimum == quotas.over_minimum:
-                        exactly_start, exactly_end = 0, 0
+                    if quotas.rules >= _OWNED_SORTED:
+                        over_minimum += 1
+                        if over_minimum == quotas.over_minimum:
+                            exactly_start, exactly_end = 0, 0
         if member == NOBODY:
             left[n_left] = partition
             n_left += 1
@@ -268,6 +280,7 @@ def _add_round_robin(
 
 @kernel
 def assign_constrained(
+    batch: StickyBatch,
     group: NumberedGroup,
     claims: Claims,
     owned: AcceptedClaims,
@@ -278,7 +291,7 @@ def assign_constrained(
     """Assign a group and append its lists to ``written``; returns the failure, too."""
     member_count, n_known = len(group.members), group.first_partition[-1]
     extra = n_known % member_count
-    quotas = _Quotas(n_known // member_count, n_known // member_count + (1 if extra > 0 else 0), extra)
+    quotas = _Quotas(n_known // member_count, n_known // member_count + (1 if extra > 0 else 0), extra, batch.rules)
     kept = _keep(group, claims, owned, racks, quotas)
     unassigned = _unassigned(group, claims, kept, racks)
     n = len(unassigned)
@@ -292,18 +305,22 @@ def assign_constrained(
         return failure, written
     hidden = np.zeros(n, np.bool_)
     if cooperative and len(claims.partitions) > 0:
-        hidden = _transferring(added, kept.revoked_from, owned.multiple_owners)
+        hidden = _transferring(added, kept.revoked_from, owned.multiple_owners, batch.rules)
     return _NONE, _write(group, claims, kept, added, hidden, written)
 
 
 @kernel
-def _transferring(added: Added, revoked_from: Ints32, multiple_owners: Flags) -> Flags:
-    """Return which added partitions another member has to revoke first (``partitionsTransferringOwnership``)."""
+def _transferring(added: Added, revoked_from: Ints32, multiple_owners: Flags, rules: int) -> Flags:
+    """Return which added partitions another member has to revoke first (``partitionsTransferringOwnership``).
+
+    Before 3.7.1 that is every partition above the quota of its owner, even if the same member gets it back.
+    """
     transferring = np.empty(len(added.partitions), np.bool_)
     for k in range(len(added.partitions)):
         partition = added.partitions[k]
         owner = revoked_from[partition]
-        transferring[k] = (owner >= 0 and owner != added.members[k]) or multiple_owners[partition]
+        moves = owner >= 0 and (owner != added.members[k] or rules < _OWNED_SORTED)
+        transferring[k] = moves or multiple_owners[partition]
     return transferring
 
 

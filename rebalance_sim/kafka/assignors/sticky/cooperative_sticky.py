@@ -4,11 +4,17 @@ The result is that of one rebalance: a partition that changes its owner is assig
 and rejoins, and the next rebalance assigns it (``rebalance_sim.kafka.rebalances``).
 """
 
-from rebalance_sim.kafka.assignors.sticky import since_2_4
-from rebalance_sim.kafka.groups import AssignmentOutcome, Groups, TopicArrays
-from rebalance_sim.releases import KafkaVersion
+import numpy as np
+
+from rebalance_sim.kafka.assignors.sticky import before_3_0, since_3_0
+from rebalance_sim.kafka.groups import NO_GENERATION, AssignmentOutcome, Groups, TopicArrays
+from rebalance_sim.releases import KafkaVersion, StickyRules
 
 
 def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
     """Assign the partitions of every group of a batch."""
-    return since_2_4.assign(groups, topics, version.rack_aware, cooperative=True)
+    if version.sticky >= StickyRules.QUOTAS:
+        return since_3_0.assign(groups, topics, version, cooperative=True)
+    if version.sticky < StickyRules.NO_DOUBLE_CLAIMS:
+        groups = groups._replace(generations=np.full_like(groups.generations, NO_GENERATION))
+    return before_3_0.assign(groups, topics, version.sticky, cooperative=True)

@@ -1,4 +1,4 @@
-"""``AbstractStickyAssignor.GeneralAssignmentBuilder``: the sticky assignors since 2.4 if subscriptions differ.
+"""``AbstractStickyAssignor.GeneralAssignmentBuilder``: the sticky assignors since 3.0 if subscriptions differ.
 
 Members keep the owned partitions that they still subscribe to; the others are assigned, and the group is balanced. With
 the cooperative protocol (KIP-429) a member does not get a partition in the rebalance in which its owner loses it.
@@ -30,8 +30,10 @@ from rebalance_sim.kafka.assignors.sticky.racks import RackInfo, mismatch
 from rebalance_sim.kafka.groups import AssignmentFailure, Assignments
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32
+from rebalance_sim.releases import StickyRules
 
 _NONE = int(AssignmentFailure.NONE)
+_LARGER_GAP = int(StickyRules.LARGER_GAP)
 
 
 @kernel
@@ -49,7 +51,7 @@ def assign_general(
     potential = potential_consumers(batch, group, group.number_of[claims.topics])
     _correct_max_sizes(potential, n_known)
     current = new_assignment(len(group.members), len(claims.topics), len(claims.partitions) + n_known)
-    foreign, revoked = _keep(group, claims, owned, racks, potential, current)
+    irregular, revoked = _keep(group, claims, owned, racks, potential, current)
     sorted_partitions = partitions_by_popularity(potential)
     unassigned = _unassigned(group, sorted_partitions, claims, current, potential)
     initializing = current.sizes.max() == 0
@@ -63,8 +65,8 @@ def assign_general(
         sorted_partitions,
         unassigned,
         not revoked,
-        1,
-        foreign or some_member_repeats_a_topic(potential),
+        1 if batch.rules >= _LARGER_GAP else 0,
+        irregular or some_member_repeats_a_topic(potential),
         False,
         initializing,
     )
@@ -73,7 +75,7 @@ def assign_general(
         return failure, written
     hidden = np.zeros(current.used[0], np.bool_)
     if cooperative:
-        _hide_transferring(current, potential, claims, group.in_map_order, hidden)
+        hide_transferring(current, potential, claims, group.in_map_order, hidden)
     return _NONE, write_lists(written, group, current, claims, hidden)
 
 
@@ -100,11 +102,11 @@ def _keep(
 ) -> tuple[bool, bool]:
     """Keep the owned partitions that members still subscribe to (``assignOwnedPartitions``).
 
-    Returns whether a partition was kept that no longer exists, and whether one has to be revoked
-    (``revocationRequired``).
+    Returns whether a partition was kept that no longer exists or that another member keeps, too, and whether one has to
+    be revoked (``revocationRequired``).
     """
     n_known = group.first_partition[-1]
-    foreign, revoked = False, False
+    irregular, revoked = False, False
     subscribed_by = np.full(len(group.topics), -1, np.int32)
     members, partitions = np.empty(len(claims.partitions), np.int32), np.empty(len(claims.partitions), np.int32)
     n = 0
@@ -129,9 +131,11 @@ def _keep(
                 members[n], partitions[n] = member, partition
                 n += 1
                 current.sizes[member] += 1
-                foreign = foreign or partition >= n_known
+                irregular = irregular or partition >= n_known
     append_all(current, members[:n], partitions[:n])
-    return foreign, revoked
+    for node in range(n):
+        irregular = irregular or current.older[node] >= 0
+    return irregular, revoked
 
 
 @kernel
@@ -145,7 +149,8 @@ def _unassigned(
     """Return the partitions that no member keeps (``getUnassignedPartitions``), sorted as all partitions are.
 
     Kafka merges the sorted lists of kept and of all partitions: at a kept partition that no longer exists the merge
-    gets stuck, and all partitions of later topics count as unassigned, although they may be kept.
+    gets stuck, and all partitions of later topics count as unassigned, although they may be kept. Likewise at one that
+    two members keep.
     """
     n_known = len(sorted_partitions)
     blind_topic = np.zeros(len(potential.hashes), np.bool_)
@@ -159,9 +164,12 @@ def _unassigned(
         if potential.topic_of[partition] != topic:
             blind = blind or (topic >= 0 and blind_topic[topic])
             topic = potential.topic_of[partition]
-        if blind or current.newest[partition] < 0:
+        newest = current.newest[partition]
+        if blind or newest < 0:
             unassigned[n] = partition
             n += 1
+        else:
+            blind = current.older[newest] >= 0
     return unassigned[:n]
 
 
@@ -192,7 +200,7 @@ def _assign_in_racks(
 
 
 @kernel
-def _hide_transferring(
+def hide_transferring(
     current: CurrentAssignment, potential: PotentialConsumers, claims: Claims, in_map_order: Ints32, hidden: Flags
 ) -> None:
     """Hide partitions from their new owner while an old one still owns them.

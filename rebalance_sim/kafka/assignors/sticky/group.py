@@ -38,6 +38,8 @@ class StickyBatch(NamedTuple):
     """Scratch: the number of each topic in the current group, or UNKNOWN."""
     seen: Ints32
     """Scratch: the last group whose first subscription names the topic."""
+    rules: int
+    """A number of ``StickyRules``."""
 
 
 class NumberedGroup(NamedTuple):
@@ -57,12 +59,14 @@ class NumberedGroup(NamedTuple):
     """Partitions of topic t: ``first_partition[t]`` to ``first_partition[t + 1]``."""
     number_of: Ints32
     """Number of each topic of the batch, or UNKNOWN; valid until ``forget_topics``."""
-    same_subscriptions: bool
-    """Result of ``allSubscriptionsEqual`` (since 2.4)."""
+    alike: int
+    """Number of members in map order before the first whose subscription differs (``allSubscriptionsEqual``)."""
 
 
 @kernel
-def sticky_batch(groups: Groups, topics: TopicArrays, in_map_order: Ints32, in_id_order: Ints32) -> StickyBatch:
+def sticky_batch(
+    groups: Groups, topics: TopicArrays, in_map_order: Ints32, in_id_order: Ints32, rules: int
+) -> StickyBatch:
     """Prepare a batch; members are given in the order of the leaders' maps and in that of their ids."""
     place = np.empty(len(in_id_order), np.int32)
     for g in range(len(groups.members) - 1):
@@ -80,6 +84,7 @@ def sticky_batch(groups: Groups, topics: TopicArrays, in_map_order: Ints32, in_i
         topics.hashes,
         np.full(len(topics.partitions), UNKNOWN, np.int32),
         np.full(len(topics.partitions), -1, np.int32),
+        rules,
     )
 
 
@@ -122,9 +127,9 @@ def number_group(batch: StickyBatch, g: int) -> NumberedGroup:
     for m in members:
         room = max(room, offsets[of_members[m] + 1] - offsets[of_members[m]])
     named = np.empty(max(room, 8), np.int32)
-    n_named, distinct, model, same = 0, 0, -1, True
-    for number in numbers:
-        of = of_members[members[number]]
+    n_named, distinct, model, alike = 0, 0, -1, len(numbers)
+    for i in range(len(numbers)):
+        of = of_members[members[numbers[i]]]
         low, high = offsets[of], offsets[of + 1]
         if model >= 0 and distinct == high - low and (of == model or _same_list(subscriptions, model, of)):
             continue
@@ -148,14 +153,15 @@ def number_group(batch: StickyBatch, g: int) -> NumberedGroup:
                     named = more
                 named[n_named] = topic
                 n_named += 1
-        same = same and equal
+        if not equal:
+            alike = min(alike, i)
     ordered = _sort_by_rank(named[:n_named], batch.ranks)
     first_partition = np.zeros(n_named + 1, np.int32)
     for t in range(n_named):
         number_of[ordered[t]] = t
         first_partition[t + 1] = first_partition[t] + partitions[ordered[t]]
     generations = batch.generations[start:end]
-    return NumberedGroup(start, numbers, generations, members, ordered, first_partition, number_of, same)
+    return NumberedGroup(start, numbers, generations, members, ordered, first_partition, number_of, alike)
 
 
 @kernel

@@ -11,9 +11,8 @@ import org.apache.kafka.common.TopicPartition;
 /**
  * The bytes in which a sticky consumer sends its last assignment: [topic, [partition]], then the generation.
  *
- * <p>Topics are grouped as consumers since 2.1 group them, for every version: in a HashMap filled by computeIfAbsent,
- * which puts a newcomer at the head of its bucket. Consumers before used put, which puts it at the end; so the bytes of
- * the two differ where topic names share a bucket.
+ * <p>Topics are grouped as the release's consumers group them: since 2.1 in a HashMap filled by computeIfAbsent, which
+ * puts a newcomer at the head of its bucket, before that by put, which puts it at the end.
  */
 final class StickyUserData {
     private StickyUserData() {
@@ -27,7 +26,11 @@ final class StickyUserData {
             return null;
         }
         Map<String, List<Integer>> byTopic = new HashMap<>();
+        boolean byPut = Release.VERSION.equals("1.0");
         for (TopicPartition partition : owned) {
+            if (byPut && !byTopic.containsKey(partition.topic())) {
+                byTopic.put(partition.topic(), new ArrayList<>());
+            }
             byTopic.computeIfAbsent(partition.topic(), topic -> new ArrayList<>()).add(partition.partition());
         }
         return encode(byTopic, !Release.VERSION.equals("1.0") && generation >= 0 ? generation : null);

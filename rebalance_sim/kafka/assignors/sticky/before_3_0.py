@@ -1,8 +1,9 @@
-"""The ``sticky`` assignor before 2.4 (``StickyAssignor``, KIP-54).
+"""The sticky assignors before 3.0: ``StickyAssignor`` (KIP-54), since 2.4 ``AbstractStickyAssignor``.
 
-1.0 accepts every member's claim, so that two members may be assigned the same partition (KAFKA-7026). 2.3 adds the
-generation to the user data (KIP-341): the latest claim counts, and a partition moves back to its previous owner if that
-improves the balance.
+0.11 to 2.2 accept every member's claim, so that two members may be assigned the same partition (KAFKA-7026). 2.3 adds
+the generation to the user data (KIP-341): the latest claim counts, and a partition moves back to its previous owner if
+that improves the balance. 2.4 adds the cooperative protocol (KIP-429), and 2.5.1 an algorithm of its own for members
+with equal subscriptions (``constrained_before_3_0``).
 """
 
 import numpy as np
@@ -11,10 +12,13 @@ from rebalance_sim.kafka.assignors.sticky.balance import BalanceInput, assign_to
 from rebalance_sim.kafka.assignors.sticky.claims import (
     Claims,
     PriorOwners,
+    newest_claims,
     number_claims,
     partitions_in_map_order,
     prior_owners,
+    without_first_members,
 )
+from rebalance_sim.kafka.assignors.sticky.constrained_before_3_0 import assign_constrained_before_3_0
 from rebalance_sim.kafka.assignors.sticky.current_assignment import (
     CurrentAssignment,
     append_all,
@@ -22,6 +26,7 @@ from rebalance_sim.kafka.assignors.sticky.current_assignment import (
     write_lists,
     write_nothing,
 )
+from rebalance_sim.kafka.assignors.sticky.general import hide_transferring
 from rebalance_sim.kafka.assignors.sticky.group import (
     NOBODY,
     NumberedGroup,
@@ -49,41 +54,51 @@ from rebalance_sim.kafka.groups import (
 from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Ints32
+from rebalance_sim.releases import StickyRules
 
 _NONE = int(AssignmentFailure.NONE)
 _NULL_POINTER = int(AssignmentFailure.NULL_POINTER)
 _NO_SUCH_ELEMENT = int(AssignmentFailure.NO_SUCH_ELEMENT)
+_GENERATIONS = int(StickyRules.GENERATIONS)
+_NEW_PARTITIONS_FIRST = int(StickyRules.NEW_PARTITIONS_FIRST)
+_CONSTRAINED = int(StickyRules.CONSTRAINED)
+_NO_DOUBLE_CLAIMS = int(StickyRules.NO_DOUBLE_CLAIMS)
 _LISTED = -2
 """Mark of a topic in ``StickyBatch.seen`` while a group's topics are listed."""
 
 
-def assign(groups: Groups, topics: TopicArrays, with_generations: bool) -> AssignmentOutcome:
-    """Assign the partitions of every group of a batch: as 2.3 with generations, as 1.0 without."""
+def assign(groups: Groups, topics: TopicArrays, rules: StickyRules, cooperative: bool) -> AssignmentOutcome:
+    """Assign the partitions of every group of a batch."""
     in_map_order = map_order(groups)
     in_id_order = sorted_order(groups, in_map_order, static_members_first=False)
-    return _assign(groups, topics, in_map_order, in_id_order, with_generations)
+    return _assign(groups, topics, in_map_order, in_id_order, int(rules), cooperative)
 
 
 @kernel
 def _assign(
-    groups: Groups, topics: TopicArrays, in_map_order: Ints32, in_id_order: Ints32, with_generations: bool
+    groups: Groups, topics: TopicArrays, in_map_order: Ints32, in_id_order: Ints32, rules: int, cooperative: bool
 ) -> AssignmentOutcome:
     member_count = len(groups.member_hashes)
     errors = np.zeros(len(groups.members) - 1, np.int32)
-    batch = sticky_batch(groups, topics, in_map_order, in_id_order)
+    batch = sticky_batch(groups, topics, in_map_order, in_id_order, rules)
     room = max(16, len(groups.owned.topics))
     written = Assignments(np.zeros(member_count + 1, np.int32), np.empty(room, np.int32), np.empty(room, np.int32))
     for g in range(len(errors)):
         start, end = groups.members[g], groups.members[g + 1]
         if start == end:
             continue
-        if not with_generations and _names_unknown_topic(batch, g):
-            # 1.0 unboxes the number of partitions of every topic that a member names.
+        if rules < _GENERATIONS and _names_unknown_topic(batch, g):
+            # Before 2.3 the assignor unboxes the number of partitions of every topic that a member names.
             errors[g] = _NULL_POINTER
             written = write_nothing(written, start, end)
             continue
         group = number_group(batch, g)
-        errors[g], written = _assign_group(batch, group, with_generations, written)
+        if rules >= _CONSTRAINED and group.alike == end - start:
+            claims = number_claims(batch.owned, batch.partitions, group, True)
+            owned = newest_claims(claims, group.generations, rules)
+            errors[g], written = assign_constrained_before_3_0(group, claims, owned, cooperative, written)
+        else:
+            errors[g], written = _assign_group(batch, group, cooperative, written)
         if errors[g] != _NONE:
             written = write_nothing(written, start, end)
         forget_topics(group)
@@ -108,28 +123,36 @@ def _names_unknown_topic(batch: StickyBatch, g: int) -> bool:
 
 @kernel
 def _assign_group(
-    batch: StickyBatch, group: NumberedGroup, with_generations: bool, written: Assignments
+    batch: StickyBatch, group: NumberedGroup, cooperative: bool, written: Assignments
 ) -> tuple[int, Assignments]:
     """Assign a group and append its lists to ``written``; returns the failure, too."""
     n_known = group.first_partition[-1]
     claims = number_claims(batch.owned, batch.partitions, group, False)
+    if batch.rules >= _CONSTRAINED:
+        # allSubscriptionsEqual has read the user data of the members before the first that differs, and without a
+        # rewind (KAFKA-12464, 3.0) it cannot be read again: sticky loses their claims, cooperative-sticky generations.
+        if cooperative:
+            group.generations[: group.alike] = NO_GENERATION
+        else:
+            claims = without_first_members(claims, group.alike)
     potential = potential_consumers(batch, group, group.number_of[claims.topics])
     current = new_assignment(len(group.members), len(claims.topics), len(claims.partitions) + 2 * n_known)
     identical = _identical_subscriptions(potential)
-    if with_generations:
-        prior = prior_owners(claims, batch.hashes, group)
+    irregular, revoked = False, False
+    if batch.rules >= _GENERATIONS:
+        user_data_has_generation = cooperative and batch.rules >= _NO_DOUBLE_CLAIMS
+        prior = prior_owners(claims, batch.hashes, group, user_data_has_generation)
         fresh = len(prior.partitions) == 0
-        _keep_latest(group, prior, potential, identical, current)
-        irregular = False
+        revoked = _keep_latest(group, prior, potential, identical, current)
     else:
         nothing = np.empty(0, np.int32)
         prior = PriorOwners(nothing, nothing, np.full(len(claims.topics), NOBODY, np.int32))
         fresh = len(claims.partitions) == 0 and (group.generations == NO_GENERATION).all()
         irregular = _keep_all(group, claims, potential, identical, current)
-    if not with_generations and not fresh and n_known == 0:
-        # hasIdenticalListElements of 1.0 asks an empty collection for its first element.
+    if batch.rules < _GENERATIONS and not fresh and n_known == 0:
+        # hasIdenticalListElements of these releases asks an empty collection for its first element.
         return _NO_SUCH_ELEMENT, written
-    if identical and not fresh:
+    if identical and not fresh and batch.rules < _CONSTRAINED:
         sorted_partitions = _most_loaded_first(batch, group, claims, prior, current)
     else:
         sorted_partitions = partitions_by_popularity(potential)
@@ -141,7 +164,7 @@ def _assign_group(
         prior.previous,
         sorted_partitions,
         unassigned,
-        False,
+        batch.rules >= _NEW_PARTITIONS_FIRST and not revoked,
         0,
         irregular or some_member_repeats_a_topic(potential),
         identical,
@@ -151,6 +174,8 @@ def _assign_group(
     if failure != _NONE:
         return failure, written
     hidden = np.zeros(current.used[0], np.bool_)
+    if cooperative:
+        hide_transferring(current, potential, claims, group.in_map_order, hidden)
     return _NONE, write_lists(written, group, current, claims, hidden)
 
 
@@ -185,12 +210,15 @@ def _identical_subscriptions(potential: PotentialConsumers) -> bool:
 @kernel
 def _keep_latest(
     group: NumberedGroup, prior: PriorOwners, potential: PotentialConsumers, identical: bool, current: CurrentAssignment
-) -> None:
-    """Keep each partition with the member of its latest claim if that still subscribes to the topic, in map order."""
+) -> bool:
+    """Keep each partition with the member of its latest claim if that still subscribes to the topic, in map order.
+
+    Returns whether a member has to give up a partition because it does not (``revocationRequired``).
+    """
     n_known = group.first_partition[-1]
     sorted_topics = potential.topics if identical else _sorted_topics(potential)
     members, partitions = np.empty(len(prior.partitions), np.int32), np.empty(len(prior.partitions), np.int32)
-    n = 0
+    n, revoked = 0, False
     for partition in prior.partitions:
         if partition < n_known:
             member = prior.current[partition]
@@ -199,7 +227,10 @@ def _keep_latest(
                 members[n], partitions[n] = member, partition
                 n += 1
                 current.sizes[member] += 1
+            else:
+                revoked = True
     append_all(current, members[:n], partitions[:n])
+    return revoked
 
 
 @kernel
