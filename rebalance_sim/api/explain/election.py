@@ -20,6 +20,7 @@ _MAPS = {
     MapRule.JAVA: "Java's HashMap, lowest bucket first",
     MapRule.SCALA_2_11: "Scala 2.11's maps, highest bucket first",
     MapRule.SCALA_2_13: "Scala 2.13's maps",
+    MapRule.SCALA_2_12_13: "Scala 2.12.13's maps, first vote first up to four protocols",
 }
 
 

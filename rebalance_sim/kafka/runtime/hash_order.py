@@ -18,7 +18,9 @@ from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 from rebalance_sim.releases import MapRule
 
 _JAVA = int(MapRule.JAVA)
-_SCALA_2_11 = int(MapRule.SCALA_2_11)
+_SCALA_2_13 = int(MapRule.SCALA_2_13)
+_SCALA_2_12_13 = int(MapRule.SCALA_2_12_13)
+_FEW_KEYS = 4
 _FEWEST_BUCKETS = 16
 
 
@@ -235,9 +237,9 @@ def coordinator_order(hashes: Ints, keys: Ints32, map_rule: int) -> Ints32:
     """Return the order of the coordinator's own maps: its members, and the counted votes before they are copied."""
     if map_rule == _JAVA:
         return _java_order_of_all(hashes, keys)
-    if map_rule == _SCALA_2_11:
-        return scala_2_11_order(hashes, keys)
-    return scala_2_13_order(hashes, keys)
+    if map_rule == _SCALA_2_13:
+        return scala_2_13_order(hashes, keys)
+    return scala_2_11_order(hashes, keys)
 
 
 @kernel
@@ -265,8 +267,14 @@ def scala_2_11_group_by_order(hashes: Ints, keys: Ints32) -> Ints32:
 
     Up to 4 keys keep the order of the mutable map (``Map1`` to ``Map4``); 5 or more are in the order of a hash trie.
     """
-    order = scala_2_11_order(hashes, keys)
-    if len(order) > 4:
+    return scala_2_11_immutable_order(hashes, scala_2_11_order(hashes, keys))
+
+
+@kernel
+def scala_2_11_immutable_order(hashes: Ints, keys: Ints32) -> Ints32:
+    """Return the order of Scala 2.11's immutable map: up to 4 keys as they are put, 5 or more as in a hash trie."""
+    order = keys.copy()
+    if len(order) > _FEW_KEYS:
         for k in range(1, len(order)):
             moving = order[k]
             improved = _trie_key(hashes[moving])
@@ -326,9 +334,14 @@ def _champ_before(a: int, a_depth: int, b: int, b_depth: int) -> bool:
 
 @kernel
 def vote_order(hashes: Ints, keys: Ints32, map_rule: int) -> Ints32:
-    """Return the order in which ``selectProtocol`` visits the votes; ``keys`` are in order of their first vote."""
+    """Return the order in which ``selectProtocol`` visits the votes; ``keys`` are in order of their first vote.
+
+    Since Scala 2.12.13, ``groupBy`` fills the immutable map itself, so that up to 4 protocols stay in that order.
+    """
     if map_rule == _JAVA:
         return _java_order_of_all(hashes, keys)
-    if map_rule == _SCALA_2_11:
-        return scala_2_11_group_by_order(hashes, keys)
-    return scala_2_13_group_by_order(hashes, keys)
+    if map_rule == _SCALA_2_13:
+        return scala_2_13_group_by_order(hashes, keys)
+    if map_rule == _SCALA_2_12_13 and len(keys) <= _FEW_KEYS:
+        return keys.copy()
+    return scala_2_11_group_by_order(hashes, keys)

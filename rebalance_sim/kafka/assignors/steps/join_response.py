@@ -7,10 +7,12 @@ response's order, which is that of the coordinator's own hash map, and sort from
 import numpy as np
 
 from rebalance_sim.kafka.groups import Groups
-from rebalance_sim.kafka.runtime.hash_order import coordinator_order
+from rebalance_sim.kafka.runtime.hash_order import coordinator_order, scala_2_11_immutable_order, scala_2_11_order
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Ints32, Strings, byte_at
-from rebalance_sim.releases import CoordinatorRules, KafkaVersion
+from rebalance_sim.releases import CoordinatorRules, KafkaVersion, MemberList
+
+_IMMUTABLE_MAP = int(MemberList.IMMUTABLE_MAP)
 
 
 def as_leader_sees(groups: Groups, version: KafkaVersion) -> Groups:
@@ -23,17 +25,22 @@ def as_leader_sees(groups: Groups, version: KafkaVersion) -> Groups:
 def listed_members(groups: Groups, version: KafkaVersion) -> tuple[Groups, Ints32]:
     """Return the groups as their leaders see them, and the members of each in the order of the response."""
     seen = as_leader_sees(groups, version)
-    return seen, response_order(seen, int(version.coordinator_map))
+    return seen, response_order(seen, int(version.coordinator_map), int(version.member_list))
 
 
 @kernel
-def response_order(groups: Groups, map_rule: int) -> Ints32:
-    """Return the members of each group in the order of the coordinator's hash map of members."""
+def response_order(groups: Groups, map_rule: int, member_list: int) -> Ints32:
+    """Return the members of each group in the order in which the coordinator lists them."""
     order = np.empty(len(groups.member_hashes), np.int32)
     for g in range(len(groups.members) - 1):
         start, end = groups.members[g], groups.members[g + 1]
         joined = np.arange(start, end).astype(np.int32)
-        order[start:end] = coordinator_order(groups.member_hashes, joined, map_rule)
+        listed = coordinator_order(groups.member_hashes, joined, map_rule)
+        if member_list == _IMMUTABLE_MAP:
+            # The immutable map is copied from a further mutable one, in which the keys of a bucket are reversed.
+            copied = scala_2_11_order(groups.member_hashes, listed)
+            listed = scala_2_11_immutable_order(groups.member_hashes, copied)
+        order[start:end] = listed
     return order
 
 

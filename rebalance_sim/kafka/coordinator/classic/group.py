@@ -588,7 +588,7 @@ def comes_before(classic: ClassicGroup, one: int, other: int) -> bool:
     """Compare the positions of two members in the coordinator's hash map (``hash_order``)."""
     a, b = classic.members[one].hash, classic.members[other].hash
     is_later = classic.members[one].entered > classic.members[other].entered
-    if classic.map_rule == MapRule.SCALA_2_11:
+    if classic.map_rule in (MapRule.SCALA_2_11, MapRule.SCALA_2_12_13):
         bits = _scala_2_11_bits(classic.group.largest)
         # Scala 2.11 iterates from the last bucket to the first.
         if scala_2_11_index(a, bits) != scala_2_11_index(b, bits):
