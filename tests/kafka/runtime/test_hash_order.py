@@ -1,5 +1,7 @@
 """The iteration orders of hash maps, by hand: the golden elections and assignments show them for random names."""
 
+from itertools import permutations
+
 import pytest
 
 from rebalance_sim.kafka.runtime.hash_order import (
@@ -45,6 +47,17 @@ def test_the_order_in_which_standard_protocols_win_ties() -> None:
             for b in range(a + 1, len(expected)):
                 pair = ints(protocols.index(name) for name in (expected[b], expected[a]))
                 assert protocols[vote_order(hashes(protocols), pair, int(rule))[0]] == expected[a]
+
+
+def test_scala_2_12_13_counts_up_to_four_protocols_in_the_order_of_their_votes() -> None:
+    names = hashes(["range", "roundrobin", "sticky", "cooperative-sticky", "uniform"])
+    for four in permutations(range(5), 4):
+        assert vote_order(names, ints(four), int(MapRule.SCALA_2_12_13)).tolist() == list(four)
+    for voted in permutations(range(5)):
+        in_2_11, in_2_12 = (
+            vote_order(names, ints(voted), int(rule)) for rule in (MapRule.SCALA_2_11, MapRule.SCALA_2_12_13)
+        )
+        assert in_2_11.tolist() == in_2_12.tolist()
 
 
 def test_a_table_doubles_when_over_three_quarters_full() -> None:
