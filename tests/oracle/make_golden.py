@@ -15,6 +15,7 @@ from tests.oracle.migration_cases import migration_cases
 from tests.oracle.offsets_topic_cases import offsets_topic_cases
 from tests.oracle.oracle import (
     BUILT_IN_PARTITIONER_VERSIONS,
+    CLIENT_RULES,
     DEFAULT_PARTITIONER_VERSIONS,
     PRODUCER_VERSIONS,
     SERVER_VERSIONS,
@@ -47,6 +48,7 @@ SERVER_SEED, SERVER_COUNT = 22, 1200
 CROWDED_SEED, CROWDED_ELECTIONS, CROWDED_ASSIGNMENTS = 29, 100, 60
 ASSIGNORS = ("range", "roundrobin")
 STICKY_SEED, STICKY_COUNT = 22, 1800
+RELEASES_SEED, RELEASES_COUNT = 30, 100
 STICKY_ASSIGNORS = {"sticky": VERSIONS, "cooperative-sticky": ("3.9", "4.3")}
 WRITE_SEED, WRITE_COUNT = 22, 200
 READ_SEED, READ_COUNT = 23, 800
@@ -70,6 +72,8 @@ def main() -> None:
     _write_by_rule("assignors", assignments, dict.fromkeys(ASSIGNORS, VERSIONS))
     sticky = [*sticky_cases(STICKY_SEED, STICKY_COUNT), *groups, endless_case()]
     _write_by_rule("sticky", sticky, STICKY_ASSIGNORS)
+    by_release = [*sticky_cases(RELEASES_SEED, RELEASES_COUNT), *assignor_cases(RELEASES_SEED, RELEASES_COUNT)]
+    _write_by_rule("releases", by_release, CLIENT_RULES)
     on_servers = dict.fromkeys(SERVER_RULES, SERVER_VERSIONS)
     _write_by_rule("server", server_cases(SERVER_SEED, SERVER_COUNT), on_servers)
     _write_protocol_bytes()

@@ -21,7 +21,16 @@ PRODUCER_VERSIONS = ("1.0", "2.3", "2.8", "3.9", "4.3")
 """Releases that represent the rules of producers; 2.8 has no other cases."""
 DEFAULT_PARTITIONER_VERSIONS = ("1.0", "2.3", "2.8", "3.9")
 BUILT_IN_PARTITIONER_VERSIONS = ("3.9", "4.3")
-_MODULES = ("1.0", "2.3", "2.8", "3.9", "4.0", "4.3")
+_SINCE_2_4 = ("2.4.0", "2.5.1", "2.8.1", "3.0.0", "3.4.1", "3.5.0", "3.5.2", "3.7.1", "4.4.0")
+CLIENT_RULES = {
+    "range": ("0.11.0.3", "2.1.1", "2.4.0", "3.5.0", "4.4.0"),
+    "roundrobin": ("0.11.0.3", "2.4.0", "4.4.0"),
+    "sticky": ("0.11.0.3", "2.1.1", "2.3.0", *_SINCE_2_4),
+    "cooperative-sticky": _SINCE_2_4,
+}
+"""For each assignor of consumers, the releases at which its rules change, and the newest."""
+_ANY = "any"
+_MODULES = ("1.0", "2.3", "2.8", "3.9", "4.0", "4.3", _ANY)
 
 JsonObject = dict[str, Any]
 
@@ -30,6 +39,8 @@ _TARGET = _HERE / "target"
 _STAMP = _TARGET / "built-from.sha256"
 _PACKAGE = "rebalancesim.oracle"
 _OLDEST_JAVA = 17
+_RELEASE = re.compile(r"\d+(\.\d+){2,3}")
+_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 
 # Maven's messages when the cause is the network or the JDK, and not this project.
 _UNREACHABLE = re.compile(
@@ -50,12 +61,16 @@ def build() -> None:
         fingerprint = _fingerprint()
         if not _is_built_from(fingerprint):
             _STAMP.unlink(missing_ok=True)
-            _run_maven()
+            _run_maven("package")
             _STAMP.write_text(fingerprint)
 
 
 def answers(version: str, cases: Iterable[JsonObject], seconds: int = 10) -> list[JsonObject]:
-    """Return the answer of Kafka `version` to each case, in order, with a time limit. A case has its rule in "rule"."""
+    """
+    Return the answer of Kafka `version` to each case, in order, with a time limit. A case has its rule in "rule".
+
+    Any release with a patch level, like "2.5.1", answers cases about the consumers' assignors; its jar is fetched.
+    """
     fed = _Feed(cases)
     lines = _converse(version, [f"{_PACKAGE}.Main"], fed, seconds)
     if len(lines) != fed.count:
@@ -121,6 +136,8 @@ def _converse(version: str, program: Sequence[str], feed: _Feed, seconds: int = 
 
 
 def _module(version: str) -> Path:
+    if _RELEASE.fullmatch(version):
+        version = _ANY
     if version not in _MODULES:
         raise ValueError(f"no oracle for Kafka {version}; there are {', '.join(_MODULES)}")
     return _HERE / f"kafka-{version}"
@@ -133,7 +150,21 @@ def jars(version: str) -> list[str]:
 
 
 def _classpath(version: str) -> str:
-    return ":".join([str(_module(version) / "target" / "classes"), *jars(version)])
+    found = [str(_module(version) / "target" / "classes"), *jars(version)]
+    if _RELEASE.fullmatch(version):
+        own = _clients_jar(version)
+        found = [own if Path(jar).name.startswith("kafka-clients-") else jar for jar in found]
+    return ":".join(found)
+
+
+def _clients_jar(release: str) -> str:
+    """Return the jar of a release's clients, which Maven fetches if it is missing."""
+    folder = _TARGET / "clients"
+    jar = folder / f"kafka-clients-{release}.jar"
+    if not jar.exists():
+        artifact = f"org.apache.kafka:kafka-clients:{release}"
+        _run_maven(f"{_COPY}:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}", "-N")
+    return str(jar)
 
 
 def _is_built_from(fingerprint: str) -> bool:
@@ -160,11 +191,11 @@ def _lock() -> Iterator[None]:
         yield
 
 
-def _run_maven() -> None:
+def _run_maven(*goals: str) -> None:
     if shutil.which("mvn") is None:
         raise OracleUnavailable("mvn is not on the PATH, and the oracle is not built yet")
     result = subprocess.run(
-        ["mvn", "-q", "-B", "package"], cwd=_HERE, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        ["mvn", "-q", "-B", *goals], cwd=_HERE, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
     if result.returncode == 0:
         return

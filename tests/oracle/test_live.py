@@ -9,7 +9,7 @@ import pytest
 from rebalance_sim.kafka.election import offsets_partition
 from rebalance_sim.releases import kafka_version
 from tests.oracle import answers
-from tests.oracle.oracle import SERVER_VERSIONS, VERSIONS
+from tests.oracle.oracle import CLIENT_RULES, SERVER_VERSIONS, VERSIONS
 from tests.oracle.random_cases import (
     assignor_cases,
     crowded_assignor_cases,
@@ -68,6 +68,17 @@ def test_sticky(strategy: str, version: str, seed: int) -> None:
     theirs = [answer_of(answer) for answer in answers(version, (case | {"rule": strategy} for case in cases))]
     ours = Batch([group_of(case) for case in cases]).answers(version, strategy)
     assert [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
+
+
+@pytest.mark.parametrize("strategy", CLIENT_RULES)
+def test_consumers_of_other_releases(strategy: str, seed: int) -> None:
+    """One release of those at which the rules change: another one with most seeds."""
+    release = random.Random(seed).choice(CLIENT_RULES[strategy])
+    cases = list(sticky_cases(seed, CASES // 10))
+    theirs = [answer_of(answer) for answer in answers(release, (case | {"rule": strategy} for case in cases))]
+    ours = Batch([group_of(case) for case in cases]).answers(release, strategy)
+    different = [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]]
+    assert different == [], f"seed {seed}, Kafka {release}"
 
 
 @pytest.mark.parametrize("version", ["3.9", "4.3"])

@@ -26,14 +26,14 @@ final class StickyUserData {
             return null;
         }
         Map<String, List<Integer>> byTopic = new HashMap<>();
-        boolean byPut = Release.VERSION.equals("1.0");
+        boolean byPut = Release.isBefore(2, 1);
         for (TopicPartition partition : owned) {
             if (byPut && !byTopic.containsKey(partition.topic())) {
                 byTopic.put(partition.topic(), new ArrayList<>());
             }
             byTopic.computeIfAbsent(partition.topic(), topic -> new ArrayList<>()).add(partition.partition());
         }
-        return encode(byTopic, !Release.VERSION.equals("1.0") && generation >= 0 ? generation : null);
+        return encode(byTopic, !Release.isBefore(2, 3) && generation >= 0 ? generation : null);
     }
 
     private static ByteBuffer encode(Map<String, List<Integer>> byTopic, Integer generation) {

@@ -1,0 +1,56 @@
+"""The assignors of consumers give the answers of every release at which their rules change."""
+
+from functools import cache
+from itertools import pairwise
+
+import pytest
+
+from rebalance_sim.kafka.assignors.steps.join_response import listed_members
+from rebalance_sim.releases import RULE_CHANGES, StickyRules, kafka_version
+from tests.oracle.oracle import CLIENT_RULES
+from tests.support.batches import Batch
+from tests.support.cases import Answer, answer_of, golden, group_of
+from tests.support.model import Cluster, Group, Member
+
+ANSWERS = [(strategy, release) for strategy, releases in CLIENT_RULES.items() for release in releases]
+CHANGES = [(strategy, *pair) for strategy, releases in CLIENT_RULES.items() for pair in pairwise(releases[:-1])]
+
+
+@cache
+def batch() -> Batch:
+    return Batch([group_of(case) for case in golden("cases-releases")])
+
+
+@cache
+def kafkas_answers(strategy: str, release: str) -> list[Answer]:
+    return [answer_of(answer) for answer in golden(f"{strategy}-{release}")]
+
+
+@pytest.mark.parametrize(("strategy", "release"), ANSWERS)
+def test_assignments_are_kafkas(strategy: str, release: str) -> None:
+    """The same partitions in the same order, member by member; or the same exception."""
+    answers = kafkas_answers(strategy, release)
+    assert len(answers) == len(batch().groups) == 200
+    ours = batch().answers(release, strategy)
+    assert [pair for pair in zip(answers, ours, strict=True) if pair[0] != pair[1]] == []
+
+
+@pytest.mark.parametrize(("strategy", "before", "since"), CHANGES)
+def test_each_change_of_the_rules_changes_an_answer(strategy: str, before: str, since: str) -> None:
+    assert kafkas_answers(strategy, before) != kafkas_answers(strategy, since)
+
+
+def test_every_change_has_answers() -> None:
+    rules = [change.rules for change in RULE_CHANGES]
+    assert {kafka_version(release).sticky for release in CLIENT_RULES["sticky"]} == set(StickyRules)
+    walks = {rule["range_walk"] for rule in rules if "range_walk" in rule}
+    assert {kafka_version(release).range_walk for release in CLIENT_RULES["range"]} == walks
+
+
+@pytest.mark.parametrize(
+    ("release", "order"), [("2.2.2", [0, 1]), ("2.3.0", [1, 0]), ("3.9.2", [0, 1]), ("4.0.0", [0, 1])]
+)
+def test_the_order_of_two_members_with_one_hash_code_in_the_join_response(release: str, order: list[int]) -> None:
+    """Scala 2.11 puts a key at the head of its bucket; up to 2.2 the members are copied, which reverses the bucket."""
+    group = Group((Member("Aa", ("t",)), Member("BB", ("t",))), Cluster({"t": 1}))
+    assert listed_members(Batch([group]).arrays, kafka_version(release))[1].tolist() == order
