@@ -10,7 +10,7 @@ from rebalance_sim.releases import RULE_CHANGES, StickyRules, kafka_version
 from tests.oracle.oracle import CLIENT_RULES
 from tests.support.batches import Batch
 from tests.support.cases import Answer, answer_of, golden, group_of
-from tests.support.model import Cluster, Group, Member
+from tests.support.model import Cluster, Group, Member, Partition
 
 ANSWERS = [(strategy, release) for strategy, releases in CLIENT_RULES.items() for release in releases]
 CHANGES = [(strategy, *pair) for strategy, releases in CLIENT_RULES.items() for pair in pairwise(releases[:-1])]
@@ -54,3 +54,11 @@ def test_the_order_of_two_members_with_one_hash_code_in_the_join_response(releas
     """Scala 2.11 puts a key at the head of its bucket; up to 2.2 the members are copied, which reverses the bucket."""
     group = Group((Member("Aa", ("t",)), Member("BB", ("t",))), Cluster({"t": 1}))
     assert listed_members(Batch([group]).arrays, kafka_version(release))[1].tolist() == order
+
+
+@pytest.mark.parametrize(("release", "kept", "moved"), [("2.0.1", "BB", "Aa"), ("2.1.0", "Aa", "BB")])
+def test_consumers_before_2_1_group_user_data_by_put(release: str, kept: str, moved: str) -> None:
+    """Two topics share a bucket: the order of the user data decides which partition the new member gets."""
+    owned = (Partition("Aa", 0), Partition("BB", 0))
+    group = Group((Member("c1", ("Aa", "BB"), owned=owned), Member("c2", ("Aa", "BB"))), Cluster({"Aa": 1, "BB": 1}))
+    assert Batch([group]).assign(release, "sticky") == [{"c1": [Partition(kept, 0)], "c2": [Partition(moved, 0)]}]
