@@ -14,8 +14,11 @@ from rebalance_sim.kafka.partitioners.key_hashes import (
     legacy_kafkajs_murmur2,
     murmur2,
     murmur3,
+    phash2,
+    sha1,
+    xxhash32,
 )
-from rebalance_sim.kafka.partitioners.keyed import UNKEYED, key_partitions
+from rebalance_sim.kafka.partitioners.keyed import UNKEYED, hashed_bytes, key_partitions
 from rebalance_sim.kafka.runtime.strings import Strings
 
 _HASHES = {
@@ -25,11 +28,15 @@ _HASHES = {
     KeyHash.CRC32: ("CRC-32", crc32),
     KeyHash.MURMUR3: ("murmur3", murmur3),
     KeyHash.JAVA_STRING: ("String.hashCode", java_string_hash),
+    KeyHash.XXHASH32: ("XXH32", xxhash32),
+    KeyHash.PHASH2: ("phash2", phash2),
+    KeyHash.SHA1: ("SHA-1", sha1),
 }
 _TO_PARTITION = {
     ToPartition.POSITIVE: "sign bit cleared, modulo {}",
     ToPartition.UNSIGNED: "as an unsigned number, modulo {}",
     ToPartition.ABSOLUTE: "absolute value of the remainder modulo {}",
+    ToPartition.LOW_27_BITS: "lowest 27 bits, modulo {}",
 }
 
 
@@ -56,10 +63,11 @@ class KeyExplanation(Explanation):
                 f"  {self.client.name} {why}; rule for such records: {rule}",
             ]
         name, _ = _HASHES[self.client.hash]
+        hashed = max(len(self.key or b"") - self.client.window_bytes, 0)
         reduction = _TO_PARTITION[self.client.to_partition].format(self.partitions)
         return [
             f"{key} goes to partition {self.partition} of {self.partitions} (client {self.client.name})",
-            f"  {name} of {len(self.key or b'')} bytes: {self.hash}",
+            f"  {name} of {hashed} bytes: {self.hash}",
             f"  {reduction}: {self.partition}",
         ]
 
@@ -73,4 +81,4 @@ def explain_key(key: bytes | None, partitions: int, client: Client) -> KeyExplan
     if found == UNKEYED:
         return KeyExplanation(client, key, partitions, None, None)
     _, hash_of = _HASHES[client.hash]
-    return KeyExplanation(client, key, partitions, int(hash_of(keys, 0)), found)
+    return KeyExplanation(client, key, partitions, int(hash_of(hashed_bytes(client, keys), 0)), found)

@@ -1,7 +1,7 @@
 """The partition of every keyed record, by Spark expressions where they exist, else in Python workers."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -14,7 +14,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from rebalance_sim.engine.records.jvm_murmur2 import murmur2
 from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import codes, numbers, strings
-from rebalance_sim.kafka.partitioners.clients import Client, KeyHash, ToPartition
+from rebalance_sim.kafka.partitioners.clients import Client, KeyHash, ToPartition, Unkeyed
 from rebalance_sim.kafka.partitioners.keyed import UNKEYED, key_partitions
 from rebalance_sim.tables import INT, struct
 
@@ -27,9 +27,10 @@ def partition_of_key(clients: Sequence[Client], partitions: str = "partitions") 
     It is null where the client treats the record as unkeyed. If there are several clients, the column ``client``
     names the one whose rules apply.
     """
-    alike: dict[tuple[object, ...], list[Client]] = {}
+    alike: dict[Client, list[Client]] = {}
     for client in clients:
-        alike.setdefault((client.hash, client.to_partition, client.hashes_empty, client.hashes_null), []).append(client)
+        rule = replace(client, name="", unkeyed=Unkeyed.RANDOM)
+        alike.setdefault(rule, []).append(client)
     cases: list[Column] = []
     by_workers: list[Client] = []
     for same in alike.values():
@@ -69,6 +70,8 @@ def _expression(client: Client, partitions: Column) -> Column | None:
     key = F.col("key")
     if client.hash is KeyHash.NONE:
         return F.lit(None).cast("int")
+    if client.window_bytes:
+        return None
     hashed = F.coalesce(key, F.lit(b"")) if client.hashes_null else key
     if not client.hashes_empty:
         hashed = F.nullif(key, F.lit(b""))

@@ -2,8 +2,10 @@
 
 Sources: ``DefaultPartitioner`` of Kafka 2.3.1 and 2.4.1, ``BuiltInPartitioner`` of 4.3.1; librdkafka 2.16
 ``rdkafka_msg.c``; Sarama 1.46 ``partitioner.go``; franz-go 1.20 ``partitioner.go``; kafka-go 0.4 ``balancer.go``;
-KafkaJS 2.2.4 ``producer/partitioners``; kafka-python 3.0 ``partitioner/default.py`` (aiokafka has the same); Pulsar 4.0
-``MessageRouterBase``.
+KafkaJS 2.2.4 ``producer/partitioners``; @platformatic/kafka 1.35 ``producer/partitioners.js``; kafka-python 3.0
+``partitioner/default.py`` (aiokafka has the same); pykafka 2.8 ``partitioners.py``; brod ``brod_utils:make_part_fun``;
+klife ``default_partitioner.ex``; kafka-rust ``producer.rs``; ruby-kafka ``partitioner.rb``; Beats
+``outputs/kafka/partition.go``; Kafka Streams ``WindowedStreamPartitioner``; Pulsar 4.0 ``MessageRouterBase``.
 """
 
 from dataclasses import dataclass
@@ -23,6 +25,9 @@ class KeyHash(IntEnum):
     CRC32 = 4
     MURMUR3 = 5
     JAVA_STRING = 6
+    XXHASH32 = 7
+    PHASH2 = 8
+    SHA1 = 9
 
 
 class ToPartition(IntEnum):
@@ -34,6 +39,8 @@ class ToPartition(IntEnum):
     """Unsigned, modulo n (librdkafka's ``rd_kafka_msg_partitioner_consistent``)."""
     ABSOLUTE = 2
     """Signed, modulo n, and the absolute value of the remainder (Sarama's ``hashPartitioner``: "if p < 0, p = -p")."""
+    LOW_27_BITS = 3
+    """The lowest 27 bits, modulo n (``erlang:phash2/1``, the hash that brod divides)."""
 
 
 class Unkeyed(IntEnum):
@@ -44,9 +51,9 @@ class Unkeyed(IntEnum):
     KAFKAJS_ROUND_ROBIN = 1
     """The same, but the counter is incremented before its first use (KafkaJS)."""
     KAFKA_GO_ROUND_ROBIN = 2
-    """Round robin over all partitions, from the first (kafka-go's ``RoundRobin``)."""
+    """Round robin over all partitions, from the first (kafka-go's ``RoundRobin``, @platformatic/kafka)."""
     RANDOM = 3
-    """A random partition per record, of all partitions (kafka-go)."""
+    """A random partition per record, of all partitions (kafka-go, ruby-kafka, klife, Beats)."""
     RANDOM_AVAILABLE = 4
     """A random partition per record, of the available ones if there are any (kafka-python, Sarama)."""
     STICKY_UNTIL_NEW_BATCH = 5
@@ -61,6 +68,10 @@ class Unkeyed(IntEnum):
     """A random partition per record, redrawn once if it has no leader (``rd_kafka_msg_partitioner_random``)."""
     PULSAR_ROUND_ROBIN = 10
     """Round robin by time: the next partition every 10 ms (Pulsar's router with batching)."""
+    AVAILABLE_ROUND_ROBIN = 11
+    """Round robin over the available partitions, from the first (kafka-rust)."""
+    LEAST_BYTES = 12
+    """The first of the partitions to which the fewest bytes of keys and values went (kafka-go's ``LeastBytes``)."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +86,17 @@ class Client:
     """Whether an empty key is hashed; if not, the record counts as unkeyed."""
     hashes_null: bool = False
     """Whether a null key is hashed like an empty one."""
+    window_bytes: int = 0
+    """Bytes at the end of a key that are not hashed: the window of a key of Kafka Streams."""
 
 
 _CLIENTS = (
     Client("java-2.3", KeyHash.MURMUR2, Unkeyed.JAVA_ROUND_ROBIN),
     Client("java-2.4", KeyHash.MURMUR2, Unkeyed.STICKY_UNTIL_NEW_BATCH),
     Client("java-3.3", KeyHash.MURMUR2, Unkeyed.STICKY_BY_BYTES),
+    # TimeWindowedSerializer appends the start of the window, SessionWindowedSerializer its end and its start.
+    Client("streams-time-windowed", KeyHash.MURMUR2, Unkeyed.STICKY_BY_BYTES, window_bytes=8),
+    Client("streams-session-windowed", KeyHash.MURMUR2, Unkeyed.STICKY_BY_BYTES, window_bytes=16),
     Client("librdkafka", KeyHash.CRC32, Unkeyed.STICKY_BY_TIME, ToPartition.UNSIGNED, hashes_empty=False),
     Client("librdkafka-random", KeyHash.NONE, Unkeyed.RANDOM_LIBRDKAFKA),
     Client("librdkafka-consistent", KeyHash.CRC32, Unkeyed.STICKY_BY_TIME, ToPartition.UNSIGNED, hashes_null=True),
@@ -92,16 +108,28 @@ _CLIENTS = (
     Client("sarama-reference", KeyHash.FNV1A, Unkeyed.RANDOM_AVAILABLE),
     Client("sarama-crc32", KeyHash.CRC32, Unkeyed.RANDOM_AVAILABLE, ToPartition.UNSIGNED),
     Client("sarama-murmur2", KeyHash.MURMUR2, Unkeyed.RANDOM_AVAILABLE),
+    Client("beats", KeyHash.FNV1A, Unkeyed.RANDOM),
     Client("franz-go", KeyHash.MURMUR2, Unkeyed.STICKY_BY_OWN_BYTES),
     Client("kafka-python", KeyHash.MURMUR2, Unkeyed.RANDOM_AVAILABLE),
     Client("aiokafka", KeyHash.MURMUR2, Unkeyed.RANDOM_AVAILABLE),
+    # pykafka refuses records without a key.
+    Client("pykafka-hash", KeyHash.SHA1, Unkeyed.RANDOM),
+    Client("ruby-kafka", KeyHash.CRC32, Unkeyed.RANDOM, ToPartition.UNSIGNED),
+    # In brod no key is an empty one.
+    Client("brod-hash", KeyHash.PHASH2, Unkeyed.RANDOM, ToPartition.LOW_27_BITS, hashes_null=True),
+    Client("klife", KeyHash.PHASH2, Unkeyed.RANDOM, ToPartition.UNSIGNED),
+    Client("kafka-rust", KeyHash.XXHASH32, Unkeyed.AVAILABLE_ROUND_ROBIN, ToPartition.UNSIGNED),
+    Client("platformatic-kafka", KeyHash.MURMUR2, Unkeyed.KAFKA_GO_ROUND_ROBIN, ToPartition.UNSIGNED),
     Client("kafkajs", KeyHash.MURMUR2, Unkeyed.KAFKAJS_ROUND_ROBIN),
     Client("kafkajs-legacy", KeyHash.LEGACY_KAFKAJS_MURMUR2, Unkeyed.KAFKAJS_ROUND_ROBIN),
     Client("kafka-go", KeyHash.NONE, Unkeyed.KAFKA_GO_ROUND_ROBIN),
+    Client("kafka-go-least-bytes", KeyHash.NONE, Unkeyed.LEAST_BYTES),
     Client("kafka-go-hash", KeyHash.FNV1A, Unkeyed.KAFKA_GO_ROUND_ROBIN, ToPartition.ABSOLUTE),
     Client("kafka-go-reference-hash", KeyHash.FNV1A, Unkeyed.RANDOM),
     Client("kafka-go-crc32", KeyHash.CRC32, Unkeyed.RANDOM, ToPartition.UNSIGNED, hashes_empty=False),
+    Client("kafka-go-crc32-consistent", KeyHash.CRC32, Unkeyed.RANDOM, ToPartition.UNSIGNED, hashes_null=True),
     Client("kafka-go-murmur2", KeyHash.MURMUR2, Unkeyed.RANDOM),
+    Client("kafka-go-murmur2-consistent", KeyHash.MURMUR2, Unkeyed.RANDOM, hashes_null=True),
     Client("pulsar", KeyHash.JAVA_STRING, Unkeyed.PULSAR_ROUND_ROBIN),
     Client("pulsar-murmur3", KeyHash.MURMUR3, Unkeyed.PULSAR_ROUND_ROBIN),
 )

@@ -1,8 +1,11 @@
 """The hash functions that producers apply to keys.
 
 A column of keys is ``Strings``, whatever its bytes. Each function returns the hash of key i as the client's own code
-does: a signed 32-bit number, except for CRC-32, which is unsigned in every client.
+does: a signed 32-bit number, except for those that are unsigned in every client: CRC-32, XXH32, phash2, and SHA-1 with
+its 160 bits.
 """
+
+import hashlib
 
 import numpy as np
 
@@ -15,6 +18,9 @@ _MURMUR2_M = 0x5BD1E995
 _FNV_OFFSET = 0x811C9DC5
 _FNV_PRIME = 0x01000193
 _CRC_POLYNOMIAL = 0xEDB88320
+_XXH_1, _XXH_2, _XXH_3, _XXH_4, _XXH_5 = 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1
+_GOLDEN_RATIO = 0x9E3779B9
+_PHASH2_OF_BINARY = 13 * _GOLDEN_RATIO & _MASK
 _BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
 
 
@@ -121,6 +127,96 @@ def java_string_hash(keys: Strings, i: int) -> int:
     """Return ``String.hashCode`` of a Pulsar key (``JavaStringHash``)."""
     text = _pulsar_key(keys, i)
     return _signed(java_hash(Strings(np.array([0, len(text)], np.int32), text), 0))
+
+
+@kernel
+def xxhash32(keys: Strings, i: int) -> int:
+    """Return XXH32 with seed 0, unsigned: the hasher of kafka-rust (``twox_hash::XxHash32``).
+
+    >>> xxhash32(Strings.of(["abc"]), 0)
+    852579327
+    """
+    data, place, end = keys.data, int(keys.offsets[i]), int(keys.offsets[i + 1])
+    length = end - place
+    h = _XXH_5
+    if length >= 16:
+        a, b, c, d = (_XXH_1 + _XXH_2) & _MASK, _XXH_2, 0, -_XXH_1 & _MASK
+        while end - place >= 16:
+            a = _xxh_round(a, _little_endian(data, place))
+            b = _xxh_round(b, _little_endian(data, place + 4))
+            c = _xxh_round(c, _little_endian(data, place + 8))
+            d = _xxh_round(d, _little_endian(data, place + 12))
+            place += 16
+        h = _rotated(a, 1) + _rotated(b, 7) + _rotated(c, 12) + _rotated(d, 18)
+    h = (h + length) & _MASK
+    while end - place >= 4:
+        h = _rotated((h + _little_endian(data, place) * _XXH_3) & _MASK, 17) * _XXH_4 & _MASK
+        place += 4
+    while place < end:
+        h = _rotated((h + byte_at(data, place) * _XXH_5) & _MASK, 11) * _XXH_1 & _MASK
+        place += 1
+    h = (h ^ h >> 15) * _XXH_2 & _MASK
+    h = (h ^ h >> 13) * _XXH_3 & _MASK
+    return h ^ h >> 16
+
+
+@kernel
+def _xxh_round(lane: int, k: int) -> int:
+    return _rotated((lane + k * _XXH_2) & _MASK, 13) * _XXH_1 & _MASK
+
+
+@kernel
+def _rotated(h: int, bits: int) -> int:
+    """Rotate 32 bits to the left."""
+    return (h << bits | h >> (32 - bits)) & _MASK
+
+
+@kernel
+def phash2(keys: Strings, i: int) -> int:
+    """Return ``erlang:phash2(Key, 4294967296)`` of a binary: Bob Jenkins's hash of 1996, unsigned.
+
+    >>> phash2(Strings.of(["abc"]), 0)
+    1306188027
+    """
+    data, place, end = keys.data, int(keys.offsets[i]), int(keys.offsets[i + 1])
+    length = end - place
+    if length == 0:
+        return _PHASH2_OF_BINARY
+    a = b = _GOLDEN_RATIO
+    c = _PHASH2_OF_BINARY
+    while end - place >= 12:
+        a += _little_endian(data, place)
+        b += _little_endian(data, place + 4)
+        c += _little_endian(data, place + 8)
+        a, b, c = _jenkins_mix(a, b, c)
+        place += 12
+    c += length
+    for k in range(end - place):
+        byte = byte_at(data, place + k)
+        if k < 4:
+            a += byte << 8 * k
+        elif k < 8:
+            b += byte << 8 * (k - 4)
+        else:
+            # The lowest byte of c has the length.
+            c += byte << 8 * (k - 7)
+    return _jenkins_mix(a, b, c)[2]
+
+
+@kernel
+def _jenkins_mix(a: int, b: int, c: int) -> tuple[int, int, int]:
+    a, b, c = a & _MASK, b & _MASK, c & _MASK
+    for first, second, third in ((13, 8, 13), (12, 16, 5), (3, 10, 15)):
+        a = (a - b - c & _MASK) ^ c >> first
+        b = (b - c - a & _MASK) ^ a << second & _MASK
+        c = (c - a - b & _MASK) ^ b >> third
+    return a, b, c
+
+
+def sha1(keys: Strings, i: int) -> int:
+    """Return SHA-1 as a number of 160 bits: pykafka's ``HashingPartitioner``. No kernel: its users are few."""
+    key = keys.data[keys.offsets[i] : keys.offsets[i + 1]].tobytes()
+    return int.from_bytes(hashlib.sha1(key, usedforsecurity=False).digest())
 
 
 @kernel

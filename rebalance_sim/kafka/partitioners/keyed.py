@@ -13,8 +13,12 @@ from rebalance_sim.kafka.partitioners.key_hashes import (
     legacy_kafkajs_murmur2,
     murmur2,
     murmur3,
+    phash2,
+    sha1,
+    xxhash32,
 )
 from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.lists import gather
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32, Strings
 
 UNKEYED = -1
@@ -22,7 +26,9 @@ UNKEYED = -1
 
 _MURMUR2, _LEGACY, _FNV1A = int(KeyHash.MURMUR2), int(KeyHash.LEGACY_KAFKAJS_MURMUR2), int(KeyHash.FNV1A)
 _CRC32, _MURMUR3 = int(KeyHash.CRC32), int(KeyHash.MURMUR3)
+_XXHASH32, _PHASH2 = int(KeyHash.XXHASH32), int(KeyHash.PHASH2)
 _POSITIVE, _UNSIGNED = int(ToPartition.POSITIVE), int(ToPartition.UNSIGNED)
+_LOW_27_BITS = int(ToPartition.LOW_27_BITS)
 
 
 def key_partitions(client: Client, keys: Strings, given: Flags, partitions: Ints32) -> Ints32:
@@ -40,9 +46,22 @@ def key_partitions(client: Client, keys: Strings, given: Flags, partitions: Ints
     """
     if client.hash is KeyHash.NONE:
         return np.full(len(given), UNKEYED, np.int32)
+    hashed = hashed_bytes(client, keys)
+    if client.hash is KeyHash.SHA1:
+        found = [sha1(hashed, i) % int(n) if given[i] else UNKEYED for i, n in enumerate(partitions)]
+        return np.array(found, np.int32)
     return _partitions(
-        int(client.hash), int(client.to_partition), client.hashes_empty, client.hashes_null, keys, given, partitions
+        int(client.hash), int(client.to_partition), client.hashes_empty, client.hashes_null, hashed, given, partitions
     )
+
+
+def hashed_bytes(client: Client, keys: Strings) -> Strings:
+    """Return the bytes of each key that the client hashes: all, or for a windowed key those before the window."""
+    if client.window_bytes == 0:
+        return keys
+    lengths = np.maximum(np.diff(keys.offsets) - client.window_bytes, 0)
+    offsets, places = gather(keys.offsets[:-1], lengths)
+    return Strings.over(offsets, keys.data[places])
 
 
 @kernel
@@ -75,6 +94,10 @@ def _hash(key_hash: int, keys: Strings, i: int) -> int:
         return legacy_kafkajs_murmur2(keys, i)
     if key_hash == _MURMUR3:
         return murmur3(keys, i)
+    if key_hash == _XXHASH32:
+        return xxhash32(keys, i)
+    if key_hash == _PHASH2:
+        return phash2(keys, i)
     return java_string_hash(keys, i)
 
 
@@ -84,4 +107,6 @@ def _partition(to_partition: int, h: int, n: int) -> int:
         return (h & 0x7FFFFFFF) % n
     if to_partition == _UNSIGNED:
         return (h & 0xFFFFFFFF) % n
+    if to_partition == _LOW_27_BITS:
+        return (h & 0x7FFFFFF) % n
     return abs(h) % n

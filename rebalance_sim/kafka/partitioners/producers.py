@@ -42,6 +42,7 @@ _KAFKA_GO_ROUND_ROBIN, _RANDOM = int(Unkeyed.KAFKA_GO_ROUND_ROBIN), int(Unkeyed.
 _RANDOM_AVAILABLE, _RANDOM_LIBRDKAFKA = int(Unkeyed.RANDOM_AVAILABLE), int(Unkeyed.RANDOM_LIBRDKAFKA)
 _UNTIL_NEW_BATCH, _BY_BYTES = int(Unkeyed.STICKY_UNTIL_NEW_BATCH), int(Unkeyed.STICKY_BY_BYTES)
 _BY_TIME, _BY_OWN_BYTES = int(Unkeyed.STICKY_BY_TIME), int(Unkeyed.STICKY_BY_OWN_BYTES)
+_AVAILABLE_ROUND_ROBIN, _LEAST_BYTES = int(Unkeyed.AVAILABLE_ROUND_ROBIN), int(Unkeyed.LEAST_BYTES)
 
 
 class ProducerTopics(NamedTuple):
@@ -147,7 +148,9 @@ def next_partition(accumulator: Accumulator, settings: ProducerSettings, topic: 
         # RoundRobin.Balance counts from 0; the counter begins as NONE, one below.
         topic.counter += 1
         return topic.counter % topic.partitions
-    if topic.rule in (_JAVA_ROUND_ROBIN, _KAFKAJS_ROUND_ROBIN):
+    if topic.rule == _LEAST_BYTES:
+        return _least_bytes(accumulator, topic, record)
+    if topic.rule in (_JAVA_ROUND_ROBIN, _KAFKAJS_ROUND_ROBIN, _AVAILABLE_ROUND_ROBIN):
         count = _next_count(accumulator, topic)
         if topic.available:
             return _nth_available(accumulator, topic, count % topic.available)
@@ -171,11 +174,12 @@ def next_partition(accumulator: Accumulator, settings: ProducerSettings, topic: 
 
 @kernel_in_place
 def _next_count(accumulator: Accumulator, topic: Topic) -> int:
-    """Return the next number of a counter with a random start.
+    """Return the next number of a counter, which for most clients has a random start.
 
     Java's ``DefaultPartitioner.nextValue`` returns the start first (``getAndIncrement``), KafkaJS the number after it.
+    kafka-rust starts at 0; the counter begins as NONE, one below.
     """
-    if not topic.counting:
+    if not topic.counting and topic.rule != _AVAILABLE_ROUND_ROBIN:
         topic.counting = True
         topic.counter = next_int(accumulator.random, topic.producer) - (topic.rule == _JAVA_ROUND_ROBIN)
     topic.counter += 1
@@ -192,6 +196,19 @@ def _nth_available(accumulator: Accumulator, topic: Topic, nth: int) -> int:
         nth -= accumulator.partitions[topic.first_partition + number].has_leader
         number += 1
     return number
+
+
+@kernel_in_place
+def _least_bytes(accumulator: Accumulator, topic: Topic, record: ProducerRecord) -> int:
+    """Return the first partition for which the fewest bytes were chosen, and count the record there."""
+    chosen = 0
+    for number in range(1, topic.partitions):
+        fewest = accumulator.partitions[topic.first_partition + chosen].chosen_bytes
+        if accumulator.partitions[topic.first_partition + number].chosen_bytes < fewest:
+            chosen = number
+    size = max(record.key_bytes, 0) + max(record.value_bytes, 0)
+    accumulator.partitions[topic.first_partition + chosen].chosen_bytes += size
+    return chosen
 
 
 @kernel_in_place

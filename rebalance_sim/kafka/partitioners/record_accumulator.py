@@ -109,6 +109,8 @@ class Partition:
     has_queue: bool
     """Whether any record was ever appended to it."""
     records_waiting: int
+    chosen_bytes: int
+    """Bytes of the keys and values for which ``Unkeyed.LEAST_BYTES`` chose it."""
     last_batch: int
     """The batch that takes more records (``Deque.peekLast``); NONE if there is none or it is full."""
     full_at_run: int

@@ -15,6 +15,9 @@ from rebalance_sim.kafka.partitioners.key_hashes import (
     legacy_kafkajs_murmur2,
     murmur2,
     murmur3,
+    phash2,
+    sha1,
+    xxhash32,
 )
 from rebalance_sim.kafka.runtime.strings import Strings
 from tests.reference.key_hashes import HASHES
@@ -32,6 +35,9 @@ FUNCTIONS: dict[KeyHash, Hash] = {
     KeyHash.CRC32: crc32,
     KeyHash.MURMUR3: murmur3,
     KeyHash.JAVA_STRING: java_string_hash,
+    KeyHash.XXHASH32: xxhash32,
+    KeyHash.PHASH2: phash2,
+    KeyHash.SHA1: sha1,
 }
 
 KEYS = st.one_of(
@@ -74,6 +80,17 @@ VECTORS: list[tuple[str, bytes, int]] = [
     ("kafkajs-legacy", b"0", 272173970),
     ("kafkajs-legacy", b"1", 1311020360),
     ("kafkajs-legacy", b"16384", 204404061),
+    # Erlang's own phash2(Key, 4294967296), of OTP 25
+    ("klife", b"", 147926629),
+    ("klife", b"abc", 1306188027),
+    ("klife", b"123456789012", 2993083658),
+    ("klife", b"1234567890123", 3450183908),
+    ("klife", b"\xff\x00\x80", 1144481177),
+    # The package xxhash, xxh32 with seed 0
+    ("kafka-rust", b"", 46947589),
+    ("kafka-rust", b"abc", 852579327),
+    ("kafka-rust", b"customer-1", 2115891571),
+    ("kafka-rust", b"a-little-bit-longer-string", 3921073941),
 ]
 
 
@@ -136,6 +153,21 @@ PARTITIONS: list[tuple[str, bytes, int, int]] = [
     ("sarama-reference", b"20", 16, 15),
     ("kafka-go-crc32", b"23456", 1000, 0xB1B451D7 % 1000),
     ("pulsar-murmur3", b"key2", 1000, 180),
+    # Kafka Streams hashes what is before the window
+    ("streams-time-windowed", b"21" + bytes(8), 1000, 340),
+    ("streams-session-windowed", b"21" + bytes(16), 1000, 340),
+    # murmur2 as an unsigned number: 4,294,967,296 - 973,932,308
+    ("platformatic-kafka", b"21", 1000, 988),
+    # The same number modulo 1,000; brod first takes its lowest 27 bits
+    ("klife", b"customer-1", 1000, 62),
+    ("brod-hash", b"customer-1", 1000, 774),
+    ("kafka-rust", b"customer-1", 1000, 571),
+    # int(hashlib.sha1(b"abc").hexdigest(), 16)
+    ("pykafka-hash", b"abc", 1000, 0xA9993E364706816ABA3E25717850C26C9CD0D89D % 1000),
+    ("ruby-kafka", b"abc123def456", 100, 57),
+    ("beats", b"20", 16, 15),
+    ("kafka-go-crc32-consistent", b"abc123def456", 100, 57),
+    ("kafka-go-murmur2-consistent", b"21", 1000, 340),
     # "abc".hashCode() is 96,354
     ("pulsar", b"abc", 1000, 354),
 ]
@@ -174,8 +206,15 @@ def test_keys_go_to_partitions_that_exist(client: str, records: list[tuple[bytes
 
 
 UNKEYED_EVEN_IF_EMPTY = {"librdkafka", "kafka-go-crc32"}
-UNKEYED_ALWAYS = {"librdkafka-random", "kafka-go"}
-HASHED_EVEN_IF_NULL = {"librdkafka-consistent", "librdkafka-murmur2", "librdkafka-fnv1a"}
+UNKEYED_ALWAYS = {"librdkafka-random", "kafka-go", "kafka-go-least-bytes"}
+HASHED_EVEN_IF_NULL = {
+    "librdkafka-consistent",
+    "librdkafka-murmur2",
+    "librdkafka-fnv1a",
+    "kafka-go-crc32-consistent",
+    "kafka-go-murmur2-consistent",
+    "brod-hash",
+}
 
 
 @pytest.mark.parametrize("client", CLIENTS)

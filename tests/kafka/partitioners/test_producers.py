@@ -92,6 +92,18 @@ def test_kafka_go_takes_turns_among_all_partitions() -> None:
     assert unkeyed("kafka-go-hash", 0, 0, 0, 0, without_leader=(1,)) == [0, 1, 2, 0]
 
 
+def test_kafka_go_prefers_the_partition_with_the_fewest_bytes() -> None:
+    """Records of 5, 1, 1, 2 and 1 bytes; partitions without a leader count, too."""
+    sizes = [5, 1, 1, 2, 1, 1]
+    found = placed("kafka-go-least-bytes", [record(0, value_bytes=size) for size in sizes], without_leader=(1,))
+    assert found == [0, 1, 2, 1, 2, 2]
+
+
+def test_kafka_rust_takes_turns_among_available_partitions_from_the_first() -> None:
+    assert unkeyed("kafka-rust", 0, 0, 0, 0, without_leader=(1,)) == [0, 2, 0, 2]
+    assert unkeyed("kafka-rust", 0, 0, 0, 0, without_leader=(0, 1, 2)) == [0, 1, 2, 0]
+
+
 def test_a_random_partition_of_all_or_of_those_available() -> None:
     numbers = drawn(20)
     times = [0] * len(numbers)
