@@ -384,6 +384,9 @@ def add_operation_options(groups: OptionGroups) -> None:
 _ASSIGNORS = (
     *kafka_version(NEWEST).assignors,
     *("librdkafka-range", "librdkafka-roundrobin", "kafka-python-range", "kafka-python-roundrobin"),
+    *("aiokafka-range", "aiokafka-roundrobin", "franz-go-range", "franz-go-roundrobin"),
+    *("kafka-go-range", "kafka-go-roundrobin", "kafkajs-roundrobin", "platformatic-kafka-roundrobin"),
+    *("sarama-range", "sarama-roundrobin"),
 )
 
 

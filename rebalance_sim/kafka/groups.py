@@ -67,6 +67,7 @@ class TopicArrays(NamedTuple):
     """Racks of the replicas, as indices: those of entry k are ``rack_offsets[k]`` to ``rack_offsets[k + 1]``."""
     ids: Ints
     """Topic ids, of shape (topics, 2): most and least significant bits; 0 if no assignor uses them."""
+    names: Strings
 
 
 class Assignments(NamedTuple):

@@ -272,6 +272,7 @@ class Batch:
             np.array([cluster.ids.get(topic, (0, 0)) for cluster, topic in known], np.uint64)
             .astype(np.int64)
             .reshape(len(known), 2),
+            Strings.of(self._names),
         )
 
     def _group_arrays(self) -> Groups:

@@ -31,9 +31,9 @@ def faults(strategy: str, version: str, batch: "NumberedBatch", assigned: Assign
     match strategy:
         case "range" | "server-range":
             own = _range_faults(strategy, version, given)
-        case "librdkafka-range" | "kafka-python-range":
+        case _ if strategy.endswith("-range") or strategy == "kafka-go-roundrobin":
             own = {"imbalanced": given.imbalanced_by_topic()}
-        case "roundrobin" | "librdkafka-roundrobin" | "kafka-python-roundrobin":
+        case _ if strategy.endswith("roundrobin"):
             own = {"imbalanced": given.imbalanced_if_same_subscriptions()}
         case "server-uniform":
             own = {"imbalanced": given.imbalanced_if_same_subscriptions(), "lost needlessly": _lost_needlessly(given)}

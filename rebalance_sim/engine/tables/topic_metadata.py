@@ -108,7 +108,8 @@ class TopicIndex:
         used, places = _distinct(found, len(self._names))
         if len(used) and used[0] == -1:
             return self._with_missing(names, found, used[1:], places, ids)
-        return BatchTopics(places.astype(np.int32), self._names.take(pa.array(used)), self._topics(used, ids))
+        known_names = self._names.take(pa.array(used))
+        return BatchTopics(places.astype(np.int32), known_names, self._topics(used, known_names, ids))
 
     def _with_missing(self, names: pa.Array, found: Ints, used: Ints, places: Ints, ids: bool) -> "BatchTopics":
         """Number the topics that are missing from the metadata after those that are in it."""
@@ -116,8 +117,9 @@ class TopicIndex:
         missing_codes, missing_names = codes(names.filter(pa.array(missing)))
         places = places - 1
         places[missing] = len(used) + missing_codes
-        known = self._topics(used, ids)
-        all_names = pa.concat_arrays([self._names.take(pa.array(used)), missing_names])
+        known_names = self._names.take(pa.array(used))
+        known = self._topics(used, known_names, ids)
+        all_names = pa.concat_arrays([known_names, missing_names])
         topics = TopicArrays(
             np.concatenate([known.partitions, np.full(len(missing_names), -1, np.int32)]),
             np.concatenate([known.hashes, java_hashes(strings(missing_names))]),
@@ -126,10 +128,11 @@ class TopicIndex:
             known.rack_offsets,
             known.racks,
             np.concatenate([known.ids, np.zeros((len(missing_names), 2), np.int64)]),
+            strings(all_names),
         )
         return BatchTopics(places.astype(np.int32), all_names, topics)
 
-    def _topics(self, used: Ints, ids: bool) -> TopicArrays:
+    def _topics(self, used: Ints, names: pa.Array, ids: bool) -> TopicArrays:
         first_racks, rack_offsets, racks = _racks_of(used, self._first_racks, self._rack_offsets, self._racks)
         return TopicArrays(
             self._partitions[used],
@@ -139,6 +142,7 @@ class TopicIndex:
             rack_offsets,
             racks,
             self._ids[used] if ids else np.zeros((len(used), 2), np.int64),
+            strings(names),
         )
 
     def racks(self, names: pa.Array) -> Ints32:

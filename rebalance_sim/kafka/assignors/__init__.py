@@ -1,7 +1,7 @@
 """All partition assignors, by name.
 
 ``java`` and ``sticky`` have the Java client's, ``server`` the coordinator's (KIP-848), and every other client library
-has a folder of its own; rules that several of them follow are in ``common``. To add an assignor of another library, add
+has a folder of its own; rules that several of them follow are in ``steps``. To add an assignor of another library, add
 a folder with its rules and a line to ``CLIENTS_ASSIGNORS``.
 """
 
@@ -9,11 +9,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rebalance_sim.errors import UserError, check_choice
+from rebalance_sim.kafka.assignors.aiokafka import range as aiokafka_range
+from rebalance_sim.kafka.assignors.aiokafka import roundrobin as aiokafka_roundrobin
+from rebalance_sim.kafka.assignors.franz_go import range as franz_go_range
+from rebalance_sim.kafka.assignors.franz_go import roundrobin as franz_go_roundrobin
 from rebalance_sim.kafka.assignors.java import range, roundrobin
+from rebalance_sim.kafka.assignors.kafka_go import range as kafka_go_range
+from rebalance_sim.kafka.assignors.kafka_go import roundrobin as kafka_go_roundrobin
 from rebalance_sim.kafka.assignors.kafka_python import range as kafka_python_range
 from rebalance_sim.kafka.assignors.kafka_python import roundrobin as kafka_python_roundrobin
+from rebalance_sim.kafka.assignors.kafkajs import roundrobin as kafkajs_roundrobin
 from rebalance_sim.kafka.assignors.librdkafka import range as librdkafka_range
 from rebalance_sim.kafka.assignors.librdkafka import roundrobin as librdkafka_roundrobin
+from rebalance_sim.kafka.assignors.platformatic_kafka import roundrobin as platformatic_kafka_roundrobin
+from rebalance_sim.kafka.assignors.sarama import range as sarama_range
+from rebalance_sim.kafka.assignors.sarama import roundrobin as sarama_roundrobin
 from rebalance_sim.kafka.assignors.server import range as server_range
 from rebalance_sim.kafka.assignors.server import uniform as server_uniform
 from rebalance_sim.kafka.assignors.sticky import cooperative_sticky, sticky
@@ -52,6 +62,16 @@ CLIENTS_ASSIGNORS = {
     "librdkafka-roundrobin": Assignor(librdkafka_roundrobin.assign),
     "kafka-python-range": Assignor(kafka_python_range.assign),
     "kafka-python-roundrobin": Assignor(kafka_python_roundrobin.assign),
+    "aiokafka-range": Assignor(aiokafka_range.assign),
+    "aiokafka-roundrobin": Assignor(aiokafka_roundrobin.assign),
+    "franz-go-range": Assignor(franz_go_range.assign),
+    "franz-go-roundrobin": Assignor(franz_go_roundrobin.assign),
+    "kafka-go-range": Assignor(kafka_go_range.assign),
+    "kafka-go-roundrobin": Assignor(kafka_go_roundrobin.assign),
+    "kafkajs-roundrobin": Assignor(kafkajs_roundrobin.assign),
+    "platformatic-kafka-roundrobin": Assignor(platformatic_kafka_roundrobin.assign),
+    "sarama-range": Assignor(sarama_range.assign),
+    "sarama-roundrobin": Assignor(sarama_roundrobin.assign),
 }
 """Assignors of other client libraries: what a leader of that library computes.
 

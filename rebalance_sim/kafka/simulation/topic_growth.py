@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rebalance_sim.kafka.groups import TopicArrays
-from rebalance_sim.kafka.runtime.lists import list_offsets
+from rebalance_sim.kafka.runtime.lists import list_offsets, take_strings
 from rebalance_sim.kafka.runtime.strings import Ints32
 from rebalance_sim.kafka.simulation.fleet import GroupTopics
 from rebalance_sim.kafka.simulation.group_events import GroupEvent
@@ -80,6 +80,7 @@ def add_grown_topics(topics: TopicArrays, growths: Sequence[Growth]) -> tuple[To
     if not growths:
         return topics, base
     grown = np.array([growth.topic for growth in growths], np.int32)
+    variant_of = np.concatenate([base, grown])
     after = np.array([growth.after for growth in growths], np.int32)
     # The racks of new partitions are unknown; the variant keeps those of the partitions before.
     firsts = [topics.first_racks]
@@ -99,5 +100,6 @@ def add_grown_topics(topics: TopicArrays, growths: Sequence[Growth]) -> tuple[To
         np.concatenate(offsets),
         np.concatenate(racks),
         np.concatenate([topics.ids, topics.ids[grown]]),
+        take_strings(topics.names, variant_of),
     )
-    return variants, np.concatenate([base, grown])
+    return variants, variant_of

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom import AssignorError, assign_group, by_name, check_assignor
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
@@ -324,18 +325,8 @@ MISTAKES = [
     (named("a,b"), V4, "Nameless.name is 'a,b'; not allowed: a comma, a colon, a line break"),
     (named("a\nb"), V4, "Nameless.name is 'a\\nb'; not allowed: a comma, a colon, a line break"),
     (named(b"x"), V4, "Nameless.name is b'x'; expected the name under which members offer the assignor"),
-    (
-        named("sticky"),
-        V4,
-        "Nameless.name is 'sticky'; not allowed: range, roundrobin, sticky, cooperative-sticky, server-range, "
-        "server-uniform, librdkafka-range, librdkafka-roundrobin, kafka-python-range, kafka-python-roundrobin, elected",
-    ),
-    (
-        named("elected"),
-        V4,
-        "Nameless.name is 'elected'; not allowed: range, roundrobin, sticky, cooperative-sticky, server-range, "
-        "server-uniform, librdkafka-range, librdkafka-roundrobin, kafka-python-range, kafka-python-roundrobin, elected",
-    ),
+    (named("sticky"), V4, f"Nameless.name is 'sticky'; not allowed: {', '.join(KNOWN_ASSIGNORS)}, elected"),
+    (named("elected"), V4, f"Nameless.name is 'elected'; not allowed: {', '.join(KNOWN_ASSIGNORS)}, elected"),
     (
         named("x", ()),
         V4,

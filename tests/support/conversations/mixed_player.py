@@ -527,6 +527,7 @@ class MixedGroupPlayer(Player):
             np.zeros(1, np.int32),
             np.zeros(0, np.int32),
             np.array(ids, np.int64),
+            names,
         )
 
     def _targets(self, member: int) -> list[int]:

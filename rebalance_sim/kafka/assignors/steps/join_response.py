@@ -19,6 +19,11 @@ def as_leader_sees(groups: Groups, version: KafkaVersion) -> Groups:
     """Return groups with what a broker of the version includes: no instance ids before 2.3 (KIP-345)."""
     if version.coordinator >= CoordinatorRules.SCALA_2_3:
         return groups
+    return without_instance_ids(groups)
+
+
+def without_instance_ids(groups: Groups) -> Groups:
+    """Return groups as an assignor sees them that does not look at instance ids."""
     return groups._replace(instance_first=np.ones_like(groups.instance_first), sort_ids=groups.member_ids)
 
 

@@ -58,3 +58,12 @@ def lists_of_owners(
             if m >= 0:
                 append_partition(lists, cursor, m, by_topic.topics[entry], place - first_partition[entry])
     return lists
+
+
+@kernel
+def first_partitions(topics: TopicArrays, by_topic: Subscribers) -> Ints32:
+    """Return the place of each entry's partition 0 if the partitions of all entries are numbered."""
+    places = np.zeros(len(by_topic.topics) + 1, np.int32)
+    for entry in range(len(by_topic.topics)):
+        places[entry + 1] = places[entry] + max(topics.partitions[by_topic.topics[entry]], 0)
+    return places

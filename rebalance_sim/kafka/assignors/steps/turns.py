@@ -47,7 +47,7 @@ def _assign_in_turn(
             partitions = topics.partitions[by_topic.topics[entry]]
             if partitions > 0:
                 low, high = by_topic.first[entry], by_topic.end[entry]
-                nth = _first_from(following, turn, by_topic.members[low:high])
+                nth = first_from(following, turn, by_topic.members[low:high])
                 first_subscriber[entry] = nth
                 share, extra = partitions // (high - low), partitions % (high - low)
                 for k in range(high - low if share > 0 else 0):
@@ -66,7 +66,7 @@ def _assign_in_turn(
 
 
 @kernel
-def _first_from(following: int, turn: Ints32, members: Ints32) -> int:
+def first_from(following: int, turn: Ints32, members: Ints32) -> int:
     """Return the place of the first of ``members`` whose turn is not before ``following``, or 0: a new round."""
     low, high = 0, len(members)
     while low < high:

@@ -1,0 +1,43 @@
+"""kafka-go's ``range`` balancer (``RangeGroupBalancer`` of 0.4.51).
+
+Subscriber i of k gets the partitions from floor(i * n / k) to floor((i + 1) * n / k) of a topic's n, so that the extra
+partitions are spread: 7 partitions for 3 subscribers are 2, 2 and 3.
+"""
+
+import numpy as np
+
+from rebalance_sim.kafka.assignors.kafka_go.subscribers import subscribers_by_id
+from rebalance_sim.kafka.assignors.steps.ranges import first_partitions, lists_of_owners
+from rebalance_sim.kafka.groups import (
+    AssignmentOutcome,
+    Groups,
+    Subscribers,
+    TopicArrays,
+    topics_by_name,
+    without_failures,
+)
+from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.strings import Ints32
+from rebalance_sim.releases import KafkaVersion
+
+
+def assign(groups: Groups, topics: TopicArrays, _: KafkaVersion) -> AssignmentOutcome:
+    """Assign the partitions of every group of a batch."""
+    by_topic = subscribers_by_id(groups, topics)
+    places = first_partitions(topics, by_topic)
+    owners = _owners(topics, by_topic, places)
+    order = topics_by_name(topics, by_topic)
+    return without_failures(groups, lists_of_owners(len(groups.member_hashes), by_topic, places, owners, order))
+
+
+@kernel
+def _owners(topics: TopicArrays, by_topic: Subscribers, places: Ints32) -> Ints32:
+    owners = np.empty(places[-1], np.int32)
+    for entry in range(len(by_topic.topics)):
+        first, end = by_topic.first[entry], by_topic.end[entry]
+        partitions = topics.partitions[by_topic.topics[entry]]
+        count = end - first
+        for i in range(count):
+            for partition in range(i * partitions // count, (i + 1) * partitions // count):
+                owners[places[entry] + partition] = by_topic.members[first + i]
+    return owners

@@ -1,0 +1,11 @@
+"""Sarama's ``range`` strategy (``balance_strategy.go``, 1.35 to 1.61): Java's before 2.4, with sorted topics."""
+
+from rebalance_sim.kafka.assignors.steps.byte_order import assign_ranges_in_byte_order
+from rebalance_sim.kafka.assignors.steps.join_response import without_instance_ids
+from rebalance_sim.kafka.groups import AssignmentOutcome, Groups, TopicArrays
+from rebalance_sim.releases import KafkaVersion
+
+
+def assign(groups: Groups, topics: TopicArrays, _: KafkaVersion) -> AssignmentOutcome:
+    """Assign the partitions of every group of a batch."""
+    return assign_ranges_in_byte_order(without_instance_ids(groups), topics)
