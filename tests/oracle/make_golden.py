@@ -103,35 +103,36 @@ def _write_migrations() -> None:
     """Write cases of groups that change their protocol; the oracle does not answer a few of them."""
     cases = list(migration_cases(MIGRATION_SEED, 2 * MIGRATION_COUNT))
     answered = [pair for pair in zip(cases, answers("4.3", cases), strict=True) if "answers" in pair[1]]
-    _write("cases-migration-4.3", (case for case, _ in answered[:MIGRATION_COUNT]))
-    _write("migration-4.3", (answer for _, answer in answered[:MIGRATION_COUNT]))
+    write_golden("cases-migration-4.3", (case for case, _ in answered[:MIGRATION_COUNT]))
+    write_golden("migration-4.3", (answer for _, answer in answered[:MIGRATION_COUNT]))
 
 
 def _write_answered(name: str, cases: Iterable[JsonObject], versions: Iterable[str]) -> None:
     """Write cases, and what each release answers to them."""
     asked = list(cases)
-    _write(f"cases-{name}", asked)
+    write_golden(f"cases-{name}", asked)
     for version in versions:
-        _write(f"{name}-{version}", answers(version, asked))
+        write_golden(f"{name}-{version}", answers(version, asked))
 
 
 def _write_by_rule(name: str, cases: Iterable[JsonObject], versions_of: Mapping[str, Iterable[str]]) -> None:
     """Write cases that are put to several rules, and their answers."""
     asked = list(cases)
-    _write(f"cases-{name}", asked)
+    write_golden(f"cases-{name}", asked)
     for rule, versions in versions_of.items():
         for version in versions:
-            _write(f"{rule}-{version}", answers(version, ({**case, "rule": rule} for case in asked)))
+            write_golden(f"{rule}-{version}", answers(version, ({**case, "rule": rule} for case in asked)))
 
 
 def _write_of_release(name: str, version: str, cases: Iterable[JsonObject]) -> None:
     """Write cases for one release, and its answers."""
     asked = list(cases)
-    _write(f"cases-{name}-{version}", asked)
-    _write(f"{name}-{version}", answers(version, asked))
+    write_golden(f"cases-{name}-{version}", asked)
+    write_golden(f"{name}-{version}", answers(version, asked))
 
 
-def _write(name: str, rows: Iterable[JsonObject]) -> None:
+def write_golden(name: str, rows: Iterable[JsonObject]) -> None:
+    """Write a file of golden vectors."""
     text = "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
     path = GOLDEN / f"{name}.jsonl.gz"
     # Without name and time in the header, so that the bytes depend on the content only.

@@ -1,37 +1,33 @@
-"""The assignors of librdkafka and kafka-python, called live, return the predicted assignments."""
+"""The assignors of other client libraries, called live, return the predicted assignments."""
 
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from rebalance_sim.releases import kafka_version
 from tests.oracle.random_cases import assignor_cases
-from tests.support.batches import Batch, in_map_order
+from tests.support import other_libraries
+from tests.support.batches import Batch
 from tests.support.cases import Answer, group_of
 from tests.support.librdkafka_leader import ask_librdkafka
-from tests.support.model import VERSIONS, Group, Partition
+from tests.support.model import VERSIONS, Assignment, Group, Partition
 from tests.support.strategies import as_sent
 
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated")]
 
 
+OF_GO_AND_JAVASCRIPT = [
+    *("franz-go-range", "franz-go-roundrobin", "kafka-go-range", "kafka-go-roundrobin"),
+    *("kafkajs-roundrobin", "platformatic-kafka-roundrobin", "sarama-range", "sarama-roundrobin"),
+]
+
+
 def some_groups(seed: int, count: int) -> list[Group]:
     return [as_sent(group_of(case)) for case in assignor_cases(seed, count)]
-
-
-def as_listed(version: str, group: Group) -> Group:
-    """Return the members as a JoinGroup response lists them: as in the coordinator's map; instance ids since 2.3."""
-    members = {member.member_id: member for member in group.members}
-    if version == "1.0":
-        members = {member_id: replace(member, instance_id=None) for member_id, member in members.items()}
-    in_order = in_map_order(list(members), kafka_version(version).coordinator_map)
-    return replace(group, members=tuple(members[member_id] for member_id in in_order))
 
 
 def in_order(answer: Answer) -> Answer:
@@ -44,7 +40,7 @@ def in_order(answer: Answer) -> Answer:
 def test_librdkafka_returns_the_predicted_assignment(strategy: str, version: str) -> None:
     groups = some_groups(8, 600)
     ours = Batch(groups).answers(version, f"librdkafka-{strategy}")
-    theirs = ask_librdkafka(strategy, [as_listed(version, group) for group in groups])
+    theirs = ask_librdkafka(strategy, [other_libraries.as_listed(version, group) for group in groups])
     assert [pair for pair in zip(map(in_order, theirs), ours, strict=True) if pair[0] != pair[1]] == []
     assert theirs != Batch(groups).assign(version, strategy)
 
@@ -92,10 +88,34 @@ def test_kafka_python_returns_the_predicted_assignment(strategy: str, version: s
     assignor = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}[strategy]
     groups = some_groups(9, 3000)
     ours = Batch(groups).answers(version, f"kafka-python-{strategy}")
-    theirs = [ask_kafka_python(assignor, as_listed(version, group)) for group in groups]
+    theirs = [ask_kafka_python(assignor, other_libraries.as_listed(version, group)) for group in groups]
     assert [pair for pair in zip(theirs, ours, strict=True) if pair[0] != pair[1]] == []
     assert ("KeyError" in theirs) == (strategy == "roundrobin")
     assert theirs != Batch(groups).answers(version, strategy)
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def asked(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, list[Group], list[dict[str, Assignment]]]:
+    """Ask the libraries of Go and JavaScript about groups of brokers of a version."""
+    groups = other_libraries.some_groups(request.config.getoption("--seed"), 500)
+    try:
+        of_go = other_libraries.ask_go(request.param, groups, tmp_path_factory.mktemp("go"))
+        of_node = other_libraries.ask_node(request.param, groups, tmp_path_factory.mktemp("node"))
+    except other_libraries.LibrariesUnavailable as reason:
+        pytest.skip(str(reason))
+    return request.param, groups, [go | node for go, node in zip(of_go, of_node, strict=True)]
+
+
+@pytest.mark.parametrize("strategy", OF_GO_AND_JAVASCRIPT)
+def test_libraries_of_go_and_javascript_return_the_predicted_assignment(
+    strategy: str, asked: tuple[str, list[Group], list[dict[str, Assignment]]]
+) -> None:
+    version, groups, answers = asked
+    ours = map(in_order, Batch(groups).answers(version, strategy))
+    theirs = [answer[strategy] for answer in answers]
+    assert [pair for pair in zip(theirs, ours, strict=True) if pair[0] != pair[1]] == []
 
 
 STICKY_IN_A_PROCESS = """

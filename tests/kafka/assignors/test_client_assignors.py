@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rebalance_sim.kafka.assignors import ASSIGNORS, CLIENTS_ASSIGNORS, assignors_of
 from rebalance_sim.releases import kafka_version
 from tests.support.batches import Batch
+from tests.support.cases import assignment_of, golden, group_of
 from tests.support.examples import examples
 from tests.support.invariants import BASIC, NumberedBatch, faults
 from tests.support.model import Cluster, Group, Member, Partition
@@ -19,6 +20,9 @@ from tests.support.strategies import as_sent, groups
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 
+GOLDEN_STRATEGIES = [
+    name for name in CLIENTS_ASSIGNORS if not name.startswith(("librdkafka-", "kafka-python-", "aiokafka-"))
+]
 OF_LEADERS_TOPICS = ("kafkajs-roundrobin", "platformatic-kafka-roundrobin")
 
 
@@ -138,7 +142,7 @@ def test_kafka_go_spreads_the_extra_partitions() -> None:
 
 
 def test_kafka_go_deals_out_every_topic_on_its_own() -> None:
-    both = {"a": ("t", "u"), "b": ("t", "u")}
+    both: dict[str, tuple[str, ...]] = {"a": ("t", "u"), "b": ("t", "u")}
     assert answer("roundrobin", both, t=1, u=1) == {"a": ["t0"], "b": ["u0"]}
     assert answer("kafka-go-roundrobin", both, t=1, u=1) == {"a": ["t0", "u0"], "b": []}
 
@@ -192,6 +196,19 @@ def test_kafka_python_fails_when_it_skips_a_member() -> None:
     assert Batch([Group(members, one_each)]).answers("4.3", "kafka-python-roundrobin") == [
         {"a": [Partition("t", 0)], "b": [Partition("u", 0)]}
     ]
+
+
+# ---- golden answers
+
+
+@pytest.mark.parametrize("strategy", GOLDEN_STRATEGIES)
+def test_answers_of_the_libraries(strategy: str) -> None:
+    """Lists are compared sorted: in Go the order of topics is that of a map."""
+    cases = golden("cases-client-assignors")
+    ours = Batch([group_of(case) for case in cases]).assign("4.3", strategy)
+    theirs = [assignment_of(answer) for answer in golden(strategy)]
+    found = [{member_id: sorted(has) for member_id, has in given.items()} for given in ours]
+    assert [pair for pair in zip(theirs, found, strict=True) if pair[0] != pair[1]] == []
 
 
 # ---- invariants

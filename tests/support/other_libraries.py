@@ -1,0 +1,110 @@
+"""Asks the assignors of Go's and JavaScript's client libraries, through the programs of tests/real/client_assignors.
+
+To write the golden answers again: python -m tests.support.other_libraries.
+"""
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rebalance_sim.releases import kafka_version
+from tests.oracle.make_golden import write_golden
+from tests.oracle.random_cases import assignor_cases
+from tests.support.batches import in_map_order
+from tests.support.cases import JsonObject, group_of
+from tests.support.model import Assignment, Group, Partition
+from tests.support.strategies import as_sent
+
+_PROGRAMS = Path(__file__).parents[1] / "real" / "client_assignors"
+_GOLDEN_SEED, _GOLDEN_COUNT, _GOLDEN_VERSION = 19, 200, "4.3"
+
+
+class LibrariesUnavailable(Exception):  # noqa: N818 - a reason to skip, not a fault
+    """Go or Node.js is not installed, or the libraries cannot be downloaded."""
+
+
+def as_listed(version: str, group: Group) -> Group:
+    """Return the members as a JoinGroup response lists them: as in the coordinator's map; instance ids since 2.3."""
+    members = {member.member_id: member for member in group.members}
+    if version == "1.0":
+        members = {member_id: replace(member, instance_id=None) for member_id, member in members.items()}
+    in_order = in_map_order(list(members), kafka_version(version).coordinator_map)
+    return replace(group, members=tuple(members[member_id] for member_id in in_order))
+
+
+def ask_go(version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Assignment]]:
+    """Return the assignments of each group by strategy; a broker of the version lists the members."""
+    _download("go", ["go", "mod", "download"], _PROGRAMS / "go")
+    program = str(directory / "assignors")
+    subprocess.run(["go", "build", "-o", program, "."], cwd=_PROGRAMS / "go", check=True)
+    return _ask([program], version, groups, directory)
+
+
+def ask_node(version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Assignment]]:
+    """Return the assignments of each group by strategy; a broker of the version lists the members."""
+    shutil.copytree(_PROGRAMS / "node", directory, dirs_exist_ok=True)
+    _download("node", ["npm", "ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--silent"], directory)
+    return _ask(["node", "main.js"], version, groups, directory)
+
+
+def _download(program: str, command: Sequence[str], directory: Path) -> None:
+    if shutil.which(program) is None or shutil.which(command[0]) is None:
+        raise LibrariesUnavailable(f"{program} is not installed")
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LibrariesUnavailable(f"{' '.join(command)} fails: {done.stderr[-500:]}")
+
+
+def _ask(program: Sequence[str], version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Assignment]]:
+    lines = "".join(
+        json.dumps(_case(as_listed(version, group)) | {"leaders_topics": group.members[0].topics}) + "\n"
+        for group in groups
+    )
+    done = subprocess.run(program, cwd=directory, input=lines, capture_output=True, text=True, check=True)
+    return [
+        {
+            strategy: {member_id: sorted(Partition(*pair) for pair in has) for member_id, has in given.items()}
+            for strategy, given in json.loads(line).items()
+        }
+        for line in done.stdout.splitlines()
+    ]
+
+
+def _case(group: Group) -> JsonObject:
+    members = [
+        {
+            "member_id": member.member_id,
+            "instance_id": member.instance_id,
+            "topics": member.topics,
+            "rack": None,
+            "owned": member.owned,
+            "generation": member.generation,
+        }
+        for member in group.members
+    ]
+    return {"topics": group.cluster.partitions, "members": members}
+
+
+def some_groups(seed: int, count: int) -> list[Group]:
+    """Return random groups as brokers and consumers have them, with at least one member each."""
+    return [group for case in assignor_cases(seed, count) if (group := as_sent(group_of(case))).members]
+
+
+def main() -> None:
+    """Write the golden answers."""
+    groups = some_groups(_GOLDEN_SEED, _GOLDEN_COUNT)
+    write_golden("cases-client-assignors", ({"id": f"g{n}"} | _case(group) for n, group in enumerate(groups)))
+    for ask in (ask_go, ask_node):
+        with tempfile.TemporaryDirectory() as directory:
+            answers = ask(_GOLDEN_VERSION, groups, Path(directory))
+        for strategy in answers[0]:
+            rows = ({"id": f"g{n}", "assignment": answer[strategy]} for n, answer in enumerate(answers))
+            write_golden(strategy, rows)
+
+
+if __name__ == "__main__":
+    main()
