@@ -384,7 +384,7 @@ def add_operation_options(groups: OptionGroups) -> None:
 _ASSIGNORS = (
     *kafka_version(NEWEST).assignors,
     *("librdkafka-range", "librdkafka-roundrobin", "kafka-python-range", "kafka-python-roundrobin"),
-    *("aiokafka-range", "aiokafka-roundrobin", "franz-go-range", "franz-go-roundrobin"),
+    *("aiokafka-range", "aiokafka-roundrobin", "franz-go-range", "franz-go-roundrobin", "franz-go-sticky"),
     *("kafka-go-range", "kafka-go-roundrobin", "kafkajs-roundrobin", "platformatic-kafka-roundrobin"),
     *("sarama-range", "sarama-roundrobin"),
 )

@@ -32,6 +32,8 @@ class AssignmentFailure(IntEnum):
     ARRAY_INDEX = 5
     PARTITION_ASSIGNOR = 6
     KEY_ERROR = 7
+    UNDETERMINED = 8
+    """The assignor returns another assignment each time, so that none is predicted."""
 
     @property
     def message(self) -> str:
@@ -48,6 +50,7 @@ _MESSAGES = {
     AssignmentFailure.ARRAY_INDEX: "Kafka's assignor throws ArrayIndexOutOfBoundsException",
     AssignmentFailure.PARTITION_ASSIGNOR: "Kafka's assignor throws PartitionAssignorException",
     AssignmentFailure.KEY_ERROR: "kafka-python's assignor raises KeyError",
+    AssignmentFailure.UNDETERMINED: "franz-go's assignor goes by a random order: no assignment can be predicted",
 }
 
 

@@ -20,12 +20,6 @@ from tests.support.strategies import as_sent
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated")]
 
 
-OF_GO_AND_JAVASCRIPT = [
-    *("franz-go-range", "franz-go-roundrobin", "kafka-go-range", "kafka-go-roundrobin"),
-    *("kafkajs-roundrobin", "platformatic-kafka-roundrobin", "sarama-range", "sarama-roundrobin"),
-]
-
-
 def some_groups(seed: int, count: int) -> list[Group]:
     return [as_sent(group_of(case)) for case in assignor_cases(seed, count)]
 
@@ -99,7 +93,8 @@ def asked(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, list[Group], list[dict[str, Assignment]]]:
     """Ask the libraries of Go and JavaScript about groups of brokers of a version."""
-    groups = other_libraries.some_groups(request.config.getoption("--seed"), 500)
+    seed = request.config.getoption("--seed")
+    groups = [*other_libraries.some_groups(seed, 500), *other_libraries.one_topic_groups(seed, 500)]
     try:
         of_go = other_libraries.ask_go(request.param, groups, tmp_path_factory.mktemp("go"))
         of_node = other_libraries.ask_node(request.param, groups, tmp_path_factory.mktemp("node"))
@@ -108,14 +103,18 @@ def asked(
     return request.param, groups, [go | node for go, node in zip(of_go, of_node, strict=True)]
 
 
-@pytest.mark.parametrize("strategy", OF_GO_AND_JAVASCRIPT)
+@pytest.mark.parametrize("strategy", [*other_libraries.OF_GO, *other_libraries.OF_JAVASCRIPT])
 def test_libraries_of_go_and_javascript_return_the_predicted_assignment(
     strategy: str, asked: tuple[str, list[Group], list[dict[str, Assignment]]]
 ) -> None:
+    """franz-go's sticky assignor determines the assignment of a group with one topic, if claims do not conflict."""
     version, groups, answers = asked
-    ours = map(in_order, Batch(groups).answers(version, strategy))
-    theirs = [answer[strategy] for answer in answers]
-    assert [pair for pair in zip(theirs, ours, strict=True) if pair[0] != pair[1]] == []
+    ours = [in_order(given) for given in Batch(groups).answers(version, strategy)]
+    answered = [
+        (answer[strategy], given) for answer, given in zip(answers, ours, strict=True) if given != "undetermined"
+    ]
+    assert [pair for pair in answered if pair[0] != pair[1]] == []
+    assert len(answered) == len(groups) or (strategy == "franz-go-sticky" and len(answered) > 400)
 
 
 STICKY_IN_A_PROCESS = """

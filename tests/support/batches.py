@@ -41,6 +41,7 @@ ERRORS = {
     AssignmentFailure.ARRAY_INDEX: "ArrayIndexOutOfBoundsException",
     AssignmentFailure.PARTITION_ASSIGNOR: "PartitionAssignorException",
     AssignmentFailure.KEY_ERROR: "KeyError",
+    AssignmentFailure.UNDETERMINED: "undetermined",
 }
 TopicKey = tuple[int, str]
 """A topic is identified by its cluster (the id of the object) and its name."""

@@ -4,10 +4,11 @@ To write the golden answers again: python -m tests.support.other_libraries.
 """
 
 import json
+import random
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,11 +17,19 @@ from tests.oracle.make_golden import write_golden
 from tests.oracle.random_cases import assignor_cases
 from tests.support.batches import in_map_order
 from tests.support.cases import JsonObject, group_of
-from tests.support.model import Assignment, Group, Partition
+from tests.support.model import Assignment, Cluster, Group, Member, Partition
 from tests.support.strategies import as_sent
 
 _PROGRAMS = Path(__file__).parents[1] / "real" / "client_assignors"
 _GOLDEN_SEED, _GOLDEN_COUNT, _GOLDEN_VERSION = 19, 200, "4.3"
+
+
+OF_GO = (
+    *("franz-go-range", "franz-go-roundrobin", "franz-go-sticky", "kafka-go-range", "kafka-go-roundrobin"),
+    *("sarama-range", "sarama-roundrobin"),
+)
+OF_JAVASCRIPT = ("kafkajs-roundrobin", "platformatic-kafka-roundrobin")
+"""The strategies that the programs answer."""
 
 
 class LibrariesUnavailable(Exception):  # noqa: N818 - a reason to skip, not a fault
@@ -94,16 +103,46 @@ def some_groups(seed: int, count: int) -> list[Group]:
     return [group for case in assignor_cases(seed, count) if (group := as_sent(group_of(case))).members]
 
 
+def one_topic_groups(seed: int, count: int) -> list[Group]:
+    """Return random groups that subscribe to one topic, and own partitions of it, some of them twice."""
+    rng = random.Random(seed)
+    return [_one_topic_group(rng) for _ in range(count)]
+
+
+def _one_topic_group(rng: random.Random) -> Group:
+    partitions = rng.randint(1, 30)
+    free = rng.sample(range(partitions + 2), partitions + 2)
+    members = []
+    for i in range(rng.randint(1, 8)):
+        taken, free = (free, []) if rng.random() < 0.1 else (free[: rng.randint(0, 6)], free[6:])
+        if rng.random() < 0.1:
+            taken = [*taken, rng.randrange(partitions)]
+        owned = tuple(Partition("t", number) for number in taken)
+        instance_id = f"{rng.random()}" if rng.random() < 0.2 else None
+        members.append(Member(f"{rng.random()}-{i}", ("t",), instance_id, None, owned, rng.choice([-1, 0, 3, 4])))
+    return Group(tuple(members), Cluster({"t": partitions}))
+
+
 def main() -> None:
     """Write the golden answers."""
     groups = some_groups(_GOLDEN_SEED, _GOLDEN_COUNT)
-    write_golden("cases-client-assignors", ({"id": f"g{n}"} | _case(group) for n, group in enumerate(groups)))
-    for ask in (ask_go, ask_node):
-        with tempfile.TemporaryDirectory() as directory:
-            answers = ask(_GOLDEN_VERSION, groups, Path(directory))
-        for strategy in answers[0]:
-            rows = ({"id": f"g{n}", "assignment": answer[strategy]} for n, answer in enumerate(answers))
-            write_golden(strategy, rows)
+    _write_answered("client-assignors", groups, ask_go, ("franz-go-sticky",))
+    _write_answered("client-assignors", groups, ask_node, ())
+    one_topic = one_topic_groups(_GOLDEN_SEED, _GOLDEN_COUNT)
+    _write_answered("one-topic", one_topic, ask_go, [name for name in OF_GO if name != "franz-go-sticky"])
+
+
+def _write_answered(
+    name: str,
+    groups: Sequence[Group],
+    ask: Callable[[str, Sequence[Group], Path], list[dict[str, Assignment]]],
+    without: Collection[str],
+) -> None:
+    write_golden(f"cases-{name}", ({"id": f"g{n}"} | _case(group) for n, group in enumerate(groups)))
+    with tempfile.TemporaryDirectory() as directory:
+        answers = ask(_GOLDEN_VERSION, groups, Path(directory))
+    for strategy in answers[0].keys() - set(without):
+        write_golden(strategy, ({"id": f"g{n}", "assignment": given[strategy]} for n, given in enumerate(answers)))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from rebalance_sim.kafka.assignors.aiokafka import range as aiokafka_range
 from rebalance_sim.kafka.assignors.aiokafka import roundrobin as aiokafka_roundrobin
 from rebalance_sim.kafka.assignors.franz_go import range as franz_go_range
 from rebalance_sim.kafka.assignors.franz_go import roundrobin as franz_go_roundrobin
+from rebalance_sim.kafka.assignors.franz_go import sticky as franz_go_sticky
 from rebalance_sim.kafka.assignors.java import range, roundrobin
 from rebalance_sim.kafka.assignors.kafka_go import range as kafka_go_range
 from rebalance_sim.kafka.assignors.kafka_go import roundrobin as kafka_go_roundrobin
@@ -66,6 +67,7 @@ CLIENTS_ASSIGNORS = {
     "aiokafka-roundrobin": Assignor(aiokafka_roundrobin.assign),
     "franz-go-range": Assignor(franz_go_range.assign),
     "franz-go-roundrobin": Assignor(franz_go_roundrobin.assign),
+    "franz-go-sticky": Assignor(franz_go_sticky.assign, remembers=True),
     "kafka-go-range": Assignor(kafka_go_range.assign),
     "kafka-go-roundrobin": Assignor(kafka_go_roundrobin.assign),
     "kafkajs-roundrobin": Assignor(kafkajs_roundrobin.assign),

@@ -155,9 +155,7 @@ func askFranzGo(balancer kgo.GroupBalancer, g group) assignment {
 	topics := map[string]int32{}
 	for _, m := range g.Members {
 		for _, topic := range m.Topics {
-			if g.Topics[topic] > 0 {
-				topics[topic] = g.Topics[topic]
-			}
+			topics[topic] = g.Topics[topic]
 		}
 	}
 	given := nothing(g)

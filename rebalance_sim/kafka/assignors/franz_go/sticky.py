@@ -1,0 +1,214 @@
+"""franz-go's ``sticky`` balancer (``internal/sticky/sticky.go`` of 1.22) for groups with one topic.
+
+Members keep what they own; the free partitions go to the member with the fewest, by a heap; then members with the most
+give their highest partitions to those with the fewest. With several topics franz-go numbers partitions in the order of
+a Go map, which is random, so no assignment can be predicted. Groups with different subscriptions, for which it has
+another algorithm, are not predicted either.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rebalance_sim.kafka.assignors.steps.byte_order import in_byte_order
+from rebalance_sim.kafka.assignors.steps.join_response import as_leader_sees
+from rebalance_sim.kafka.assignors.steps.ranges import first_partitions, lists_of_owners
+from rebalance_sim.kafka.groups import (
+    AssignmentFailure,
+    AssignmentOutcome,
+    Groups,
+    Subscribers,
+    TopicArrays,
+    subscribers,
+    topics_by_name,
+)
+from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.strings import Ints32
+from rebalance_sim.releases import KafkaVersion
+
+_UNDETERMINED = int(AssignmentFailure.UNDETERMINED)
+_NOBODY = -1
+
+
+def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
+    """Assign the partitions of every group of a batch; other groups than these fail as UNDETERMINED."""
+    seen = as_leader_sees(groups, version)
+    in_order = in_byte_order(seen)
+    by_topic = subscribers(seen, in_order, in_order, len(topics.partitions), count_repeats=False)
+    places = first_partitions(topics, by_topic)
+    owners, errors = _owners(seen, topics, by_topic, places)
+    order = topics_by_name(topics, by_topic)
+    return AssignmentOutcome(lists_of_owners(len(in_order), by_topic, places, owners, order), errors)
+
+
+@kernel
+def _owners(groups: Groups, topics: TopicArrays, by_topic: Subscribers, places: Ints32) -> tuple[Ints32, Ints32]:
+    owners = np.full(places[-1], _NOBODY, np.int32)
+    errors = np.zeros(len(groups.members) - 1, np.int32)
+    for g in range(len(groups.members) - 1):
+        known, found, alike = 0, -1, True
+        for entry in range(by_topic.group_topics[g], by_topic.group_topics[g + 1]):
+            if topics.partitions[by_topic.topics[entry]] > 0:
+                known, found = known + 1, entry
+            # A topic without partitions, too, makes subscriptions differ.
+            subscribed = by_topic.end[entry] - by_topic.first[entry]
+            alike = alike and subscribed == groups.members[g + 1] - groups.members[g]
+        if known == 0:
+            continue
+        members = by_topic.members[by_topic.first[found] : by_topic.end[found]]
+        if known > 1 or not alike:
+            errors[g] = _UNDETERMINED
+            continue
+        claims = _claims(groups, members, by_topic.topics[found], places[found + 1] - places[found])
+        held = _counts(claims.owners, len(members))
+        if not _returned_stale(claims, held):
+            errors[g] = _UNDETERMINED
+            continue
+        _assign_free(claims.owners, held)
+        _level(claims.owners, held)
+        for partition in range(len(claims.owners)):
+            owners[places[found] + partition] = members[claims.owners[partition]]
+    return owners, errors
+
+
+class _Claims(NamedTuple):
+    """By partition of a topic, the members that claim it, as places among the sorted members, or _NOBODY."""
+
+    owners: Ints32
+    """The claim of the latest generation; the first of several."""
+    stale: Ints32
+    """The claim of the generation before it, or the second of the latest."""
+
+
+@kernel
+def _claims(groups: Groups, members: Ints32, topic: int, partitions: int) -> _Claims:
+    """Return the claims that count (``parseMemberMetadata``); a claim without a generation counts as generation 0."""
+    owners, stale = np.full(partitions, _NOBODY, np.int32), np.full(partitions, _NOBODY, np.int32)
+    generations = np.full((partitions, 2), -1, np.int64)
+    owned = groups.owned
+    for i in range(len(members)):
+        m = members[i]
+        generation = max(groups.generations[m], 0)
+        for k in range(owned.offsets[m], owned.offsets[m + 1]):
+            partition = owned.partitions[k]
+            if owned.topics[k] != topic or partition < 0 or partition >= partitions:
+                continue
+            if generation > generations[partition, 0]:
+                stale[partition], generations[partition, 1] = owners[partition], generations[partition, 0]
+                owners[partition], generations[partition, 0] = i, generation
+            elif generation > generations[partition, 1]:
+                stale[partition], generations[partition, 1] = i, generation
+    return _Claims(owners, stale)
+
+
+@kernel
+def _counts(owners: Ints32, n_members: int) -> Ints32:
+    held = np.zeros(n_members, np.int32)
+    for i in owners:
+        if i != _NOBODY:
+            held[i] += 1
+    return held
+
+
+@kernel
+def _returned_stale(claims: _Claims, held: Ints32) -> bool:
+    """Return partitions to the members with the older claim if that is more balanced (``tryRestickyStales``).
+
+    franz-go visits them in random order. Returns False, and changes nothing, if several partitions have such claims and
+    one can be returned.
+    """
+    n_stale, chosen = 0, _NOBODY
+    for partition in range(len(claims.owners)):
+        if claims.stale[partition] != _NOBODY:
+            n_stale += 1
+            if held[claims.stale[partition]] + 1 < held[claims.owners[partition]]:
+                chosen = partition
+    if chosen == _NOBODY:
+        return True
+    if n_stale > 1:
+        return False
+    held[claims.owners[chosen]] -= 1
+    held[claims.stale[chosen]] += 1
+    claims.owners[chosen] = claims.stale[chosen]
+    return True
+
+
+@kernel
+def _assign_free(owners: Ints32, held: Ints32) -> None:
+    """Give each free partition to the member at the top of a heap by number of partitions (``membersByPartitions``)."""
+    heap = np.arange(len(held)).astype(np.int32)
+    for node in range(len(heap) // 2 - 1, -1, -1):
+        _sift_down(heap, held, node)
+    for partition in range(len(owners)):
+        if owners[partition] == _NOBODY:
+            owners[partition] = heap[0]
+            held[heap[0]] += 1
+            _sift_down(heap, held, 0)
+
+
+@kernel
+def _sift_down(heap: Ints32, held: Ints32, node: int) -> None:
+    while 2 * node + 1 < len(heap):
+        child = 2 * node + 1
+        if child + 1 < len(heap) and held[heap[child + 1]] < held[heap[child]]:
+            child += 1
+        if held[heap[node]] <= held[heap[child]]:
+            return
+        heap[node], heap[child] = heap[child], heap[node]
+        node = child
+
+
+@kernel
+def _level(owners: Ints32, held: Ints32) -> None:
+    """Move partitions from the members with the most to those with the fewest (``balance``).
+
+    The members with the same number of partitions are a queue. The fullest give to the emptiest in the order of both
+    queues, each its highest partition, and all of them move on to the end of the next queue.
+    """
+    low, high = held.min(), held.max()
+    if high <= low + 1:
+        return
+    queues = _Queues(
+        np.full(high + 1, _NOBODY, np.int32),
+        np.full(high + 1, _NOBODY, np.int32),
+        np.full(len(held), _NOBODY, np.int32),
+    )
+    for i in range(len(held)):
+        _enqueue(queues, held[i], i)
+    ends, given = np.cumsum(held), np.empty(len(owners), np.int32)
+    next_place = ends - held
+    for partition in range(len(owners)):
+        given[next_place[owners[partition]]] = partition
+        next_place[owners[partition]] += 1
+    while high > low + 1:
+        taker, giver = queues.heads[low], queues.heads[high]
+        while _NOBODY not in (taker, giver):
+            next_taker, next_giver = queues.following[taker], queues.following[giver]
+            ends[giver] -= 1
+            owners[given[ends[giver]]] = taker
+            _enqueue(queues, low + 1, taker)
+            _enqueue(queues, high - 1, giver)
+            taker, giver = next_taker, next_giver
+        queues.heads[low], queues.heads[high] = taker, giver
+        while queues.heads[low] == _NOBODY:
+            low += 1
+        while queues.heads[high] == _NOBODY:
+            high -= 1
+
+
+class _Queues(NamedTuple):
+    """By number of partitions, the first and the last member with so many, and by member the next one."""
+
+    heads: Ints32
+    tails: Ints32
+    following: Ints32
+
+
+@kernel
+def _enqueue(queues: _Queues, level: int, i: int) -> None:
+    queues.following[i] = _NOBODY
+    if queues.heads[level] == _NOBODY:
+        queues.heads[level] = i
+    else:
+        queues.following[queues.tails[level]] = i
+    queues.tails[level] = i
