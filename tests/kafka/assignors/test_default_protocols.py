@@ -1,0 +1,42 @@
+"""What consumers offer by default, and what happens to a group whose service changes its library."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.assignors.default_protocols import DEFAULT_PROTOCOLS, default_protocols
+from tests.support.batches import elect_all
+from tests.support.model import Joiner
+
+PAGE = Path(__file__).parents[3] / "docs" / "predicted-and-actual.md"
+LATEST = (99,)
+
+
+def test_the_documented_lists_are_those_of_the_program() -> None:
+    documented = dict(re.findall(r"^\| ([\w-]+) \| (`.*?`)(?:; .*)? \|$", PAGE.read_text(), re.MULTILINE))
+    lists = {name: ", ".join(f"`{p}`" for p in default_protocols(name, LATEST)) for name in DEFAULT_PROTOCOLS}
+    assert lists.items() <= documented.items()
+
+
+def test_java_offers_more_since_3_0() -> None:
+    assert default_protocols("java", (2, 8, 2)) == ("range",)
+    assert default_protocols("java", (3, 0, 0)) == ("range", "cooperative-sticky")
+
+
+def test_an_unknown_library_is_named() -> None:
+    with pytest.raises(UserError, match="client_library: 'samara' is not known"):
+        default_protocols("samara", LATEST)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "elected"),
+    [("sarama", "franz-go", None), ("sarama", "kafka-go", "range"), ("kafkajs", "platformatic-kafka", None)],
+)
+def test_a_service_changes_its_library(before: str, after: str, elected: str | None) -> None:
+    """The first member of the new library is refused (INCONSISTENT_GROUP_PROTOCOL) unless the lists overlap."""
+    joiners = [Joiner("m1", default_protocols(before, LATEST)), Joiner("m2", default_protocols(after, LATEST))]
+    (election,) = elect_all("4.3", [joiners])
+    assert (len(election.admitted) == 2) == (elected is not None)
+    assert elected in (None, election.protocol)
