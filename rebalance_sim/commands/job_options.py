@@ -386,7 +386,7 @@ _ASSIGNORS = (
     *("librdkafka-range", "librdkafka-roundrobin", "kafka-python-range", "kafka-python-roundrobin"),
     *("aiokafka-range", "aiokafka-roundrobin", "franz-go-range", "franz-go-roundrobin", "franz-go-sticky"),
     *("kafka-go-range", "kafka-go-roundrobin", "kafkajs-roundrobin", "platformatic-kafka-roundrobin"),
-    *("sarama-range", "sarama-roundrobin"),
+    *("sarama-range", "sarama-roundrobin", "sarama-1.27-range", "sarama-1.27-roundrobin"),
 )
 
 

@@ -31,7 +31,7 @@ def faults(strategy: str, version: str, batch: "NumberedBatch", assigned: Assign
     match strategy:
         case "range" | "server-range":
             own = _range_faults(strategy, version, given)
-        case _ if strategy.endswith("-range") or strategy == "kafka-go-roundrobin":
+        case _ if strategy.endswith("-range") or strategy in ("kafka-go-roundrobin", "sarama-1.27-roundrobin"):
             own = {"imbalanced": given.imbalanced_by_topic()}
         case _ if strategy.endswith("roundrobin"):
             own = {"imbalanced": given.imbalanced_if_same_subscriptions()}

@@ -26,7 +26,7 @@ _GOLDEN_SEED, _GOLDEN_COUNT, _GOLDEN_VERSION = 19, 200, "4.3"
 
 OF_GO = (
     *("franz-go-range", "franz-go-roundrobin", "franz-go-sticky", "kafka-go-range", "kafka-go-roundrobin"),
-    *("sarama-range", "sarama-roundrobin"),
+    *("sarama-range", "sarama-roundrobin", "sarama-1.27-range", "sarama-1.27-roundrobin"),
 )
 OF_JAVASCRIPT = ("kafkajs-roundrobin", "platformatic-kafka-roundrobin")
 """The strategies that the programs answer."""

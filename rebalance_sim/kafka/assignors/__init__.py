@@ -23,6 +23,7 @@ from rebalance_sim.kafka.assignors.kafkajs import roundrobin as kafkajs_roundrob
 from rebalance_sim.kafka.assignors.librdkafka import range as librdkafka_range
 from rebalance_sim.kafka.assignors.librdkafka import roundrobin as librdkafka_roundrobin
 from rebalance_sim.kafka.assignors.platformatic_kafka import roundrobin as platformatic_kafka_roundrobin
+from rebalance_sim.kafka.assignors.sarama import hash_order
 from rebalance_sim.kafka.assignors.sarama import range as sarama_range
 from rebalance_sim.kafka.assignors.sarama import roundrobin as sarama_roundrobin
 from rebalance_sim.kafka.assignors.server import range as server_range
@@ -74,6 +75,8 @@ CLIENTS_ASSIGNORS = {
     "platformatic-kafka-roundrobin": Assignor(platformatic_kafka_roundrobin.assign),
     "sarama-range": Assignor(sarama_range.assign),
     "sarama-roundrobin": Assignor(sarama_roundrobin.assign),
+    "sarama-1.27-range": Assignor(hash_order.assign_range),
+    "sarama-1.27-roundrobin": Assignor(hash_order.assign_roundrobin),
 }
 """Assignors of other client libraries: what a leader of that library computes.
 

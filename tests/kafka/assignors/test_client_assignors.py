@@ -133,6 +133,14 @@ def test_sarama_sorts_the_partitions_of_a_topic_between_those_of_another() -> No
     assert in_turn["c"] == [Partition("t", number) for number in (2, 5, 8)] + [Partition("t-1", 0)]
 
 
+def test_old_releases_of_sarama_sort_members_by_a_hash() -> None:
+    """By FNV-1a of topic and member id, c is before b before a; the bounds 1.67 and 3.33 are rounded."""
+    three = {"a": ("t",), "b": ("t",), "c": ("t",)}
+    assert answer("sarama-range", three, t=5) == {"a": ["t0", "t1"], "b": ["t2", "t3"], "c": ["t4"]}
+    assert answer("sarama-1.27-range", three, t=5) == {"a": ["t3", "t4"], "b": ["t2"], "c": ["t0", "t1"]}
+    assert answer("sarama-1.27-roundrobin", three, t=5) == {"a": ["t2"], "b": ["t1", "t4"], "c": ["t0", "t3"]}
+
+
 def test_kafka_go_spreads_the_extra_partitions() -> None:
     three = group("abc", partitions=7)
     assert numbers("range", three) == {"a-0": [0, 1, 2], "b-0": [3, 4], "c-0": [5, 6]}

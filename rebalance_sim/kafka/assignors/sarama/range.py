@@ -1,4 +1,4 @@
-"""Sarama's ``range`` strategy (``balance_strategy.go``, 1.35 to 1.61): Java's before 2.4, with sorted topics."""
+"""Sarama's ``range`` strategy (``balance_strategy.go``, 1.34.1 to 1.61): Java's before 2.4, with sorted topics."""
 
 from rebalance_sim.kafka.assignors.steps.byte_order import assign_ranges_in_byte_order
 from rebalance_sim.kafka.assignors.steps.join_response import without_instance_ids

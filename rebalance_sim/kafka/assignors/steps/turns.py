@@ -76,3 +76,17 @@ def first_from(following: int, turn: Ints32, members: Ints32) -> int:
         else:
             high = middle
     return low if low < len(members) else 0
+
+
+@kernel
+def owners_in_turn_by_topic(by_topic: Subscribers, places: Ints32) -> Ints32:
+    """Return the owners of partitions if every topic is dealt out on its own, from its first subscriber.
+
+    The owner of partition p of entry k is at ``places[k] + p``.
+    """
+    owners = np.empty(places[-1], np.int32)
+    for entry in range(len(by_topic.topics)):
+        first, end = by_topic.first[entry], by_topic.end[entry]
+        for partition in range(places[entry + 1] - places[entry]):
+            owners[places[entry] + partition] = by_topic.members[first + partition % (end - first)]
+    return owners

@@ -11,6 +11,7 @@ import (
 	"sort"
 
 	"github.com/IBM/sarama"
+	old "github.com/Shopify/sarama"
 	"github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -53,13 +54,15 @@ func main() {
 			log.Fatal(err)
 		}
 		answers := map[string]assignment{
-			"sarama-range":        askSarama(sarama.NewBalanceStrategyRange(), g),
-			"sarama-roundrobin":   askSarama(sarama.NewBalanceStrategyRoundRobin(), g),
-			"kafka-go-range":      askKafkaGo(kafka.RangeGroupBalancer{}, g),
-			"kafka-go-roundrobin": askKafkaGo(kafka.RoundRobinGroupBalancer{}, g),
-			"franz-go-range":      askFranzGo(kgo.RangeBalancer(), g),
-			"franz-go-roundrobin": askFranzGo(kgo.RoundRobinBalancer(), g),
-			"franz-go-sticky":     askFranzGo(kgo.StickyBalancer(), g),
+			"sarama-range":           askSarama(sarama.NewBalanceStrategyRange(), g),
+			"sarama-roundrobin":      askSarama(sarama.NewBalanceStrategyRoundRobin(), g),
+			"sarama-1.27-range":      askOldSarama(old.BalanceStrategyRange, g),
+			"sarama-1.27-roundrobin": askOldSarama(old.BalanceStrategyRoundRobin, g),
+			"kafka-go-range":         askKafkaGo(kafka.RangeGroupBalancer{}, g),
+			"kafka-go-roundrobin":    askKafkaGo(kafka.RoundRobinGroupBalancer{}, g),
+			"franz-go-range":         askFranzGo(kgo.RangeBalancer(), g),
+			"franz-go-roundrobin":    askFranzGo(kgo.RoundRobinBalancer(), g),
+			"franz-go-sticky":        askFranzGo(kgo.StickyBalancer(), g),
 		}
 		if err := out.Encode(answers); err != nil {
 			log.Fatal(err)
@@ -76,9 +79,37 @@ func nothing(g group) assignment {
 }
 
 func askSarama(strategy sarama.BalanceStrategy, g group) assignment {
-	members, topics := map[string]sarama.ConsumerGroupMemberMetadata{}, map[string][]int32{}
+	members := map[string]sarama.ConsumerGroupMemberMetadata{}
 	for _, m := range g.Members {
 		members[m.ID] = sarama.ConsumerGroupMemberMetadata{Topics: m.Topics}
+	}
+	topics := topicsOf(g)
+	if len(topics) == 0 {
+		return nothing(g)
+	}
+	plan, err := strategy.Plan(members, topics)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return planned(g, plan)
+}
+
+// Older releases have another module path.
+func askOldSarama(strategy old.BalanceStrategy, g group) assignment {
+	members := map[string]old.ConsumerGroupMemberMetadata{}
+	for _, m := range g.Members {
+		members[m.ID] = old.ConsumerGroupMemberMetadata{Topics: m.Topics}
+	}
+	plan, err := strategy.Plan(members, topicsOf(g))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return planned(g, plan)
+}
+
+func topicsOf(g group) map[string][]int32 {
+	topics := map[string][]int32{}
+	for _, m := range g.Members {
 		for _, topic := range m.Topics {
 			if g.Topics[topic] > 0 {
 				topics[topic] = make([]int32, g.Topics[topic])
@@ -88,14 +119,11 @@ func askSarama(strategy sarama.BalanceStrategy, g group) assignment {
 			}
 		}
 	}
+	return topics
+}
+
+func planned(g group, plan map[string]map[string][]int32) assignment {
 	given := nothing(g)
-	if len(topics) == 0 {
-		return given
-	}
-	plan, err := strategy.Plan(members, topics)
-	if err != nil {
-		log.Fatal(err)
-	}
 	for id, byTopic := range plan {
 		for topic, numbers := range byTopic {
 			for _, number := range numbers {
