@@ -19,7 +19,7 @@ from rebalance_sim.engine.spark.java_runtime import java_home
 from rebalance_sim.errors import UserError
 
 DEFAULTS = {
-    # A row may be a whole group with its members: fewer rows per batch keep large groups from filling a worker's memory.
+    # A row may be a whole group: fewer rows per batch keep large groups from filling a worker's memory.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     # Arrow batches with nested columns and lz4 have hung; no compression and zstd work.
     "spark.sql.execution.arrow.compression.codec": "none",
