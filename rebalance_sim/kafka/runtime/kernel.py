@@ -15,7 +15,7 @@ import numpy as np
 from numba.extending import is_jitted, overload, typeof_impl
 
 from rebalance_sim.kafka.runtime.compiled_code import cache_folder
-from rebalance_sim.kafka.runtime.records import Rows, rows
+from rebalance_sim.kafka.runtime.records import Rows, reference, rows
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -33,6 +33,10 @@ if PLAIN_NUMBA:
     @overload(rows, strict=False)  # type: ignore[untyped-decorator]
     def _overload_rows(array: Any) -> Any:
         return lambda array: array
+
+    @overload(reference, strict=False)  # type: ignore[untyped-decorator]
+    def _overload_reference(of: Any) -> Any:
+        return lambda of: of
 
 else:
     try:

@@ -6,7 +6,7 @@ what the module relies on. It changes four things about ``numba.njit``:
 - Compiled code is kept where a copy of the package on another machine finds it.
 - A kernel that another kernel calls is linked into its caller and optimized only there.
 - Arrays that may not be written have the type of those that may.
-- ``Rows`` are passed as an address, and the names of record types are short.
+- ``Rows`` and the tuples of ``reference`` are passed as an address, and the names of record types are short.
 """
 
 import hashlib
@@ -28,15 +28,16 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, register_pass
+from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
 from numba.core.typed_passes import IRLegalization
 from numba.core.types.misc import unliteral
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature
 from numba.core.typing.typeof import _typeof_ndarray
 from numba.extending import NativeValue, intrinsic, lower_builtin, models, overload, register_model, typeof_impl, unbox
 from numba.np import numpy_support
 
 from rebalance_sim.kafka.runtime.compiled_code import PACKAGE, cache_folder
-from rebalance_sim.kafka.runtime.records import Rows, rows
+from rebalance_sim.kafka.runtime.records import Rows, reference, rows
 
 _Called = TypeVar("_Called", bound=Callable[..., Any])
 _BYTE_POINTER = ir.IntType(8).as_pointer()
@@ -279,3 +280,49 @@ def _address(context: Any, builder: Any, element: Any, given: Any) -> Any:
     data_type = context.get_data_type(element)
     size = given[1].type(context.get_abi_sizeof(data_type))
     return builder.bitcast(builder.gep(given[0], [builder.mul(given[1], size)]), data_type.as_pointer())
+
+
+# ---- References to named tuples
+
+
+class _ReferenceType(types.Type):  # type: ignore[misc]
+    def __init__(self, of: Any) -> None:
+        self.of = of
+        super().__init__(name=f"Reference{zlib.crc32(of.name.encode()):08x}")
+
+
+@register_model(_ReferenceType)
+class _ReferenceModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, of: Any) -> None:
+        super().__init__(manager, of, _BYTE_POINTER)
+
+
+# Not ``numba.extending.overload``: the tuple has to be in the frame of the kernel that calls ``reference``.
+@infer_global(reference)
+class _Reference(AbstractTemplate):  # type: ignore[misc]
+    def generic(self, given: Any, named: Any) -> Any:
+        return signature(_ReferenceType(*given), *given)
+
+
+@lower_builtin(reference, types.BaseNamedTuple)  # type: ignore[untyped-decorator]
+def _reference(context: Any, builder: Any, of: Any, given: Any) -> Any:
+    return builder.bitcast(cgutils.alloca_once_value(builder, given[0]), _BYTE_POINTER)
+
+
+@infer_getattr
+class _GetField(AttributeTemplate):  # type: ignore[misc]
+    key = _ReferenceType
+
+    def generic_resolve(self, given: Any, name: str) -> Any:
+        element = given.of[given.of.fields.index(name)]
+        return _ReferenceType(element) if isinstance(element, types.BaseNamedTuple) else element
+
+
+@lower_getattr_generic(_ReferenceType)  # type: ignore[untyped-decorator]
+def _get_field(context: Any, builder: Any, given: Any, value: Any, name: str) -> Any:
+    place = given.of.fields.index(name)
+    named = builder.bitcast(value, context.get_value_type(given.of).as_pointer())
+    field = cgutils.gep_inbounds(builder, named, 0, place)
+    if isinstance(given.of[place], types.BaseNamedTuple):
+        return builder.bitcast(field, _BYTE_POINTER)
+    return impl_ret_borrowed(context, builder, given.of[place], builder.load(field))

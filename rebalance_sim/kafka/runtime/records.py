@@ -14,6 +14,7 @@ Record = TypeVar("Record")
 Records = MutableSequence[Record]
 """The type that rules declare; the values are numpy arrays or Rows."""
 
+_Named = TypeVar("_Named", bound=tuple[Any, ...])
 _NUMPY_TYPES = {int: np.int64, bool: np.bool_}
 
 
@@ -42,3 +43,11 @@ class Rows(np.ndarray):
 def rows(array: Any) -> Any:
     """Return the elements of an array as Rows, which must not outlive the array."""
     return np.asarray(array).view(Rows)
+
+
+def reference(of: _Named) -> _Named:
+    """Return a named tuple as kernels pass it on: compiled, only its address.
+
+    It must not outlive the call of the kernel that makes it, and a kernel has one at a time of each it makes.
+    """
+    return of

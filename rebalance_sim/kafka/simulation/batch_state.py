@@ -9,7 +9,7 @@ from rebalance_sim.kafka.coordinator.broker_config import BrokerConfig
 from rebalance_sim.kafka.coordinator.classic.group import NONE, Answer, ClassicGroup, Counter, Group, Member, Write
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments
 from rebalance_sim.kafka.runtime.kernel import kernel, kernel_written_out
-from rebalance_sim.kafka.runtime.records import Record, Records, new_records, rows
+from rebalance_sim.kafka.runtime.records import Record, Records, new_records, reference, rows
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 from rebalance_sim.kafka.runtime.thread_local_random import HIGH, LOW
 from rebalance_sim.kafka.simulation.classic_simulation import REBALANCE_ROWS_PER_EVENT, Pause, timeline_rows_per_event
@@ -256,7 +256,7 @@ def _with_more_events(state: BatchState, groups: Ints32) -> BatchState:
 @kernel_written_out
 def one_simulation(state: BatchState, fleet: SimulatedFleet, broker: Broker, g: int) -> Simulation:
     """Return the state of one group."""
-    return Simulation(
+    simulation = Simulation(
         ClassicGroup(
             rows(state.groups)[g],
             rows(state.members[state.first_member[g] :]),
@@ -291,6 +291,7 @@ def one_simulation(state: BatchState, fleet: SimulatedFleet, broker: Broker, g: 
         rows(state.settings)[0],
         g,
     )
+    return reference(simulation)
 
 
 def store_capacities(state: BatchState) -> BatchState:

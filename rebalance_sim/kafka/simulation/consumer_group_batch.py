@@ -32,7 +32,7 @@ from rebalance_sim.kafka.coordinator.mixed_requests import finish_target_any_gro
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Groups, Subscriptions, TopicArrays
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel, kernel_written_out
 from rebalance_sim.kafka.runtime.lists import take_lists, take_strings
-from rebalance_sim.kafka.runtime.records import Records, new_records, rows
+from rebalance_sim.kafka.runtime.records import Records, new_records, reference, rows
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32, Strings, java_hashes
 from rebalance_sim.kafka.simulation.batch import ClassicBatch, begin_classic_group, begin_consumer, begin_simulation
 from rebalance_sim.kafka.simulation.batch_state import (
@@ -191,7 +191,7 @@ class ConsumerGroupBatch(ClassicBatch):
 def _simulation_of(arrays: _Arrays, g: int) -> ConsumerGroupSimulation:
     """Return the state of one group."""
     state, fleet, broker = arrays.state, arrays.fleet, arrays.broker
-    return ConsumerGroupSimulation(
+    simulation = ConsumerGroupSimulation(
         one_simulation(state, fleet, broker, g),
         ConsumerGroup(
             rows(arrays.groups)[g],
@@ -211,6 +211,7 @@ def _simulation_of(arrays: _Arrays, g: int) -> ConsumerGroupSimulation:
         rows(state.listed_topics),
         rows(state.listed_partitions),
     )
+    return reference(simulation)
 
 
 @kernel

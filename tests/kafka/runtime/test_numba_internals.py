@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -26,7 +26,7 @@ from packaging.requirements import Requirement
 
 from rebalance_sim.kafka.runtime import numba_internals
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
-from rebalance_sim.kafka.runtime.records import new_records, record_type, rows
+from rebalance_sim.kafka.runtime.records import Records, new_records, record_type, reference, rows
 from tests.kafka.runtime.test_kernel import ROOT, Member, compiled_code
 from tests.support.examples import COMPILED
 
@@ -47,6 +47,16 @@ SIGNATURES = {
     Dispatcher.get_overload: ["self", "sig"],
     types.Record.__init__: ["self", "fields", "size", "aligned"],
 }
+
+
+class _Inner(NamedTuple):
+    members: Records[Member]
+    number: int
+
+
+class _Outer(NamedTuple):
+    inner: _Inner
+    number: int
 
 
 def test_the_installed_numba_is_a_version_that_the_package_requires() -> None:
@@ -107,6 +117,32 @@ def test_rows_are_one_address_and_their_type_has_a_short_name() -> None:
     assert re.fullmatch("Record[0-9a-f]{8}", str(of.element))
     assert of.element.size == record_type(Member).itemsize
     assert numba.typeof(array[0]) == of.element
+
+
+@compiled
+@pytest.mark.usefixtures("compiled_code")
+def test_a_kernel_passes_a_reference_to_a_tuple_and_to_the_tuples_in_it_as_an_address() -> None:
+    @inner_kernel
+    def age(inner: _Inner) -> int:
+        member = inner.members[1]
+        member.epoch += 1
+        return member.epoch + inner.number
+
+    @inner_kernel
+    def both(outer: _Outer) -> int:
+        return age(outer.inner) + outer.number
+
+    @kernel
+    def total(members: Any) -> int:
+        found = 0
+        for number in range(3):
+            found += both(reference(_Outer(_Inner(rows(members), 10 * number), number)))
+        return found
+
+    assert total(new_records(Member, 2)) == 1 + 2 + 3 + 11 * (0 + 1 + 2)
+    (passed,) = both.get_overload.__self__.signatures[0]  # type: ignore[attr-defined]
+    assert re.fullmatch("Reference[0-9a-f]{8}", str(passed))
+    assert age.get_overload.__self__.signatures == [(numba_internals._ReferenceType(passed.of[0]),)]  # type: ignore[attr-defined]
 
 
 @compiled
