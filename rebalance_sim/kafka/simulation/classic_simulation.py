@@ -49,7 +49,14 @@ from rebalance_sim.kafka.simulation.classic_consumer import (
 )
 from rebalance_sim.kafka.simulation.event_queue import Event, pop
 from rebalance_sim.kafka.simulation.member_ids import coordinator_id_hash
-from rebalance_sim.kafka.simulation.messages import draw, schedule, send_answer, send_back, set_timer
+from rebalance_sim.kafka.simulation.messages import (
+    count_ignored_answer,
+    draw,
+    schedule,
+    send_answer,
+    send_back,
+    set_timer,
+)
 from rebalance_sim.kafka.simulation.model import (
     ConsumerStep,
     EventKind,
@@ -170,6 +177,9 @@ def after_coordinator(simulation: Simulation) -> None:
     coordinator, progress = simulation.coordinator, simulation.progress
     for k in range(coordinator.answered[0].value):
         answer = coordinator.answers[k]
+        if answer.kind == RequestKind.HEARTBEAT and answer.error == Errors.NONE:
+            count_ignored_answer(simulation)
+            continue
         sent = send_answer(simulation, answer, simulation.queue.now)
         if answer.kind == RequestKind.SYNC and answer.assignment != EMPTY_ASSIGNMENT:
             sent.assignment = row_of(simulation, answer.assignment, answer.assigned_as)

@@ -70,6 +70,13 @@ def send_back(simulation: Simulation, i: int, incarnation: int, kind: int, error
 
 
 @kernel_in_place
+def count_ignored_answer(simulation: Simulation) -> None:
+    """Count a response that no consumer reacts to, which needs no event; its delay is drawn as that of any other."""
+    travel_ms(simulation)
+    simulation.progress.messages += 1
+
+
+@kernel_in_place
 def sender(request: int, consumers: int) -> tuple[int, int]:
     """Return the consumer that sent a request, and its incarnation."""
     return request % consumers, request // consumers
