@@ -3,7 +3,7 @@
 The members take turns in the order of the JoinGroup response.
 """
 
-from rebalance_sim.kafka.assignors.steps.join_response import response_order
+from rebalance_sim.kafka.assignors.steps.join_response import listed_members
 from rebalance_sim.kafka.assignors.steps.leaders_topics import assign_leaders_topics
 from rebalance_sim.kafka.groups import AssignmentOutcome, Groups, TopicArrays, without_failures
 from rebalance_sim.releases import KafkaVersion
@@ -11,5 +11,5 @@ from rebalance_sim.releases import KafkaVersion
 
 def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
     """Assign the partitions of every group of a batch."""
-    in_turn = response_order(groups, int(version.coordinator_map))
+    _, in_turn = listed_members(groups, version)
     return without_failures(groups, assign_leaders_topics(groups, in_turn, topics))
