@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rebalance_sim.kafka.runtime.kernel import PLAIN_NUMBA, inner_kernel, kernel, kernel_in_place, kernel_written_out
-from rebalance_sim.kafka.runtime.records import Records, new_records, record_type, rows
+from rebalance_sim.kafka.runtime.records import Records, new_records, record_type, reference, rows
 from tests.support.examples import COMPILED
 
 ROOT = Path(__file__).parents[3]
@@ -110,6 +110,22 @@ def test_rows_of_a_slice_begin_with_its_first_record() -> None:
     kernels.leave(Group(rows(members[1:]), rows(owners[1:])), 0)
     assert [bool(member.has_left) for member in members] == [False, True, False]
     assert owners.tolist() == [0, -1, 2]
+
+
+@pytest.mark.usefixtures("compiled_code")
+def test_what_a_reference_to_a_tuple_leads_to_can_be_read_and_written() -> None:
+    @kernel
+    def grow_older(group: Group) -> None:
+        group.members[group.owners[1]].epoch += 1
+
+    @kernel
+    def grow_all(members: Any, owners: Any) -> None:
+        for _ in range(3):
+            grow_older(reference(Group(rows(members), rows(owners))))
+
+    members = three_members()
+    grow_all(members, np.array([0, 2]))
+    assert [int(member.epoch) for member in members] == [5, 6, 10]
 
 
 @pytest.mark.skipif(not COMPILED, reason="plain Python is not kept")
