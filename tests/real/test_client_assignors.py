@@ -34,7 +34,7 @@ def in_order(answer: Answer) -> Answer:
 def test_librdkafka_returns_the_predicted_assignment(strategy: str, version: str) -> None:
     groups = some_groups(8, 600)
     ours = Batch(groups).answers(version, f"librdkafka-{strategy}")
-    theirs = ask_librdkafka(strategy, [other_libraries.as_listed(version, group) for group in groups])
+    theirs = ask_librdkafka(strategy, other_libraries.as_listed(version, groups))
     assert [pair for pair in zip(map(in_order, theirs), ours, strict=True) if pair[0] != pair[1]] == []
     assert theirs != Batch(groups).assign(version, strategy)
 
@@ -82,7 +82,7 @@ def test_kafka_python_returns_the_predicted_assignment(strategy: str, version: s
     assignor = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}[strategy]
     groups = some_groups(9, 3000)
     ours = Batch(groups).answers(version, f"kafka-python-{strategy}")
-    theirs = [ask_kafka_python(assignor, other_libraries.as_listed(version, group)) for group in groups]
+    theirs = [ask_kafka_python(assignor, group) for group in other_libraries.as_listed(version, groups)]
     assert [pair for pair in zip(theirs, ours, strict=True) if pair[0] != pair[1]] == []
     assert ("KeyError" in theirs) == (strategy == "roundrobin")
     assert theirs != Batch(groups).answers(version, strategy)

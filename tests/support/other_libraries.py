@@ -10,12 +10,14 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
-from rebalance_sim.releases import kafka_version
+from rebalance_sim.kafka.assignors.steps.join_response import listed_members
+from rebalance_sim.releases import CoordinatorRules, kafka_version
 from tests.oracle.make_golden import write_golden
 from tests.oracle.random_cases import assignor_cases
-from tests.support.batches import in_map_order
+from tests.support.batches import Batch
 from tests.support.cases import JsonObject, group_of
 from tests.support.model import Assignment, Cluster, Group, Member, Partition
 from tests.support.strategies import as_sent
@@ -36,13 +38,18 @@ class LibrariesUnavailable(Exception):  # noqa: N818 - a reason to skip, not a f
     """Go or Node.js is not installed, or the libraries cannot be downloaded."""
 
 
-def as_listed(version: str, group: Group) -> Group:
-    """Return the members as a JoinGroup response lists them: as in the coordinator's map; instance ids since 2.3."""
-    members = {member.member_id: member for member in group.members}
-    if version == "1.0":
-        members = {member_id: replace(member, instance_id=None) for member_id, member in members.items()}
-    in_order = in_map_order(list(members), kafka_version(version).coordinator_map)
-    return replace(group, members=tuple(members[member_id] for member_id in in_order))
+def as_listed(version: str, groups: Sequence[Group]) -> list[Group]:
+    """Return the members as a JoinGroup response lists them: in the coordinator's order; instance ids since 2.3."""
+    rules = kafka_version(version)
+    given = [member for group in groups for member in group.members]
+    if rules.coordinator < CoordinatorRules.SCALA_2_3:
+        given = [replace(member, instance_id=None) for member in given]
+    arrays = Batch(groups).arrays
+    listed = [given[place] for place in listed_members(arrays, rules)[1]]
+    return [
+        replace(group, members=tuple(listed[start:end]))
+        for group, (start, end) in zip(groups, pairwise(arrays.members.tolist()), strict=True)
+    ]
 
 
 def ask_go(version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Assignment]]:
@@ -70,8 +77,8 @@ def _download(program: str, command: Sequence[str], directory: Path) -> None:
 
 def _ask(program: Sequence[str], version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Assignment]]:
     lines = "".join(
-        json.dumps(_case(as_listed(version, group)) | {"leaders_topics": group.members[0].topics}) + "\n"
-        for group in groups
+        json.dumps(_case(listed) | {"leaders_topics": group.members[0].topics}) + "\n"
+        for listed, group in zip(as_listed(version, groups), groups, strict=True)
     )
     done = subprocess.run(program, cwd=directory, input=lines, capture_output=True, text=True, check=True)
     return [
