@@ -18,6 +18,7 @@ from rebalance_sim.engine.groups.sorted_members import SortedMembers
 from rebalance_sim.engine.runs.run import STAGING, Run
 from rebalance_sim.engine.runs.run_files import local_path
 from rebalance_sim.engine.runs.table_files import WRITTEN, mark_complete, write_table, writing_tables
+from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.inputs import union
 from rebalance_sim.tables import MEMBERS, OUTPUTS, Table
 
@@ -78,7 +79,7 @@ class LocalRun(Run):
         most = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
         numbers = self.spark.range(0, len(found.row_groups), 1, min(len(found.row_groups), most))
         writing = writing_tables(found.giving_groups_to(plan.function), str(self._folder / _TABLES))
-        files = numbers.mapInArrow(writing, WRITTEN).collect()
+        files = map_batches(numbers, writing, WRITTEN).collect()
         problem = next((file["problem"] for file in files if file["problem"] is not None), None)
         if problem is None:
             return files

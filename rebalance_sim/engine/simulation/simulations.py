@@ -1,6 +1,5 @@
 """Simulates batches of groups in Spark's workers, and returns the rows of the output tables."""
 
-import gc
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -115,9 +114,6 @@ class Simulations:
         """Simulate the groups of one Spark partition."""
         index = self.metadata.index()
         for batch in batches:
-            # The events of a batch are objects enough for several full garbage collections, each of which would visit
-            # all objects of the imported packages.
-            gc.freeze()
             for first in range(0, len(batch), GROUPS_AT_A_TIME):
                 for name, variation, rows in self._outcomes(batch.slice(first, GROUPS_AT_A_TIME), index):
                     if name in self.outputs and len(rows):

@@ -4,6 +4,7 @@ A session with ``KEEPS_ROWS`` applies the rules in the driver, and reads its inp
 other session: ``map_batches`` calls the same functions.
 """
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
@@ -28,10 +29,24 @@ def keeps_rows(spark: SparkSession) -> bool:
     return spark.conf.get(KEEPS_ROWS, "false") == "true"
 
 
+def _in_worker(function: BatchFunction) -> BatchFunction:
+    """Return a function for one of Spark's workers.
+
+    The worker looks for garbage after each task, and Python does so while a task makes many objects. Each time, they
+    would visit all objects of the imported packages.
+    """
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        gc.freeze()
+        return function(batches)
+
+    return run
+
+
 def map_batches(rows: DataFrame, function: BatchFunction, schema: StructType) -> DataFrame:
     """Apply a function to Arrow batches of rows: in Spark's workers, or at once in the driver if it keeps rows."""
     if not keeps_rows(rows.sparkSession):
-        return rows.mapInArrow(function, schema)
+        return rows.mapInArrow(_in_worker(function), schema)
     most = int(rows.sparkSession.conf.get(_BATCH, str(_USUAL_BATCH)) or _USUAL_BATCH)
     answers = list(function(iter(rows.toArrow().combine_chunks().to_batches(max_chunksize=most))))
     return driver_rows(rows.sparkSession, pa.Table.from_batches(answers, to_arrow_schema(schema)), schema)
