@@ -23,7 +23,7 @@ from rebalance_sim.kafka.simulation.batch import ClassicBatch, simulate
 from rebalance_sim.kafka.simulation.batch_state import BatchResult, broker_of
 from rebalance_sim.kafka.simulation.consumer_group_batch import ConsumerGroupBatch
 from rebalance_sim.kafka.simulation.fleet import SimulatedFleet
-from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS, GroupEvent, JoiningConsumer
+from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS, GroupEvent, GroupEvents, JoiningConsumer
 from rebalance_sim.kafka.simulation.model import Consumer, GroupProgress, PartitionState, Subject
 from rebalance_sim.kafka.simulation.prepared import Conditions, PreparedGroups
 from rebalance_sim.kafka.simulation.scenario import Scenario
@@ -142,7 +142,7 @@ def play(
     rules = kafka_version(version)
     joining = [JoiningConsumer(g, row) for g, history in enumerate(histories) for row in history.joiners]
     events = [event._replace(group=g) for g, history in enumerate(histories) for event in history.events]
-    batch = SimulationBatch(_batch(histories), joining, events, _metadata(topics).index())
+    batch = SimulationBatch(_batch(histories), joining, GroupEvents.of(events), _metadata(topics).index())
     groups, scenario = batch.groups, Scenario("", settings=settings or SimulationSettings())
     prepared = PreparedGroups(groups, Conditions(scenario, Assignors(rules)))
     start = start_groups(prepared)

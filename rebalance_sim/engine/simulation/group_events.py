@@ -17,7 +17,7 @@ from rebalance_sim.engine.groups.group_batches import GroupBatch
 from rebalance_sim.engine.tables.arrow import rows_of
 from rebalance_sim.engine.tables.topic_metadata import TopicIndex
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS, GroupEvent, JoiningConsumer
+from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS, GroupEvent, GroupEvents, JoiningConsumer
 from rebalance_sim.kafka.simulation.model import ScenarioKind
 from rebalance_sim.kafka.simulation.scenario import OFFERS, is_offer
 from rebalance_sim.tables import EVENTS, REJECTS
@@ -55,16 +55,15 @@ class EventReader:
     """Reads the events of a batch of groups, to which a scenario may have added consumers and events."""
 
     def __init__(
-        self, batch: GroupBatch, joining: Sequence[JoiningConsumer], events: Sequence[GroupEvent], index: TopicIndex
+        self, batch: GroupBatch, joining: Sequence[JoiningConsumer], events: GroupEvents, index: TopicIndex
     ) -> None:
         self._batch, self._index = batch, index
         self._growths: dict[int, list[GroupEvent]] = {}
         self._joined_ms: dict[tuple[int, int], int] = {}
-        for event in events:
-            if event.kind == ScenarioKind.GROW:
-                self._growths.setdefault(event.group, []).append(event)
-            elif event.kind == ScenarioKind.JOIN:
-                self._joined_ms[event.group, event.consumer] = event.at_ms
+        for _, event in events.of_kind(ScenarioKind.GROW):
+            self._growths.setdefault(event.group, []).append(event)
+        for _, event in events.of_kind(ScenarioKind.JOIN):
+            self._joined_ms[event.group, event.consumer] = event.at_ms
         self._consumers: list[dict[str, int]] = [{} for _ in range(len(batch.group_ids))]
         ids = batch.column("member_id").to_pylist()
         for member, group in enumerate(batch.group_of_member.tolist()):

@@ -96,11 +96,10 @@ def cost_rows(result: SimulationResult, strategy: str, storms: Storms) -> pa.Str
 
 def _played_events(result: SimulationResult) -> tuple[Ints, Ints]:
     """Return the number of events of each group, and the time of the first."""
-    count, first_ms = np.zeros(len(result.errors), np.int64), np.full(len(result.errors), NEVER)
-    for event in result.prepared.played_events:
-        count[event.group] += 1
-        first_ms[event.group] = min(first_ms[event.group], event.at_ms)
-    return count, first_ms
+    events, played = result.prepared.groups.events, result.prepared.played_events
+    groups, first_ms = events.column("group")[played], np.full(len(result.errors), NEVER)
+    np.minimum.at(first_ms, groups, events.column("at_ms")[played])
+    return np.bincount(groups, minlength=len(first_ms)), first_ms
 
 
 def _failures(result: SimulationResult) -> pa.Array:

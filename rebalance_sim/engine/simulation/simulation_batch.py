@@ -9,14 +9,15 @@ import pyarrow as pa
 
 from rebalance_sim.engine.groups.batch_arrays import as_groups, groups_where
 from rebalance_sim.engine.groups.group_batches import GroupBatch
-from rebalance_sim.engine.tables.arrow import list_offsets, numbers
+from rebalance_sim.engine.tables.arrow import list_offsets, numbers, strings
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.runtime.lists import gather, take_lists
 from rebalance_sim.kafka.simulation.fleet import Lists
-from rebalance_sim.kafka.simulation.group_events import GroupEvent, JoiningConsumer
-from rebalance_sim.kafka.simulation.inputs import SimulatedGroups
+from rebalance_sim.kafka.simulation.group_events import GroupEvents, JoiningConsumer
+from rebalance_sim.kafka.simulation.inputs import OptionalStrings, SimulatedGroups
 from rebalance_sim.kafka.simulation.model import ScenarioKind
+from rebalance_sim.kafka.simulation.protocols import Offers
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class SimulationBatch:
     """The members when the simulation begins."""
     joining: Sequence[JoiningConsumer]
     """The consumers that join during the simulation."""
-    events: Sequence[GroupEvent]
+    events: GroupEvents
     index: TopicIndex
     rejects: Sequence[pa.StructArray] = ()
 
@@ -37,12 +38,12 @@ class SimulationBatch:
         kept[[consumer.group for consumer in self.joining]] = True
         if kept.all():
             return self
-        number = np.cumsum(kept) - 1
+        numbers_of_kept = np.cumsum(kept) - 1
         return replace(
             self,
             batch=groups_where(self.batch, kept),
-            joining=[replace(each, group=int(number[each.group])) for each in self.joining],
-            events=[each._replace(group=int(number[each.group])) for each in self.events if kept[each.group]],
+            joining=[replace(each, group=int(numbers_of_kept[each.group])) for each in self.joining],
+            events=self.events.of_groups(kept, numbers_of_kept),
         )
 
     @cached_property
@@ -64,7 +65,7 @@ class SimulationBatch:
     def topics(self) -> BatchTopics:
         """The topics of all subscriptions, of the consumers and then of the events, and of what the members own."""
         subscriptions, owned = self._subscriptions, self.batch.column("owned")
-        later = [event.group for event in self.events if event.kind == ScenarioKind.SUBSCRIBE]
+        later = [event.group for _, event in self.events.of_kind(ScenarioKind.SUBSCRIBE)]
         groups = np.concatenate([self.consumers.group_of_member, np.array(later, np.int32)])
         of_names = np.concatenate(
             [
@@ -77,7 +78,7 @@ class SimulationBatch:
 
     @cached_property
     def _subscriptions(self) -> pa.ListArray:
-        later = [list(event.names) for event in self.events if event.kind == ScenarioKind.SUBSCRIBE]
+        later = [list(event.names) for _, event in self.events.of_kind(ScenarioKind.SUBSCRIBE)]
         column = self.consumers.column("subscription").cast(pa.list_(pa.string()))
         return pa.concat_arrays([column, pa.array(later, pa.list_(pa.string()))])
 
@@ -93,16 +94,24 @@ class SimulationBatch:
         return SimulatedGroups(
             as_groups(self.batch.with_lists_written_out(), of_members, self.index),
             consumers.offsets.astype(np.int32),
-            consumers.column("member_id").to_pylist(),
-            consumers.column("client_id").to_pylist(),
-            consumers.column("instance_id").to_pylist(),
+            strings(consumers.column("member_id")),
+            _optional_strings(consumers.column("client_id")),
+            _optional_strings(consumers.column("instance_id")),
             self.index.racks(consumers.column("rack")),
             numbers(consumers.column("session_timeout_ms").fill_null(NONE)),
             numbers(consumers.column("rebalance_timeout_ms").fill_null(NONE)),
-            consumers.column("protocols").to_pylist,
+            self._offers,
             self.events,
             topics.topics,
             topics.names.to_pylist,
             Lists(offsets, topics.numbers[: offsets[-1]]),
             *(consumers.column(name).to_pylist() for name in read_by_own),
         )
+
+    def _offers(self) -> Offers:
+        of_consumers, lists = self.consumers.lists("protocols")
+        return Offers(of_consumers, lists.to_pylist())
+
+
+def _optional_strings(array: pa.Array) -> OptionalStrings:
+    return OptionalStrings(strings(array), numbers(array.is_valid()).astype(np.bool_))

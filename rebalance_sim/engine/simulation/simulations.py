@@ -24,7 +24,7 @@ from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPa
 from rebalance_sim.kafka.assignors.resolved import Assignors
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.kafka.simulation.batch import NO_LIMIT
-from rebalance_sim.kafka.simulation.group_events import expand_scenario
+from rebalance_sim.kafka.simulation.group_events import GroupEvents, expand_scenario
 from rebalance_sim.kafka.simulation.prepared import Conditions, PreparedGroups
 from rebalance_sim.kafka.simulation.run import simulate_groups
 from rebalance_sim.kafka.simulation.scenario import Scenario
@@ -41,8 +41,8 @@ _ROWS = {
 """Functions that return the rows of each table but costs."""
 VARIATION = "variation"
 """Column of the number of a variation; 0 is the scenario itself."""
-GROUPS_AT_A_TIME = 2_000
-"""Groups that are simulated side by side: enough to call each assignor for many groups, few enough for memory."""
+GROUPS_AT_A_TIME = 800
+"""Groups that are simulated side by side: enough to call each assignor for many groups, few enough for caches."""
 COLUMNS = (
     "join_order", "member_id", "instance_id", "client_id", "rack", "protocol_type", "protocols", "subscription",
     "owned", "generation", "session_timeout_ms", "rebalance_timeout_ms",
@@ -146,13 +146,11 @@ class Simulations:
             rejected += refused
         rejects = [reject_rows(batch, rejected)] if rejected else []
         joining, events = expand_scenario(
-            self.scenario,
-            np.diff(batch.offsets).tolist(),
-            lambda group: batch.members[int(batch.offsets[group])].as_py(),
+            self.scenario, np.diff(batch.offsets), lambda group: batch.members[int(batch.offsets[group])].as_py()
         )
         if "events" in rows.schema.names:
             found = EventReader(batch, joining, events, index).read(rows.column("events"))
-            joining, events = joining + found.joining, events + found.events
+            joining, events = joining + found.joining, GroupEvents.joined([events, GroupEvents.of(found.events)])
             rejects.append(rejected_event_rows(batch, found.rejected))
         return SimulationBatch(batch, joining, events, index, rejects).without_empty_groups()
 

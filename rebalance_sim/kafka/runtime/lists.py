@@ -39,3 +39,16 @@ def take_strings(strings: Strings, chosen: Ints | Ints32) -> Strings:
     """
     offsets, places = take_lists(strings.offsets, chosen)
     return Strings.over(offsets, strings.data[places])
+
+
+def choose_strings(usual: Strings, others: Strings, where: Flags) -> Strings:
+    """Return the other strings where a flag is set, else the usual ones.
+
+    >>> choose_strings(Strings.of(["a", "b"]), Strings.of(["", "cd"]), np.array([False, True])).to_list()
+    ['a', 'cd']
+    """
+    if not where.any():
+        return usual
+    starts = np.where(where, others.offsets[:-1] + len(usual.data), usual.offsets[:-1])
+    offsets, places = gather(starts, np.where(where, np.diff(others.offsets), np.diff(usual.offsets)))
+    return Strings.over(offsets, np.concatenate([usual.data, others.data])[places])

@@ -6,6 +6,7 @@ first element, without a length and without a check of the index (see ``numba_in
 """
 
 from collections.abc import MutableSequence
+from functools import cache
 from typing import Any, TypeVar, cast, get_type_hints
 
 import numpy as np
@@ -18,6 +19,7 @@ _Named = TypeVar("_Named", bound=tuple[Any, ...])
 _NUMPY_TYPES = {int: np.int64, bool: np.bool_}
 
 
+@cache
 def record_type(of: type) -> np.dtype[np.void]:
     """Return numpy's type of a record, from a class with fields that are whole numbers or flags.
 
@@ -33,7 +35,7 @@ def record_type(of: type) -> np.dtype[np.void]:
 
 def new_records(of: type[Record], count: int) -> Records[Record]:
     """Return an array of records with all numbers 0 and all flags unset."""
-    return cast(Records[Record], np.zeros(count, record_type(of)).view(np.recarray))
+    return cast(Records[Record], np.zeros(count, record_type(cast(type, of))).view(np.recarray))
 
 
 class Rows(np.ndarray):

@@ -421,4 +421,4 @@ def set_field(records: Records[Record], name: str, values: Ints | int) -> None:
 
 def field(records: Records[Record], name: str) -> np.ndarray:
     """Return a field of all records."""
-    return np.asarray(cast(Any, records)[name])
+    return np.asarray(records)[name]

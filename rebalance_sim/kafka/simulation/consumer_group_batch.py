@@ -31,7 +31,7 @@ from rebalance_sim.kafka.coordinator.migration import align_numbers, finish_down
 from rebalance_sim.kafka.coordinator.mixed_requests import finish_target_any_group
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Groups, Subscriptions, TopicArrays
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel, kernel_written_out
-from rebalance_sim.kafka.runtime.lists import take_lists, take_strings
+from rebalance_sim.kafka.runtime.lists import choose_strings, take_lists, take_strings
 from rebalance_sim.kafka.runtime.records import Records, new_records, reference, rows
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32, Strings, java_hashes
 from rebalance_sim.kafka.simulation.batch import ClassicBatch, begin_classic_group, begin_consumer, begin_simulation
@@ -60,7 +60,7 @@ from rebalance_sim.kafka.simulation.consumer_group_simulation import (
     after_event,
     mirror_group,
 )
-from rebalance_sim.kafka.simulation.elections import choose_strings, elected_protocols, known_topics, spell_ids
+from rebalance_sim.kafka.simulation.elections import elected_protocols, known_topics, spell_ids
 from rebalance_sim.kafka.simulation.fleet import SimulatedFleet, protocol_in_group
 from rebalance_sim.kafka.simulation.ownership import end_simulation
 from rebalance_sim.kafka.simulation.timeline import record_generation

@@ -14,7 +14,7 @@ from rebalance_sim.kafka.coordinator.classic.requests import finish_replacement
 from rebalance_sim.kafka.election import PreferenceLists, elect
 from rebalance_sim.kafka.groups import NO_GENERATION, AssignmentOutcome, Assignments, Groups, Subscriptions
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
-from rebalance_sim.kafka.runtime.lists import gather, take_lists, take_strings
+from rebalance_sim.kafka.runtime.lists import choose_strings, gather, take_lists, take_strings
 from rebalance_sim.kafka.runtime.strings import Bytes, Flags, Ints, Ints32, Strings
 from rebalance_sim.kafka.simulation.batch_state import (
     BatchState,
@@ -287,18 +287,6 @@ def known_topics(fleet: SimulatedFleet, groups: Ints32, known: Ints32) -> Callab
         return np.array([table.get(pair, pair[1]) for pair in pairs], np.int32)
 
     return grown
-
-
-def choose_strings(usual: Strings, others: Strings, where: Flags) -> Strings:
-    """Return the other strings where a flag is set, else the usual ones."""
-    if not where.any():
-        return usual
-    both = Strings.over(
-        np.concatenate([usual.offsets[:-1], others.offsets + usual.offsets[-1]]),
-        np.concatenate([usual.data, others.data]),
-    )
-    numbers = np.arange(len(where), dtype=np.int32)
-    return take_strings(both, np.where(where, numbers + len(where), numbers).astype(np.int32))
 
 
 def _reported_rows(fleet: SimulatedFleet, joined: _JoinedMembers, members: Ints32, cooperative: bool) -> Ints32:

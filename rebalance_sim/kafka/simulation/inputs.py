@@ -3,15 +3,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from rebalance_sim.kafka.groups import Groups, TopicArrays
 from rebalance_sim.kafka.runtime.lists import gather
-from rebalance_sim.kafka.runtime.strings import Ints, Ints32, Strings, java_hashes
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings, java_hashes
 from rebalance_sim.kafka.simulation.fleet import GroupTopics, Lists
-from rebalance_sim.kafka.simulation.group_events import GroupEvent
+from rebalance_sim.kafka.simulation.group_events import GroupEvents
 from rebalance_sim.kafka.simulation.model import ScenarioKind
+from rebalance_sim.kafka.simulation.protocols import Offers
 from rebalance_sim.kafka.simulation.topic_growth import (
     Growth,
     SubscribedTopics,
@@ -19,6 +21,19 @@ from rebalance_sim.kafka.simulation.topic_growth import (
     find_group_topics,
     find_growths,
 )
+
+
+class OptionalStrings(NamedTuple):
+    """A column of strings of which some are null."""
+
+    values: Strings
+    """Empty where null."""
+    known: Flags
+
+    def to_list(self) -> list[str | None]:
+        """Return the strings as Python's."""
+        strings = zip(self.values.to_list(), self.known.tolist(), strict=True)
+        return [value if known else None for value, known in strings]
 
 
 @dataclass(frozen=True)
@@ -29,17 +44,16 @@ class SimulatedGroups:
     """The members when the simulation begins, and what they own."""
     offsets: Ints32
     """Consumers of group g: ``offsets[g]`` to ``offsets[g + 1]``."""
-    member_ids: list[str]
-    client_ids: Sequence[str | None]
-    instance_ids: Sequence[str | None]
+    member_ids: Strings
+    client_ids: OptionalStrings
+    instance_ids: OptionalStrings
     racks: Ints32
     session_timeout_ms: Ints
     """NONE where unknown."""
     rebalance_timeout_ms: Ints
-    read_protocols: Callable[[], list[list[str]]]
+    read_protocols: Callable[[], Offers]
     """Reads what each consumer offers; not called where all offer the same (``Conditions.strategy``)."""
-    events: Sequence[GroupEvent]
-    """Events of one time happen in this order."""
+    events: GroupEvents
     topics: TopicArrays
     read_topic_names: Callable[[], list[str]]
     subscriptions: Lists
@@ -71,7 +85,7 @@ class SimulatedGroups:
     @cached_property
     def subscribed_topics(self) -> SubscribedTopics:
         """The topics that consumers subscribe to, now or later."""
-        later = [event.group for event in self.events if event.kind == ScenarioKind.SUBSCRIBE]
+        later = [event.group for _, event in self.events.of_kind(ScenarioKind.SUBSCRIBE)]
         groups = np.concatenate([self.group_of_consumer, np.array(later, np.int32)])
         offsets = self.subscriptions.offsets
         return SubscribedTopics(np.repeat(groups, np.diff(offsets)), self.subscriptions.topics[: offsets[-1]])
@@ -92,7 +106,6 @@ class SimulatedGroups:
         return add_grown_topics(self.topics, self.growths)
 
     @cached_property
-    def id_strings(self) -> tuple[Strings, Ints]:
-        """The member ids, and their hash codes."""
-        ids = Strings.of(self.member_ids)
-        return ids, java_hashes(ids)
+    def member_hashes(self) -> Ints:
+        """``hashCode`` of the member ids."""
+        return java_hashes(self.member_ids)

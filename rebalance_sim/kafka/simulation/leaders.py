@@ -34,5 +34,5 @@ class Leaders:
 
     def _client_data(self, consumers: Ints32) -> ClientData:
         groups, numbers = self._prepared.groups, consumers.tolist()
-        columns = (groups.user_data, groups.rack_names, self._prepared.instance_ids)
+        columns = (groups.user_data, groups.rack_names, self._prepared.instance_ids.to_list())
         return ClientData(*([column[number] for number in numbers] for column in columns))

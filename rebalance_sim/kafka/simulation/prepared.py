@@ -1,10 +1,8 @@
 """A batch of groups under the conditions of one simulation, as the arrays that the simulation runs on."""
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -13,23 +11,24 @@ from rebalance_sim.kafka.assignors.resolved import Assignors, ResolvedAssignor
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.coordinator.consumer.group import server_assignor
 from rebalance_sim.kafka.groups import Assignments
-from rebalance_sim.kafka.runtime.lists import list_offsets
+from rebalance_sim.kafka.runtime.lists import choose_strings, list_offsets
 from rebalance_sim.kafka.runtime.records import Records, new_records
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings, java_hashes
 from rebalance_sim.kafka.simulation.fleet import Names, SimulatedFleet
-from rebalance_sim.kafka.simulation.group_events import GroupEvent
-from rebalance_sim.kafka.simulation.inputs import SimulatedGroups
+from rebalance_sim.kafka.simulation.inputs import OptionalStrings, SimulatedGroups
+from rebalance_sim.kafka.simulation.member_ids import HYPHEN
 from rebalance_sim.kafka.simulation.model import Consumer, ScenarioEvent, ScenarioKind
-from rebalance_sim.kafka.simulation.protocols import OfferedProtocols, number_protocols, one_protocol
+from rebalance_sim.kafka.simulation.protocols import OfferedProtocols, Offers, number_protocols, one_protocol
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS
 from rebalance_sim.kafka.simulation.topic_growth import Growth
 
 _UUID = re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
 """What the coordinator appends to the id of a client (``GroupMetadata.generateMemberId``)."""
-_PLAIN = ("group", "at_ms", "kind", "consumer", "value")
-"""What most events have, and nothing else."""
-_NO_MORE: Mapping[str, int] = {}
+_PLAIN = ("at_ms", "kind", "consumer", "value")
+"""Fields of an event that the simulation reads as they are given."""
+_CHANGED = (ScenarioKind.GROW, ScenarioKind.SUBSCRIBE, ScenarioKind.PROTOCOLS)
+"""Kinds of events whose fields refer to what the batch knows of them."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +71,12 @@ class PreparedGroups:
         """All protocols that consumers offer, now or later."""
         groups, strategy = self.groups, self.conditions.strategy
         if strategy is not None:
-            return one_protocol(groups.count, len(groups.member_ids), strategy)
+            return one_protocol(groups.count, len(groups.racks), strategy)
         instead = self.conditions.scenario.consumers.protocols
-        offers = groups.read_protocols() if instead is None else [instead] * len(groups.member_ids)
-        changes = [event for event in groups.events if event.kind == ScenarioKind.PROTOCOLS]
-        return number_protocols(groups.count, groups.group_of_consumer.tolist(), offers, changes)
+        same = Offers(np.zeros(len(groups.racks), np.int32), [instead or ()])
+        offers = groups.read_protocols() if instead is None else same
+        changes = [event for _, event in groups.events.of_kind(ScenarioKind.PROTOCOLS)]
+        return number_protocols(groups.count, groups.group_of_consumer, offers, changes)
 
     @cached_property
     def assignors(self) -> list[ResolvedAssignor]:
@@ -99,32 +99,27 @@ class PreparedGroups:
         return np.array([server_assignor(self.protocols.names[numbers[0]]) for numbers in self.protocols.lists])
 
     @cached_property
-    def instance_ids(self) -> Sequence[str | None]:
+    def instance_ids(self) -> OptionalStrings:
         """Instance ids; where a scenario makes all consumers static, those without one get their member id."""
         given, static = self.groups.instance_ids, self.conditions.scenario.consumers.static
         if static is None:
             return given
         if not static:
-            return [None] * len(given)
-        return [
-            member_id if instance_id is None else instance_id
-            for instance_id, member_id in zip(given, self.groups.member_ids, strict=True)
-        ]
+            return OptionalStrings(Strings.of([""] * len(given.known)), np.zeros_like(given.known))
+        ids = choose_strings(self.groups.member_ids, given.values, given.known)
+        return OptionalStrings(ids, np.ones_like(given.known))
 
     @cached_property
-    def played_events(self) -> list[GroupEvent]:
-        """The events that change something.
+    def played_events(self) -> Flags:
+        """Whether an event changes something.
 
         A grow event does not if no topic of the group becomes larger, nor does a protocols event if all consumers offer
         the same strategy anyway.
         """
-        growing = {growth.event for growth in self.groups.growths}
-        return [
-            event
-            for place, event in enumerate(self.groups.events)
-            if (event.kind != ScenarioKind.GROW or place in growing)
-            and (event.kind != ScenarioKind.PROTOCOLS or self.conditions.strategy is None)
-        ]
+        kinds = self.groups.events.column("kind")
+        played = kinds != ScenarioKind.GROW
+        played[[growth.event for growth in self.groups.growths]] = True
+        return played & ((kinds != ScenarioKind.PROTOCOLS) | (self.conditions.strategy is None))
 
     def fleet(self, start: StartingState, seeds: Ints, followed: Flags) -> SimulatedFleet:
         """Return the arrays that the simulation runs on.
@@ -134,7 +129,6 @@ class PreparedGroups:
         groups, protocols = self.groups, self.protocols
         scenario, events = self._events()
         prefixes = self._id_prefixes()
-        member_ids, member_hashes = groups.id_strings
         topics = groups.group_topics
         remembered = np.array([assignor.sends_last_assignment for assignor in self.assignors], np.bool_)
         return SimulatedFleet(
@@ -143,9 +137,9 @@ class PreparedGroups:
             self._consumers(),
             scenario,
             events,
-            Names(member_ids, Strings.of(prefixes), Strings.of([name or "" for name in self.instance_ids])),
-            java_hashes(Strings.of([f"{prefix}-" for prefix in prefixes])),
-            member_hashes,
+            Names(groups.member_ids, prefixes, self.instance_ids.values),
+            31 * java_hashes(prefixes) + HYPHEN & 0xFFFFFFFF,
+            groups.member_hashes,
             groups.racks,
             groups.subscriptions,
             protocols.preferences,
@@ -165,29 +159,33 @@ class PreparedGroups:
             followed,
         )
 
-    def _id_prefixes(self) -> list[str]:
+    def _id_prefixes(self) -> Strings:
         """Return what the coordinator puts before the hyphen in ids that it makes (``generateMemberId``).
 
         That is the instance id or the client id. If neither is known, it is what precedes the UUID of the current id.
         """
-        of_consumers = zip(self.instance_ids, self.groups.client_ids, self.groups.member_ids, strict=True)
-        return [
-            instance_id if instance_id is not None else client_id if client_id is not None else _UUID.sub("", member_id)
-            for instance_id, client_id, member_id in of_consumers
-        ]
+        member_ids, client_ids, instance_ids = self.groups.member_ids, self.groups.client_ids, self.instance_ids
+        usual = client_ids.values
+        if not (client_ids.known | instance_ids.known).all():
+            without_uuid = Strings.of([_UUID.sub("", member_id) for member_id in member_ids.to_list()])
+            usual = choose_strings(without_uuid, client_ids.values, client_ids.known)
+        return choose_strings(usual, instance_ids.values, instance_ids.known)
 
     def _consumers(self) -> Records[Consumer]:
         groups, protocols, overrides = self.groups, self.protocols, self.conditions.scenario.consumers
-        records = new_records(Consumer, len(groups.member_ids))
+        records = new_records(Consumer, len(groups.racks))
         columns = cast(Any, records)
-        number_of: dict[str, int] = {}
-        columns["instance"] = [
-            NONE if name is None else number_of.setdefault(name, len(number_of)) for name in self.instance_ids
-        ]
+        columns["instance"] = NONE
+        if self.instance_ids.known.any():
+            number_of: dict[str, int] = {}
+            columns["instance"] = [
+                NONE if name is None else number_of.setdefault(name, len(number_of))
+                for name in self.instance_ids.to_list()
+            ]
         columns["preferences"], columns["protocols"] = protocols.of_consumers, protocols.consumer_bits
         columns["eager"] = self.eager_lists[protocols.of_consumers]
         columns["assignor"] = self._assignor_of_list[protocols.of_consumers]
-        columns["subscription"] = np.arange(len(groups.member_ids))
+        columns["subscription"] = np.arange(len(groups.racks))
         default_ms = self.conditions.assignors.version.session_timeout_ms
         session_ms, longest_poll_ms = groups.session_timeout_ms, groups.rebalance_timeout_ms
         columns["session_timeout_ms"] = overrides.session_timeout_ms or np.where(
@@ -200,38 +198,31 @@ class PreparedGroups:
 
     def _events(self) -> tuple[Ints32, Records[ScenarioEvent]]:
         """Return where the events of each group begin and end, and the events by group and time."""
-        rows = self._event_rows()
-        fields = {name: np.array([getattr(event, name) for event in self.groups.events], np.int64) for name in _PLAIN}
-        places = np.array([place for place, _ in rows], np.int64)
-        order = np.lexsort((fields["at_ms"][places], fields["group"][places]))
-        groups = fields.pop("group")[places[order]]
-        records = new_records(ScenarioEvent, len(rows))
+        given, changed = self.groups.events, self._changed_events()
+        plain = np.flatnonzero(~np.isin(given.column("kind"), _CHANGED))
+        places = np.concatenate([plain, np.array([place for place, _ in changed], np.int64)])
+        groups, at_ms = given.column("group")[places], given.column("at_ms")[places]
+        order = np.lexsort((places, at_ms, groups))
+        records = new_records(ScenarioEvent, len(places))
         columns = cast(Any, records)
+        for name in _PLAIN:
+            columns[name] = given.column(name)[places]
         columns["assignor"] = NONE
-        for name, values in fields.items():
-            columns[name] = values[places[order]]
-        for row, number in enumerate(order):
-            for name, value in rows[number][1].items():
+        for row, (_, fields) in enumerate(changed, len(plain)):
+            for name, value in fields.items():
                 columns[name][row] = value
-        return np.searchsorted(groups, np.arange(self.groups.count + 1)).astype(np.int32), records
+        return np.searchsorted(groups[order], np.arange(self.groups.count + 1)).astype(np.int32), columns[order]
 
-    def _event_rows(self) -> list[tuple[int, Mapping[str, int]]]:
-        """Return each event's place and the fields that are not plain; a row for each topic that grows."""
-        growths: dict[int, list[tuple[int, Growth]]] = {}
-        for variant, growth in enumerate(self.groups.growths, len(self.groups.topics.partitions)):
-            growths.setdefault(growth.event, []).append((variant, growth))
-        subscriptions = count(len(self.groups.member_ids))
-        lists = zip(self.protocols.of_events, self.protocols.event_bits, strict=True)
-        rows: list[tuple[int, Mapping[str, int]]] = []
-        for place, event in enumerate(self.groups.events):
-            if event.kind == ScenarioKind.GROW:
-                rows += [(place, self._growth_fields(variant, growth)) for variant, growth in growths.get(place, [])]
-            elif event.kind == ScenarioKind.SUBSCRIBE:
-                rows.append((place, {"value": next(subscriptions)}))
-            elif event.kind != ScenarioKind.PROTOCOLS:
-                rows.append((place, _NO_MORE))
-            elif self.conditions.strategy is None:
-                number, bits = next(lists)
+    def _changed_events(self) -> list[tuple[int, dict[str, int]]]:
+        """Return the place of each event of these kinds, and its fields; a row for each topic that grows."""
+        events = self.groups.events
+        variants = enumerate(self.groups.growths, len(self.groups.topics.partitions))
+        rows = [(growth.event, self._growth_fields(variant, growth)) for variant, growth in variants]
+        subscribe = events.of_kind(ScenarioKind.SUBSCRIBE)
+        rows += [(place, {"value": k}) for k, (place, _) in enumerate(subscribe, len(self.groups.racks))]
+        if self.conditions.strategy is None:
+            lists = zip(self.protocols.of_events, self.protocols.event_bits, strict=True)
+            for (place, _), (number, bits) in zip(events.of_kind(ScenarioKind.PROTOCOLS), lists, strict=True):
                 offer = {"protocols": bits, "eager": bool(self.eager_lists[number]), "value": number}
                 rows.append((place, offer | {"assignor": int(self._assignor_of_list[number])}))
         return rows

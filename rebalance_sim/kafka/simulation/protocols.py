@@ -8,6 +8,7 @@ be used as bits, because a batch may name any number of protocols.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,9 +49,14 @@ class OfferedProtocols:
         return PreferenceLists(offsets, flat, java_hashes(Strings.of(self.names)))
 
 
-def number_protocols(
-    n_groups: int, groups: Sequence[int], offers: Sequence[Sequence[str]], events: Sequence[GroupEvent]
-) -> OfferedProtocols:
+class Offers(NamedTuple):
+    """What consumers offer: each the list of protocols with this number."""
+
+    numbers: Ints32
+    lists: Sequence[Sequence[str]]
+
+
+def number_protocols(n_groups: int, groups: Ints32, offers: Offers, events: Sequence[GroupEvent]) -> OfferedProtocols:
     """Number the protocols that consumers offer; ``groups`` are the groups of the consumers."""
     number_of: dict[str, int] = {}
     list_of: dict[tuple[str, ...], int] = {}
@@ -66,7 +72,14 @@ def number_protocols(
             bits_of[group, number] = sum(1 << in_group[group][name] for name in names)
         return group, number
 
-    of_consumers = [offer(group, tuple(names)) for group, names in zip(groups, offers, strict=True)]
+    # The consumers of a group mostly offer the same list.
+    pairs = groups.astype(np.int64) * len(offers.lists) + offers.numbers
+    _, firsts, places = np.unique(pairs, return_index=True, return_inverse=True)
+    offered = {
+        first: offer(int(groups[first]), tuple(offers.lists[offers.numbers[first]]))
+        for first in np.sort(firsts).tolist()
+    }
+    keys = [offered[first] for first in firsts.tolist()]
     of_events = [offer(event.group, event.names) for event in events]
     errors = {
         group: f"the group offers {len(names)} protocols; at most {MOST_PROTOCOLS} can be simulated"
@@ -77,9 +90,9 @@ def number_protocols(
     return OfferedProtocols(
         list(number_of),
         [tuple(number_of[name] for name in names) for names in list_of],
-        np.array([number for _, number in of_consumers], np.int32),
+        np.array([number for _, number in keys], np.int32)[places],
         [number for _, number in of_events],
-        np.array([bits[key] for key in of_consumers], np.int64),
+        np.array([bits[key] for key in keys], np.int64)[places],
         [bits[key] for key in of_events],
         list_offsets(np.array([len(names) for names in in_group], np.int64)),
         np.array([number_of[name] for names in in_group for name in names], np.int32),

@@ -87,7 +87,7 @@ def _rebalance_until_stable(
 
     def client_data(of_members: Ints32) -> ClientData:
         numbers = consumers[of_members].tolist()
-        columns = (groups.user_data, groups.rack_names, groups.instance_ids)
+        columns = (groups.user_data, groups.rack_names, groups.instance_ids.to_list())
         return ClientData(*([column[number] for number in numbers] for column in columns))
 
     view = LeaderView(groups.topics, groups.read_topic_names, client_data, eager, FailureTexts())

@@ -9,7 +9,7 @@ from rebalance_sim.kafka.groups import TopicArrays
 from rebalance_sim.kafka.runtime.lists import list_offsets, take_strings
 from rebalance_sim.kafka.runtime.strings import Ints32
 from rebalance_sim.kafka.simulation.fleet import GroupTopics
-from rebalance_sim.kafka.simulation.group_events import GroupEvent
+from rebalance_sim.kafka.simulation.group_events import GroupEvents
 from rebalance_sim.kafka.simulation.model import ScenarioKind
 
 
@@ -32,13 +32,10 @@ class Growth(NamedTuple):
 
 
 def find_growths(
-    events: Sequence[GroupEvent],
-    subscribed: SubscribedTopics,
-    topics: TopicArrays,
-    read_topic_names: Callable[[], list[str]],
+    events: GroupEvents, subscribed: SubscribedTopics, topics: TopicArrays, read_topic_names: Callable[[], list[str]]
 ) -> list[Growth]:
     """Return every growth of a topic of a group by time; an event that leaves a topic as it is causes none."""
-    growing = [(event.at_ms, place, event) for place, event in enumerate(events) if event.kind == ScenarioKind.GROW]
+    growing = [(event.at_ms, place, event) for place, event in events.of_kind(ScenarioKind.GROW)]
     if not growing:
         return []
     names = read_topic_names()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from rebalance_sim.kafka.simulation.protocols import MOST_PROTOCOLS, number_protocols
+from rebalance_sim.kafka.simulation.protocols import MOST_PROTOCOLS, Offers, number_protocols
 from tests.support.cases import JsonObject
 from tests.support.examples import COMPILED
 from tests.support.simulated import History, Played, at, consumer, play
@@ -63,7 +63,8 @@ def test_protocols_that_a_consumer_changes_to_count() -> None:
 
 
 def test_each_group_numbers_its_protocols_by_itself() -> None:
-    numbered = number_protocols(2, [0, 0, 1], [["a", "b"], ["b", "c"], ["c"]], [])
+    offers = Offers(np.arange(3, dtype=np.int32), [["a", "b"], ["b", "c"], ["c"]])
+    numbered = number_protocols(2, np.array([0, 0, 1], np.int32), offers, [])
     assert (numbered.names, numbered.lists) == (["a", "b", "c"], [(0, 1), (1, 2), (2,)])
     assert numbered.consumer_bits.tolist() == [0b11, 0b110, 0b1]
     of_groups = np.split(numbered.of_groups, numbered.first_of_group[1:-1])
