@@ -86,5 +86,5 @@ def _compiled(function: Callable[_P, _R], **options: bool) -> Callable[_P, _R]:
 def _njit(function: Callable[_P, _R], **options: bool | str) -> Callable[_P, _R]:
     if PLAIN_NUMBA:
         return numba.njit(nogil=True, cache=True, **options)(function)
-    called = numba.njit(nogil=True, **options)(function)
+    called = numba.njit(nogil=True, pipeline_class=numba_internals.KernelCompiler, **options)(function)
     return numba_internals.keep_compiled_code(function, called) if is_jitted(called) else called

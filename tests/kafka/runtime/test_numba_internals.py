@@ -22,6 +22,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import DefaultPassBuilder
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
+from numba.core.runtime import _nrt_python, nrtdynmod, rtsys
 from packaging.requirements import Requirement
 
 from rebalance_sim.kafka.runtime import numba_internals
@@ -37,6 +38,8 @@ SIGNATURES = {
     FunctionCache.__init__: ["self", "py_func"],
     FunctionCache.save_overload: ["self", "sig", "data"],
     JITCodeLibrary.__init__: ["self", "codegen", "name"],
+    JITCodeLibrary.enable_object_caching: ["self"],
+    JITCodeLibrary.finalize: ["self"],
     JITCodeLibrary._finalize_final_module: ["self"],
     JITCodeLibrary._finalize_dynamic_globals: ["self"],
     JITCodeLibrary._optimize_final_module: ["self"],
@@ -45,6 +48,8 @@ SIGNATURES = {
     DefaultPassBuilder.define_nopython_pipeline: ["state", "name"],
     Dispatcher.get_call_template: ["self", "args", "kws"],
     Dispatcher.get_overload: ["self", "sig"],
+    nrtdynmod._define_nrt_incref: ["module", "atomic_incr"],
+    nrtdynmod._define_nrt_decref: ["module", "atomic_decr"],
     types.Record.__init__: ["self", "fields", "size", "aligned"],
 }
 
@@ -97,6 +102,25 @@ def test_a_called_kernel_is_linked_into_its_caller_and_optimized_only_there(comp
     library = linked.overloads[(types.int64,)].library
     assert type(library) is numba_internals._LinkedLibrary
     assert double.signatures == []  # type: ignore[attr-defined]
+
+
+@compiled
+@pytest.mark.usefixtures("compiled_code")
+def test_a_kernel_counts_references_without_atomic_instructions_and_frees_its_arrays() -> None:
+    @kernel
+    def longest(count: int) -> Any:
+        kept = [np.zeros(number) for number in range(count)]
+        return kept[-1]
+
+    _nrt_python.memsys_enable_stats()
+    before = rtsys.get_allocation_stats()
+    assert len(longest(100)) == 99
+    after = rtsys.get_allocation_stats()
+    assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free > 100
+    (code,) = longest.inspect_llvm().values()  # type: ignore[attr-defined]
+    assert re.search(r"define internal void @NRT_incref\(.*\) ", code)
+    assert re.search(r"define internal void @NRT_decref\(.*\) ", code)
+    assert "atomicrmw" not in code
 
 
 @compiled
