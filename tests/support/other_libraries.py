@@ -1,4 +1,4 @@
-"""Asks the assignors of Go's and JavaScript's client libraries, through the programs of tests/real/client_assignors.
+"""The programs of tests/real/client_libraries, which run the client libraries of Go and JavaScript, and their answers.
 
 To write the golden answers again: python -m tests.support.other_libraries.
 """
@@ -22,7 +22,7 @@ from tests.support.cases import JsonObject, group_of
 from tests.support.model import Assignment, Cluster, Group, Member, Partition
 from tests.support.strategies import as_sent
 
-_PROGRAMS = Path(__file__).parents[1] / "real" / "client_assignors"
+_PROGRAMS = Path(__file__).parents[1] / "real" / "client_libraries"
 _GOLDEN_SEED, _GOLDEN_COUNT, _GOLDEN_VERSION = 19, 200, "4.3"
 
 
@@ -54,17 +54,27 @@ def as_listed(version: str, groups: Sequence[Group]) -> list[Group]:
 
 def ask_go(version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Assignment]]:
     """Return the assignments of each group by strategy; a broker of the version lists the members."""
-    _download("go", ["go", "mod", "download"], _PROGRAMS / "go")
-    program = str(directory / "assignors")
-    subprocess.run(["go", "build", "-o", program, "."], cwd=_PROGRAMS / "go", check=True)
-    return _ask([program], version, groups, directory)
+    return _ask(go_program("assignors", directory), version, groups, directory)
 
 
 def ask_node(version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Assignment]]:
     """Return the assignments of each group by strategy; a broker of the version lists the members."""
+    return _ask(node_program("assignors", directory), version, groups, directory)
+
+
+def go_program(name: str, directory: Path) -> list[str]:
+    """Build a program for Go's libraries in a directory, and return the command that runs it."""
+    _download("go", ["go", "mod", "download"], _PROGRAMS / "go")
+    program = str(directory / name)
+    subprocess.run(["go", "build", "-o", program, f"./{name}"], cwd=_PROGRAMS / "go", check=True)
+    return [program]
+
+
+def node_program(name: str, directory: Path) -> list[str]:
+    """Install a program for JavaScript's libraries in a directory, and return the command that runs it."""
     shutil.copytree(_PROGRAMS / "node", directory, dirs_exist_ok=True)
     _download("node", ["npm", "ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--silent"], directory)
-    return _ask(["node", "main.js"], version, groups, directory)
+    return ["node", str(directory / f"{name}.js")]
 
 
 def _download(program: str, command: Sequence[str], directory: Path) -> None:
