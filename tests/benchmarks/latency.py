@@ -4,6 +4,7 @@ Cold: no rule is compiled and there is no archive of classes. Warm: the machine 
 project, such as the state before a change, is measured in the same rounds.
 """
 
+import math
 import os
 import shutil
 import statistics
@@ -19,6 +20,7 @@ _ORDERS = ROOT / "docs" / "examples" / "orders"
 _FLEET = ("--topics", "fleet/topics", "--members", "fleet/members")
 JOBS: Mapping[str, Sequence[str]] = {
     "--help": ["--help"],
+    "--version": ["--version"],
     "fleet": ["fleet", "--kafka-tools", str(ROOT / "docs" / "examples" / "kafka-4.3.1"), "--out", "fleet"],
     "elect": ["elect", *_FLEET[2:], "--out", "elect"],
     "assign": ["assign", *_FLEET, "--out", "assign"],
@@ -28,8 +30,9 @@ JOBS: Mapping[str, Sequence[str]] = {
     ],
     "simulate": ["simulate", *_FLEET, "--scenario", "rolling-restart", "--out", "simulate"],
 }
-LIMITS = {"fleet": 0.7, "elect": 0.7, "assign": 0.8, "partition": 1.0, "simulate": 1.0}
-"""Of a prepared machine, as multiples of the trivial job."""
+LIMITS = {"fleet": "0.7", "elect": "0.7", "assign": "0.8", "partition": "1.0", "simulate": "1.0"}
+LIMITS |= {"--help": "0.3 s", "--version": "0.3 s"}
+"""Of a prepared machine, as multiples of the trivial job unless there is a unit."""
 _TRIVIAL = """
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.getOrCreate()
@@ -91,7 +94,7 @@ def _caches(folder: Path) -> dict[str, str]:
 
 
 def _seconds(arguments: Sequence[str], checkout: Path, folder: Path, environment: Mapping[str, str]) -> float:
-    """Run Python with the package of a checkout, and return the seconds until it ends."""
+    """Run Python with the package of a checkout, and return the seconds until it ends; NaN for an unknown option."""
     folder.mkdir(parents=True, exist_ok=True)
     given = {**environment_of(checkout), **environment}
     started = time.perf_counter()
@@ -99,6 +102,8 @@ def _seconds(arguments: Sequence[str], checkout: Path, folder: Path, environment
         [sys.executable, *arguments], cwd=folder, env=given, capture_output=True, text=True, check=False
     )
     seconds = time.perf_counter() - started
+    if done.returncode == 2:
+        return math.nan
     if done.returncode:
         raise RuntimeError(f"{' '.join(arguments)} failed:\n{done.stderr}")
     return seconds
