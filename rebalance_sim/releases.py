@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache
 from typing import Any
@@ -92,9 +92,34 @@ class StickyRules(IntEnum):
     """Members above their quota keep partitions with low numbers; revocations name the owner (3.7.1)."""
 
 
+class ServerRangeRules(IntEnum):
+    """The rules of ``server-range`` (KIP-848)."""
+
+    STICKY = 0
+    """Members keep partitions up to their share and get consecutive ones of the rest, in the order of a hash map."""
+    RANGES = 1
+    """Members, sorted, get consecutive partitions, whatever they own (3.9)."""
+
+
+class ServerUniformRules(IntEnum):
+    """The rules of ``server-uniform`` (KIP-848)."""
+
+    RACKS = 0
+    """Members get partitions with a replica in their rack; members with equal subscriptions take turns (3.7)."""
+    QUOTAS = 1
+    """Racks do not count; members with equal subscriptions are filled up one after the other (3.8)."""
+    BALANCED_TOPICS = 2
+    """With different subscriptions, partitions move topic by topic from the most to the least loaded members (4.0)."""
+    KEPT_EXTRAS = 3
+    """With equal subscriptions, members keep an extra partition that they own (4.0.1)."""
+
+
 @dataclass(frozen=True)
 class KafkaVersion:
-    """The rules of a Kafka release. Releases with the same rules are equal, whatever their names."""
+    """The rules of brokers of a Kafka release and of Java clients, of the same release or of another one.
+
+    Releases with the same rules are equal, whatever their names.
+    """
 
     name: str = field(compare=False)
     coordinator_map: MapRule
@@ -108,16 +133,33 @@ class KafkaVersion:
     """Whether assignors match the racks of members and replicas (KIP-881, since 3.5)."""
     sticky: StickyRules
     consumer_writer: ConsumerWriter
-    assignors: tuple[str, ...]
-    """Names of the assignors of its consumers and of its coordinator."""
+    consumer_assignors: tuple[str, ...]
+    """Names of the assignors of its consumers."""
+    server_assignors: tuple[str, ...]
+    """Names of the assignors of its coordinator (KIP-848)."""
     cooperative: bool
     """Whether members may keep their partitions in a rebalance, and send them to the leader (KIP-429, since 2.4)."""
     session_timeout_ms: int
     """Default of the consumer's ``session.timeout.ms`` (KIP-735: 45 s since 3.0)."""
     linger_ms: int
     """Default of the producer's ``linger.ms`` (KIP-1030: 5 since 4.0)."""
-    uniform_keeps_extra_partitions: bool
-    """Whether server-uniform lets members keep an extra partition that they already own (since 4.0.1)."""
+    server_range: ServerRangeRules
+    server_uniform: ServerUniformRules
+
+    @property
+    def assignors(self) -> tuple[str, ...]:
+        """Names of all assignors."""
+        return (*self.consumer_assignors, *self.server_assignors)
+
+    @property
+    def is_early_access(self) -> bool:
+        """Whether its brokers have the consumer protocol (KIP-848) only if it is enabled: 3.7 to 3.9."""
+        return bool(self.server_assignors) and self.coordinator < CoordinatorRules.JAVA
+
+    @property
+    def simulated(self) -> "KafkaVersion":
+        """The rules that simulations follow: not those of coordinators whose consumer protocol is early access."""
+        return replace(self, name=f"{self.name} (simulated)", server_assignors=()) if self.is_early_access else self
 
 
 @dataclass(frozen=True)
@@ -133,7 +175,7 @@ class RuleChange:
 
 
 SERVER_ASSIGNORS = ("server-uniform", "server-range")
-"""Assignors of the coordinator (KIP-848, for production since 4.0), by names that distinguish them from the
+"""Assignors of the coordinator (KIP-848, since 3.7, for production since 4.0), by names that distinguish them from the
 consumers' own. In the order of ``group.consumer.assignors``: the first is the default.
 
 A member whose only protocol is one of them uses ``group.protocol=consumer``."""
@@ -142,7 +184,6 @@ OFFSETS_PARTITIONS = 50
 BATCH_SIZE = 16_384
 """Java's default of batch.size, in bytes."""
 _EAGER = ("range", "roundrobin", "sticky")
-_CLIENT_SIDE = (*_EAGER, "cooperative-sticky")  # Since 2.4.
 
 RULE_CHANGES = (
     RuleChange(
@@ -157,11 +198,13 @@ RULE_CHANGES = (
             "rack_aware": False,
             "sticky": StickyRules.CLAIMS,
             "consumer_writer": ConsumerWriter.HASHED_BY_PUT,
-            "assignors": _EAGER,
+            "consumer_assignors": _EAGER,
+            "server_assignors": (),
             "cooperative": False,
             "session_timeout_ms": 10_000,
             "linger_ms": 0,
-            "uniform_keeps_extra_partitions": False,
+            "server_range": ServerRangeRules.STICKY,
+            "server_uniform": ServerUniformRules.RACKS,
         },
     ),
     RuleChange("2.1.0", "pull request 5427", {"range_walk": RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT}),
@@ -171,7 +214,7 @@ RULE_CHANGES = (
     RuleChange("2.3.0", "KIP-341, KAFKA-7026", {"sticky": StickyRules.GENERATIONS}),
     RuleChange("2.4.0", "KIP-345", {"coordinator": CoordinatorRules.SCALA_3_9}),
     RuleChange("2.4.0", "KIP-345, KAFKA-8355, KAFKA-8356", {"static_members_first": True}),
-    RuleChange("2.4.0", "KIP-429", {"assignors": _CLIENT_SIDE, "cooperative": True}),
+    RuleChange("2.4.0", "KIP-429", {"consumer_assignors": (*_EAGER, "cooperative-sticky"), "cooperative": True}),
     RuleChange("2.4.0", "KIP-429", {"sticky": StickyRules.NEW_PARTITIONS_FIRST}),
     RuleChange("2.5.1", "KAFKA-9987", {"sticky": StickyRules.CONSTRAINED}),
     RuleChange("2.6.0", "default build with Scala 2.13", {"coordinator_map": MapRule.SCALA_2_13}),
@@ -185,13 +228,21 @@ RULE_CHANGES = (
         "3.5.0", "KIP-881, KAFKA-14451, KAFKA-14452, KAFKA-14891", {"rack_aware": True, "range_walk": RangeWalk.KNOWN}
     ),
     RuleChange("3.5.2", "KAFKA-15106", {"sticky": StickyRules.LARGER_GAP}),
+    RuleChange("3.7.0", "KIP-848", {"server_assignors": SERVER_ASSIGNORS}),
     RuleChange("3.7.1", "KAFKA-16277, KAFKA-15170", {"sticky": StickyRules.OWNED_SORTED}),
+    RuleChange("3.8.0", "KAFKA-16694, KAFKA-16864", {"server_uniform": ServerUniformRules.QUOTAS}),
+    RuleChange("3.9.0", "KAFKA-16944", {"server_range": ServerRangeRules.RANGES}),
     RuleChange("4.0.0", "KIP-848", {"coordinator_map": MapRule.JAVA, "coordinator": CoordinatorRules.JAVA}),
-    RuleChange("4.0.0", "KIP-848", {"assignors": (*_CLIENT_SIDE, *SERVER_ASSIGNORS)}),
+    RuleChange("4.0.0", "KAFKA-17710", {"server_uniform": ServerUniformRules.BALANCED_TOPICS}),
     RuleChange("4.0.0", "KIP-1030", {"linger_ms": 5}),
-    RuleChange("4.0.1", "KAFKA-18688", {"uniform_keeps_extra_partitions": True}),
+    RuleChange("4.0.1", "KAFKA-18688", {"server_uniform": ServerUniformRules.KEPT_EXTRAS}),
 )
 """Every change of a rule, by release: what a release does is the sum of the changes up to it."""
+BROKER_RULES = (
+    *("coordinator_map", "coordinator", "member_list"),
+    *("server_assignors", "server_range", "server_uniform"),
+)
+"""The rules of brokers; the others are those of clients."""
 NEWEST = "4.3"
 """The release whose rules are the default."""
 NEWEST_TESTED = "4.4"
@@ -203,17 +254,20 @@ _ALLOWED = f"releases from 0.11.0 to {NEWEST_TESTED} and later ones, with or wit
 _Release = tuple[int, ...]
 
 
-def kafka_version(name: str, scala: str | None = None) -> KafkaVersion:
-    """Return the rules of a Kafka release, given as ``2.8`` or ``2.8.1``; without a patch level it is ``.0``.
+def kafka_version(name: str, scala: str | None = None, clients: str | None = None) -> KafkaVersion:
+    """Return the rules of brokers of a Kafka release, given as ``2.8`` or ``2.8.1``, and of Java clients.
 
-    ``scala`` is the Scala version with which its brokers are built, which decides ties of elections before 4.0; without
-    it, the build is the one that Kafka recommended for the release. A release later than ``NEWEST_TESTED`` follows the
+    Without a patch level it is ``.0``. ``scala`` is the Scala version with which the brokers are built, which decides
+    ties of elections before 4.0; without it, the build is the one that Kafka recommended for the release. ``clients``
+    is the release of the clients, by default that of the brokers. A release later than ``NEWEST_TESTED`` follows the
     rules of that release (``is_tested``).
 
     >>> kafka_version("2.3.1").coordinator_map.name
     'SCALA_2_11'
     >>> kafka_version("3.5.1", scala="2.12").coordinator_map.name
     'SCALA_2_12_13'
+    >>> kafka_version("4.0", clients="2.3").assignors
+    ('range', 'roundrobin', 'sticky', 'server-uniform', 'server-range')
     >>> kafka_version("0.8")
     Traceback (most recent call last):
     ...
@@ -221,7 +275,9 @@ def kafka_version(name: str, scala: str | None = None) -> KafkaVersion:
 ones, with or without a patch level
     """
     release = _parsed(name)
-    return _with_rules(name, release, _map_of(name, release, scala))
+    of_clients = release if clients is None else _parsed(clients)
+    shown = name if of_clients == release else f"{name} with clients {clients}"
+    return _with_rules(shown, release, of_clients, _map_of(name, release, scala))
 
 
 def is_tested(name: str) -> bool:
@@ -245,13 +301,23 @@ def _parsed(name: str) -> _Release:
     return release
 
 
+def scala_versions(name: str) -> tuple[str, ...]:
+    """Return the Scala versions with which Kafka built a release.
+
+    >>> scala_versions("2.8"), scala_versions("4.0")
+    (('2.12', '2.13'), ('2.13',))
+    """
+    release = _parsed(name)
+    built = {"2.11": release < (2, 5), "2.12": release < (4,), "2.13": release >= (2, 4)}
+    return tuple(version for version in SCALA_VERSIONS if built[version])
+
+
 def _map_of(name: str, release: _Release, scala: str | None) -> MapRule | None:
     """Return the hash map of a build of the coordinator; None for the recommended build."""
     if scala is None:
         return None
-    built = {"2.11": release < (2, 5), "2.12": release < (4,), "2.13": release >= (2, 4)}
-    if not built.get(scala, False):
-        allowed = ", ".join(version for version in SCALA_VERSIONS if built[version])
+    if scala not in scala_versions(name):
+        allowed = ", ".join(scala_versions(name))
         raise UserError(f"scala version {scala!r} is not a build of Kafka {name}; allowed: {allowed}")
     if release >= (4,):
         return MapRule.JAVA
@@ -261,12 +327,16 @@ def _map_of(name: str, release: _Release, scala: str | None) -> MapRule | None:
 
 
 @cache
-def _with_rules(name: str, release: _Release, built: MapRule | None) -> KafkaVersion:
-    """Apply the changes up to a release."""
+def _with_rules(name: str, brokers: _Release, clients: _Release, built: MapRule | None) -> KafkaVersion:
+    """Apply the changes up to the releases of brokers and clients."""
     rules: dict[str, Any] = {}
     for change in RULE_CHANGES:
-        if _parsed(change.since) <= release:
-            rules.update(change.rules)
+        since = _parsed(change.since)
+        rules |= {
+            rule: value
+            for rule, value in change.rules.items()
+            if since <= (brokers if rule in BROKER_RULES else clients)
+        }
     if built is not None:
         rules["coordinator_map"] = built
     return KafkaVersion(name, **rules)

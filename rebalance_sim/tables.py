@@ -136,8 +136,36 @@ MEMBERS = Table(
         Column("join_order", LONG, "position in the join order: the lowest leads; ties and nulls sort by member_id"),
         Column("session_timeout_ms", INT, "session.timeout.ms; null for the default"),
         Column("rebalance_timeout_ms", INT, "max.poll.interval.ms; null for the default"),
+        Column(
+            "client_library",
+            STRING,
+            "client library; null for Java. Several that are possible: separated by `;`, the most likely one first",
+        ),
+        Column("client_version", STRING, "release of the client library; null if it is unknown"),
     ),
 )  # fmt: skip
+
+CLUSTERS = Table(
+    "clusters",
+    "One row per cluster: its brokers, where they differ from those that the options of a run describe.",
+    (
+        Column("cluster", STRING, "name of the cluster", default=DEFAULT_CLUSTER),
+        Column("broker_version", STRING, "Kafka release of the brokers; null for --kafka-version"),
+        Column(
+            "scala_version",
+            STRING,
+            "Scala version of the brokers' build, which decides ties of elections before 4.0; null for the build that "
+            "Kafka recommended for the release",
+        ),
+        Column(
+            "client_version",
+            STRING,
+            "Kafka release of the Java clients whose client_version is null; null for --client-version, or else "
+            "broker_version",
+        ),
+        Column("offsets_partitions", INT, "offsets.topic.num.partitions; null for --offsets-partitions"),
+    ),
+)
 
 OFFSETS = Table(
     "offsets",
@@ -215,9 +243,21 @@ ELECTIONS = Table(
         Column("refused", REFUSED_MEMBERS, "members the coordinator refuses, in join order, with the error it returns"),
         _REJECTED_MEMBERS,
         Column("error", STRING, "why no protocol is elected; null if one is"),
+        Column(
+            "other_builds",
+            MapType(STRING, STRING),
+            "if a tie depends on the brokers' build, which is unknown: what other builds elect, by Scala version; null "
+            "otherwise",
+        ),
     ),
 )
 
+_ALTERNATIVES = Column(
+    "alternatives",
+    STRINGS,
+    "assignors that the leader may run instead, if its client_library names several libraries, and that assign "
+    "differently; null if none does",
+)
 _MEMBER = Column("member_id", STRING, "member id")
 _PARTITIONS = Column(
     "partitions", TOPIC_PARTITIONS, "assigned partitions in the order Kafka's assignor returns; server-*: sorted"
@@ -226,7 +266,7 @@ _PARTITIONS = Column(
 ASSIGNMENTS = Table(
     "assignments",
     "One row per member and strategy: the partitions the assignor assigns in the first rebalance.",
-    (*_OF_STRATEGY, _MEMBER, _PARTITIONS, _REJECTED_MEMBERS),
+    (*_OF_STRATEGY, _MEMBER, _PARTITIONS, _REJECTED_MEMBERS, _ALTERNATIVES),
 )
 
 LAST_ASSIGNMENTS = replace(
@@ -248,6 +288,7 @@ COOPERATIVE_REBALANCES = Table(
         Column("revoked", TOPIC_PARTITIONS, "partitions the member owned and must revoke, sorted"),
         Column("added", TOPIC_PARTITIONS, "partitions the member did not own and is assigned, sorted"),
         _REJECTED_MEMBERS,
+        _ALTERNATIVES,
     ),
 )
 
@@ -273,6 +314,7 @@ BALANCE = Table(
         Column("rebalances", INT, "rebalances until no member requests another"),
         Column("revoked", INT, "partitions revoked on the way; eager members revoke everything they own"),
         _REJECTED_MEMBERS,
+        _ALTERNATIVES,
         Column("error", STRING, "why the group has no assignment; null if it has one"),
     ),
 )
@@ -780,7 +822,7 @@ REJECTS = Table(
     ),
 )
 
-INPUTS = {table.name: table for table in (TOPICS, MEMBERS, OFFSETS, RECORDS, EVENTS)}
+INPUTS = {table.name: table for table in (TOPICS, MEMBERS, CLUSTERS, OFFSETS, RECORDS, EVENTS)}
 OUTPUTS = {
     table.name: table
     for table in (

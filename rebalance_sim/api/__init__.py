@@ -44,13 +44,17 @@ from rebalance_sim.api.simulation import (
 from rebalance_sim.engine.groups.comparison import changes, distributions, strategies_long
 from rebalance_sim.engine.records.produce_requests import produce_requests
 from rebalance_sim.engine.records.producers import batches
+from rebalance_sim.engine.tables.clusters import read_clusters
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
+from rebalance_sim.kafka.brokers import Brokers, Clusters
 from rebalance_sim.kafka.partitioners.record_accumulator import ProducerSettings
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.kafka.wire.consumer_protocol import Subscription, TopicPartition
 
 __all__ = [
+    "Brokers",
+    "Clusters",
     "ConsumerPartitionAssignor",
     "ProducerSettings",
     "RebalanceProtocol",
@@ -90,6 +94,7 @@ __all__ = [
     "partitions_long",
     "predict",
     "produce_requests",
+    "read_clusters",
     "rejected_offsets",
     "rejected_records",
     "rejects",

@@ -5,7 +5,6 @@ returns them. ``predict`` returns all tables of one run.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -21,8 +20,8 @@ from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors import assignors_of, check_strategy
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom import by_name, check_assignor
-from rebalance_sim.releases import NEWEST, OFFSETS_PARTITIONS, KafkaVersion
-from rebalance_sim.releases import kafka_version as rules_of
+from rebalance_sim.kafka.brokers import Brokers, Clusters
+from rebalance_sim.releases import NEWEST, KafkaVersion
 from rebalance_sim.tables import (
     ASSIGNMENTS,
     BALANCE,
@@ -47,9 +46,8 @@ def predict(
     members: DataFrame,
     topics: DataFrame | None = None,
     strategies: Sequence[str] = (ELECTED,),
-    kafka_version: str = NEWEST,
+    kafka_version: str | Clusters = NEWEST,
     assignors: Sequence[ConsumerPartitionAssignor] = (),
-    offsets_partitions: int = OFFSETS_PARTITIONS,
     tables: Sequence[str] = (),
 ) -> GroupOutcomes:
     """Predict elections, assignments and balance of every group in one run, and return all tables of it.
@@ -88,12 +86,12 @@ def predict(
     computed += COMPARED_OUTPUTS if COMPARISON.name in wanted else ()
     rules = prediction(computed, topics, () if topics is None else strategies, kafka_version, assignors)
     fitted = {MEMBERS: fit(members, MEMBERS)} | ({} if topics is None else {TOPICS: fit_topics(topics)})
-    plan = replace(rules, offsets_partitions=offsets_partitions).plan(fitted[MEMBERS])
+    plan = rules.plan(fitted[MEMBERS])
     used_topics = None if rules.metadata is None else rules.metadata.topics.num_rows
     return GroupOutcomes(plan, wanted, {COMPARISON.name: compare_strategies}, fitted, used_topics)
 
 
-def elect(kafka_version: str = NEWEST, offsets_partitions: int = OFFSETS_PARTITIONS) -> Transformation:
+def elect(kafka_version: str | Clusters = NEWEST) -> Transformation:
     """From members to elections: the protocol that each group elects, and its leader.
 
     A consumer-protocol group (KIP-848) has no election and no leader: its row has the assignor that the coordinator
@@ -109,12 +107,14 @@ def elect(kafka_version: str = NEWEST, offsets_partitions: int = OFFSETS_PARTITI
     +--------+--------------------+----+
     <BLANKLINE>
     """
-    rules = prediction([ELECTIONS.name], None, (), kafka_version)
-    return _applied(replace(rules, offsets_partitions=offsets_partitions))
+    return _applied(prediction([ELECTIONS.name], None, (), kafka_version))
 
 
 def assign(
-    strategy: str, topics: DataFrame, kafka_version: str = NEWEST, assignors: Sequence[ConsumerPartitionAssignor] = ()
+    strategy: str,
+    topics: DataFrame,
+    kafka_version: str | Clusters = NEWEST,
+    assignors: Sequence[ConsumerPartitionAssignor] = (),
 ) -> Transformation:
     """From members to assignments, by one assignor or, with ``elected``, by the one that each group elects.
 
@@ -137,7 +137,10 @@ def assign(
 
 
 def cooperative_rebalances(
-    strategy: str, topics: DataFrame, kafka_version: str = NEWEST, assignors: Sequence[ConsumerPartitionAssignor] = ()
+    strategy: str,
+    topics: DataFrame,
+    kafka_version: str | Clusters = NEWEST,
+    assignors: Sequence[ConsumerPartitionAssignor] = (),
 ) -> Transformation:
     """From members to the partitions that each revokes and is assigned, rebalance by rebalance.
 
@@ -158,7 +161,10 @@ def cooperative_rebalances(
 
 
 def balance(
-    strategy: str, topics: DataFrame, kafka_version: str = NEWEST, assignors: Sequence[ConsumerPartitionAssignor] = ()
+    strategy: str,
+    topics: DataFrame,
+    kafka_version: str | Clusters = NEWEST,
+    assignors: Sequence[ConsumerPartitionAssignor] = (),
 ) -> Transformation:
     """From members to the balance of each group's assignment, and the partitions that move from their present owners.
 
@@ -194,7 +200,7 @@ def optimum(topics: DataFrame) -> Transformation:
 def compare(
     topics: DataFrame,
     strategies: Sequence[str] = (),
-    kafka_version: str = NEWEST,
+    kafka_version: str | Clusters = NEWEST,
     assignors: Sequence[ConsumerPartitionAssignor] = (),
 ) -> Transformation:
     """From members to every group under each of the strategies, beside the optimum.
@@ -214,13 +220,13 @@ def compare(
     """
     named = tuple(dict.fromkeys(strategies))
     if not named:
-        version = rules_of(kafka_version)
+        version = clusters_of(kafka_version).others.rules()
         named = (*assignors_of(version), *custom_names(assignors, version))
     compared = _applied(prediction(COMPARED_OUTPUTS, topics, named, kafka_version, assignors))
     return lambda members: members.transform(compared).transform(compare_strategies)
 
 
-def rejects(topics: DataFrame, kafka_version: str = NEWEST) -> Transformation:
+def rejects(topics: DataFrame, kafka_version: str | Clusters = NEWEST) -> Transformation:
     """From members to the rows of members and topics that elections and assignments cannot use, each with a reason.
 
     >>> members.transform(rejects(topics)).count()
@@ -280,7 +286,7 @@ def last_rebalance(cooperative_rebalances: DataFrame) -> DataFrame:
 def last_assignments(
     strategies: Sequence[str],
     topics: DataFrame,
-    kafka_version: str = NEWEST,
+    kafka_version: str | Clusters = NEWEST,
     assignors: Sequence[ConsumerPartitionAssignor] = (),
 ) -> Transformation:
     """From members to the partitions that each owns after the last rebalance, by each of the strategies.
@@ -313,17 +319,23 @@ def prediction(
     outputs: Sequence[str],
     topics: DataFrame | None,
     strategies: Sequence[str],
-    kafka_version: str,
+    kafka_version: str | Clusters,
     assignors: Sequence[ConsumerPartitionAssignor] = (),
 ) -> Prediction:
     """Return the prediction of some tables. Raises UserError for options that are not allowed."""
-    version = rules_of(kafka_version)
+    clusters = clusters_of(kafka_version)
+    version = clusters.others.rules()
     known = [*custom_names(assignors, version), ELECTED]
     for strategy in strategies:
         check_strategy("strategy", strategy, version, known)
     metadata = None if topics is None else TopicMetadata.of(usable(fit_topics(topics)), asks_topic_ids(strategies))
     names = tuple(name for name in dict.fromkeys(outputs) if name != COMPARISON.name)
-    return Prediction(names, version, tuple(dict.fromkeys(strategies)), metadata, assignors=tuple(assignors))
+    return Prediction(names, clusters, tuple(dict.fromkeys(strategies)), metadata, tuple(assignors))
+
+
+def clusters_of(kafka_version: str | Clusters) -> Clusters:
+    """Return the brokers of all clusters; a release stands for the same brokers everywhere."""
+    return Clusters(Brokers(kafka_version)) if isinstance(kafka_version, str) else kafka_version
 
 
 def _applied(rules: Prediction) -> Transformation:

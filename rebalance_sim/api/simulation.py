@@ -10,7 +10,7 @@ from typing import TypedDict, Unpack
 
 from pyspark.sql import DataFrame
 
-from rebalance_sim.api.groups import custom_names
+from rebalance_sim.api.groups import clusters_of, custom_names
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.lag import partition_lag
 from rebalance_sim.engine.groups.prediction import ELECTED
@@ -24,10 +24,10 @@ from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import check_strategy
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
+from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.kafka.simulation.storms import Storms
 from rebalance_sim.releases import NEWEST
-from rebalance_sim.releases import kafka_version as rules_of
 from rebalance_sim.sources.scenarios import read_scenario
 from rebalance_sim.tables import (
     ADVICE,
@@ -48,8 +48,8 @@ _SIMULATED = tuple(table.name for table in (COSTS, TIMELINE, REBALANCES, OWNED_P
 class SimulationOptions(TypedDict, total=False):
     """Options of every simulation."""
 
-    kafka_version: str
-    """Release of the brokers and of the Java clients; the newest by default."""
+    kafka_version: str | Clusters
+    """Release of the brokers and of the Java clients, or those of each cluster; the newest by default."""
     seed: int
     """Of the random numbers: member ids, the jitter of the network, the times of heartbeats; 0 by default."""
     assignors: Sequence[ConsumerPartitionAssignor]
@@ -249,11 +249,12 @@ def _simulations(
     strategies: Sequence[str],
     options: SimulationOptions,
 ) -> Simulations:
-    version, own = rules_of(options.get("kafka_version", NEWEST)), tuple(options.get("assignors", ()))
+    clusters, own = clusters_of(options.get("kafka_version", NEWEST)), tuple(options.get("assignors", ()))
+    version = clusters.others.rules().simulated
     for strategy in strategies:
         check_strategy("strategy", strategy, version, [*custom_names(own, version), ELECTED])
     metadata, seed = TopicMetadata.of(usable(fit_topics(topics))), options.get("seed", 0)
-    return Simulations(outputs, version, tuple(strategies), metadata, _scenario(scenario), seed, assignors=own)
+    return Simulations(outputs, clusters, tuple(strategies), metadata, _scenario(scenario), seed, assignors=own)
 
 
 def _scenario(given: str | Scenario) -> Scenario:

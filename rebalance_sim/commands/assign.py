@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 
 from rebalance_sim.api.groups import predict
+from rebalance_sim.commands.brokers import brokers_of, clusters_of, early_access
 from rebalance_sim.commands.comparison import summarise_comparison, write_distributions
 from rebalance_sim.commands.custom_assignors import load_assignors
 from rebalance_sim.commands.job_options import ALL
 from rebalance_sim.commands.lag import Offsets, summarise_lag
-from rebalance_sim.commands.options import check_at_least, items, new_run
+from rebalance_sim.commands.options import items, new_run
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import (
     print_summary,
@@ -26,7 +27,7 @@ from rebalance_sim.engine.runs.run import earlier_assumptions
 from rebalance_sim.engine.tables.inputs import union
 from rebalance_sim.kafka.assignors import assignors_of, check_strategy
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
-from rebalance_sim.releases import KafkaVersion, kafka_version
+from rebalance_sim.releases import KafkaVersion
 from rebalance_sim.tables import (
     ASSIGNMENTS,
     BALANCE,
@@ -46,6 +47,7 @@ def strategies(
 ) -> tuple[str, ...]:
     """Return the strategies of the option, each once; ``own`` are the user's assignors by MODULE:CLASS.
 
+    >>> from rebalance_sim.releases import kafka_version
     >>> strategies("roundrobin,range", kafka_version("4.3"))
     ('roundrobin', 'range')
     """
@@ -59,8 +61,7 @@ def strategies(
 
 def run(spark: SparkSession, options: Namespace) -> None:
     """Read topics and members, elect where needed, assign, write all tables and, of several strategies, compare."""
-    version = kafka_version(options.kafka_version)
-    check_at_least("--offsets-partitions", options.offsets_partitions, 1)
+    version = brokers_of(options).rules()
     own = load_assignors(options.assignors, options.strategy, version, [ELECTED, ALL, BEST])
     wanted = strategies(options.strategy, version, own)
     compares = len(wanted) > 1
@@ -72,9 +73,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
     written += [ELECTIONS.name] if compares or ELECTED in wanted else []
     written += [COMPARISON.name] if compares else []
     names = [*written, REJECTS.name, *([LAST_ASSIGNMENTS.name] if offsets else [])]
-    predicted = predict(
-        members, topics, wanted, options.kafka_version, tuple(own.values()), options.offsets_partitions, names
-    )
+    clusters = clusters_of(options, run.read)
+    predicted = predict(members, topics, wanted, clusters, tuple(own.values()), names)
     run.begin()
 
     run.report_progress(f"assigning partitions: {', '.join(wanted)}")
@@ -88,6 +88,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run.count_rows(MEMBERS.name, run.number_of(members), (used and used[0]) or 0, bad[MEMBERS.name])
     lag = offsets.write(run, predicted.last_assignments, members, bad[OFFSETS.name]) if offsets else None
     run.assumptions = earlier_assumptions(spark, options.members)
+    run.assumptions += early_access(clusters, wanted, tables.get(ELECTIONS.name))
     run.finish()
     lines = summarise_elections(tables[ELECTIONS.name]) if ELECTIONS.name in tables else []
     lines += summarise_assignments(tables[ASSIGNMENTS.name])

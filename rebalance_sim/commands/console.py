@@ -121,10 +121,11 @@ def _renderable(line: Line, width: int) -> RichTable | Padding | Text:
 def _table(table: Table, width: int) -> RichTable:
     cells = [[cell if isinstance(cell, str) else shown_number(cell) for cell in row] for row in table.rows]
     columns = [[one_line(cell) for cell in column] for column in zip(table.header, *cells, strict=True)]
-    widths = _widths(columns, width)
+    before = _BEFORE if sum(map(_least, columns)) + _BEFORE * len(columns) <= width else 1
+    widths = _widths(columns, width - before * len(columns))
     # On a terminal that is too narrow even then, the lines are too long: no column is missing.
-    needed = sum(widths) + _BEFORE * len(widths)
-    shown = RichTable(box=None, padding=(0, 0, 0, _BEFORE), header_style="bold", width=max(needed, 1))
+    needed = sum(widths) + before * len(widths)
+    shown = RichTable(box=None, padding=(0, 0, 0, before), header_style="bold", width=max(needed, 1))
     for number, (name, limit) in enumerate(zip(table.header, widths, strict=True)):
         numbers = all(_is_number(row[number]) for row in table.rows)
         shown.add_column(Text(name), justify="right" if numbers else "left", width=limit, overflow="fold")
@@ -140,13 +141,13 @@ def _is_number(cell: Cell) -> bool:
 
 
 def _widths(columns: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Return the widths of columns; they are reduced until the table fits, or no column can be narrower.
+    """Return the widths of columns; they are reduced until their sum fits, or no column can be narrower.
 
     The widest column comes first, but ids before text: a shortened id is easier to read than text in several lines.
     """
     widths = [max(map(cell_len, column)) for column in columns]
     least = [_least(column) for column in columns]
-    while sum(widths) + _BEFORE * len(widths) > width:
+    while sum(widths) > width:
         wider = [i for i, column in enumerate(columns) if widths[i] > least[i]]
         if not wider:
             break

@@ -5,7 +5,8 @@ from argparse import Namespace
 from pyspark.sql import SparkSession
 
 from rebalance_sim.api.groups import predict
-from rebalance_sim.commands.options import check_at_least, new_run
+from rebalance_sim.commands.brokers import clusters_of, early_access
+from rebalance_sim.commands.options import new_run
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import print_summary, summarise_elections, summarise_run
 from rebalance_sim.engine.runs.run import earlier_assumptions
@@ -14,10 +15,10 @@ from rebalance_sim.tables import ELECTIONS, MEMBERS
 
 def run(spark: SparkSession, options: Namespace) -> None:
     """Read members, elect, write elections and rejects."""
-    check_at_least("--offsets-partitions", options.offsets_partitions, 1)
     run = new_run(spark, "elect", options)
     members = run.read(MEMBERS, options.members, options.format)
-    predicted = predict(members, kafka_version=options.kafka_version, offsets_partitions=options.offsets_partitions)
+    clusters = clusters_of(options, run.read)
+    predicted = predict(members, kafka_version=clusters)
     run.begin()
 
     run.report_progress("electing protocols")
@@ -25,6 +26,6 @@ def run(spark: SparkSession, options: Namespace) -> None:
     bad = write_rejects(run, predicted.rejects, options.on_bad_input)
     used = elections.agg({"members": "sum"}).first()
     run.count_rows(MEMBERS.name, run.number_of(members), (used and used[0]) or 0, bad[MEMBERS.name])
-    run.assumptions = earlier_assumptions(spark, options.members)
+    run.assumptions = [*earlier_assumptions(spark, options.members), *early_access(clusters, (), elections)]
     run.finish()
     print_summary(summarise_elections(elections) + summarise_run(run))

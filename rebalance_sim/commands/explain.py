@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -9,6 +10,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.api.explain import explain_assignment, explain_election, explain_key
 from rebalance_sim.commands.assign import strategies
+from rebalance_sim.commands.brokers import brokers_of, clusters_of
 from rebalance_sim.commands.custom_assignors import load_assignors
 from rebalance_sim.commands.job_options import ALL, ASSIGNMENT, ELECTION, KEY
 from rebalance_sim.commands.named_groups import members_of_group
@@ -19,7 +21,6 @@ from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.runs.input_files import read_input
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, usable
 from rebalance_sim.errors import UserError, check_choice
-from rebalance_sim.releases import kafka_version
 from rebalance_sim.tables import MEMBERS, TOPICS
 
 
@@ -30,17 +31,18 @@ def run(spark: SparkSession | None, options: Namespace) -> None:
 
 
 def _election(spark: SparkSession, options: Namespace) -> Iterator[Any]:
-    yield explain_election(_members(spark, options), options.kafka_version)
+    yield explain_election(_members(spark, options), clusters_of(options, partial(read_input, spark)))
 
 
 def _assignment(spark: SparkSession, options: Namespace) -> Iterator[Any]:
     _need(options, "topics", "topic", "partition")
-    version = kafka_version(options.kafka_version)
+    version = brokers_of(options).rules()
     own = load_assignors(options.assignors, options.strategy, version, [ELECTED, ALL, BEST])
     members, topics = _members(spark, options), read_input(spark, TOPICS, options.topics, options.format)
     partition = (options.topic, options.partition)
+    clusters = clusters_of(options, partial(read_input, spark))
     for strategy in strategies(options.strategy, version, own):
-        yield explain_assignment(members, topics, partition, strategy, options.kafka_version, tuple(own.values()))
+        yield explain_assignment(members, topics, partition, strategy, clusters, tuple(own.values()))
 
 
 def _key(spark: SparkSession, options: Namespace) -> Iterator[Any]:

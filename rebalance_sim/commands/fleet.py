@@ -18,7 +18,7 @@ from rebalance_sim.sources.live_cluster.topic_records import read_records
 from rebalance_sim.sources.offsets_topic.dump import KAFKA
 from rebalance_sim.sources.synthetic.fleet import synthetic_fleet
 from rebalance_sim.sources.synthetic.fleet_spec import load
-from rebalance_sim.tables import INPUTS, MEMBERS, OFFSETS, OUTPUTS, RECORDS, TOPICS
+from rebalance_sim.tables import CLUSTERS, INPUTS, MEMBERS, OFFSETS, OUTPUTS, RECORDS, TOPICS
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
@@ -36,6 +36,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
     else:
         capture, records = _read(run, options)
         tables = {TOPICS.name: capture.topics, MEMBERS.name: capture.members, OFFSETS.name: capture.offsets, **records}
+        if capture.clusters is not None:
+            tables[CLUSTERS.name] = capture.clusters
         rejects, run.assumptions = capture.rejects, capture.assumptions
     run.begin([*INPUTS, *OUTPUTS])
     for name, rows in tables.items():

@@ -25,7 +25,8 @@ AS_PLAIN_PYTHON = Limits(2**18, 2_000, 100)
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".orc")
 _RATIO = 100
 """A compressed file counts as this many times its size."""
-_PATHS = ("kafka_tools", "offsets_topic", "topics", "members", "offsets", "records", "events", "partitions_after")
+_INPUTS = ("topics", "members", "clusters", "offsets", "records", "events")
+_PATHS = (*_INPUTS, "kafka_tools", "offsets_topic", "partitions_after")
 
 
 def are_small(jobs: Iterable[Namespace], limits: Limits = IN_DRIVER) -> bool:

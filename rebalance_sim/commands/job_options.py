@@ -9,7 +9,7 @@ from rebalance_sim.defaults import AUTO, CLIENT, CLUSTER, STORM_REBALANCES, STOR
 from rebalance_sim.engine.runs.figures import CHECKS
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.logs import FORMATS, LEVELS
-from rebalance_sim.releases import BATCH_SIZE, NEWEST, OFFSETS_PARTITIONS, kafka_version
+from rebalance_sim.releases import BATCH_SIZE, NEWEST, OFFSETS_PARTITIONS, SCALA_VERSIONS, kafka_version
 from rebalance_sim.sources.yaml_files import shipped_names
 
 ALL, NONE = "all", "none"
@@ -276,7 +276,7 @@ def _explain(groups: OptionGroups) -> None:
         help=f"{STRATEGY} (default: the protocol that the group elects), or assignors as for assign",
     )
     _assignors(groups)
-    _version(groups)
+    _brokers(groups)
 
 
 def _tables(groups: OptionGroups, *tables: str) -> None:
@@ -318,12 +318,33 @@ def _version(groups: OptionGroups) -> None:
         "--kafka-version",
         default=NEWEST,
         metavar="VERSION",
-        help=f"Kafka release whose rules apply (default: {NEWEST})",
+        help=f"Kafka release of the brokers, and of Java clients (default: {NEWEST})",
+    )
+
+
+def _brokers(groups: OptionGroups) -> None:
+    _version(groups)
+    groups.rules.add_argument(
+        "--scala-version",
+        choices=SCALA_VERSIONS,
+        help="Scala version of the brokers' build, which decides ties of elections before Kafka 4.0 (default: that of "
+        "the build that Kafka recommended for the release)",
+    )
+    groups.rules.add_argument(
+        "--client-version",
+        metavar="VERSION",
+        help="Kafka release of Java clients for which members name none (default: that of --kafka-version)",
+    )
+    groups.input.add_argument(
+        "--clusters",
+        default="",
+        metavar="PATH",
+        help="clusters table: the brokers of each cluster, where they differ from these options",
     )
 
 
 def _election(groups: OptionGroups) -> None:
-    _version(groups)
+    _brokers(groups)
     groups.rules.add_argument(
         "--offsets-partitions",
         type=int,

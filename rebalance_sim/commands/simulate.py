@@ -13,6 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from rebalance_sim.api.simulation import simulate
 from rebalance_sim.commands.assign import strategies
+from rebalance_sim.commands.brokers import brokers_of, clusters_of
 from rebalance_sim.commands.custom_assignors import load_assignors
 from rebalance_sim.commands.job_options import ALL, NONE
 from rebalance_sim.commands.lag import Offsets
@@ -32,7 +33,6 @@ from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.kafka.simulation.storms import Storms
-from rebalance_sim.releases import kafka_version
 from rebalance_sim.sources.scenarios import RejectedStep, read_scenario, settings_of
 from rebalance_sim.tables import (
     ADVICE,
@@ -58,7 +58,7 @@ _ASSUMED = (
 
 def run(spark: SparkSession, options: Namespace) -> None:
     """Read the input tables and the scenario, simulate, and write all tables of the run."""
-    version = kafka_version(options.kafka_version)
+    version = brokers_of(options).rules().simulated
     check_at_least("--storm-rebalances", options.storm_rebalances, 2)
     check_at_least("--storm-window-ms", options.storm_window_ms, 1)
     own = load_assignors(options.assignors, options.strategy, version, [ELECTED, ALL, BEST])
@@ -79,7 +79,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         wanted,
         events,
         options.advice,
-        kafka_version=options.kafka_version,
+        kafka_version=clusters_of(options, run.read),
         seed=options.seed,
         assignors=tuple(own.values()),
         tables=[*written, *([PARTITION_COSTS.name] if offsets else []), REJECTS.name],

@@ -68,6 +68,8 @@ class TopicArrays(NamedTuple):
     rack_offsets: Ints32
     racks: Ints32
     """Racks of the replicas, as indices: those of entry k are ``rack_offsets[k]`` to ``rack_offsets[k + 1]``."""
+    rack_hashes: Ints
+    """``hashCode`` of each rack."""
     ids: Ints
     """Topic ids, of shape (topics, 2): most and least significant bits; 0 if no assignor uses them."""
     names: Strings

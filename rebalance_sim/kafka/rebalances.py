@@ -91,24 +91,25 @@ Assign = Callable[[Groups, Ints32], AssignmentOutcome]
 
 
 def rebalances(
-    protocol: RebalanceProtocol, groups: Groups, ranks: Ints, eager: Flags, assign: Assign
+    protocol: RebalanceProtocol, groups: Groups, ranks: Ints, silent: Flags, assign: Assign
 ) -> Iterator[Rebalance]:
     """Yield the rebalances of a batch, until no member of any group rejoins.
 
     ``groups.owned`` holds the partitions owned before the first rebalance, ``ranks`` is ``TopicArrays.ranks``, and
-    ``eager`` marks the members that follow the eager protocol although the assignor is cooperative. The first rebalance
-    includes all groups. The iterator is lazy.
+    ``silent`` marks the members that do not tell the leader what they own: with a cooperative assignor, those that
+    follow the eager protocol. The first rebalance includes all groups. The iterator is lazy.
     """
     numbers = np.arange(len(groups.members) - 1, dtype=np.int32)
     members = np.arange(len(groups.member_hashes), dtype=np.int32)
     if protocol is not RebalanceProtocol.COOPERATIVE:
-        outcome = assign(groups, members)
+        told = groups._replace(owned=_told(groups, silent)) if silent.any() else groups
+        outcome = assign(told, members)
         yield Rebalance(numbers, members, outcome, outcome.errors == AssignmentFailure.NONE)
         return
     for number in range(MOST_REBALANCES):
         if number > 0 and len(numbers) == 0:
             return
-        sent = _joined_with(groups, eager)
+        sent = _told(groups, silent)
         outcome = assign(groups._replace(owned=sent), members)
         after = _accept_assignments(groups, ranks, sent, outcome)
         again = after.joins_again & (outcome.errors == AssignmentFailure.NONE)
@@ -116,7 +117,7 @@ def rebalances(
         yield Rebalance(numbers, members, outcome, last, after.revoked, after.added)
         stay = np.repeat(again, np.diff(groups.members))
         joined = groups._replace(owned=after.owned, generations=_next_generations(groups))
-        groups, eager, numbers, members = take_groups(joined, again), eager[stay], numbers[again], members[stay]
+        groups, silent, numbers, members = take_groups(joined, again), silent[stay], numbers[again], members[stay]
 
 
 def summarize_rebalances(
@@ -180,14 +181,14 @@ def eager_members(preferences: PreferenceLists, cooperative: Flags) -> Flags:
 
 
 @kernel
-def _joined_with(groups: Groups, eager: Flags) -> Assignments:
-    """Return the partitions that members join with (``onJoinPrepare``), in the order in which they own them."""
+def _told(groups: Groups, silent: Flags) -> Assignments:
+    """Return the partitions that members tell the leader, in the order in which they own them."""
     owned = groups.owned
-    sent = _new_lists(len(eager), len(owned.topics))
+    sent = _new_lists(len(silent), len(owned.topics))
     filled = 0
-    for m in range(len(eager)):
+    for m in range(len(silent)):
         low, high = owned.offsets[m], owned.offsets[m + 1]
-        if not eager[m]:
+        if not silent[m]:
             sent.topics[filled : filled + high - low] = owned.topics[low:high]
             sent.partitions[filled : filled + high - low] = owned.partitions[low:high]
             filled += high - low

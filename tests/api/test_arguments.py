@@ -17,13 +17,13 @@ MISTAKES: dict[str, Call] = {
     "explain_key: key is 5 (int); allowed: bytes or str or None": lambda m, t: sim.explain_key(5, 6),
     "explain_key: partitions is '6' (str); allowed: int": lambda m, t: sim.explain_key("k", "6"),
     "explain_key: partitions is True (bool); allowed: int": lambda m, t: sim.explain_key("k", True),
-    "elect: kafka_version is 3.9 (float); allowed: str": lambda m, t: sim.elect(kafka_version=3.9),
-    "elect: kafka_version is a DataFrame; allowed: str; a transformation is made first: rows.transform(elect(...))": (
+    "elect: kafka_version is 3.9 (float); allowed: str or Clusters": lambda m, t: sim.elect(kafka_version=3.9),
+    "elect: kafka_version is a DataFrame; allowed: str or Clusters; a transformation is made first: rows.transform(": (
         lambda m, t: m.transform(sim.elect)
     ),
     "assign: strategy is a DataFrame; allowed: str; a transformation": sim.assign,
     "assign: topics is 'topics' (str); allowed: DataFrame": lambda m, t: sim.assign("range", "topics"),
-    "elect: argument: 'version' is not known (did you mean 'kafka_version'?); allowed: kafka_version, ": (
+    "elect: argument: 'version' is not known (did you mean 'kafka_version'?); allowed: kafka_version": (
         lambda m, t: sim.elect(version="3.9")
     ),
     "predict: strategies is 'range' (str); allowed: a sequence of str": lambda m, t: sim.predict(m, t, "range"),

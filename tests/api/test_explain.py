@@ -18,8 +18,8 @@ from rebalance_sim.api.groups import last_assignments
 from rebalance_sim.engine.groups.prediction import ELECTED, Prediction
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
+from rebalance_sim.kafka.brokers import Brokers, Clusters
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
-from rebalance_sim.releases import kafka_version
 from rebalance_sim.tables import MEMBERS, TOPICS
 from tests.support.batches import elect_all
 from tests.support.examples import examples
@@ -59,7 +59,7 @@ def test_votes_are_counted_in_the_coordinators_order(version: str, batch: list[t
         able = [each for each in joiners if each.protocols]
         if not election.admitted:
             continue
-        explained = explain_vote(voters(able), kafka_version(version), version)
+        explained = explain_vote(voters(able), Clusters(Brokers(version)))
         counted = {each.protocol: each.votes for each in explained.counted}
         assert counted == {protocol: votes for protocol, votes in election.votes.items() if votes}
         assert explained.protocol == election.protocol == max(counted, key=counted.__getitem__)
@@ -119,7 +119,7 @@ def prediction(strategy: str, version: str, given: Group) -> Prediction:
         for topic, count in cluster.partitions.items()
     ]
     metadata = TopicMetadata(pa.Table.from_pylist(rows, pa.schema(arrow_type(TOPICS.schema))))
-    return Prediction(OUTPUTS, kafka_version(version), (strategy,), metadata)
+    return Prediction(OUTPUTS, Clusters(Brokers(version)), (strategy,), metadata)
 
 
 def leaders_view(given: Group) -> pa.RecordBatch:
@@ -150,7 +150,7 @@ def test_explanations_hold_for_random_groups(strategy: str, batch: list[Group]) 
         wanted = {topic for member in each.members for topic in member.topics}
         for topic in sorted(wanted & each.cluster.partitions.keys())[:2]:
             for partition in range(min(each.cluster.partitions[topic], 3)):
-                explained = explain_partition(members, predict, "4.3", topic, partition)
+                explained = explain_partition(members, predict, topic, partition)
                 topics_of = {member.member_id: member.topics for member in each.members}
                 assert set(explained.subscribers) == {name for name, topics in topics_of.items() if topic in topics}
                 check_reasons(explained, topics_of, matches_racks=bool(each.cluster.racks))

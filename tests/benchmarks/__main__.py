@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.groups.prediction import Prediction
 from rebalance_sim.engine.spark.session import session
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
-from rebalance_sim.releases import NEWEST, kafka_version
+from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.sources.synthetic.fleet import synthetic_fleet
 from rebalance_sim.sources.synthetic.fleet_spec import load
 from rebalance_sim.tables import ASSIGNMENTS, ELECTIONS
@@ -30,17 +30,17 @@ from tests.benchmarks.kafka_classes import bench_kafka
 from tests.benchmarks.lag import bench_lag
 from tests.benchmarks.latency import bench_latency
 from tests.benchmarks.memory import peak_memory
+from tests.benchmarks.mixed_fleets import bench_mixed_fleet
 from tests.benchmarks.partitioners import bench_job, bench_keys, bench_keys_on_connect, bench_unkeyed
 from tests.benchmarks.rounds import Actions, seconds
 from tests.benchmarks.simulation import bench_simulation
 
-VERSION = kafka_version(NEWEST)
 FLEETS = Path(__file__).parents[2] / "conf" / "fleets"
 STRATEGIES = ("range", "roundrobin")
 STICKY = ("sticky", "cooperative-sticky")
 PARTS = (
     *("latency", "commands", "floor", "growth", "giant", "kafka", "lag", "assignors", "keys", "unkeyed", "records"),
-    "simulation",
+    *("simulation", "mixed"),
 )
 LIMITS = {"election": 1.2, "range": 1.5, "roundrobin": 1.5, "sticky": 1.7, "cooperative-sticky": 2.0}
 """Multiples of the floor."""
@@ -91,12 +91,12 @@ def floor(members: DataFrame, prediction: Prediction) -> DataFrame:
 
 def election() -> Prediction:
     """Elections alone."""
-    return Prediction((ELECTIONS.name,), VERSION)
+    return Prediction((ELECTIONS.name,), Clusters())
 
 
 def assignment(strategy: str, topics: DataFrame) -> Prediction:
     """Assignments alone."""
-    return Prediction((ASSIGNMENTS.name,), VERSION, (strategy,), TopicMetadata.of(topics))
+    return Prediction((ASSIGNMENTS.name,), Clusters(), (strategy,), TopicMetadata.of(topics))
 
 
 def report_ratio(title: str, groups: int, times: dict[str, list[float]], base: str, names: Sequence[str]) -> None:
@@ -203,6 +203,9 @@ def main() -> None:
         "records": lambda: bench_job(bench.spark, bench.folder),
         "simulation": lambda: bench_simulation(
             {groups: bench.fleet("benchmark-assignment", groups) for groups in RESTARTED}, bench.rounds
+        ),
+        "mixed": lambda: bench_mixed_fleet(
+            bench.fleet("benchmark-assignment", options.groups // 10), options.groups // 10, bench.rounds
         ),
     }
     for name, part in parts.items():

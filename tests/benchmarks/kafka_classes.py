@@ -21,6 +21,7 @@ from rebalance_sim.engine.groups.group_batches import collect_members
 from rebalance_sim.engine.groups.prediction import Prediction
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors import ASSIGNORS
+from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.releases import NEWEST, kafka_version
 from rebalance_sim.tables import ASSIGNMENTS, ELECTIONS
 from tests.benchmarks.assignors import processor_seconds
@@ -111,9 +112,9 @@ def _classic(fleet: Fleet, rule: str, groups: int) -> bool:
     elects = rule == "election"
     topics, members = fleet("benchmark-election" if elects else "benchmark-assignment", groups)
     predict = (
-        Prediction((ELECTIONS.name,), _VERSION)
+        Prediction((ELECTIONS.name,), Clusters())
         if elects
-        else Prediction((ASSIGNMENTS.name,), _VERSION, (rule,), TopicMetadata.of(topics))
+        else Prediction((ASSIGNMENTS.name,), Clusters(), (rule,), TopicMetadata.of(topics))
     )
     batches = _batches(collect_members(members, predict.columns))
     return _compare(rule, f"{groups:,} groups", predict, batches, list(_classic_cases(rule, batches[0])))
@@ -136,7 +137,7 @@ def _classic_cases(rule: str, batch: pa.RecordBatch) -> Iterator[JsonObject]:
 
 def _server(spark: SparkSession, rule: str, shape: ServerShape) -> bool:
     topics, members = _topics(shape), _members(shape)
-    predict = Prediction((ASSIGNMENTS.name,), _VERSION, (rule,), TopicMetadata(topics))
+    predict = Prediction((ASSIGNMENTS.name,), Clusters(), (rule,), TopicMetadata(topics))
     if shape.incremental:
         before = members.filter(pc.less(members["join_order"], shape.members - 1))
         given = predict.predict_batches([_sent(spark, shape, before, topics, predict)])

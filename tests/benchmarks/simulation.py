@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.engine.simulation.simulations import Simulations
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
-from rebalance_sim.releases import NEWEST, kafka_version
+from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.sources.scenarios import read_scenario
 from rebalance_sim.tables import COSTS, REBALANCES
 
@@ -25,7 +25,7 @@ def bench_simulation(fleets: dict[int, tuple[DataFrame, DataFrame]], rounds: int
     for strategy in STRATEGIES:
         for groups, (topics, members) in fleets.items():
             outputs = (REBALANCES.name, COSTS.name)
-            simulate = Simulations(outputs, kafka_version(NEWEST), (strategy,), TopicMetadata.of(topics), scenario)
+            simulate = Simulations(outputs, Clusters(), (strategy,), TopicMetadata.of(topics), scenario)
             rebalances = _count(simulate(members))
             seconds = []
             for _ in range(rounds):

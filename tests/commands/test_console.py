@@ -52,6 +52,12 @@ def test_a_pipe_gets_everything_in_one_line_each() -> None:
     ]
 
 
+def test_columns_move_together_on_a_narrow_terminal() -> None:
+    wide: list[Line] = [Table(("group", "first", "second"), [("billing", "abcdefghij", "klmnopqrst")])]
+    assert text_of(wide, terminal(33)).splitlines()[1] == "  billing  abcdefghij  klmnopqrst"
+    assert text_of(wide, terminal(32)).splitlines()[1] == " billing abcdefghij klmnopqrst"
+
+
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_lines_and_tables_fit_a_terminal(width: int) -> None:
     lines = text_of(LINES, terminal(width)).splitlines()
@@ -71,7 +77,7 @@ def test_ids_are_shortened_in_the_middle_and_only_where_they_do_not_fit() -> Non
 def test_no_column_is_missing_on_a_terminal_that_is_too_narrow() -> None:
     lines = text_of(LINES, terminal(40)).splitlines()
     assert lines[1].split() == ["group", "members", "mean", "delay", "votes", "leader"]
-    assert [line for line in lines if "1,234  0.50" in line and line.endswith("183f2f")]
+    assert [line for line in lines if "1,234 0.50" in line and line.endswith("183f2f")]
 
 
 def test_the_cluster_is_a_column_where_there_are_several() -> None:

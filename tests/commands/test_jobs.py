@@ -175,6 +175,35 @@ def test_elect_writes_elections_in_any_format(given: list[str], tmp_path: Path) 
     assert record(out)["rows"]["rejected"] == {"members": 4}
 
 
+def test_a_table_of_clusters_comes_before_the_options(
+    spark: SparkSession, given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of elections, simulations and explanations."""
+    clusters = tmp_path / "clusters.json"
+    clusters.write_text('{"cluster": "default", "broker_version": "3.9", "offsets_partitions": 1}')
+    out, by_table = str(tmp_path / "out"), ["--kafka-version", "2.3", "--clusters", str(clusters)]
+    assert main(["elect", *given[2:], *by_table, "--out", out]) == 0
+    (election,) = spark.read.parquet(f"{out}/elections").collect()
+    assert (election["protocol"], election["coordinator_partition"]) == ("roundrobin", 0)
+    capsys.readouterr()
+    assert main(["explain", "election", *given[2:], *by_table, "--group", election["group_id"]]) == 0
+    assert "elects roundrobin (Kafka 3.9)" in capsys.readouterr().out
+    costs = []
+    for name, options in (("table", by_table), ("option", ["--kafka-version", "3.9"])):
+        assert main(["simulate", *given, "--scenario", "leave", *options, "--out", f"{tmp_path}/{name}"]) == 0
+        costs.append(spark.read.parquet(f"{tmp_path}/{name}/costs").collect())
+    assert costs[0] == costs[1]
+
+
+def test_mistakes_in_a_table_of_clusters_take_one_line(
+    given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clusters = tmp_path / "clusters.json"
+    clusters.write_text('{"cluster": "a", "offsets_partitions": 0}')
+    assert main(["elect", *given[2:], "--clusters", str(clusters), "--out", f"{tmp_path}/out"]) == 2
+    assert "clusters: cluster 'a': offsets_partitions is 0; allowed: 1 or more" in capsys.readouterr().err
+
+
 def test_bad_input_can_fail_a_run(given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert main(["elect", *given[2:], "--out", str(out)]) == 0
@@ -272,7 +301,7 @@ STRATEGIES = [
 def test_strategies_can_name_own_assignors(
     own_assignors: str, strategy: str, registered: str, expected: tuple[str, ...]
 ) -> None:
-    version = kafka_version("3.9")
+    version = kafka_version("3.6")
     own = load_assignors(registered, strategy, version, ["elected", "all"])
     assert strategies(strategy, version, own) == expected
     assert "to-last" in [assignor.name for assignor in own.values()]
@@ -342,6 +371,11 @@ MISTAKES = [
     ),
     (["--strategy", "elected,"], "--strategy: '' is not known; allowed: range, roundrobin"),
     (["--format", "nonsense"], "topics: cannot read "),
+    (["--client-version", "9"], "kafka version '9' is not known; allowed: releases from 0.11.0 to 4.4"),
+    (
+        ["--kafka-version", "4.3", "--scala-version", "2.12"],
+        "scala version '2.12' is not a build of Kafka 4.3; allowed",
+    ),
     (["--offsets-partitions", "0"], "--offsets-partitions: 0 is not allowed; allowed: 1 or more"),
 ]
 
@@ -362,6 +396,20 @@ def test_a_release_that_was_not_tested_gives_one_warning(
     assert main(["elect", *given[2:], "--out", f"{tmp_path}/out", "--kafka-version", release, "--dry-run"]) == 0
     message = f"Kafka {release} is newer than 4.4, the newest tested release, whose rules are used"
     assert capsys.readouterr().err.count(message) == warnings
+
+
+@pytest.mark.parametrize(("release", "assumed"), [("3.9", 1), ("4.0", 0)])
+def test_early_access_is_an_assumption(given: list[str], tmp_path: Path, release: str, assumed: int) -> None:
+    asked = ["--strategy", "server-uniform", "--kafka-version", release, "--out", f"{tmp_path}/out"]
+    assert main(["assign", *given, *asked]) == 0
+    assumptions = record(tmp_path / "out")["assumptions"]
+    assert sum("Kafka 3.9 have the consumer protocol (KIP-848) enabled" in each for each in assumptions) == assumed
+
+
+def test_early_access_is_not_simulated(given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--strategy", "server-uniform", "--kafka-version", "3.9", "--out", f"{tmp_path}/out"]
+    assert main(["simulate", *given, "--scenario", "leave", *asked]) == 2
+    assert "--strategy: Kafka 3.9 (simulated) has no 'server-uniform'; allowed: range" in capsys.readouterr().err
 
 
 def test_a_synthetic_fleet_can_be_assigned(tmp_path: Path) -> None:

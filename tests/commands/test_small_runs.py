@@ -1,10 +1,12 @@
-"""Small runs, in plain Python and with Spark's settings for small inputs, write the rows of any other run."""
+"""Small runs, in plain Python and with Spark's settings for small inputs, write and print what any other run does."""
 
 import json
 import os
+import re
 import subprocess
 import sys
 from argparse import Namespace
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.cli import main
 from rebalance_sim.commands.input_size import AS_PLAIN_PYTHON, IN_DRIVER, are_small, is_small
-from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS, in_driver
+from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS, in_driver, keeps_rows
 from rebalance_sim.engine.spark.java_runtime import java_home
 from tests.support.spark_settings import set_for_a_while
 
@@ -32,26 +34,37 @@ JOBS = {
     "unusable": ("assign", "--topics", f"{EXAMPLES}/orders/topics.json", "--members", "unusable.json"),
     "left": ("simulate", *FLEET, "--scenario", "leave", "--timeline", "all", "--advice"),
 }
-RUN_ALL = """
-import json, sys
-from pyspark.sql import SparkSession
-from rebalance_sim.cli import main
-from rebalance_sim.engine.spark.driver_rows import keeps_rows
-for arguments in json.loads(sys.argv[1]):
-    if main(arguments) != 0:
-        raise SystemExit(f"failed: {arguments}")
-    if not keeps_rows(SparkSession.active()):
-        raise SystemExit(f"no small run: {arguments}")
-"""
+RUNS = ("elected", "assigned", "compared", "keys", "left")
+BILLING = ("--group", "billing", "--topic", "orders", "--partition", "3")
+PRINTED = {
+    "why-the-protocol": ("explain", "election", *FLEET[2:], *BILLING[:2]),
+    "why-the-member": ("explain", "assignment", *FLEET, *BILLING, "--strategy", "all"),
+    "why-the-partition": ("explain", "key", "--key", "TT0124", *FLEET[:2], *BILLING[2:4], "--client", "sarama"),
+    "checked": ("check", "--runs", ",".join(RUNS), "--max-ties", "9", "--max-unowned-ms", "1e9"),
+    "reported": ("report", "--runs", ",".join(RUNS), "--out", "page"),
+}
+RUN_SMALL = "import json, sys; from tests.commands.test_small_runs import run_small; run_small(json.loads(sys.argv[1]))"
 
 
-def commands(folder: Path) -> list[list[str]]:
-    """Return the command lines of all jobs, with inputs and outputs in a folder."""
-    made = ("fleet/topics", "fleet/members", "fleet/offsets", "large.json", "unusable.json")
-    here = {item: f"{folder}/{item}" for item in made}
+def run_small(commands: dict[str, list[str]]) -> None:
+    """Run commands as small runs."""
+    for printed, arguments in commands.items():
+        run(printed, arguments)
+        assert keeps_rows(SparkSession.active()), f"no small run: {arguments}"
+
+
+def run(printed: str, arguments: list[str]) -> None:
+    """Run a command; what it prints goes to a file."""
+    with Path(printed).open("w") as file, redirect_stdout(file):
+        assert main(arguments) == 0, arguments
+
+
+def commands(folder: Path) -> dict[str, list[str]]:
+    """Return the command lines of all jobs by the file for what they print, with inputs and outputs in a folder."""
+    made = ("fleet/topics", "fleet/members", "fleet/offsets", "large.json", "unusable.json", "page")
+    here = {item: f"{folder}/{item}" for item in made} | {",".join(RUNS): ",".join(f"{folder}/{run}" for run in RUNS)}
     member = {"group_id": "", "member_id": "m", "protocols": ["range"], "subscription": ["orders"]}
     (folder / "unusable.json").write_text(json.dumps(member))
-    # Workers get the subscriptions of a large group once.
     large = [
         {"group_id": "large", "member_id": f"m{i:03}", "subscription": ["orders", "clicks"][: 1 + i // 70]}
         for i in range(140)
@@ -59,7 +72,8 @@ def commands(folder: Path) -> list[list[str]]:
     (folder / "large.json").write_text(
         "".join(json.dumps(member | {"protocols": ["range"]}) + "\n" for member in large)
     )
-    return [[*(here.get(item, item) for item in job), "--out", f"{folder}/{out}"] for out, job in JOBS.items()]
+    jobs = {out: (*job, "--out", f"{folder}/{out}") for out, job in JOBS.items()} | PRINTED
+    return {f"{folder}/{name}.txt": [here.get(item, item) for item in job] for name, job in jobs.items()}
 
 
 def rows(spark: SparkSession, folder: Path) -> list[str]:
@@ -72,10 +86,12 @@ def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple
     assert spark.conf.get(KEEPS_ROWS, "false") == "false"
     usual, small = tmp_path_factory.mktemp("usual"), tmp_path_factory.mktemp("small")
     with set_for_a_while(spark, {"spark.sql.adaptive.enabled": "true", "spark.sql.shuffle.partitions": "4"}):
-        for command in commands(usual):
-            assert main(command) == 0
+        for printed, arguments in commands(usual).items():
+            run(printed, arguments)
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "JAVA_HOME": str(java_home())}
-    subprocess.run([sys.executable, "-c", RUN_ALL, json.dumps(commands(small))], env=environment, check=True)
+    subprocess.run(
+        [sys.executable, "-c", RUN_SMALL, json.dumps(commands(small))], cwd=ROOT, env=environment, check=True
+    )
     return usual, small
 
 
@@ -87,6 +103,21 @@ def test_the_rows_are_the_same(spark: SparkSession, both: tuple[Path, Path], out
     for name in tables:
         assert spark.read.parquet(str(small / name)).schema == spark.read.parquet(str(usual / name)).schema, name
         assert rows(spark, small / name) == rows(spark, usual / name), name
+
+
+@pytest.mark.parametrize("name", [*JOBS, *PRINTED])
+def test_the_same_is_printed(both: tuple[Path, Path], name: str) -> None:
+    printed = [(folder / f"{name}.txt").read_text().replace(str(folder), "") for folder in both]
+    assert printed[0] == printed[1] != ""
+
+
+def test_the_page_is_the_same_but_for_the_seconds_of_each_run(both: tuple[Path, Path]) -> None:
+    pages = [(folder / "page" / "report.html").read_text().replace(str(folder), "") for folder in both]
+    # The page shows only the start and the end of a long folder.
+    line = r'<bdi class="name">(?:/[^<]*)?(/\w+</bdi>.*">)\d+\.\d\d(</td></tr>)'
+    usual, small = (re.subn(line, r"\1\2", page) for page in pages)
+    assert usual == small
+    assert usual[1] == len(RUNS)
 
 
 def test_rows_that_arrow_cannot_hold_stay_in_spark(spark: SparkSession) -> None:

@@ -148,8 +148,10 @@ def assigns_once(version: str, strategy: str, group: Group) -> bool:
     if strategy == "sticky":
         return not sticky_quirks(version, group)
     if strategy == "server-uniform":
+        # What members own is the coordinator's own assignment there.
         owned = [partition for member in group.members for partition in member.owned]
-        return len(set(owned)) == len(owned)  # What members own is the coordinator's own assignment there.
+        exist = all(partition.number < group.cluster.partitions.get(partition.topic, 0) for partition in owned)
+        return exist and len(set(owned)) == len(owned)
     return True
 
 

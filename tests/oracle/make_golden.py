@@ -18,6 +18,7 @@ from tests.oracle.oracle import (
     CLIENT_RULES,
     DEFAULT_PARTITIONER_VERSIONS,
     PRODUCER_VERSIONS,
+    SERVER_RULES,
     SERVER_VERSIONS,
     VERSIONS,
     JsonObject,
@@ -38,7 +39,7 @@ from tests.oracle.random_cases import (
     endless_case,
     sticky_cases,
 )
-from tests.oracle.server_cases import SERVER_RULES, server_cases
+from tests.oracle.server_cases import early_server_cases, server_cases
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
@@ -49,6 +50,7 @@ CROWDED_SEED, CROWDED_ELECTIONS, CROWDED_ASSIGNMENTS = 29, 100, 60
 ASSIGNORS = ("range", "roundrobin")
 STICKY_SEED, STICKY_COUNT = 22, 1800
 RELEASES_SEED, RELEASES_COUNT = 30, 100
+SERVER_RELEASES_COUNT = 200
 STICKY_ASSIGNORS = {"sticky": VERSIONS, "cooperative-sticky": ("3.9", "4.3")}
 WRITE_SEED, WRITE_COUNT = 22, 200
 READ_SEED, READ_COUNT = 23, 800
@@ -76,6 +78,7 @@ def main() -> None:
     _write_by_rule("releases", by_release, CLIENT_RULES)
     on_servers = dict.fromkeys(SERVER_RULES, SERVER_VERSIONS)
     _write_by_rule("server", server_cases(SERVER_SEED, SERVER_COUNT), on_servers)
+    _write_by_rule("server-releases", early_server_cases(RELEASES_SEED, SERVER_RELEASES_COUNT), SERVER_RULES)
     _write_protocol_bytes()
     _write_answered("murmur2", murmur2_cases(PARTITIONER_SEED, 20), PRODUCER_VERSIONS)
     defaults = default_partitioner_cases(PARTITIONER_SEED, 200)

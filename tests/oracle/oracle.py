@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import IO, Any
 
 VERSIONS = ("1.0", "2.3", "3.9", "4.3")
-SERVER_VERSIONS = ("4.0", "4.3")
-"""Releases that represent the rules of the server-side assignors: 4.0.0, and 4.0.1 and later."""
 PRODUCER_VERSIONS = ("1.0", "2.3", "2.8", "3.9", "4.3")
 """Releases that represent the rules of producers; 2.8 has no other cases."""
 DEFAULT_PARTITIONER_VERSIONS = ("1.0", "2.3", "2.8", "3.9")
@@ -29,8 +27,22 @@ CLIENT_RULES = {
     "cooperative-sticky": _SINCE_2_4,
 }
 """For each assignor of consumers, the releases at which its rules change, and the newest."""
+SERVER_VERSIONS = ("4.0", "4.3")
+"""Releases that represent the rules of the server-side assignors since 4.0: 4.0.0, and 4.0.1 and later."""
+SERVER_RULES = {
+    "server-range": ("3.7.0", "3.9.0", "4.4.0"),
+    "server-uniform": ("3.7.0", "3.8.0", "4.0.0", "4.0.1", "4.4.0"),
+}
+"""The same of the coordinator's assignors (KIP-848)."""
 _ANY = "any"
-_MODULES = ("1.0", "2.3", "2.8", "3.9", "4.0", "4.3", _ANY)
+_MODULES = ("1.0", "2.3", "2.8", "3.9", "4.3", _ANY)
+_JARS_SINCE = {
+    "kafka-clients": (0, 11),
+    "kafka-server-common": (3, 7),
+    "kafka-group-coordinator": (3, 7),
+    "kafka-group-coordinator-api": (3, 8),
+}
+"""The jars of a release that its assignors need, and the first release with them."""
 
 JsonObject = dict[str, Any]
 
@@ -39,7 +51,7 @@ _TARGET = _HERE / "target"
 _STAMP = _TARGET / "built-from.sha256"
 _PACKAGE = "rebalancesim.oracle"
 _OLDEST_JAVA = 17
-_RELEASE = re.compile(r"\d+(\.\d+){2,3}")
+_RELEASE = re.compile(r"\d+(\.\d+){1,3}")
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 
 # Maven's messages when the cause is the network or the JDK, and not this project.
@@ -69,7 +81,7 @@ def answers(version: str, cases: Iterable[JsonObject], seconds: int = 10) -> lis
     """
     Return the answer of Kafka `version` to each case, in order, with a time limit. A case has its rule in "rule".
 
-    Any release with a patch level, like "2.5.1", answers cases about the consumers' assignors; its jar is fetched.
+    Any release, like "2.5.1" or "4.0" for 4.0.0, answers cases about assignors; its jars are fetched.
     """
     fed = _Feed(cases)
     lines = _converse(version, [f"{_PACKAGE}.Main"], fed, seconds)
@@ -136,7 +148,7 @@ def _converse(version: str, program: Sequence[str], feed: _Feed, seconds: int = 
 
 
 def _module(version: str) -> Path:
-    if _RELEASE.fullmatch(version):
+    if version not in _MODULES and _RELEASE.fullmatch(version):
         version = _ANY
     if version not in _MODULES:
         raise ValueError(f"no oracle for Kafka {version}; there are {', '.join(_MODULES)}")
@@ -151,18 +163,21 @@ def jars(version: str) -> list[str]:
 
 def _classpath(version: str) -> str:
     found = [str(_module(version) / "target" / "classes"), *jars(version)]
-    if _RELEASE.fullmatch(version):
-        own = _clients_jar(version)
-        found = [own if Path(jar).name.startswith("kafka-clients-") else jar for jar in found]
+    if _module(version).name == f"kafka-{_ANY}":
+        numbers = tuple(map(int, version.split(".")))
+        release = version if len(numbers) > 2 else f"{version}.0"
+        own = [_jar_of(name, release) for name, since in _JARS_SINCE.items() if numbers >= since]
+        replaced = re.compile(f"({'|'.join(_JARS_SINCE)})-[0-9.]+jar")
+        found = [*own, *(jar for jar in found if not replaced.fullmatch(Path(jar).name))]
     return ":".join(found)
 
 
-def _clients_jar(release: str) -> str:
-    """Return the jar of a release's clients, which Maven fetches if it is missing."""
-    folder = _TARGET / "clients"
-    jar = folder / f"kafka-clients-{release}.jar"
+def _jar_of(name: str, release: str) -> str:
+    """Return a jar of a release, which Maven fetches if it is missing."""
+    folder = _TARGET / "releases"
+    jar = folder / f"{name}-{release}.jar"
     if not jar.exists():
-        artifact = f"org.apache.kafka:kafka-clients:{release}"
+        artifact = f"org.apache.kafka:{name}:{release}"
         _run_maven(f"{_COPY}:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}", "-N")
     return str(jar)
 

@@ -277,7 +277,7 @@ def assignor_case(rng: random.Random, case_id: str) -> JsonObject:
         _give_history(rng, members, topics)
     case: JsonObject = {"id": case_id, "topics": topics, "members": members}
     if rng.random() < 0.35:
-        case["racks"] = _place(rng, members, topics)
+        case["racks"] = place_racks(rng, members, topics)
     return case
 
 
@@ -355,9 +355,14 @@ def _give_history(rng: random.Random, members: list[JsonObject], topics: dict[st
             member["owned"].append(partition)
 
 
-def _place(rng: random.Random, members: list[JsonObject], topics: dict[str, int]) -> dict[str, list[Racks]]:
+def place_racks(
+    rng: random.Random,
+    members: list[JsonObject],
+    topics: dict[str, int],
+    names: tuple[str, ...] = ("r0", "r1", "r2", "r3"),
+) -> dict[str, list[Racks]]:
     """Racks of members (set in place) and of every partition's replicas (returned)."""
-    racks = [f"r{i}" for i in range(rng.randint(1, 4))]
+    racks = list(names[: rng.randint(1, len(names))])
     with_rack = rng.choice((1.0, 0.7))
     for member in members:
         if rng.random() < with_rack:
@@ -412,7 +417,7 @@ def sticky_case(rng: random.Random, case_id: str) -> JsonObject:
         _make_static(rng, members)
     case: JsonObject = {"id": case_id, "topics": topics, "members": members}
     if rng.random() < 0.3:
-        case["racks"] = _place(rng, members, topics)
+        case["racks"] = place_racks(rng, members, topics)
     return case
 
 

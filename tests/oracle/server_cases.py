@@ -11,15 +11,24 @@ import random
 from collections.abc import Iterator
 
 from tests.oracle.conversation import uuid_hash
-from tests.oracle.random_cases import JsonObject, assignor_case, bucket
-
-SERVER_RULES = ("server-range", "server-uniform")
+from tests.oracle.random_cases import JsonObject, assignor_case, bucket, place_racks
 
 
 def server_cases(seed: int, count: int) -> Iterator[JsonObject]:
     """Cases without a "rule": each is good for every server-side assignor."""
     rng = random.Random(seed)
     return (server_case(rng, f"s{seed}-{i}") for i in range(count))
+
+
+def early_server_cases(seed: int, count: int) -> Iterator[JsonObject]:
+    """The same, half of them with racks, which 3.7 takes into account; some racks have the same hash code."""
+    rng = random.Random(seed)
+    for i in range(count):
+        case = server_case(rng, f"s{seed}-{i}")
+        if rng.random() < 0.5:
+            names = rng.choice((("r0", "r1", "r2", "r3"), ("Aa", "BB", "r2", "C#")))
+            case["racks"] = place_racks(rng, case["members"], case["topics"], names)
+        yield case
 
 
 def server_case(rng: random.Random, case_id: str) -> JsonObject:

@@ -270,6 +270,7 @@ class Batch:
             offsets(len(partitions) for partitions in racks),
             offsets(len(names) for names in replicas),
             ints(self._racks[name] for names in replicas for name in names),
+            hashes(list(self._racks)),
             np.array([cluster.ids.get(topic, (0, 0)) for cluster, topic in known], np.uint64)
             .astype(np.int64)
             .reshape(len(known), 2),

@@ -89,6 +89,11 @@ def _followed(given: Given) -> list[str]:
     return list(sim.follow(given.members.where("group_id = 'g' AND member_id <> ''"), given.topics, "leave"))
 
 
+def _elected_by_old_brokers(given: Given) -> DataFrame:
+    clusters = given.topics.selectExpr("cluster", "'2.8' AS broker_version").distinct()
+    return given.members.transform(sim.elect(kafka_version=sim.read_clusters(clusters)))
+
+
 def _explained(given: Given) -> list[str]:
     result = sim.explain_assignment(given.members, given.topics, ("t", 5), "cooperative-sticky", group_id="g")
     return repr(result).splitlines()
@@ -141,6 +146,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "partitions_long": lambda given: given.assigned.transform(sim.partitions_long),
     "predict": lambda given: sim.predict(given.members, given.topics).balance,
     "produce_requests": lambda given: given.sent.transform(sim.batches).transform(sim.produce_requests),
+    "read_clusters": _elected_by_old_brokers,
     "rejected_offsets": lambda given: given.offsets.transform(sim.rejected_offsets),
     "rejected_records": lambda given: given.records.transform(sim.rejected_records(given.topics)),
     "rejects": lambda given: given.members.transform(sim.rejects(given.topics)),

@@ -15,13 +15,14 @@ from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.tables.inputs import fit, usable
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
+from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.partitioners.clients import client_named
 from rebalance_sim.releases import NEWEST
 from rebalance_sim.tables import DEFAULT_CLIENT, ELECTIONS, MEMBERS
 
 
 def explain_election(
-    members: DataFrame, kafka_version: str = NEWEST, *, group_id: str | None = None
+    members: DataFrame, kafka_version: str | Clusters = NEWEST, *, group_id: str | None = None
 ) -> ElectionExplanation:
     """Explain why a group elects its protocol: candidates, each member's vote, and how a tie is decided.
 
@@ -41,7 +42,7 @@ def explain_election(
     """
     predict = prediction([ELECTIONS.name], None, (), kafka_version)
     group = collect_group(_of_group(members, group_id), predict.columns)
-    return election.explain_election(group, predict.version, kafka_version)
+    return election.explain_election(group, predict.clusters)
 
 
 def explain_assignment(
@@ -49,7 +50,7 @@ def explain_assignment(
     topics: DataFrame,
     partition: tuple[str, int],
     strategy: str = ELECTED,
-    kafka_version: str = NEWEST,
+    kafka_version: str | Clusters = NEWEST,
     assignors: Sequence[ConsumerPartitionAssignor] = (),
     *,
     group_id: str | None = None,
@@ -75,7 +76,7 @@ def explain_assignment(
     """
     predict = prediction(assignment.OUTPUTS, topics, (strategy,), kafka_version, assignors)
     group = collect_group(_of_group(members, group_id), predict.columns)
-    return assignment.explain_assignment(group, predict, kafka_version, *partition)
+    return assignment.explain_assignment(group, predict, *partition)
 
 
 def explain_key(key: bytes | str | None, partitions: int, client: str = DEFAULT_CLIENT) -> KeyExplanation:

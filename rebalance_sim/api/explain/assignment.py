@@ -19,6 +19,7 @@ from rebalance_sim.engine.groups.prediction import Prediction
 from rebalance_sim.errors import UserError, check_choice
 from rebalance_sim.kafka.assignors import FORGETFUL
 from rebalance_sim.kafka.groups import map_order, sorted_order, subscribers, topics_by_name
+from rebalance_sim.releases import KafkaVersion
 from rebalance_sim.tables import ASSIGNMENTS, BALANCE, COOPERATIVE_REBALANCES, LAST_ASSIGNMENTS, REJECTS
 
 OUTPUTS = (ASSIGNMENTS.name, LAST_ASSIGNMENTS.name, COOPERATIVE_REBALANCES.name, BALANCE.name, REJECTS.name)
@@ -124,9 +125,7 @@ class AssignmentExplanation(Explanation):
         return f"{self.after.get(member_id, 0)} (before: {self.before.get(member_id, 0)})"
 
 
-def explain_assignment(
-    group: pa.RecordBatch, predict: Prediction, kafka_version: str, topic: str, partition: int
-) -> AssignmentExplanation:
+def explain_assignment(group: pa.RecordBatch, predict: Prediction, topic: str, partition: int) -> AssignmentExplanation:
     """Explain a partition of the only group in a batch, as ``collect_group`` returns it.
 
     ``predict`` has one strategy and fills ``OUTPUTS``. Raises UserError if no member subscribes to the topic, if the
@@ -147,7 +146,7 @@ def explain_assignment(
     return AssignmentExplanation(
         cluster=balance["cluster"],
         group_id=balance["group_id"],
-        kafka_version=kafka_version,
+        kafka_version=predict.clusters.of(balance["cluster"]).version,
         strategy=balance["strategy"],
         topic=topic,
         partition=partition,
@@ -181,8 +180,12 @@ def _taking_part(group: pa.RecordBatch, predict: Prediction) -> GroupBatch:
     batch, _ = GroupBatch.of(group).without_unusable_members(predict.refuses)
     if not predict.refuses:
         return batch
-    admitted, _ = batch.reject(refusals(elect_protocols(batch, predict.version)))
+    admitted, _ = batch.reject(refusals(elect_protocols(batch, _rules(batch, predict))))
     return admitted
+
+
+def _rules(batch: GroupBatch, predict: Prediction) -> KafkaVersion:
+    return predict.clusters.of(batch.clusters[0].as_py()).rules()
 
 
 def _pairs(partitions: Iterable[Mapping[str, Any]] | None) -> list[_TopicPartition]:
@@ -221,7 +224,7 @@ class _Order:
         found = find_topics(batch, index, ids=False)
         groups = as_groups(batch, found, index)
         in_map_order = map_order(groups)
-        in_order = sorted_order(groups, in_map_order, predict.version.static_members_first)
+        in_order = sorted_order(groups, in_map_order, _rules(batch, predict).static_members_first)
         by_topic = subscribers(groups, in_map_order, in_order, len(found.names), count_repeats=False)
         ids, names = batch.column("member_id").to_pylist(), found.names.to_pylist()
         subscribers_of, partitions_of = {}, {}

@@ -11,10 +11,11 @@ from rebalance_sim.api.explain.explanation import Explanation, first_lines, list
 from rebalance_sim.engine.groups.batch_arrays import elect_protocols
 from rebalance_sim.engine.groups.group_batches import GroupBatch
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.coordinator.group_types import leaders, refusal_errors
 from rebalance_sim.kafka.votes import count_votes
-from rebalance_sim.releases import KafkaVersion, MapRule
+from rebalance_sim.releases import MapRule
 
 _MAPS = {
     MapRule.JAVA: "Java's HashMap, lowest bucket first",
@@ -119,7 +120,7 @@ class ElectionExplanation(Explanation):
         ]
 
 
-def explain_election(group: pa.RecordBatch, version: KafkaVersion, kafka_version: str) -> ElectionExplanation:
+def explain_election(group: pa.RecordBatch, clusters: Clusters) -> ElectionExplanation:
     """Explain the election of the only group in a batch, as ``collect_group`` returns it.
 
     Raises UserError if none of its members can be used.
@@ -128,6 +129,8 @@ def explain_election(group: pa.RecordBatch, version: KafkaVersion, kafka_version
     reasons = tuple(each.reason for each in rejected)
     if len(batch.members) == 0:
         raise UserError(f"members: none can be used: {reasons[0]}")
+    brokers = clusters.of(batch.clusters[0].as_py())
+    version = brokers.rules()
     found = elect_protocols(batch, version)
     elections, of_consumers = found.elections, bool(found.of_consumers[0])
     preferences, protocols = batch.preferences
@@ -158,7 +161,7 @@ def explain_election(group: pa.RecordBatch, version: KafkaVersion, kafka_version
     return ElectionExplanation(
         cluster=batch.clusters[0].as_py(),
         group_id=batch.group_ids[0].as_py(),
-        kafka_version=kafka_version,
+        kafka_version=brokers.version,
         of_consumers=of_consumers,
         protocol=names[winner] if winner >= 0 else None,
         leader_id=None if leader == NONE else member_ids[leader],

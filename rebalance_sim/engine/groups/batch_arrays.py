@@ -27,7 +27,7 @@ from rebalance_sim.tables import DEFAULT_PROTOCOL_TYPE
 _SERVER_ASSIGNORS = pa.array(SERVER_ASSIGNORS, pa.string())
 _REASONS = {
     INCONSISTENT_GROUP_PROTOCOL: "protocol type differs from the group's, or no protocol is common to all members",
-    UNSUPPORTED_VERSION: "the coordinator does not support group.protocol=consumer (KIP-848), new in Kafka 4.0",
+    UNSUPPORTED_VERSION: "the coordinator does not support group.protocol=consumer (KIP-848), new in Kafka 3.7",
 }
 
 

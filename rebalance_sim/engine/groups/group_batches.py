@@ -101,7 +101,7 @@ class GroupBatch:
         nested = batch.column("members")
         offsets = list_offsets(nested)
         members = _with_lists_stored_once(nested.flatten(), batch.column("cluster"), offsets)
-        join_order = numbers(members.field("join_order").fill_null(_LAST)).astype(np.int64, copy=False)
+        join_order = _join_order(members)
         if not _rises_in_sections(join_order, offsets):
             order = np.arange(len(members), dtype=np.int32)
             sort_sections(order, offsets, join_order, strings(members.field("member_id")))
@@ -142,6 +142,11 @@ class GroupBatch:
         _, lists = self.lists("protocols")
         protocols, names = codes(lists.flatten())
         return PreferenceLists(list_offsets(lists), protocols, java_hashes(strings(names))), names
+
+    @cached_property
+    def join_order(self) -> Ints:
+        """The position of each member in the join order; members without one come last."""
+        return _join_order(self.members)
 
     @cached_property
     def member_hashes(self) -> Ints:
@@ -260,6 +265,10 @@ class GroupBatch:
                 for _, _, member in sorted(rows)[1:]:
                     reasons[member] = f"member_id {member_id!r} is given {len(rows)} times in its group; one is used"
         return reasons
+
+
+def _join_order(members: pa.StructArray) -> Ints:
+    return numbers(members.field("join_order").fill_null(_LAST)).astype(np.int64, copy=False)
 
 
 def _with_lists_stored_once(members: pa.StructArray, clusters: pa.StringArray, offsets: Ints32) -> pa.StructArray:

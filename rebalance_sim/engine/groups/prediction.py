@@ -1,8 +1,9 @@
 """Run elections and assignors over batches of groups, in Spark's workers."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,53 +12,62 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 from rebalance_sim.defaults import STRATEGY
+from rebalance_sim.engine.groups.alternatives import Answer, differing_groups
 from rebalance_sim.engine.groups.batch_arrays import as_groups, elect_protocols, find_topics, groups_where, refusals
+from rebalance_sim.engine.groups.by_brokers import by_brokers
+from rebalance_sim.engine.groups.client_libraries import (
+    CLIENT_COLUMNS,
+    Candidates,
+    possible_leaders,
+    readable_for_java,
+    silent_members,
+)
 from rebalance_sim.engine.groups.custom_assignors import client_data
-from rebalance_sim.engine.groups.group_batches import GroupBatch, RejectedMember
+from rebalance_sim.engine.groups.group_batches import GroupBatch
 from rebalance_sim.engine.groups.group_plan import GroupPlan
-from rebalance_sim.engine.tables.arrow import arrow_type, codes, lists, rows_of, strings, topic_partitions
+from rebalance_sim.engine.groups.prediction_rows import (
+    Strategy,
+    assignment_rows,
+    balance_of,
+    balance_rows,
+    elected_protocols,
+    election_rows,
+    failed_balance_rows,
+    failure_texts,
+    last_assignment_rows,
+    optimum_rows,
+    rebalance_rows,
+    reject_rows,
+)
+from rebalance_sim.engine.tables.arrow import arrow_type, codes, numbers
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex, TopicMetadata
+from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
+from rebalance_sim.kafka.assignors.by_library import JAVA, Leader
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom_batch import FailureTexts, LeaderView
-from rebalance_sim.kafka.assignors.resolved import Assignors
-from rebalance_sim.kafka.balance import Balance, balance
+from rebalance_sim.kafka.assignors.resolved import Assignors, ResolvedAssignor
+from rebalance_sim.kafka.assignors.steps.join_response import as_leader_sees, response_order
+from rebalance_sim.kafka.brokers import Brokers, Clusters
 from rebalance_sim.kafka.coordinator.classic.group import NONE
-from rebalance_sim.kafka.coordinator.group_types import GroupProtocols, leaders, refusal_errors
-from rebalance_sim.kafka.election import offsets_partition
-from rebalance_sim.kafka.groups import AssignmentFailure, Assignments, Groups, Subscribers, map_order, subscribers
-from rebalance_sim.kafka.optimum import optimum
-from rebalance_sim.kafka.rebalances import (
-    GOES_ON,
-    Rebalance,
-    RebalanceProtocol,
-    RebalanceSummary,
-    eager_members,
-    rebalances,
-    summarize_rebalances,
-)
-from rebalance_sim.kafka.runtime.lists import list_offsets
-from rebalance_sim.kafka.runtime.strings import Flags, Ints32, java_hashes
-from rebalance_sim.releases import OFFSETS_PARTITIONS, KafkaVersion
+from rebalance_sim.kafka.coordinator.group_types import GroupProtocols
+from rebalance_sim.kafka.groups import Groups
+from rebalance_sim.kafka.rebalances import Rebalance, RebalanceProtocol, eager_members, rebalances, summarize_rebalances
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
+from rebalance_sim.releases import MapRule
 from rebalance_sim.tables import (
     ASSIGNMENTS,
     BALANCE,
-    CLASSIC,
-    CONSUMER,
     COOPERATIVE_REBALANCES,
     ELECTIONS,
     LAST_ASSIGNMENTS,
-    MEMBERS,
     OPTIMUM,
     OUTPUTS,
     REJECTS,
-    Table,
 )
 
 ELECTED = STRATEGY
 """The strategy under which every group uses the protocol that it elects."""
-
-NOBODY_ADMITTED = "the coordinator refuses all members"
 
 _ELECTION_COLUMNS = ("join_order", "member_id", "protocol_type", "protocols")
 _ASSIGNMENT_COLUMNS = ("join_order", "member_id", "instance_id", "rack", "subscription")
@@ -70,11 +80,10 @@ class Prediction:
 
     outputs: tuple[str, ...]
     """Names of the output tables to fill."""
-    version: KafkaVersion
+    clusters: Clusters
     strategies: tuple[str, ...] = ()
     """Assignors, or ELECTED; beside others, ELECTED applies to the groups that elect none of those."""
     metadata: TopicMetadata | None = None
-    offsets_partitions: int = OFFSETS_PARTITIONS
     assignors: tuple[ConsumerPartitionAssignor, ...] = ()
     """The user's own assignors: strategies may name them and groups may elect them."""
 
@@ -99,19 +108,17 @@ class Prediction:
     def columns(self) -> list[str]:
         """Columns of the members table that are needed."""
         wanted = list(_ELECTION_COLUMNS) if self.elects else []
+        wanted += CLIENT_COLUMNS if ELECTED in self.strategies else ()
         wanted += _ASSIGNMENT_COLUMNS if self.strategies or OPTIMUM.name in self.outputs else ()
         if {BALANCE.name, OPTIMUM.name} & set(self.outputs) or any(
-            self.resolved.resolve(strategy).reads_owned for strategy in self.strategies
+            Assignors(brokers.rules(), self.assignors).resolve(strategy).reads_owned
+            for brokers in self.clusters.kinds
+            for strategy in self.strategies
         ):
             wanted += _OWNED_COLUMNS
         if self.assignors and not {ELECTED, *(own.name for own in self.assignors)}.isdisjoint(self.strategies):
             wanted.append("user_data")
         return list(dict.fromkeys(wanted))
-
-    @cached_property
-    def resolved(self) -> Assignors:
-        """The assignors that protocol names stand for."""
-        return Assignors(self.version, self.assignors)
 
     def __call__(self, members: DataFrame) -> DataFrame:
         """Predict for all groups of a fitted members table: rows of ``schema``."""
@@ -125,9 +132,10 @@ class Prediction:
         """Predict for batches of groups of members; return batches of ``schema``."""
         index = self.metadata.index() if self.metadata else None
         for batch in batches:
-            for name, rows in self._outcomes(GroupBatch.of(batch), index):
-                if name in self.outputs and len(rows):
-                    yield self._as_outcome(name, rows)
+            for brokers, groups in by_brokers(batch, self.clusters):
+                for name, rows in _OfBrokers(self, brokers, index).outcomes(GroupBatch.of(groups)):
+                    if name in self.outputs and len(rows):
+                        yield self._as_outcome(name, rows)
 
     def _as_outcome(self, name: str, rows: pa.StructArray) -> pa.RecordBatch:
         if len(self.outputs) == 1:
@@ -138,83 +146,232 @@ class Prediction:
         ]
         return pa.RecordBatch.from_arrays(columns, names=list(self.outputs))
 
-    def _outcomes(self, given: GroupBatch, index: TopicIndex | None) -> Iterator[tuple[str, pa.StructArray]]:
-        batch, rejected = given.without_unusable_members(self.refuses)
-        protocols: pa.Array | None = None
-        if self.elects:
-            voters = batch if self.refuses else batch.voters()
-            found = elect_protocols(voters, self.version)
-            protocols = _elected(voters, found)
-            if self.refuses:
+
+class _Run(NamedTuple):
+    """What leaders run."""
+
+    protocol: str
+    """The elected protocol."""
+    assignor: ResolvedAssignor
+    """The protocol as the leader's library and release implement it."""
+    alternatives: tuple[ResolvedAssignor, ...]
+    """The same for other libraries that the leader may use."""
+
+
+class _Way(NamedTuple):
+    """How groups may be assigned."""
+
+    assignor: ResolvedAssignor
+    silent: Flags
+    """The members that do not tell the leader what they own."""
+
+
+class _Leaders(NamedTuple):
+    """What the leaders of groups run."""
+
+    of_groups: Ints
+    """By group, the index of the run; NONE for a group that is not assigned by what it elects."""
+    runs: list[_Run]
+
+
+@dataclass(frozen=True)
+class _OfBrokers:
+    """The prediction for the groups of clusters whose brokers are alike."""
+
+    asked: Prediction
+    brokers: Brokers
+    index: TopicIndex | None
+
+    @cached_property
+    def _assignors(self) -> Assignors:
+        """The assignors that protocol names stand for, unless the leader's library or release is known."""
+        return Assignors(self.brokers.rules(), self.asked.assignors)
+
+    def outcomes(self, given: GroupBatch) -> Iterator[tuple[str, pa.StructArray]]:
+        """Yield rows of output tables, each with the name of its table."""
+        asked, index = self.asked, self.index
+        batch, rejected = given.without_unusable_members(asked.refuses)
+        runs: _Leaders | None = None
+        if asked.elects:
+            voters = batch if asked.refuses else batch.voters()
+            found = elect_protocols(voters, self.brokers.rules())
+            runs = self._leaders(voters, found) if ELECTED in asked.strategies else None
+            if asked.refuses:
                 batch, refused = batch.reject(refusals(found))
                 rejected += refused
-            yield ELECTIONS.name, _election_rows(voters, found, self.offsets_partitions, batch.rejected_members)
+            if ELECTIONS.name in asked.outputs:
+                other_builds = self._other_builds(voters, found)
+                partitions = self.brokers.offsets_partitions
+                yield ELECTIONS.name, election_rows(voters, found, partitions, batch.rejected_members, other_builds)
         if rejected:
             yield REJECTS.name, reject_rows(batch, rejected)
-        if OPTIMUM.name in self.outputs:
+        if OPTIMUM.name in asked.outputs:
             assert index is not None
-            yield OPTIMUM.name, _optimum_rows(batch, index)
-        for strategy in self.strategies:
-            assert index is not None
-            yield from self._assign(batch, strategy, protocols, index)
+            yield OPTIMUM.name, optimum_rows(batch, index)
+        for strategy in asked.strategies:
+            if strategy == ELECTED:
+                assert runs is not None
+                yield from self._assign_elected(batch, runs)
+            else:
+                yield from self._assign_by(batch, _Way(self._assignors.resolve(strategy), _nobody(batch)))
 
-    def _assign(
-        self, batch: GroupBatch, strategy: str, protocols: pa.Array | None, index: TopicIndex
-    ) -> Iterator[tuple[str, pa.StructArray]]:
-        if strategy != ELECTED:
-            yield from self._assign_by(batch, strategy, _nobody(batch), index)
-            return
-        assert protocols is not None
-        named = pa.array([name for name in self.strategies if name != ELECTED], pa.string())
-        protocol_codes, names = codes(pc.if_else(pc.is_in(protocols, value_set=named), None, protocols))
-        for code, name in enumerate(names.to_pylist()):
-            chosen = groups_where(batch, protocol_codes == code)
-            cooperative = self.resolved.resolve(name).protocol is RebalanceProtocol.COOPERATIVE
-            eager = self._eager(chosen) if cooperative else _nobody(chosen)
-            yield from self._assign_by(chosen, name, eager, index)
+    def _other_builds(self, voters: GroupBatch, found: GroupProtocols) -> pa.MapArray:
+        """Return, by group, what other builds of the brokers would elect, by Scala version; null if it is the same."""
+        differing: dict[int, list[tuple[str, str]]] = {}
+        tied = np.flatnonzero(found.elections.tie & ~found.of_consumers)
+        if len(tied):
+            groups = groups_where(voters, np.isin(np.arange(len(voters.group_ids)), tied))
+            elected = elected_protocols(voters, found).take(pa.array(tied))
+            for scala, rules in self.brokers.other_builds.items():
+                others = elected_protocols(groups, elect_protocols(groups, rules))
+                for place in np.flatnonzero(numbers(pc.not_equal(others, elected))):
+                    differing.setdefault(int(tied[place]), []).append((scala, others[place].as_py()))
+        of_builds = pa.map_(pa.string(), pa.string())
+        if not differing:
+            return pa.nulls(len(voters.group_ids), of_builds)
+        return pa.array(map(differing.get, range(len(voters.group_ids))), of_builds)
+
+    def _leaders(self, voters: GroupBatch, found: GroupProtocols) -> _Leaders:
+        """Find out what each leader runs; groups that elect a strategy which is asked for anyway are left out."""
+        protocols = elected_protocols(voters, found)
+        named = pa.array([name for name in self.asked.strategies if name != ELECTED], pa.string())
+        of_groups, names = codes(pc.if_else(pc.is_in(protocols, value_set=named), None, protocols))
+        candidates, of_leaders = possible_leaders(voters, found)
+        # Of each group: protocol, candidates for the leader, and whether Java could read all members.
+        cases = (of_groups.astype(np.int64) * len(candidates) + of_leaders) * 2 + readable_for_java(voters)
+        distinct, of_groups_in_distinct = np.unique(np.where(of_groups == NONE, NONE, cases), return_inverse=True)
+        runs: dict[_Run, int] = {}
+        numbers_of_runs = np.full(len(distinct), NONE)
+        for number, case in enumerate(distinct.tolist()):
+            if case != NONE:
+                (protocol, leaders), readable = divmod(case // 2, len(candidates)), bool(case % 2)
+                run = self._run(names[protocol].as_py(), candidates[leaders], readable)
+                numbers_of_runs[number] = runs.setdefault(run, len(runs))
+        return _Leaders(numbers_of_runs[of_groups_in_distinct], list(runs))
+
+    def _run(self, protocol: str, candidates: Candidates, readable: bool) -> _Run:
+        """Return what the leader runs if a group elects a protocol."""
+        first, *others = dict.fromkeys(self._of_leader(protocol, each, readable) for each in candidates)
+        return _Run(protocol, first, tuple(others))
+
+    def _of_leader(self, protocol: str, leader: Leader, readable: bool) -> ResolvedAssignor:
+        clients = leader.release if leader.library in ("", JAVA) else ""
+        try:
+            rules = self.brokers.rules(clients or None)
+        except UserError as problem:
+            return replace(self._assignors.resolve(protocol), problem=f"client_version: {problem}")
+        return Assignors(rules, self.asked.assignors).of_leader(protocol, leader, readable)
+
+    def _assign_elected(self, batch: GroupBatch, leaders: _Leaders) -> Iterator[tuple[str, pa.StructArray]]:
+        for number, run in enumerate(leaders.runs):
+            chosen = groups_where(batch, leaders.of_groups == number)
+            cooperative = self._assignors.resolve(run.protocol).protocol is RebalanceProtocol.COOPERATIVE
+            silent, otherwise = [self._eager(chosen)] * 2 if cooperative else silent_members(chosen, run.protocol)
+            others = [_Way(other, silent) for other in run.alternatives]
+            if run.assignor.error is None and (otherwise != silent).any():
+                others.append(_Way(run.assignor, otherwise))
+            yield from self._assign_by(chosen, _Way(run.assignor, silent), others)
 
     def _assign_by(
-        self, batch: GroupBatch, strategy: str, eager: Flags, index: TopicIndex
+        self, batch: GroupBatch, way: _Way, others: Sequence[_Way] = ()
     ) -> Iterator[tuple[str, pa.StructArray]]:
-        assignor = self.resolved.resolve(strategy)
+        """Assign groups; ``others`` are further ways in which they may be assigned."""
+        outputs, assignor = self.asked.outputs, way.assignor
         if assignor.error is not None:
-            yield BALANCE.name, _failed_balance_rows(batch, strategy, assignor.error)
+            names = [[other.assignor.name for other in others]] * len(batch.group_ids) if others else None
+            by = Strategy(assignor.name, None if names is None else pa.array(names))
+            yield BALANCE.name, failed_balance_rows(batch, by, assignor.error)
             return
-        topics = find_topics(batch, index, asks_topic_ids((strategy,)))
-        groups = as_groups(batch, topics, index)
+        assigning = self._assigning(batch, way)
+        batch, groups, topics, protocol = assigning.batch, assigning.groups, assigning.topics, assignor.protocol
+        first = next(assigning.rebalances)
+        by = Strategy(assignor.name, self._alternatives(assigning, first, others) if others else None)
+        yield ASSIGNMENTS.name, assignment_rows(batch, by, first, topics)
+        if not {COOPERATIVE_REBALANCES.name, LAST_ASSIGNMENTS.name, BALANCE.name} & set(outputs):
+            return
+        found = [first, *assigning.rebalances]
+        if COOPERATIVE_REBALANCES.name in outputs and protocol is RebalanceProtocol.COOPERATIVE:
+            for number, rebalance in enumerate(found, 1):
+                yield COOPERATIVE_REBALANCES.name, rebalance_rows(batch, by, number, rebalance, topics)
+        if not {LAST_ASSIGNMENTS.name, BALANCE.name} & set(outputs):
+            return
+        end = summarize_rebalances(protocol, groups, topics.topics.ranks, found)
+        if LAST_ASSIGNMENTS.name in outputs:
+            yield LAST_ASSIGNMENTS.name, last_assignment_rows(batch, by, end, topics)
+        if BALANCE.name in outputs:
+            figures, errors = balance_of(groups, end.assignments, topics), failure_texts(end, assigning.failures.texts)
+            yield BALANCE.name, balance_rows(batch, by, figures, end, errors)
+
+    def _assigning(self, given: GroupBatch, way: _Way) -> "_Assigning":
+        """Return the rebalances of groups."""
+        assert self.index is not None
+        assignor, silent = way
+        order = _listed(given, assignor)
+        batch = given if order is None else replace(given, members=given.members.take(pa.array(order)))
+        topics = find_topics(batch, self.index, asks_topic_ids((assignor.name,)))
+        groups = as_leader_sees(as_groups(batch, topics, self.index), assignor.version)
         view = LeaderView(
             topics.topics,
             topics.names.to_pylist,
             lambda members: client_data(batch.members.take(pa.array(members))),
-            eager,
+            silent if order is None else silent[order],
             FailureTexts(),
         )
-        protocol, ranks = assignor.protocol, topics.topics.ranks
         to_come = rebalances(
-            protocol, groups, ranks, eager, lambda joined, members: assignor.assign(joined, members, view)
+            assignor.protocol,
+            groups,
+            topics.topics.ranks,
+            view.eager,
+            lambda joined, members: assignor.assign(joined, members, view),
         )
-        first = next(to_come)
-        yield ASSIGNMENTS.name, _assignment_rows(batch, strategy, first, topics)
-        if not {COOPERATIVE_REBALANCES.name, LAST_ASSIGNMENTS.name, BALANCE.name} & set(self.outputs):
-            return
-        found = [first, *to_come]
-        if COOPERATIVE_REBALANCES.name in self.outputs and protocol is RebalanceProtocol.COOPERATIVE:
-            for number, rebalance in enumerate(found, 1):
-                yield COOPERATIVE_REBALANCES.name, _rebalance_rows(batch, strategy, number, rebalance, topics)
-        if not {LAST_ASSIGNMENTS.name, BALANCE.name} & set(self.outputs):
-            return
-        end = summarize_rebalances(protocol, groups, ranks, found)
-        if LAST_ASSIGNMENTS.name in self.outputs:
-            yield LAST_ASSIGNMENTS.name, _last_assignment_rows(batch, strategy, end, topics)
-        if BALANCE.name in self.outputs:
-            figures = _balance(groups, end.assignments, topics)
-            yield BALANCE.name, _balance_rows(batch, strategy, figures, end, _failed(end, view.failures.texts))
+        return _Assigning(given, batch, order, groups, topics, view.failures, to_come)
+
+    def _alternatives(self, assigning: "_Assigning", first: Rebalance, others: Sequence[_Way]) -> pa.ListArray:
+        """Return, by group, the names of assignors that assign differently; null if none does."""
+        given, answer = assigning.given, assigning.answer(first)
+        found: list[list[str]] = [[] for _ in given.group_ids]
+        for other in others:
+            differs = np.ones(len(found), np.bool_)
+            if other.assignor.error is None:
+                tried = self._assigning(given, other)
+                differs = differing_groups(given.group_of_member, answer, tried.answer(next(tried.rebalances)))
+            for group in np.flatnonzero(differs):
+                found[group].append(other.assignor.name)
+        return pa.array([names or None for names in found], pa.list_(pa.string()))
 
     def _eager(self, batch: GroupBatch) -> Flags:
         """Return which members follow the eager protocol: those that offer at least one eager assignor."""
         preferences, names = batch.preferences
-        cooperative = [not self.resolved.resolve(name).eager for name in names.to_pylist()]
+        cooperative = [not self._assignors.resolve(name).eager for name in names.to_pylist()]
         return eager_members(preferences, np.array(cooperative, np.bool_))[batch.offered]
+
+
+class _Assigning(NamedTuple):
+    """Groups that are being assigned."""
+
+    given: GroupBatch
+    """The groups with their members in the order of joining."""
+    batch: GroupBatch
+    """The same with their members in the order of the JoinGroup response, if this may tell."""
+    order: Ints32 | None
+    """The members of ``given`` in the order of ``batch``, if it is another one."""
+    groups: Groups
+    topics: BatchTopics
+    failures: FailureTexts
+    rebalances: Iterator[Rebalance]
+
+    def answer(self, first: Rebalance) -> Answer:
+        """Return what the assignor returns in the first rebalance."""
+        order = np.arange(len(self.given.members), dtype=np.int32) if self.order is None else self.order
+        return Answer(first.outcome, order, self.topics.names)
+
+
+def _listed(batch: GroupBatch, assignor: ResolvedAssignor) -> Ints32 | None:
+    """Return the members in the order of a JoinGroup response, if a hash map that is filled in this order may tell."""
+    version = assignor.version
+    if version.coordinator_map == MapRule.JAVA or not assignor.fills_a_map:
+        return None
+    return response_order(batch.offsets, batch.member_hashes, version.coordinator_map, version.member_list)
 
 
 def asks_topic_ids(strategies: Iterable[str]) -> bool:
@@ -227,186 +384,3 @@ def asks_topic_ids(strategies: Iterable[str]) -> bool:
 
 def _nobody(batch: GroupBatch) -> Flags:
     return np.zeros(len(batch.members), np.bool_)
-
-
-def _balance(groups: Groups, assignments: Assignments, topics: BatchTopics) -> Balance:
-    by_topic = _by_topic(groups, topics)
-    return balance(groups.members, topics.topics, by_topic, assignments, groups.owned, groups.generations)
-
-
-def _by_topic(groups: Groups, topics: BatchTopics) -> Subscribers:
-    in_map_order = map_order(groups)
-    return subscribers(groups, in_map_order, in_map_order, len(topics.names), count_repeats=False)
-
-
-def _elected(batch: GroupBatch, found: GroupProtocols) -> pa.Array:
-    """Return the name of the protocol of each group; null for an empty group."""
-    _, names = batch.preferences
-    winner = found.elections.winner
-    return names.take(pa.array(winner, mask=winner < 0))
-
-
-def _election_rows(
-    batch: GroupBatch, found: GroupProtocols, offsets_partitions: int, rejected_members: Ints32
-) -> pa.StructArray:
-    elections, (_, names) = found.elections, batch.preferences
-    offsets, admitted = elections.candidate_offsets, elections.admitted
-    candidates = names.take(pa.array(elections.candidates))
-    voted = elections.votes > 0
-    votes_offsets = list_offsets(voted)[offsets]
-    refused = np.flatnonzero(~admitted)
-    refused_before = list_offsets(~admitted)[batch.offsets]
-    members = np.diff(batch.offsets - refused_before)
-    leader = leaders(batch.offsets, found)
-    return _with_members(
-        batch,
-        ELECTIONS,
-        {
-            "type": pa.array([CLASSIC, CONSUMER]).take(pa.array(found.of_consumers.astype(np.int32))),
-            "members": pa.array(members),
-            "protocol": _elected(batch, found),
-            "candidates": lists(offsets, candidates),
-            "votes": pa.MapArray.from_arrays(
-                pa.array(votes_offsets), candidates.filter(pa.array(voted)), pa.array(elections.votes[voted])
-            ),
-            "tie": pa.array(elections.tie),
-            "leader_id": batch.column("member_id").take(pa.array(leader, mask=leader == NONE)),
-            "coordinator_partition": pa.array(
-                offsets_partition(java_hashes(strings(batch.group_ids)), offsets_partitions)
-            ),
-            "refused": lists(
-                refused_before,
-                pa.StructArray.from_arrays(
-                    [batch.column("member_id").take(pa.array(refused)), pa.array(refusal_errors(found), pa.string())],
-                    names=["member_id", "error"],
-                ),
-            ),
-            "rejected_members": pa.array(rejected_members),
-            "error": pa.array([NOBODY_ADMITTED] * len(members), mask=members > 0),
-        },
-    )
-
-
-def reject_rows(batch: GroupBatch, rejected: list[RejectedMember]) -> pa.StructArray:
-    """Return rejected members as rows of the rejects table."""
-    groups = pa.array([reject.group for reject in rejected], pa.int32())
-    return rows_of(
-        REJECTS.schema,
-        {
-            "table": pa.array([MEMBERS.name] * len(rejected)),
-            "cluster": batch.clusters.take(groups),
-            "group_id": batch.group_ids.take(groups),
-            "row": pa.array([reject.row for reject in rejected]),
-            "reason": pa.array([reject.reason for reject in rejected]),
-        },
-    )
-
-
-def _assignment_rows(batch: GroupBatch, strategy: str, first: Rebalance, topics: BatchTopics) -> pa.StructArray:
-    rows = _all_assignment_rows(batch, strategy, first.outcome.assignments, topics)
-    return _answered(rows, first, pa.array(batch.group_of_member))
-
-
-def _last_assignment_rows(
-    batch: GroupBatch, strategy: str, end: RebalanceSummary, topics: BatchTopics
-) -> pa.StructArray:
-    rows = _all_assignment_rows(batch, strategy, end.assignments, topics)
-    return rows if end.ended.all() else rows.filter(pa.array(end.ended[batch.group_of_member]))
-
-
-def _all_assignment_rows(
-    batch: GroupBatch, strategy: str, assignments: Assignments, topics: BatchTopics
-) -> pa.StructArray:
-    columns = _member_columns(batch, strategy, pa.array(batch.group_of_member))
-    columns |= {"member_id": batch.column("member_id"), "partitions": _partition_lists(assignments, topics)}
-    return rows_of(ASSIGNMENTS.schema, columns)
-
-
-def _member_columns(batch: GroupBatch, strategy: str, of_members: pa.Array) -> dict[str, pa.Array]:
-    """Return the columns that are the same for the members of a group; ``of_members`` are the groups of the rows."""
-    return {
-        "cluster": batch.clusters.take(of_members),
-        "group_id": batch.group_ids.take(of_members),
-        "strategy": pa.repeat(strategy, len(of_members)),
-        "rejected_members": pa.array(batch.rejected_members).take(of_members),
-    }
-
-
-def _rebalance_rows(
-    batch: GroupBatch, strategy: str, number: int, rebalance: Rebalance, topics: BatchTopics
-) -> pa.StructArray:
-    assert rebalance.revoked is not None
-    assert rebalance.added is not None
-    members = pa.array(rebalance.members)
-    of_members = pa.array(batch.group_of_member).take(members)
-    last = np.zeros(len(batch.group_ids), np.bool_)
-    last[rebalance.groups] = rebalance.last
-    rows = rows_of(
-        COOPERATIVE_REBALANCES.schema,
-        _member_columns(batch, strategy, of_members)
-        | {
-            "rebalance": pa.repeat(number, len(members)),
-            "last": pa.array(last).take(of_members),
-            "member_id": batch.column("member_id").take(members),
-            "partitions": _partition_lists(rebalance.outcome.assignments, topics),
-            "revoked": _partition_lists(rebalance.revoked, topics),
-            "added": _partition_lists(rebalance.added, topics),
-        },
-    )
-    return _answered(rows, rebalance, of_members)
-
-
-def _answered(rows: pa.StructArray, rebalance: Rebalance, of_members: pa.Array) -> pa.StructArray:
-    """Leave out the members of groups whose assignor fails; ``of_members`` are the groups of the rows."""
-    errors = rebalance.outcome.errors
-    if not errors.any():
-        return rows
-    failed = rebalance.groups[errors != AssignmentFailure.NONE]
-    return rows.filter(pc.invert(pc.is_in(of_members, value_set=pa.array(failed))))
-
-
-def _partition_lists(assignments: Assignments, topics: BatchTopics) -> pa.ListArray:
-    return lists(assignments.offsets, topic_partitions(topics.names, assignments.topics, assignments.partitions))
-
-
-def _balance_rows(
-    batch: GroupBatch, strategy: str, figures: Balance, end: RebalanceSummary, errors: pa.Array
-) -> pa.StructArray:
-    of_groups = figures._asdict() | {"rebalances": end.rebalances, "revoked": end.revoked}
-    columns = {name: pa.array(figure, mask=~end.ended) for name, figure in of_groups.items()}
-    strategies = pa.repeat(strategy, len(errors))
-    return _with_members(batch, BALANCE, columns | {"strategy": strategies, "error": errors})
-
-
-def _failed(end: RebalanceSummary, failures: list[str]) -> pa.Array:
-    """Return why a group has no balance; null where its rebalances end."""
-    if end.ended.all():
-        return pa.nulls(len(end.ended), pa.string())
-    texts = [*failures, *(f"{failure}, in a later rebalance" for failure in failures), GOES_ON]
-    in_later = end.rebalances > 1
-    which = np.where(end.errors == AssignmentFailure.NONE, len(texts) - 1, end.errors + in_later * len(failures))
-    return pa.array(texts).take(pa.array(which, mask=end.ended))
-
-
-def _optimum_rows(batch: GroupBatch, index: TopicIndex) -> pa.StructArray:
-    topics = find_topics(batch, index, ids=False)
-    groups = as_groups(batch, topics, index)
-    best = optimum(groups.members, topics.topics, _by_topic(groups, topics), groups.owned, groups.generations)
-    return _with_members(batch, OPTIMUM, {name: pa.array(figure) for name, figure in best._asdict().items()})
-
-
-def _failed_balance_rows(batch: GroupBatch, strategy: str, error: str) -> pa.StructArray:
-    texts = {name: pa.repeat(text, len(batch.group_ids)) for name, text in (("strategy", strategy), ("error", error))}
-    return _with_members(batch, BALANCE, texts)
-
-
-def _group_columns(batch: GroupBatch) -> dict[str, pa.Array]:
-    counts = {"members": np.diff(batch.offsets), "rejected_members": batch.rejected_members}
-    names = {"cluster": batch.clusters, "group_id": batch.group_ids}
-    return names | {name: pa.array(count) for name, count in counts.items()}
-
-
-def _with_members(batch: GroupBatch, table: Table, figures: dict[str, pa.Array]) -> pa.StructArray:
-    """Return a row for each group that has members."""
-    rows, has_members = rows_of(table.schema, _group_columns(batch) | figures), np.diff(batch.offsets) > 0
-    return rows if has_members.all() else rows.filter(pa.array(has_members))

@@ -1,7 +1,7 @@
 """Simulates batches of groups in Spark's workers, and returns the rows of the output tables."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import mmh3
@@ -11,9 +11,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 from rebalance_sim.engine.groups.batch_arrays import elect_protocols, refusals
+from rebalance_sim.engine.groups.by_brokers import by_brokers
 from rebalance_sim.engine.groups.group_batches import GroupBatch, collect_members
 from rebalance_sim.engine.groups.group_plan import GroupPlan
-from rebalance_sim.engine.groups.prediction import ELECTED, reject_rows
+from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.groups.prediction_rows import reject_rows
 from rebalance_sim.engine.simulation.group_events import EventReader, collect_events, rejected_event_rows
 from rebalance_sim.engine.simulation.partition_rows import owned_partition_rows, partition_cost_rows
 from rebalance_sim.engine.simulation.rows import SimulationResult, cost_rows, rebalance_rows, timeline_rows
@@ -22,6 +24,7 @@ from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.topic_metadata import TopicIndex, TopicMetadata
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.resolved import Assignors
+from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.kafka.simulation.batch import NO_LIMIT
 from rebalance_sim.kafka.simulation.group_events import GroupEvents, expand_scenario
@@ -67,7 +70,7 @@ class Simulations:
 
     outputs: tuple[str, ...]
     """Names of the output tables to fill."""
-    version: KafkaVersion
+    clusters: Clusters
     strategies: tuple[str, ...]
     """Assignors that all consumers offer, or ELECTED: each consumer offers its own protocols."""
     metadata: TopicMetadata
@@ -88,8 +91,13 @@ class Simulations:
 
     @cached_property
     def resolved(self) -> Assignors:
-        """The assignors that protocol names stand for."""
+        """The assignors that protocol names stand for, on clusters that are not named."""
         return Assignors(self.version, self.assignors)
+
+    @property
+    def version(self) -> KafkaVersion:
+        """The rules of brokers and clients, on clusters that are not named."""
+        return self.clusters.others.rules().simulated
 
     @property
     def schema(self) -> StructType:
@@ -114,10 +122,12 @@ class Simulations:
         """Simulate the groups of one Spark partition."""
         index = self.metadata.index()
         for batch in batches:
-            for first in range(0, len(batch), GROUPS_AT_A_TIME):
-                for name, variation, rows in self._outcomes(batch.slice(first, GROUPS_AT_A_TIME), index):
-                    if name in self.outputs and len(rows):
-                        yield self._as_outcome(name, variation, rows)
+            for brokers, groups in by_brokers(batch, self.clusters):
+                simulations = replace(self, clusters=Clusters(brokers))
+                for first in range(0, len(groups), GROUPS_AT_A_TIME):
+                    for name, variation, rows in simulations._outcomes(groups.slice(first, GROUPS_AT_A_TIME), index):
+                        if name in self.outputs and len(rows):
+                            yield self._as_outcome(name, variation, rows)
 
     def _as_outcome(self, name: str, variation: int, rows: pa.StructArray) -> pa.RecordBatch:
         columns = [

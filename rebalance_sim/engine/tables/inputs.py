@@ -17,6 +17,7 @@ from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.tables import (
+    CLUSTERS,
     EVENTS,
     INPUTS,
     MAX_PARTITIONS,
@@ -266,6 +267,7 @@ _CHECKS = {
     TOPICS.name: _TOPIC_CHECKS,
     TOPICS_AFTER.name: (*_TOPIC_CHECKS, when("partitions = 0", f"'partitions is 0; allowed: 1 to {MAX_PARTITIONS}'")),
     MEMBERS.name: (when("protocol_type = ''", "'protocol_type is empty'"),),
+    CLUSTERS.name: _below(1, "offsets_partitions"),
     # Kafka answers -1 for a partition without a committed offset (OffsetFetchResponse.INVALID_OFFSET).
     OFFSETS.name: (*_below(0, "partition"), *_below(-1, "committed"), *_below(0, "end")),
     RECORDS.name: (

@@ -79,6 +79,7 @@ class TopicIndex:
         racks = _array(table, "racks")
         flat = racks.flatten()
         rack_codes, self._rack_names = codes(flat.flatten())
+        self._rack_hashes = java_hashes(strings(self._rack_names))
         self._first_racks, self._rack_offsets, self._racks = (list_offsets(racks), list_offsets(flat), rack_codes)
 
     @cached_property
@@ -127,6 +128,7 @@ class TopicIndex:
             np.concatenate([known.first_racks, np.full(len(missing_names), known.first_racks[-1], np.int32)]),
             known.rack_offsets,
             known.racks,
+            known.rack_hashes,
             np.concatenate([known.ids, np.zeros((len(missing_names), 2), np.int64)]),
             strings(all_names),
         )
@@ -141,6 +143,7 @@ class TopicIndex:
             first_racks,
             rack_offsets,
             racks,
+            self._rack_hashes,
             self._ids[used] if ids else np.zeros((len(used), 2), np.int64),
             strings(names),
         )

@@ -34,14 +34,22 @@ from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.releases import KafkaVersion
 
 
+def _never(_: KafkaVersion) -> bool:
+    return False
+
+
+def _always(_: KafkaVersion) -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class Assignor:
     """An assignor of Kafka or of another client library."""
 
     assign: Callable[[Groups, TopicArrays, KafkaVersion], AssignmentOutcome]
     """Assigns the partitions of every group of a batch."""
-    remembers: bool = False
-    """Whether the result depends on the partitions that members own."""
+    remembers: Callable[[KafkaVersion], bool] = _never
+    """Returns whether the result depends on the partitions that members own, by release."""
     asks_topic_ids: bool = False
     """Whether the result depends on the topic ids."""
     protocol: RebalanceProtocol = RebalanceProtocol.EAGER
@@ -51,11 +59,15 @@ class Assignor:
 ASSIGNORS = {
     "range": Assignor(range.assign),
     "roundrobin": Assignor(roundrobin.assign),
-    "sticky": Assignor(sticky.assign, remembers=True),
-    "cooperative-sticky": Assignor(cooperative_sticky.assign, remembers=True, protocol=RebalanceProtocol.COOPERATIVE),
-    "server-range": Assignor(server_range.assign, protocol=RebalanceProtocol.RECONCILIATION),
+    "sticky": Assignor(sticky.assign, remembers=_always),
+    "cooperative-sticky": Assignor(
+        cooperative_sticky.assign, remembers=_always, protocol=RebalanceProtocol.COOPERATIVE
+    ),
+    "server-range": Assignor(
+        server_range.assign, remembers=server_range.remembers, protocol=RebalanceProtocol.RECONCILIATION
+    ),
     "server-uniform": Assignor(
-        server_uniform.assign, remembers=True, asks_topic_ids=True, protocol=RebalanceProtocol.RECONCILIATION
+        server_uniform.assign, remembers=_always, asks_topic_ids=True, protocol=RebalanceProtocol.RECONCILIATION
     ),
 }
 
@@ -68,7 +80,7 @@ CLIENTS_ASSIGNORS = {
     "aiokafka-roundrobin": Assignor(aiokafka_roundrobin.assign),
     "franz-go-range": Assignor(franz_go_range.assign),
     "franz-go-roundrobin": Assignor(franz_go_roundrobin.assign),
-    "franz-go-sticky": Assignor(franz_go_sticky.assign, remembers=True),
+    "franz-go-sticky": Assignor(franz_go_sticky.assign, remembers=_always),
     "kafka-go-range": Assignor(kafka_go_range.assign),
     "kafka-go-roundrobin": Assignor(kafka_go_roundrobin.assign),
     "kafkajs-roundrobin": Assignor(kafkajs_roundrobin.assign),
@@ -88,7 +100,7 @@ KNOWN_ASSIGNORS = {**ASSIGNORS, **CLIENTS_ASSIGNORS}
 FORGETFUL = tuple(
     name
     for name, assignor in KNOWN_ASSIGNORS.items()
-    if assignor.protocol is RebalanceProtocol.EAGER and not assignor.remembers
+    if assignor.protocol is RebalanceProtocol.EAGER and assignor.remembers is _never
 )
 """Assignors whose members do not send their last assignment when they rejoin."""
 

@@ -9,14 +9,15 @@ from functools import cached_property
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors import FORGETFUL, KNOWN_ASSIGNORS, find_assignor
+from rebalance_sim.kafka.assignors import CLIENTS_ASSIGNORS, FORGETFUL, KNOWN_ASSIGNORS, find_assignor
+from rebalance_sim.kafka.assignors.by_library import Leader, leaders_assignor
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom import followed_protocol
 from rebalance_sim.kafka.assignors.custom_batch import LeaderView, assign_by_custom
 from rebalance_sim.kafka.groups import AssignmentOutcome, Assignments, Groups
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.kafka.runtime.strings import Ints32
-from rebalance_sim.releases import KafkaVersion
+from rebalance_sim.releases import SERVER_ASSIGNORS, KafkaVersion
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,14 @@ class ResolvedAssignor:
     version: KafkaVersion
     own: ConsumerPartitionAssignor | None = None
     """The user's own assignor of that name."""
+    problem: str | None = None
+    """Why what the leader's library assigns cannot be predicted."""
 
     @property
     def error(self) -> str | None:
         """Why no group can use it, or None if it exists."""
+        if self.problem is not None:
+            return self.problem
         exists = self.own is not None or find_assignor(self.name, self.version) is not None
         return None if exists else f"no assignor for protocol {self.name!r}"
 
@@ -52,7 +57,12 @@ class ResolvedAssignor:
     @property
     def reads_owned(self) -> bool:
         """Whether the assignment depends on what members own; an unknown or own assignor may read anything."""
-        return self.name not in KNOWN_ASSIGNORS or KNOWN_ASSIGNORS[self.name].remembers
+        return self.name not in KNOWN_ASSIGNORS or KNOWN_ASSIGNORS[self.name].remembers(self.version)
+
+    @property
+    def fills_a_map(self) -> bool:
+        """Whether the leader puts the members into a hash map, in the order of the response: Java's consumer does."""
+        return self.protocol is not RebalanceProtocol.RECONCILIATION and self.name not in CLIENTS_ASSIGNORS
 
     @property
     def sends_last_assignment(self) -> bool:
@@ -88,6 +98,18 @@ class Assignors:
     def resolve(self, name: str) -> ResolvedAssignor:
         """Return the assignor that a protocol name stands for."""
         return ResolvedAssignor(name, self.version, self._own_by_name.get(name))
+
+    def of_leader(self, protocol: str, leader: Leader, readable: bool) -> ResolvedAssignor:
+        """Return what a leader runs under a protocol name; a Java leader's release is that of ``version``.
+
+        ``readable`` says whether Java could read the subscriptions of all members. An assignor of the coordinator or of
+        the user's own is the same whoever leads.
+        """
+        own = self._own_by_name.get(protocol)
+        if own is not None or protocol in SERVER_ASSIGNORS:
+            return self.resolve(protocol)
+        name, problem = leaders_assignor(protocol, leader, readable)
+        return ResolvedAssignor(name, self.version, None, problem)
 
     @cached_property
     def _own_by_name(self) -> dict[str, ConsumerPartitionAssignor]:

@@ -1,9 +1,9 @@
 """The type of each group, and the assignor that it uses: elected by classic members, or preferred by consumers.
 
-One member with ``group.protocol=consumer`` makes the group a consumer-protocol group (KIP-848, Kafka 4.0 and later):
-during a migration, its classic members receive their share of the coordinator's assignment. Such a group elects no
-protocol and has no leader. The coordinator runs the assignor that most of its members prefer
-(``ConsumerGroup.preferredServerAssignor``, 4.0 to 4.3); classic members have no preference.
+One member with ``group.protocol=consumer`` makes the group a consumer-protocol group (KIP-848, since 4.0, early access
+since 3.7): during a migration, its classic members receive their share of the coordinator's assignment. Such a group
+elects no protocol and has no leader. The coordinator runs the assignor that most of its members prefer
+(``ConsumerGroup.preferredServerAssignor``, 3.7 to 4.3); classic members have no preference.
 
 On a tie, uniform wins: it comes first in the coordinator's ``TimelineHashMap``. With one exception, which a prediction
 from the members alone cannot cover: if each assignor is preferred by one member, and the heartbeat that triggers the

@@ -10,7 +10,7 @@ from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.coordinator.consumer.group import server_assignor
 from rebalance_sim.kafka.coordinator.group_types import ConsumerProtocol, GroupProtocols, group_protocols
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments
-from rebalance_sim.kafka.rebalances import GOES_ON, rebalances, summarize_rebalances, take_groups
+from rebalance_sim.kafka.rebalances import GOES_ON, RebalanceProtocol, rebalances, summarize_rebalances, take_groups
 from rebalance_sim.kafka.runtime.lists import list_offsets
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.kafka.simulation.prepared import PreparedGroups, StartingState
@@ -91,8 +91,9 @@ def _rebalance_until_stable(
         return ClientData(*([column[number] for number in numbers] for column in columns))
 
     view = LeaderView(groups.topics, groups.read_topic_names, client_data, eager, FailureTexts())
+    silent = eager & (assignor.protocol is RebalanceProtocol.COOPERATIVE)
     found = rebalances(
-        assignor.protocol, joined, groups.topics.ranks, eager, lambda of, numbers: assignor.assign(of, numbers, view)
+        assignor.protocol, joined, groups.topics.ranks, silent, lambda of, numbers: assignor.assign(of, numbers, view)
     )
     end = summarize_rebalances(assignor.protocol, joined, groups.topics.ranks, list(found))
     failures = [view.failures.texts[error] if error else GOES_ON for error in end.errors.tolist()]

@@ -96,6 +96,7 @@ def add_grown_topics(topics: TopicArrays, growths: Sequence[Growth]) -> tuple[To
         np.concatenate(firsts),
         np.concatenate(offsets),
         np.concatenate(racks),
+        topics.rack_hashes,
         np.concatenate([topics.ids, topics.ids[grown]]),
         take_strings(topics.names, variant_of),
     )

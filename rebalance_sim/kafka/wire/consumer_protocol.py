@@ -52,6 +52,18 @@ class Subscription:
     """Set for static members. It is not part of the bytes: the coordinator sends it to the leader beside them."""
 
 
+class SentSubscription(NamedTuple):
+    """A subscription, and what its bytes tell of the library that wrote them."""
+
+    content: Subscription
+    version: int
+    """At most NEWEST_VERSION."""
+    ends_early: bool
+    """Whether version 1 ends after the user data: Kafka's protocol has the owned partitions there."""
+    rack_is_empty: bool
+    """Whether the rack is an empty text; Java sends null instead."""
+
+
 @dataclass(frozen=True)
 class Assignment:
     """The assignment that the leader sends to a member (``ConsumerPartitionAssignor.Assignment``)."""
@@ -95,14 +107,32 @@ def decode_subscription(data: bytes) -> Subscription:
     ...
     rebalance_sim.kafka.wire.readable.SchemaError: subscription: topics: 6 bytes expected at byte 8, 2 are left
     """
+    return _read_subscription(data, may_end_early=False).content
+
+
+def decode_sent_subscription(data: bytes) -> SentSubscription:
+    """Decode a subscription as Sarama and franz-go do: version 1 may end after the user data.
+
+    Java does not accept that. Raises SchemaError for malformed bytes.
+
+    >>> decode_sent_subscription(bytes.fromhex("0001" "00000001" "00066f7264657273" "ffffffff")).ends_early
+    True
+    """
+    return _read_subscription(data, may_end_early=True)
+
+
+def _read_subscription(data: bytes, *, may_end_early: bool) -> SentSubscription:
     reader = Readable(data, "subscription")
     version = _version(reader)
     topics = reader.strings("topics")
     user_data = reader.nullable_bytes("user_data")
+    if may_end_early and version == 1 and reader.left == 0:
+        return SentSubscription(Subscription(topics, user_data), version, ends_early=True, rack_is_empty=False)
     owned = _read_partitions(reader, "owned_partitions") if version >= 1 else None
     generation = reader.int32("generation_id") if version >= 2 else -1
     rack = reader.nullable_string("rack_id") if version >= 3 else None
-    return Subscription(topics, user_data, owned, None if generation < 0 else generation, rack or None)
+    subscription = Subscription(topics, user_data, owned, None if generation < 0 else generation, rack or None)
+    return SentSubscription(subscription, version, ends_early=False, rack_is_empty=rack == "")
 
 
 def decode_assignment(data: bytes) -> Assignment:

@@ -14,7 +14,7 @@ from rebalance_sim.commands.console import text_of
 from rebalance_sim.engine.groups.prediction import ELECTED, Prediction
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, usable
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
-from rebalance_sim.releases import kafka_version
+from rebalance_sim.kafka.brokers import Brokers, Clusters
 from rebalance_sim.sources.synthetic.fleet import synthetic_fleet
 from rebalance_sim.sources.synthetic.fleet_spec import load
 from rebalance_sim.tables import BALANCE, CHANGES, COMPARISON, DISTRIBUTIONS, MEMBERS
@@ -160,7 +160,7 @@ def test_named_strategies_are_for_all_members(by_group: dict[str, dict[str, Any]
 def test_elected_adds_protocols_that_are_not_named(given: tuple[DataFrame, DataFrame]) -> None:
     metadata, rows = given
     known = TopicMetadata.of(usable(fit_topics(metadata)))
-    predict = Prediction((BALANCE.name,), kafka_version("4.3"), (ELECTED, "range"), known)
+    predict = Prediction((BALANCE.name,), Clusters(Brokers("4.3")), (ELECTED, "range"), known)
     found = predict(usable(fit(rows, MEMBERS))).collect()
     strategies: dict[str, list[str]] = {}
     for row in found:

@@ -15,7 +15,7 @@ from rebalance_sim.engine.groups.prediction import ELECTED, Prediction
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, usable
 from rebalance_sim.engine.tables.outcomes import outcome
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
-from rebalance_sim.releases import kafka_version
+from rebalance_sim.kafka.brokers import Brokers, Clusters
 from rebalance_sim.sources.synthetic.fleet import synthetic_fleet
 from rebalance_sim.sources.synthetic.fleet_spec import load
 from rebalance_sim.tables import ASSIGNMENTS, BALANCE, COOPERATIVE_REBALANCES, ELECTIONS, MEMBERS, REJECTS
@@ -23,7 +23,7 @@ from tests.engine.groups.test_prediction import SMALL_FLEET
 from tests.support.rows import contents, member, members, topics
 from tests.support.spark_settings import set_for_a_while
 
-V4 = kafka_version("4.3")
+V4 = Clusters(Brokers("4.3"))
 
 
 class Weighted(ConsumerPartitionAssignor):

@@ -14,8 +14,8 @@ from rebalance_sim.engine.groups.prediction import ELECTED, Prediction
 from rebalance_sim.engine.simulation.simulations import Simulations
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, usable
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
+from rebalance_sim.kafka.brokers import Brokers, Clusters
 from rebalance_sim.kafka.simulation.scenario import Scenario, ScenarioStep, Selection
-from rebalance_sim.releases import kafka_version
 from rebalance_sim.tables import ASSIGNMENTS, BALANCE, COSTS, ELECTIONS, MEMBERS, REJECTS
 from tests.support.rows import contents, member, members, topics
 
@@ -29,7 +29,7 @@ def owned(*partitions: int, topic: str = "t") -> list[dict[str, object]]:
 
 def predicted(given: DataFrame, known: DataFrame, version: str = "4.3") -> dict[str, list[Row]]:
     """Return the rows of each table, under each group's own protocol."""
-    rule = Prediction(OUTPUTS, kafka_version(version), (ELECTED,), TopicMetadata.of(usable(fit_topics(known))))
+    rule = Prediction(OUTPUTS, Clusters(Brokers(version)), (ELECTED,), TopicMetadata.of(usable(fit_topics(known))))
     rows = rule(usable(fit(given, MEMBERS))).collect()
     return {name: [row[name] for row in rows if row[name] is not None] for name in OUTPUTS}
 
@@ -101,7 +101,7 @@ def test_elected_equals_the_named_assignor(spark: SparkSession) -> None:
     )
 
 
-@pytest.mark.parametrize("version", ["1.0", "2.3", "3.9"])
+@pytest.mark.parametrize("version", ["1.0", "2.3", "3.6"])
 def test_older_coordinators_refuse_the_consumer_protocol(spark: SparkSession, version: str) -> None:
     """Classic members elect a protocol; a group without any has no members."""
     given = members(
@@ -128,7 +128,7 @@ def test_older_coordinators_refuse_the_consumer_protocol(spark: SparkSession, ve
     assert [(row["group_id"], row["elected"], sorted(row["strategies"])) for row in compared] == [
         ("g", "range", ["range", "roundrobin"])
     ]
-    reason = "UNSUPPORTED_VERSION: the coordinator does not support group.protocol=consumer (KIP-848), new in Kafka 4.0"
+    reason = "UNSUPPORTED_VERSION: the coordinator does not support group.protocol=consumer (KIP-848), new in Kafka 3.7"
     assert {(json.loads(row["row"])["member_id"], row["reason"]) for row in tables[REJECTS.name]} == {
         ("a", reason),
         ("c", reason),
@@ -147,7 +147,7 @@ def test_members_that_mix_assignors_are_rejected(spark: SparkSession) -> None:
 def test_simulated_groups_start_with_one_protocol(spark: SparkSession) -> None:
     simulate = Simulations(
         (COSTS.name, REJECTS.name),
-        kafka_version("4.3"),
+        Clusters(),
         (ELECTED,),
         TopicMetadata.of(usable(fit_topics(topics(spark, t=6)))),
         Scenario("", steps=(ScenarioStep("leave", 1000, members=Selection(first=1)),)),
@@ -196,7 +196,7 @@ def test_the_summary_lists_elections_of_both_group_types(spark: SparkSession) ->
         "  led           1  range           range 1             b",
         "  server        1  server-uniform  server-uniform 1    (coordinator)",
     ]
-    lines = text_of(summarise_elections(given.transform(elect("3.9")))).splitlines()
+    lines = text_of(summarise_elections(given.transform(elect("3.6")))).splitlines()
     assert lines[1:] == [
         "all members refused: 1 group",
         "  group   members  protocol  votes      leader",

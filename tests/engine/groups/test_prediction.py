@@ -12,7 +12,7 @@ from rebalance_sim.engine.tables.inputs import fit, fit_topics, rejected, usable
 from rebalance_sim.engine.tables.outcomes import outcome
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors import ASSIGNORS
-from rebalance_sim.releases import kafka_version
+from rebalance_sim.kafka.brokers import Brokers, Clusters
 from rebalance_sim.sources.synthetic.fleet import synthetic_fleet
 from rebalance_sim.sources.synthetic.fleet_spec import load
 from rebalance_sim.tables import ASSIGNMENTS, BALANCE, COOPERATIVE_REBALANCES, ELECTIONS, MEMBERS, REJECTS
@@ -21,15 +21,17 @@ from tests.support.rows import contents, member, members, topics
 
 SMALL_FLEET = Path(__file__).parents[3] / "conf" / "fleets" / "small.yaml"
 
+KAFKA_4_3 = Clusters(Brokers("4.3"))
+
 
 def elections(given: DataFrame, version: str = "4.3") -> dict[str, dict[str, object]]:
-    predicted = Prediction((ELECTIONS.name,), kafka_version(version))(usable(fit(given, MEMBERS)))
+    predicted = Prediction((ELECTIONS.name,), Clusters(Brokers(version)))(usable(fit(given, MEMBERS)))
     return {row["group_id"]: row.asDict(recursive=True) for row in predicted.collect()}
 
 
 def assignments(given: DataFrame, metadata: DataFrame, strategy: str) -> dict[str, list[tuple[str, int]]]:
     known = TopicMetadata.of(usable(fit_topics(metadata)))
-    rule = Prediction((ASSIGNMENTS.name,), kafka_version("4.3"), (strategy,), known)
+    rule = Prediction((ASSIGNMENTS.name,), KAFKA_4_3, (strategy,), known)
     rows = rule(usable(fit(given, MEMBERS))).collect()
     return {row["member_id"]: [(p["topic"], p["partition"]) for p in row["partitions"]] for row in rows}
 
@@ -55,6 +57,7 @@ def test_worked_example_of_an_election(spark: SparkSession) -> None:
         "refused": [],
         "rejected_members": 0,
         "error": None,
+        "other_builds": None,
     }
 
 
@@ -74,7 +77,7 @@ def test_members_that_the_coordinator_refuses(spark: SparkSession) -> None:
         member("d", ["sticky"], ["t"]),
         member("e", ["range"], ["t"]),
     )
-    predict = Prediction((ELECTIONS.name, REJECTS.name), kafka_version("4.3"))
+    predict = Prediction((ELECTIONS.name, REJECTS.name), KAFKA_4_3)
     predicted = predict(usable(fit(given, MEMBERS))).cache()
     election = predicted.transform(outcome(ELECTIONS.name)).collect()[0]
     refused = [row["member_id"] for row in election["refused"]]
@@ -138,7 +141,7 @@ def test_balance_counts_what_moves(spark: SparkSession) -> None:
         member("c", ["range"], ["u"]),
     )
     rule = Prediction(
-        (BALANCE.name,), kafka_version("4.3"), (ELECTED,), TopicMetadata.of(usable(fit_topics(topics(spark, t=5, u=0))))
+        (BALANCE.name,), KAFKA_4_3, (ELECTED,), TopicMetadata.of(usable(fit_topics(topics(spark, t=5, u=0))))
     )
     row = rule(usable(fit(given, MEMBERS))).collect()[0].asDict()
     assert row["stddev"] == pytest.approx((14 / 9) ** 0.5)
@@ -159,6 +162,7 @@ def test_balance_counts_what_moves(spark: SparkSession) -> None:
         "rebalances": 1,
         "revoked": 4,
         "rejected_members": 0,
+        "alternatives": None,
     }
 
 
@@ -173,7 +177,7 @@ def test_quirks_of_kafka_are_told(spark: SparkSession) -> None:
         member("c", ["sticky"], ["t", "u"], generation=1, group_id="h"),
     )
     known = TopicMetadata.of(usable(fit_topics(topics(spark, t=2, u=2))))
-    rows = Prediction((BALANCE.name,), kafka_version("4.3"), ("sticky",), known)(usable(fit(given, MEMBERS))).collect()
+    rows = Prediction((BALANCE.name,), KAFKA_4_3, ("sticky",), known)(usable(fit(given, MEMBERS))).collect()
     results = {row["group_id"]: (row["assigned_twice"], row["not_subscribed"], row["nonexistent"]) for row in rows}
     assert results == {"g": (0, 1, 0), "h": (0, 0, 1)}
 
@@ -190,16 +194,14 @@ def test_strategies_of_other_clients(spark: SparkSession) -> None:
     assert assignments(given, metadata, "range")["a-1"] == [("t", 1)]
     assert assignments(given, metadata, "librdkafka-range")["a-1"] == [("t", 0)]
     known = TopicMetadata.of(usable(fit_topics(metadata)))
-    rule = Prediction((BALANCE.name,), kafka_version("4.3"), ("kafka-python-roundrobin",), known)
+    rule = Prediction((BALANCE.name,), KAFKA_4_3, ("kafka-python-roundrobin",), known)
     errors = {row["group_id"]: row["error"] for row in rule(usable(fit(given, MEMBERS))).collect()}
     assert errors == {"g": "kafka-python's assignor raises KeyError", "h": None}
 
 
 def test_an_unknown_protocol_is_the_error_of_its_group_only(spark: SparkSession) -> None:
     given = members(spark, member("a", ["mine"], ["t"]), member("b", ["range"], ["t"], group_id="h"))
-    rule = Prediction(
-        (BALANCE.name,), kafka_version("4.3"), (ELECTED,), TopicMetadata.of(usable(fit_topics(topics(spark, t=1))))
-    )
+    rule = Prediction((BALANCE.name,), KAFKA_4_3, (ELECTED,), TopicMetadata.of(usable(fit_topics(topics(spark, t=1)))))
     errors = {row["group_id"]: row["error"] for row in rule(usable(fit(given, MEMBERS))).collect()}
     assert errors == {"g": "no assignor for protocol 'mine'", "h": None}
 
@@ -233,7 +235,7 @@ def test_members_with_impossible_lists(spark: SparkSession) -> None:
     given = members(spark, *rows)
     rule = Prediction(
         (ASSIGNMENTS.name, BALANCE.name, REJECTS.name),
-        kafka_version("4.3"),
+        KAFKA_4_3,
         (ELECTED,),
         TopicMetadata.of(usable(fit_topics(topics(spark, t=2)))),
     )
@@ -258,7 +260,7 @@ def test_a_repeated_member_is_used_once(spark: SparkSession, reverse: bool) -> N
         member("b", ["range"], ["t"], join_order=1),
     ]
     given = members(spark, *(reversed(rows) if reverse else rows))
-    predicted = Prediction((ELECTIONS.name, REJECTS.name), kafka_version("4.3"))(usable(fit(given, MEMBERS))).cache()
+    predicted = Prediction((ELECTIONS.name, REJECTS.name), KAFKA_4_3)(usable(fit(given, MEMBERS))).cache()
     election = predicted.transform(outcome(ELECTIONS.name)).collect()[0]
     assert (election["members"], election["protocol"], election["leader_id"]) == (2, "range", "b")
     rejects = predicted.transform(outcome(REJECTS.name)).collect()
@@ -283,7 +285,7 @@ def expected(spark: SparkSession, small_fleet: tuple[DataFrame, DataFrame]) -> l
 def predict_all(metadata: DataFrame, given: DataFrame) -> DataFrame:
     known = TopicMetadata.of(usable(fit_topics(metadata)))
     outputs = (ELECTIONS.name, ASSIGNMENTS.name, COOPERATIVE_REBALANCES.name, BALANCE.name, REJECTS.name)
-    return Prediction(outputs, kafka_version("4.3"), (ELECTED, *ASSIGNORS), known)(usable(fit(given, MEMBERS)))
+    return Prediction(outputs, KAFKA_4_3, (ELECTED, *ASSIGNORS), known)(usable(fit(given, MEMBERS)))
 
 
 def test_partitioning_and_row_order_change_nothing(
@@ -300,7 +302,7 @@ def test_a_list_in_one_name_is_no_assignor(spark: SparkSession) -> None:
         spark, member("a", ["range,roundrobin"], ["t"]), member("b", ["range"], ["t,u"]), member("c", ["range"], ["t"])
     )
     known = TopicMetadata.of(usable(fit_topics(topics(spark, t=2))))
-    predict = Prediction((BALANCE.name, ELECTIONS.name, REJECTS.name), kafka_version("4.3"), (ELECTED,), known)
+    predict = Prediction((BALANCE.name, ELECTIONS.name, REJECTS.name), KAFKA_4_3, (ELECTED,), known)
     predicted = predict(fit(given, MEMBERS)).cache()
     rejects = predicted.transform(outcome(REJECTS.name)).collect()
     assert sorted(row["reason"] for row in rejects) == [
@@ -327,7 +329,7 @@ def test_every_rejected_member_marks_its_group(spark: SparkSession) -> None:
     marked = (ELECTIONS.name, ASSIGNMENTS.name, BALANCE.name)
     fitted = fit(given, MEMBERS)
     for strategy, expected in ((ELECTED, 3), ("range", 2)):
-        predict = Prediction((*marked, REJECTS.name), kafka_version("4.3"), (strategy,), known)
+        predict = Prediction((*marked, REJECTS.name), KAFKA_4_3, (strategy,), known)
         predicted = predict(fitted).cache()
         rejects = predicted.transform(outcome(REJECTS.name)).unionByName(rejected(fitted, MEMBERS))
         assert rejects.where("group_id = 'g'").count() == expected

@@ -9,8 +9,8 @@ from rebalance_sim.engine.groups.prediction import ELECTED, Prediction
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, usable
 from rebalance_sim.engine.tables.outcomes import outcome
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
+from rebalance_sim.kafka.brokers import Brokers, Clusters
 from rebalance_sim.kafka.rebalances import MOST_REBALANCES
-from rebalance_sim.releases import kafka_version
 from rebalance_sim.tables import ASSIGNMENTS, BALANCE, COOPERATIVE_REBALANCES, LAST_ASSIGNMENTS, MEMBERS
 from tests.support.rows import member, members, topics
 
@@ -30,7 +30,7 @@ def predicted(spark: SparkSession, given: DataFrame, strategy: str) -> tuple[lis
     """
     metadata = TopicMetadata.of(usable(fit_topics(topics(spark, t=6, u=2))))
     outputs = (ASSIGNMENTS.name, COOPERATIVE_REBALANCES.name, LAST_ASSIGNMENTS.name, BALANCE.name)
-    rows = Prediction(outputs, kafka_version("4.3"), (strategy,), metadata)(usable(fit(given, MEMBERS))).cache()
+    rows = Prediction(outputs, Clusters(Brokers("4.3")), (strategy,), metadata)(usable(fit(given, MEMBERS))).cache()
     order = ("group_id", "member_id")
     assigned = rows.transform(outcome(ASSIGNMENTS.name)).orderBy(*order).collect()
     played = rows.transform(outcome(COOPERATIVE_REBALANCES.name)).orderBy("rebalance", *order).collect()

@@ -16,6 +16,7 @@ from rebalance_sim.engine.tables.topic_ids import topic_ids
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of
+from rebalance_sim.kafka.brokers import Brokers, Clusters
 from rebalance_sim.kafka.runtime.strings import Ints
 from rebalance_sim.releases import kafka_version
 from rebalance_sim.tables import BALANCE, MEMBERS, TOPICS
@@ -35,6 +36,7 @@ def rows_of(case: JsonObject) -> list[dict[str, object]]:
             cluster=case["id"],
             instance_id=m["instance_id"],
             join_order=i,
+            rack=m["rack"],
             owned=[{"topic": topic, "partition": number} for topic, number in m["owned"]],
         )
         for i, m in enumerate(case["members"])
@@ -43,20 +45,36 @@ def rows_of(case: JsonObject) -> list[dict[str, object]]:
 
 def tables_of(spark: SparkSession, cases: list[JsonObject]) -> tuple[DataFrame, DataFrame]:
     known = [
-        {"cluster": case["id"], "topic": topic, "partitions": count, "topic_id": case["topic_ids"][topic]}
+        {
+            "cluster": case["id"],
+            "topic": topic,
+            "partitions": count,
+            "topic_id": case["topic_ids"][topic],
+            "racks": case.get("racks", {}).get(topic),
+        }
         for case in cases
         for topic, count in case["topics"].items()
     ]
     return table(spark, TOPICS, known), table(spark, MEMBERS, [row for case in cases for row in rows_of(case)])
 
 
-@pytest.mark.parametrize(("version", "answers"), [("4.0", "4.0"), ("4.0.1", "4.3"), ("4.3", "4.3")])
-def test_tables_give_kafkas_answers(spark: SparkSession, version: str, answers: str) -> None:
+@pytest.mark.parametrize(
+    ("version", "strategy", "cases", "answers"),
+    [
+        ("3.7.2", "server-range", "server-releases", "3.7.0"),
+        ("3.7.2", "server-uniform", "server-releases", "3.7.0"),
+        ("3.9", "server-uniform", "server-releases", "3.8.0"),
+        ("4.0", "server-uniform", "server", "4.0"),
+        ("4.0.1", "server-uniform", "server", "4.3"),
+        ("4.3", "server-uniform", "server", "4.3"),
+    ],
+)
+def test_tables_give_kafkas_answers(spark: SparkSession, version: str, strategy: str, cases: str, answers: str) -> None:
     """Several clusters have topics of the same names with different ids."""
-    pairs = list(zip(golden("cases-server"), golden(f"server-uniform-{answers}"), strict=True))[:150]
+    pairs = list(zip(golden(f"cases-{cases}"), golden(f"{strategy}-{answers}"), strict=True))[:150]
     pairs = [(case, answer) for case, answer in pairs if "error" not in answer]
     given_topics, given_members = tables_of(spark, [case for case, _ in pairs])
-    rows = given_members.transform(assign("server-uniform", given_topics, version)).collect()
+    rows = given_members.transform(assign(strategy, given_topics, version)).collect()
     ours = {(r["cluster"], r["member_id"]): [[p["topic"], p["partition"]] for p in r["partitions"]] for r in rows}
     assert ours == {(c["id"], m): lists for c, answer in pairs for m, lists in answer["assignment"].items()}
 
@@ -65,7 +83,7 @@ def test_an_exception_of_kafka_is_the_groups_error(spark: SparkSession) -> None:
     owned = [{"topic": "t", "partition": 9}]
     given = members(spark, member("a", ["x"], ["t"], owned=owned), member("b", ["x"], ["t", "u"]))
     metadata = TopicMetadata.of(usable(fit_topics(topics(spark, t=2, u=1))))
-    rule = Prediction((BALANCE.name,), kafka_version("4.3"), ("server-uniform",), metadata)
+    rule = Prediction((BALANCE.name,), Clusters(Brokers("4.3")), ("server-uniform",), metadata)
     (row,) = rule(usable(fit(given, MEMBERS))).collect()
     assert row["error"].endswith(" throws ArrayIndexOutOfBoundsException")
 
@@ -76,6 +94,16 @@ def test_partitioning_changes_nothing(spark: SparkSession) -> None:
     with shuffled_into(spark, 7):
         again = given_members.repartition(3).transform(assign("server-uniform", given_topics.repartition(2)))
         assert contents(again) == expected
+
+
+def test_clusters_of_early_releases_have_owned_partitions(spark: SparkSession) -> None:
+    """server-range reads them before 3.9, whatever the release of other clusters."""
+    owned = [{"topic": "t", "partition": 0}]
+    given = members(spark, member("a", ["x"], ["t"]), member("b", ["x"], ["t"], owned=owned))
+    for early, expected in (("3.8", {"a": [1], "b": [0]}), ("3.9", {"a": [0], "b": [1]})):
+        clusters = Clusters(Brokers("4.3"), {"default": Brokers(early)})
+        rows = given.transform(assign("server-range", topics(spark, t=2), clusters)).collect()
+        assert {r["member_id"]: [p["partition"] for p in r["partitions"]] for r in rows} == expected
 
 
 # ---- ids
@@ -124,14 +152,15 @@ def test_generated_ids_do_not_depend_on_partitioning(spark: SparkSession) -> Non
 
 
 def test_each_version_has_its_assignors() -> None:
-    for name in ("1.0", "2.3", "3.9"):
+    for name in ("1.0", "2.3", "3.6"):
         assert not [known for known in assignors_of(kafka_version(name)) if known.startswith("server-")]
-    assert assignors_of(kafka_version("4.0")) == assignors_of(kafka_version("4.3.1")) == tuple(ASSIGNORS)
+    for name in ("3.7", "4.0", "4.3.1"):
+        assert assignors_of(kafka_version(name)) == tuple(ASSIGNORS)
     assert not asks_topic_ids(("range", "server-range"))
     assert asks_topic_ids(("range", "server-uniform"))
     assert asks_topic_ids((ELECTED,))
 
 
 def test_an_error_lists_the_assignors_of_the_version(spark: SparkSession) -> None:
-    with pytest.raises(UserError, match=r"^strategy: Kafka 3\.9 has no 'server-range'; allowed: range, .*elected$"):
-        assign("server-range", topics(spark, t=1), "3.9")
+    with pytest.raises(UserError, match=r"^strategy: Kafka 3\.6 has no 'server-range'; allowed: range, .*elected$"):
+        assign("server-range", topics(spark, t=1), "3.6")

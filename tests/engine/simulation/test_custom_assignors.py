@@ -11,9 +11,9 @@ from rebalance_sim import ConsumerPartitionAssignor, Subscription, TopicPartitio
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.simulation.simulations import Simulations
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
+from rebalance_sim.kafka.brokers import Brokers, Clusters
 from rebalance_sim.kafka.simulation.scenario import Scenario, ScenarioStep, Selection
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
-from rebalance_sim.releases import kafka_version
 from rebalance_sim.tables import COSTS, REBALANCES, REJECTS, TIMELINE
 from tests.engine.groups.test_custom_assignors import Hasty, Patient
 from tests.support.rows import member, members, topics
@@ -108,8 +108,8 @@ def simulate(
     version: str = "4.3",
 ) -> dict[str, list[dict[str, Any]]]:
     known = TopicMetadata.of(topics(spark, t=7, u=4))
-    rules = kafka_version(version)
-    found = Simulations(OUTPUTS, rules, strategies, known, scenario, 1, None, assignors=assignors)(given)
+    clusters = Clusters(Brokers(version))
+    found = Simulations(OUTPUTS, clusters, strategies, known, scenario, 1, None, assignors=assignors)(given)
     rows = [row.asDict(recursive=True) for row in found.collect()]
     return {name: sorted((row[name] for row in rows if row[name]), key=str) for name in OUTPUTS}
 

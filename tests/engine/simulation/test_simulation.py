@@ -16,6 +16,7 @@ from rebalance_sim.engine.tables.inputs import REASON, fit, rejected, usable
 from rebalance_sim.engine.tables.outcomes import outcome
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.simulation.scenario import Scenario, ScenarioStep, Selection
 from rebalance_sim.releases import kafka_version
 from rebalance_sim.sources.scenarios import read_scenario
@@ -44,7 +45,7 @@ def events(spark: SparkSession, *rows: Row) -> DataFrame:
 
 def simulations(metadata: DataFrame, scenario: Scenario, *strategies: str, **more: Any) -> Simulations:
     known = TopicMetadata.of(metadata)
-    return Simulations(OUTPUTS, NEWEST, strategies or (ELECTED,), known, scenario, 1, None, **more)
+    return Simulations(OUTPUTS, Clusters(), strategies or (ELECTED,), known, scenario, 1, None, **more)
 
 
 def results(found: DataFrame) -> dict[str, list[Row]]:

@@ -14,8 +14,9 @@ import pytest
 
 from rebalance_sim.kafka.groups import AssignmentFailure
 from rebalance_sim.releases import kafka_version
+from tests.oracle.oracle import SERVER_RULES
 from tests.oracle.random_cases import assignor_cases, sticky_cases
-from tests.oracle.server_cases import SERVER_RULES, server_cases
+from tests.oracle.server_cases import server_cases
 from tests.support.batches import Batch
 from tests.support.cases import STICKY_RULES, group_of
 from tests.support.examples import COMPILED, scaled

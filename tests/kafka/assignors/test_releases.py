@@ -1,4 +1,4 @@
-"""The assignors of consumers give the answers of every release at which their rules change."""
+"""The assignors of consumers and coordinators give the answers of every release at which their rules change."""
 
 from functools import cache
 from itertools import pairwise
@@ -6,19 +6,20 @@ from itertools import pairwise
 import pytest
 
 from rebalance_sim.kafka.assignors.steps.join_response import listed_members
-from rebalance_sim.releases import RULE_CHANGES, StickyRules, kafka_version
-from tests.oracle.oracle import CLIENT_RULES
+from rebalance_sim.releases import RULE_CHANGES, ServerRangeRules, ServerUniformRules, StickyRules, kafka_version
+from tests.oracle.oracle import CLIENT_RULES, SERVER_RULES
 from tests.support.batches import Batch
 from tests.support.cases import Answer, answer_of, golden, group_of
 from tests.support.model import Cluster, Group, Member, Partition
 
-ANSWERS = [(strategy, release) for strategy, releases in CLIENT_RULES.items() for release in releases]
-CHANGES = [(strategy, *pair) for strategy, releases in CLIENT_RULES.items() for pair in pairwise(releases[:-1])]
+RULES = CLIENT_RULES | SERVER_RULES
+ANSWERS = [(strategy, release) for strategy, releases in RULES.items() for release in releases]
+CHANGES = [(strategy, *pair) for strategy, releases in RULES.items() for pair in pairwise(releases[:-1])]
 
 
 @cache
-def batch() -> Batch:
-    return Batch([group_of(case) for case in golden("cases-releases")])
+def batch(cases: str) -> Batch:
+    return Batch([group_of(case) for case in golden(cases)])
 
 
 @cache
@@ -30,8 +31,9 @@ def kafkas_answers(strategy: str, release: str) -> list[Answer]:
 def test_assignments_are_kafkas(strategy: str, release: str) -> None:
     """The same partitions in the same order, member by member; or the same exception."""
     answers = kafkas_answers(strategy, release)
-    assert len(answers) == len(batch().groups) == 200
-    ours = batch().answers(release, strategy)
+    asked = batch("cases-releases" if strategy in CLIENT_RULES else "cases-server-releases")
+    assert len(answers) == len(asked.groups) == 200
+    ours = asked.answers(release, strategy)
     assert [pair for pair in zip(answers, ours, strict=True) if pair[0] != pair[1]] == []
 
 
@@ -45,6 +47,10 @@ def test_every_change_has_answers() -> None:
     assert {kafka_version(release).sticky for release in CLIENT_RULES["sticky"]} == set(StickyRules)
     walks = {rule["range_walk"] for rule in rules if "range_walk" in rule}
     assert {kafka_version(release).range_walk for release in CLIENT_RULES["range"]} == walks
+    assert {kafka_version(release).server_range for release in SERVER_RULES["server-range"]} == set(ServerRangeRules)
+    assert {kafka_version(release).server_uniform for release in SERVER_RULES["server-uniform"]} == {
+        *ServerUniformRules
+    }
 
 
 @pytest.mark.parametrize(

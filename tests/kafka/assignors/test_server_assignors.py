@@ -10,8 +10,7 @@ import pytest
 from rebalance_sim.kafka.assignors import ASSIGNORS
 from rebalance_sim.kafka.assignors.server import uniform as server_uniform
 from rebalance_sim.releases import kafka_version
-from tests.oracle.oracle import SERVER_VERSIONS
-from tests.oracle.server_cases import SERVER_RULES
+from tests.oracle.oracle import SERVER_RULES, SERVER_VERSIONS
 from tests.support.batches import Batch
 from tests.support.cases import answer_of, golden, group_of
 from tests.support.examples import scaled
@@ -119,10 +118,10 @@ def test_the_order_of_members_decides_who_gets_extra_partitions() -> None:
     """With the same members in another order, other members get the extra partition."""
     cluster = Cluster({"t": 3}, {}, {"t": (1, 2)})
     batch = Batch([Group((Member("a", ("t",)), Member("b", ("t",))), cluster)])
-    keeps_extra = kafka_version("4.3").uniform_keeps_extra_partitions
+    rules = kafka_version("4.3").server_uniform
     loads = []
     for order in ([0, 1], [1, 0]):
-        outcome = server_uniform.assign_in_order(batch.arrays, batch.topics, np.array(order, np.int32), keeps_extra)
+        outcome = server_uniform.assign_in_order(batch.arrays, batch.topics, np.array(order, np.int32), rules)
         loads.append([len(partitions) for partitions in batch.lists(outcome.assignments)[0].values()])
     assert sorted(loads) == [[1, 2], [2, 1]]
 

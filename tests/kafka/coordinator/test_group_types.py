@@ -43,7 +43,7 @@ def found(version: str, groups: list[tuple[Joiner, ...]]) -> list[tuple[bool, El
 
 def expected(version: str, joiners: tuple[Joiner, ...]) -> tuple[bool, Election]:
     """Return the election of the classic members alone, or the consumer-protocol group that they join."""
-    preferred = Counter(joiner.protocols[0] for joiner in joiners if is_modern(joiner) and version == "4.3")
+    preferred = Counter(joiner.protocols[0] for joiner in joiners if is_modern(joiner) and version in ("3.9", "4.3"))
     classic = tuple(
         each for each in joiners if not is_modern(each) and (each.protocol_type == "consumer" or not preferred)
     )

@@ -477,7 +477,7 @@ class MixedGroupPlayer(Player):
         in_turn = order if is_uniform else server_range.range_order(groups, order)
         groups = subscribed_as_first(groups, in_turn, np.array([self.modern.group.homogeneous]))
         if is_uniform:
-            made = assign_in_order(groups, topics, order, True).assignments
+            made = assign_in_order(groups, topics, order, kafka_version("4.3").server_uniform).assignments
         else:
             made = server_range.assign(groups, topics, kafka_version("4.3")).assignments
         begin_target(self.modern)
@@ -526,6 +526,7 @@ class MixedGroupPlayer(Player):
             np.zeros(len(counts) + 1, np.int32),
             np.zeros(1, np.int32),
             np.zeros(0, np.int32),
+            np.zeros(0, np.int64),
             np.array(ids, np.int64),
             names,
         )

@@ -7,9 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors.server.target_assignment import Targets, UniformBatch, add_target, owned_once
+from rebalance_sim.kafka.assignors.server.target_assignment import (
+    Targets,
+    UniformBatch,
+    add_target,
+    distinct_names,
+    owned_once,
+    owned_topic_order,
+    partitions_in_set_order,
+)
 from rebalance_sim.kafka.groups import AssignmentFailure
-from rebalance_sim.kafka.runtime.hash_order import java_copy_size, java_order, java_table_size
+from rebalance_sim.kafka.runtime.hash_order import java_copy_size, java_order
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 
@@ -122,35 +130,31 @@ def _mark_claimed(batch: UniformBatch, members: Ints32) -> int:
 
 @kernel
 def _topic_order(batch: UniformBatch, m: int) -> Ints32:
-    """Return the known topics of a member in the order of a ``HashSet`` of their ids.
+    """Return the known topics of a member in the order of a ``HashSet`` of their ids."""
+    kept, named = names_order(batch, m)
+    return java_order(batch.id_hashes, kept, java_copy_size(named))
+
+
+@kernel
+def names_order(batch: UniformBatch, m: int) -> tuple[Ints32, int]:
+    """Return the known topics of a member in the order of its names, and the number of all names (``TopicIds``).
 
     The member's names are in a ``HashSet`` that was copied from the set made of its list.
     """
-    of_members, offsets, topics = batch.subscriptions
-    of = of_members[m]
-    first, end = offsets[of], offsets[of + 1]
-    names = np.empty(end - first, np.int32)
-    n = 0
-    for topic in topics[first:end]:
-        if batch.subscribed_by[topic] != m:
-            batch.subscribed_by[topic] = m
-            names[n] = topic
-            n += 1
-    sent = java_order(batch.hashes, names[:n], java_copy_size(end - first))
-    kept = java_order(batch.hashes, sent, java_copy_size(n))
-    return java_order(batch.id_hashes, kept[batch.partitions[kept] >= 0], java_copy_size(n))
+    names, listed = distinct_names(batch, m)
+    sent = java_order(batch.hashes, names, java_copy_size(listed))
+    kept = java_order(batch.hashes, sent, java_copy_size(len(names)))
+    return kept[batch.partitions[kept] >= 0], len(names)
 
 
 @kernel
 def _revoke(batch: UniformBatch, m: int, mine: Ints32, quota: int, targets: Targets, unassigned: _Unassigned) -> None:
     """Keep a member's partitions up to its quota; the others become unassigned (``maybeRevokePartitions``)."""
     owned = batch.owned
-    for topic in _owned_topic_order(batch, m):
+    for topic in owned_topic_order(batch, m):
         of_topic = mine[owned.topics[mine] == topic]
         if len(of_topic) > quota:
-            numbers = owned.partitions[of_topic].astype(np.int64)
-            listed = np.arange(len(numbers)).astype(np.int32)
-            of_topic = of_topic[java_order(numbers, listed, java_copy_size(len(numbers)))]
+            of_topic = partitions_in_set_order(owned, of_topic)
         quota = _keep_first(batch, m, of_topic, quota, targets, unassigned)
 
 
@@ -170,24 +174,3 @@ def _keep_first(
             n += 1
     unassigned.filled[0] = n
     return quota
-
-
-@kernel
-def _owned_topic_order(batch: UniformBatch, m: int) -> Ints32:
-    """Return the topics of a member's target in the order of a ``HashMap`` of ids, including deleted topics.
-
-    The map was filled with ``computeIfAbsent``, which puts a new key at the head of its bucket; writing the target to a
-    record and reading it back keeps the order within a bucket.
-    """
-    owned = batch.owned
-    first, end = owned.offsets[m], owned.offsets[m + 1]
-    named = np.empty(end - first, np.int32)
-    n = 0
-    for topic in owned.topics[first:end]:
-        at = n - 1
-        while at >= 0 and named[at] != topic:
-            at -= 1
-        if at < 0:
-            named[n] = topic
-            n += 1
-    return java_order(batch.id_hashes, named[:n][::-1].copy(), java_table_size(n))

@@ -9,8 +9,8 @@ import numpy as np
 from rebalance_sim.kafka.groups import Groups
 from rebalance_sim.kafka.runtime.hash_order import coordinator_order, scala_2_11_immutable_order, scala_2_11_order
 from rebalance_sim.kafka.runtime.kernel import kernel
-from rebalance_sim.kafka.runtime.strings import Ints32, Strings, byte_at
-from rebalance_sim.releases import CoordinatorRules, KafkaVersion, MemberList
+from rebalance_sim.kafka.runtime.strings import Ints, Ints32, Strings, byte_at
+from rebalance_sim.releases import CoordinatorRules, KafkaVersion, MapRule, MemberList
 
 _IMMUTABLE_MAP = int(MemberList.IMMUTABLE_MAP)
 
@@ -30,21 +30,28 @@ def without_instance_ids(groups: Groups) -> Groups:
 def listed_members(groups: Groups, version: KafkaVersion) -> tuple[Groups, Ints32]:
     """Return the groups as their leaders see them, and the members of each in the order of the response."""
     seen = as_leader_sees(groups, version)
-    return seen, response_order(seen, int(version.coordinator_map), int(version.member_list))
+    return seen, response_order(seen.members, seen.member_hashes, version.coordinator_map, version.member_list)
+
+
+def response_order(groups: Ints32, member_hashes: Ints, map_rule: MapRule, member_list: MemberList) -> Ints32:
+    """Return the members of each group in the order in which the coordinator lists them.
+
+    The members of group g, in join order, are ``groups[g]`` to ``groups[g + 1]``.
+    """
+    return _response_order(groups, member_hashes, int(map_rule), int(member_list))
 
 
 @kernel
-def response_order(groups: Groups, map_rule: int, member_list: int) -> Ints32:
-    """Return the members of each group in the order in which the coordinator lists them."""
-    order = np.empty(len(groups.member_hashes), np.int32)
-    for g in range(len(groups.members) - 1):
-        start, end = groups.members[g], groups.members[g + 1]
+def _response_order(groups: Ints32, member_hashes: Ints, map_rule: int, member_list: int) -> Ints32:
+    order = np.empty(len(member_hashes), np.int32)
+    for g in range(len(groups) - 1):
+        start, end = groups[g], groups[g + 1]
         joined = np.arange(start, end).astype(np.int32)
-        listed = coordinator_order(groups.member_hashes, joined, map_rule)
+        listed = coordinator_order(member_hashes, joined, map_rule)
         if member_list == _IMMUTABLE_MAP:
             # The immutable map is copied from a further mutable one, in which the keys of a bucket are reversed.
-            copied = scala_2_11_order(groups.member_hashes, listed)
-            listed = scala_2_11_immutable_order(groups.member_hashes, copied)
+            copied = scala_2_11_order(member_hashes, listed)
+            listed = scala_2_11_immutable_order(member_hashes, copied)
         order[start:end] = listed
     return order
 

@@ -72,7 +72,8 @@ def _count_extra(state: _TopicState, entry: int, subscriber: int) -> None:
 
 
 @kernel
-def _has_rack(topics: TopicArrays, topic: int, partition: int, rack: int) -> bool:
+def has_rack(topics: TopicArrays, topic: int, partition: int, rack: int) -> bool:
+    """Return whether a partition has a replica in a rack."""
     place = topics.first_racks[topic] + partition
     if place >= topics.first_racks[topic + 1]:
         return False
@@ -185,7 +186,7 @@ def _match_racks(
             partition = following[rack_class]
             following[rack_class] += 1
             free = state.owner[state.first_partition[entry] + partition] < 0
-            if free and (racks[rack_class] == NO_RACK or _has_rack(topics, topic, partition, racks[rack_class])):
+            if free and (racks[rack_class] == NO_RACK or has_rack(topics, topic, partition, racks[rack_class])):
                 _assign_one(state, by_topic, entry, subscriber, partition)
                 assigned += 1
         if assigned > 0:
@@ -226,7 +227,7 @@ def _match_co_partitioned(
             matches = racks[rack_class] != NO_RACK or not by_librdkafka
             if racks[rack_class] != NO_RACK:
                 for entry in entries:
-                    if not _has_rack(topics, by_topic.topics[entry], partition, racks[rack_class]):
+                    if not has_rack(topics, by_topic.topics[entry], partition, racks[rack_class]):
                         matches = False
                         break
             if matches:

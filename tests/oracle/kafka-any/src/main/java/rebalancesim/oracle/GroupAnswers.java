@@ -13,7 +13,7 @@ import java.util.Optional;
 import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.TopicPartition;
 
-/** What the consumers' assignors of any release make of one case: their classes are found by name. */
+/** What the assignors of any release make of one case: their classes are found by name. */
 final class GroupAnswers {
     private static final String CONSUMER = "org.apache.kafka.clients.consumer.";
     private static final Map<String, String> ASSIGNORS = Map.of(
@@ -26,17 +26,22 @@ final class GroupAnswers {
     }
 
     static Map<String, Object> to(Case question) throws Exception {
+        Map<String, Object> answer = new LinkedHashMap<>();
+        answer.put("rule", question.rule());
+        answer.put("kafka", Release.VERSION);
+        answer.put("assignment", question.isServerSide()
+                ? ServerAssignors.assignment(question) : consumersAssignment(question));
+        return answer;
+    }
+
+    private static Map<?, ?> consumersAssignment(Case question) throws Exception {
         Map<String, Object> subscriptions = new HashMap<>();
         for (Case.Member member : question.members()) {
             subscriptions.put(member.memberId(), subscription(question.rule(), member));
         }
         Object assignor = Class.forName(CONSUMER + ASSIGNORS.get(question.rule())).getConstructor().newInstance();
         Cluster cluster = Clusters.of(question);
-        Map<String, Object> answer = new LinkedHashMap<>();
-        answer.put("rule", question.rule());
-        answer.put("kafka", Release.VERSION);
-        answer.put("assignment", partitions(TimeLimit.within(() -> assign(assignor, cluster, subscriptions))));
-        return answer;
+        return partitions(TimeLimit.within(() -> assign(assignor, cluster, subscriptions)));
     }
 
     /** The interface of assignors: ConsumerPartitionAssignor since 2.4, before that PartitionAssignor. */

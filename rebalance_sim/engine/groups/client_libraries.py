@@ -1,0 +1,91 @@
+"""The client libraries of leaders and members, as far as the members table tells."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rebalance_sim.engine.groups.group_batches import GroupBatch
+from rebalance_sim.engine.tables.arrow import codes
+from rebalance_sim.kafka.assignors.by_library import Leader, is_readable_for_java, tells_owned
+from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.group_types import GroupProtocols, leaders
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
+
+CLIENT_COLUMNS = ("client_library", "client_version")
+
+Candidates = tuple[Leader, ...]
+"""The clients that may lead a group, the most likely one first."""
+
+
+def possible_leaders(batch: GroupBatch, protocols: GroupProtocols) -> tuple[list[Candidates], Ints]:
+    """Return the candidates for leaders, and the index of each group's; those of a group without a leader are any.
+
+    There are several if ``client_library`` names several, or if members of different clients share the first place in
+    the join order, or have none: any of them may lead.
+    """
+    clients, of_members = _clients(batch)
+    candidates = [tuple(client.candidates) for client in clients]
+    if len(clients) == 1:
+        return candidates, np.zeros(len(batch.group_ids), np.int64)
+    of_leaders = leaders(batch.offsets, protocols)
+    firsts = np.where(of_leaders == NONE, 0, of_members[of_leaders])
+    tied = protocols.elections.admitted & _tied(batch, of_leaders)
+    several: dict[Candidates, int] = {}
+    for group, rivals in _rivals(batch.group_of_member[tied], of_members[tied], firsts):
+        united = tuple(dict.fromkeys(each for client in (firsts[group], *rivals) for each in candidates[client]))
+        firsts[group] = several.setdefault(united, len(candidates) + len(several))
+    return [*candidates, *several], firsts
+
+
+def readable_for_java(batch: GroupBatch) -> Flags:
+    """Return the groups of which Java's consumer can read all subscriptions."""
+    readable = np.ones(len(batch.group_ids), np.bool_)
+    libraries = batch.column("client_library")
+    if libraries.null_count < len(libraries):
+        of_members, names = codes(libraries.fill_null(""))
+        unreadable = np.array([not is_readable_for_java(name) for name in names.to_pylist()])[of_members]
+        readable[batch.group_of_member[unreadable]] = False
+    return readable
+
+
+def silent_members(batch: GroupBatch, protocol: str) -> tuple[Flags, Flags]:
+    """Return the members that probably do not tell the leader what they own, and the same if the others are right.
+
+    ``protocol`` is an eager one. A member whose library may be one of several probably uses the first.
+    """
+    libraries = batch.column("client_library")
+    if libraries.null_count == len(libraries):
+        return np.zeros(len(libraries), np.bool_), np.zeros(len(libraries), np.bool_)
+    of_members, names = codes(libraries.fill_null(""))
+    candidates = [Leader(name, "").candidates for name in names.to_pylist()]
+    silent = [[not tells_owned(each.library, protocol) for each in several] for several in candidates]
+    probably = np.array([each[0] for each in silent])
+    is_sure = np.array([len(set(each)) == 1 for each in silent])
+    return probably[of_members], (probably == is_sure)[of_members]
+
+
+def _clients(batch: GroupBatch) -> tuple[list[Leader], Ints]:
+    """Return the clients of members, and the index of each one's."""
+    given = [batch.column(name) for name in CLIENT_COLUMNS]
+    if all(column.null_count == len(column) for column in given):
+        return [Leader("", "")], np.zeros(len(batch.members), np.int64)
+    (of_libraries, libraries), (of_releases, releases) = (codes(column.fill_null("")) for column in given)
+    pairs, of_members = np.unique(of_libraries.astype(np.int64) * len(releases) + of_releases, return_inverse=True)
+    named = [divmod(pair, len(releases)) for pair in pairs.tolist()]
+    return [Leader(libraries[library].as_py(), releases[release].as_py()) for library, release in named], of_members
+
+
+def _tied(batch: GroupBatch, of_leaders: Ints) -> Flags:
+    """Return which members share the leader's place in the join order."""
+    leader = of_leaders[batch.group_of_member]
+    tied: Flags = (leader != NONE) & (batch.join_order == batch.join_order[leader])
+    return tied
+
+
+def _rivals(groups: Ints32, clients: Ints, firsts: Ints) -> Iterator[tuple[int, list[int]]]:
+    """Yield the groups with members of another client than their first, each with these clients."""
+    others = clients != firsts[groups]
+    pairs = np.unique(np.stack([groups[others], clients[others]]), axis=1)
+    starts = np.flatnonzero(np.diff(pairs[0], prepend=-1))
+    for group, rivals in zip(pairs[0][starts].tolist(), np.split(pairs[1], starts[1:]), strict=False):
+        yield group, rivals.tolist()

@@ -1,0 +1,140 @@
+"""Which assignor the leader of a group runs: the elected protocol as the leader's client library implements it.
+
+Members of all libraries list assignors under the names of Java's, but the libraries assign differently. A table of the
+user's own assignors comes before the libraries': it says what the leader runs under a name.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from rebalance_sim.errors import UserError, check_choice
+from rebalance_sim.kafka.assignors import CLIENTS_ASSIGNORS
+from rebalance_sim.kafka.assignors.default_protocols import DEFAULT_PROTOCOLS
+
+JAVA = "java"
+SEPARATOR = ";"
+"""Between the libraries that a member may use, the most likely one first."""
+
+_NAMED_OTHERWISE = {("kafkajs", "RoundRobinAssigner"): "kafkajs-roundrobin"}
+_CHANGED: Mapping[str, tuple[tuple[int, ...], str]] = {
+    "sarama-range": ((1, 34, 1), "sarama-1.27-range"),
+    "sarama-roundrobin": ((1, 28), "sarama-1.27-roundrobin"),
+}
+"""By assignor, the first release that has it, and the assignor of earlier ones."""
+_GO_MAP = "it visits a map of Go in a random order"
+_PYTHON_SET = "it visits a set of Python, whose order differs from process to process"
+_UNPREDICTABLE = {
+    ("sarama", "sticky"): _GO_MAP,
+    ("sarama", "cooperative-sticky"): _GO_MAP,
+    ("franz-go", "cooperative-sticky"): _GO_MAP,
+    ("kafka-go", "rack-affinity"): _GO_MAP,
+    ("kafka-python", "sticky"): _PYTHON_SET,
+    ("kafka-python", "cooperative-sticky"): _PYTHON_SET,
+    ("aiokafka", "sticky"): _PYTHON_SET,
+    ("librdkafka", "cooperative-sticky"): "it visits topics in the order in which the broker happens to list them",
+}
+
+
+_NOT_READ = (
+    "java: cannot read the subscription of a member of kafka-go or platformatic-kafka, so that the leader's consumer "
+    "fails with a SchemaException"
+)
+
+
+class Leader(NamedTuple):
+    """The client of a leader, as the members table names it."""
+
+    library: str
+    """Java, if it is empty."""
+    release: str
+    """Of the library; empty if it is unknown, which counts as the newest, or for Java as that of the run."""
+
+    @property
+    def candidates(self) -> list["Leader"]:
+        """The leaders that this may be, if several libraries are possible; the most likely one first.
+
+        >>> Leader("kafka-go;platformatic-kafka", "").candidates
+        [Leader(library='kafka-go', release=''), Leader(library='platformatic-kafka', release='')]
+        """
+        return [Leader(library.strip(), self.release) for library in self.library.split(SEPARATOR)]
+
+
+_UNREADABLE_FOR_JAVA = {"kafka-go", "platformatic-kafka"}
+"""Libraries whose subscriptions end before the owned partitions that their version has."""
+
+
+def is_readable_for_java(library: str) -> bool:
+    """Return whether Java's consumer can read the subscription of a member, whose library may be one of several.
+
+    >>> is_readable_for_java("sarama"), is_readable_for_java("kafka-go;platformatic-kafka")
+    (True, False)
+    """
+    return not {each.library for each in Leader(library, "").candidates} <= _UNREADABLE_FOR_JAVA
+
+
+_SILENT = {"franz-go", "sarama", "kafka-python"}
+"""Under ``sticky``, franz-go revokes everything before it joins. Sarama sends back what the leader put beside the last
+assignment, where Java and franz-go put nothing. kafka-python sends a version that other libraries cannot read."""
+
+
+def tells_owned(library: str, protocol: str) -> bool:
+    """Return whether a member tells the leader what it owns, as far as the leader's assignment can be predicted.
+
+    >>> tells_owned("franz-go", "sticky"), tells_owned("franz-go", "cooperative-sticky"), tells_owned("", "sticky")
+    (False, True, True)
+    """
+    return protocol != "sticky" or library not in _SILENT
+
+
+class LeadersAssignor(NamedTuple):
+    """What a leader runs under a protocol name."""
+
+    name: str
+    """The assignor's name among ``KNOWN_ASSIGNORS``, or one for what cannot be predicted."""
+    problem: str | None = None
+    """Why its assignment cannot be predicted."""
+
+
+def leaders_assignor(protocol: str, leader: Leader, readable: bool = True) -> LeadersAssignor:
+    """Return what a leader runs under a protocol name; ``readable`` says whether Java could read all members.
+
+    >>> leaders_assignor("range", Leader("sarama", "1.30.0")).name
+    'sarama-1.27-range'
+    >>> leaders_assignor("sticky", Leader("sarama", "")).problem
+    'sarama: sticky cannot be predicted: it visits a map of Go in a random order'
+    """
+    library = leader.library or JAVA
+    if library == JAVA:
+        return LeadersAssignor(protocol, None if readable else _NOT_READ)
+    name = _name(library, protocol)
+    try:
+        check_choice("client_library", library, list(DEFAULT_PROTOCOLS))
+        release = _numbers(leader.release)
+    except UserError as problem:
+        return LeadersAssignor(name, str(problem))
+    if (library, protocol) in _UNPREDICTABLE:
+        return LeadersAssignor(name, f"{library}: {protocol} cannot be predicted: {_UNPREDICTABLE[library, protocol]}")
+    if not offers(library, protocol):
+        return LeadersAssignor(name, f"{library}: no assignor for protocol {protocol!r}")
+    since, before = _CHANGED.get(name, ((), name))
+    return LeadersAssignor(before if release is not None and release < since else name)
+
+
+def offers(library: str, protocol: str) -> bool:
+    """Return whether a library has an assignor for a protocol name; Java may have one of the user's own."""
+    return library == JAVA or (library, protocol) in _UNPREDICTABLE or _name(library, protocol) in CLIENTS_ASSIGNORS
+
+
+def _name(library: str, protocol: str) -> str:
+    return _NAMED_OTHERWISE.get((library, protocol), f"{library}-{protocol}")
+
+
+def _numbers(release: str) -> tuple[int, ...] | None:
+    """Return the numbers of a release; None if it is unknown."""
+    if not release:
+        return None
+    found = re.match(r"v?(\d+(?:\.\d+)*)", release)
+    if not found:
+        raise UserError(f"client_version: {release!r} is no release; allowed: numbers such as '1.43.0'")
+    return tuple(map(int, found[1].split(".")))

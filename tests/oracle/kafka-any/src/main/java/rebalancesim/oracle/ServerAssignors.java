@@ -1,0 +1,109 @@
+package rebalancesim.oracle;
+
+import java.lang.reflect.Constructor;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
+
+/** What the coordinator's assignors of any release since 3.7 make of one case: their classes are found by name. */
+final class ServerAssignors {
+    private static final String COORDINATOR = "org.apache.kafka.coordinator.group.";
+    private static final Map<String, String> ASSIGNORS =
+            Map.of("server-range", "RangeAssignor", "server-uniform", "UniformAssignor");
+
+    private ServerAssignors() {
+    }
+
+    static Map<String, List<TopicPartition>> assignment(Case question) throws Exception {
+        ServerGroup members = new ServerGroup(question);
+        Object assignor = create(Class.forName(COORDINATOR + "assignor." + ASSIGNORS.get(question.rule())));
+        Class<?> describer = Class.forName(api() + "SubscribedTopicDescriber");
+        Object topics = Proxy.newProxyInstance(describer.getClassLoader(), new Class<?>[] {describer},
+                (proxy, method, arguments) -> method.getName().equals("numPartitions")
+                        ? members.numPartitions((Uuid) arguments[0])
+                        : members.racksForPartition((Uuid) arguments[0], (Integer) arguments[1]));
+        Object group = Release.isBefore(3, 8) ? assignmentSpec(members) : groupSpec(members);
+        Method assign = Arrays.stream(assignor.getClass().getMethods())
+                .filter(method -> method.getName().equals("assign")).findFirst().orElseThrow();
+        Object given = call(() -> assign.invoke(assignor, group, topics));
+        Map<String, Map<Uuid, Set<Integer>>> partitions = new HashMap<>();
+        for (Map.Entry<?, ?> entry : ((Map<?, ?>) get(given, "members")).entrySet()) {
+            partitions.put((String) entry.getKey(), partitions(entry.getValue()));
+        }
+        return members.sorted(partitions);
+    }
+
+    /** The package of the interfaces; in 3.7 they are beside the assignors. */
+    private static String api() {
+        return COORDINATOR + (Release.isBefore(3, 8) ? "assignor." : "api.assignor.");
+    }
+
+    /** The package of the group, which was moved in 3.9. */
+    private static String groups() {
+        return COORDINATOR + (Release.isBefore(3, 9) ? "consumer." : "modern.");
+    }
+
+    private static Object assignmentSpec(ServerGroup members) throws Exception {
+        Class<?> type = Class.forName(api() + "AssignmentMemberSpec");
+        return create(Class.forName(api() + "AssignmentSpec"), members.specifications(member -> call(() -> create(type,
+                Optional.ofNullable(member.instanceId()),
+                Optional.ofNullable(member.rack()),
+                members.idsOfSortedNames(member),
+                Collections.unmodifiableMap(members.target(member))))));
+    }
+
+    @SuppressWarnings({"unchecked", "rawtypes"})
+    private static Object groupSpec(ServerGroup members) throws Exception {
+        Class<?> type = Class.forName(groups() + "MemberSubscriptionAndAssignmentImpl");
+        Class<?> assignment = Class.forName(groups() + "Assignment");
+        Enum<?> subscriptions = Enum.valueOf((Class) Class.forName(api() + "SubscriptionType"),
+                members.isHomogeneous() ? "HOMOGENEOUS" : "HETEROGENEOUS");
+        return create(Class.forName(groups() + "GroupSpecImpl"), members.specifications(member -> call(() -> {
+            Object rack = Optional.ofNullable(member.rack());
+            Object instance = Optional.ofNullable(member.instanceId());
+            Object topics = members.subscribedTopicIds(member);
+            Object target = assignment.getConstructor(Map.class).newInstance(members.target(member));
+            return Release.isBefore(3, 9) ? create(type, rack, topics, target)
+                    : create(type, rack, instance, topics, target);
+        })), subscriptions, members.owners());
+    }
+
+    @SuppressWarnings("unchecked")
+    private static Map<Uuid, Set<Integer>> partitions(Object ofMember) throws ReflectiveOperationException {
+        return (Map<Uuid, Set<Integer>>) get(ofMember, Release.isBefore(3, 8) ? "targetPartitions" : "partitions");
+    }
+
+    private static Object get(Object from, String name) throws ReflectiveOperationException {
+        return from.getClass().getMethod(name).invoke(from);
+    }
+
+    private static Object create(Class<?> type, Object... fields) throws ReflectiveOperationException {
+        Constructor<?> constructor = Arrays.stream(type.getConstructors())
+                .filter(each -> each.getParameterCount() == fields.length).findFirst().orElseThrow();
+        return constructor.newInstance(fields);
+    }
+
+    /** Kafka's exceptions are answers, and not what reflection wraps around them. */
+    private static Object call(Reflection steps) {
+        try {
+            return steps.call();
+        } catch (InvocationTargetException e) {
+            throw e.getCause() instanceof RuntimeException cause ? cause : new IllegalStateException(e);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private interface Reflection {
+        Object call() throws ReflectiveOperationException;
+    }
+}
