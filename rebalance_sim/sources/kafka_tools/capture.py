@@ -90,6 +90,8 @@ class Capture:
     assumptions: list[str]
     """One sentence per assumption."""
     groups_without_members: list[str]
+    clusters: DataFrame | None = None
+    """The brokers, as far as they can be asked."""
 
 
 def read_capture(
@@ -473,6 +475,8 @@ class CaptureTables:
             place,
             None,
             None,
+            consumer and consumer.client_library,
+            consumer and consumer.client_version,
         )
 
     def _protocols(self, member: _Member, consumer: ConsumerLine | None) -> tuple[str, ...]:

@@ -132,6 +132,8 @@ class ConsumerLine:
     protocols: tuple[str, ...] | None
     subscription: tuple[str, ...] | None
     rack: str | None
+    client_library: str | None = None
+    client_version: str | None = None
 
 
 class Notice(StrEnum):
@@ -564,7 +566,8 @@ def _digits(name: str, text: str, largest: int) -> int:
 
 # --- consumers.csv ---
 
-_CONSUMER_COLUMNS = ("group_id", "client_id", "protocols", "subscription", "rack", "instance_id")
+_CLIENT = ("client_library", "client_version")
+_CONSUMER_COLUMNS = ("group_id", "client_id", "protocols", "subscription", "rack", "instance_id", *_CLIENT)
 _CONSUMER_KEY = {"group_id", "client_id"}
 
 
@@ -590,6 +593,7 @@ class _ConsumerTable:
             _items("protocols", row),
             _items("subscription", row),
             row.get("rack") or None,
+            *(row.get(name) or None for name in _CLIENT),
         )
 
     def group(self, text: str) -> str | None:

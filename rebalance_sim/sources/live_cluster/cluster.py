@@ -5,16 +5,19 @@ group or topic that cannot be read becomes a reject with Kafka's error; the othe
 """
 
 import base64
+import contextlib
 import json
 import time
+import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.sources.assumptions import (
     DEFAULTS,
     GIVEN,
@@ -29,6 +32,7 @@ from rebalance_sim.sources.assumptions import (
 from rebalance_sim.sources.consumer_groups import CLASSIC, SERVER, SERVER_DEFAULT, classic_by_id, server_protocols
 from rebalance_sim.sources.kafka_tools.capture import Capture, frame, given_protocols
 from rebalance_sim.sources.kafka_tools.text import ToolOutput, TopicPartition
+from rebalance_sim.sources.live_cluster.broker_release import SupportedVersions
 from rebalance_sim.sources.live_cluster.group_offsets import CommittedOffsets, OffsetReader
 from rebalance_sim.sources.live_cluster.librdkafka_properties import (
     config_problem,
@@ -36,7 +40,8 @@ from rebalance_sim.sources.live_cluster.librdkafka_properties import (
     without_secrets,
 )
 from rebalance_sim.sources.live_cluster.requests import REQUEST_SECONDS, RequestFailure, answers
-from rebalance_sim.tables import DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS, OFFSETS, REJECTS, TOPICS
+from rebalance_sim.sources.sent_subscriptions import sent_columns
+from rebalance_sim.tables import CLUSTERS, DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS, OFFSETS, REJECTS, TOPICS
 from rebalance_sim.wording import plural
 
 _INSTALL = "pip install rebalance-sim[live]"
@@ -51,11 +56,10 @@ _UNKNOWN = "UNKNOWN"
 
 _ELECTED = "offered protocols are unknown for {}; the elected protocol of their group is used"
 _NOT_OWNED = "owned partitions are unknown for {}: a coordinator does not report them during a rebalance"
-_NO_RACK = "rack is unknown for {}: brokers do not report client.rack"
-_ORDER = (
-    "join order is unknown for {}; the order in which the coordinator lists members is used. Predicted leaders and "
-    "tie-breaks may differ"
-)
+_NO_RACK = "rack is unknown for {}: the coordinator did not report their subscriptions"
+_ORDER = "join order is unknown for {}. Predicted leaders and tie-breaks may differ"
+_RELEASE = "brokers are of Kafka {}, by the requests that they support; patch level and Scala version are unknown"
+_OFFSETS_TOPIC = "__consumer_offsets"
 _SENTENCES = (
     *(GIVEN, _ELECTED, DEFAULTS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, NO_TOPICS),
     *(_NOT_OWNED, _NO_RACK, _ORDER),
@@ -89,6 +93,7 @@ def read_cluster(
         members=frame(spark, MEMBERS, tables.members()),
         offsets=frame(spark, OFFSETS, tables.offsets()),
         rejects=frame(spark, REJECTS, tables.rejects()),
+        clusters=frame(spark, CLUSTERS, tables.clusters()),
         assumptions=tables.assumptions(),
         groups_without_members=sorted(tables.groups_without_members()),
     )
@@ -124,8 +129,14 @@ class _Group:
 
 @dataclass
 class _Cluster:
+    releases: list[str] = field(default_factory=list)
+    """Of the brokers that answered, the oldest one first; empty if it is unknown."""
     topics: dict[str, _Topic] = field(default_factory=dict)
     groups: dict[str, _Group] = field(default_factory=dict)
+    subscriptions: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    """By group and member, what classic members of stable groups sent to the coordinator."""
+    other_groups: list[str] = field(default_factory=list)
+    """Groups of Connect, share groups and streams groups."""
     offsets: dict[str, CommittedOffsets] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     rejects: list[tuple[ToolOutput, str | None, str, str]] = field(default_factory=list)
@@ -153,7 +164,10 @@ class _Reader:
         """Read the whole cluster."""
         self._report(f"reading the cluster at {self._configuration['bootstrap.servers']}")
         self._read_topics(self._topic_names())
-        self._read_groups(self._group_ids())
+        self._read_releases()
+        group_ids = self._group_ids()
+        self._read_groups(group_ids)
+        self._read_subscriptions(group_ids)
         self._read_offsets()
         self._read_ends()
         return self._found
@@ -188,6 +202,18 @@ class _Reader:
         # The first error is the cause of the others.
         why = self._errors[0] if self._errors else f"no answer within {REQUEST_SECONDS} s"
         raise UserError(f"--bootstrap-servers: cannot read {self._configuration['bootstrap.servers']}: {why}")
+
+    def _read_releases(self) -> None:
+        from confluent_kafka import KafkaException  # noqa: PLC0415
+        from confluent_kafka.admin import AdminClient  # noqa: PLC0415
+
+        versions = SupportedVersions()
+        client = AdminClient(self._configuration | {"debug": "feature", "log_level": 7}, logger=versions.logger())
+        with contextlib.suppress(KafkaException):
+            client.list_topics(timeout=_FIRST_ANSWER_SECONDS)
+        # Lets librdkafka write its log.
+        client.poll(0)
+        self._found.releases = versions.releases()
 
     def _read_topics(self, names: Sequence[str]) -> None:
         from confluent_kafka import TopicCollection  # noqa: PLC0415
@@ -224,6 +250,26 @@ class _Reader:
                 self._found.reject(ToolOutput.GROUPS, group_id, row, failure)
             else:
                 self._found.groups[group_id] = _group(answer)
+
+    def _read_subscriptions(self, group_ids: Collection[str]) -> None:
+        """Read what members sent, which only librdkafka's older request, for groups of all types, hands on."""
+        from confluent_kafka import KafkaException  # noqa: PLC0415
+
+        try:
+            with warnings.catch_warnings(category=DeprecationWarning, action="ignore"):
+                listed = self._admin.list_groups(timeout=REQUEST_SECONDS)
+        except KafkaException as problem:
+            self._found.reject(ToolOutput.MEMBERS, None, {"request": "DescribeGroups"}, RequestFailure.of(problem))
+            return
+        self._found.other_groups = sorted({group.id for group in listed} - {*group_ids})
+        for group in listed:
+            # A group that rebalances has none, and brokers of 2.3 return the assignment instead.
+            self._found.subscriptions |= {
+                (group.id, member.id): member.metadata
+                for member in group.members
+                if member.metadata and member.metadata != member.assignment
+            }
+        self._report(f"subscriptions read: {len(self._found.subscriptions):,}")
 
     def _read_offsets(self) -> None:
         group_ids = list(self._found.groups)
@@ -326,6 +372,12 @@ class _ClusterTables:
             racks = topic.racks if any(topic.racks) else None
             yield self._cluster, name, len(topic.has_leader), topic.topic_id, unavailable, racks
 
+    def clusters(self) -> Iterator[_Row]:
+        """Return the row of the clusters table; in a rolling upgrade it has the older release."""
+        offsets_topic = self._found.topics.get(_OFFSETS_TOPIC)
+        release = next(iter(self._found.releases), None)
+        yield self._cluster, release, None, None, offsets_topic and len(offsets_topic.has_leader)
+
     def offsets(self) -> Iterator[_Row]:
         """Return the rows of the offsets table: partitions with a committed offset or an owner."""
         found = self._found
@@ -341,52 +393,51 @@ class _ClusterTables:
     def members(self) -> Iterator[_Row]:
         """Return the rows of the members table."""
         for group_id, group in self._found.groups.items():
-            subscription = self._subscription(group_id)
+            used_topics = self._used_topics(group_id)
             classic = classic_by_id([each.member_id for each in group.members]) if group.is_kip848 else set()
-            for place, member in enumerate(group.members):
-                protocols = self._protocols(group_id, group, member.member_id in classic)
-                yield self._member(group_id, group, member, protocols, subscription, place)
+            for member in group.members:
+                columns = self._member(group_id, group, member)
+                try:
+                    columns |= self._subscription(group_id, group, member, used_topics)
+                except SchemaError as problem:
+                    row = {"group_id": group_id, "member_id": member.member_id, "client_id": member.client_id}
+                    self._found.reject(ToolOutput.MEMBERS, group_id, row, problem)
+                    continue
+                columns["protocols"] = self._protocols(group_id, group, member.member_id in classic)
+                yield tuple(map(columns.get, MEMBERS.schema.names))
 
     def rejects(self) -> Iterator[_Row]:
         """Return the rows of the rejects table."""
         for kind, group_id, row, reason in self._found.rejects:
             yield kind.value, self._cluster, group_id, row, reason
 
-    def _member(
-        self,
-        group_id: str,
-        group: _Group,
-        member: _Member,
-        protocols: tuple[str, ...],
-        subscription: list[str],
-        place: int,
-    ) -> _Row:
-        for sentence in (_NO_RACK, USED_TOPICS if subscription else NO_TOPICS):
-            self._tallies.add(sentence, group_id)
+    def _member(self, group_id: str, group: _Group, member: _Member) -> dict[str, Any]:
+        """Return the columns that describe a member and what it owns."""
         if not group.is_kip848:
             self._tallies.add(_ORDER, group_id)
         owned = [{"topic": topic, "partition": number} for topic, number in member.assignment]
         is_known = bool(owned) or group.state not in _REBALANCING_STATES
         if not is_known:
             self._tallies.add(_NOT_OWNED, group_id)
-        return (
-            self._cluster,
-            group_id,
-            member.member_id,
-            member.instance_id,
-            member.client_id,
-            member.host,
-            None,
-            DEFAULT_PROTOCOL_TYPE,
-            protocols,
-            subscription,
-            owned if is_known else None,
-            None,
-            None,
-            place,
-            None,
-            None,
-        )
+        return {
+            "cluster": self._cluster,
+            "group_id": group_id,
+            "member_id": member.member_id,
+            "instance_id": member.instance_id,
+            "client_id": member.client_id,
+            "host": member.host,
+            "protocol_type": DEFAULT_PROTOCOL_TYPE,
+            "owned": owned if is_known else None,
+        }
+
+    def _subscription(self, group_id: str, group: _Group, member: _Member, used_topics: list[str]) -> dict[str, Any]:
+        """Return the columns that a member's subscription fills; raise SchemaError if it is malformed."""
+        sent = self._found.subscriptions.get((group_id, member.member_id))
+        if sent is not None:
+            return sent_columns(member.client_id, group.assignor, sent)
+        for sentence in (_NO_RACK, USED_TOPICS if used_topics else NO_TOPICS):
+            self._tallies.add(sentence, group_id)
+        return {"subscription": used_topics}
 
     def _protocols(self, group_id: str, group: _Group, is_classic: bool) -> tuple[str, ...]:
         """Return a member's protocols; ``is_classic``: it uses the classic protocol in a consumer-protocol group."""
@@ -404,7 +455,7 @@ class _ClusterTables:
         self._tallies.add(DEFAULTS, group_id)
         return JAVA_DEFAULT_PROTOCOLS
 
-    def _subscription(self, group_id: str) -> list[str]:
+    def _used_topics(self, group_id: str) -> list[str]:
         partitions = self._found.offsets.get(group_id, CommittedOffsets()).partitions
         return sorted({topic for topic, _, _, _ in partitions} | {topic for topic, _ in self._found.assigned(group_id)})
 
@@ -414,7 +465,8 @@ class _ClusterTables:
 
     def assumptions(self) -> list[str]:
         """Return a sentence for each kind of assumption."""
-        return [*self._tallies.sentences(_SENTENCES), *self._about_groups(), *self._about_offsets()]
+        releases = [_RELEASE.format(" and ".join(self._found.releases))] if self._found.releases else []
+        return [*releases, *self._tallies.sentences(_SENTENCES), *self._about_groups(), *self._about_offsets()]
 
     def _about_groups(self) -> Iterator[str]:
         found: defaultdict[str, set[str]] = defaultdict(set)
@@ -425,6 +477,8 @@ class _ClusterTables:
         for sentence, those in ((REBALANCING, rebalancing), (WITHOUT_MEMBERS, self.groups_without_members())):
             if those:
                 yield sentence.replace("{}", groups(those))
+        if self._found.other_groups:
+            yield f"{groups(self._found.other_groups)} ignored: not consumer groups"
 
     def _about_offsets(self) -> Iterator[str]:
         if self._ends_unknown:

@@ -19,7 +19,7 @@ from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.inputs import fit_topics, rejected, union, usable
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.wire.consumer_protocol import decode_assignment, decode_subscription
+from rebalance_sim.kafka.wire.consumer_protocol import decode_assignment
 from rebalance_sim.kafka.wire.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,
     ConsumerGroupMemberMetadata,
@@ -39,6 +39,7 @@ from rebalance_sim.sources.assumptions import GIVEN, MOST_NAMES, USED_TOPICS, WI
 from rebalance_sim.sources.consumer_groups import server_protocols
 from rebalance_sim.sources.kafka_tools.capture import given_protocols
 from rebalance_sim.sources.offsets_topic.text import BadText, NotPrinted, Printed, read_printed
+from rebalance_sim.sources.sent_subscriptions import sent_columns
 from rebalance_sim.tables import (
     DEFAULT_CLUSTER,
     DEFAULT_PROTOCOL_TYPE,
@@ -341,16 +342,10 @@ def _classic_member(group: GroupMetadata, member: GroupMember, protocols: Sequen
         return columns | {"subscription": []}, [*notes, _OPAQUE]
     if member.subscription is None or member.assignment is None:
         return columns, [*notes, USED_TOPICS, _NOT_PRINTED]
-    subscription = decode_subscription(member.subscription)
+    columns |= sent_columns(member.client_id, group.protocol, member.subscription)
     # The assignment is empty if the leader left the member out.
     owned = decode_assignment(member.assignment).partitions if member.assignment else ()
-    columns |= {
-        "rack": subscription.rack,
-        "subscription": subscription.topics,
-        "owned": [owned_partition._asdict() for owned_partition in owned],
-        "generation": group.generation,
-        "user_data": subscription.user_data,
-    }
+    columns |= {"owned": [partition._asdict() for partition in owned], "generation": group.generation}
     return columns, notes
 
 

@@ -172,6 +172,8 @@ def test_members_of_a_group() -> None:
         "join_order": 0,
         "session_timeout_ms": None,
         "rebalance_timeout_ms": None,
+        "client_library": None,
+        "client_version": None,
     }
     assert capture.of_members("join_order") == [0, 1, 2]
     assert [owned(row) for row in capture.members] == [[("orders", 2)], [("orders", 0), ("orders", 1)], []]
@@ -252,9 +254,9 @@ billing         bill-{UUID}                     /127.0.0.1      bill            
 
 def test_consumers_csv_supplies_what_no_tool_prints() -> None:
     consumers = (
-        "group_id,client_id,protocols,subscription,rack,instance_id\n"
-        "billing,bill,sticky;range,orders;returns,rack-a,\n"
-        "billing,bill,range,,rack-b,till-2\n"
+        "group_id,client_id,protocols,subscription,rack,instance_id,client_library,client_version\n"
+        "billing,bill,sticky;range,orders;returns,rack-a,,sarama,1.43.0\n"
+        "billing,bill,range,,rack-b,till-2,,\n"
     )
     capture = Joined("roundrobin", members=STATIC_TXT, consumers__csv=consumers)
     assert capture.rejects == []
@@ -262,6 +264,8 @@ def test_consumers_csv_supplies_what_no_tool_prints() -> None:
     assert capture.of_members("protocols") == [("sticky", "range"), ("range",), ("sticky", "range")]
     assert capture.of_members("subscription") == [["orders", "returns"], ["orders"], ["orders", "returns"]]
     assert capture.of_members("rack") == ["rack-a", "rack-b", "rack-a"]
+    assert capture.of_members("client_library") == ["sarama", None, "sarama"]
+    assert capture.of_members("client_version") == ["1.43.0", None, "1.43.0"]
     assert not any(sentence.startswith(("protocols", "rack")) for sentence in capture.assumptions)
     assert any(sentence.startswith("the subscription of 1 member (1 group)") for sentence in capture.assumptions)
 

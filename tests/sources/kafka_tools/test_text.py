@@ -339,7 +339,8 @@ WRONG = {
     'group_id,client_id,protocols\nbilling,app,"range,sticky"\n': "protocols is 'range,sticky'; ';' separates names",
     'group_id,client_id\nbilling,"app\n': "not a line of CSV: unexpected end of data",
     "group_id,client_id,protocol\n": (
-        "unknown column 'protocol'; allowed: group_id, client_id, protocols, subscription, rack, instance_id"
+        "unknown column 'protocol'; allowed: group_id, client_id, protocols, subscription, rack, instance_id, "
+        "client_library, client_version"
     ),
 }
 

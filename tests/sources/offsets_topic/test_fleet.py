@@ -57,6 +57,7 @@ WRITTEN = [
     commit("clicks", 4, "alone", version=4),
     group("classic", [member("a", ("orders",)), member("b", ("orders", "clicks"), (TopicPartition("orders", 0),))]),
     group("broken", [member("a", subscription=b"\0\0\0"), member("b")]),
+    group("short", [member("k", subscription=bytes.fromhex("00010000000100027437ffffffff"))], leader="k"),
     group("empty", [], protocol=None, leader=None),
     group("workers", [member("w")], "connect", "sessioned", "w"),
     tombstone(RecordType.GROUP_METADATA, "dead"),
@@ -103,7 +104,7 @@ def test_offsets_of_records_by_hand(read: OffsetsTopic) -> None:
 
 def test_classic_members_of_records_by_hand(read: OffsetsTopic) -> None:
     members = {(row.group_id, row.member_id): row for row in read.members.where("group_id != 'new'").collect()}
-    assert sorted(members) == [("broken", "b"), ("classic", "a"), ("classic", "b"), ("workers", "w")]
+    assert sorted(members) == [("broken", "b"), ("classic", "a"), ("classic", "b"), ("short", "k"), ("workers", "w")]
     leader = members["classic", "b"]
     assert leader.asDict() == {
         "cluster": "c1",
@@ -122,7 +123,11 @@ def test_classic_members_of_records_by_hand(read: OffsetsTopic) -> None:
         "join_order": 0,
         "session_timeout_ms": 45_000,
         "rebalance_timeout_ms": 300_000,
+        "client_library": "java;franz-go",
+        "client_version": None,
     }
+    short = members["short", "k"]
+    assert (short.subscription, short.owned, short.client_library) == (["t7"], [], "kafka-go")
     assert (members["classic", "a"].join_order, members["classic", "a"].owned) == (1, [])
     worker = members["workers", "w"]
     assert (worker.protocol_type, worker.protocols, worker.subscription, worker.owned) == (
@@ -171,7 +176,7 @@ def test_members_without_a_preferred_assignor_have_that_of_most_others(
 
 def test_topics_and_rejects_of_records_by_hand(read: OffsetsTopic) -> None:
     assert rows(read.topics, "cluster", "topic", "partitions", "topic_id") == [("c1", "orders", 3, ORDERS)]
-    assert read.members_given == 8
+    assert read.members_given == 9
     rejects = {(row.table, row.group_id, row.reason): json.loads(row.row) for row in read.rejects.collect()}
     assert rejects == {
         ("assigned_partitions", "new", f"topic id {GONE} has no name; --topics with a topic_id gives it one"): {
@@ -205,7 +210,7 @@ def test_every_record_is_counted_by_type_and_status(read: OffsetsTopic) -> None:
     assert read.records == {
         "unreadable": {"rejected": 4},
         "offset commit": {"superseded": 2, "tombstone": 1, "used": 2},
-        "group metadata": {"tombstone": 1, "used": 4},
+        "group metadata": {"tombstone": 1, "used": 5},
         "consumer group metadata": {"used": 1},
         "consumer group partition metadata": {"used": 1},
         "consumer group member metadata": {"used": 3},
@@ -218,14 +223,14 @@ def test_every_record_is_counted_by_type_and_status(read: OffsetsTopic) -> None:
 
 def test_every_assumption_is_listed(read: OffsetsTopic) -> None:
     assert read.assumptions == [
-        "offered protocols are unknown for 4 members in 3 groups; the elected protocol is used, the only one that the "
+        "offered protocols are unknown for 5 members in 4 groups; the elected protocol is used, the only one that the "
         "topic contains",
         "server assignor is not set for 1 member in 1 group; the one that most members of the group prefer is used, "
         "or uniform",
         "regular expressions of 1 member in 1 group are replaced with the topics that the coordinator last found to "
         "match, if any",
         "subscription and owned partitions are unknown for 1 member in 1 group: their protocol type is not consumer",
-        "join order is unknown for 4 members in 3 groups, except for the leader. Predicted tie-breaks may differ",
+        "join order is unknown for 5 members in 4 groups, except for the leader. Predicted tie-breaks may differ",
         "2 groups (alone, empty) without members: nothing is predicted for them",
         "1 record of share and streams groups ignored: they are not consumer groups",
         "no topics table is given: the only topics are those stored by consumer-protocol groups before Kafka 4.1",
@@ -446,14 +451,14 @@ def test_the_job_writes_its_tables(spark: SparkSession, tmp_path: Path, capsys: 
     arguments = ["fleet", "--offsets-topic", f"{tmp_path}/dump", "--out", f"{tmp_path}/out"]
     assert main([*arguments, "--topics", f"{tmp_path}/topics.json"]) == 0
     record = json.loads((tmp_path / "out/_run.json").read_text())
-    assert record["rows"]["in"] == {"offsets_topic": 23, "members": 8}
-    assert record["rows"]["used"] == {"offsets_topic": 19, "members": 7}
+    assert record["rows"]["in"] == {"offsets_topic": 24, "members": 9}
+    assert record["rows"]["used"] == {"offsets_topic": 20, "members": 8}
     assert record["rows"]["rejected"] == {"offsets_topic": 4, "members": 1}
-    assert record["rows"]["out"] == {"topics": 1, "members": 7, "offsets": 2, "rejects": 5}
+    assert record["rows"]["out"] == {"topics": 1, "members": 8, "offsets": 2, "rejects": 5}
     assert record["rows"]["records"]["offset commit"] == {"tombstone": 1, "used": 2, "superseded": 2}
     printed = capsys.readouterr().out
-    assert "wrote 1 topic, 7 members, 2 offsets" in printed
-    assert "read 23 rows of offsets_topic, 8 members; 5 rows rejected" in printed
+    assert "wrote 1 topic, 8 members, 2 offsets" in printed
+    assert "read 24 rows of offsets_topic, 9 members; 5 rows rejected" in printed
 
     assert main([*arguments, "--on-bad-input", "fail"]) == USER_ERROR
     assert "rejected rows: 6" in capsys.readouterr().err
