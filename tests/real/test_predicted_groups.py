@@ -1,18 +1,16 @@
 """The assignments predicted from the state of groups before a change are those after it, on a live broker."""
 
-from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pytest
 from pyspark.sql import SparkSession
 
-from rebalance_sim.kafka.runtime.strings import Strings, java_hashes
 from rebalance_sim.sources.live_cluster.cluster import read_cluster
 from tests.real.conftest import VERSIONS, running
 from tests.support.cluster import truth
 from tests.support.cluster.clients import JavaConsumers, KafkaPythonConsumers, Partitions, RdkafkaConsumers, Runner
-from tests.support.cluster.live_set_ups import LiveSetUps
+from tests.support.cluster.live_set_ups import LiveSetUps, share_a_bucket
 from tests.support.cluster.predicted_set_ups import Predicted, members_before, predict
 from tests.support.cluster.set_ups import BY_CHANCE, SET_UPS, SetUp
 
@@ -79,12 +77,6 @@ OF_LIBRARIES = {
     for strategy in sorted({each.strategy for each in SET_UPS if each.strategy})
 }
 CLASSIC = [each for each in ALIKE if not any(client.next_generation for client in each.clients().values())]
-
-
-def share_a_bucket(member_ids: Collection[str]) -> bool:
-    """Return whether two of a few members share a bucket of a HashMap, where the join order matters."""
-    hashes = java_hashes(Strings.of(list(member_ids)))
-    return len({int(h ^ h >> 16) & 15 for h in hashes}) < len(member_ids)
 
 
 @pytest.mark.parametrize("set_up", ALIKE, ids=named)

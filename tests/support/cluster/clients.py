@@ -1,4 +1,4 @@
-"""Run the consumers of a fleet: Java's in one JVM, librdkafka's and kafka-python's in threads."""
+"""Run the consumers of a fleet: those of Python's libraries in threads, of other languages in a process of each."""
 
 from __future__ import annotations
 
@@ -54,12 +54,11 @@ class Report(NamedTuple):
     fields: tuple[str, ...]
 
 
-class JavaConsumers:
-    """The process of the class rebalancesim.cluster.Consumers, and its reports so far."""
+class ConsumersProcess:
+    """A process that runs consumers, takes orders and prints reports, and its reports so far."""
 
-    def __init__(self, version: str, bootstrap_servers: str, log: Path) -> None:
-        self._version = version
-        self._bootstrap_servers = bootstrap_servers
+    def __init__(self, command: Sequence[str], log: Path) -> None:
+        self._command = command
         self._log = log
         self._changed = threading.Condition()
         self._assigned: dict[str, tuple[str, Partitions]] = {}
@@ -68,11 +67,10 @@ class JavaConsumers:
         self._reports: list[Report] = []
         self._ordering = threading.Lock()
 
-    def __enter__(self) -> JavaConsumers:
-        command = java_command(self._version, "-Xmx512m", log_level="error")
+    def __enter__(self) -> Self:
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [*command, "rebalancesim.cluster.Consumers"],
+                self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -93,19 +91,6 @@ class JavaConsumers:
             self._process.kill()
             self._process.wait()
         self._reader.join()
-
-    def start(self, name: str, client: Client, more: Mapping[str, str] | None = None) -> None:
-        """Start a consumer; ``more`` are settings in addition to the common ones."""
-        settings = _java_settings(client, self._bootstrap_servers) | dict(more or {})
-        self._order("start", name, *(f"{key}={value}" for key, value in settings.items()))
-
-    def stall(self, name: str) -> None:
-        """Return when the consumer has stopped: its last poll may still take part in a rebalance."""
-        self._order("stall", name)
-        self._wait_for("stalled", name)
-
-    def subscribe(self, name: str, topics: Sequence[str]) -> None:
-        self._order("subscribe", name, ",".join(topics))
 
     def close(self, name: str) -> None:
         """Close a consumer. A static member does not leave the group, but is not counted as an owner."""
@@ -129,6 +114,9 @@ class JavaConsumers:
         with self._changed:
             self._raise_failures()
             return list(self._reports)
+
+    def _start(self, name: str, settings: Mapping[str, str]) -> None:
+        self._order("start", name, *(f"{key}={value}" for key, value in settings.items()))
 
     def _raise_failures(self) -> None:
         if self._failures:
@@ -157,6 +145,51 @@ class JavaConsumers:
                 elif event == "failed":
                     self._failures.append(f"{name}: {rest[0]}")
                 self._changed.notify_all()
+
+
+class JavaConsumers(ConsumersProcess):
+    """The process of the class rebalancesim.cluster.Consumers."""
+
+    def __init__(self, version: str, bootstrap_servers: str, log: Path) -> None:
+        command = java_command(version, "-Xmx512m", log_level="error")
+        super().__init__([*command, "rebalancesim.cluster.Consumers"], log)
+        self._bootstrap_servers = bootstrap_servers
+
+    def start(self, name: str, client: Client, more: Mapping[str, str] | None = None) -> None:
+        """Start a consumer; ``more`` are settings in addition to the common ones."""
+        self._start(name, _java_settings(client, self._bootstrap_servers) | dict(more or {}))
+
+    def stall(self, name: str) -> None:
+        """Return when the consumer has stopped: its last poll may still take part in a rebalance."""
+        self._order("stall", name)
+        self._wait_for("stalled", name)
+
+    def subscribe(self, name: str, topics: Sequence[str]) -> None:
+        self._order("subscribe", name, ",".join(topics))
+
+
+class OtherConsumers(ConsumersProcess):
+    """The process of a program in tests/real/client_libraries, for libraries of Go or JavaScript."""
+
+    def __init__(self, command: Sequence[str], bootstrap_servers: str, log: Path) -> None:
+        super().__init__(command, log)
+        self._bootstrap_servers = bootstrap_servers
+
+    def start(self, name: str, client: Client) -> None:
+        settings = {
+            "library": client.library,
+            "servers": self._bootstrap_servers,
+            "group": client.group,
+            "client": client.client_id,
+            "instance": client.instance_id,
+            "rack": client.rack,
+            "topics": ",".join(client.topics),
+            "protocols": ",".join(client.protocols),
+        }
+        self._start(name, settings)
+
+    def subscribe(self, name: str, topics: Sequence[str]) -> None:
+        raise NotImplementedError("its program does not change subscriptions")
 
 
 def listed_partitions(listing: str) -> Partitions:

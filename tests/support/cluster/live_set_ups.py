@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, NewPartitions, NewTopic
 
+from rebalance_sim.kafka.runtime.strings import Strings, java_hashes
 from tests.support.cluster.broker import Broker
 from tests.support.cluster.capture import seen_by_broker, until
 from tests.support.cluster.clients import Partitions, Runner
@@ -197,3 +198,9 @@ def _is_stable(found: ConsumerGroupDescription, now: _Now, by_clients: Mapping[s
         and all({topic for topic, _ in has} <= set(topics[id_]) for id_, has in by_broker.items())
         and all(by_clients.get(id_) == has for id_, has in by_broker.items())
     )
+
+
+def share_a_bucket(member_ids: Collection[str]) -> bool:
+    """Return whether two of a few members share a bucket of a HashMap, where the join order matters."""
+    hashes = java_hashes(Strings.of(list(member_ids)))
+    return len({int(h ^ h >> 16) & 15 for h in hashes}) < len(member_ids)

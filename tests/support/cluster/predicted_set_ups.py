@@ -14,9 +14,9 @@ from rebalance_sim.engine.simulation.simulations import Simulations
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, usable
 from rebalance_sim.engine.tables.outcomes import outcome
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
+from rebalance_sim.kafka.brokers import Brokers, Clusters
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
-from rebalance_sim.releases import kafka_version
 from rebalance_sim.sources.offsets_topic.fleet import read_offsets_topic
 from rebalance_sim.tables import EVENTS, MEMBERS, OWNED_PARTITIONS, REBALANCES, REJECTS
 from tests.support.cluster.clients import Partitions
@@ -75,7 +75,7 @@ def predict(
     outputs = (REBALANCES.name, OWNED_PARTITIONS.name, REJECTS.name)
     scenario = Scenario("", settings=_SETTINGS)
     metadata = TopicMetadata.of(usable(fit_topics(drawn[0])))
-    simulate = Simulations(outputs, kafka_version(version), (strategy,), metadata, scenario)
+    simulate = Simulations(outputs, Clusters(Brokers(version)), (strategy,), metadata, scenario)
     found = simulate(usable(fit(drawn[1], MEMBERS)), usable(fit(events, EVENTS))).persist()
     rejected = found.transform(outcome(REJECTS.name)).collect()
     assert not rejected, rejected
