@@ -60,11 +60,7 @@ def _exit_code(options: Namespace, jobs: Sequence[Namespace]) -> int:
         try:
             with _interrupted_by_sigterm():
                 _run(options, jobs)
-        except KeyboardInterrupt as interrupt:
-            number = signal.SIGTERM if isinstance(interrupt, _Terminated) else signal.SIGINT
-            _LOG.error("stopped by %s; %s", number.name, _UNFINISHED)
-            return 128 + number
-        except Exception as problem:
+        except (KeyboardInterrupt, Exception) as problem:
             return _log_failure(problem)
     return 0
 
@@ -115,8 +111,13 @@ def _interrupted_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, usual)
 
 
-def _log_failure(problem: Exception) -> int:
+def _log_failure(problem: BaseException) -> int:
     """Log an error and return its exit code."""
+    interrupt = _interrupt_behind(problem)
+    if interrupt is not None:
+        number = signal.SIGTERM if isinstance(interrupt, _Terminated) else signal.SIGINT
+        _LOG.error("stopped by %s; %s", number.name, _UNFINISHED)
+        return 128 + number
     for kind, code in _EXIT_CODES.items():
         if isinstance(problem, kind):
             _LOG.error("%s", problem)
@@ -133,6 +134,16 @@ def _log_failure(problem: Exception) -> int:
     shown = None if cause and not _LOG.isEnabledFor(logging.DEBUG) else problem
     _LOG.error("%s; %s", cause or f"failed with {type(problem).__name__}", _UNFINISHED, exc_info=shown)
     return _FAILED
+
+
+def _interrupt_behind(problem: BaseException | None) -> KeyboardInterrupt | None:
+    """Return the signal that caused a failure, or None.
+
+    py4j catches a signal that arrives while it sends a command, and may then fail to close its connection.
+    """
+    while problem is not None and not isinstance(problem, KeyboardInterrupt):
+        problem = problem.__context__
+    return problem
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def run_job(spark: SparkSession | None, options: Namespace) -> None:
             print_summary(plan(complete.run, options))
 
 
-def user_error_in(failure: Exception) -> str | None:
+def user_error_in(failure: BaseException) -> str | None:
     """Return the line for an unreadable input or a missing module that Spark only noticed while it ran."""
     if not isinstance(failure, PySparkException | Py4JJavaError):
         return None

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import CHECK_FAILED, main
@@ -256,6 +257,22 @@ def test_sigterm_stops_a_job(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert main(a_job(monkeypatch, lambda spark: signal.raise_signal(signal.SIGTERM))) == 143
     assert capsys.readouterr().err == f"rebalance-sim own: stopped by SIGTERM; {UNFINISHED}\n"
     assert signal.getsignal(signal.SIGTERM) is usual
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_a_job_whatever_its_handling_raises(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: signal.Signals
+) -> None:
+    """py4j cannot close a connection on which a command is being sent for the first time."""
+
+    def work(spark: SparkSession) -> None:
+        try:
+            signal.raise_signal(number)
+        except KeyboardInterrupt:
+            raise Py4JError("Gateway must be connected to send cancel cmd.")  # noqa: B904 (as py4j does)
+
+    assert main(a_job(monkeypatch, work)) == 128 + number
+    assert capsys.readouterr().err == f"rebalance-sim own: stopped by {number.name}; {UNFINISHED}\n"
 
 
 def slow(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
