@@ -51,7 +51,8 @@ def _count(run: Run, found: OffsetsTopic, rejected: Counter[str]) -> None:
     given = sum(sum(of_type.values()) for of_type in found.records.values())
     kept = sum(sum(of_type.values()) - of_type.get(REJECTED, 0) for of_type in found.records.values())
     run.count_rows(RECORD, given, kept, rejected[RECORD])
-    run.count_rows(MEMBERS.name, found.members_given, run.counts["out"][MEMBERS.name], rejected[MEMBERS.name])
+    members = run.counts["out"][MEMBERS.name]
+    run.count_rows(MEMBERS.name, members, members - rejected[MEMBERS.name], rejected[MEMBERS.name])
     run.counts["records"] = found.records
 
 

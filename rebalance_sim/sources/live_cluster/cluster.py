@@ -401,8 +401,8 @@ class _ClusterTables:
                     columns |= self._subscription(group_id, group, member, used_topics)
                 except SchemaError as problem:
                     row = {"group_id": group_id, "member_id": member.member_id, "client_id": member.client_id}
+                    # Without a subscription, later runs reject the member too and mark its group.
                     self._found.reject(ToolOutput.MEMBERS, group_id, row, problem)
-                    continue
                 columns["protocols"] = self._protocols(group_id, group, member.member_id in classic)
                 yield tuple(map(columns.get, MEMBERS.schema.names))
 

@@ -74,6 +74,7 @@ _ORDER = (
     "tie-breaks may differ"
 )
 _NOT_PRINTED = "owned partitions and rack are unknown for {}: Kafka's formatters up to 3.8 do not print them"
+_OTHER_GROUPS = "{} ignored: share groups and streams groups are not consumer groups"
 _OPAQUE = "subscription and owned partitions are unknown for {}: their protocol type is not consumer"
 _REGEX = "regular expressions of {} are replaced with the topics that the coordinator last found to match, if any"
 _SENTENCES = (GIVEN, _ELECTED, _SERVER, USED_TOPICS, _REGEX, _NOT_PRINTED, _OPAQUE, _LEADER, _ORDER)
@@ -114,8 +115,6 @@ class OffsetsTopic:
     """A sentence for each kind of assumption."""
     records: dict[str, dict[str, int]]
     """The number of records by type and status."""
-    members_given: int
-    """The number of members in the records that can be decoded."""
 
 
 def read_offsets_topic(
@@ -305,48 +304,56 @@ def _columns(key: Key, value: Value, protocols: Sequence[str]) -> _Values:
 
 
 def _classic_members(group: GroupMetadata, protocols: Sequence[str]) -> _Values:
-    """Return the members of a classic group, and those that cannot be used."""
+    """Return the members of a classic group, and rejects for those whose bytes are malformed.
+
+    Such a member has no subscription, so that later runs reject it too and mark its group.
+    """
     members, rejects, notes = list[_Values](), list[_Values](), list[str]()
     for member in group.members:
+        columns, assumed = _classic_member(group, member, protocols)
         try:
-            columns, assumed = _classic_member(group, member, protocols)
+            sent, more = _sent_by(group, member)
+            columns |= sent
+            notes += [*assumed, *more]
         except SchemaError as problem:
             row = {"member_id": member.member_id, "client_id": member.client_id, "host": member.client_host}
             rejects.append({"row": _as_json(row), "reason": str(problem)})
-            continue
+            columns["generation"] = group.generation
         members.append(columns)
-        notes += assumed
     counted = [{"sentence": sentence, "members": notes.count(sentence)} for sentence in _SENTENCES if sentence in notes]
     return {"members": members, "rejects": rejects, "notes": counted}
 
 
 def _classic_member(group: GroupMetadata, member: GroupMember, protocols: Sequence[str]) -> tuple[_Values, list[str]]:
-    """Return a member's columns and the assumptions made; raise SchemaError for malformed bytes."""
-    is_consumer = group.protocol_type == DEFAULT_PROTOCOL_TYPE
-    if not group.protocol:
-        raise SchemaError("group metadata value: protocol: null, though the group has members")
-    offered = list(protocols) if protocols and is_consumer else [group.protocol]
+    """Return what the coordinator stores of a member beside its own bytes, and the assumptions made."""
+    is_given = bool(protocols) and group.protocol_type == DEFAULT_PROTOCOL_TYPE
+    elected = [group.protocol] if group.protocol else None
     columns: _Values = {
         "member_id": member.member_id,
         "instance_id": member.group_instance_id,
         "client_id": member.client_id,
         "host": member.client_host,
         "protocol_type": group.protocol_type,
-        "protocols": offered,
+        "protocols": list(protocols) if is_given else elected,
         "join_order": None if group.leader is None else int(member.member_id != group.leader),
         "session_timeout_ms": member.session_timeout_ms,
         "rebalance_timeout_ms": member.rebalance_timeout_ms,
     }
-    notes = [GIVEN if protocols and is_consumer else _ELECTED, _ORDER if group.leader is None else _LEADER]
-    if not is_consumer:
-        return columns | {"subscription": []}, [*notes, _OPAQUE]
+    return columns, [GIVEN if is_given else _ELECTED, _ORDER if group.leader is None else _LEADER]
+
+
+def _sent_by(group: GroupMetadata, member: GroupMember) -> tuple[_Values, list[str]]:
+    """Return the columns that a member's own bytes fill, and the assumptions made; raise SchemaError for bad bytes."""
+    if not group.protocol:
+        raise SchemaError("group metadata value: protocol: null, though the group has members")
+    if group.protocol_type != DEFAULT_PROTOCOL_TYPE:
+        return {"subscription": []}, [_OPAQUE]
     if member.subscription is None or member.assignment is None:
-        return columns, [*notes, USED_TOPICS, _NOT_PRINTED]
-    columns |= sent_columns(member.client_id, group.protocol, member.subscription)
+        return {}, [USED_TOPICS, _NOT_PRINTED]
+    columns = sent_columns(member.client_id, group.protocol, member.subscription)
     # The assignment is empty if the leader left the member out.
     owned = decode_assignment(member.assignment).partitions if member.assignment else ()
-    columns |= {"owned": [partition._asdict() for partition in owned], "generation": group.generation}
-    return columns, notes
+    return columns | {"owned": [each._asdict() for each in owned], "generation": group.generation}, []
 
 
 def _consumer_member(key: Key, member: ConsumerGroupMemberMetadata, protocols: Sequence[str]) -> _Values:
@@ -414,11 +421,10 @@ def _tables(decoded: DataFrame, topics: DataFrame | None, cluster: str) -> Offse
         offsets=offsets,
         rejects=union(tables),
         assumptions=[
-            *(*_assumed(used), *_without_members(decoded)),
+            *(*_assumed(used), *_about_groups(decoded)),
             *(*_about_records(records), *_about_topics(fitted is not None)),
         ],
         records=records,
-        members_given=_members_given(used),
     )
 
 
@@ -445,12 +451,16 @@ def _named_topics(used: DataFrame, cluster: str) -> DataFrame:
 
 
 def _with_used_topics(members: DataFrame, offsets: DataFrame) -> DataFrame:
-    """Replace unknown subscriptions with the topics for which the group has offsets."""
+    """Replace unknown subscriptions with the topics for which the group has offsets.
+
+    Members with malformed bytes, which have a generation, stay without a subscription.
+    """
     topics = offsets.groupBy("group_id").agg(F.sort_array(F.collect_set("topic")).alias("used_topics"))
-    unknown = members.where("subscription IS NULL").join(topics, "group_id", "left")
+    is_unknown = F.col("subscription").isNull() & F.col("generation").isNull()
+    unknown = members.where(is_unknown).join(topics, "group_id", "left")
     used = F.coalesce("used_topics", F.array().cast(STRINGS))
     filled = unknown.withColumn("subscription", used).select(*members.columns)
-    return union([members.where("subscription IS NOT NULL"), filled])
+    return union([members.where(~is_unknown), filled])
 
 
 def _consumer_members(used: DataFrame, topics: DataFrame, cluster: str) -> tuple[DataFrame, DataFrame]:
@@ -535,12 +545,6 @@ def type_name(number: int) -> str:
     return RecordType(number).name.lower().replace("_", " ")
 
 
-def _members_given(used: DataFrame) -> int:
-    size = F.coalesce(F.size("members"), F.lit(0)) + F.coalesce(F.size("rejects"), F.lit(0))
-    given = used.agg(F.sum(size).alias("members")).first()
-    return (given and given["members"]) or 0
-
-
 def _assumed(used: DataFrame) -> list[str]:
     """Return the assumptions about members."""
     notes = used.select("group_id", F.inline("notes")).groupBy("sentence")
@@ -551,22 +555,21 @@ def _assumed(used: DataFrame) -> list[str]:
     return [sentence.replace("{}", counted[sentence]) for sentence in _SENTENCES if sentence in counted]
 
 
-def _without_members(decoded: DataFrame) -> list[str]:
-    """Return a sentence about groups without members, if there are any."""
-    some = (F.size("members") > 0) | (F.size("rejects") > 0) | (F.col("status") == OTHER_GROUP)
+def _about_groups(decoded: DataFrame) -> Iterator[str]:
+    """Yield a sentence about groups without members, and one about groups that are not read, if there are any."""
+    is_other, has_members = F.col("status") == OTHER_GROUP, F.size("members") > 0
+    has_any = F.coalesce(has_members | is_other, F.lit(False))
     by_group = decoded.where(F.col("status").isin(USED, OTHER_GROUP)).groupBy("group_id")
-    without = by_group.agg(F.max(F.coalesce(some, F.lit(False))).alias("some")).where(~F.col("some")).select("group_id")
-    number = without.count()
-    if not number:
-        return []
-    first = [row["group_id"] for row in without.orderBy("group_id").limit(MOST_NAMES).collect()]
-    return [WITHOUT_MEMBERS.replace("{}", groups(first, number))]
+    found = by_group.agg(F.max(has_any).alias("has_any"), F.max(is_other).alias("is_other"))
+    for sentence, those in ((WITHOUT_MEMBERS, ~F.col("has_any")), (_OTHER_GROUPS, F.col("is_other"))):
+        group_ids = found.where(those).select("group_id")
+        number = group_ids.count()
+        if number:
+            first = [row["group_id"] for row in group_ids.orderBy("group_id").limit(MOST_NAMES).collect()]
+            yield sentence.replace("{}", groups(first, number))
 
 
 def _about_records(records: dict[str, dict[str, int]]) -> Iterator[str]:
-    others = sum(of_type.get(OTHER_GROUP, 0) for of_type in records.values())
-    if others:
-        yield f"{plural(others, 'record')} of share and streams groups ignored: they are not consumer groups"
     for name, of_type in records.items():
         if of_type.get(NOT_PRINTED):
             yield f"{plural(of_type[NOT_PRINTED], f'{name} record')} ignored: the formatter does not print them"
