@@ -43,6 +43,15 @@ class Brokers:
             scala: rules for scala, rules in builds.items() if rules.coordinator_map != self.rules().coordinator_map
         }
 
+    @property
+    def all_rules(self) -> tuple[KafkaVersion, tuple[tuple[str, KafkaVersion], ...], int]:
+        """Everything that these brokers decide, which those of another release may decide alike.
+
+        >>> Brokers("3.1").all_rules == Brokers("3.2").all_rules
+        True
+        """
+        return self.rules(), tuple(self.other_builds.items()), self.offsets_partitions
+
 
 @dataclass(frozen=True)
 class Clusters:

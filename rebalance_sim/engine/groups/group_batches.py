@@ -168,7 +168,10 @@ class GroupBatch:
         if kept.all():
             return self
         before = np.concatenate([[0], np.cumsum(kept)]).astype(np.int32)
-        return replace(self, offsets=before[self.offsets], members=self.members.filter(pa.array(kept)))
+        members = self.members.filter(pa.array(kept))
+        columns = [_without_unused_lists(column) for column in members.flatten()]
+        members = pa.StructArray.from_arrays(columns, names=members.type.names)
+        return replace(self, offsets=before[self.offsets], members=members)
 
     def reject(self, reasons: dict[int, str]) -> tuple["GroupBatch", list[RejectedMember]]:
         """Leave out members; ``reasons`` are by index."""
@@ -269,6 +272,14 @@ class GroupBatch:
 
 def _join_order(members: pa.StructArray) -> Ints:
     return numbers(members.field("join_order").fill_null(_LAST)).astype(np.int64, copy=False)
+
+
+def _without_unused_lists(column: pa.Array) -> pa.Array:
+    """Leave out lists of a dictionary that hardly any of the members uses."""
+    if not pa.types.is_dictionary(column.type) or len(column.dictionary) <= len(column):
+        return column
+    used, places = np.unique(numbers(column.indices), return_inverse=True)
+    return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), column.dictionary.take(pa.array(used)))
 
 
 def _with_lists_stored_once(members: pa.StructArray, clusters: pa.StringArray, offsets: Ints32) -> pa.StructArray:

@@ -131,11 +131,10 @@ class Prediction:
     def predict_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Predict for batches of groups of members; return batches of ``schema``."""
         index = self.metadata.index() if self.metadata else None
-        for batch in batches:
-            for brokers, groups in by_brokers(batch, self.clusters):
-                for name, rows in _OfBrokers(self, brokers, index).outcomes(GroupBatch.of(groups)):
-                    if name in self.outputs and len(rows):
-                        yield self._as_outcome(name, rows)
+        for brokers, groups in by_brokers(batches, self.clusters):
+            for name, rows in _OfBrokers(self, brokers, index).outcomes(GroupBatch.of(groups)):
+                if name in self.outputs and len(rows):
+                    yield self._as_outcome(name, rows)
 
     def _as_outcome(self, name: str, rows: pa.StructArray) -> pa.RecordBatch:
         if len(self.outputs) == 1:

@@ -121,13 +121,12 @@ class Simulations:
     def simulate_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Simulate the groups of one Spark partition."""
         index = self.metadata.index()
-        for batch in batches:
-            for brokers, groups in by_brokers(batch, self.clusters):
-                simulations = replace(self, clusters=Clusters(brokers))
-                for first in range(0, len(groups), GROUPS_AT_A_TIME):
-                    for name, variation, rows in simulations._outcomes(groups.slice(first, GROUPS_AT_A_TIME), index):
-                        if name in self.outputs and len(rows):
-                            yield self._as_outcome(name, variation, rows)
+        for brokers, groups in by_brokers(batches, self.clusters):
+            simulations = replace(self, clusters=Clusters(brokers))
+            for first in range(0, len(groups), GROUPS_AT_A_TIME):
+                for name, variation, rows in simulations._outcomes(groups.slice(first, GROUPS_AT_A_TIME), index):
+                    if name in self.outputs and len(rows):
+                        yield self._as_outcome(name, variation, rows)
 
     def _as_outcome(self, name: str, variation: int, rows: pa.StructArray) -> pa.RecordBatch:
         columns = [
