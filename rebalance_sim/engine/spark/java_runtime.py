@@ -63,16 +63,23 @@ def _packaged_home() -> Path | None:
 
 
 def write_launcher(home: Path, java: Path) -> Path:
-    """Write a ``bin/java`` that runs ``java`` without the option for the missing module."""
-    launcher = home / "bin" / "java"
-    text = _LAUNCHER.format(java=java)
-    if not launcher.exists() or launcher.read_text() != text:
-        launcher.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = launcher.with_name(f"java.{os.getpid()}")
-        unfinished.write_text(text)
-        unfinished.chmod(0o755)
-        unfinished.replace(launcher)
+    """Write a ``bin/java`` that runs ``java`` without the option for the missing module, and copy its ``release``."""
+    launcher, release = home / "bin" / "java", java.resolve().parent.parent / "release"
+    _write(launcher, _LAUNCHER.format(java=java), 0o755)
+    if release.is_file():
+        _write(home / release.name, release.read_text(), 0o644)
     return launcher
+
+
+def _write(path: Path, text: str, mode: int) -> None:
+    """Write a file whole, unless it has this text: other processes may use it."""
+    if path.exists() and path.read_text() == text:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+    unfinished.write_text(text)
+    unfinished.chmod(mode)
+    unfinished.replace(path)
 
 
 def java_home() -> Path:

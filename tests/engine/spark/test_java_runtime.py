@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rebalance_sim.engine.spark import java_runtime
+from rebalance_sim.engine.spark.class_archive import class_archive
 from rebalance_sim.errors import UserError
 
 
@@ -36,6 +37,17 @@ def test_an_old_java_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(java_runtime, "find_spec", lambda _: None)
     with pytest.raises(UserError, match="no Java 17 or newer in JAVA_HOME or on the PATH; "):
         java_runtime.java_home()
+
+
+def test_a_packaged_java_that_is_upgraded_gets_an_archive_of_its_own(tmp_path: Path) -> None:
+    java, release = fake_java(tmp_path / "packaged", "21.0.1"), tmp_path / "packaged" / "release"
+    archives = set()
+    for version in ("21.0.1", "21.0.2", "21.0.2"):
+        release.write_text(f'JAVA_VERSION="{version}"\n')
+        launcher = java_runtime.write_launcher(tmp_path / "home", java)
+        assert java_runtime.java_version(str(launcher)) == 21
+        archives.add(class_archive(tmp_path / "home"))
+    assert len(archives) == 2
 
 
 def test_the_launcher_drops_the_missing_module(tmp_path: Path) -> None:
