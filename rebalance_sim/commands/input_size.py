@@ -1,6 +1,8 @@
 """The size of what a job reads, which decides how Spark runs on this machine."""
 
+import csv
 import os
+import re
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -16,15 +18,19 @@ class Limits(NamedTuple):
     """Rows of Parquet files, or items in their lists: equal ones take hardly any bytes."""
     groups: int
     """Groups of a synthetic fleet."""
+    partitions: int
+    """Partitions of all topics."""
 
 
-IN_DRIVER = Limits(2**20, 100_000, 1000)
+IN_DRIVER = Limits(2**20, 100_000, 1000, 100_000)
 """Up to here the driver takes less time than Spark's workers."""
-AS_PLAIN_PYTHON = Limits(2**18, 2_000, 100)
+AS_PLAIN_PYTHON = Limits(2**18, 2_000, 100, 10_000)
 """Up to here the rules as plain Python take less time than compiling them."""
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".orc")
 _RATIO = 100
 """A compressed file counts as this many times its size."""
+_OF_TOPICS = ("topics", "partitions_after")
+_PARTITIONS = re.compile(r'"partitions"\s*:\s*"?(\d+)')
 _INPUTS = ("topics", "members", "clusters", "offsets", "records", "events")
 _PATHS = (*_INPUTS, "kafka_tools", "offsets_topic", "partitions_after")
 
@@ -55,8 +61,9 @@ def is_small(options: Namespace, limits: Limits = IN_DRIVER, made: Sequence[str]
     paths += filter(None, given.get("runs", "").split(","))
     # The partitions after growth may be a number.
     read = [path for path in paths if not path.startswith(tuple(made)) and not path.isdecimal()]
+    topics = [path for path in read if path in [given.get(name) for name in _OF_TOPICS]]
     try:
-        return _fit(read, limits)
+        return _fit(read, limits) and _partitions(topics) <= limits.partitions
     except OSError:
         # A name that is too long, or a link to nothing: Spark's reader says what is wrong.
         return False
@@ -68,7 +75,7 @@ def _fit(paths: Iterable[str], limits: Limits) -> bool:
     for path in map(Path, paths):
         if not path.exists():
             return False
-        for file in [path] if path.is_file() else _files(path):
+        for file in _files(path):
             size += file.stat().st_size * (_RATIO if file.suffix in _COMPRESSED else 1)
             if size > limits.size:
                 return False
@@ -76,8 +83,11 @@ def _fit(paths: Iterable[str], limits: Limits) -> bool:
     return rows <= limits.rows
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    for inside, _, names in os.walk(folder):
+def _files(path: Path) -> Iterator[Path]:
+    """Return a file itself, or the files in a folder."""
+    if path.is_file():
+        yield path
+    for inside, _, names in os.walk(path):
         yield from (Path(inside, name) for name in names if not name.startswith("."))
 
 
@@ -93,3 +103,22 @@ def _parquet_values(file: Path) -> int:
         # Spark will say what is wrong with it.
         return 0
     return sum(max(group.column(place).num_values for place in range(group.num_columns)) for group in groups)
+
+
+def _partitions(topics: Iterable[str]) -> int:
+    """Return the partitions of all topics in small tables; those in ORC and in compressed files are not counted."""
+    return sum(_partitions_in(file) for path in topics for file in _files(Path(path)))
+
+
+def _partitions_in(file: Path) -> int:
+    if file.suffix == ".parquet":
+        from pyarrow import compute, parquet  # noqa: PLC0415 (other inputs do not need it)
+
+        try:
+            return int(compute.sum(parquet.read_table(file).column("partitions").cast("int64")).as_py() or 0)
+        except (OSError, ValueError, KeyError):
+            # Spark will say what is wrong with it.
+            return 0
+    text = file.read_text(errors="replace")
+    found = _PARTITIONS.findall(text) or [row.get("partitions") for row in csv.DictReader(text.splitlines())]
+    return sum(int(number) for number in found if number and number.isdecimal())

@@ -153,6 +153,18 @@ def test_small_files_of_many_rows_are_not_small(spark: SparkSession, tmp_path: P
     assert not is_small(options(members=f"{tmp_path}/members.json.gz"))
 
 
+def test_small_files_of_many_partitions_are_not_small(spark: SparkSession, tmp_path: Path) -> None:
+    for name, partitions in (("few", AS_PLAIN_PYTHON.partitions), ("many", AS_PLAIN_PYTHON.partitions + 1)):
+        rows = spark.createDataFrame([("a", 1), ("b", partitions - 1)], "topic string, partitions int")
+        rows.write.parquet(f"{tmp_path}/{name}")
+        rows.coalesce(1).write.json(f"{tmp_path}/{name}-json")
+        rows.coalesce(1).write.csv(f"{tmp_path}/{name}-csv", header=True)
+        for form in (name, f"{name}-json", f"{name}-csv"):
+            topics = options(topics=f"{tmp_path}/{form}")
+            assert is_small(topics)
+            assert is_small(topics, AS_PLAIN_PYTHON) == (name == "few"), form
+
+
 def test_unknown_sizes_are_not_small(tmp_path: Path) -> None:
     assert not is_small(options(members="hdfs://host/members"))
     assert not is_small(options(kafka_tools=None, bootstrap_servers="host:9092"))
