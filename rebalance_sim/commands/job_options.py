@@ -174,11 +174,7 @@ def _simulate(groups: OptionGroups) -> None:
         help="the scenario to play in every group: a YAML file, or one of " + ", ".join(shipped_names("scenarios")),
     )
     groups.input.add_argument(
-        "--events",
-        default="",
-        metavar="PATH",
-        help="events table: further events of single groups; its format follows from a name that ends in .json, .csv, "
-        ".parquet or .orc, otherwise from --format",
+        "--events", default="", metavar="PATH", help="events table: further events of single groups"
     )
     add = groups.rules.add_argument
     add(
@@ -296,7 +292,8 @@ def _format(groups: OptionGroups) -> None:
         "--format",
         default=AUTO,
         metavar="FORMAT",
-        help=f"format of the inputs, any that Spark can read ({AUTO}, the default: by their names or first bytes)",
+        help="format of inputs whose names do not show it, any that Spark can read "
+        f"({AUTO}, the default: by their first bytes)",
     )
 
 

@@ -24,7 +24,6 @@ from rebalance_sim.commands.simulation_summary import summarise_advice, summaris
 from rebalance_sim.commands.summary import print_summary, summarise_run
 from rebalance_sim.engine.groups.comparison import BEST
 from rebalance_sim.engine.groups.prediction import ELECTED
-from rebalance_sim.engine.runs.input_files import format_of
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.simulation.followed_group import log_lines
 from rebalance_sim.engine.spark.driver_rows import driver_rows
@@ -66,7 +65,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     scenario, bad_steps = _scenario(options)
     run = new_run(spark, "simulate", options)
     topics, members = (run.read(table, getattr(options, table.name), options.format) for table in (TOPICS, MEMBERS))
-    events = _events(run, options) if options.events else None
+    events = run.read(EVENTS, options.events, options.format) if options.events else None
     offsets = Offsets.read(run, options)
     _check_groups(run, options, members, events)
     run.report_progress(f"simulating {scenario.name or 'the events'} under {', '.join(wanted)}")
@@ -110,10 +109,6 @@ def run(spark: SparkSession, options: Namespace) -> None:
     lines += summarise_lag_costs(tables[LAG_COSTS.name]) if offsets else []
     lines += summarise_advice(tables[ADVICE.name]) if options.advice else []
     print_summary(lines + summarise_run(run))
-
-
-def _events(run: Run, options: Namespace) -> DataFrame:
-    return run.read(EVENTS, options.events, format_of(options.events, options.format))
 
 
 def _asked(timeline: str) -> list[str]:

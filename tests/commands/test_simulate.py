@@ -168,6 +168,18 @@ def test_events_have_a_format_of_their_own(
     assert "no event affects 1 group; the figures do not include it\n" in printed
 
 
+def test_the_hint_about_the_format_of_events_helps(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = given_by(tmp_path, topics=topics(spark, t=4), members=members(spark, member("a", ["range"], ["t"])))
+    (tmp_path / "plan.json").write_text("group_id,event,at_ms,member_id\ng,crash,10000,a\n")
+    job = ["simulate", *given, "--events", f"{tmp_path}/plan.json", "--out", f"{tmp_path}/out"]
+    assert main(job) == 2
+    assert "plan.json' is not json, it looks like csv; use --format csv\n" in capsys.readouterr().err
+    assert main([*job, "--format", "csv"]) == 0
+    assert run_record(tmp_path / "out")["rows"]["used"]["events"] == 1
+
+
 OWN_ASSIGNOR = """
 from rebalance_sim import ConsumerPartitionAssignor, TopicPartition
 

@@ -36,13 +36,14 @@ def format_of(path: str, usual: str) -> str:
 
 
 def input_format(spark: SparkSession, table: Table, path: str, asked: str) -> str:
-    """Return the format of an input: the one that is asked for or, with ``AUTO``, that of its name or first bytes.
+    """Return the format of an input: that of its name or, where the name has none, the one that is asked for.
 
-    Raises UserError for a path that does not exist, for files without content, and if the first bytes contradict the
-    format, with the option that would be right.
+    With ``AUTO``, the first bytes decide where the name does not. Raises UserError for a path that does not exist, for
+    files without content, and if the first bytes are neither of the format of the name nor of the one that is asked
+    for, with the option that would be right.
     """
     if asked not in (AUTO, *_FORMATS.values()):
-        return asked
+        return format_of(path, asked)
     try:
         file = _first_file(spark, path)
         start = first_bytes(spark, file, _SAMPLE_BYTES) if file else b""
@@ -52,13 +53,12 @@ def input_format(spark: SparkSession, table: Table, path: str, asked: str) -> st
         raise UserError(f"{table.name}: cannot read {path!r}: it does not exist")
     if not start.strip():
         raise UserError(f"{table.name}: {path!r} is empty: it has no rows and no columns")
-    named = format_of(file, AUTO) if asked == AUTO else asked
-    found = _format_of_content(start)
-    if named in (AUTO, found):
+    named, found = format_of(file, AUTO), _format_of_content(start)
+    if found in (named, asked) or named == asked == AUTO:
         return found
     raise UserError(
-        f"{table.name}: {path!r} is not {named}, it looks like {found}; "
-        + (f"use --format {found}" if asked == AUTO else f"leave out --format, or use --format {found}")
+        f"{table.name}: {path!r} is not {named if asked == AUTO else asked}, it looks like {found}; "
+        + (f"leave out --format, or use --format {found}" if named == AUTO else f"use --format {found}")
     )
 
 

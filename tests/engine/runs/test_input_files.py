@@ -50,6 +50,8 @@ def test_the_format_is_found_in_the_name_or_the_content(spark: SparkSession, tmp
         ("m", CSV, ["--format", "parquet"], "not parquet, it looks like csv; leave out --format, or use --format csv"),
         ("m", JSON, ["--format", "csv"], "is not csv, it looks like json; leave out --format, or use --format json"),
         ("m.json", CSV, [], "is not json, it looks like csv; use --format csv"),
+        ("m.csv", JSON, ["--format", "parquet"], "is not parquet, it looks like json; use --format json"),
+        ("m.json", CSV, ["--format", "json"], "is not json, it looks like csv; use --format csv"),
         ("m.json", "{nothing\nof this\n", [], "as json: no line of it is a JSON object"),
         ("m.parquet", "PAR1 and no more", [], "as parquet: [FAILED_READ_FILE"),
         ("m.json", "", [], "is empty: it has no rows and no columns"),
