@@ -442,6 +442,7 @@ COMPARISON = Table(
             "per assignor: the columns of balance, and how far max, stddev and moved exceed the optimum (`excess_*`; "
             "null unless every partition is assigned to exactly one member subscribed to its topic)",
         ),
+        _REJECTED_MEMBERS,
     ),
 )
 
@@ -766,6 +767,7 @@ COSTS = Table(
         Column("failure", STRING, "the first of these: error, consumer, time and preceding event; null if none failed"),
         Column("messages", LONG, "requests and responses"),
         Column("simulated_ms", LONG, "length of the simulation"),
+        _REJECTED_MEMBERS,
         Column("error", STRING, "why the group is not simulated; null if it is"),
     ),
 )

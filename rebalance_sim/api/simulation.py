@@ -113,7 +113,7 @@ def simulate(
     derived: dict[str, Transformation] = {ADVICE.name: lambda rows: _all_costs(rows).transform(advise(tried))}
     if advice:
         derived[COSTS.name] = lambda rows: rows.where(f"{VARIATION} = 0").transform(outcome(COSTS.name))
-    plan = simulations.plan(usable(given[MEMBERS]), None if events is None else usable(given[EVENTS]))
+    plan = simulations.plan(given[MEMBERS], None if events is None else usable(given[EVENTS]))
     return GroupOutcomes(plan, names, derived, given, simulations.metadata.topics.num_rows)
 
 
@@ -239,7 +239,7 @@ def _table(
 ) -> Transformation:
     simulations = _simulations((name,), scenario, topics, (strategy,), options)
     simulations = replace(simulations, followed=None if name == TIMELINE.name else ())
-    return lambda members: simulations(usable(fit(members, MEMBERS))).transform(outcome(name))
+    return lambda members: simulations(fit(members, MEMBERS)).transform(outcome(name))
 
 
 def _simulations(

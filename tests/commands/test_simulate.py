@@ -59,6 +59,7 @@ def test_simulate(spark: SparkSession, given: list[str], tmp_path: Path, capsys:
     assert {row["group_id"] for row in spark.read.parquet(f"{out}/timeline").select("group_id").collect()} == {"g"}
     costs = {row["group_id"]: row for row in spark.read.parquet(f"{out}/costs").collect()}
     assert (costs["g"]["stable"], costs["g"]["error"], costs["h"]["stable"]) == (False, None, None)
+    assert {name: row["rejected_members"] for name, row in costs.items()} == {"g": 1, "h": 0}
     # What the command says wins over what the scenario says.
     assert record["assumptions"] == [
         "simulated with enable_auto_commit false, network_ms 2, network_jitter_ms 1, store_ms 9, assignor_ms 2, "

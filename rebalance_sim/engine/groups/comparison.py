@@ -48,6 +48,7 @@ def compare_strategies(predicted: DataFrame) -> DataFrame:
         .agg(
             F.first(OPTIMUM.name, ignorenulls=True).alias("optimum"),
             F.first(f"{ELECTIONS.name}.protocol", ignorenulls=True).alias("elected"),
+            F.first(f"{ELECTIONS.name}.rejected_members", ignorenulls=True).alias("rejected_members"),
             # Sorted, because collect_list returns any order; up to the strategy these structs are equal.
             F.array_sort(F.collect_list(BALANCE.name)).alias("balances"),
         )

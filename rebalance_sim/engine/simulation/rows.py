@@ -88,6 +88,7 @@ def cost_rows(result: SimulationResult, strategy: str, storms: Storms) -> pa.Str
             "stable": pa.array(stable, mask=failed),
             "stable_ms": pa.array(np.maximum(since, 0), mask=failed | ~stable | (event_counts == 0)),
             "failure": _failures(result),
+            "rejected_members": pa.array(result.batch.batch.rejected_members),
             "error": pa.array(result.errors, pa.string()),
         }
         | {name: pa.array(values, mask=failed) for name, values in figures.items()},

@@ -7,6 +7,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from rebalance_sim import compare
 from rebalance_sim.engine.groups.prediction import ELECTED, Prediction
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, rejected, usable
 from rebalance_sim.engine.tables.outcomes import outcome
@@ -336,3 +337,5 @@ def test_every_rejected_member_marks_its_group(spark: SparkSession) -> None:
         for name in marked:
             rows = predicted.transform(outcome(name)).select("group_id", "rejected_members").distinct().collect()
             assert dict(rows) == {"g": expected, "whole": 0}, name
+        compared = given.transform(compare(topics(spark, t=2), [strategy, "range"]))
+        assert dict(compared.select("group_id", "rejected_members").collect()) == {"g": expected, "whole": 0}
