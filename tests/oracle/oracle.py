@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+_HERE = Path(__file__).resolve().parent
 VERSIONS = ("1.0", "2.3", "3.9", "4.3")
 PRODUCER_VERSIONS = ("1.0", "2.3", "2.8", "3.9", "4.3")
 """Releases that represent the rules of producers; 2.8 has no other cases."""
@@ -34,7 +35,11 @@ SERVER_RULES = {
     "server-uniform": ("3.7.0", "3.8.0", "4.0.0", "4.0.1", "4.4.0"),
 }
 """The same of the coordinator's assignors (KIP-848)."""
+CONSUMER_GROUP_RELEASES = ("4.0.0", "4.0.1", "4.0.2", "4.1.0", "4.1.1", "4.1.2", "4.2.0", "4.3.0")
+"""The releases at which rules of consumer-protocol groups (KIP-848) change."""
 _ANY = "any"
+_COORDINATOR = _HERE / "kafka-4.x"
+"""The module that is built for each release whose coordinator is asked."""
 _MODULES = ("1.0", "2.3", "2.8", "3.9", "4.3", _ANY)
 _JARS_SINCE = {
     "kafka-clients": (0, 11),
@@ -46,7 +51,6 @@ _JARS_SINCE = {
 
 JsonObject = dict[str, Any]
 
-_HERE = Path(__file__).resolve().parent
 _TARGET = _HERE / "target"
 _STAMP = _TARGET / "built-from.sha256"
 _PACKAGE = "rebalancesim.oracle"
@@ -83,8 +87,26 @@ def answers(version: str, cases: Iterable[JsonObject], seconds: int = 10) -> lis
 
     Any release, like "2.5.1" or "4.0" for 4.0.0, answers cases about assignors; its jars are fetched.
     """
+    build()
+    return _answers(version, _classpath(version), cases, seconds)
+
+
+def coordinator_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return what the group coordinator of a release of 4.x, like "4.0.2", answers to cases; it is built first."""
+    _require_java()
+    target = _COORDINATOR / "target" / release
+    with _lock():
+        fingerprint = _fingerprint()
+        stamp = target / _STAMP.name
+        if not stamp.exists() or stamp.read_text() != fingerprint:
+            _run_maven("package", "-f", f"{_COORDINATOR.name}/pom.xml", f"-Dkafka.version={release}")
+            stamp.write_text(fingerprint)
+    return _answers(release, f"{target / 'classes'}:{(target / 'classpath.txt').read_text().strip()}", cases)
+
+
+def _answers(version: str, classpath: str, cases: Iterable[JsonObject], seconds: int = 10) -> list[JsonObject]:
     fed = _Feed(cases)
-    lines = _converse(version, [f"{_PACKAGE}.Main"], fed, seconds)
+    lines = _converse(version, classpath, [f"{_PACKAGE}.Main"], fed, seconds)
     if len(lines) != fed.count:
         raise RuntimeError(f"the oracle gave {len(lines)} answers to {fed.count} cases")
     return lines
@@ -98,7 +120,8 @@ def measure(version: str, rule: str, cases: Iterable[JsonObject], seconds: float
     members added one by one, the vote). Cases that Kafka answers with an exception are left out.
     On a busy machine only "cases_per_cpu_second" is the speed of Kafka's code; "cases_per_second" is lower.
     """
-    (result,) = _converse(version, [f"{_PACKAGE}.Bench", rule, str(seconds)], _Feed(cases))
+    build()
+    (result,) = _converse(version, _classpath(version), [f"{_PACKAGE}.Bench", rule, str(seconds)], _Feed(cases))
     return result
 
 
@@ -122,11 +145,12 @@ class _Feed:
             self.failure = failure
 
 
-def _converse(version: str, program: Sequence[str], feed: _Feed, seconds: int = 10) -> list[JsonObject]:
-    build()
+def _converse(
+    version: str, classpath: str, program: Sequence[str], feed: _Feed, seconds: int = 10
+) -> list[JsonObject]:
     # One thread does the work; a parallel garbage collector would only take cores from other processes.
     options = ["-XX:+UseSerialGC", f"-Doracle.seconds={seconds}"]
-    command = ["java", *options, "-cp", _classpath(version), *program]
+    command = ["java", *options, "-cp", classpath, *program]
     with (
         tempfile.TemporaryFile() as complaints,
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints) as process,

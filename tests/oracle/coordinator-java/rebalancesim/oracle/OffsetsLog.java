@@ -1,38 +1,31 @@
 package rebalancesim.oracle;
 
+import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.protocol.Errors;
-import org.apache.kafka.common.record.internal.MemoryRecords;
-import org.apache.kafka.common.record.internal.Record;
-import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorLoader;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorPlayback;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.common.runtime.PartitionWriter;
 import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
-import org.apache.kafka.coordinator.group.generated.CoordinatorRecordType;
 import org.apache.kafka.storage.internals.log.LogConfig;
-import org.apache.kafka.storage.internals.log.VerificationGuard;
 
 /** The coordinator's partition of the offsets topic: appended to, replicated at once or on request, and read. */
-final class OffsetsLog implements PartitionWriter, CoordinatorLoader<CoordinatorRecord> {
+final class OffsetsLog implements CoordinatorLoader<CoordinatorRecord> {
     private static final LogConfig CONFIG = new LogConfig(Map.of());
-    private static final Set<Short> GROUP_RECORDS = Set.of(
-            CoordinatorRecordType.GROUP_METADATA.id(),
-            CoordinatorRecordType.CONSUMER_GROUP_METADATA.id(),
-            CoordinatorRecordType.CONSUMER_GROUP_MEMBER_METADATA.id(),
-            CoordinatorRecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA.id(),
-            CoordinatorRecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER.id(),
-            CoordinatorRecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT.id());
+    private static final long NO_PRODUCER_ID = -1;
+    private static final short NO_PRODUCER_EPOCH = -1;
+    /** Types of records, with which keys begin, of classic and consumer-protocol groups and their members. */
+    private static final int FIRST_OF_GROUPS = 2;
+    private static final int LAST_OF_GROUPS = 8;
 
     private final List<CoordinatorRecord> records = new ArrayList<>();
-    private Listener listener;
+    private PartitionWriter.Listener listener;
     private Errors error = Errors.NONE;
     private boolean held;
     private long replicated;
@@ -60,11 +53,36 @@ final class OffsetsLog implements PartitionWriter, CoordinatorLoader<Coordinator
         }
     }
 
-    @Override
-    public long append(TopicPartition partition, VerificationGuard guard, MemoryRecords batch, short version) {
-        List<CoordinatorRecord> parsed = parse(batch);
+    /** The log as the coordinator's runtime writes to it; of each method, the releases have other parameters. */
+    PartitionWriter asWriter() {
+        Class<?>[] interfaces = {PartitionWriter.class};
+        return (PartitionWriter) Proxy.newProxyInstance(
+                PartitionWriter.class.getClassLoader(), interfaces, (proxy, method, arguments) ->
+                switch (method.getName()) {
+                    case "append" -> append((TopicPartition) arguments[0], arguments[2]);
+                    case "config" -> CONFIG;
+                    case "registerListener", "deregisterListener" -> {
+                        boolean registers = method.getName().startsWith("r");
+                        listener = registers ? (PartitionWriter.Listener) arguments[1] : null;
+                        yield null;
+                    }
+                    default -> throw new UnsupportedOperationException(method.getName());
+                });
+    }
+
+    private long append(TopicPartition partition, Object batch) {
+        List<CoordinatorRecord> parsed = new ArrayList<>();
+        GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
+        boolean isOfGroup = false;
+        // The classes of batches and records have another package since 4.3.
+        for (Object record : (Iterable<?>) Matching.call(batch, List.of("records"))) {
+            ByteBuffer key = (ByteBuffer) Matching.call(record, List.of("key"));
+            short type = key.getShort(key.position());
+            isOfGroup |= FIRST_OF_GROUPS <= type && type <= LAST_OF_GROUPS;
+            parsed.add(serde.deserialize(key, (ByteBuffer) Matching.call(record, List.of("value"))));
+        }
         boolean waits = held || isWaiting();
-        if (!waits && error != Errors.NONE && parsed.stream().anyMatch(OffsetsLog::isOfGroup)) {
+        if (!waits && error != Errors.NONE && isOfGroup) {
             throw error.exception();
         }
         records.addAll(parsed);
@@ -74,25 +92,11 @@ final class OffsetsLog implements PartitionWriter, CoordinatorLoader<Coordinator
         return records.size();
     }
 
-    private static List<CoordinatorRecord> parse(MemoryRecords batch) {
-        GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
-        List<CoordinatorRecord> parsed = new ArrayList<>();
-        for (Record record : batch.records()) {
-            ByteBuffer value = record.hasValue() ? record.value() : null;
-            parsed.add(serde.deserialize(record.key(), value));
-        }
-        return parsed;
-    }
-
-    private static boolean isOfGroup(CoordinatorRecord record) {
-        return GROUP_RECORDS.contains(record.key().apiKey());
-    }
-
     @Override
     public CompletableFuture<LoadSummary> load(
             TopicPartition partition, CoordinatorPlayback<CoordinatorRecord> coordinator) {
         for (int i = 0; i < records.size(); i++) {
-            coordinator.replay(i, RecordBatch.NO_PRODUCER_ID, RecordBatch.NO_PRODUCER_EPOCH, records.get(i));
+            coordinator.replay(i, NO_PRODUCER_ID, NO_PRODUCER_EPOCH, records.get(i));
         }
         replicated = records.size();
         if (replicated > 0) {
@@ -100,32 +104,6 @@ final class OffsetsLog implements PartitionWriter, CoordinatorLoader<Coordinator
             coordinator.updateLastCommittedOffset(replicated);
         }
         return CompletableFuture.completedFuture(null);
-    }
-
-    @Override
-    public void registerListener(TopicPartition partition, Listener newListener) {
-        listener = newListener;
-    }
-
-    @Override
-    public void deregisterListener(TopicPartition partition, Listener oldListener) {
-        listener = null;
-    }
-
-    @Override
-    public LogConfig config(TopicPartition partition) {
-        return CONFIG;
-    }
-
-    @Override
-    public CompletableFuture<VerificationGuard> maybeStartTransactionVerification(
-            TopicPartition partition, String transactionalId, long producerId, short producerEpoch, int apiVersion) {
-        throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public CompletableFuture<Void> deleteRecords(TopicPartition partition, long deleteBeforeOffset) {
-        throw new UnsupportedOperationException();
     }
 
     @Override

@@ -39,8 +39,8 @@ abstract class ServiceCoordinator extends Coordinator {
     private static final short LEAVE_VERSION = 5;
     private static final short COMMIT_VERSION = 8;
     private static final short FETCH_VERSION = 8;
-    /** Of a commit that names a member epoch and topic ids. */
-    private static final short COMMIT_VERSION_OF_EPOCHS = 10;
+    /** Of a commit that names a member epoch and, since 4.1, topic ids. */
+    private static final short COMMIT_VERSION_OF_EPOCHS = (short) (Release.isBefore(4, 1) ? 9 : 10);
 
     private int epoch;
 

@@ -8,6 +8,15 @@ public final class CoordinatorRuntimeAccess {
     private CoordinatorRuntimeAccess() {
     }
 
+    /** Whether the coordinator of a partition is loaded. */
+    public static boolean isActive(CoordinatorRuntime<?, ?> runtime, TopicPartition partition) {
+        try {
+            return runtime.contextOrThrow(partition).state == CoordinatorRuntime.CoordinatorState.ACTIVE;
+        } catch (NotCoordinatorException e) {
+            return false;
+        }
+    }
+
     /** The coordinator of a partition, or null where it is not loaded. */
     public static <S extends CoordinatorShard<U>, U> S shard(
             CoordinatorRuntime<S, U> runtime, TopicPartition partition) {

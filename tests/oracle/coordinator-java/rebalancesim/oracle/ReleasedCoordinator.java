@@ -3,13 +3,17 @@ package rebalancesim.oracle;
 import com.yammer.metrics.core.MetricsRegistry;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.ForkJoinPool;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.config.AbstractConfig;
 import org.apache.kafka.common.config.ConfigDef;
@@ -19,7 +23,7 @@ import org.apache.kafka.common.message.OffsetCommitRequestData;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
-import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntimeMetrics;
@@ -39,7 +43,10 @@ import org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig;
 final class ReleasedCoordinator extends ServiceCoordinator {
     private static final TopicPartition PARTITION = new TopicPartition(Topic.GROUP_METADATA_TOPIC_NAME, 0);
     private static final int MAX_SESSION_TIMEOUT_MS = 1_800_000;
+    private static final Duration WRITE_TIMEOUT = Duration.ofMillis(CoordinatorConfig.NEVER_MS);
 
+    private static final String METADATA_CLASSES =
+            "org.apache.kafka.coordinator.common.runtime.KRaftCoordinatorMetadata";
     private static final short HEARTBEAT_VERSION = 1;
     private TopicsImage topics = TopicsImage.EMPTY;
     private final CoordinatorRuntime<GroupCoordinatorShard, CoordinatorRecord> runtime;
@@ -49,36 +56,56 @@ final class ReleasedCoordinator extends ServiceCoordinator {
         super(new OffsetsLog());
         AbstractConfig broker = brokerConfig(settings);
         GroupCoordinatorConfig config = new GroupCoordinatorConfig(broker);
-        GroupConfigManager groupConfigs = new GroupConfigManager(Map.of(), config, new ShareGroupConfig(broker));
+        GroupConfigManager groupConfigs =
+                Matching.construct(GroupConfigManager.class, Map.of(), config, new ShareGroupConfig(broker));
         GroupCoordinatorMetrics metrics = new GroupCoordinatorMetrics(new MetricsRegistry(), new Metrics());
-        Time time = clock.asTime();
-        runtime = new CoordinatorRuntime.Builder<GroupCoordinatorShard, CoordinatorRecord>()
-                .withTime(time)
-                .withTimer(timer)
-                .withEventProcessor(new EventQueue())
-                .withPartitionWriter(log)
-                .withLoader(log)
-                .withCoordinatorShardBuilderSupplier(() -> new GroupCoordinatorShard.Builder(config, groupConfigs)
-                        .withAuthorizerPlugin(Optional.empty()))
-                // A held write ends when the case says so, and not by itself.
-                .withWriteTimeout(Duration.ofMillis(CoordinatorConfig.NEVER_MS))
-                .withCoordinatorRuntimeMetrics(noMetrics())
-                .withCoordinatorMetrics(metrics)
-                .withSerializer(new GroupCoordinatorRecordSerde())
-                .withCompression(Compression.NONE)
-                .withAppendLingerMs(OptionalInt.of(0))
-                .withExecutorService(ForkJoinPool.commonPool())
-                .withCachedBufferMaxBytesSupplier(config::cachedBufferMaxBytes)
-                .build();
-        service = GroupCoordinatorParts.service(config, runtime, metrics, groupConfigs, timer);
+        runtime = runtime(config, groupConfigs, metrics);
+        service = Matching.construct(GroupCoordinatorService.class,
+                new LogContext(), config, runtime, metrics, groupConfigs, timer);
         service.startup(() -> 1);
         load();
     }
 
+    private CoordinatorRuntime<GroupCoordinatorShard, CoordinatorRecord> runtime(
+            GroupCoordinatorConfig config, GroupConfigManager groupConfigs, GroupCoordinatorMetrics metrics) {
+        var builder = new CoordinatorRuntime.Builder<GroupCoordinatorShard, CoordinatorRecord>()
+                .withTime(clock.asTime())
+                .withTimer(timer)
+                .withEventProcessor(new EventQueue())
+                .withPartitionWriter(log.asWriter())
+                .withLoader(log)
+                .withCoordinatorShardBuilderSupplier(() -> shardBuilder(config, groupConfigs))
+                .withCoordinatorRuntimeMetrics(noMetrics())
+                .withCoordinatorMetrics(metrics)
+                .withSerializer(new GroupCoordinatorRecordSerde())
+                .withCompression(Compression.NONE)
+                .withExecutorService(ForkJoinPool.commonPool());
+        // A held write ends when the case says so, and not by itself.
+        Matching.call(builder, List.of("withDefaultWriteTimeOut", "withWriteTimeout"), WRITE_TIMEOUT);
+        Matching.call(builder, List.of("withAppendLingerMs"), 0, OptionalInt.of(0));
+        if (!Release.isBefore(4, 3)) {
+            Supplier<Integer> maxBytes = () -> Integer.MAX_VALUE;
+            Matching.call(builder, List.of("withCachedBufferMaxBytesSupplier"), maxBytes);
+        }
+        return builder.build();
+    }
+
+    private static GroupCoordinatorShard.Builder shardBuilder(
+            GroupCoordinatorConfig config, GroupConfigManager groupConfigs) {
+        var builder = new GroupCoordinatorShard.Builder(config, groupConfigs);
+        Matching.call(builder, List.of("withAuthorizer", "withAuthorizerPlugin"), Optional.empty());
+        return builder;
+    }
+
     private static AbstractConfig brokerConfig(CoordinatorConfig settings) {
         ConfigDef definition = new ConfigDef();
-        List.of(GroupCoordinatorConfig.CONFIG_DEF, ShareGroupConfig.CONFIG_DEF)
-                .forEach(part -> part.configKeys().values().forEach(definition::define));
+        Stream.of(GroupCoordinatorConfig.class, ShareGroupConfig.class)
+                .flatMap(ReleasedCoordinator::definitions)
+                .forEach(part -> part.configKeys().forEach((name, key) -> {
+                    if (!definition.names().contains(name)) {
+                        definition.define(key);
+                    }
+                }));
         Map<String, Object> values = new HashMap<>();
         values.put(GroupCoordinatorConfig.GROUP_INITIAL_REBALANCE_DELAY_MS_CONFIG,
                 settings.initialRebalanceDelayOrDefault());
@@ -87,10 +114,23 @@ final class ReleasedCoordinator extends ServiceCoordinator {
         values.put(GroupCoordinatorConfig.GROUP_MAX_SESSION_TIMEOUT_MS_CONFIG,
                 settings.maxSessionTimeoutOr(MAX_SESSION_TIMEOUT_MS));
         values.put(GroupCoordinatorConfig.CONSUMER_GROUP_MAX_SIZE_CONFIG, settings.consumerGroupMaxSizeOrDefault());
-        values.put(GroupCoordinatorConfig.CONSUMER_GROUP_ASSIGNMENT_INTERVAL_MS_CONFIG,
-                settings.assignmentIntervalOrDefault());
+        // Releases before 4.3 do not know it, and ignore it.
+        values.put("group.consumer.assignment.interval.ms", settings.assignmentIntervalOrDefault());
         values.put(GroupCoordinatorConfig.OFFSETS_RETENTION_CHECK_INTERVAL_MS_CONFIG, CoordinatorConfig.NEVER_MS);
         return new AbstractConfig(definition, values, false);
+    }
+
+    /** Before 4.1 the definition of the settings has several parts. */
+    private static Stream<ConfigDef> definitions(Class<?> settings) {
+        return Arrays.stream(settings.getFields())
+                .filter(field -> field.getType() == ConfigDef.class)
+                .map(field -> {
+                    try {
+                        return (ConfigDef) field.get(null);
+                    } catch (IllegalAccessException e) {
+                        throw new IllegalStateException(e);
+                    }
+                });
     }
 
     private static CoordinatorRuntimeMetrics noMetrics() {
@@ -111,7 +151,7 @@ final class ReleasedCoordinator extends ServiceCoordinator {
 
     @Override
     boolean isLoaded() {
-        return runtime.activeCoordinators().contains(PARTITION);
+        return CoordinatorRuntimeAccess.isActive(runtime, PARTITION);
     }
 
     @Override
@@ -127,7 +167,9 @@ final class ReleasedCoordinator extends ServiceCoordinator {
 
     @Override
     void checkOffsets() {
-        runtime.scheduleWriteOperation("check-offsets", PARTITION, GroupCoordinatorShard::cleanupGroupMetadata);
+        CoordinatorRuntime.CoordinatorWriteOperation<GroupCoordinatorShard, Void, CoordinatorRecord> check =
+                GroupCoordinatorShard::cleanupGroupMetadata;
+        Matching.call(runtime, List.of("scheduleWriteOperation"), "check-offsets", PARTITION, WRITE_TIMEOUT, check);
     }
 
     @Override
@@ -153,15 +195,34 @@ final class ReleasedCoordinator extends ServiceCoordinator {
 
     @Override
     void topics(List<CoordinatorStep.Topic> newTopics) {
-        TopicsImage before = topics;
-        topics = before.followedBy(newTopics);
-        runtime.onMetadataUpdate(topics.changesFrom(before), topics);
+        topics = topics.followedBy(newTopics);
+        Matching.call(runtime, List.of("onNewMetadataImage", "onMetadataUpdate"),
+                forCoordinator("Image", topics.image()), forCoordinator("Delta", topics.changes()));
+    }
+
+    /** Since 4.2 the coordinator sees the cluster's metadata through an interface of its own. */
+    private static Object forCoordinator(String kind, Object metadata) {
+        if (Release.isBefore(4, 2)) {
+            return metadata;
+        }
+        try {
+            return Matching.construct(Class.forName(METADATA_CLASSES + kind), metadata);
+        } catch (ClassNotFoundException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     @Override
     void nameTopicIds(OffsetCommitRequestData commit) {
-        commit.topics().forEach(topic ->
-                topics.topicMetadata(topic.name()).ifPresent(known -> topic.setTopicId(known.id())));
+        if (Release.isBefore(4, 1)) {
+            return;
+        }
+        commit.topics().forEach(topic -> {
+            Uuid id = topics.idOf(topic.name());
+            if (id != null) {
+                Matching.call(topic, List.of("setTopicId"), id);
+            }
+        });
     }
 
     @Override

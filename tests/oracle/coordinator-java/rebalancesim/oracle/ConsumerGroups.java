@@ -3,6 +3,7 @@ package rebalancesim.oracle;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup;
@@ -25,10 +26,13 @@ final class ConsumerGroups {
                 partitions(member.partitionsPendingRevocation(), topics));
     }
 
-    private static List<TopicPartition> partitions(Map<Uuid, Map<Integer, Integer>> byTopic, TopicsImage topics) {
+    /** Since 4.3 partitions are a map to their epochs, and a set before. */
+    private static List<TopicPartition> partitions(Map<Uuid, ?> byTopic, TopicsImage topics) {
         List<TopicPartition> partitions = new ArrayList<>();
-        byTopic.forEach((id, ofTopic) -> ofTopic.keySet().forEach(partition ->
-                partitions.add(new TopicPartition(topics.nameOf(id), partition))));
+        byTopic.forEach((id, ofTopic) -> {
+            Set<?> numbers = ofTopic instanceof Map<?, ?> epochs ? epochs.keySet() : (Set<?>) ofTopic;
+            numbers.forEach(number -> partitions.add(new TopicPartition(topics.nameOf(id), (int) number)));
+        });
         return partitions;
     }
 }

@@ -1,0 +1,56 @@
+package rebalancesim.oracle;
+
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Executable;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+
+/** Calls of what has other parameters, or another name, in another release of 4.x: arguments go by their types. */
+public final class Matching {
+    private static final Map<Class<?>, Class<?>> BOXED = Map.of(int.class, Integer.class);
+
+    private Matching() {
+    }
+
+    /** Calls the only constructor of a class. Parameters that no argument fits are null. */
+    public static <T> T construct(Class<T> type, Object... arguments) {
+        try {
+            Constructor<?> constructor = type.getDeclaredConstructors()[0];
+            constructor.setAccessible(true);
+            return type.cast(constructor.newInstance(fitting(constructor, arguments)));
+        } catch (InvocationTargetException e) {
+            throw rethrown(e);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** Calls the public method that has one of these names. */
+    public static Object call(Object target, List<String> names, Object... arguments) {
+        try {
+            Method method = Arrays.stream(target.getClass().getMethods())
+                    .filter(candidate -> names.contains(candidate.getName()) && !candidate.isBridge())
+                    .findFirst()
+                    .orElseThrow(() -> new IllegalStateException(target.getClass() + " has none of " + names));
+            return method.invoke(target, fitting(method, arguments));
+        } catch (InvocationTargetException e) {
+            throw rethrown(e);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static Object[] fitting(Executable called, Object[] arguments) {
+        return Arrays.stream(called.getParameterTypes())
+                .map(type -> BOXED.getOrDefault(type, type))
+                .map(type -> Arrays.stream(arguments).filter(type::isInstance).findFirst().orElse(null))
+                .toArray();
+    }
+
+    private static RuntimeException rethrown(InvocationTargetException e) {
+        return e.getCause() instanceof RuntimeException cause ? cause : new IllegalStateException(e.getCause());
+    }
+}
