@@ -45,6 +45,21 @@ class CoordinatorRules(IntEnum):
     """The Java coordinator (KIP-848), with its rules for classic groups."""
 
 
+class ConsumerGroupRules(IntEnum):
+    """Rules of the group coordinator for consumer-protocol groups (KIP-848); each adds to those before it."""
+
+    KIP_848 = 0
+    """The first heartbeat after the conversion of a classic group raises the epoch (4.0)."""
+    TOPICS_AT_UPGRADE = 1
+    """It does so only if the member's subscription or the topics changed (4.0.1)."""
+    ONLY_SUBSCRIBED = 2
+    """Members revoke unsubscribed topics at once, keep their epoch between two revocations, and may rejoin (4.2)."""
+    ASSIGNMENT_INTERVAL = 3
+    """Target assignments are a minimum time apart; epochs begin with 2; partitions have epochs (4.3)."""
+    EMPTY_GROUPS = 4
+    """A group without members needs no target assignment; a full group lets its static members rejoin (4.4)."""
+
+
 class RangeWalk(IntEnum):
     """The hash map in whose order ``RangeAssignor`` visits topics."""
 
@@ -126,6 +141,12 @@ class KafkaVersion:
     """The hash map of the group coordinator."""
     coordinator: CoordinatorRules
     member_list: MemberList
+    consumer_groups: ConsumerGroupRules
+    reclaims_revoked: bool
+    """Whether a consumer-protocol member gets a partition back that it was to revoke (KAFKA-19449)."""
+    rebalances_after_replacement: bool
+    """Whether a classic member with another subscription that replaces the last consumer-protocol member causes a
+    rebalance (KAFKA-19546)."""
     static_members_first: bool
     """Whether range and roundrobin sort static members first, by instance id (KIP-345, since 2.4)."""
     range_walk: RangeWalk
@@ -193,6 +214,9 @@ RULE_CHANGES = (
             "coordinator_map": MapRule.SCALA_2_11,
             "coordinator": CoordinatorRules.SCALA_1_0,
             "member_list": MemberList.IMMUTABLE_MAP,
+            "consumer_groups": ConsumerGroupRules.KIP_848,
+            "reclaims_revoked": False,
+            "rebalances_after_replacement": False,
             "static_members_first": False,
             "range_walk": RangeWalk.NAMED_BY_PUT,
             "rack_aware": False,
@@ -236,10 +260,24 @@ RULE_CHANGES = (
     RuleChange("4.0.0", "KAFKA-17710", {"server_uniform": ServerUniformRules.BALANCED_TOPICS}),
     RuleChange("4.0.0", "KIP-1030", {"linger_ms": 5}),
     RuleChange("4.0.1", "KAFKA-18688", {"server_uniform": ServerUniformRules.KEPT_EXTRAS}),
+    RuleChange("4.0.1", "KAFKA-18687", {"consumer_groups": ConsumerGroupRules.TOPICS_AT_UPGRADE}),
+    RuleChange("4.0.2", "KAFKA-19449", {"reclaims_revoked": True}),
+    RuleChange("4.0.2", "KAFKA-19546", {"rebalances_after_replacement": True}),
+    RuleChange(
+        "4.1.0",
+        "released before the fixes of 4.0.2",
+        {"reclaims_revoked": False, "rebalances_after_replacement": False},
+    ),
+    RuleChange("4.1.1", "KAFKA-19546", {"rebalances_after_replacement": True}),
+    RuleChange("4.1.2", "KAFKA-19449", {"reclaims_revoked": True}),
+    RuleChange("4.2.0", "KAFKA-19431, KAFKA-19233", {"consumer_groups": ConsumerGroupRules.ONLY_SUBSCRIBED}),
+    RuleChange("4.3.0", "KIP-1263, KIP-1251", {"consumer_groups": ConsumerGroupRules.ASSIGNMENT_INTERVAL}),
+    RuleChange("4.4.0", "KAFKA-20442, KAFKA-20601", {"consumer_groups": ConsumerGroupRules.EMPTY_GROUPS}),
 )
 """Every change of a rule, by release: what a release does is the sum of the changes up to it."""
 BROKER_RULES = (
     *("coordinator_map", "coordinator", "member_list"),
+    *("consumer_groups", "reclaims_revoked", "rebalances_after_replacement"),
     *("server_assignors", "server_range", "server_uniform"),
 )
 """The rules of brokers; the others are those of clients."""

@@ -18,7 +18,7 @@ from rebalance_sim.cli import CHECK_FAILED, USER_ERROR, main
 from rebalance_sim.kafka.runtime.hash_order import vote_order
 from rebalance_sim.kafka.runtime.strings import Strings, java_hashes
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
-from rebalance_sim.releases import RULE_CHANGES, CoordinatorRules, KafkaVersion, kafka_version
+from rebalance_sim.releases import RULE_CHANGES, ConsumerGroupRules, CoordinatorRules, KafkaVersion, kafka_version
 from rebalance_sim.sources.scenarios import KEYS, scenario_names
 from rebalance_sim.tables import INPUTS, OUTPUTS, Table
 
@@ -144,9 +144,8 @@ def test_versions_page_lists_every_rule_and_the_order_of_ties() -> None:
         for change in RULE_CHANGES
         for rule, value in change.rules.items()
     ]
-    assert [row[0] for row in table_under(text, "rules of the coordinator")] == [
-        rules.name for rules in CoordinatorRules
-    ]
+    for kind, rules in (("the coordinator", CoordinatorRules), ("consumer-protocol groups", ConsumerGroupRules)):
+        assert [row[0] for row in table_under(text, f"rules of {kind}")] == [of.name for of in rules]
 
     for version, winners in table_under(text, "version"):
         names = winners.split(", ")

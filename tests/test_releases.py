@@ -13,7 +13,8 @@ from rebalance_sim.releases import RULE_CHANGES, CoordinatorRules, MapRule, Rule
         ("0.11.0", "2.0.1"),
         ("2.5.1", "2.5.2"),
         ("2.6.0", "2.8.0"),
-        ("4.0.1", "4.4.0"),
+        ("4.0.2", "4.0.5"),
+        ("4.3.0", "4.3.1"),
         ("4.4", "5.1"),
     ],
 )

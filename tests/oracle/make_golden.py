@@ -16,6 +16,7 @@ from tests.oracle.offsets_topic_cases import offsets_topic_cases
 from tests.oracle.oracle import (
     BUILT_IN_PARTITIONER_VERSIONS,
     CLIENT_RULES,
+    CONSUMER_GROUP_RELEASES,
     DEFAULT_PARTITIONER_VERSIONS,
     PRODUCER_VERSIONS,
     SERVER_RULES,
@@ -23,6 +24,7 @@ from tests.oracle.oracle import (
     VERSIONS,
     JsonObject,
     answers,
+    coordinator_answers,
 )
 from tests.oracle.partitioner_cases import (
     built_in_partitioner_cases,
@@ -40,6 +42,7 @@ from tests.oracle.random_cases import (
     sticky_cases,
 )
 from tests.oracle.server_cases import early_server_cases, server_cases
+from tests.support.coordinator_scenarios.migration import SCENARIOS
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
@@ -59,6 +62,7 @@ PARTITIONER_SEED = 24
 COORDINATOR_SEED, COORDINATOR_COUNT = 25, 400
 CONSUMER_GROUP_SEED, CONSUMER_GROUP_COUNT = 26, 300
 MIGRATION_SEED, MIGRATION_COUNT = 27, 300
+GROUP_RELEASES_SEED, GROUP_RELEASES_COUNT = 31, 60
 OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT = 28, 250
 GOLDEN_PRODUCERS = ("2.3", "2.8", "4.3")
 """One release of each generation of rules; the live tests cover the others."""
@@ -94,6 +98,7 @@ def main() -> None:
     # The rules of consumer-protocol groups change with every release.
     _write_of_release("consumer-group", "4.3", consumer_group_cases(CONSUMER_GROUP_SEED, CONSUMER_GROUP_COUNT))
     _write_migrations()
+    _write_consumer_groups_by_release()
 
 
 def _write_protocol_bytes() -> None:
@@ -108,6 +113,17 @@ def _write_migrations() -> None:
     answered = [pair for pair in zip(cases, answers("4.3", cases), strict=True) if "answers" in pair[1]]
     write_golden("cases-migration-4.3", (case for case, _ in answered[:MIGRATION_COUNT]))
     write_golden("migration-4.3", (answer for _, answer in answered[:MIGRATION_COUNT]))
+
+
+def _write_consumer_groups_by_release() -> None:
+    """Write cases of groups with consumer-protocol members, for each release of 4.x that changes a rule."""
+    drawn = (cases(GROUP_RELEASES_SEED, GROUP_RELEASES_COUNT) for cases in (consumer_group_cases, migration_cases))
+    cases = [scenario.case() for scenario in SCENARIOS] + [case for some in drawn for case in some]
+    by_release = {release: coordinator_answers(release, cases) for release in CONSUMER_GROUP_RELEASES}
+    answered = [k for k in range(len(cases)) if all("answers" in given[k] for given in by_release.values())]
+    write_golden("cases-consumer-groups", (cases[k] for k in answered))
+    for release, given in by_release.items():
+        write_golden(f"consumer-groups-{release}", (given[k] for k in answered))
 
 
 def _write_answered(name: str, cases: Iterable[JsonObject], versions: Iterable[str]) -> None:

@@ -35,7 +35,7 @@ SERVER_RULES = {
     "server-uniform": ("3.7.0", "3.8.0", "4.0.0", "4.0.1", "4.4.0"),
 }
 """The same of the coordinator's assignors (KIP-848)."""
-CONSUMER_GROUP_RELEASES = ("4.0.0", "4.0.1", "4.0.2", "4.1.0", "4.1.1", "4.1.2", "4.2.0", "4.3.0")
+CONSUMER_GROUP_RELEASES = ("4.0.0", "4.0.1", "4.0.2", "4.1.0", "4.1.1", "4.1.2", "4.2.0", "4.3.0", "4.4.0")
 """The releases at which rules of consumer-protocol groups (KIP-848) change."""
 _ANY = "any"
 _COORDINATOR = _HERE / "kafka-4.x"
@@ -145,9 +145,7 @@ class _Feed:
             self.failure = failure
 
 
-def _converse(
-    version: str, classpath: str, program: Sequence[str], feed: _Feed, seconds: int = 10
-) -> list[JsonObject]:
+def _converse(version: str, classpath: str, program: Sequence[str], feed: _Feed, seconds: int = 10) -> list[JsonObject]:
     # One thread does the work; a parallel garbage collector would only take cores from other processes.
     options = ["-XX:+UseSerialGC", f"-Doracle.seconds={seconds}"]
     command = ["java", *options, "-cp", classpath, *program]

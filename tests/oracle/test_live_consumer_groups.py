@@ -5,7 +5,8 @@ import pytest
 from tests.oracle import answers
 from tests.oracle.consumer_group_cases import consumer_group_cases
 from tests.oracle.migration_cases import migration_cases
-from tests.support.conversations.mixed_player import group_answer, in_words
+from tests.oracle.oracle import CONSUMER_GROUP_RELEASES, coordinator_answers
+from tests.support.conversations.mixed_player import RELEASE_WITH_OTHER_IDS, group_answer, in_words
 from tests.support.coordinator_scenarios import migration as scenarios_migration
 from tests.support.coordinator_scenarios.expectations import check
 
@@ -38,6 +39,20 @@ def test_migrations_are_answered_as_by_kafka(seed: int) -> None:
             different.append((case, in_words(answer), in_words(ours)))
     assert different == [], f"seed {seed}"
     assert left_out < CASES // 10
+
+
+def test_a_release_of_4_is_answered_as_by_its_classes(seed: int) -> None:
+    """Each seed asks another release."""
+    release = CONSUMER_GROUP_RELEASES[seed % len(CONSUMER_GROUP_RELEASES)]
+    cases = [case for case in consumer_group_cases(seed, CASES // 2) if not _fails(case["steps"])]
+    if release != RELEASE_WITH_OTHER_IDS:
+        cases += migration_cases(seed, CASES // 2)
+    different = []
+    for case, answer in zip(cases, coordinator_answers(release, cases), strict=True):
+        ours = group_answer(case, answer["made"], release) if "answers" in answer else {}
+        if "answers" in ours and "left_out" not in ours and in_words(ours) != in_words(answer):
+            different.append((case, in_words(answer), in_words(ours)))
+    assert different == [], f"seed {seed}, {release}"
 
 
 def test_scenarios_of_migrations_go_as_with_kafka() -> None:

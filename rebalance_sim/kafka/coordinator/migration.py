@@ -1,4 +1,4 @@
-"""Online migration of a group between the classic and the consumer protocol (Kafka 4.3).
+"""Online migration of a group between the classic and the consumer protocol (Kafka 4.x).
 
 ``GroupMetadataManager`` with ``group.consumer.migration.policy`` at its default, bidirectional. The first
 consumer-protocol member that joins a classic group converts it; the others go on with the classic protocol
@@ -32,6 +32,7 @@ from rebalance_sim.kafka.coordinator.consumer.group import (
     ModernMemberState,
     clear_consumer_group,
     count_subscriber,
+    is_since,
     next_modern_answer,
     set_consumer_session,
     update_state,
@@ -41,7 +42,7 @@ from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.coordinator.write_errors import response_error
 from rebalance_sim.kafka.runtime.hash_order import timeline_slot
 from rebalance_sim.kafka.runtime.kernel import inner_kernel
-from rebalance_sim.releases import CoordinatorRules
+from rebalance_sim.releases import ConsumerGroupRules, CoordinatorRules
 
 UNREADABLE = -3
 """A subscription or an assignment that cannot be decoded, or an assignment with user data."""
@@ -172,7 +173,7 @@ def _upgrade(mixed: MixedGroup, now: int) -> None:
     classic_group, modern = mixed.classic.group, mixed.modern
     align_numbers(mixed)
     _forget_partitions(modern)
-    clear_consumer_group(modern.group)
+    clear_consumer_group(modern)
     modern.group.exists = True
     modern.group.epoch = modern.group.target_epoch = classic_group.generation
     modern.group.rebalances, modern.group.evicted = classic_group.rebalances, classic_group.evicted
@@ -180,9 +181,10 @@ def _upgrade(mixed: MixedGroup, now: int) -> None:
     for number in range(classic_group.made):
         if mixed.classic.members[number].known:
             _take_over(mixed, number, now)
+    records_topics = is_since(modern, ConsumerGroupRules.TOPICS_AT_UPGRADE)
     for t in range(modern.group.topics):
         topic = modern.topics[t]
-        topic.known = topic.subscribers > 0 and topic.exists
+        topic.known = records_topics and topic.subscribers > 0 and topic.exists
         topic.known_partitions = topic.partitions
     update_state(modern)
     _forget_classic_group(mixed)
@@ -390,7 +392,7 @@ def finish_downgrade(mixed: MixedGroup, protocol: int, assignment: int, now: int
             mixed.classic.members[number].assigned_as = number
     _store(mixed)
     _forget_partitions(mixed.modern)
-    clear_consumer_group(mixed.modern.group)
+    clear_consumer_group(mixed.modern)
     if mixed.modern.group.reason != NONE:
         prepare_rebalance(mixed.classic, mixed.modern.group.reason, mixed.modern.group.reason_member, now)
 
@@ -428,7 +430,7 @@ def hide_consumer_group(mixed: MixedGroup) -> None:
 def forget_hidden_group(mixed: MixedGroup) -> None:
     """Remove the hidden group, as there is a new one."""
     if mixed.modern.group.only_stored:
-        clear_consumer_group(mixed.modern.group)
+        clear_consumer_group(mixed.modern)
 
 
 @inner_kernel

@@ -1,6 +1,6 @@
 """Requests to a group of either protocol, and classic requests to a consumer-protocol group.
 
-``GroupMetadataManager``, Kafka 4.3. In a consumer-protocol group (``migration``), a classic member joins without
+``GroupMetadataManager``, Kafka 4.x. In a consumer-protocol group (``migration``), a classic member joins without
 waiting for the others and receives its partitions by SyncGroup; there is no leader. Its generation is its epoch. When
 its assignment must change, a heartbeat answers REBALANCE_IN_PROGRESS, and it rejoins.
 """
@@ -38,6 +38,7 @@ from rebalance_sim.kafka.coordinator.consumer.group import (
     bump_epoch,
     cancel_timers,
     is_full,
+    is_since,
     knows_member,
     next_modern_answer,
     set_consumer_session,
@@ -82,7 +83,7 @@ from rebalance_sim.kafka.coordinator.migration import (
 )
 from rebalance_sim.kafka.coordinator.write_errors import response_error
 from rebalance_sim.kafka.runtime.kernel import inner_kernel
-from rebalance_sim.releases import CoordinatorRules
+from rebalance_sim.releases import ConsumerGroupRules, CoordinatorRules
 
 CURRENT = -2
 """In an answer to SyncGroup: the member's current assignment."""
@@ -145,7 +146,9 @@ def _is_last_consumer(mixed: MixedGroup, request: Heartbeat) -> bool:
 def finish_target_any_group(mixed: MixedGroup, now: int) -> None:
     """Go on with the request that has waited for the new target assignment."""
     use_target(mixed.modern, now)
-    if mixed.modern.group.joins:
+    if mixed.modern.group.ends:
+        _end_with_target(mixed, now)
+    elif mixed.modern.group.joins:
         _finish_join(mixed, Errors.NONE, now)
     else:
         finish_heartbeat(mixed.modern, Errors.NONE, now)
@@ -208,16 +211,15 @@ def _join_consumer_group(mixed: MixedGroup, request: JoinRequest, offer: Offer, 
     _keep_protocols(mixed, request, number, offer.protocol)
     modern.group.joins = True
     if ends_consumer_group:
-        modern.group.target_due = False
         modern.group.rebalances = rebalances
-        _end_by_replacement(mixed, generation, number, now)
+        _end_by_replacement(mixed, generation, now)
     elif not modern.group.target_due:
         _finish_join(mixed, store_error, now)
 
 
 @inner_kernel
 def _join_error(mixed: MixedGroup, request: JoinRequest, number: int) -> int:
-    if is_full(mixed.modern, number):
+    if is_full(mixed.modern, number, request.instance):
         return Errors.GROUP_MAX_SIZE_REACHED
     if not _supports_protocols(mixed, request):
         return Errors.INCONSISTENT_GROUP_PROTOCOL
@@ -274,17 +276,44 @@ def _keep_protocols(mixed: MixedGroup, request: JoinRequest, number: int, protoc
 
 
 @inner_kernel
-def _end_by_replacement(mixed: MixedGroup, generation: int, number: int, now: int) -> None:
+def _end_by_replacement(mixed: MixedGroup, generation: int, now: int) -> None:
     """Answer the member that replaced the last consumer-protocol member; the group is a classic one then.
 
-    If its subscription differs, its assignment has not changed, and its epoch is not the group's generation.
+    If its subscription differs, its assignment has not changed, and its epoch is not the group's generation. Before
+    KAFKA-19546 its epoch is that of a new target assignment, but the members keep the one before, without a rebalance.
     """
     modern = mixed.modern
-    rebalances = modern.group.target_epoch < modern.group.epoch
+    group = modern.group
+    if group.target_due and not modern.of_release.rebalances_after_replacement:
+        group.ends, group.generation_before = True, generation
+        for p in range(all_places(modern)):
+            modern.partitions[p].target_before = modern.partitions[p].target
+        return
+    group.target_due = False
+    rebalances = group.subscription_changed and modern.of_release.rebalances_after_replacement
+    if is_since(modern, ConsumerGroupRules.ASSIGNMENT_INTERVAL):
+        rebalances = group.target_epoch < group.epoch
     if not rebalances:
         reconcile(modern, Errors.NONE, now)
+    _end(mixed, generation, EpochReason.STATIC_MEMBER_REPLACED if rebalances else NONE, now)
+
+
+@inner_kernel
+def _end_with_target(mixed: MixedGroup, now: int) -> None:
+    """Answer that member by the new target assignment, and forget this one."""
+    modern = mixed.modern
+    modern.group.ends = False
+    reconcile(modern, Errors.NONE, now)
+    for p in range(all_places(modern)):
+        modern.partitions[p].target = modern.partitions[p].target_before
+    _end(mixed, modern.group.generation_before, NONE, now)
+
+
+@inner_kernel
+def _end(mixed: MixedGroup, generation: int, reason: int, now: int) -> None:
+    number = mixed.modern.group.asking
     _answer_joined(mixed, number)
-    begin_downgrade(mixed, generation, number, EpochReason.STATIC_MEMBER_REPLACED if rebalances else NONE, number, now)
+    begin_downgrade(mixed, generation, number, reason, number, now)
 
 
 @inner_kernel
@@ -349,9 +378,16 @@ def _sync_error(mixed: MixedGroup, sync: SyncRequest) -> int:
     member = modern.members[sync.member]
     if sync.protocol_type not in (NONE, mixed.consumer_type) or sync.protocol not in (NONE, member.protocol):
         return Errors.INCONSISTENT_GROUP_PROTOCOL
-    if modern.group.target_epoch > member.epoch and member.state != ModernMemberState.UNREVOKED_PARTITIONS:
+    if _epoch_to_reach(mixed) > member.epoch and member.state != ModernMemberState.UNREVOKED_PARTITIONS:
         return Errors.REBALANCE_IN_PROGRESS
     return Errors.NONE
+
+
+@inner_kernel
+def _epoch_to_reach(mixed: MixedGroup) -> int:
+    """Return the epoch below which classic members must rejoin: before 4.3 each epoch has a target at once."""
+    group = mixed.modern.group
+    return group.target_epoch if is_since(mixed.modern, ConsumerGroupRules.ASSIGNMENT_INTERVAL) else group.epoch
 
 
 @inner_kernel
@@ -389,7 +425,7 @@ def heartbeat_any_group(mixed: MixedGroup, request: int, member: int, instance: 
 def _has_to_rejoin(mixed: MixedGroup, number: int) -> bool:
     """Return whether the member must rejoin: for a new target, to revoke, or because all that it waits for is free."""
     modern, member = mixed.modern, mixed.modern.members[number]
-    if member.epoch < modern.group.target_epoch or member.state == ModernMemberState.UNREVOKED_PARTITIONS:
+    if member.epoch < _epoch_to_reach(mixed) or member.state == ModernMemberState.UNREVOKED_PARTITIONS:
         return True
     if member.state != ModernMemberState.UNRELEASED_PARTITIONS:
         return False

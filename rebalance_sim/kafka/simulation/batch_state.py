@@ -7,6 +7,7 @@ import numpy as np
 
 from rebalance_sim.kafka.coordinator.broker_config import BrokerConfig
 from rebalance_sim.kafka.coordinator.classic.group import NONE, Answer, ClassicGroup, Counter, Group, Member, Write
+from rebalance_sim.kafka.coordinator.consumer.group import GroupRules, group_rules
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments
 from rebalance_sim.kafka.runtime.kernel import kernel, kernel_written_out
 from rebalance_sim.kafka.runtime.records import Record, Records, new_records, reference, rows
@@ -26,6 +27,7 @@ from rebalance_sim.kafka.simulation.model import (
     WrittenRows,
 )
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
+from rebalance_sim.releases import KafkaVersion
 
 _FOR_CAPACITY = (Pause.ROOM_FOR_MEMBERS, Pause.ROOM_FOR_EVENTS, Pause.ROOM_FOR_ROWS)
 _SPARE_MEMBERS = 4
@@ -116,12 +118,13 @@ class Broker(NamedTuple):
     rules: int
     """A number of ``CoordinatorRules``."""
     map_rule: int
+    consumer_groups: GroupRules
 
 
-def broker_of(settings: SimulationSettings, rules: int, map_rule: int) -> Broker:
-    """Return the brokers' part of the settings of a simulation."""
+def broker_of(settings: SimulationSettings, version: KafkaVersion) -> Broker:
+    """Return the brokers of a release with their part of the settings of a simulation."""
     config = BrokerConfig(*(getattr(settings, name) for name in BrokerConfig._fields))
-    return Broker(config, rules, map_rule)
+    return Broker(config, int(version.coordinator), int(version.coordinator_map), group_rules(version))
 
 
 def new_state(fleet: SimulatedFleet, settings: SimulationSettings) -> BatchState:

@@ -205,6 +205,7 @@ def _simulation_of(arrays: _Arrays, g: int) -> ConsumerGroupSimulation:
             rows(arrays.answers),
             rows(arrays.answered),
             broker.config,
+            broker.consumer_groups,
         ),
         rows(arrays.clients[fleet.consumers[g] :]),
         rows(state.row_generations),
@@ -258,7 +259,7 @@ def _begin_all(arrays: _Arrays) -> None:
         _clear_partitions(simulation)
         if fleet.members[g] == 0 or fleet.assignors[fleet.protocols[g]] == NONE:
             begin_classic_group(simulation.base, fleet, g, row)
-            clear_consumer_group(simulation.modern.group)
+            clear_consumer_group(simulation.modern)
             simulation.modern.group.made = fleet.members[g]
         else:
             _begin_consumer_group(simulation, fleet, g, row)
@@ -299,7 +300,7 @@ def _begin_consumer_group(simulation: ConsumerGroupSimulation, fleet: SimulatedF
     begin_simulation(base, member_count, fleet.generations[g], protocol, NONE, fleet.followed[g])
     base.coordinator.group.exists = False
     base.coordinator.group.made = 0
-    clear_consumer_group(group)
+    clear_consumer_group(simulation.modern)
     group.exists = True
     group.made = group.member_count = group.largest = group.puts = member_count
     group.epoch = group.target_epoch = max(fleet.generations[g], FIRST_EPOCH)

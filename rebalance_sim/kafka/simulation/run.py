@@ -33,7 +33,7 @@ def simulate_groups(
     modern = set(prepared.protocols.names) & set(SERVER_ASSIGNORS) & set(assignors_of(version))
     batch_type = ConsumerGroupBatch if modern else ClassicBatch
     topics, _ = prepared.groups.topic_variants
-    broker = broker_of(settings, int(version.coordinator), int(version.coordinator_map))
+    broker = broker_of(settings, version)
     batch = batch_type(fleet, topics, settings, broker, leaders.assign)
     for simulated in simulate(batch, ~start.failed, events):
         failures = [leaders.failures.texts[n] if n else None for n in simulated.assignor_failures.tolist()]

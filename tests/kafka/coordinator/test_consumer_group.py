@@ -11,8 +11,14 @@ from rebalance_sim.kafka.simulation.group_events import GroupEvent
 from rebalance_sim.kafka.simulation.model import Subject
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from tests.oracle.consumer_group_cases import consumer_group_cases
+from tests.oracle.oracle import CONSUMER_GROUP_RELEASES
 from tests.support.cases import JsonObject, golden
-from tests.support.conversations.mixed_player import group_answer
+from tests.support.conversations.mixed_player import (
+    RELEASE_WITH_OTHER_IDS,
+    group_answer,
+    in_words,
+    joins_by_classic_protocol,
+)
 from tests.support.examples import some
 from tests.support.simulated import History, Played, at, consumer, play
 
@@ -32,6 +38,35 @@ def test_golden_conversations_get_kafkas_answers() -> None:
         if ours != theirs:
             different.append((case["id"], ours, theirs))
     assert different == []
+
+
+@pytest.mark.parametrize("release", CONSUMER_GROUP_RELEASES)
+def test_golden_conversations_get_the_answers_of_each_release(release: str) -> None:
+    """They include groups that migrate; the release before answers some of them differently."""
+    cases, answers = golden("cases-consumer-groups"), golden(f"consumer-groups-{release}")
+    different = []
+    for case, answer in some([*zip(cases, answers, strict=True)]):
+        if release == RELEASE_WITH_OTHER_IDS and joins_by_classic_protocol(case):
+            continue
+        ours = group_answer(case, answer["made"], release)
+        if "left_out" not in ours and in_words(ours) != in_words(answer):
+            different.append((case["id"], in_words(ours), in_words(answer)))
+    assert different == []
+    before = CONSUMER_GROUP_RELEASES[CONSUMER_GROUP_RELEASES.index(release) - 1]
+    assert [in_words(answer) for answer in golden(f"consumer-groups-{before}")] != [*map(in_words, answers)]
+
+
+@pytest.mark.parametrize(("release", "at_ms"), [("4.2.0", 500), ("4.3.0", 1000)])
+def test_target_assignments_of_a_group_formed_at_time_0_are_a_second_apart(release: str, at_ms: int) -> None:
+    """The simulated clock begins with 0, a time that Kafka takes for unknown and no broker's clock shows."""
+    t = ["t", "AAAAAAAAAAAAAAAAAAAAAQ", 6]
+    full = {"rebalance_timeout_ms": 60_000, "subscription": ["t"], "owned": []}
+    steps = [{"at_ms": 0, "request": "topics", "image": [t]}, _heartbeat(0, "m", 0, **full)]
+    steps += [_heartbeat(500, "n", 0, **full), _heartbeat(999, "n", "next"), _heartbeat(1000, "n", "next")]
+    groups = group_answer({"id": "formed at 0", "steps": steps}, (), release)["groups"]
+    targets = [group["target_epoch"] for group in groups[1:]]
+    second = max(targets)
+    assert steps[1 + targets.index(second)]["at_ms"] == at_ms
 
 
 @pytest.mark.parametrize("seed", [3, 4])

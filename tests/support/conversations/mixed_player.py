@@ -1,4 +1,4 @@
-"""Conversations with the coordinator of 4.3: consumer-protocol groups (KIP-848), and groups that migrate.
+"""Conversations with the coordinator of 4.x: consumer-protocol groups (KIP-848), and groups that migrate.
 
 The player remembers what consumers were answered, runs the server's assignors when a target assignment is due, and
 reads and writes the subscriptions and assignments of classic consumers.
@@ -32,6 +32,7 @@ from rebalance_sim.kafka.coordinator.consumer.group import (
     ModernMemberState,
     SubscribedTopic,
     clear_consumer_group,
+    group_rules,
 )
 from rebalance_sim.kafka.coordinator.consumer.heartbeat import (
     begin_target,
@@ -86,9 +87,18 @@ _NO_BYTES = b"\xff\xff\xff\xff"
 _FENCED = ("FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID")
 
 
-def group_answer(case: JsonObject, made: Sequence[str] = ()) -> JsonObject:
+RELEASE_WITH_OTHER_IDS = "4.4.0"
+"""It draws further UUIDs for classic members that join a consumer-protocol group; the player does not follow that."""
+
+
+def joins_by_classic_protocol(case: JsonObject) -> bool:
+    """Return whether a case has a JoinGroup."""
+    return any(step["request"] == "join" for step in case["steps"])
+
+
+def group_answer(case: JsonObject, made: Sequence[str] = (), version: str = "4.3") -> JsonObject:
     """Play a case of ``consumer_group_cases`` or ``migration_cases``; ``made`` are the ids that Kafka generated."""
-    return MixedGroupPlayer(case, list(made)).play()
+    return MixedGroupPlayer(version, case, list(made)).play()
 
 
 def in_words(answer: JsonObject) -> JsonObject:
@@ -126,8 +136,9 @@ class _Remembered:
 class MixedGroupPlayer(Player):
     """A group whose members use either protocol."""
 
-    def __init__(self, case: JsonObject, made: list[str]) -> None:
-        super().__init__("4.3", case, made, _MOST_MEMBERS)
+    def __init__(self, version: str, case: JsonObject, made: list[str]) -> None:
+        super().__init__(version, case, made, _MOST_MEMBERS)
+        self.version = kafka_version(version)
         self.types.of("consumer")
         self.names: list[str] = []
         self.subscriptions: list[frozenset[str]] = []
@@ -158,8 +169,9 @@ class MixedGroupPlayer(Player):
             rows(new_records(ModernAnswer, 4)),
             rows(new_records(Counter, 1)),
             self.classic.config,
+            group_rules(self.version),
         )
-        clear_consumer_group(self.modern.group)
+        clear_consumer_group(self.modern)
         self.modern.group.topics = len(self.topic_names)
         for k in range(len(self.topic_names)):
             topic = self.modern.topics[k]
@@ -477,9 +489,9 @@ class MixedGroupPlayer(Player):
         in_turn = order if is_uniform else server_range.range_order(groups, order)
         groups = subscribed_as_first(groups, in_turn, np.array([self.modern.group.homogeneous]))
         if is_uniform:
-            made = assign_in_order(groups, topics, order, kafka_version("4.3").server_uniform).assignments
+            made = assign_in_order(groups, topics, order, self.version.server_uniform).assignments
         else:
-            made = server_range.assign(groups, topics, kafka_version("4.3")).assignments
+            made = server_range.assign(groups, topics, self.version).assignments
         begin_target(self.modern)
         for k, number in enumerate(numbers):
             low, high = made.offsets[k], made.offsets[k + 1]

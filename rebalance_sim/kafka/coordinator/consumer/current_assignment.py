@@ -1,4 +1,4 @@
-"""How a member reconciles its assignment with its target (``CurrentAssignmentBuilder``, Kafka 4.3).
+"""How a member reconciles its assignment with its target (``CurrentAssignmentBuilder``).
 
 A member is first asked to revoke what is not in its target, and keeps its epoch until it has confirmed that. Then it
 advances to the epoch of the target assignment and receives those of its partitions that are free; the rest follow as
@@ -14,11 +14,13 @@ from rebalance_sim.kafka.coordinator.consumer.group import (
     ModernMemberState,
     all_places,
     is_reconciled,
+    is_since,
     names_nothing,
     start_rebalance_timeout,
     subscribes,
 )
 from rebalance_sim.kafka.runtime.kernel import inner_kernel
+from rebalance_sim.releases import ConsumerGroupRules
 
 
 class Move(IntEnum):
@@ -38,12 +40,13 @@ class Move(IntEnum):
 def next_move(modern: ConsumerGroup, number: int, owned: int, subscription_changed: bool) -> int:
     """Return the change that a heartbeat causes; ``owned`` is what the member reports to own."""
     member = modern.members[number]
-    if not subscription_changed and is_reconciled(modern, number):
+    looks_at_subscription = subscription_changed and is_since(modern, ConsumerGroupRules.ONLY_SUBSCRIBED)
+    if not looks_at_subscription and is_reconciled(modern, number):
         return Move.STAYS
     if member.state == ModernMemberState.STABLE and member.epoch == modern.group.target_epoch:
         return _move_of_subscription(modern, number, owned)
     if member.state == ModernMemberState.UNREVOKED_PARTITIONS and _still_owns(modern, number, owned, _Lost.PENDING):
-        return _move_of_subscription(modern, number, owned) if subscription_changed else Move.STAYS
+        return _move_of_subscription(modern, number, owned) if looks_at_subscription else Move.STAYS
     if _loses_any(modern, number, _Lost.BY_TARGET) and _still_owns(modern, number, owned, _Lost.BY_TARGET):
         return Move.REVOKES
     return Move.ADVANCES
@@ -83,9 +86,18 @@ def _is_lost(modern: ConsumerGroup, number: int, p: int, which: int) -> bool:
         return False
     if which == _Lost.PENDING:
         return True
-    topic = modern.topics[partition.topic]
-    is_subscribed = topic.exists and subscribes(modern, modern.members[number].subscription, topic.number)
-    return not is_subscribed or (partition.target != number and which == _Lost.BY_TARGET)
+    if which == _Lost.BY_TARGET and partition.target != number:
+        return True
+    return not _may_own(modern, number, partition.topic)
+
+
+@inner_kernel
+def _may_own(modern: ConsumerGroup, number: int, t: int) -> bool:
+    """Return whether the member subscribes to a topic that exists; before 4.2 only the target counts."""
+    if not is_since(modern, ConsumerGroupRules.ONLY_SUBSCRIBED):
+        return True
+    topic = modern.topics[t]
+    return topic.exists and subscribes(modern, modern.members[number].subscription, topic.number)
 
 
 @inner_kernel
@@ -131,11 +143,10 @@ def move_changes(modern: ConsumerGroup, number: int, move: int) -> bool:
         return True
     unreleased = False
     for t in range(modern.group.topics):
-        topic = modern.topics[t]
-        is_subscribed = topic.exists and subscribes(modern, member.subscription, topic.number)
+        topic, may_own = modern.topics[t], _may_own(modern, number, t)
         for p in range(topic.first, topic.first + topic.places):
             partition = modern.partitions[p]
-            wanted = is_subscribed and partition.target == number
+            wanted = may_own and partition.target == number
             if (wanted and partition.owner == NONE) or (partition.owner == number and not wanted):
                 return True
             unreleased = unreleased or (wanted and partition.owner != number)
@@ -163,15 +174,18 @@ def _advance(modern: ConsumerGroup, number: int) -> bool:
     member, target_epoch = modern.members[number], modern.group.target_epoch
     unreleased, other = False, False
     for t in range(modern.group.topics):
-        topic = modern.topics[t]
-        is_subscribed = topic.exists and subscribes(modern, member.subscription, topic.number)
+        topic, may_own = modern.topics[t], _may_own(modern, number, t)
         for p in range(topic.first, topic.first + topic.places):
             partition = modern.partitions[p]
-            wanted = is_subscribed and partition.target == number
+            wanted = may_own and partition.target == number
             mine = partition.owner == number
             if mine and not wanted:
                 other = other or not partition.pending_revocation
                 partition.owner = NONE
+            elif mine and partition.pending_revocation and not modern.of_release.reclaims_revoked:
+                # The coordinator takes the member itself for the one that has not released it.
+                partition.owner = NONE
+                unreleased = True
             elif wanted and (partition.owner == NONE or (mine and partition.pending_revocation)):
                 partition.owner = number
                 partition.epoch = target_epoch
@@ -203,7 +217,12 @@ def _drop(modern: ConsumerGroup, number: int, move: int) -> bool:
         elif partition.owner == number and partition.pending_revocation and move == Move.REVOKES:
             partition.owner = NONE
             partition.pending_revocation = False
-    member.previous_epoch = member.epoch
+    if move == Move.REVOKES or is_since(modern, ConsumerGroupRules.ASSIGNMENT_INTERVAL):
+        member.previous_epoch = member.epoch
+    if member.state == ModernMemberState.UNREVOKED_PARTITIONS and not is_since(
+        modern, ConsumerGroupRules.ONLY_SUBSCRIBED
+    ):
+        member.epoch += 1
     if move != Move.DROPS_UNSUBSCRIBED:
         member.state = ModernMemberState.UNREVOKED_PARTITIONS
     return other

@@ -13,7 +13,7 @@ from rebalance_sim.kafka.coordinator.classic.group import NEVER, NONE, Counter
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel_in_place
 from rebalance_sim.kafka.runtime.records import Records
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
-from rebalance_sim.releases import SERVER_ASSIGNORS
+from rebalance_sim.releases import SERVER_ASSIGNORS, ConsumerGroupRules, KafkaVersion
 
 NOTHING = -2
 """No partitions, where NONE is a request that does not report what its sender owns."""
@@ -22,7 +22,7 @@ UNSUPPORTED = -2
 JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH = 0, -1, -2
 """The special epochs that members send when they join or leave."""
 FIRST_EPOCH = 1
-"""Epoch of a new group (``ModernGroup``); its first member raises it to the second."""
+"""The lowest epoch of a group with members; since 4.3 a new group has it, and its first member raises it."""
 
 
 def server_assignor(protocol: str) -> int:
@@ -90,7 +90,7 @@ class ModernGroup:
     target_epoch: int
     """The epoch of the target assignment (``assignmentEpoch``)."""
     assigned_ms: int
-    """When the target was computed (``assignmentTimestamp``)."""
+    """When the target was computed (``assignmentTimestamp``); NEVER if that is unknown, where Kafka has 0."""
     made: int
     """How many members have been numbered so far."""
     member_count: int
@@ -114,6 +114,9 @@ class ModernGroup:
     asking: int
     joins: bool
     """Whether that request is a JoinGroup."""
+    ends: bool
+    """Whether it also converts the group to a classic one, of this generation."""
+    generation_before: int
     request: int
     owned: int
     subscription_changed: bool
@@ -196,6 +199,8 @@ class AssignedPartition:
     """The topic's index in the group."""
     target: int
     """The member in the target assignment."""
+    target_before: int
+    """The same in the assignment before, which a group keeps that becomes a classic one before 4.1.1."""
     owner: int
     """The member that was assigned it and has not revoked it."""
     pending_revocation: bool
@@ -234,6 +239,25 @@ class Heartbeat(NamedTuple):
     """A row of ``listed``, NOTHING, or NONE."""
 
 
+class GroupRules(NamedTuple):
+    """The rules that changed inside 4.x, as in ``KafkaVersion``."""
+
+    rules: int
+    """A number of ``ConsumerGroupRules``."""
+    reclaims_revoked: bool
+    rebalances_after_replacement: bool
+
+
+def group_rules(version: KafkaVersion) -> GroupRules:
+    """Return the rules of a release for consumer-protocol groups.
+
+    >>> from rebalance_sim.releases import kafka_version
+    >>> group_rules(kafka_version("4.1.1"))
+    GroupRules(rules=1, reclaims_revoked=False, rebalances_after_replacement=True)
+    """
+    return GroupRules(int(version.consumer_groups), version.reclaims_revoked, version.rebalances_after_replacement)
+
+
 class ConsumerGroup(NamedTuple):
     """Everything that the coordinator keeps of one group."""
 
@@ -253,17 +277,25 @@ class ConsumerGroup(NamedTuple):
     answered: Records[Counter]
     """How many of ``answers`` are to be sent."""
     config: BrokerConfig
+    of_release: GroupRules
 
 
 @inner_kernel
-def clear_consumer_group(group: ModernGroup) -> None:
+def is_since(modern: ConsumerGroup, rules: int) -> bool:
+    """Return whether the coordinator's release has these ``ConsumerGroupRules``."""
+    return modern.of_release.rules >= rules
+
+
+@inner_kernel
+def clear_consumer_group(modern: ConsumerGroup) -> None:
     """Reset to a group without members."""
+    group = modern.group
     group.exists = group.only_stored = False
     group.state = ConsumerGroupState.EMPTY
-    group.epoch = group.target_epoch = FIRST_EPOCH
-    group.assigned_ms = 0
+    group.epoch = group.target_epoch = FIRST_EPOCH if is_since(modern, ConsumerGroupRules.ASSIGNMENT_INTERVAL) else 0
+    group.assigned_ms = NEVER
     group.member_count = group.largest = group.puts = 0
-    group.joins = False
+    group.joins = group.ends = False
     group.refresh_ms = group.refresh_epoch = 0
     group.earliest_ms = NEVER
     group.target_due = False
@@ -276,8 +308,13 @@ def knows_member(modern: ConsumerGroup, member: int) -> bool:
 
 
 @inner_kernel
-def is_full(modern: ConsumerGroup, number: int) -> bool:
-    """Return whether the group has no room for this member (``throwIfConsumerGroupIsFull``)."""
+def is_full(modern: ConsumerGroup, number: int, instance: int) -> bool:
+    """Return whether the group has no room for this member (``throwIfConsumerGroupIsFull``).
+
+    Since 4.4 it has for a static member that rejoins under another id (KAFKA-20601).
+    """
+    if static_consumer(modern, instance) != NONE and is_since(modern, ConsumerGroupRules.EMPTY_GROUPS):
+        return False
     is_at_limit = modern.group.member_count >= modern.config.group_consumer_max_size
     return is_at_limit and not knows_member(modern, number)
 
@@ -419,6 +456,10 @@ def bump_epoch(modern: ConsumerGroup, reason: int, member: int) -> None:
     group.epoch += 1
     group.reason, group.reason_member = reason, member
     group.rebalances += 1
+    if group.member_count == 0 and is_since(modern, ConsumerGroupRules.EMPTY_GROUPS):
+        # KAFKA-20442: an empty assignment at an unknown time.
+        group.target_epoch = group.epoch
+        group.assigned_ms = NEVER
     for t in range(group.topics):
         topic = modern.topics[t]
         topic.known = topic.subscribers > 0 and topic.exists
@@ -427,9 +468,11 @@ def bump_epoch(modern: ConsumerGroup, reason: int, member: int) -> None:
 
 @inner_kernel
 def can_assign(modern: ConsumerGroup, now: int) -> bool:
-    """Return whether a target assignment may be computed now (``canComputeNextTargetAssignment``, 4.3)."""
+    """Return whether a target assignment may be computed now (``canComputeNextTargetAssignment``)."""
     interval_ms = modern.config.group_consumer_assignment_interval_ms
-    return modern.group.assigned_ms == 0 or interval_ms == 0 or now >= modern.group.assigned_ms + interval_ms
+    if interval_ms == 0 or not is_since(modern, ConsumerGroupRules.ASSIGNMENT_INTERVAL):
+        return True
+    return modern.group.assigned_ms == NEVER or now >= modern.group.assigned_ms + interval_ms
 
 
 # ---- Timers

@@ -1,4 +1,4 @@
-"""The coordinator's handling of ConsumerGroupHeartbeat (KIP-848; ``GroupMetadataManager``, Kafka 4.3).
+"""The coordinator's handling of ConsumerGroupHeartbeat (KIP-848; ``GroupMetadataManager``, Kafka 4.x).
 
 A heartbeat reports what has changed, and a change raises the group's epoch. The next heartbeat of any member then needs
 a new target assignment, which the caller computes (``target_due``, ``give_target``). Then the member is moved towards
@@ -33,6 +33,7 @@ from rebalance_sim.kafka.coordinator.consumer.group import (
     count_subscriber,
     give_up_partitions,
     is_full,
+    is_since,
     knows_member,
     names_nothing,
     next_modern_answer,
@@ -49,7 +50,7 @@ from rebalance_sim.kafka.coordinator.consumer.group import (
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.coordinator.write_errors import response_error
 from rebalance_sim.kafka.runtime.kernel import inner_kernel
-from rebalance_sim.releases import SERVER_ASSIGNORS, CoordinatorRules
+from rebalance_sim.releases import SERVER_ASSIGNORS, ConsumerGroupRules, CoordinatorRules
 
 METADATA_REFRESH_INTERVAL_MS = 2**31 - 1
 
@@ -105,7 +106,7 @@ def _identity_error(modern: ConsumerGroup, request: Heartbeat) -> int:
     known = knows_member(modern, request.member)
     if not modern.group.exists and not joins:
         return Errors.GROUP_ID_NOT_FOUND
-    if is_full(modern, request.member):
+    if is_full(modern, request.member, request.instance):
         return Errors.GROUP_MAX_SIZE_REACHED
     if request.instance == NONE:
         if not known:
@@ -127,9 +128,11 @@ def _epoch_error(modern: ConsumerGroup, request: Heartbeat) -> int:
     """Check a member's epoch (``throwIfConsumerGroupMemberEpochIsInvalid``).
 
     The previous epoch is accepted, as an answer may have been lost, if the member owns no more than it was assigned.
+    Since 4.2 a member may also rejoin (KAFKA-19233).
     """
     member = modern.members[request.member]
-    if request.epoch in (JOIN_EPOCH, member.epoch):
+    rejoins = request.epoch == JOIN_EPOCH and is_since(modern, ConsumerGroupRules.ONLY_SUBSCRIBED)
+    if rejoins or request.epoch == member.epoch:
         return Errors.NONE
     if request.epoch > member.epoch or request.epoch != member.previous_epoch:
         return Errors.FENCED_MEMBER_EPOCH
@@ -166,8 +169,11 @@ def take_changes(modern: ConsumerGroup, request: Heartbeat, changes: bool, store
         subscription_changed = not names_nothing(modern, new_subscription)
     else:
         subscription_changed = not same_topics(modern, old_subscription, new_subscription)
-    looks_at_topics = subscription_changed or _topics_are_due(modern, now)
-    bumps = subscription_changed or (looks_at_topics and topics_differ(modern, old_subscription, new_subscription))
+    # Before 4.3 a new group has epoch 0.
+    begins = group.epoch == 0 and not is_since(modern, ConsumerGroupRules.ASSIGNMENT_INTERVAL)
+    looks_at_topics = subscription_changed or begins or _topics_are_due(modern, now)
+    topics_changed = looks_at_topics and topics_differ(modern, old_subscription, new_subscription)
+    bumps = subscription_changed or begins or topics_changed
     writes = replaced != NONE or is_new or bumps or changes or _member_changes(modern, request)
     epoch = group.epoch + 1 if bumps else group.epoch
     target_due = group.target_epoch < epoch and can_assign(modern, now)
@@ -175,7 +181,7 @@ def take_changes(modern: ConsumerGroup, request: Heartbeat, changes: bool, store
         group.refresh_ms, group.refresh_epoch = now + METADATA_REFRESH_INTERVAL_MS, epoch
     if store_error != Errors.NONE and (writes or target_due):
         if not group.exists:
-            clear_consumer_group(group)
+            clear_consumer_group(modern)
         return response_error(store_error, CoordinatorRules.JAVA)
     if is_new:
         _add(modern, request)
@@ -545,8 +551,8 @@ def see_topic(modern: ConsumerGroup, topic: int, exists: bool, partitions: int) 
 def consumer_commit_error(modern: ConsumerGroup, member: int, epoch: int, partition: int) -> int:
     """Check an OffsetCommit of one partition (``validateOffsetCommit``).
 
-    Since 4.3 an earlier epoch is accepted if the member has owned the partition since then. Classic members send their
-    generation, which is their epoch.
+    Since 4.3 an earlier epoch is accepted if the member has owned the partition since then (KIP-1251). Classic members
+    send their generation, which is their epoch.
     """
     if not modern.group.exists:
         return Errors.NONE if epoch < 0 else Errors.GROUP_ID_NOT_FOUND
@@ -557,7 +563,8 @@ def consumer_commit_error(modern: ConsumerGroup, member: int, epoch: int, partit
     if epoch == modern.members[member].epoch:
         return Errors.NONE
     stale = Errors.ILLEGAL_GENERATION if modern.members[member].classic else Errors.STALE_MEMBER_EPOCH
-    if epoch > modern.members[member].epoch or partition == NONE:
+    by_partition = is_since(modern, ConsumerGroupRules.ASSIGNMENT_INTERVAL)
+    if not by_partition or epoch > modern.members[member].epoch or partition == NONE:
         return stale
     has_it = modern.partitions[partition].owner == member and epoch >= modern.partitions[partition].epoch
     return Errors.NONE if has_it else stale
@@ -571,7 +578,7 @@ def load_consumer_group(modern: ConsumerGroup, now: int) -> None:
     group.refresh_ms = group.refresh_epoch = 0
     group.target_due = False
     if not group.exists:
-        clear_consumer_group(group)
+        clear_consumer_group(modern)
         return
     for number in range(group.made):
         member = modern.members[number]

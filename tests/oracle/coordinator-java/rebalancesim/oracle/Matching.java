@@ -7,6 +7,7 @@ import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /** Calls of what has other parameters, or another name, in another release of 4.x: arguments go by their types. */
 public final class Matching {
@@ -15,7 +16,7 @@ public final class Matching {
     private Matching() {
     }
 
-    /** Calls the only constructor of a class. Parameters that no argument fits are null. */
+    /** Calls the only constructor of a class. Parameters that no argument fits are absent. */
     public static <T> T construct(Class<T> type, Object... arguments) {
         try {
             Constructor<?> constructor = type.getDeclaredConstructors()[0];
@@ -46,8 +47,20 @@ public final class Matching {
     private static Object[] fitting(Executable called, Object[] arguments) {
         return Arrays.stream(called.getParameterTypes())
                 .map(type -> BOXED.getOrDefault(type, type))
-                .map(type -> Arrays.stream(arguments).filter(type::isInstance).findFirst().orElse(null))
+                .map(type -> Arrays.stream(arguments).filter(type::isInstance).findFirst().orElseGet(() -> absent(type)))
                 .toArray();
+    }
+
+    /** An empty Optional, a context for log messages, whose class has another package since 4.4, or null. */
+    private static Object absent(Class<?> type) {
+        if (type == Optional.class) {
+            return Optional.empty();
+        }
+        try {
+            return type.getSimpleName().equals("LogContext") ? type.getConstructor().newInstance() : null;
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     private static RuntimeException rethrown(InvocationTargetException e) {

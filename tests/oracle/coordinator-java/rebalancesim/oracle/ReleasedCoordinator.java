@@ -23,7 +23,6 @@ import org.apache.kafka.common.message.OffsetCommitRequestData;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
-import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntimeMetrics;
@@ -43,6 +42,8 @@ import org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig;
 final class ReleasedCoordinator extends ServiceCoordinator {
     private static final TopicPartition PARTITION = new TopicPartition(Topic.GROUP_METADATA_TOPIC_NAME, 0);
     private static final int MAX_SESSION_TIMEOUT_MS = 1_800_000;
+    /** Any time: no broker's clock shows 0, which the coordinator takes for a time that it does not know. */
+    private static final long START_MS = 1_700_000_000_000L;
     private static final Duration WRITE_TIMEOUT = Duration.ofMillis(CoordinatorConfig.NEVER_MS);
 
     private static final String METADATA_CLASSES =
@@ -61,7 +62,7 @@ final class ReleasedCoordinator extends ServiceCoordinator {
         GroupCoordinatorMetrics metrics = new GroupCoordinatorMetrics(new MetricsRegistry(), new Metrics());
         runtime = runtime(config, groupConfigs, metrics);
         service = Matching.construct(GroupCoordinatorService.class,
-                new LogContext(), config, runtime, metrics, groupConfigs, timer);
+                config, runtime, metrics, groupConfigs, timer);
         service.startup(() -> 1);
         load();
     }
@@ -69,7 +70,7 @@ final class ReleasedCoordinator extends ServiceCoordinator {
     private CoordinatorRuntime<GroupCoordinatorShard, CoordinatorRecord> runtime(
             GroupCoordinatorConfig config, GroupConfigManager groupConfigs, GroupCoordinatorMetrics metrics) {
         var builder = new CoordinatorRuntime.Builder<GroupCoordinatorShard, CoordinatorRecord>()
-                .withTime(clock.asTime())
+                .withTime(clock.asTimeSince(START_MS))
                 .withTimer(timer)
                 .withEventProcessor(new EventQueue())
                 .withPartitionWriter(log.asWriter())

@@ -28,7 +28,6 @@ import org.apache.kafka.common.requests.RequestContext;
 import org.apache.kafka.common.requests.RequestHeader;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.common.security.auth.SecurityProtocol;
-import org.apache.kafka.common.utils.BufferSupplier;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
 
 /** What is asked of the interface GroupCoordinator, behind which the brokers since 3.5 have their coordinator. */
@@ -89,7 +88,7 @@ abstract class ServiceCoordinator extends Coordinator {
                 .setSessionTimeoutMs(step.sessionTimeoutOrDefault())
                 .setRebalanceTimeoutMs(step.rebalanceTimeoutOrDefault());
         RequestContext context = context(ApiKeys.JOIN_GROUP, joinVersion(step), step.clientIdOrDefault());
-        service().joinGroup(context, data, BufferSupplier.NO_CACHING)
+        service().joinGroup(context, data, null)
                 .whenComplete(answering(request, joined -> request.answerJoin(joinOf(joined))));
     }
 
@@ -125,7 +124,7 @@ abstract class ServiceCoordinator extends Coordinator {
                         .setMemberId(memberId)
                         .setAssignment(assignment)));
         service().syncGroup(context(ApiKeys.SYNC_GROUP, SYNC_VERSION, step.clientIdOrDefault()), data,
-                BufferSupplier.NO_CACHING).whenComplete(answering(request, synced ->
+                null).whenComplete(answering(request, synced ->
                         request.answerSync(Errors.forCode(synced.errorCode()), synced.assignment())));
     }
 
@@ -178,7 +177,7 @@ abstract class ServiceCoordinator extends Coordinator {
         nameTopicIds(data);
         short version = step.memberEpoch() == null ? COMMIT_VERSION : COMMIT_VERSION_OF_EPOCHS;
         service().commitOffsets(context(ApiKeys.OFFSET_COMMIT, version, step.clientIdOrDefault()), data,
-                BufferSupplier.NO_CACHING).whenComplete(answering(request, committed ->
+                null).whenComplete(answering(request, committed ->
                         request.answerCommit(errorsOf(committed))));
     }
 

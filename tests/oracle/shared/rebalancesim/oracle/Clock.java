@@ -12,11 +12,16 @@ final class Clock {
     }
 
     Time asTime() {
+        return asTimeSince(0);
+    }
+
+    /** The same where the clock's 0 is this time. */
+    Time asTimeSince(long startMs) {
         Class<?>[] interfaces = {Time.class};
         return (Time) Proxy.newProxyInstance(Time.class.getClassLoader(), interfaces, (proxy, method, arguments) ->
                 switch (method.getName()) {
-                    case "milliseconds", "hiResClockMs" -> nowMs;
-                    case "nanoseconds" -> nowMs * 1_000_000;
+                    case "milliseconds", "hiResClockMs" -> startMs + nowMs;
+                    case "nanoseconds" -> (startMs + nowMs) * 1_000_000;
                     default -> throw new UnsupportedOperationException(method.getName());
                 });
     }
