@@ -203,6 +203,33 @@ def test_some_members_do_not_tell_a_leader_of_java_what_they_own(spark: SparkSes
     assert [rows[library, name] for name in "abc"] == [rows["told", name] for name in "abc"]
 
 
+@pytest.mark.parametrize(
+    ("brokers", "kept"),
+    [
+        ("3.9", {"consumer-1": [("t", 0)], "consumer-12": [("t", 2), ("t", 3)]}),
+        ("4.0", {"consumer-1": [("t", 0), ("t", 1)], "consumer-12": [("t", 2)]}),
+    ],
+)
+@pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
+def test_a_leader_is_given_the_members_in_the_coordinators_order(
+    spark: SparkSession, brokers: str, kept: dict[str, list[tuple[str, int]]], assignor: str
+) -> None:
+    """The members share a bucket of the leader's hash map, in which a Scala coordinator turns their order round."""
+    owned = {"consumer-1": [("t", 0), ("t", 1)], "consumer-12": [("t", 2), ("t", 3)], "consumer-3": []}
+    given = members(
+        spark,
+        *(
+            member(name, [assignor], ["t"], owned=has, generation=5 if has else None, join_order=place)
+            for place, (name, has) in enumerate(owned.items())
+        ),
+    )
+    clients = Clusters(Brokers(brokers, clients="3.9"))
+    found = {
+        row["member_id"]: row for row in predict(given, topics(spark, t=4), kafka_version=clients).assignments.collect()
+    }
+    assert {name: list(map(tuple, found[name]["partitions"])) for name in kept} == kept
+
+
 def test_any_member_may_lead_if_several_come_first(spark: SparkSession) -> None:
     """Sarama sorts partitions as text, kafka-go gives each member every third one of a topic."""
 

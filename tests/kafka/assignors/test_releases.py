@@ -62,6 +62,19 @@ def test_the_order_of_two_members_with_one_hash_code_in_the_join_response(releas
     assert listed_members(Batch([group]).arrays, kafka_version(release))[1].tolist() == order
 
 
+@pytest.mark.parametrize(
+    ("release", "first", "kept"),
+    [("2.0.1", "t00", "t11"), ("2.0.1", "t11", "t00"), ("3.9.2", "t00", "t00"), ("3.9.2", "t11", "t00")],
+)
+def test_owned_partitions_are_encoded_once_on_their_way_to_the_leader(release: str, first: str, kept: str) -> None:
+    """Each encoding may turn these topics round, as they share a bucket."""
+    topics = (first, "t11" if first == "t00" else "t00")
+    owned = tuple(Partition(topic, 0) for topic in topics)
+    group = Group((Member("c1", topics, owned=owned), Member("c2", topics)), Cluster({"t00": 1, "t11": 1}))
+    ((assignment,),) = [Batch([group]).assign(release, "sticky")]
+    assert assignment["c1"] == [Partition(kept, 0)]
+
+
 @pytest.mark.parametrize(("release", "kept", "moved"), [("2.0.1", "BB", "Aa"), ("2.1.0", "Aa", "BB")])
 def test_consumers_before_2_1_group_user_data_by_put(release: str, kept: str, moved: str) -> None:
     """Two topics share a bucket: the order of the user data decides which partition the new member gets."""
