@@ -7,12 +7,17 @@ from functools import cache
 import pytest
 
 from rebalance_sim.releases import kafka_version
+from tests.oracle.oracle import SCALA_2_12_BUILDS
 from tests.support.batches import Batch, elect_all, in_map_order
 from tests.support.cases import JsonObject, assignment_of, golden, group_of, joiners_of
 from tests.support.java import java_hash
 from tests.support.model import VERSIONS, Joiner
 
-pytestmark = [pytest.mark.filterwarnings("error::RuntimeWarning"), pytest.mark.parametrize("version", VERSIONS)]
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+BUILDS = [*((version, version, None) for version in VERSIONS)]
+BUILDS += [(f"2.12-{release}", release, "2.12") for release in SCALA_2_12_BUILDS]
+"""The files of answers to elections, with the release and the Scala version; without one, the recommended build."""
 
 ELECTIONS, ASSIGNMENTS = 2100, 1560
 EMPTY_GROUP = "IllegalStateException: Cannot select protocol for empty group"
@@ -54,9 +59,10 @@ def facts(answer: JsonObject, *names: str) -> JsonObject:
     return {"error": EMPTY_GROUP} if "error" in answer else {name: answer[name] for name in names}
 
 
-def test_elections_are_kafkas(version: str) -> None:
+@pytest.mark.parametrize(("build", "version", "scala"), BUILDS)
+def test_elections_are_kafkas(build: str, version: str, scala: str | None) -> None:
     ours: list[JsonObject] = []
-    for joiners, election in zip(elections(), elect_all(version, elections()), strict=True):
+    for joiners, election in zip(elections(), elect_all(version, elections(), scala), strict=True):
         if election.protocol is None:
             ours.append({"error": EMPTY_GROUP})
             continue
@@ -70,18 +76,30 @@ def test_elections_are_kafkas(version: str) -> None:
             }
         )
     fields = ("protocol", "leader", "inadmissible", "candidates")
-    answers = [facts(answer, *fields) for answer in golden(f"election-{version}")]
+    answers = [facts(answer, *fields) for answer in golden(f"election-{build}")]
     assert differences(answers, ours) == []
 
 
-def test_the_order_of_members_is_kafkas(version: str) -> None:
-    rule = kafka_version(version).coordinator_map
-    for joiners, answer in zip(elections(), golden(f"election-{version}"), strict=True):
+def test_builds_since_scala_2_12_13_elect_differently() -> None:
+    """The golden cases have ties that only this build decides in its way; earlier builds with 2.12 elect like 2.11."""
+    by_build = {build: [answer.get("protocol") for answer in golden(f"election-{build}")] for build, _, _ in BUILDS}
+    assert by_build["2.12-2.3.1"] == by_build["2.3"]
+    alone = [
+        k for k, winner in enumerate(by_build["2.12-3.9.2"]) if winner not in {by_build[b][k] for b in ("2.3", "3.9")}
+    ]
+    assert len(alone) > 10
+
+
+@pytest.mark.parametrize(("build", "version", "scala"), BUILDS)
+def test_the_order_of_members_is_kafkas(build: str, version: str, scala: str | None) -> None:
+    rule = kafka_version(version, scala).coordinator_map
+    for joiners, answer in zip(elections(), golden(f"election-{build}"), strict=True):
         if "error" not in answer:
             ids = [joiner.member_id for joiner in joiners if joiner.member_id not in answer["inadmissible"]]
             assert in_map_order(ids, rule) == answer["member_order"]
 
 
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("strategy", ["range", "roundrobin"])
 def test_assignments_are_kafkas(version: str, strategy: str) -> None:
     """The same partitions in the same order, member by member."""

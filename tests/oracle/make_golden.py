@@ -19,12 +19,14 @@ from tests.oracle.oracle import (
     CONSUMER_GROUP_RELEASES,
     DEFAULT_PARTITIONER_VERSIONS,
     PRODUCER_VERSIONS,
+    SCALA_2_12_BUILDS,
     SERVER_RULES,
     SERVER_VERSIONS,
     VERSIONS,
     JsonObject,
     answers,
     coordinator_answers,
+    scala_2_12_answers,
 )
 from tests.oracle.partitioner_cases import (
     built_in_partitioner_cases,
@@ -70,9 +72,7 @@ GOLDEN_PRODUCERS = ("2.3", "2.8", "4.3")
 
 def main() -> None:
     GOLDEN.mkdir(exist_ok=True)
-    elections = election_cases(ELECTION_SEED, ELECTION_COUNT)
-    crowded = crowded_election_cases(CROWDED_SEED, CROWDED_ELECTIONS)
-    _write_answered("election", [*elections, *crowded], VERSIONS)
+    _write_elections()
     groups = list(crowded_assignor_cases(CROWDED_SEED, CROWDED_ASSIGNMENTS))
     assignments = [*assignor_cases(ASSIGNOR_SEED, ASSIGNOR_COUNT), *groups]
     _write_by_rule("assignors", assignments, dict.fromkeys(ASSIGNORS, VERSIONS))
@@ -99,6 +99,14 @@ def main() -> None:
     _write_of_release("consumer-group", "4.3", consumer_group_cases(CONSUMER_GROUP_SEED, CONSUMER_GROUP_COUNT))
     _write_migrations()
     _write_consumer_groups_by_release()
+
+
+def _write_elections() -> None:
+    crowded = crowded_election_cases(CROWDED_SEED, CROWDED_ELECTIONS)
+    elections = [*election_cases(ELECTION_SEED, ELECTION_COUNT), *crowded]
+    _write_answered("election", elections, VERSIONS)
+    for release in SCALA_2_12_BUILDS:
+        write_golden(f"election-2.12-{release}", scala_2_12_answers(release, elections))
 
 
 def _write_protocol_bytes() -> None:

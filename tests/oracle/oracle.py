@@ -38,8 +38,15 @@ SERVER_RULES = {
 CONSUMER_GROUP_RELEASES = ("4.0.0", "4.0.1", "4.0.2", "4.1.0", "4.1.1", "4.1.2", "4.2.0", "4.3.0", "4.4.0")
 """The releases at which rules of consumer-protocol groups (KIP-848) change."""
 _ANY = "any"
-_COORDINATOR = _HERE / "kafka-4.x"
+_COORDINATOR = "kafka-4.x"
 """The module that is built for each release whose coordinator is asked."""
+_SCALA_2_12 = "kafka-scala-2.12"
+"""The module that is built for each release below."""
+SCALA_2_12_BUILDS = {
+    "2.3.1": ("-Doracle.release=2.3", "-Doracle.assignors=assignors-map"),
+    "3.9.2": ("-Doracle.release=3.9",),
+}
+"""Releases whose builds with Scala 2.12 answer elections (before and since 2.12.13), with their module's properties."""
 _MODULES = ("1.0", "2.3", "2.8", "3.9", "4.3", _ANY)
 _JARS_SINCE = {
     "kafka-clients": (0, 11),
@@ -93,15 +100,25 @@ def answers(version: str, cases: Iterable[JsonObject], seconds: int = 10) -> lis
 
 def coordinator_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonObject]:
     """Return what the group coordinator of a release of 4.x, like "4.0.2", answers to cases; it is built first."""
+    return _answers(release, _built_for(release, _COORDINATOR), cases)
+
+
+def scala_2_12_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return what the build of a release with Scala 2.12 answers to elections; it is built first."""
+    return _answers(release, _built_for(release, _SCALA_2_12, *SCALA_2_12_BUILDS[release]), cases)
+
+
+def _built_for(release: str, module: str, *properties: str) -> str:
+    """Build a module for a release, unless it is up to date; return its classpath."""
     _require_java()
-    target = _COORDINATOR / "target" / release
+    target = _HERE / module / "target" / release
     with _lock():
         fingerprint = _fingerprint()
         stamp = target / _STAMP.name
         if not stamp.exists() or stamp.read_text() != fingerprint:
-            _run_maven("package", "-f", f"{_COORDINATOR.name}/pom.xml", f"-Dkafka.version={release}")
+            _run_maven("package", "-f", f"{module}/pom.xml", f"-Dkafka.version={release}", *properties)
             stamp.write_text(fingerprint)
-    return _answers(release, f"{target / 'classes'}:{(target / 'classpath.txt').read_text().strip()}", cases)
+    return f"{target / 'classes'}:{(target / 'classpath.txt').read_text().strip()}"
 
 
 def _answers(version: str, classpath: str, cases: Iterable[JsonObject], seconds: int = 10) -> list[JsonObject]:

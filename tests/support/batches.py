@@ -135,10 +135,10 @@ class Voters:
         return found
 
 
-def elect_all(version: str, groups: Sequence[Sequence[Joiner]]) -> list[Election]:
-    """Elect the protocols of many groups."""
+def elect_all(version: str, groups: Sequence[Sequence[Joiner]], scala: str | None = None) -> list[Election]:
+    """Elect the protocols of many groups, by the build of a release with this Scala version."""
     voters = Voters(groups)
-    map_rule = int(kafka_version(version).coordinator_map)
+    map_rule = int(kafka_version(version, scala).coordinator_map)
     elections = elect(voters.sections, voters.hashes, voters.types, voters.offered, voters.preferences, map_rule)
     return voters.elections(elections)
 
