@@ -768,6 +768,12 @@ COSTS = Table(
         Column("messages", LONG, "requests and responses"),
         Column("simulated_ms", LONG, "length of the simulation"),
         _REJECTED_MEMBERS,
+        Column(
+            "other_libraries",
+            STRINGS,
+            "client libraries other than Java's that consumers use or may use: they are simulated as Java's. null if there "
+            "are none",
+        ),
         Column("error", STRING, "why the group is not simulated; null if it is"),
     ),
 )

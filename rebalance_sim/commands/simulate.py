@@ -47,6 +47,7 @@ from rebalance_sim.tables import (
     TIMELINE,
     TOPICS,
 )
+from rebalance_sim.wording import plural
 
 _STEPS = "scenario"
 _ASSUMED = (
@@ -102,6 +103,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     if offsets:
         tables[LAG_COSTS.name] = offsets.write_costs(run, simulated.partition_costs, bad[OFFSETS.name])
     run.assumptions = [*earlier_assumptions(spark, options.members), *_assumed(scenario)]
+    run.assumptions += _assumed_of_clients(tables[COSTS.name])
     run.finish()
     if options.follow:
         print_summary(_log(tables[TIMELINE.name], options.follow))
@@ -174,6 +176,14 @@ def _assumed(scenario: Scenario) -> list[str]:
     return [f"simulated with {_listed(assumed)}"] + (
         [f"all consumers have {_listed(configured)}"] if configured else []
     )
+
+
+def _assumed_of_clients(costs: DataFrame) -> list[str]:
+    """Return what the simulation assumes of consumers that use other libraries than Java's."""
+    groups = costs.where("other_libraries is not null").select("cluster", "group_id").distinct().count()
+    if not groups:
+        return []
+    return [f"consumers of other client libraries are simulated as Java's ({plural(groups, 'group')})"]
 
 
 def _listed(values: Mapping[str, Any]) -> str:

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 import numpy as np
+import pyarrow as pa
 
 from rebalance_sim.engine.groups.group_batches import GroupBatch
 from rebalance_sim.engine.tables.arrow import codes
-from rebalance_sim.kafka.assignors.by_library import Leader, is_readable_for_java, tells_owned
+from rebalance_sim.kafka.assignors.by_library import JAVA, Leader, is_readable_for_java, tells_owned
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.coordinator.group_types import GroupProtocols, leaders
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
@@ -46,6 +47,19 @@ def readable_for_java(batch: GroupBatch) -> Flags:
         unreadable = np.array([not is_readable_for_java(name) for name in names.to_pylist()])[of_members]
         readable[batch.group_of_member[unreadable]] = False
     return readable
+
+
+def other_libraries(batch: GroupBatch) -> pa.ListArray:
+    """Return, by group, the libraries other than Java's that members use or may use, sorted; null if there are none."""
+    found: dict[int, set[str]] = {}
+    libraries = batch.column("client_library")
+    if libraries.null_count < len(libraries):
+        of_members, names = codes(libraries.fill_null(""))
+        others = [{each.library for each in Leader(name, "").candidates} - {"", JAVA} for name in names.to_pylist()]
+        for group, number in np.unique(np.stack([batch.group_of_member, of_members], 1), axis=0).tolist():
+            found.setdefault(group, set()).update(others[number])
+    listed = [sorted(found.get(group, ())) or None for group in range(len(batch.group_ids))]
+    return pa.array(listed, pa.list_(pa.string()))
 
 
 def silent_members(batch: GroupBatch, protocol: str) -> tuple[Flags, Flags]:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rebalance_sim.engine.groups.client_libraries import other_libraries
 from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch
 from rebalance_sim.engine.tables.arrow import rows_of
 from rebalance_sim.kafka.coordinator.classic.group import NEVER, NONE, Reason, RequestKind, State
@@ -89,6 +90,7 @@ def cost_rows(result: SimulationResult, strategy: str, storms: Storms) -> pa.Str
             "stable_ms": pa.array(np.maximum(since, 0), mask=failed | ~stable | (event_counts == 0)),
             "failure": _failures(result),
             "rejected_members": pa.array(result.batch.batch.rejected_members),
+            "other_libraries": other_libraries(result.batch.consumers),
             "error": pa.array(result.errors, pa.string()),
         }
         | {name: pa.array(values, mask=failed) for name, values in figures.items()},

@@ -48,7 +48,7 @@ GROUPS_AT_A_TIME = 800
 """Groups that are simulated side by side: enough to call each assignor for many groups, few enough for caches."""
 COLUMNS = (
     "join_order", "member_id", "instance_id", "client_id", "rack", "protocol_type", "protocols", "subscription",
-    "owned", "generation", "session_timeout_ms", "rebalance_timeout_ms",
+    "owned", "generation", "session_timeout_ms", "rebalance_timeout_ms", "client_library",
 )  # fmt: skip
 """Columns of the members table; ``user_data`` is added if there are assignors of the user's own."""
 

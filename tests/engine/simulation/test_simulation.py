@@ -229,6 +229,28 @@ def test_groups_whose_assignor_fails_have_an_error(eventful: dict[str, list[Row]
     }  # fmt: skip
 
 
+def test_groups_with_other_libraries_are_marked(spark: SparkSession) -> None:
+    """A new consumer of the scenario uses the library of the member whose configuration it copies."""
+
+    def group(group_id: str, *libraries: str | None) -> list[Row]:
+        return [
+            member(f"m{place}", ["range"], ["t"], group_id=group_id, client_library=library)
+            for place, library in enumerate(libraries)
+        ]
+
+    given = members(
+        spark,
+        *group("java", None, "java", ""),
+        *group("sarama", None, "sarama", "sarama"),
+        *group("mixed", "sarama;java", "kafka-go"),
+    )
+    scenario = Scenario("scale-out", (ScenarioStep("join", 1000, count=1),))
+    found = results(simulations(topics(spark, t=4), scenario, ELECTED, "roundrobin")(given))
+    marked = {(row["group_id"], row["strategy"]): row["other_libraries"] for row in found["costs"]}
+    expected = {"java": None, "sarama": ["sarama"], "mixed": ["kafka-go", "sarama"]}
+    assert marked == {(name, of): libraries for name, libraries in expected.items() for of in (ELECTED, "roundrobin")}
+
+
 def test_events_of_groups_that_nobody_has_joined(spark: SparkSession) -> None:
     """Every row is played or rejected; a group that never has a member has no costs."""
     nobody = [
