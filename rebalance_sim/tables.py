@@ -771,8 +771,8 @@ COSTS = Table(
         Column(
             "other_libraries",
             STRINGS,
-            "client libraries other than Java's that consumers use or may use: they are simulated as Java's. null if there "
-            "are none",
+            "client libraries other than Java's that consumers use or may use: they are simulated as Java's. null if "
+            "there are none",
         ),
         Column("error", STRING, "why the group is not simulated; null if it is"),
     ),

@@ -15,7 +15,7 @@ from tests.support.model import VERSIONS, Joiner
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
-BUILDS = [*((version, version, None) for version in VERSIONS)]
+BUILDS: list[tuple[str, str, str | None]] = [(version, version, None) for version in VERSIONS]
 BUILDS += [(f"2.12-{release}", release, "2.12") for release in SCALA_2_12_BUILDS]
 """The files of answers to elections, with the release and the Scala version; without one, the recommended build."""
 

@@ -244,7 +244,7 @@ def test_groups_with_other_libraries_are_marked(spark: SparkSession) -> None:
         *group("sarama", None, "sarama", "sarama"),
         *group("mixed", "sarama;java", "kafka-go"),
     )
-    scenario = Scenario("scale-out", (ScenarioStep("join", 1000, count=1),))
+    scenario = Scenario("scale-out", steps=(ScenarioStep("join", 1000, count=1),))
     found = results(simulations(topics(spark, t=4), scenario, ELECTED, "roundrobin")(given))
     marked = {(row["group_id"], row["strategy"]): row["other_libraries"] for row in found["costs"]}
     expected = {"java": None, "sarama": ["sarama"], "mixed": ["kafka-go", "sarama"]}

@@ -87,13 +87,15 @@ _NO_BYTES = b"\xff\xff\xff\xff"
 _FENCED = ("FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID")
 
 
-RELEASE_WITH_OTHER_IDS = "4.4.0"
-"""It draws further UUIDs for classic members that join a consumer-protocol group; the player does not follow that."""
+def is_comparable(case: JsonObject, release: str) -> bool:
+    """Return whether the rules and the player follow all that a release does in a case.
 
-
-def joins_by_classic_protocol(case: JsonObject) -> bool:
-    """Return whether a case has a JoinGroup."""
-    return any(step["request"] == "join" for step in case["steps"])
+    For classic members that join a consumer-protocol group, 4.4 draws further UUIDs. It raises the epoch if a member
+    changes the group's preferred assignor, which is not simulated (docs/limits.md).
+    """
+    draws = any(step["request"] == "join" for step in case["steps"])
+    prefers = any("server_assignor" in step for step in case["steps"])
+    return release != "4.4.0" or not (draws or prefers)
 
 
 def group_answer(case: JsonObject, made: Sequence[str] = (), version: str = "4.3") -> JsonObject:
