@@ -33,7 +33,7 @@ class AssignmentFailure(IntEnum):
     PARTITION_ASSIGNOR = 6
     KEY_ERROR = 7
     UNDETERMINED = 8
-    """The assignor returns another assignment each time, so that none is predicted."""
+    """The assignment depends on an order that is random or unknown, so that none is predicted."""
 
     @property
     def message(self) -> str:
@@ -50,7 +50,7 @@ _MESSAGES = {
     AssignmentFailure.ARRAY_INDEX: "Kafka's assignor throws ArrayIndexOutOfBoundsException",
     AssignmentFailure.PARTITION_ASSIGNOR: "Kafka's assignor throws PartitionAssignorException",
     AssignmentFailure.KEY_ERROR: "kafka-python's assignor raises KeyError",
-    AssignmentFailure.UNDETERMINED: "franz-go's assignor goes by a random order: no assignment can be predicted",
+    AssignmentFailure.UNDETERMINED: "the assignment depends on an order that is random or unknown",
 }
 
 

@@ -19,19 +19,25 @@ from tests.oracle.make_golden import write_golden
 from tests.oracle.random_cases import assignor_cases
 from tests.support.batches import Batch
 from tests.support.cases import JsonObject, group_of
+from tests.support.librdkafka_leader import ask_librdkafka
 from tests.support.model import Assignment, Cluster, Group, Member, Partition
 from tests.support.strategies import as_sent
 
 _PROGRAMS = Path(__file__).parents[1] / "real" / "client_libraries"
 _GOLDEN_SEED, _GOLDEN_COUNT, _GOLDEN_VERSION = 19, 200, "4.3"
+_GOLDEN_STICKY_COUNT = 600
 
 
+STICKY_OF_ONE_TOPIC = ("franz-go-sticky", "franz-go-cooperative-sticky")
 OF_GO = (
-    *("franz-go-range", "franz-go-roundrobin", "franz-go-sticky", "kafka-go-range", "kafka-go-roundrobin"),
+    *STICKY_OF_ONE_TOPIC,
+    *("franz-go-range", "franz-go-roundrobin", "kafka-go-range", "kafka-go-roundrobin"),
     *("sarama-range", "sarama-roundrobin", "sarama-1.27-range", "sarama-1.27-roundrobin"),
 )
 OF_JAVASCRIPT = ("kafkajs-roundrobin", "platformatic-kafka-roundrobin")
 """The strategies that the programs answer."""
+UNPREDICTABLE_OF_GO = ("sarama-sticky", "sarama-cooperative-sticky", "kafka-go-rack-affinity")
+"""Those that they answer differently each time."""
 
 
 class LibrariesUnavailable(Exception):  # noqa: N818 - a reason to skip, not a fault
@@ -140,25 +146,67 @@ def _one_topic_group(rng: random.Random) -> Group:
     return Group(tuple(members), Cluster({"t": partitions}))
 
 
+def with_equal_subscriptions(groups: Sequence[Group]) -> list[Group]:
+    """Return the groups with the topics of all members for each of them, and without racks."""
+    alike = []
+    for group in groups:
+        topics = tuple(dict.fromkeys(topic for member in group.members for topic in member.topics))
+        if topics:
+            members = tuple(replace(member, topics=topics, rack=None) for member in group.members)
+            alike.append(replace(group, members=members))
+    return alike
+
+
+def last_answers(groups: Sequence[Group], ask: Callable[[Sequence[Group]], list[Assignment]]) -> list[Assignment]:
+    """Return the assignments after the last rebalance of cooperative members, which rejoin if they lose partitions."""
+    last = ask(groups)
+    to_come = {number: group for number, group in enumerate(groups) if _loses(group, last[number])}
+    while to_come:
+        joined = {number: _joins_again(group, last[number]) for number, group in to_come.items()}
+        last = list(last)
+        for number, answer in zip(joined, ask(list(joined.values())), strict=True):
+            last[number] = answer
+        to_come = {number: group for number, group in joined.items() if _loses(group, last[number])}
+    return last
+
+
+def _loses(group: Group, given: Assignment) -> bool:
+    return any(set(member.owned) - set(given[member.member_id]) for member in group.members)
+
+
+def _joins_again(group: Group, given: Assignment) -> Group:
+    generation = 1 + max(member.generation for member in group.members)
+    members = (replace(member, owned=tuple(given[member.member_id]), generation=generation) for member in group.members)
+    return replace(group, members=tuple(members))
+
+
 def main() -> None:
     """Write the golden answers."""
     groups = some_groups(_GOLDEN_SEED, _GOLDEN_COUNT)
-    _write_answered("client-assignors", groups, ask_go, ("franz-go-sticky",))
-    _write_answered("client-assignors", groups, ask_node, ())
-    one_topic = one_topic_groups(_GOLDEN_SEED, _GOLDEN_COUNT)
-    _write_answered("one-topic", one_topic, ask_go, [name for name in OF_GO if name != "franz-go-sticky"])
+    _write_answered("client-assignors", groups, ask_go, [name for name in OF_GO if name not in STICKY_OF_ONE_TOPIC])
+    _write_answered("client-assignors", groups, ask_node, OF_JAVASCRIPT)
+    one_topic = one_topic_groups(_GOLDEN_SEED, _GOLDEN_STICKY_COUNT)
+    _write_answered("one-topic", one_topic, ask_go, STICKY_OF_ONE_TOPIC)
+    alike = with_equal_subscriptions(some_groups(_GOLDEN_SEED, _GOLDEN_STICKY_COUNT))
+    _write_answered("equal-subscriptions", alike, _ask_librdkafka, ("librdkafka-cooperative-sticky",))
+
+
+def _ask_librdkafka(version: str, groups: Sequence[Group], _: Path) -> list[dict[str, Assignment]]:
+    strategy = "cooperative-sticky"
+    answers = ask_librdkafka(strategy, as_listed(version, groups))
+    return [{f"librdkafka-{strategy}": {name: sorted(has) for name, has in answer.items()}} for answer in answers]
 
 
 def _write_answered(
     name: str,
     groups: Sequence[Group],
     ask: Callable[[str, Sequence[Group], Path], list[dict[str, Assignment]]],
-    without: Collection[str],
+    strategies: Collection[str],
 ) -> None:
     write_golden(f"cases-{name}", ({"id": f"g{n}"} | _case(group) for n, group in enumerate(groups)))
     with tempfile.TemporaryDirectory() as directory:
         answers = ask(_GOLDEN_VERSION, groups, Path(directory))
-    for strategy in answers[0].keys() - set(without):
+    for strategy in strategies:
         write_golden(strategy, ({"id": f"g{n}", "assignment": given[strategy]} for n, given in enumerate(answers)))
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from rebalance_sim.errors import UserError, check_choice
 from rebalance_sim.kafka.assignors.aiokafka import range as aiokafka_range
 from rebalance_sim.kafka.assignors.aiokafka import roundrobin as aiokafka_roundrobin
+from rebalance_sim.kafka.assignors.franz_go import cooperative_sticky as franz_go_cooperative_sticky
 from rebalance_sim.kafka.assignors.franz_go import range as franz_go_range
 from rebalance_sim.kafka.assignors.franz_go import roundrobin as franz_go_roundrobin
 from rebalance_sim.kafka.assignors.franz_go import sticky as franz_go_sticky
@@ -20,6 +21,7 @@ from rebalance_sim.kafka.assignors.kafka_go import roundrobin as kafka_go_roundr
 from rebalance_sim.kafka.assignors.kafka_python import range as kafka_python_range
 from rebalance_sim.kafka.assignors.kafka_python import roundrobin as kafka_python_roundrobin
 from rebalance_sim.kafka.assignors.kafkajs import roundrobin as kafkajs_roundrobin
+from rebalance_sim.kafka.assignors.librdkafka import cooperative_sticky as librdkafka_cooperative_sticky
 from rebalance_sim.kafka.assignors.librdkafka import range as librdkafka_range
 from rebalance_sim.kafka.assignors.librdkafka import roundrobin as librdkafka_roundrobin
 from rebalance_sim.kafka.assignors.platformatic_kafka import roundrobin as platformatic_kafka_roundrobin
@@ -74,6 +76,9 @@ ASSIGNORS = {
 CLIENTS_ASSIGNORS = {
     "librdkafka-range": Assignor(librdkafka_range.assign),
     "librdkafka-roundrobin": Assignor(librdkafka_roundrobin.assign),
+    "librdkafka-cooperative-sticky": Assignor(
+        librdkafka_cooperative_sticky.assign, remembers=_always, protocol=RebalanceProtocol.COOPERATIVE
+    ),
     "kafka-python-range": Assignor(kafka_python_range.assign),
     "kafka-python-roundrobin": Assignor(kafka_python_roundrobin.assign),
     "aiokafka-range": Assignor(aiokafka_range.assign),
@@ -81,6 +86,9 @@ CLIENTS_ASSIGNORS = {
     "franz-go-range": Assignor(franz_go_range.assign),
     "franz-go-roundrobin": Assignor(franz_go_roundrobin.assign),
     "franz-go-sticky": Assignor(franz_go_sticky.assign, remembers=_always),
+    "franz-go-cooperative-sticky": Assignor(
+        franz_go_cooperative_sticky.assign, remembers=_always, protocol=RebalanceProtocol.COOPERATIVE
+    ),
     "kafka-go-range": Assignor(kafka_go_range.assign),
     "kafka-go-roundrobin": Assignor(kafka_go_roundrobin.assign),
     "kafkajs-roundrobin": Assignor(kafkajs_roundrobin.assign),

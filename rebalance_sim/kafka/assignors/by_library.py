@@ -27,12 +27,10 @@ _PYTHON_SET = "it visits a set of Python, whose order differs from process to pr
 _UNPREDICTABLE = {
     ("sarama", "sticky"): _GO_MAP,
     ("sarama", "cooperative-sticky"): _GO_MAP,
-    ("franz-go", "cooperative-sticky"): _GO_MAP,
     ("kafka-go", "rack-affinity"): _GO_MAP,
     ("kafka-python", "sticky"): _PYTHON_SET,
     ("kafka-python", "cooperative-sticky"): _PYTHON_SET,
     ("aiokafka", "sticky"): _PYTHON_SET,
-    ("librdkafka", "cooperative-sticky"): "it visits topics in the order in which the broker happens to list them",
 }
 
 

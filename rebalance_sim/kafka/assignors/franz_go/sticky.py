@@ -3,7 +3,7 @@
 Members keep what they own; the free partitions go to the member with the fewest, by a heap; then members with the most
 give their highest partitions to those with the fewest. With several topics franz-go numbers partitions in the order of
 a Go map, which is random, so no assignment can be predicted. Groups with different subscriptions, for which it has
-another algorithm, are not predicted either.
+another algorithm, are not predicted either. ``cooperative-sticky`` makes the same plan.
 """
 
 from typing import NamedTuple
@@ -32,13 +32,35 @@ _NOBODY = -1
 
 def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
     """Assign the partitions of every group of a batch; other groups than these fail as UNDETERMINED."""
+    return planned(groups, topics, version).outcome(topics)
+
+
+class Plan(NamedTuple):
+    """What the balancer plans for a batch of groups."""
+
+    seen: Groups
+    """The groups as their leaders see them."""
+    by_topic: Subscribers
+    places: Ints32
+    """The place of each entry's partition 0."""
+    owners: Ints32
+    """By place, the member that gets the partition, or -1."""
+    errors: Ints32
+
+    def outcome(self, topics: TopicArrays) -> AssignmentOutcome:
+        """Return the plan as members' lists."""
+        order = topics_by_name(topics, self.by_topic)
+        members = len(self.seen.member_hashes)
+        return AssignmentOutcome(lists_of_owners(members, self.by_topic, self.places, self.owners, order), self.errors)
+
+
+def planned(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> Plan:
+    """Balance every group of a batch."""
     seen = as_leader_sees(groups, version)
     in_order = in_byte_order(seen)
     by_topic = subscribers(seen, in_order, in_order, len(topics.partitions), count_repeats=False)
     places = first_partitions(topics, by_topic)
-    owners, errors = _owners(seen, topics, by_topic, places)
-    order = topics_by_name(topics, by_topic)
-    return AssignmentOutcome(lists_of_owners(len(in_order), by_topic, places, owners, order), errors)
+    return Plan(seen, by_topic, places, *_owners(seen, topics, by_topic, places))
 
 
 @kernel

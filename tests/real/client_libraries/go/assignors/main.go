@@ -54,15 +54,19 @@ func main() {
 			log.Fatal(err)
 		}
 		answers := map[string]assignment{
-			"sarama-range":           askSarama(sarama.NewBalanceStrategyRange(), g),
-			"sarama-roundrobin":      askSarama(sarama.NewBalanceStrategyRoundRobin(), g),
-			"sarama-1.27-range":      askOldSarama(old.BalanceStrategyRange, g),
-			"sarama-1.27-roundrobin": askOldSarama(old.BalanceStrategyRoundRobin, g),
-			"kafka-go-range":         askKafkaGo(kafka.RangeGroupBalancer{}, g),
-			"kafka-go-roundrobin":    askKafkaGo(kafka.RoundRobinGroupBalancer{}, g),
-			"franz-go-range":         askFranzGo(kgo.RangeBalancer(), g),
-			"franz-go-roundrobin":    askFranzGo(kgo.RoundRobinBalancer(), g),
-			"franz-go-sticky":        askFranzGo(kgo.StickyBalancer(), g),
+			"sarama-range":                askSarama(sarama.NewBalanceStrategyRange(), g),
+			"sarama-roundrobin":           askSarama(sarama.NewBalanceStrategyRoundRobin(), g),
+			"sarama-1.27-range":           askOldSarama(old.BalanceStrategyRange, g),
+			"sarama-1.27-roundrobin":      askOldSarama(old.BalanceStrategyRoundRobin, g),
+			"kafka-go-range":              askKafkaGo(kafka.RangeGroupBalancer{}, g),
+			"kafka-go-roundrobin":         askKafkaGo(kafka.RoundRobinGroupBalancer{}, g),
+			"franz-go-range":              askFranzGo(kgo.RangeBalancer(), g),
+			"franz-go-roundrobin":         askFranzGo(kgo.RoundRobinBalancer(), g),
+			"franz-go-sticky":             askFranzGo(kgo.StickyBalancer(), g),
+			"franz-go-cooperative-sticky": askFranzGo(kgo.CooperativeStickyBalancer(), g),
+			"sarama-sticky":               askSaramaSticky(sarama.NewBalanceStrategySticky(), g),
+			"sarama-cooperative-sticky":   askSaramaSticky(sarama.NewBalanceStrategyCooperativeSticky(), g),
+			"kafka-go-rack-affinity":      askKafkaGo(kafka.RackAffinityGroupBalancer{}, g),
 		}
 		if err := out.Encode(answers); err != nil {
 			log.Fatal(err)
@@ -82,6 +86,35 @@ func askSarama(strategy sarama.BalanceStrategy, g group) assignment {
 	members := map[string]sarama.ConsumerGroupMemberMetadata{}
 	for _, m := range g.Members {
 		members[m.ID] = sarama.ConsumerGroupMemberMetadata{Topics: m.Topics}
+	}
+	topics := topicsOf(g)
+	if len(topics) == 0 {
+		return nothing(g)
+	}
+	plan, err := strategy.Plan(members, topics)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return planned(g, plan)
+}
+
+// Sarama's sticky members send what they own in user data, cooperative ones in the subscription.
+func askSaramaSticky(strategy sarama.BalanceStrategy, g group) assignment {
+	members := map[string]sarama.ConsumerGroupMemberMetadata{}
+	for _, m := range g.Members {
+		byTopic := map[string][]int32{}
+		for _, p := range m.Owned {
+			byTopic[p.topic] = append(byTopic[p.topic], p.number)
+		}
+		userData, err := strategy.AssignmentData(m.ID, byTopic, m.Generation)
+		if err != nil {
+			log.Fatal(err)
+		}
+		sent := sarama.ConsumerGroupMemberMetadata{Version: 3, Topics: m.Topics, UserData: userData, GenerationID: m.Generation}
+		for topic, numbers := range byTopic {
+			sent.OwnedPartitions = append(sent.OwnedPartitions, &sarama.OwnedPartition{Topic: topic, Partitions: numbers})
+		}
+		members[m.ID] = sent
 	}
 	topics := topicsOf(g)
 	if len(topics) == 0 {
@@ -136,13 +169,14 @@ func planned(g group, plan map[string]map[string][]int32) assignment {
 
 func askKafkaGo(balancer kafka.GroupBalancer, g group) assignment {
 	var members []kafka.GroupMember
-	for _, m := range g.Members {
-		members = append(members, kafka.GroupMember{ID: m.ID, Topics: m.Topics})
+	for i, m := range g.Members {
+		members = append(members, kafka.GroupMember{ID: m.ID, Topics: m.Topics, UserData: []byte(rack(i))})
 	}
 	var partitions []kafka.Partition
 	for topic, count := range g.Topics {
 		for number := range count {
-			partitions = append(partitions, kafka.Partition{Topic: topic, ID: int(number)})
+			leader := kafka.Broker{Rack: rack(int(number))}
+			partitions = append(partitions, kafka.Partition{Topic: topic, ID: int(number), Leader: leader})
 		}
 	}
 	given := nothing(g)
@@ -155,6 +189,9 @@ func askKafkaGo(balancer kafka.GroupBalancer, g group) assignment {
 	}
 	return given
 }
+
+// Members and partitions are in three racks, in turn; only rack-affinity looks at them.
+func rack(i int) string { return string(rune('a' + i%3)) }
 
 func askFranzGo(balancer kgo.GroupBalancer, g group) assignment {
 	var members []kmsg.JoinGroupResponseMember
