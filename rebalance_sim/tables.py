@@ -292,6 +292,8 @@ COOPERATIVE_REBALANCES = Table(
     ),
 )
 
+BOUNDS = dict.fromkeys(("min", "max", "idle_members_min", "idle_members_max", "moved_min", "moved_max"), INT)
+
 BALANCE = Table(
     "balance",
     "One row per group and strategy: how balanced the assignment is after the last rebalance, and what moves.",
@@ -316,6 +318,11 @@ BALANCE = Table(
         _REJECTED_MEMBERS,
         _ALTERNATIVES,
         Column("error", STRING, "why the group has no assignment; null if it has one"),
+        Column(
+            "bounds",
+            struct(BOUNDS),
+            "if the leader's library assigns the group in a way that cannot be predicted: bounds of what it assigns",
+        ),
     ),
 )
 
@@ -419,7 +426,7 @@ BEST_FIGURES = {field.name: field.dataType for field in OPTIMUM.schema if field.
 """The figures that a comparison has of a group's optimum."""
 
 FIGURES = {
-    **{field.name: field.dataType for field in BALANCE.schema if field.name not in (*_OF_THE_GROUP, "error")},
+    **{field.name: field.dataType for field in BALANCE.schema if field.name not in (*_OF_THE_GROUP, "error", "bounds")},
     "excess_max": INT,
     "excess_stddev": DOUBLE,
     "excess_moved": INT,

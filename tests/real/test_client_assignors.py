@@ -1,20 +1,19 @@
 """The assignors of other client libraries, called live, return the predicted assignments."""
 
-import os
-import subprocess
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from rebalance_sim.kafka.assignors.by_library import GUARANTEES
 from tests.oracle.random_cases import assignor_cases
 from tests.support import other_libraries
 from tests.support.batches import Batch
+from tests.support.bounds import outside
 from tests.support.cases import Answer, group_of
 from tests.support.librdkafka_leader import ask_librdkafka
-from tests.support.model import VERSIONS, Assignment, Group, Partition
+from tests.support.model import VERSIONS, Assignment, Group, Member, Partition
 from tests.support.strategies import as_sent
 
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated")]
@@ -48,7 +47,20 @@ class Joined(NamedTuple):
 
     member_id: str
     group_instance_id: str | None
-    metadata: Subscription
+    metadata: Any
+
+
+class Claim(NamedTuple):
+    topic: str
+    partitions: list[int]
+
+
+class Claiming(NamedTuple):
+    """The attributes of a cooperative subscription."""
+
+    topics: list[str]
+    owned_partitions: list[Any]
+    generation_id: int
 
 
 class Metadata:
@@ -59,6 +71,9 @@ class Metadata:
 
     def partitions_for_topic(self, topic: str) -> set[int] | None:
         return set(range(self._partitions[topic])) if topic in self._partitions else None
+
+    def topics(self) -> set[str]:
+        return set(self._partitions)
 
 
 def ask_kafka_python(assignor: Any, group: Group) -> Answer:
@@ -103,6 +118,20 @@ def asked(
     return request.param, groups, [go | node for go, node in zip(of_go, of_node, strict=True)]
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_librdkafkas_cooperative_sticky_returns_the_predicted_assignment(
+    version: str, request: pytest.FixtureRequest
+) -> None:
+    seed = request.config.getoption("--seed")
+    some = [*other_libraries.some_groups(seed, 600), *other_libraries.one_topic_groups(seed, 400)]
+    groups = other_libraries.with_equal_subscriptions(some)
+    ours = Batch(groups).answers(version, "librdkafka-cooperative-sticky")
+    theirs = ask_librdkafka("cooperative-sticky", other_libraries.as_listed(version, groups))
+    answered = [(in_order(a), in_order(b)) for a, b in zip(theirs, ours, strict=True) if b != "undetermined"]
+    assert [pair for pair in answered if pair[0] != pair[1]] == []
+    assert len(answered) >= 500
+
+
 @pytest.mark.parametrize("strategy", [*other_libraries.OF_GO, *other_libraries.OF_JAVASCRIPT])
 def test_libraries_of_go_and_javascript_return_the_predicted_assignment(
     strategy: str, asked: tuple[str, list[Group], list[dict[str, Assignment]]]
@@ -114,37 +143,107 @@ def test_libraries_of_go_and_javascript_return_the_predicted_assignment(
         (answer[strategy], given) for answer, given in zip(answers, ours, strict=True) if given != "undetermined"
     ]
     assert [pair for pair in answered if pair[0] != pair[1]] == []
-    assert len(answered) == len(groups) or (strategy == "franz-go-sticky" and len(answered) > 400)
+    assert len(answered) == len(groups) or (strategy in other_libraries.STICKY_OF_ONE_TOPIC and len(answered) > 400)
 
 
-STICKY_IN_A_PROCESS = """
-import warnings
-warnings.simplefilter("ignore")
-from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor as Sticky
-from kafka.structs import TopicPartition
-from tests.real.test_client_assignors import Joined, Metadata
-
-had = {c: [TopicPartition(t, n) for t, n in ((("a", "b")[i % 2], i // 2) for i in range(12)) if n % 2 == k]
-       for k, c in enumerate("bc")}
-joined = [Joined(c, None, Sticky._metadata(["a", "b"], has, 1)) for c, has in had.items()]
-joined.append(Joined("a", None, Sticky._metadata({"a", "b"}, None)))
-metadata = Metadata({"a": 6, "b": 6})
-metadata.topics = lambda: ["a", "b"]
-print(sorted(Sticky().assign(metadata, joined)["a"].assigned_partitions))
-"""
-"""Members b and c report owned partitions, a is new: the order of its topics depends on the process's hash seed."""
+# ---- bounds of what cannot be predicted
 
 
-def test_kafka_pythons_sticky_assignor_depends_on_the_hash_seed_of_the_process() -> None:
-    printed = set()
-    for seed in range(6):
-        run = subprocess.run(
-            [sys.executable, "-c", STICKY_IN_A_PROCESS],
-            env=os.environ | {"PYTHONHASHSEED": str(seed)},
-            cwd=Path(__file__).parents[2],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        printed.add(run.stdout)
-    assert len(printed) > 1
+def bounded_groups(seed: int) -> list[Group]:
+    some = other_libraries.some_groups(seed, 500)
+    return [*some, *other_libraries.with_equal_subscriptions(some[:200]), *other_libraries.one_topic_groups(seed, 200)]
+
+
+def outside_of_bounds(
+    strategy: str, groups: list[Group], ask: Callable[[Sequence[Group]], list[Assignment]]
+) -> list[Group]:
+    """Return the groups whose assignments by a library are not within the bounds."""
+    cooperative = strategy.endswith("cooperative-sticky")
+    bounds = Batch(groups).bounds(GUARANTEES[strategy], silent=not cooperative)
+    answers = other_libraries.last_answers(groups, ask) if cooperative else ask(groups)
+    return [group for group, bad in zip(groups, outside(Batch(groups), bounds, answers), strict=True) if bad]
+
+
+@pytest.mark.parametrize("strategy", [*other_libraries.UNPREDICTABLE_OF_GO, *other_libraries.STICKY_OF_ONE_TOPIC])
+def test_libraries_of_go_assign_within_the_bounds(
+    strategy: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    def ask(groups: Sequence[Group]) -> list[Assignment]:
+        return [answer[strategy] for answer in other_libraries.ask_go("4.3", groups, tmp_path)]
+
+    groups = bounded_groups(request.config.getoption("--seed"))
+    try:
+        assert outside_of_bounds(strategy, groups, ask) == []
+    except other_libraries.LibrariesUnavailable as reason:
+        pytest.skip(str(reason))
+
+
+class Had(NamedTuple):
+    """A partition as Python's assignors name it."""
+
+    topic: str
+    partition: int
+
+
+def subscription(assignor: Any, member: Member) -> Any:
+    """Return what a member sends: sticky members put what they own into user data."""
+    topics = list(member.topics)
+    if assignor.name == "sticky":
+        return assignor._metadata(topics, [Had(*partition) for partition in member.owned], member.generation)
+    return Claiming(topics, [Claim(topic, [number]) for topic, number in member.owned], member.generation)
+
+
+def ask_kafka_pythons_sticky(assignor: Any, group: Group) -> Assignment | None:
+    """Return the assignment; None if the leader fails."""
+    joined = [Joined(m.member_id, m.instance_id, subscription(assignor, m)) for m in group.members]
+    try:
+        answer = assignor.assign(Metadata(group.cluster.partitions), joined)
+    except KeyError:
+        return None
+    return {
+        member_id: [Partition(topic, number) for topic, numbers in assigned.assigned_partitions for number in numbers]
+        for member_id, assigned in answer.items()
+    }
+
+
+def ask_aiokafkas_sticky(assignor: Any, group: Group) -> Assignment | None:
+    """Return the assignment; None if the leader fails."""
+    joined = {m.member_id: subscription(assignor, m) for m in group.members}
+    try:
+        answer = assignor.assign(Metadata(group.cluster.partitions), joined)
+    except KeyError:
+        return None
+    return {
+        member_id: [Partition(topic, number) for topic, numbers in assigned.assignment for number in numbers]
+        for member_id, assigned in answer.items()
+    }
+
+
+def python_assigns_within_the_bounds(strategy: str, seed: int, ask_for: Callable[[Group], Assignment | None]) -> None:
+    groups = [group for group in bounded_groups(seed) if ask_for(group) is not None]
+    assert len(groups) >= 500
+
+    def ask(some: Sequence[Group]) -> list[Assignment]:
+        return [answer for group in some if (answer := ask_for(group)) is not None]
+
+    assert outside_of_bounds(strategy, groups, ask) == []
+
+
+@pytest.mark.parametrize("strategy", ["sticky", "cooperative-sticky"])
+def test_kafka_python_assigns_within_the_bounds(strategy: str, request: pytest.FixtureRequest) -> None:
+    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor  # noqa: PLC0415
+    from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor  # noqa: PLC0415
+
+    assignor = {"sticky": StickyPartitionAssignor, "cooperative-sticky": CooperativeStickyAssignor}[strategy]()
+    seed = request.config.getoption("--seed")
+    python_assigns_within_the_bounds(
+        f"kafka-python-{strategy}", seed, lambda group: ask_kafka_pythons_sticky(assignor, group)
+    )
+
+
+def test_aiokafka_assigns_within_the_bounds(request: pytest.FixtureRequest) -> None:
+    module = pytest.importorskip("aiokafka.coordinator.assignors.sticky.sticky_assignor")
+    seed = request.config.getoption("--seed")
+    python_assigns_within_the_bounds(
+        "aiokafka-sticky", seed, lambda group: ask_aiokafkas_sticky(module.StickyPartitionAssignor, group)
+    )

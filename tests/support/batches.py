@@ -9,6 +9,7 @@ import numpy as np
 
 from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
 from rebalance_sim.kafka.balance import Balance, balance
+from rebalance_sim.kafka.balance_bounds import Bounds, Guarantee, balance_bounds
 from rebalance_sim.kafka.election import Elections, PreferenceLists, elect
 from rebalance_sim.kafka.groups import (
     NO_RACK,
@@ -233,6 +234,11 @@ class Batch:
         return optimum(
             self.arrays.members, self.topics, self._by_topic(), self.arrays.owned, self.arrays.generations, steps
         )
+
+    def bounds(self, guarantee: Guarantee, silent: bool) -> Bounds:
+        """Return the bounds of the balance of each group; all members are ``silent`` or none is."""
+        of_members = np.full(len(self._members), silent)
+        return balance_bounds(self.arrays, self.topics, self._by_topic(), self.best(), guarantee, of_members)
 
     def lists(self, assignments: Assignments, groups: Sequence[Group] | None = None) -> list[Assignment]:
         """Return assignments as one dict per group, for all groups or the given ones."""

@@ -30,6 +30,7 @@ from rebalance_sim.engine.groups.prediction_rows import (
     assignment_rows,
     balance_of,
     balance_rows,
+    bounds_of,
     elected_protocols,
     election_rows,
     failed_balance_rows,
@@ -51,19 +52,21 @@ from rebalance_sim.kafka.assignors.steps.join_response import as_leader_sees, re
 from rebalance_sim.kafka.brokers import Brokers, Clusters
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.coordinator.group_types import GroupProtocols
-from rebalance_sim.kafka.groups import Groups
+from rebalance_sim.kafka.groups import AssignmentFailure, Groups
 from rebalance_sim.kafka.rebalances import Rebalance, RebalanceProtocol, eager_members, rebalances, summarize_rebalances
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.releases import MapRule
 from rebalance_sim.tables import (
     ASSIGNMENTS,
     BALANCE,
+    BOUNDS,
     COOPERATIVE_REBALANCES,
     ELECTIONS,
     LAST_ASSIGNMENTS,
     OPTIMUM,
     OUTPUTS,
     REJECTS,
+    struct,
 )
 
 ELECTED = STRATEGY
@@ -279,7 +282,8 @@ class _OfBrokers:
         if assignor.error is not None:
             names = [[other.assignor.name for other in others]] * len(batch.group_ids) if others else None
             by = Strategy(assignor.name, None if names is None else pa.array(names))
-            yield BALANCE.name, failed_balance_rows(batch, by, assignor.error)
+            bounds = self._bounds(batch, way) if BALANCE.name in outputs else None
+            yield BALANCE.name, failed_balance_rows(batch, by, assignor.error, bounds)
             return
         assigning = self._assigning(batch, way)
         batch, groups, topics, protocol = assigning.batch, assigning.groups, assigning.topics, assignor.protocol
@@ -299,7 +303,25 @@ class _OfBrokers:
             yield LAST_ASSIGNMENTS.name, last_assignment_rows(batch, by, end, topics)
         if BALANCE.name in outputs:
             figures, errors = balance_of(groups, end.assignments, topics), failure_texts(end, assigning.failures.texts)
-            yield BALANCE.name, balance_rows(batch, by, figures, end, errors)
+            undetermined = end.errors == AssignmentFailure.UNDETERMINED
+            bounds = self._bounds(batch, way, undetermined)
+            yield BALANCE.name, balance_rows(batch, by, figures, end, errors, bounds)
+
+    def _bounds(self, batch: GroupBatch, way: _Way, chosen: Flags | None = None) -> pa.Array:
+        """Return what the assignor guarantees of groups, all or the chosen ones; null of others, or if it is nothing.
+
+        Members of an eager assignor send what they own in user data, which another library may not read.
+        """
+        assignor, silent = way
+        if chosen is None:
+            chosen = np.ones(len(batch.group_ids), np.bool_)
+        if assignor.guarantee is None or not chosen.any():
+            return pa.nulls(len(chosen), arrow_type(struct(BOUNDS)))
+        assert self.index is not None
+        silent = silent | assignor.eager
+        of_chosen = silent[chosen[batch.group_of_member]]
+        found = bounds_of(groups_where(batch, chosen), self.index, assignor.guarantee, of_chosen)
+        return found.take(pa.array(np.cumsum(chosen) - 1, mask=~chosen))
 
     def _assigning(self, given: GroupBatch, way: _Way) -> "_Assigning":
         """Return the rebalances of groups."""

@@ -11,6 +11,7 @@ from rebalance_sim.engine.groups.group_batches import GroupBatch, RejectedMember
 from rebalance_sim.engine.tables.arrow import lists, rows_of, strings, topic_partitions
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex
 from rebalance_sim.kafka.balance import Balance, balance
+from rebalance_sim.kafka.balance_bounds import Guarantee, balance_bounds
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.coordinator.group_types import GroupProtocols, leaders, refusal_errors
 from rebalance_sim.kafka.election import offsets_partition
@@ -18,10 +19,11 @@ from rebalance_sim.kafka.groups import AssignmentFailure, Assignments, Groups, S
 from rebalance_sim.kafka.optimum import optimum
 from rebalance_sim.kafka.rebalances import GOES_ON, Rebalance, RebalanceSummary
 from rebalance_sim.kafka.runtime.lists import list_offsets
-from rebalance_sim.kafka.runtime.strings import Ints32, java_hashes
+from rebalance_sim.kafka.runtime.strings import Flags, Ints32, java_hashes
 from rebalance_sim.tables import (
     ASSIGNMENTS,
     BALANCE,
+    BOUNDS,
     CLASSIC,
     CONSUMER,
     COOPERATIVE_REBALANCES,
@@ -30,6 +32,7 @@ from rebalance_sim.tables import (
     OPTIMUM,
     REJECTS,
     Table,
+    struct,
 )
 
 NOBODY_ADMITTED = "the coordinator refuses all members"
@@ -194,12 +197,22 @@ def _partition_lists(assignments: Assignments, topics: BatchTopics) -> pa.ListAr
 
 
 def balance_rows(
-    batch: GroupBatch, by: Strategy, figures: Balance, end: RebalanceSummary, errors: pa.Array
+    batch: GroupBatch, by: Strategy, figures: Balance, end: RebalanceSummary, errors: pa.Array, bounds: pa.Array
 ) -> pa.StructArray:
     """Return the rows of ``balance``."""
     of_groups = figures._asdict() | {"rebalances": end.rebalances, "revoked": end.revoked}
     columns = {name: pa.array(figure, mask=~end.ended) for name, figure in of_groups.items()}
-    return _with_members(batch, BALANCE, columns | _of_strategy(batch, by) | {"error": errors})
+    return _with_members(batch, BALANCE, columns | _of_strategy(batch, by) | {"error": errors, "bounds": bounds})
+
+
+def bounds_of(batch: GroupBatch, index: TopicIndex, guarantee: Guarantee, silent: Flags) -> pa.StructArray:
+    """Return column ``bounds`` of groups that cannot be predicted; ``silent`` members may not tell what they own."""
+    topics = find_topics(batch, index, ids=False)
+    groups = as_groups(batch, topics, index)
+    by_topic = _by_topic(groups, topics)
+    best = optimum(groups.members, topics.topics, by_topic, groups.owned, groups.generations)
+    found = balance_bounds(groups, topics.topics, by_topic, best, guarantee, silent)
+    return rows_of(struct(BOUNDS), {name: pa.array(bound) for name, bound in found._asdict().items()})
 
 
 def failure_texts(end: RebalanceSummary, failures: list[str]) -> pa.Array:
@@ -220,9 +233,10 @@ def optimum_rows(batch: GroupBatch, index: TopicIndex) -> pa.StructArray:
     return _with_members(batch, OPTIMUM, {name: pa.array(figure) for name, figure in best._asdict().items()})
 
 
-def failed_balance_rows(batch: GroupBatch, by: Strategy, error: str) -> pa.StructArray:
+def failed_balance_rows(batch: GroupBatch, by: Strategy, error: str, bounds: pa.Array | None) -> pa.StructArray:
     """Return the rows of ``balance`` for groups that have no assignment."""
-    return _with_members(batch, BALANCE, _of_strategy(batch, by) | {"error": pa.repeat(error, len(batch.group_ids))})
+    columns = _of_strategy(batch, by) | {"error": pa.repeat(error, len(batch.group_ids))}
+    return _with_members(batch, BALANCE, columns if bounds is None else columns | {"bounds": bounds})
 
 
 def _of_strategy(batch: GroupBatch, by: Strategy) -> dict[str, pa.Array]:

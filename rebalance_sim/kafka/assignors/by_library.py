@@ -11,6 +11,7 @@ from typing import NamedTuple
 from rebalance_sim.errors import UserError, check_choice
 from rebalance_sim.kafka.assignors import CLIENTS_ASSIGNORS
 from rebalance_sim.kafka.assignors.default_protocols import DEFAULT_PROTOCOLS
+from rebalance_sim.kafka.balance_bounds import Guarantee
 
 JAVA = "java"
 SEPARATOR = ";"
@@ -32,6 +33,18 @@ _UNPREDICTABLE = {
     ("kafka-python", "cooperative-sticky"): _PYTHON_SET,
     ("aiokafka", "sticky"): _PYTHON_SET,
 }
+GUARANTEES: Mapping[str, Guarantee] = {
+    "sarama-sticky": Guarantee.BALANCED_OR_LOST,
+    "sarama-cooperative-sticky": Guarantee.BALANCED_OR_LOST,
+    "franz-go-sticky": Guarantee.MOST_BALANCED,
+    "franz-go-cooperative-sticky": Guarantee.MOST_BALANCED,
+    "kafka-go-rack-affinity": Guarantee.BALANCED_TOPICS,
+    "kafka-python-sticky": Guarantee.LEAST_LOADED,
+    "kafka-python-cooperative-sticky": Guarantee.LEAST_LOADED,
+    "aiokafka-sticky": Guarantee.LEAST_LOADED,
+    "librdkafka-cooperative-sticky": Guarantee.LEAST_LOADED_IN_RACKS,
+}
+"""By assignor, what it guarantees of the groups for which it has no assignment that can be predicted."""
 
 
 _NOT_READ = (

@@ -10,10 +10,11 @@ from functools import cached_property
 import numpy as np
 
 from rebalance_sim.kafka.assignors import CLIENTS_ASSIGNORS, FORGETFUL, KNOWN_ASSIGNORS, find_assignor
-from rebalance_sim.kafka.assignors.by_library import Leader, leaders_assignor
+from rebalance_sim.kafka.assignors.by_library import GUARANTEES, Leader, leaders_assignor
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom import followed_protocol
 from rebalance_sim.kafka.assignors.custom_batch import LeaderView, assign_by_custom
+from rebalance_sim.kafka.balance_bounds import Guarantee
 from rebalance_sim.kafka.groups import AssignmentOutcome, Assignments, Groups
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.kafka.runtime.strings import Ints32
@@ -39,6 +40,11 @@ class ResolvedAssignor:
         exists = self.own is not None or find_assignor(self.name, self.version) is not None
         return None if exists else f"no assignor for protocol {self.name!r}"
 
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What it guarantees of groups that it assigns in a way that cannot be predicted; None if there are none."""
+        return None if self.own is not None else GUARANTEES.get(self.name)
+
     @cached_property
     def protocol(self) -> RebalanceProtocol:
         """How members hand over partitions.
@@ -47,7 +53,10 @@ class ResolvedAssignor:
         """
         if self.own is not None:
             return followed_protocol(self.own, self.version)
-        return KNOWN_ASSIGNORS[self.name].protocol if self.name in KNOWN_ASSIGNORS else RebalanceProtocol.EAGER
+        if self.name in KNOWN_ASSIGNORS:
+            return KNOWN_ASSIGNORS[self.name].protocol
+        unpredictable = self.guarantee is not None and self.name.endswith("-cooperative-sticky")
+        return RebalanceProtocol.COOPERATIVE if unpredictable else RebalanceProtocol.EAGER
 
     @property
     def eager(self) -> bool:

@@ -283,6 +283,42 @@ def test_a_group_whose_assignment_cannot_be_predicted_has_an_error(
     assert row["max"] is None
 
 
+def test_balance_has_bounds_where_the_library_does_not_determine_the_assignment(spark: SparkSession) -> None:
+    """Of franz-go's groups, the one with a single topic is predicted."""
+
+    def group(group_id: str, library: str, protocol: str, *subscriptions: str) -> list[dict[str, Any]]:
+        return [
+            member(f"m{place}", [protocol], topics.split(), group_id=group_id, client_library=library)
+            for place, topics in enumerate(subscriptions)
+        ]
+
+    given = members(
+        spark,
+        *group("sarama", "sarama", "sticky", "t u", "t u", "t u"),
+        *group("one topic", "franz-go", "cooperative-sticky", "t", "t"),
+        *group("two topics", "franz-go", "cooperative-sticky", "t u", "t"),
+        *group("alike", "librdkafka", "cooperative-sticky", "t u", "t u"),
+        *group("different", "librdkafka", "cooperative-sticky", "t", "t u"),
+        *group("racks", "kafka-go", "rack-affinity", "t u", "t u"),
+        *group("no assignor", "kafkajs", "range", "t"),
+    )
+    predicted = predict(given, topics(spark, t=4, u=3))
+    balance = {row["group_id"]: row for row in predicted.balance.collect()}
+    assert {name: row["bounds"] and tuple(row["bounds"]) for name, row in balance.items()} == {
+        "sarama": (2, 3, 0, 0, 0, 0),
+        "one topic": None,
+        "two topics": (3, 4, 0, 0, 0, 0),
+        "alike": None,
+        "different": (0, 7, 0, 1, 0, 0),
+        "racks": (3, 4, 0, 0, 0, 0),
+        "no assignor": None,
+    }
+    assert {name for name, row in balance.items() if row["error"] is None} == {"one topic", "alike"}
+    order = "the assignment depends on an order that is random or unknown"
+    assert balance["two topics"]["error"] == balance["different"]["error"] == order
+    assert {row["group_id"] for row in predicted.assignments.collect()} == {"one topic", "alike"}
+
+
 def test_java_leaders_cannot_read_members_of_some_libraries(spark: SparkSession) -> None:
     def group(group_id: str, *libraries: str | None) -> list[dict[str, Any]]:
         joining = [member(f"m{place}", ["range"], ["t"], group_id=group_id) for place in range(len(libraries))]
