@@ -1,0 +1,32 @@
+"""Which features the client libraries have, and since which release."""
+
+from rebalance_sim.kafka.assignors.by_library import JAVA
+
+CONSUMER_PROTOCOL: dict[str, tuple[int, ...] | None] = {
+    # Early access in 3.7 to 3.9.
+    JAVA: (4, 0),
+    # Early access since 2.4.
+    "librdkafka": (2, 12),
+    # Only if the client's context opts in, and only with range and the sticky balancers.
+    "franz-go": (1, 19),
+    # The oldest release that was tried.
+    "platformatic-kafka": (1, 35),
+    # ConsumerGroupDescribe only, for administration.
+    "sarama": None,
+    "kafka-go": None,
+    "kafkajs": None,
+    "kafka-python": None,
+    "aiokafka": None,
+}
+"""By library, the first release whose consumers can use ``group.protocol=consumer`` in production; None: no release."""
+
+_WITHOUT_STATIC_MEMBERS = {"kafkajs", "kafka-go"}
+
+
+def has_static_members(library: str) -> bool:
+    """Return whether consumers of a library can have a group.instance.id (KIP-345).
+
+    >>> has_static_members("librdkafka"), has_static_members("kafkajs")
+    (True, False)
+    """
+    return library not in _WITHOUT_STATIC_MEMBERS

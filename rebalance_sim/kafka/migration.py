@@ -1,0 +1,173 @@
+"""Whether a group can migrate from the classic to the consumer protocol (KIP-848), and why not.
+
+An online migration is a rolling restart: the first member that joins with ``group.protocol=consumer`` makes the
+coordinator convert the group (``GroupMetadataManager.validateOnlineUpgrade`` and ``convertToConsumerGroup``, since
+4.0), provided that ``group.consumer.migration.policy`` allows upgrades, as it does by default. The coordinator has to
+read the subscription and the assignment of every member (``ConsumerGroup.fromClassicGroup``), and answers
+GROUP_ID_NOT_FOUND if it cannot, or if an assignment has user data of a custom assignor (pull request 18046). An offline
+migration stops all members first: a group without members has nothing to convert.
+"""
+
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from rebalance_sim.kafka.assignors.by_library import JAVA, Leader, is_readable_for_java
+from rebalance_sim.kafka.brokers import Brokers
+from rebalance_sim.kafka.client_features import CONSUMER_PROTOCOL
+from rebalance_sim.releases import SERVER_ASSIGNORS, CoordinatorRules
+from rebalance_sim.wording import plural
+
+COUNTERPARTS = {
+    "range": "server-range",
+    "roundrobin": "server-uniform",
+    "RoundRobinAssigner": "server-uniform",
+    "sticky": "server-uniform",
+    "cooperative-sticky": "server-uniform",
+}
+"""The coordinator's assignor that comes closest to a consumer's."""
+CONSUMER_TYPE = "consumer"
+"""The protocol type of consumers."""
+STREAMS_PROTOCOL = "stream"
+"""The only protocol of a classic Kafka Streams application, whose protocol type is that of consumers."""
+
+
+class Verdict(StrEnum):
+    """How a group can migrate."""
+
+    DONE = "done"
+    """All members use the consumer protocol."""
+    ONLINE = "online"
+    OFFLINE = "offline"
+    NO = "no"
+
+
+class Obstacle(StrEnum):
+    """What keeps a group from migrating online."""
+
+    PROTOCOL_TYPE = "protocol-type"
+    STREAMS = "kafka-streams"
+    REFUSED = "refused"
+    CUSTOM_ASSIGNOR = "custom-assignor"
+    LIBRARY = "library"
+    BROKERS = "brokers"
+    UNREADABLE = "unreadable-member"
+    NO_MEMBERS = "no-members"
+
+
+class Migration(NamedTuple):
+    """Whether a group can migrate."""
+
+    verdict: Verdict
+    reason: str
+    """One line."""
+    obstacle: Obstacle | None = None
+    assignor: str | None = None
+    """The coordinator's assignor to migrate to; None if the group cannot migrate or has migrated."""
+    outdated: int = 0
+    """Members whose client has to be upgraded first."""
+
+
+class MigratingGroup(NamedTuple):
+    """What decides whether a group can migrate."""
+
+    protocol_type: str
+    protocol: str | None
+    """The elected protocol, or the coordinator's assignor; None if there is none."""
+    classic: Sequence[Leader]
+    """The clients of the members that use the classic protocol."""
+    modern: int
+    """Members that use the consumer protocol."""
+
+
+def migration(group: MigratingGroup, brokers: Brokers) -> Migration:
+    """Return whether a group can migrate to the consumer protocol, and how.
+
+    A client without a release counts as the newest one, or for Java as that of ``brokers``.
+
+    >>> two = [Leader("", "4.1"), Leader("librdkafka", "2.8.0")]
+    >>> migration(MigratingGroup("consumer", "range", two, 0), Brokers("4.3"))[:2]
+    (<Verdict.ONLINE: 'online'>, 'after an upgrade of librdkafka to 2.12 (1 member)')
+    >>> migration(MigratingGroup("consumer", "range", [Leader("sarama", "")], 0), Brokers("4.3")).reason
+    'sarama does not have the consumer protocol (1 member)'
+    """
+    if not group.classic:
+        return _without_classic_members(group)
+    obstacle = _obstacle(group, brokers)
+    if obstacle is not None:
+        return obstacle
+    assignor = group.protocol if group.protocol in SERVER_ASSIGNORS else COUNTERPARTS[str(group.protocol)]
+    unreadable = [_library(client) for client in group.classic if not is_readable_for_java(client.library)]
+    upgrades, outdated = _upgrades(group.classic, brokers)
+    after = f"after an upgrade of {upgrades}" if outdated else ""
+    if unreadable:
+        stop = f"stop all members first: the coordinator cannot read the subscription of {_members(unreadable)}"
+        stop += f" ({_names(unreadable)})"
+        reason = f"{stop}; {after}" if after else stop
+        return Migration(Verdict.OFFLINE, reason, Obstacle.UNREADABLE, assignor, outdated)
+    if group.modern:
+        after = after or f"under way: {plural(len(group.classic), 'member uses', 'members use')} the classic protocol"
+    return Migration(Verdict.ONLINE, after or "one rolling restart", None, assignor, outdated)
+
+
+def _without_classic_members(group: MigratingGroup) -> Migration:
+    if group.modern:
+        return Migration(Verdict.DONE, "all members use the consumer protocol")
+    reason = "the group has no members: start its consumers with group.protocol=consumer"
+    return Migration(Verdict.OFFLINE, reason, Obstacle.NO_MEMBERS)
+
+
+def _obstacle(group: MigratingGroup, brokers: Brokers) -> Migration | None:
+    """Return why a group can migrate neither online nor offline; None if it can."""
+    found = _other_kind_of_group(group)
+    missing = [name for client in group.classic if (name := _library(client)) and not CONSUMER_PROTOCOL.get(name)]
+    if found is None and missing:
+        verb = "does" if len(set(missing)) == 1 else "do"
+        found = Obstacle.LIBRARY, f"{_names(missing)} {verb} not have the consumer protocol ({_members(missing)})"
+    if found is None and brokers.rules().coordinator < CoordinatorRules.JAVA:
+        found = Obstacle.BROKERS, f"the brokers run Kafka {brokers.version}; the consumer protocol needs 4.0"
+    return None if found is None else Migration(Verdict.NO, found[1], found[0])
+
+
+def _other_kind_of_group(group: MigratingGroup) -> tuple[Obstacle, str] | None:
+    if group.protocol_type != CONSUMER_TYPE:
+        return Obstacle.PROTOCOL_TYPE, f"protocol type {group.protocol_type!r}: the members are not consumers"
+    if group.protocol is None:
+        return Obstacle.REFUSED, "the coordinator refuses all members"
+    if group.protocol == STREAMS_PROTOCOL:
+        return Obstacle.STREAMS, "Kafka Streams migrates to streams groups (KIP-1071) instead"
+    if group.protocol not in (*COUNTERPARTS, *SERVER_ASSIGNORS):
+        return Obstacle.CUSTOM_ASSIGNOR, f"the coordinator has no counterpart of assignor {group.protocol!r}"
+    return None
+
+
+def _upgrades(clients: Sequence[Leader], brokers: Brokers) -> tuple[str, int]:
+    """Return the libraries to upgrade, with the number of their members, and the number of all these members."""
+    outdated = [name for client in clients if (name := _library(client)) and _is_outdated(name, client, brokers)]
+    needed = [f"{name} to {_shown(CONSUMER_PROTOCOL[name])}" for name in dict.fromkeys(outdated)]
+    return f"{', '.join(needed)} ({_members(outdated)})", len(outdated)
+
+
+def _is_outdated(library: str, client: Leader, brokers: Brokers) -> bool:
+    release = client.release or ((brokers.clients or brokers.version) if library == JAVA else "")
+    numbers = tuple(map(int, re.findall(r"\d+", release)))
+    needed = CONSUMER_PROTOCOL[library]
+    return bool(numbers) and needed is not None and numbers < needed
+
+
+def _library(client: Leader) -> str:
+    """Return the library that a client most likely is of."""
+    return client.candidates[0].library or JAVA
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
+
+
+def _members(names: Sequence[str]) -> str:
+    return plural(len(names), "member")
+
+
+def _shown(release: tuple[int, ...] | None) -> str:
+    return ".".join(map(str, release or ()))

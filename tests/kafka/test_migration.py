@@ -1,0 +1,91 @@
+"""Whether groups can migrate to the consumer protocol."""
+
+import pytest
+
+from rebalance_sim.kafka.assignors.by_library import Leader
+from rebalance_sim.kafka.assignors.default_protocols import DEFAULT_PROTOCOLS
+from rebalance_sim.kafka.brokers import Brokers
+from rebalance_sim.kafka.client_features import CONSUMER_PROTOCOL, has_static_members
+from rebalance_sim.kafka.migration import COUNTERPARTS, MigratingGroup, Migration, Obstacle, Verdict, migration
+
+JAVA_4 = Leader("", "4.1.0")
+
+
+def found(*clients: Leader, protocol: str | None = "range", brokers: str = "4.3", **more: object) -> Migration:
+    group = MigratingGroup("consumer", protocol, clients or (JAVA_4, JAVA_4), 0)
+    return migration(group._replace(**more), Brokers(brokers))
+
+
+def test_every_library_is_listed() -> None:
+    assert CONSUMER_PROTOCOL.keys() == DEFAULT_PROTOCOLS.keys()
+
+
+@pytest.mark.parametrize(("protocol", "assignor"), COUNTERPARTS.items())
+def test_assignors_with_a_counterpart_migrate_online(protocol: str, assignor: str) -> None:
+    assert found(protocol=protocol)[:4] == (Verdict.ONLINE, "one rolling restart", None, assignor)
+
+
+@pytest.mark.parametrize(
+    ("result", "obstacle", "reason"),
+    [
+        (found(protocol_type="connect"), Obstacle.PROTOCOL_TYPE, "'connect': the members are not consumers"),
+        (found(protocol="stream"), Obstacle.STREAMS, "streams groups (KIP-1071)"),
+        (found(protocol="by-lag"), Obstacle.CUSTOM_ASSIGNOR, "no counterpart of assignor 'by-lag'"),
+        (found(protocol=None), Obstacle.REFUSED, "refuses all members"),
+        (found(brokers="3.9"), Obstacle.BROKERS, "the brokers run Kafka 3.9; the consumer protocol needs 4.0"),
+        (
+            found(JAVA_4, Leader("sarama", "1.43.0"), Leader("kafkajs", "2.2.4")),
+            Obstacle.LIBRARY,
+            "sarama, kafkajs do not have the consumer protocol (2 members)",
+        ),
+        (found(Leader("unheard-of", "")), Obstacle.LIBRARY, "unheard-of does not have"),
+    ],
+)
+def test_a_group_with_an_obstacle_cannot_migrate(result: Migration, obstacle: Obstacle, reason: str) -> None:
+    assert (result.verdict, result.obstacle, result.assignor) == (Verdict.NO, obstacle, None)
+    assert reason in result.reason
+
+
+def test_a_subscription_that_the_coordinator_cannot_read_has_to_be_gone_first() -> None:
+    """The one of @platformatic/kafka, whose consumers have the new protocol."""
+    result = found(Leader("platformatic-kafka", "1.35.0"), protocol="roundrobin")
+    assert (result.verdict, result.obstacle, result.assignor) == (
+        Verdict.OFFLINE,
+        Obstacle.UNREADABLE,
+        "server-uniform",
+    )
+    assert result.reason.endswith("cannot read the subscription of 1 member (platformatic-kafka)")
+
+
+@pytest.mark.parametrize(
+    ("library", "release", "outdated"),
+    [
+        ("", "3.9.1", 1),
+        ("java", "4.0.0", 0),
+        ("", "", 0),
+        ("librdkafka", "2.11.1", 1),
+        ("librdkafka", "2.12.0", 0),
+        ("librdkafka", "", 0),
+        ("franz-go", "v1.18.0", 1),
+    ],
+)
+def test_clients_without_the_protocol_are_upgraded_first(library: str, release: str, outdated: int) -> None:
+    result = found(JAVA_4, Leader(library, release))
+    assert (result.verdict, result.outdated) == (Verdict.ONLINE, outdated)
+    assert result.reason.startswith("after an upgrade of ") == (outdated > 0)
+
+
+def test_java_clients_without_a_release_have_that_of_the_brokers() -> None:
+    group = MigratingGroup("consumer", "range", [Leader("", "")], 0)
+    assert migration(group, Brokers("4.3", clients="3.6")).outdated == 1
+
+
+def test_a_group_in_the_middle_of_a_migration_goes_on() -> None:
+    mixed = found(protocol="server-range", modern=2)
+    assert mixed[:4] == (Verdict.ONLINE, "under way: 2 members use the classic protocol", None, "server-range")
+    assert found(classic=(), modern=2).verdict is Verdict.DONE
+    assert found(classic=()).obstacle is Obstacle.NO_MEMBERS
+
+
+def test_libraries_without_static_members() -> None:
+    assert [name for name in DEFAULT_PROTOCOLS if not has_static_members(name)] == ["kafka-go", "kafkajs"]
