@@ -826,6 +826,63 @@ ADVICE = Table(
     ),
 )
 
+_FIGURES_BY_NAME = MapType(STRING, DOUBLE)
+_MEMBERS_OF_GROUP = Column("members", INT, "members the coordinator accepts")
+FINDINGS = Table(
+    "findings",
+    "One row per finding of an audit about a group.",
+    (
+        *_OF_GROUP,
+        _MEMBERS_OF_GROUP,
+        Column("family", STRING, "`migration`, `elections`, `balance`, `leaders`, `risks` or `rollouts`"),
+        Column("kind", STRING, "kind of finding"),
+        Column("severity", STRING, "`error`, `warning` or `note`"),
+        Column(
+            "scenario", STRING, "hypothetical scenario that has this result; null for a finding about the present state"
+        ),
+        Column("description", STRING, "the finding as a sentence about the group"),
+        Column("figures", _FIGURES_BY_NAME, "the figures behind it, by name; those ending in `_ms` are milliseconds"),
+        Column("recommendation", STRING, "what to do; null if there is nothing to do"),
+        Column("settings", MapType(STRING, STRING), "consumer settings to change; null if none would help"),
+        Column("saving", _FIGURES_BY_NAME, "what these settings save, by name; null if it is unknown"),
+        Column(
+            "confidence",
+            STRING,
+            "`certain`: follows from the inputs; `simulated`: depends on the assumptions of a simulation; `assumed`: "
+            "depends on inputs that are missing, such as a client's release or rejected rows",
+        ),
+    ),
+)
+
+VERDICTS = Table(
+    "verdicts",
+    "One row per group: the result of an audit.",
+    (
+        *_OF_GROUP,
+        Column("type", STRING, "`classic` or `consumer`; null for a group without members"),
+        _MEMBERS_OF_GROUP,
+        Column("partitions", INT, "partitions of the topics the group subscribes to; null if it cannot be predicted"),
+        Column("severity", STRING, "severity of the worst finding; null if there is none"),
+        Column("errors", INT, "findings that are errors"),
+        Column("warnings", INT, "findings that are warnings"),
+        Column("notes", INT, "findings that are notes"),
+        Column("kind", STRING, "kind of the first finding, the worst"),
+        Column(
+            "settings",
+            MapType(STRING, STRING),
+            "consumer settings that the findings recommend; where two recommend different assignors, that of the worse "
+            "one",
+        ),
+        Column(
+            "migration",
+            STRING,
+            "whether the group can migrate to the consumer protocol (KIP-848): `online` (in a rolling restart), "
+            "`offline` (after all members have stopped), `no`, or `done`",
+        ),
+        Column("migration_reason", STRING, "why, in one line"),
+    ),
+)
+
 REJECTS = Table(
     "rejects",
     "One row per input row that cannot be used.",
@@ -847,6 +904,7 @@ OUTPUTS = {
         *(RECORD_PARTITIONS, PARTITION_LOAD, PARTITION_LOAD_AFTER, PARTITION_GROWTH),
         *(CLIENT_AGREEMENT, TOPICS_AT_RISK, KEY_FINDINGS, BATCHES, PRODUCE_REQUESTS),
         *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, LAG_COSTS, ADVICE),
+        *(FINDINGS, VERDICTS),
         REJECTS,
     )
 }

@@ -3,6 +3,7 @@
 from inspect import isfunction
 
 from rebalance_sim.api.arguments import checked
+from rebalance_sim.api.audit import audit, findings, verdicts
 from rebalance_sim.api.explain import explain_assignment, explain_election, explain_key
 from rebalance_sim.api.groups import (
     assign,
@@ -41,6 +42,7 @@ from rebalance_sim.api.simulation import (
     simulated_rebalances,
     timeline,
 )
+from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.groups.comparison import changes, distributions, strategies_long
 from rebalance_sim.engine.records.produce_requests import produce_requests
 from rebalance_sim.engine.records.producers import batches
@@ -59,9 +61,11 @@ __all__ = [
     "ProducerSettings",
     "RebalanceProtocol",
     "Subscription",
+    "Thresholds",
     "TopicPartition",
     "UserError",
     "assign",
+    "audit",
     "balance",
     "batches",
     "changes",
@@ -76,6 +80,7 @@ __all__ = [
     "explain_assignment",
     "explain_election",
     "explain_key",
+    "findings",
     "follow",
     "group",
     "key_findings",
@@ -106,6 +111,7 @@ __all__ = [
     "timeline",
     "topics_at_risk",
     "topics_table",
+    "verdicts",
 ]
 
 # The program itself calls the functions in their modules, whose arguments mypy has checked.

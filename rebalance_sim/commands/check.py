@@ -10,9 +10,9 @@ from rebalance_sim.commands.job_options import REJECTED_SHARE
 from rebalance_sim.commands.options import items
 from rebalance_sim.commands.summary import print_summary
 from rebalance_sim.engine.runs.checks import Found, find, has_table
-from rebalance_sim.engine.runs.figures import CHECKS
+from rebalance_sim.engine.runs.figures import CHECKS, FINDING_CHECKS, FINDINGS
 from rebalance_sim.engine.runs.finished_runs import FinishedRun, finished_run
-from rebalance_sim.errors import CheckError, UserError
+from rebalance_sim.errors import CheckError, UserError, check_choice
 from rebalance_sim.wording import plural
 
 
@@ -20,11 +20,12 @@ def run(spark: SparkSession, options: Namespace) -> None:
     """Print every figure with its limit. Raises CheckError if a limit is exceeded."""
     allowed = _allowed(options)
     runs = [finished_run(spark, "--runs", folder) for folder in items(options.runs)]
-    asked = [check for check in CHECKS if check.name in allowed]
+    asked = [check for check in (*CHECKS, *FINDING_CHECKS.values()) if check.name in allowed]
     for check in asked:
         if not any(has_table(run, table) for table in check.tables for run in runs):
             tables = " or ".join(check.tables)
-            raise UserError(f"--max-{check.name}: no run of --runs has a table {tables}")
+            option = FINDINGS if FINDINGS in check.tables else check.name
+            raise UserError(f"--max-{option}: no run of --runs has a table {tables}")
     found = find(runs, asked)
     if REJECTED_SHARE in allowed:
         found[REJECTED_SHARE] = _largest_rejected_share(runs)
@@ -39,9 +40,9 @@ def _allowed(options: Namespace) -> dict[str, float]:
     """Return the limits by the names of their checks."""
     names = [*(check.name for check in CHECKS), REJECTED_SHARE]
     given = {name: getattr(options, f"max_{name.replace('-', '_')}") for name in names}
-    allowed = {name: limit for name, limit in given.items() if limit is not None}
+    allowed = {name: limit for name, limit in given.items() if limit is not None} | _of_findings(options.max_findings)
     if not allowed:
-        raise UserError(f"no limit is given; allowed: {', '.join(f'--max-{name}' for name in names)}")
+        raise UserError(f"no limit is given; allowed: {', '.join(f'--max-{name}' for name in (*names, FINDINGS))}")
     for name, limit in allowed.items():
         # Every comparison with NaN is false, so it would pass any check.
         if not 0 <= limit <= (1 if name == REJECTED_SHARE else float("inf")):
@@ -49,6 +50,18 @@ def _allowed(options: Namespace) -> dict[str, float]:
                 f"--max-{name}: {limit} is not allowed; allowed: 0 {'to 1' if name == REJECTED_SHARE else 'or more'}"
             )
     return allowed
+
+
+def _of_findings(given: str) -> dict[str, float]:
+    """Return the limits of an audit's findings, given as SEVERITY=N."""
+    limits: dict[str, float] = {}
+    for item in items(given) if given else ():
+        severity, _, limit = item.partition("=")
+        check_choice("--max-findings", severity, list(FINDING_CHECKS))
+        if not limit.isdecimal():
+            raise UserError(f"--max-findings: {item!r} is not allowed; allowed: {severity}=N with a whole number")
+        limits[FINDING_CHECKS[severity].name] = float(limit)
+    return limits
 
 
 def _largest_rejected_share(runs: Sequence[FinishedRun]) -> Found:

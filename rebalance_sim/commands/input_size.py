@@ -32,7 +32,7 @@ _RATIO = 100
 _OF_TOPICS = ("topics", "partitions_after")
 _PARTITIONS = re.compile(r'"partitions"\s*:\s*"?(\d+)')
 _INPUTS = ("topics", "members", "clusters", "offsets", "records", "events")
-_PATHS = (*_INPUTS, "kafka_tools", "offsets_topic", "partitions_after")
+_PATHS = (*_INPUTS, "kafka_tools", "offsets_topic", "partitions_after", "fleet")
 
 
 def are_small(jobs: Iterable[Namespace], limits: Limits = IN_DRIVER) -> bool:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rebalance_sim.commands.configuration import CONFIG
 from rebalance_sim.defaults import AUTO, CLIENT, CLUSTER, STORM_REBALANCES, STORM_WINDOW_MS, STRATEGY
-from rebalance_sim.engine.runs.figures import CHECKS
+from rebalance_sim.engine.runs.figures import CHECKS, FINDING_CHECKS, FINDINGS
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.logs import FORMATS, LEVELS
 from rebalance_sim.releases import BATCH_SIZE, NEWEST, OFFSETS_PARTITIONS, SCALA_VERSIONS, kafka_version
@@ -209,6 +209,25 @@ def _simulate(groups: OptionGroups) -> None:
     _output(groups)
 
 
+def _audit(groups: OptionGroups) -> None:
+    add = groups.input.add_argument
+    add("--fleet", default="", metavar="DIR", help="folder that fleet wrote: its topics, members, offsets and clusters")
+    for table in ("topics", "members"):
+        add(f"--{table}", default="", metavar="PATH", help=f"{table} table, instead of the fleet's")
+    _format(groups)
+    _offsets(groups, "adds findings about lag and about groups without members")
+    _assignors(groups)
+    groups.rules.add_argument(
+        "--thresholds",
+        default="",
+        metavar="FILE",
+        help="YAML file that says from when something is worth a finding, like conf/audit.yaml",
+    )
+    _seed(groups)
+    _election(groups)
+    _output(groups)
+
+
 def _check(groups: OptionGroups) -> None:
     _runs(groups)
     for check in CHECKS:
@@ -218,6 +237,12 @@ def _check(groups: OptionGroups) -> None:
             metavar="N",
             help=f"limit for: {check.description} ({', '.join(check.tables)})",
         )
+    groups.rules.add_argument(
+        f"--max-{FINDINGS}",
+        default="",
+        metavar="SEVERITY=N,...",
+        help=f"limits for findings of an audit by their severity ({', '.join(FINDING_CHECKS)}), such as error=0",
+    )
     groups.rules.add_argument(
         f"--max-{REJECTED_SHARE}",
         type=float,
@@ -279,6 +304,10 @@ def _tables(groups: OptionGroups, *tables: str) -> None:
     for table in tables:
         groups.input.add_argument(f"--{table}", required=True, metavar="PATH", help=f"{table} table")
     _format(groups)
+    _seed(groups)
+
+
+def _seed(groups: OptionGroups) -> None:
     groups.rules.add_argument(
         "--seed",
         type=int,
@@ -456,6 +485,11 @@ JOBS = {
             "--topics out/fleet/topics --members out/fleet/members --scenario rolling-restart --advice "
             "--out out/rolling",
         ),
+    ),
+    "audit": Job(
+        "find out what is wrong with every group, what to do about it, and whether it can migrate to KIP-848",
+        _audit,
+        ("--fleet out/fleet --out out/audit",),
     ),
     "explain": Job(
         "explain why a protocol won, why a partition went to its member, or why a key goes to its partition",

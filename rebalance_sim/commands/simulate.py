@@ -102,7 +102,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         run.count_rows(EVENTS.name, count, count - bad[EVENTS.name], bad[EVENTS.name])
     if offsets:
         tables[LAG_COSTS.name] = offsets.write_costs(run, simulated.partition_costs, bad[OFFSETS.name])
-    run.assumptions = [*earlier_assumptions(spark, options.members), *_assumed(scenario)]
+    run.assumptions = [*earlier_assumptions(spark, options.members), *simulation_assumptions(scenario)]
     run.assumptions += _assumed_of_clients(tables[COSTS.name])
     run.finish()
     if options.follow:
@@ -168,7 +168,7 @@ def _rejected_steps(spark: SparkSession, bad: list[RejectedStep]) -> DataFrame:
     return driver_rows(spark, pa.Table.from_pylist(rows, to_arrow_schema(REJECTS.schema)), REJECTS.schema)
 
 
-def _assumed(scenario: Scenario) -> list[str]:
+def simulation_assumptions(scenario: Scenario) -> list[str]:
     """Return what the simulation assumes: settings that Kafka does not have, or that differ from Kafka's defaults."""
     defaults, settings = vars(SimulationSettings()), vars(scenario.settings)
     assumed = {name: value for name, value in settings.items() if name in _ASSUMED or value != defaults[name]}

@@ -13,6 +13,7 @@ import msgspec
 
 from rebalance_sim.commands.configuration import COMMON, allowed_options, takes_list
 from rebalance_sim.commands.parsers import parsers
+from rebalance_sim.sources.audit_thresholds import ThresholdsFile
 from rebalance_sim.sources.scenarios import ScenarioFile
 from rebalance_sim.sources.synthetic.fleet_spec import FleetSpec
 from rebalance_sim.sources.yaml_files import CONF
@@ -24,7 +25,12 @@ _BOUNDED = re.compile(r"[\[_]typing\.Annotated[\[_]int\W*_*msgspec\.Meta\W?_?ge[
 
 def schemas() -> dict[str, str]:
     """Return the texts of the schemas, by file name."""
-    of_files = {"fleet": _of_struct(FleetSpec), "options": _of_options(), "scenario": _of_struct(ScenarioFile)}
+    of_files = {
+        "audit": _of_struct(ThresholdsFile),
+        "fleet": _of_struct(FleetSpec),
+        "options": _of_options(),
+        "scenario": _of_struct(ScenarioFile),
+    }
     return {f"{name}.json": json.dumps({"$schema": _DRAFT, **of}, indent=2) + "\n" for name, of in of_files.items()}
 
 

@@ -92,6 +92,8 @@ def migration(group: MigratingGroup, brokers: Brokers) -> Migration:
     >>> migration(MigratingGroup("consumer", "range", [Leader("sarama", "")], 0), Brokers("4.3")).reason
     'sarama does not have the consumer protocol (1 member)'
     """
+    if group.protocol is None and (group.classic or group.modern):
+        return Migration(Verdict.NO, "the coordinator refuses all members", Obstacle.REFUSED)
     if not group.classic:
         return _without_classic_members(group)
     obstacle = _obstacle(group, brokers)
@@ -133,8 +135,6 @@ def _obstacle(group: MigratingGroup, brokers: Brokers) -> Migration | None:
 def _other_kind_of_group(group: MigratingGroup) -> tuple[Obstacle, str] | None:
     if group.protocol_type != CONSUMER_TYPE:
         return Obstacle.PROTOCOL_TYPE, f"protocol type {group.protocol_type!r}: the members are not consumers"
-    if group.protocol is None:
-        return Obstacle.REFUSED, "the coordinator refuses all members"
     if group.protocol == STREAMS_PROTOCOL:
         return Obstacle.STREAMS, "Kafka Streams migrates to streams groups (KIP-1071) instead"
     if group.protocol not in (*COUNTERPARTS, *SERVER_ASSIGNORS):

@@ -1,5 +1,7 @@
 """Whether groups can migrate to the consumer protocol."""
 
+from typing import Any
+
 import pytest
 
 from rebalance_sim.kafka.assignors.by_library import Leader
@@ -11,7 +13,7 @@ from rebalance_sim.kafka.migration import COUNTERPARTS, MigratingGroup, Migratio
 JAVA_4 = Leader("", "4.1.0")
 
 
-def found(*clients: Leader, protocol: str | None = "range", brokers: str = "4.3", **more: object) -> Migration:
+def found(*clients: Leader, protocol: str | None = "range", brokers: str = "4.3", **more: Any) -> Migration:
     group = MigratingGroup("consumer", protocol, clients or (JAVA_4, JAVA_4), 0)
     return migration(group._replace(**more), Brokers(brokers))
 

@@ -11,7 +11,7 @@ from rebalance_sim.engine.runs.figures import Check
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.tables import OUTPUTS, Table
 
-_IDENTIFYING = ("table", "cluster", "group_id", "strategy", "client", "topic", "partition", "error", "reason")
+_IDENTIFYING = ("table", "cluster", "group_id", "strategy", "client", "topic", "partition", "kind", "error", "reason")
 """Columns that identify a row and its problem."""
 
 

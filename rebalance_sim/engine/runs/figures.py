@@ -31,3 +31,17 @@ CHECKS = (
     Check("unowned-ms", "partition-milliseconds without an owner, of a group", ("costs",), "unowned_ms"),
     Check("partition-load", "load of a partition, as a multiple of its topic's mean", ("partition_load",), "imbalance"),
 )
+
+FINDINGS = "findings"
+"""A limit for each severity, rather than one."""
+FINDING_CHECKS = {
+    severity: Check(
+        f"{FINDINGS} {severity}",
+        f"findings of severity {severity}",
+        (FINDINGS,),
+        f"int(severity = '{severity}')",
+        adds_up=True,
+    )
+    for severity in ("error", "warning", "note")
+}
+"""By severity of an audit's findings."""

@@ -55,7 +55,9 @@ class LocalRun(Run):
         if not set(plan.schema.names) <= OUTPUTS.keys():
             return super().write_outcomes(outcomes, names)
         self.report_compiling()
-        (self._folder / _TABLES).mkdir(parents=True)
+        self._outcomes_written += 1
+        staging = f"{STAGING}/outcomes-{self._outcomes_written}"
+        (self._folder / _TABLES).mkdir(parents=True, exist_ok=True)
         files = self._files_of_sorted_members(plan)
         if files is None:
             writing = writing_tables(plan.function, str(self._folder / _TABLES))
@@ -63,7 +65,7 @@ class LocalRun(Run):
         else:
             outcomes.expect_no_rejects_of(MEMBERS)
         computed = [name for name in names if outcomes.is_computed(name)]
-        places = {name: name if name in computed else f"{STAGING}/{name}" for name in plan.schema.names}
+        places = {name: name if name in computed else f"{staging}/{name}" for name in plan.schema.names}
         tables = {name: self._placed(name, place, files) for name, place in places.items()}
         outcomes.staged(lambda _: union([_as_outcomes(rows, plan, name) for name, rows in tables.items()]))
         for name in computed:

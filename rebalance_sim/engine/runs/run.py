@@ -50,6 +50,8 @@ class Run:
     assumptions: list[str] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
     _compiles: bool = field(default=False, init=False)
+    _outcomes_written: int = field(default=0, init=False)
+    """Runs over groups so far; each stages tables of the same names in a folder of its own."""
     reads_rows: ClassVar[bool] = True
     """A dry run reads only the columns of its inputs."""
 
@@ -117,7 +119,8 @@ class Run:
 
     def write_outcomes(self, outcomes: GroupOutcomes, names: Sequence[str]) -> dict[str, DataFrame]:
         """Compute the tables of a run over groups once, and write those of these names."""
-        outcomes.staged(self.stage)
+        self._outcomes_written += 1
+        outcomes.staged(lambda rows: self.stage(rows, f"outcomes-{self._outcomes_written}"))
         return {name: self.write(name, outcomes[name]) for name in names}
 
     def kept(self, rows: DataFrame) -> DataFrame:

@@ -1,0 +1,188 @@
+"""Audits: what is wrong with each group, what to do about it, and whether it can migrate to the consumer protocol.
+
+The tables and their columns are described in ``rebalance_sim.tables``; docs/audit.md lists the kinds of findings.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TypedDict, Unpack
+
+from pyspark.sql import DataFrame
+
+from rebalance_sim.api.groups import clusters_of, custom_names, predict
+from rebalance_sim.api.lag import lag_tables
+from rebalance_sim.api.simulation import simulate
+from rebalance_sim.engine.audit.audits import audited
+from rebalance_sim.engine.audit.rollouts import SCENARIO
+from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
+from rebalance_sim.engine.groups.offset_expiry import expiring_offsets
+from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, usable
+from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation
+from rebalance_sim.kafka.assignors import assignors_of
+from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
+from rebalance_sim.kafka.brokers import Clusters
+from rebalance_sim.releases import NEWEST
+from rebalance_sim.tables import (
+    ADVICE,
+    BALANCE,
+    COMPARISON,
+    COSTS,
+    ELECTIONS,
+    EXPIRING_OFFSETS,
+    FINDINGS,
+    LAG_BALANCE,
+    LAST_ASSIGNMENTS,
+    MEMBERS,
+    OFFSETS,
+    PARTITION_COSTS,
+    REJECTS,
+    VERDICTS,
+)
+
+
+class AuditOptions(TypedDict, total=False):
+    """Options of an audit."""
+
+    kafka_version: str | Clusters
+    """Release of the brokers and of the Java clients, or those of each cluster; the newest by default."""
+    seed: int
+    """Of the simulation's random numbers; 0 by default."""
+    assignors: Sequence[ConsumerPartitionAssignor]
+    """The user's own assignors, which groups may elect."""
+    thresholds: Thresholds
+    """From when something is worth a finding."""
+
+
+def audit(
+    members: DataFrame, topics: DataFrame, offsets: DataFrame | None = None, **options: Unpack[AuditOptions]
+) -> Outcomes:
+    """Audit every group, and return ``findings`` and ``verdicts``, which are computed once.
+
+    Each group is elected and assigned as it is, under every assignor of the Kafka version, and in a simulated rolling
+    restart with its own settings and with others. ``offsets`` add findings about lag, and about groups without members.
+    Findings with a ``scenario`` are results of a hypothetical scenario; the others are about the present state.
+
+    Raises UserError for an unknown version, for an assignor that cannot be used, and for a table without a required
+    column.
+
+    >>> audited = audit(members, topics)
+    >>> audited.findings.where("severity = 'warning'").select("group_id", "kind", "confidence").show()
+    +--------+------------+----------+
+    |group_id|        kind|confidence|
+    +--------+------------+----------+
+    |   group|election-tie|   certain|
+    +--------+------------+----------+
+    <BLANKLINE>
+    >>> audited.verdicts.select("group_id", "severity", "kind", "migration", "migration_reason").show()
+    +--------+--------+------------+---------+-------------------+
+    |group_id|severity|        kind|migration|   migration_reason|
+    +--------+--------+------------+---------+-------------------+
+    |   group| warning|election-tie|   online|one rolling restart|
+    +--------+--------+------------+---------+-------------------+
+    <BLANKLINE>
+    """
+    rules = Audit(members, topics, offsets, **options)
+    now, others, restarted = rules.now(), rules.others(), rules.restarted()
+    tables = {name: now[name] for name in (*PREDICTED, REJECTS.name)} | {name: others[name] for name in COMPARED}
+    tables |= {name: restarted[name] for name in SIMULATED}
+    if offsets is not None:
+        assigned = all_assignments(now.last_assignments, others.last_assignments)
+        tables[LAG_BALANCE.name] = lag_tables(assigned, offsets, members).lag_balance
+    return rules.outcomes(tables)
+
+
+def findings(topics: DataFrame, offsets: DataFrame | None = None, **options: Unpack[AuditOptions]) -> Transformation:
+    """From members to what is wrong with each group, and what to do about it: ``audit(...).findings``.
+
+    >>> members.transform(findings(topics)).where("scenario IS NULL").select("kind", "severity", "description").show()
+    +------------------+--------+--------------------+
+    |              kind|severity|         description|
+    +------------------+--------+--------------------+
+    |      election-tie| warning|range and roundro...|
+    |migration-possible|    note|can migrate onlin...|
+    +------------------+--------+--------------------+
+    <BLANKLINE>
+    """
+    return lambda members: audit(members, topics, offsets, **options)[FINDINGS.name]
+
+
+def verdicts(topics: DataFrame, offsets: DataFrame | None = None, **options: Unpack[AuditOptions]) -> Transformation:
+    """From members to the verdict about each group: ``audit(...).verdicts``.
+
+    >>> judged = members.transform(verdicts(topics, kafka_version="3.9"))
+    >>> judged.select("group_id", "migration", "migration_reason").show(truncate=False)
+    +--------+---------+----------------------------------------------------------+
+    |group_id|migration|migration_reason                                          |
+    +--------+---------+----------------------------------------------------------+
+    |group   |no       |the brokers run Kafka 3.9; the consumer protocol needs 4.0|
+    +--------+---------+----------------------------------------------------------+
+    <BLANKLINE>
+    """
+    return lambda members: audit(members, topics, offsets, **options)[VERDICTS.name]
+
+
+PREDICTED = (ELECTIONS.name, BALANCE.name)
+"""Tables of the prediction of the present state."""
+COMPARED = (COMPARISON.name,)
+"""Tables of the prediction under every assignor."""
+SIMULATED = (COSTS.name, ADVICE.name, PARTITION_COSTS.name)
+"""Tables of the simulated rolling restart."""
+
+
+def all_assignments(now: DataFrame, others: DataFrame) -> DataFrame:
+    """Return the assignments of the present state and of other strategies, each strategy of a group once."""
+    keys = ["cluster", "group_id", "strategy"]
+    return others.unionByName(now.join(others.select(*keys).distinct(), keys, "left_anti"))
+
+
+class Audit:
+    """An audit of a fleet, in steps: three runs over all groups, and findings from their tables."""
+
+    def __init__(
+        self, members: DataFrame, topics: DataFrame, offsets: DataFrame | None, **options: Unpack[AuditOptions]
+    ) -> None:
+        """Take the tables as they are given, and the options of ``audit``."""
+        self.members, self.topics, self.offsets = members, topics, offsets
+        self.clusters = clusters_of(options.get("kafka_version", NEWEST))
+        self._seed, self._assignors = options.get("seed", 0), tuple(options.get("assignors", ()))
+        self._thresholds = options.get("thresholds", Thresholds())
+        self._assigned = () if offsets is None else (LAST_ASSIGNMENTS.name,)
+
+    def now(self) -> GroupOutcomes:
+        """Predict the present state: ``PREDICTED``, rejects and, for lag, last assignments."""
+        return self._predicted((ELECTED,), (*PREDICTED, *self._assigned, REJECTS.name))
+
+    def others(self) -> GroupOutcomes:
+        """Predict the groups under every assignor: ``COMPARED`` and, for lag, last assignments."""
+        version = self.clusters.others.rules()
+        named = (*assignors_of(version), *custom_names(self._assignors, version))
+        return self._predicted(named, (*COMPARED, *self._assigned))
+
+    def restarted(self) -> GroupOutcomes:
+        """Simulate a rolling restart with the groups' own settings and with others: ``SIMULATED``."""
+        return simulate(
+            self.members,
+            self.topics,
+            SCENARIO,
+            advice=True,
+            kafka_version=self.clusters,
+            seed=self._seed,
+            assignors=self._assignors,
+            tables=SIMULATED,
+        )
+
+    def outcomes(self, tables: Mapping[str, DataFrame]) -> Outcomes:
+        """Return the findings and verdicts that follow from the tables of the three runs, by name."""
+        members = usable(fit(self.members, MEMBERS))
+        found = {**tables, MEMBERS.name: members}
+        found[REJECTS.name] = tables[REJECTS.name].where(f"table = '{MEMBERS.name}'")
+        if self.offsets is not None:
+            found[OFFSETS.name] = usable(fit_offsets(self.offsets))
+            found[EXPIRING_OFFSETS.name] = expiring_offsets(
+                found[OFFSETS.name], members, self.clusters.others.rules(), None
+            )
+        return audited(found, usable(fit_topics(self.topics)), self.clusters, self._thresholds)
+
+    def _predicted(self, strategies: Sequence[str], tables: Sequence[str]) -> GroupOutcomes:
+        return predict(self.members, self.topics, strategies, self.clusters, self._assignors, tables)

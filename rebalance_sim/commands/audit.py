@@ -1,0 +1,89 @@
+"""``audit``: find out what is wrong with each group, and what to do about it."""
+
+from argparse import Namespace
+
+from pyspark.sql import SparkSession
+
+from rebalance_sim.api.audit import COMPARED, PREDICTED, SIMULATED, Audit, all_assignments
+from rebalance_sim.commands.audit_summary import summarise_findings
+from rebalance_sim.commands.brokers import brokers_of, clusters_of, early_access
+from rebalance_sim.commands.custom_assignors import load_assignors
+from rebalance_sim.commands.job_options import ALL
+from rebalance_sim.commands.lag import Offsets
+from rebalance_sim.commands.options import new_run
+from rebalance_sim.commands.rejects import write_rejects
+from rebalance_sim.commands.simulate import simulation_assumptions
+from rebalance_sim.commands.summary import print_summary, summarise_run
+from rebalance_sim.engine.audit.rollouts import SCENARIO
+from rebalance_sim.engine.groups.comparison import BEST
+from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.runs.finished_runs import finished_run
+from rebalance_sim.engine.runs.run import earlier_assumptions
+from rebalance_sim.engine.runs.run_files import names_in
+from rebalance_sim.engine.tables.inputs import union
+from rebalance_sim.errors import UserError
+from rebalance_sim.sources.audit_thresholds import read_thresholds
+from rebalance_sim.sources.scenarios import read_scenario
+from rebalance_sim.tables import CLUSTERS, ELECTIONS, FINDINGS, LAG_BALANCE, MEMBERS, OFFSETS, REJECTS, TOPICS, VERDICTS
+
+_TABLES = (TOPICS.name, MEMBERS.name, OFFSETS.name, CLUSTERS.name)
+
+
+def run(spark: SparkSession, options: Namespace) -> None:
+    """Read a fleet, predict and simulate it, audit every group, and write findings, verdicts and what they rest on."""
+    thresholds = read_thresholds(options.thresholds)
+    version = brokers_of(options).rules()
+    own = tuple(load_assignors(options.assignors, "", version, [ELECTED, ALL, BEST]).values())
+    _find_tables(spark, options)
+    run = new_run(spark, "audit", options)
+    topics = run.read(TOPICS, options.topics, options.format)
+    members = run.read(MEMBERS, options.members, options.format)
+    offsets = Offsets.read(run, options)
+    rules = Audit(
+        members,
+        topics,
+        offsets.given if offsets else None,
+        kafka_version=clusters_of(options, run.read),
+        seed=options.seed,
+        assignors=own,
+        thresholds=thresholds,
+    )
+    now, others, restarted = rules.now(), rules.others(), rules.restarted()
+    run.begin()
+
+    run.report_progress("predicting the present state, under every assignor, and in a rolling restart")
+    tables = run.write_outcomes(now, PREDICTED)
+    tables[REJECTS.name] = union([now.rejects, *([offsets.rejects] if offsets else [])])
+    bad = write_rejects(run, tables[REJECTS.name], options.on_bad_input)
+    run.count_rows(TOPICS.name, run.number_of(topics), now.used_topics or 0, bad[TOPICS.name])
+    count = run.number_of(members)
+    run.count_rows(MEMBERS.name, count, count - bad[MEMBERS.name], bad[MEMBERS.name])
+    tables |= run.write_outcomes(others, COMPARED) | run.write_outcomes(restarted, SIMULATED)
+    if offsets:
+        assigned = all_assignments(now.last_assignments, others.last_assignments)
+        tables[LAG_BALANCE.name] = offsets.write(run, assigned, members, bad[OFFSETS.name]).lag_balance
+    run.report_progress("auditing")
+    audited = rules.outcomes(tables).staged(run.stage)
+    written = {name: run.write(name, audited[name]) for name in (FINDINGS.name, VERDICTS.name)}
+    run.assumptions = [
+        *earlier_assumptions(spark, options.members),
+        *simulation_assumptions(read_scenario(SCENARIO)[0]),
+    ]
+    run.assumptions += early_access(rules.clusters, (), tables[ELECTIONS.name])
+    run.finish()
+    print_summary(summarise_findings(written[FINDINGS.name], written[VERDICTS.name]) + summarise_run(run))
+
+
+def _find_tables(spark: SparkSession, options: Namespace) -> None:
+    """Set the options of the tables to those in the folder of --fleet; a table that is given is used instead."""
+    if options.fleet:
+        folder = options.fleet.rstrip("/")
+        finished_run(spark, "--fleet", folder)
+        existing = names_in(spark, folder)
+        for name in _TABLES:
+            if name in existing and not getattr(options, name):
+                setattr(options, name, f"{folder}/{name}")
+    for name in (TOPICS.name, MEMBERS.name):
+        if not getattr(options, name):
+            where = f"{options.fleet!r} has no table {name}" if options.fleet else "no fleet is given"
+            raise UserError(f"--{name}: {where}; give --fleet, or --topics and --members")

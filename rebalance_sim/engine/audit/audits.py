@@ -1,0 +1,234 @@
+"""Brings the tables of a fleet together by group, and audits every group."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from rebalance_sim.engine.audit import balance, elections, leaders, migration, risks, rollouts
+from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
+from rebalance_sim.engine.audit.group import Group, TopicFacts
+from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.engine.spark.driver_rows import map_batches
+from rebalance_sim.engine.tables.arrow import arrow_type
+from rebalance_sim.engine.tables.outcomes import Outcomes, outcome
+from rebalance_sim.kafka.brokers import Clusters
+from rebalance_sim.tables import (
+    ADVICE,
+    BALANCE,
+    COMPARISON,
+    COSTS,
+    ELECTIONS,
+    EXPIRING_OFFSETS,
+    FINDINGS,
+    LAG_BALANCE,
+    MEMBERS,
+    OFFSETS,
+    PARTITION_COSTS,
+    REJECTS,
+    VERDICTS,
+)
+
+
+class Family(NamedTuple):
+    """A family of findings."""
+
+    kinds: tuple[Kind, ...]
+    findings: Callable[[Group, Thresholds], Iterator[Finding]]
+
+
+FAMILIES = {
+    "migration": Family(migration.KINDS, migration.findings),
+    "elections": Family(elections.KINDS, elections.findings),
+    "balance": Family(balance.KINDS, balance.findings),
+    "leaders": Family(leaders.KINDS, leaders.findings),
+    "risks": Family(risks.KINDS, risks.findings),
+    "rollouts": Family(rollouts.KINDS, rollouts.findings),
+}
+_KEYS = ("cluster", "group_id")
+_COLUMNS = {
+    MEMBERS.name: (
+        *("member_id", "instance_id", "rack", "protocol_type", "protocols", "subscription", "session_timeout_ms"),
+        *("client_library", "client_version"),
+    ),
+    ELECTIONS.name: (
+        *("type", "members", "protocol", "candidates", "votes", "tie", "leader_id", "refused", "error"),
+        "other_builds",
+    ),
+    BALANCE.name: ("strategy", "members", "partitions", "min", "max", "idle_members", "moved", "alternatives", "error"),
+    COMPARISON.name: ("optimum", "strategies"),
+    LAG_BALANCE.name: ("strategy", "members", "lag", "max_lag", "max_partition_lag", "excess_lag"),
+    COSTS.name: (
+        *("partitions", "events", "rebalances", "storms", "stable", "unowned_ms", "moved", "moved_back", "failed"),
+        *("failure", "error"),
+    ),
+    ADVICE.name: ("setting", "value", "unowned_ms_saved", "rebalances_saved", "moved_saved"),
+    PARTITION_COSTS.name: ("unowned_ms",),
+    EXPIRING_OFFSETS.name: ("partitions", "first_expires_at_ms"),
+    REJECTS.name: ("reason",),
+}
+"""Columns of the tables that an audit reads."""
+_RESULTS = (FINDINGS, VERDICTS)
+_OUTPUTS = StructType([StructField(table.name, table.schema) for table in _RESULTS])
+_ASSIGNOR_SETTINGS = ("partition.assignment.strategy", "group.protocol")
+"""Settings that exclude each other."""
+
+
+def audited(tables: Mapping[str, DataFrame], topics: DataFrame, clusters: Clusters, thresholds: Thresholds) -> Outcomes:
+    """Return the findings and verdicts of every group.
+
+    ``tables`` are those of a fleet and of its predictions, by name; members, offsets and ``topics`` are usable rows.
+    """
+    audit = _Audit(clusters, thresholds, _topic_facts(topics, tables.get(OFFSETS.name)))
+    rows = map_batches(_by_group(tables), audit.batches, _OUTPUTS)
+    return Outcomes(rows, {name: outcome(name) for name in _OUTPUTS.names})
+
+
+def _by_group(tables: Mapping[str, DataFrame]) -> DataFrame:
+    """Bring all rows of each group together: a row per group, with a list of rows for each table."""
+    found = {**tables, **_summed_up(tables)}
+    rows = [
+        found[name].where("group_id <> ''").select(*_KEYS, F.struct(*columns).alias(name))
+        for name, columns in _COLUMNS.items()
+        if name in found
+    ]
+    united = rows[0]
+    for more in rows[1:]:
+        united = united.unionByName(more, allowMissingColumns=True)
+    lists = [F.collect_list(name).alias(name) for name in _COLUMNS if name in found]
+    return united.groupBy(*_KEYS).agg(*lists)
+
+
+def _summed_up(tables: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+    """Return the tables of partitions as rows of groups."""
+    found = {}
+    if PARTITION_COSTS.name in tables:
+        found[PARTITION_COSTS.name] = (
+            tables[PARTITION_COSTS.name].groupBy(*_KEYS).agg(F.max("unowned_ms").alias("unowned_ms"))
+        )
+    if EXPIRING_OFFSETS.name in tables:
+        found[EXPIRING_OFFSETS.name] = (
+            tables[EXPIRING_OFFSETS.name]
+            .groupBy(*_KEYS)
+            .agg(F.count("*").alias("partitions"), F.min("expires_at_ms").alias("first_expires_at_ms"))
+        )
+    return found
+
+
+def _topic_facts(topics: DataFrame, offsets: DataFrame | None) -> TopicFacts:
+    without_leader = F.size("unavailable")
+    lost = F.when(without_leader > 0, F.struct("topic", without_leader.alias("partitions")))
+    facts = topics.groupBy("cluster").agg(
+        F.collect_list(lost).alias("lost"), F.count_if(F.col("racks").isNotNull()).alias("with_racks")
+    )
+    rows = facts.collect()
+    commits = [] if offsets is None else offsets.groupBy("cluster").agg(F.max("committed_at_ms")).collect()
+    return TopicFacts(
+        {(row["cluster"], topic): partitions for row in rows for topic, partitions in row["lost"]},
+        frozenset(row["cluster"] for row in rows if row["with_racks"]),
+        {cluster: latest_ms for cluster, latest_ms in commits if latest_ms is not None},
+    )
+
+
+@dataclass(frozen=True)
+class _Audit:
+    """An audit of groups, in Spark's workers."""
+
+    clusters: Clusters
+    thresholds: Thresholds
+    topics: TopicFacts
+
+    def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Audit batches of groups; return batches with a column for each table."""
+        for batch in batches:
+            groups = [self._group(row) for row in batch.to_pylist()]
+            found = [(group, self._findings(group)) for group in groups]
+            yield _as_outcome(FINDINGS.name, [_row(group, *each) for group, several in found for each in several])
+            yield _as_outcome(VERDICTS.name, [_verdict(group, several) for group, several in found])
+
+    def _group(self, row: Mapping[str, Any]) -> Group:
+        cluster = row["cluster"]
+        rows = {name: row.get(name) or () for name in _COLUMNS}
+        return Group(cluster, row["group_id"], rows, self.clusters.of(cluster), self.topics)
+
+    def _findings(self, group: Group) -> list[tuple[str, Finding]]:
+        """Return the findings with their families: the worst first, and those about the present state first."""
+        found = [(family, each) for family, of in FAMILIES.items() for each in of.findings(group, self.thresholds)]
+        return sorted(found, key=lambda each: _rank(each[1]))
+
+
+def _rank(finding: Finding) -> tuple[int, bool]:
+    return list(Severity).index(finding.kind.severity), finding.kind.scenario is not None
+
+
+def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
+    """Return a row of ``findings``."""
+    confidence = Confidence.ASSUMED if group.rejected else finding.kind.confidence
+    return {
+        "cluster": group.cluster,
+        "group_id": group.group_id,
+        "members": len(group.members),
+        "family": family,
+        "kind": finding.kind.name,
+        "severity": finding.kind.severity,
+        "scenario": finding.kind.scenario,
+        "description": finding.description,
+        "figures": _entries(finding.figures),
+        "recommendation": finding.recommendation,
+        "settings": _entries(finding.settings) or None,
+        "saving": _entries(finding.saving) or None,
+        "confidence": finding.confidence or confidence,
+    }
+
+
+def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, Any]:
+    """Return a row of ``verdicts``."""
+    findings = [finding for _, finding in found]
+    severities = Counter(finding.kind.severity for finding in findings)
+    found_migration = group.migration
+    return {
+        "cluster": group.cluster,
+        "group_id": group.group_id,
+        "type": group.election["type"] if group.election else None,
+        "members": len(group.members),
+        "partitions": group.balance["partitions"] if group.balance else None,
+        "severity": findings[0].kind.severity if findings else None,
+        **{f"{severity}s": severities[severity] for severity in Severity},
+        "kind": findings[0].kind.name if findings else None,
+        "settings": _entries(_recommended(findings)) or None,
+        "migration": found_migration.verdict,
+        "migration_reason": found_migration.reason,
+    }
+
+
+def _recommended(findings: Iterable[Finding]) -> dict[str, str]:
+    """Return the settings of all findings but notes; of settings that exclude each other, those of the worst."""
+    settings: dict[str, str] = {}
+    for finding in findings:
+        has_assignor = any(name in settings for name in _ASSIGNOR_SETTINGS)
+        if finding.kind.severity is Severity.NOTE or (
+            has_assignor and any(name in finding.settings for name in _ASSIGNOR_SETTINGS)
+        ):
+            continue
+        settings |= {name: value for name, value in finding.settings.items() if name not in settings}
+    return settings
+
+
+def _entries(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return a mapping as Arrow takes it."""
+    return list(values.items())
+
+
+def _as_outcome(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
+    columns = [
+        pa.array(rows, arrow_type(table.schema))
+        if table.name == name
+        else pa.nulls(len(rows), arrow_type(table.schema))
+        for table in _RESULTS
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=_OUTPUTS.names)

@@ -1,0 +1,84 @@
+"""Findings about elections."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rebalance_sim.engine.audit.finding import Finding, Kind, Severity
+from rebalance_sim.engine.audit.group import Group
+from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.tables import CLASSIC
+
+REFUSES_ALL = Kind(
+    "group-refused",
+    Severity.ERROR,
+    "the coordinator refuses all {refused:member}: {errors}",
+    "Give the members a protocol that all of them offer.",
+)
+REFUSES_MEMBERS = Kind(
+    "members-refused",
+    Severity.ERROR,
+    "the coordinator refuses {refused:member}: {errors}",
+    "Give the members a protocol that all of them offer; with another library, set its assignor to that of the group.",
+)
+TIE = Kind(
+    "election-tie",
+    Severity.WARNING,
+    "{tied} have {votes:vote} each: hash order elects {protocol}, and another Kafka version may elect another one",
+    "List the protocols in the same order in all members.",
+)
+BUILD = Kind(
+    "election-depends-on-build",
+    Severity.WARNING,
+    "{tied} have {votes:vote} each: {protocol} is elected, but {others}",
+    "List the protocols in the same order in all members.",
+)
+EAGER_DEFAULT = Kind(
+    "eager-by-default",
+    Severity.NOTE,
+    "all members offer range and cooperative-sticky, Java's default: the group rebalances eagerly with range",
+    "Remove range from partition.assignment.strategy in a rolling restart to rebalance cooperatively (KIP-726).",
+)
+KINDS = (REFUSES_ALL, REFUSES_MEMBERS, TIE, BUILD, EAGER_DEFAULT)
+_JAVA_DEFAULT = ["range", "cooperative-sticky"]
+
+
+def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
+    """Yield the findings about the election of a group."""
+    election = group.election
+    if election is None:
+        return
+    if group.refused:
+        kind = REFUSES_MEMBERS if election["protocol"] else REFUSES_ALL
+        errors = Counter(row["error"] for row in group.refused)
+        yield Finding(kind, {"refused": len(group.refused)}, {"errors": ", ".join(sorted(errors))})
+    if election["tie"]:
+        yield _tie(group)
+    if group.protocol == "range" and all(member["protocols"] == _JAVA_DEFAULT for member in group.members):
+        settings = {"partition.assignment.strategy": "cooperative-sticky"}
+        yield Finding(EAGER_DEFAULT, {"members": len(group.members)}, settings=settings)
+
+
+def _tie(group: Group) -> Finding:
+    election = group.election
+    assert election is not None
+    votes = dict(election["votes"])
+    most = max(votes.values())
+    tied = sorted(name for name, number in votes.items() if number == most)
+    names = {"tied": _listed(tied), "protocol": str(group.protocol)}
+    figures = {"votes": most, "candidates": len(election["candidates"]), "members": election["members"]}
+    others = dict(election["other_builds"] or ())
+    if election["type"] != CLASSIC or not others:
+        return Finding(TIE, figures, names)
+    shown = ", ".join(
+        f"brokers built with Scala {scala} elect {protocol}" for scala, protocol in sorted(others.items())
+    )
+    return Finding(BUILD, figures, {**names, "others": shown})
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as a sentence lists them.
+
+    >>> _listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    return f"{', '.join(names[:-1])} and {names[-1]}"

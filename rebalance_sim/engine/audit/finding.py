@@ -1,0 +1,93 @@
+"""Findings and their kinds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from rebalance_sim.wording import plural
+
+
+class Severity(StrEnum):
+    """How bad a finding is, the worst first."""
+
+    ERROR = "error"
+    """Records are not consumed, or will not be."""
+    WARNING = "warning"
+    """Something to change."""
+    NOTE = "note"
+    """Something to know: it cannot be avoided, or need not be."""
+
+
+class Confidence(StrEnum):
+    """What a finding rests on."""
+
+    CERTAIN = "certain"
+    """The inputs, and Kafka's rules."""
+    SIMULATED = "simulated"
+    """A simulation, whose times depend on assumptions about network and applications."""
+    ASSUMED = "assumed"
+    """Inputs that are incomplete: an unknown client, or rejected rows of the group."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of finding, and its wording."""
+
+    name: str
+    severity: Severity
+    description: str
+    """A template: ``{figure:noun}`` is a count with its noun, ``{figure:s}`` milliseconds as seconds."""
+    recommendation: str
+    """A template like the description; empty if there is nothing to do."""
+    scenario: str | None = None
+    """The hypothetical scenario of which it is a result; None for the present state."""
+    confidence: Confidence = Confidence.CERTAIN
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A finding about one group."""
+
+    kind: Kind
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """The evidence, also for the templates."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Further texts for the templates."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """The client's settings that are recommended."""
+    saving: Mapping[str, float] = field(default_factory=dict)
+    confidence: Confidence | None = None
+    """None for that of the kind."""
+
+    @property
+    def description(self) -> str:
+        """The finding as a sentence."""
+        return self._filled(self.kind.description)
+
+    @property
+    def recommendation(self) -> str | None:
+        """What to do; None if there is nothing to do."""
+        return self._filled(self.kind.recommendation) or None
+
+    def _filled(self, template: str) -> str:
+        figures = {name: _Figure(value) for name, value in {**self.figures, **self.saving}.items()}
+        values: dict[str, Any] = {**figures, **self.names}
+        return template.format_map(values)
+
+
+class _Figure(float):
+    """A figure in a template.
+
+    >>> "{a:member}, {a}, {b:s}, {c}".format(a=_Figure(1), b=_Figure(1500), c=_Figure(0.25))
+    '1 member, 1, 1.5 s, 0.25'
+    """
+
+    def __format__(self, spec: str) -> str:
+        if spec == "s":
+            return f"{self / 1000:,.1f} s"
+        if spec == "%":
+            return f"{100 * self:.0f} %"
+        if spec:
+            return plural(int(self), *spec.split("|"))
+        return f"{int(self):,}" if self.is_integer() else f"{float(self):,.2f}"

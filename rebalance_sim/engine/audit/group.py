@@ -1,0 +1,197 @@
+"""What an audit knows about one group: its rows of all tables."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.assignors.by_library import JAVA, Leader
+from rebalance_sim.kafka.brokers import Brokers
+from rebalance_sim.kafka.migration import MigratingGroup, Migration, migration
+from rebalance_sim.releases import SERVER_ASSIGNORS, KafkaVersion
+from rebalance_sim.tables import (
+    ADVICE,
+    BALANCE,
+    COMPARISON,
+    COSTS,
+    DEFAULT_PROTOCOL_TYPE,
+    ELECTIONS,
+    EXPIRING_OFFSETS,
+    LAG_BALANCE,
+    MEMBERS,
+    PARTITION_COSTS,
+    REJECTS,
+)
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class TopicFacts:
+    """What an audit knows about the topics of all clusters."""
+
+    without_leader: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """By cluster and topic, the number of partitions without a leader."""
+    with_racks: frozenset[str] = frozenset()
+    """Clusters with a topic whose replicas have racks."""
+    latest_commit_ms: Mapping[str, int] = field(default_factory=dict)
+    """By cluster, the time of the latest commit."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group."""
+
+    cluster: str
+    group_id: str
+    rows: Mapping[str, Sequence[Row]]
+    """Its rows by table, in any order."""
+    brokers: Brokers
+    topics: TopicFacts
+
+    @cached_property
+    def members(self) -> list[Row]:
+        """The members that the coordinator accepts, in the order of their ids."""
+        refused = {row["member_id"] for row in self.refused}
+        return [row for row in self._all_members if row["member_id"] not in refused]
+
+    @cached_property
+    def _all_members(self) -> list[Row]:
+        """The members that can be used, each once."""
+        usable = [row for row in self.rows[MEMBERS.name] if row["protocols"]]
+        return list({row["member_id"]: row for row in sorted(usable, key=_by_id)}.values())
+
+    @property
+    def election(self) -> Row | None:
+        """The row of ``elections``."""
+        return self._only(ELECTIONS.name)
+
+    @property
+    def balance(self) -> Row | None:
+        """The row of ``balance`` under the elected protocol; None if the group cannot be predicted."""
+        row = self._only(BALANCE.name)
+        return row if row and row["error"] is None else None
+
+    @property
+    def prediction_error(self) -> str | None:
+        """Why the group has no predicted assignment; None if it has one, or is not predicted."""
+        row = self._only(BALANCE.name)
+        return row["error"] if row else None
+
+    @property
+    def alternatives(self) -> list[str]:
+        """Assignors that other possible leaders may run, and that assign differently."""
+        row = self._only(BALANCE.name)
+        return list(row["alternatives"] or ()) if row else []
+
+    @cached_property
+    def optimum(self) -> Row | None:
+        """The figures of the most balanced assignment; None for a group with refused members."""
+        comparison = self._only(COMPARISON.name)
+        return comparison["optimum"] if comparison and not self.refused else None
+
+    @cached_property
+    def strategies(self) -> dict[str, Row]:
+        """The figures under every assignor that gives each partition to one subscriber."""
+        comparison = self._only(COMPARISON.name)
+        if comparison is None or self.refused:
+            return {}
+        return {name: row for name, row in comparison["strategies"] if row["excess_max"] is not None}
+
+    @property
+    def lag(self) -> dict[str, Row]:
+        """The rows of ``lag_balance`` by strategy."""
+        return {row["strategy"]: row for row in self.rows[LAG_BALANCE.name]}
+
+    @property
+    def costs(self) -> Row | None:
+        """The row of ``costs``; None if the group cannot be simulated."""
+        row = self._only(COSTS.name)
+        return row if row and row["error"] is None else None
+
+    @property
+    def advice(self) -> list[Row]:
+        """The rows of ``advice``, those that save most downtime first."""
+        return sorted(self.rows[ADVICE.name], key=lambda row: (-row["unowned_ms_saved"], row["setting"], row["value"]))
+
+    @property
+    def max_downtime_ms(self) -> int:
+        """The longest time that a partition has no owner in the simulation."""
+        return max((row["unowned_ms"] for row in self.rows[PARTITION_COSTS.name]), default=0)
+
+    @property
+    def expiring(self) -> Row | None:
+        """The number of expiring offsets, and when the first of them expires."""
+        return self._only(EXPIRING_OFFSETS.name)
+
+    @cached_property
+    def refused(self) -> list[Row]:
+        """The members that the coordinator refuses, with the errors."""
+        return list(self.election["refused"] or ()) if self.election else []
+
+    @property
+    def rejected(self) -> int:
+        """The number of rows of the group that cannot be used; the coordinator refuses none of their members."""
+        return max(len(self.rows[REJECTS.name]) - len(self.refused), 0)
+
+    @property
+    def protocol(self) -> str | None:
+        """The elected protocol, or the coordinator's assignor."""
+        return self.election["protocol"] if self.election else None
+
+    @property
+    def strategy(self) -> str | None:
+        """The assignor that is used now."""
+        return self.balance["strategy"] if self.balance else None
+
+    @cached_property
+    def classic_members(self) -> list[Row]:
+        """The members that use the classic protocol."""
+        return [member for member in self.members if not _is_modern(member)]
+
+    @cached_property
+    def migration(self) -> Migration:
+        """Whether the group can migrate to the consumer protocol."""
+        members = self.members or self._all_members
+        types = [member["protocol_type"] or DEFAULT_PROTOCOL_TYPE for member in members]
+        classic = [client_of(member) for member in members if not _is_modern(member)]
+        protocol_type = types[0] if types else DEFAULT_PROTOCOL_TYPE
+        return migration(
+            MigratingGroup(protocol_type, self.protocol, classic, len(members) - len(classic)), self.brokers
+        )
+
+    @property
+    def leader(self) -> Leader | None:
+        """The client of the leader; None for a group without one."""
+        leader_id = self.election["leader_id"] if self.election else None
+        return next((client_of(member) for member in self.members if member["member_id"] == leader_id), None)
+
+    def all_have(self, assignor: str) -> bool:
+        """Return whether the clients of all classic members have one of Java's assignors, as Java implements it."""
+        clients = {client_of(member) for member in self.classic_members}
+        return all(client.library in ("", JAVA) and assignor in self.rules_of(client).assignors for client in clients)
+
+    def rules_of(self, client: Leader) -> KafkaVersion:
+        """Return the rules of a Java client; one whose release is unknown, or does not exist, has that of a run."""
+        try:
+            return self.brokers.rules(client.release or None)
+        except UserError:
+            return self.brokers.rules()
+
+    def _only(self, table: str) -> Row | None:
+        return next(iter(self.rows[table]), None)
+
+
+def client_of(member: Row) -> Leader:
+    """Return the client of a member."""
+    return Leader(member["client_library"] or "", member["client_version"] or "")
+
+
+def _is_modern(member: Row) -> bool:
+    return member["protocols"][0] in SERVER_ASSIGNORS
+
+
+def _by_id(member: Row) -> str:
+    found: str = member["member_id"]
+    return found

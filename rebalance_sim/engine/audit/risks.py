@@ -1,0 +1,85 @@
+"""Findings about risks that the tables show."""
+
+from collections.abc import Iterator
+
+from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
+from rebalance_sim.engine.audit.group import Group, Row, client_of
+from rebalance_sim.engine.audit.thresholds import Thresholds
+
+WITHOUT_LEADER = Kind(
+    "partitions-without-leader",
+    Severity.ERROR,
+    "{partitions:partition} of {topics} have no leader: their records are not consumed",
+    "Bring their brokers back, or elect a leader (kafka-leader-election.sh).",
+)
+REJECTED = Kind(
+    "rejected-rows",
+    Severity.WARNING,
+    "{rows:row} of the group cannot be used (see rejects): the predictions leave them out",
+    "Correct the rows, and run the audit again.",
+)
+EXPIRE = Kind(
+    "offsets-expire",
+    Severity.WARNING,
+    "no members, and {partitions:committed offset expires|committed offsets expire}, the first {hours} hours after the "
+    "latest commit of the cluster",
+    "Start the consumers before that, delete the group, or raise offsets.retention.minutes.",
+)
+EMPTY = Kind(
+    "no-members",
+    Severity.NOTE,
+    "no members; {partitions:committed offset expires|committed offsets expire} unless consumers come back",
+    "",
+)
+SHORT_SESSION = Kind(
+    "session-shorter-than-restart",
+    Severity.WARNING,
+    "{members:static member has|static members have} a session timeout of {session_ms:s}: a restart of {restart_ms:s} "
+    "takes longer, so that the coordinator evicts them",
+    "Set session.timeout.ms to more than a restart takes.",
+)
+KINDS = (WITHOUT_LEADER, REJECTED, EXPIRE, EMPTY, SHORT_SESSION)
+_HOUR_MS = 3_600_000
+
+
+def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
+    """Yield the findings about risks of a group."""
+    subscribed = {topic for member in group.members for topic in member["subscription"] or ()}
+    lost = {topic: group.topics.without_leader.get((group.cluster, topic), 0) for topic in sorted(subscribed)}
+    if sum(lost.values()):
+        topics = ", ".join(topic for topic, partitions in lost.items() if partitions)
+        yield Finding(WITHOUT_LEADER, {"partitions": sum(lost.values())}, {"topics": topics})
+    if group.rejected:
+        yield Finding(REJECTED, {"rows": group.rejected}, confidence=Confidence.CERTAIN)
+    yield from _expiry(group, thresholds)
+    yield from _short_sessions(group, thresholds)
+
+
+def _expiry(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
+    expiring, latest_ms = group.expiring, group.topics.latest_commit_ms.get(group.cluster)
+    if expiring is None or group.members:
+        return
+    figures = {"partitions": expiring["partitions"]}
+    first_ms = expiring["first_expires_at_ms"]
+    if first_ms is None or latest_ms is None or first_ms - latest_ms > thresholds.expiry_hours * _HOUR_MS:
+        yield Finding(EMPTY, figures)
+        return
+    yield Finding(EXPIRE, figures | {"hours": max((first_ms - latest_ms) // _HOUR_MS, 0)})
+
+
+def _short_sessions(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
+    """Yield the finding about static members, which the coordinator keeps for a session timeout (KIP-345).
+
+    The sessions of consumer-protocol members are the coordinator's.
+    """
+    sessions = [_session_ms(group, member) for member in group.classic_members if member["instance_id"] is not None]
+    short = [session_ms for session_ms in sessions if session_ms < thresholds.restart_ms]
+    if short:
+        figures = {"members": len(short), "session_ms": min(short), "restart_ms": thresholds.restart_ms}
+        settings = {"session.timeout.ms": str(2 * thresholds.restart_ms)}
+        yield Finding(SHORT_SESSION, figures, settings=settings)
+
+
+def _session_ms(group: Group, member: Row) -> int:
+    given: int | None = member["session_timeout_ms"]
+    return group.rules_of(client_of(member)).session_timeout_ms if given is None else given

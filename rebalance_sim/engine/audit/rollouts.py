@@ -1,0 +1,99 @@
+"""Findings about a rolling restart of the group: its cost, and settings that reduce it."""
+
+from collections.abc import Iterator
+
+from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
+from rebalance_sim.engine.audit.group import Group, Row
+from rebalance_sim.engine.audit.migration import settings_of
+from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.kafka.assignors.by_library import JAVA, offers
+from rebalance_sim.kafka.client_features import has_static_members
+from rebalance_sim.kafka.migration import Verdict
+
+SCENARIO = "rolling-restart"
+"""Of ``conf/scenarios``."""
+
+
+def _kind(name: str, severity: Severity, description: str, recommendation: str = "") -> Kind:
+    return Kind(name, severity, description, recommendation, SCENARIO, Confidence.SIMULATED)
+
+
+COST = _kind(
+    "rolling-restart-cost",
+    Severity.NOTE,
+    "a rolling restart takes {rebalances:rebalance} and {moved:partition move}; partition downtime: mean {mean_ms:s}, "
+    "max {max_ms:s}",
+)
+FAILS = _kind(
+    "rolling-restart-fails",
+    Severity.ERROR,
+    "{failed:consumer stops|consumers stop} with a fatal error in a rolling restart: {failure}",
+    "Do not restart the group this way; stop all members first.",
+)
+UNSTABLE = _kind(
+    "rolling-restart-unstable",
+    Severity.ERROR,
+    "not stable, or with unowned partitions, after a rolling restart",
+    "Look at the group's timeline: simulate --scenario rolling-restart --follow.",
+)
+STORM = _kind(
+    "rebalance-storm",
+    Severity.WARNING,
+    "a rolling restart causes {storms:rebalance storm} ({rebalances:rebalance})",
+    "Restart fewer members per minute, or use static membership.",
+)
+DOWNTIME = _kind(
+    "rolling-restart-downtime",
+    Severity.WARNING,
+    "a rolling restart leaves each partition without an owner for {mean_ms:s} on average; {setting} saves {share:%}",
+    "Set {setting}.",
+)
+KINDS = (COST, FAILS, UNSTABLE, STORM, DOWNTIME)
+_STATIC = "group.instance.id"
+_ASSIGNOR = "partition.assignment.strategy"
+_PROTOCOL = "group.protocol"
+
+
+def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
+    """Yield the findings about a rolling restart of a group."""
+    costs = group.costs
+    if costs is None or not costs["events"]:
+        return
+    partitions = max(costs["partitions"], 1)
+    figures = {name: costs[name] for name in ("rebalances", "moved", "moved_back", "unowned_ms", "partitions")}
+    figures |= {"mean_ms": costs["unowned_ms"] / partitions, "max_ms": group.max_downtime_ms}
+    yield Finding(COST, figures)
+    if costs["failed"]:
+        yield Finding(FAILS, figures | {"failed": costs["failed"]}, {"failure": costs["failure"]})
+    elif not costs["stable"]:
+        yield Finding(UNSTABLE, figures)
+    if costs["storms"]:
+        yield Finding(STORM, figures | {"storms": costs["storms"]})
+    best = next((row for row in group.advice if _is_possible(group, row)), None)
+    if best is not None and _pays(costs, best, thresholds):
+        yield _downtime(group, figures, best)
+
+
+def _downtime(group: Group, figures: dict[str, float], best: Row) -> Finding:
+    saving = {name: best[name] for name in ("unowned_ms_saved", "rebalances_saved", "moved_saved")}
+    saving["share"] = best["unowned_ms_saved"] / max(figures["unowned_ms"], 1)
+    settings = settings_of(group.migration) if best["setting"] == _PROTOCOL else {best["setting"]: best["value"]}
+    names = {"setting": f"{best['setting']}={best['value']}"}
+    return Finding(DOWNTIME, figures, names, settings, saving)
+
+
+def _pays(costs: Row, best: Row, thresholds: Thresholds) -> bool:
+    saved_ms: int = best["unowned_ms_saved"]
+    of_partition = saved_ms / max(costs["partitions"], 1)
+    return of_partition >= thresholds.downtime_ms and saved_ms >= thresholds.downtime_share * costs["unowned_ms"]
+
+
+def _is_possible(group: Group, row: Row) -> bool:
+    """Return whether the clients of the group have a setting."""
+    libraries = {member["client_library"] or JAVA for member in group.members}
+    setting = row["setting"]
+    if setting == _PROTOCOL:
+        return group.migration.verdict is Verdict.ONLINE
+    if setting == _ASSIGNOR:
+        return bool(group.classic_members) and all(offers(library, row["value"]) for library in libraries)
+    return setting != _STATIC or all(map(has_static_members, libraries))

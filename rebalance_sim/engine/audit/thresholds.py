@@ -1,0 +1,25 @@
+"""The limits from which something is worth a finding."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Limits of the findings; ``conf/audit.yaml`` lists them with these defaults."""
+
+    imbalance_partitions: int = 2
+    """How many partitions another assignor must take from the member with the most."""
+    migration_partitions: int = 2
+    """How many partitions the member with the most must gain by a migration."""
+    lag_records: int = 1000
+    """How much lag another assignor must take from the member with the most."""
+    lag_share: float = 0.5
+    """The share of the group's lag that one member or partition must have."""
+    restart_ms: int = 30_000
+    """How long a consumer takes to restart, for the sessions of static members."""
+    expiry_hours: int = 48
+    """How soon offsets must expire, counted from the latest commit of the cluster."""
+    downtime_ms: int = 1000
+    """How much mean downtime per partition another setting must save in a rolling restart."""
+    downtime_share: float = 0.2
+    """The share of the downtime that it must save."""

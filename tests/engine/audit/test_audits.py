@@ -1,0 +1,285 @@
+"""Audits of a fleet with a group for each kind of finding, and rules that no group of it shows."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from rebalance_sim.cli import main
+from rebalance_sim.engine.audit.audits import FAMILIES
+from rebalance_sim.engine.audit.finding import Finding
+from rebalance_sim.engine.audit.group import Group, TopicFacts
+from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.kafka.brokers import Brokers
+from rebalance_sim.tables import ADVICE, BALANCE, COMPARISON, COSTS, ELECTIONS, MEMBERS, OUTPUTS, PARTITION_COSTS
+from tests.support.audited_fleet import MEMBERS as FLEET
+from tests.support.audited_fleet import Rows, write_fleet
+
+USUAL = {"migration-possible", "rolling-restart-cost"}
+"""Notes about nearly every group."""
+ALSO = {
+    "migration-custom-assignor": {"assignment-unknown"},
+    "migration-streams": {"assignment-unknown"},
+    "migration-protocol-type": {"assignment-unknown"},
+    "election-depends-on-build": {"migration-brokers"},
+    "leader-cannot-read-members": {"migration-offline"},
+    "more-members-than-partitions": {"rolling-restart-downtime"},
+    "rolling-restart-downtime": {"more-members-than-partitions"},
+    "rejected-rows": {"rolling-restart-downtime"},
+}
+"""Further findings about the group of a kind, which are right as well."""
+WITHOUT_GROUP = {
+    "migration-less-balanced",
+    "assignment-fails",
+    "rolling-restart-fails",
+    "rolling-restart-unstable",
+    "rebalance-storm",
+}
+"""Kinds that the tests below show on rows of their own."""
+
+
+class Audited:
+    """The tables of an audit."""
+
+    def __init__(self, spark: SparkSession, folder: Path, members: Rows) -> None:
+        folder.mkdir()
+        self.out = folder / "out"
+        assert main(["audit", *write_fleet(folder, members), "--out", str(self.out)]) == 0
+        self.findings = spark.read.parquet(f"{self.out}/findings").collect()
+        self.verdicts = {row["group_id"]: row for row in spark.read.parquet(f"{self.out}/verdicts").collect()}
+
+    def kinds(self, group: str) -> set[str]:
+        return {row["kind"] for row in self.findings if row["group_id"] == group} - USUAL
+
+    def finding(self, kind: str, group: str | None = None) -> Row:
+        (found,) = [row for row in self.findings if (row["kind"], row["group_id"]) == (kind, group or kind)]
+        return found
+
+
+@pytest.fixture(scope="module")
+def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Audited:
+    return Audited(spark, tmp_path_factory.mktemp("audit") / "fleet", FLEET)
+
+
+def test_every_kind_is_found_in_its_group_and_no_other(audited: Audited) -> None:
+    kinds = {kind.name for family in FAMILIES.values() for kind in family.kinds}
+    with_group = kinds - USUAL - WITHOUT_GROUP - {"assignment-unknown"}
+    assert {kind: audited.kinds(kind) for kind in with_group} == {k: {k} | ALSO.get(k, set()) for k in with_group}
+    assert audited.kinds("healthy") == set()
+    assert audited.verdicts.keys() == with_group | {"healthy"}
+
+
+def test_families_severities_and_scenarios_are_those_of_the_kinds(audited: Audited) -> None:
+    known = {kind.name: (family, kind) for family, of in FAMILIES.items() for kind in of.kinds}
+    for row in audited.findings:
+        family, kind = known[row["kind"]]
+        assert (row["family"], row["severity"], row["scenario"]) == (family, kind.severity, kind.scenario)
+
+
+def test_a_verdict_has_the_worst_finding_and_the_settings(audited: Audited) -> None:
+    verdict = audited.verdicts["idle-members"]
+    assert [verdict[name] for name in ("type", "members", "partitions", "severity", "kind", "migration")] == [
+        "classic",
+        2,
+        2,
+        "warning",
+        "idle-members",
+        "online",
+    ]
+    assert [verdict[name] for name in ("errors", "warnings", "notes")] == [0, 1, 2]
+    assert verdict["settings"] == {"partition.assignment.strategy": "cooperative-sticky"}
+    assert audited.verdicts["partitions-without-leader"]["severity"] == "error"
+    assert audited.verdicts["healthy"]["severity"] == "note"
+    assert audited.verdicts["healthy"]["settings"] is None
+
+
+@pytest.mark.parametrize(
+    ("group", "migration"),
+    [
+        ("healthy", "online"),
+        ("migration-offline", "offline"),
+        ("migration-library", "no"),
+        ("group-refused", "no"),
+        ("no-members", "offline"),
+    ],
+)
+def test_verdicts_say_whether_a_group_can_migrate(audited: Audited, group: str, migration: str) -> None:
+    assert audited.verdicts[group]["migration"] == migration
+
+
+def test_figures_and_savings_are_those_of_the_tables(audited: Audited) -> None:
+    imbalance = audited.finding("imbalance")
+    assert imbalance["description"] == "4 to 8 partitions per member under range, at most 6 under cooperative-sticky"
+    assert imbalance["saving"] == {"max_saved": 2.0}
+    lag = audited.finding("lag-on-one-member")
+    assert (lag["figures"]["max_lag"], lag["saving"]) == (8000.0, {"max_lag_saved": 4000.0})
+    expiry = audited.finding("offsets-expire")
+    assert expiry["figures"] == {"partitions": 2.0, "hours": 24.0}
+    assert audited.finding("migration-possible", "healthy")["figures"]["max_after"] == 2.0
+
+
+def test_incomplete_inputs_lower_the_confidence(audited: Audited) -> None:
+    confidences = {row["confidence"] for row in audited.findings if row["group_id"] == "rejected-rows"}
+    assert confidences == {"certain", "assumed"}
+    assert audited.finding("rejected-rows")["confidence"] == "certain"
+    assert audited.finding("rolling-restart-cost", "healthy")["confidence"] == "simulated"
+
+
+def with_settings(member: dict[str, Any], settings: dict[str, str]) -> dict[str, Any]:
+    """Return a member with the settings of a finding."""
+    changed = dict(member)
+    if "session.timeout.ms" in settings:
+        changed["session_timeout_ms"] = int(settings["session.timeout.ms"])
+    if "partition.assignment.strategy" in settings:
+        changed["protocols"] = [settings["partition.assignment.strategy"]]
+    if settings.get("group.protocol") == "consumer":
+        changed["protocols"] = [f"server-{settings['group.remote.assignor']}"]
+    return changed
+
+
+def test_following_a_recommendation_removes_its_finding(spark: SparkSession, audited: Audited, tmp_path: Path) -> None:
+    """The settings of each finding, where a setting is recommended."""
+    settings = {row["group_id"]: row["settings"] for row in audited.findings if row["settings"]}
+    kinds = {row["group_id"]: row["kind"] for row in audited.findings if row["settings"]}
+    assert len(settings) >= 7
+    followed = [with_settings(row, settings[row["group_id"]]) for row in FLEET if row["group_id"] in settings]
+    after = Audited(spark, tmp_path / "fleet", followed)
+    assert [group for group, kind in kinds.items() if kind in after.kinds(group)] == []
+
+
+def test_check_limits_the_findings_of_a_severity(audited: Audited, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(audited.out)
+    assert main(["check", "--runs", out, "--max-findings", "error=0"]) == 3
+    assert "failed: findings error = 4, limit 0 (" in capsys.readouterr().out
+    assert main(["check", "--runs", out, "--max-findings", "error=4,warning=100"]) == 0
+    assert main(["check", "--runs", out, "--max-findings", "fatal=0"]) == 2
+    assert "--max-findings: 'fatal' is not known; allowed: error, warning, note" in capsys.readouterr().err
+    assert main(["check", "--runs", out, "--max-findings", "error"]) == 2
+    assert "--max-findings: 'error' is not allowed; allowed: error=N with a whole number" in capsys.readouterr().err
+
+
+def group_of(**rows: Mapping[str, Any]) -> Group:
+    """Return a group of two Java members that elects range, with rows of some tables."""
+    empty: dict[str, Any] = dict.fromkeys(MEMBERS.names)
+    members = [
+        {**empty, "member_id": name, "protocols": ["range"], "subscription": ["t"], "client_version": "4.1.0"}
+        for name in ("a", "b")
+    ]
+    election = {**dict.fromkeys(ELECTIONS.names), "type": "classic", "members": 2, "protocol": "range"}
+    election |= {"votes": [("range", 2)], "candidates": ["range"], "leader_id": "a", "refused": []}
+    given = {name: [row] for name, row in rows.items()}
+    tables: dict[str, Any] = {name: [] for name in OUTPUTS} | {MEMBERS.name: members, ELECTIONS.name: [election]}
+    return Group("c", "g", tables | given, Brokers(), TopicFacts())
+
+
+def found(group: Group, family: str) -> dict[str, Finding]:
+    return {each.kind.name: each for each in FAMILIES[family].findings(group, Thresholds())}
+
+
+COSTS_ROW = {
+    **dict.fromkeys(COSTS.names),
+    "partitions": 4,
+    "events": 2,
+    "rebalances": 12,
+    "storms": 0,
+    "stable": True,
+    "unowned_ms": 40_000,
+    "moved": 5,
+    "moved_back": 1,
+    "failed": 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("costs", "kinds"),
+    [
+        ({}, set()),
+        ({"failed": 1, "failure": "a fails", "stable": False}, {"rolling-restart-fails"}),
+        ({"stable": False}, {"rolling-restart-unstable"}),
+        ({"storms": 2}, {"rebalance-storm"}),
+        ({"events": 0, "storms": 2}, None),
+        ({"error": "no assignor", "storms": 2}, None),
+    ],
+)
+def test_a_rollout_that_goes_wrong_is_found(costs: dict[str, Any], kinds: set[str] | None) -> None:
+    group = group_of(**{COSTS.name: COSTS_ROW | costs, PARTITION_COSTS.name: {"unowned_ms": 20_000}})
+    expected = set() if kinds is None else {"rolling-restart-cost"} | kinds
+    assert found(group, "rollouts").keys() == expected
+
+
+def test_the_cost_of_a_rollout_has_mean_and_max() -> None:
+    group = group_of(**{COSTS.name: COSTS_ROW, PARTITION_COSTS.name: {"unowned_ms": 20_000}})
+    cost = found(group, "rollouts")["rolling-restart-cost"]
+    assert cost.description == (
+        "a rolling restart takes 12 rebalances and 5 partition moves; partition downtime: mean 10.0 s, max 20.0 s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("library", "setting", "saved_ms", "is_found"),
+    [
+        (None, "group.instance.id", 30_000, True),
+        (None, "group.instance.id", 3_999, False),
+        ("kafkajs", "group.instance.id", 30_000, False),
+        ("sarama", "group.protocol", 30_000, False),
+        ("librdkafka", "partition.assignment.strategy", 30_000, True),
+        ("kafka-go", "partition.assignment.strategy", 30_000, False),
+    ],
+)
+def test_only_settings_that_the_library_has_are_recommended(
+    library: str | None, setting: str, saved_ms: int, is_found: bool
+) -> None:
+    advice = {**dict.fromkeys(ADVICE.names, 0), "setting": setting, "value": "cooperative-sticky"}
+    group = group_of(**{COSTS.name: COSTS_ROW, ADVICE.name: advice | {"unowned_ms_saved": saved_ms}})
+    for member in group.rows[MEMBERS.name]:
+        member["client_library"] = library  # type: ignore[index]
+    assert ("rolling-restart-downtime" in found(group, "rollouts")) == is_found
+
+
+def test_a_migration_to_a_less_balanced_assignment_is_found() -> None:
+    balance = {**dict.fromkeys(BALANCE.names), "strategy": "range", "members": 2, "max": 3, "min": 3}
+    after = {"max": 5, "min": 1, "moved": 2, "idle_members": 0, "excess_max": 2}
+    comparison = {"optimum": {"idle_members": 0}, "strategies": [("server-range", after)]}
+    group = group_of(**{BALANCE.name: balance, COMPARISON.name: comparison})
+    assert found(group, "migration").keys() == {"migration-possible", "migration-less-balanced"}
+    assert found(group, "migration")["migration-less-balanced"].description == (
+        "after a migration to range, one member has 5 partitions instead of 3"
+    )
+
+
+def test_an_assignor_that_fails_is_an_error() -> None:
+    """Of the libraries, kafka-python's roundrobin raises a KeyError for some subscriptions."""
+    failed = {**dict.fromkeys(BALANCE.names), "strategy": "kafka-python-range", "error": "KeyError"}
+    assert found(group_of(**{BALANCE.name: failed}), "leaders").keys() == {"assignment-fails"}
+
+
+def test_thresholds_are_read_from_a_file(spark: SparkSession, tmp_path: Path) -> None:
+    """Under a higher one, the finding is gone; a mistake is reported with its line."""
+    file = tmp_path / "thresholds.yaml"
+    file.write_text("imbalance_partitions: 3\n")
+    only = [row for row in FLEET if row["group_id"] == "imbalance"]
+    given = write_fleet(tmp_path, only)
+    assert main(["audit", *given, "--thresholds", str(file), "--out", f"{tmp_path}/out"]) == 0
+    rows = spark.read.parquet(f"{tmp_path}/out/findings").where("kind = 'imbalance'")
+    assert rows.count() == 0
+    file.write_text("imbalance_partition: 3\n")
+    assert main(["audit", *given, "--thresholds", str(file), "--out", f"{tmp_path}/out"]) == 2
+
+
+def test_a_fleet_is_read_from_its_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its offsets too; a folder that is none is an error."""
+    capture = Path(__file__).parents[3] / "docs" / "examples" / "kafka-4.3.1"
+    fleet, out = f"{tmp_path}/fleet", f"{tmp_path}/audit"
+    jobs = ["fleet", "--kafka-tools", str(capture), "--out", fleet, "then", "audit", "--fleet", fleet, "--out", out]
+    assert main(jobs) == 0
+    assert capsys.readouterr().out.count("25 groups: 0 errors, ") == 1
+    record = json.loads(Path(out, "_run.json").read_text())
+    assert record["rows"]["in"] == {"topics": 13, "members": 72, "offsets": 305}
+    assert record["rows"]["out"]["verdicts"] == 25
+    assert main(["audit", "--fleet", str(tmp_path), "--out", out]) == 2
+    assert "is not the output of a finished run" in capsys.readouterr().err
+    assert main(["audit", "--out", out]) == 2
+    assert "--topics: no fleet is given; give --fleet, or --topics and --members" in capsys.readouterr().err

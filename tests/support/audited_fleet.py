@@ -1,0 +1,105 @@
+"""A fleet with a group for each kind of finding of an audit, named after the kind."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Rows = list[dict[str, Any]]
+_DAY_MS = 86_400_000
+NOW_MS = 400 * _DAY_MS
+"""Time of the latest commit."""
+
+
+def _members(group: str, count: int, topics: Sequence[str], protocols: Sequence[str], **more: Any) -> Rows:
+    """Return the members of a group, with a release of Java whose consumers have the consumer protocol."""
+    columns = {"cluster": "new", "client_version": "4.1.0", "protocols": list(protocols), "subscription": list(topics)}
+    rows = [{"group_id": group, "member_id": f"{group}-{number}", "join_order": number} for number in range(count)]
+    return [columns | row | more for row in rows]
+
+
+COOPERATIVE = ["cooperative-sticky"]
+MEMBERS: Rows = [
+    *_members("healthy", 3, ["six"], COOPERATIVE),
+    *_members("migration-custom-assignor", 2, ["six"], ["by-lag"]),
+    *_members("migration-library", 3, ["six"], ["range"], client_library="sarama", client_version="1.43.0"),
+    *_members("migration-offline", 3, ["six"], ["roundrobin"], client_library="platformatic-kafka",
+              client_version="1.35.0"),
+    *_members("migration-brokers", 3, ["six"], COOPERATIVE, cluster="old", client_version="3.9.0"),
+    *_members("migration-streams", 2, ["six"], ["stream"]),
+    *_members("migration-protocol-type", 2, ["six"], ["compatible"], protocol_type="connect"),
+    *_members("migration-loses-racks", 3, ["racked"], ["sticky"], rack="a"),
+    *_members("members-refused", 2, ["six"], ["range"]),
+    *(row | {"member_id": "late", "join_order": 9} for row in _members("members-refused", 1, ["six"], ["sticky"])),
+    *_members("group-refused", 2, ["six"], ["server-uniform"], cluster="older"),
+    *_members("election-tie", 1, ["six"], ["range", "roundrobin"]),
+    *(row | {"member_id": "other"} for row in _members("election-tie", 1, ["six"], ["roundrobin", "range"])),
+    *_members("election-depends-on-build", 1, ["six"], ["range", "sticky", "roundrobin"], cluster="old"),
+    *(row | {"member_id": "other", "join_order": 9}
+      for row in _members("election-depends-on-build", 1, ["six"], ["roundrobin", "range", "sticky"], cluster="old")),
+    *_members("eager-by-default", 3, ["six"], ["range", "cooperative-sticky"]),
+    *_members("idle-members", 2, ["one", "one-too"], ["range"]),
+    *_members("more-members-than-partitions", 3, ["two"], COOPERATIVE),
+    *_members("imbalance", 2, ["three-1", "three-2", "three-3", "three-4"], ["range"]),
+    *_members("lag-on-one-member", 2, ["eight"], ["range"]),
+    *_members("lag-in-one-partition", 2, ["eight"], ["range"]),
+    *_members("leader-cannot-read-members", 1, ["six"], ["roundrobin"]),
+    *(row | {"member_id": "node", "join_order": 9} for row in _members(
+        "leader-cannot-read-members", 1, ["six"], ["roundrobin"], client_library="platformatic-kafka",
+        client_version="1.35.0")),
+    *_members("assignment-unpredictable", 3, ["six"], COOPERATIVE, client_library="franz-go", client_version="1.21.0"),
+    *_members("leader-decides-assignment", 3, ["seven"], ["range"], client_library="java;kafka-go"),
+    *_members("partitions-without-leader", 2, ["broken"], COOPERATIVE),
+    *_members("rejected-rows", 2, ["six"], COOPERATIVE),
+    *(row | {"member_id": ""} for row in _members("rejected-rows", 1, ["six"], COOPERATIVE)),
+    *(row | {"instance_id": row["member_id"]}
+      for row in _members("session-shorter-than-restart", 2, ["six"], COOPERATIVE, session_timeout_ms=10_000)),
+    *_members("rolling-restart-downtime", 5, ["three-1"], ["range"]),
+]  # fmt: skip
+_PARTITIONS = {"one": 1, "one-too": 1, "two": 2, "six": 6, "seven": 7, "eight": 8, "racked": 6, "broken": 4}
+_PARTITIONS |= {f"three-{number}": 3 for number in range(1, 5)}
+TOPICS: Rows = [
+    {
+        "cluster": cluster,
+        "topic": topic,
+        "partitions": partitions,
+        "unavailable": [1, 3] if topic == "broken" else None,
+        "racks": [["a"]] * partitions if topic == "racked" else None,
+    }
+    for cluster in ("new", "old", "older")
+    for topic, partitions in _PARTITIONS.items()
+]
+CLUSTERS: Rows = [
+    {"cluster": "new", "broker_version": "4.3"},
+    {"cluster": "old", "broker_version": "3.9"},
+    {"cluster": "older", "broker_version": "3.6"},
+]
+
+
+def _offsets(group: str, lags: Sequence[int], committed_at_ms: int = NOW_MS) -> Iterator[dict[str, Any]]:
+    for partition, lag in enumerate(lags):
+        yield {
+            "cluster": "new",
+            "group_id": group,
+            "topic": "eight",
+            "partition": partition,
+            "committed": 10,
+            "end": 10 + lag,
+            "committed_at_ms": committed_at_ms,
+        }
+
+
+OFFSETS: Rows = [
+    *_offsets("lag-on-one-member", [2000] * 4 + [0] * 4),
+    *_offsets("lag-in-one-partition", [0] * 3 + [5000] + [1] * 4),
+    *_offsets("offsets-expire", [0, 0], NOW_MS - 6 * _DAY_MS),
+    *_offsets("no-members", [0, 0, 0]),
+]
+
+
+def write_fleet(folder: Path, members: Rows = MEMBERS) -> list[str]:
+    """Write the tables of the fleet as JSON lines, and return the options that name them."""
+    tables: Mapping[str, Rows] = {"topics": TOPICS, "members": members, "offsets": OFFSETS, "clusters": CLUSTERS}
+    for name, rows in tables.items():
+        (folder / f"{name}.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return [part for name in tables for part in (f"--{name}", str(folder / f"{name}.json"))]
