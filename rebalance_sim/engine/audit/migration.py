@@ -82,13 +82,6 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     yield from _loses_racks(group)
 
 
-def settings_of(found: Migration) -> dict[str, str]:
-    """Return the client's settings after a migration."""
-    if found.assignor is None:
-        return {}
-    return {"group.protocol": "consumer", "group.remote.assignor": _short(found.assignor)}
-
-
 def _possible(group: Group, found: Migration, names: Mapping[str, str]) -> Finding:
     assert found.assignor is not None
     figures = {"members": len(group.members), "outdated_members": found.outdated}

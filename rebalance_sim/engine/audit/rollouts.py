@@ -1,10 +1,9 @@
 """Findings about a rolling restart of the group: its cost, and settings that reduce it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import Group, Row
-from rebalance_sim.engine.audit.migration import settings_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.assignors.by_library import JAVA, offers
 from rebalance_sim.kafka.client_features import has_static_members
@@ -74,11 +73,14 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         yield _downtime(group, figures, best)
 
 
-def _downtime(group: Group, figures: dict[str, float], best: Row) -> Finding:
+def _downtime(group: Group, figures: Mapping[str, float], best: Row) -> Finding:
     saving = {name: best[name] for name in ("unowned_ms_saved", "rebalances_saved", "moved_saved")}
     saving["share"] = best["unowned_ms_saved"] / max(figures["unowned_ms"], 1)
-    settings = settings_of(group.migration) if best["setting"] == _PROTOCOL else {best["setting"]: best["value"]}
-    names = {"setting": f"{best['setting']}={best['value']}"}
+    settings = {best["setting"]: best["value"]}
+    if best["setting"] == _PROTOCOL:
+        # What was simulated: advice replaces the protocols of all members by this assignor.
+        settings |= {"group.remote.assignor": "uniform"}
+    names = {"setting": " with ".join(f"{name}={value}" for name, value in settings.items())}
     return Finding(DOWNTIME, figures, names, settings, saving)
 
 
@@ -93,7 +95,7 @@ def _is_possible(group: Group, row: Row) -> bool:
     libraries = {member["client_library"] or JAVA for member in group.members}
     setting = row["setting"]
     if setting == _PROTOCOL:
-        return group.migration.verdict is Verdict.ONLINE
+        return group.migration.verdict in (Verdict.ONLINE, Verdict.DONE)
     if setting == _ASSIGNOR:
         return bool(group.classic_members) and all(offers(library, row["value"]) for library in libraries)
     return setting != _STATIC or all(map(has_static_members, libraries))

@@ -179,7 +179,7 @@ def found(group: Group, family: str) -> dict[str, Finding]:
     return {each.kind.name: each for each in FAMILIES[family].findings(group, Thresholds())}
 
 
-COSTS_ROW = {
+COSTS_ROW: dict[str, Any] = {
     **dict.fromkeys(COSTS.names),
     "partitions": 4,
     "events": 2,
@@ -232,7 +232,7 @@ def test_the_cost_of_a_rollout_has_mean_and_max() -> None:
 def test_only_settings_that_the_library_has_are_recommended(
     library: str | None, setting: str, saved_ms: int, is_found: bool
 ) -> None:
-    advice = {**dict.fromkeys(ADVICE.names, 0), "setting": setting, "value": "cooperative-sticky"}
+    advice: dict[str, Any] = {**dict.fromkeys(ADVICE.names, 0), "setting": setting, "value": "cooperative-sticky"}
     group = group_of(**{COSTS.name: COSTS_ROW, ADVICE.name: advice | {"unowned_ms_saved": saved_ms}})
     for member in group.rows[MEMBERS.name]:
         member["client_library"] = library  # type: ignore[index]
@@ -240,9 +240,9 @@ def test_only_settings_that_the_library_has_are_recommended(
 
 
 def test_a_migration_to_a_less_balanced_assignment_is_found() -> None:
-    balance = {**dict.fromkeys(BALANCE.names), "strategy": "range", "members": 2, "max": 3, "min": 3}
+    balance: dict[str, Any] = {**dict.fromkeys(BALANCE.names), "strategy": "range", "members": 2, "max": 3, "min": 3}
     after = {"max": 5, "min": 1, "moved": 2, "idle_members": 0, "excess_max": 2}
-    comparison = {"optimum": {"idle_members": 0}, "strategies": [("server-range", after)]}
+    comparison: dict[str, Any] = {"optimum": {"idle_members": 0}, "strategies": [("server-range", after)]}
     group = group_of(**{BALANCE.name: balance, COMPARISON.name: comparison})
     assert found(group, "migration").keys() == {"migration-possible", "migration-less-balanced"}
     assert found(group, "migration")["migration-less-balanced"].description == (
@@ -252,7 +252,7 @@ def test_a_migration_to_a_less_balanced_assignment_is_found() -> None:
 
 def test_an_assignor_that_fails_is_an_error() -> None:
     """Of the libraries, kafka-python's roundrobin raises a KeyError for some subscriptions."""
-    failed = {**dict.fromkeys(BALANCE.names), "strategy": "kafka-python-range", "error": "KeyError"}
+    failed: dict[str, Any] = {**dict.fromkeys(BALANCE.names), "strategy": "kafka-python-range", "error": "KeyError"}
     assert found(group_of(**{BALANCE.name: failed}), "leaders").keys() == {"assignment-fails"}
 
 
