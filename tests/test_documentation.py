@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import CHECK_FAILED, USER_ERROR, main
+from rebalance_sim.engine.audit.audits import FAMILIES
 from rebalance_sim.kafka.runtime.hash_order import vote_order
 from rebalance_sim.kafka.runtime.strings import Strings, java_hashes
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
@@ -28,6 +29,7 @@ TABLES_PAGE, OWN_ASSIGNOR_PAGE = DOCS / "tables.md", DOCS / "own-assignor.md"
 SIMULATE_PAGE, VERSIONS_PAGE = DOCS / "simulate.md", DOCS / "kafka-versions.md"
 PAGES_OF_OUTPUT = [
     ("assign.md", 2, 8),
+    ("audit.md", 3, 10),
     ("compare.md", 2, 6),
     ("elect.md", 3, 11),
     ("explain.md", 4, 0),
@@ -66,6 +68,7 @@ RUN_ELSEWHERE = {
 }
 """Commands on other pages, by their beginning, and the test that runs them."""
 NOT_RUN = {
+    "rebalance-sim fleet --bootstrap-servers HOST:9092 --out out/fleet then audit": "needs a broker",
     "pip install 'rebalance-sim[live]'": "the package is in no registry yet",
     "rebalance-sim partition --topics out/fleet/topics": "needs records that the command before it reads from a broker",
     "kafka-console-consumer.sh": "waits 30 seconds; tests/golden has the output of its formatters",
@@ -154,6 +157,12 @@ def test_versions_page_lists_every_rule_and_the_order_of_ties() -> None:
             for voted in permutations(range(len(names)), count):
                 met = vote_order(hashes, np.array(voted, np.int32), map_rule)
                 assert met.tolist() == sorted(voted), version
+
+
+def test_audit_page_lists_every_kind_of_finding() -> None:
+    rows = table_under((DOCS / "audit.md").read_text(), "family | kind")
+    known = [[family, kind.name, str(kind.severity)] for family, of in FAMILIES.items() for kind in of.kinds]
+    assert [row[:3] for row in rows] == known
 
 
 def shown_rule(value: object) -> str:

@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.api.audit import COMPARED, PREDICTED, SIMULATED, Audit, all_assignments
 from rebalance_sim.commands.audit_summary import summarise_findings
@@ -20,11 +20,12 @@ from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.runs.finished_runs import finished_run
 from rebalance_sim.engine.runs.run import earlier_assumptions
 from rebalance_sim.engine.runs.run_files import names_in
-from rebalance_sim.engine.tables.inputs import union
+from rebalance_sim.engine.tables.inputs import fit, union, usable
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.audit_thresholds import read_thresholds
 from rebalance_sim.sources.scenarios import read_scenario
 from rebalance_sim.tables import CLUSTERS, ELECTIONS, FINDINGS, LAG_BALANCE, MEMBERS, OFFSETS, REJECTS, TOPICS, VERDICTS
+from rebalance_sim.wording import plural
 
 _TABLES = (TOPICS.name, MEMBERS.name, OFFSETS.name, CLUSTERS.name)
 
@@ -69,9 +70,18 @@ def run(spark: SparkSession, options: Namespace) -> None:
         *earlier_assumptions(spark, options.members),
         *simulation_assumptions(read_scenario(SCENARIO)[0]),
     ]
+    run.assumptions += _unknown_clients(members)
     run.assumptions += early_access(rules.clusters, (), tables[ELECTIONS.name])
     run.finish()
     print_summary(summarise_findings(written[FINDINGS.name], written[VERDICTS.name]) + summarise_run(run))
+
+
+def _unknown_clients(members: DataFrame) -> list[str]:
+    """Return the assumption about members whose client library is unknown."""
+    unknown = usable(fit(members, MEMBERS)).where("client_library IS NULL").count()
+    if not unknown:
+        return []
+    return [f"the client library of {plural(unknown, 'member')} is unknown; Java is assumed"]
 
 
 def _find_tables(spark: SparkSession, options: Namespace) -> None:

@@ -100,6 +100,13 @@ PLANNED = {
             *("partition_load_after", "partition_growth", "client_agreement", "rejects"),
         ],
     ),
+    "audit": (
+        ["audit"],
+        [
+            *("elections", "balance", "rejects", "comparison", "costs", "advice", "partition_costs", "findings"),
+            "verdicts",
+        ],
+    ),
     "fleet": (["fleet", "--synthetic", str(ROOT / "conf" / "fleets" / "small.yaml")], ["topics", "members", "rejects"]),
 }
 

@@ -104,6 +104,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "assign, by an assignor of one's own": lambda given: given.members.transform(
         sim.assign(LastTakesAll.name, given.topics, assignors=[LastTakesAll()])
     ),
+    "audit": lambda given: sim.audit(given.members, given.topics, given.offsets).verdicts,
     "balance": lambda given: given.members.transform(sim.balance("elected", given.topics)),
     "batches": lambda given: given.sent.transform(sim.batches),
     "changes": lambda given: given.compared.transform(sim.changes()),
@@ -124,6 +125,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "expiring_offsets": lambda given: given.members.where("false").transform(
         sim.expiring_offsets(given.offsets.withColumn("committed_at_ms", F.lit(0)))
     ),
+    "findings": lambda given: given.members.transform(sim.findings(given.topics, given.offsets)),
     "follow": _followed,
     "group": lambda given: sim.group({"c1": {"owned": {"t": [0]}}, "c2": {}}, subscription=["t"]),
     "key_findings": lambda given: given.placed.transform(sim.key_findings(given.topics)),
@@ -158,6 +160,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "timeline": lambda given: given.members.transform(sim.timeline("leave", given.topics)),
     "topics_at_risk": lambda given: given.records.transform(sim.topics_at_risk(given.topics)),
     "topics_table": lambda given: sim.topics_table({"t": 6, "u": {"partitions": 1, "racks": [["a"]]}}),
+    "verdicts": lambda given: given.members.transform(sim.verdicts(given.topics)),
 }
 """By the name of the function, and a variant after a comma."""
 
