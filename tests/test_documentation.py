@@ -35,7 +35,7 @@ PAGES_OF_OUTPUT = [
     ("explain.md", 4, 0),
     ("fleet.md", 2, 2),
     ("kafka-versions.md", 0, 7),
-    ("other-libraries.md", 0, 16),
+    ("other-libraries.md", 0, 22),
     ("lag.md", 2, 11),
     ("partitions.md", 3, 10),
     ("report.md", 5, 0),
