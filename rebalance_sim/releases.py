@@ -40,7 +40,7 @@ class CoordinatorRules(IntEnum):
     SCALA_2_3 = 1
     """Static members (KIP-345), member ids required before joining (KIP-394), ``group.max.size`` (KIP-389)."""
     SCALA_3_9 = 2
-    """LeaveGroup in batches (2.4), a timeout for pending SyncGroup requests (2.8.1), timeouts that can change (3.3)."""
+    """LeaveGroup in batches (2.4), a timeout for pending SyncGroups (2.8.1), timeouts that can change (3.3.2)."""
     JAVA = 3
     """The Java coordinator (KIP-848), with its rules for classic groups."""
 
