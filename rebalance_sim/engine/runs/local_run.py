@@ -56,7 +56,7 @@ class LocalRun(Run):
             return super().write_outcomes(outcomes, names)
         self.report_compiling()
         self._outcomes_written += 1
-        staging = f"{STAGING}/outcomes-{self._outcomes_written}"
+        staging = f"{STAGING}/rows-{self._outcomes_written}"
         (self._folder / _TABLES).mkdir(parents=True, exist_ok=True)
         files = self._files_of_sorted_members(plan)
         if files is None:
