@@ -64,7 +64,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         assigned = all_assignments(now.last_assignments, others.last_assignments)
         tables[LAG_BALANCE.name] = offsets.write(run, assigned, members, bad[OFFSETS.name]).lag_balance
     run.report_progress("auditing")
-    audited = rules.outcomes(tables).staged(run.stage)
+    audited = rules.outcomes(tables).staged(lambda rows: run.stage(rows, "audited"))
     written = {name: run.write(name, audited[name]) for name in (FINDINGS.name, VERDICTS.name)}
     run.assumptions = [
         *earlier_assumptions(spark, options.members),

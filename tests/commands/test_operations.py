@@ -196,7 +196,7 @@ def test_explain_prints_the_plan_of_every_output(
     printed = capsys.readouterr().out
     for name in PLANNED[job][1]:
         assert f"# {name}\n== Physical Plan ==\n" in printed
-    assert "# rows-1 (staged for several outputs)\n== Physical Plan ==\n" in printed
+    assert "# rows (staged for several outputs)\n== Physical Plan ==\n" in printed
     assert not (tmp_path / "out").exists()
 
 

@@ -120,7 +120,8 @@ class Run:
     def write_outcomes(self, outcomes: GroupOutcomes, names: Sequence[str]) -> dict[str, DataFrame]:
         """Compute the tables of a run over groups once, and write those of these names."""
         self._outcomes_written += 1
-        outcomes.staged(lambda rows: self.stage(rows, f"rows-{self._outcomes_written}"))
+        name = "rows" if self._outcomes_written == 1 else f"rows-{self._outcomes_written}"
+        outcomes.staged(lambda rows: self.stage(rows, name))
         return {name: self.write(name, outcomes[name]) for name in names}
 
     def kept(self, rows: DataFrame) -> DataFrame:
