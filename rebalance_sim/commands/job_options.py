@@ -430,8 +430,9 @@ def add_operation_options(groups: OptionGroups) -> None:
 
 _ASSIGNORS = (
     *kafka_version(NEWEST).assignors,
-    *("librdkafka-range", "librdkafka-roundrobin", "kafka-python-range", "kafka-python-roundrobin"),
-    *("aiokafka-range", "aiokafka-roundrobin", "franz-go-range", "franz-go-roundrobin", "franz-go-sticky"),
+    *("librdkafka-range", "librdkafka-roundrobin", "librdkafka-cooperative-sticky"),
+    *("kafka-python-range", "kafka-python-roundrobin", "aiokafka-range", "aiokafka-roundrobin"),
+    *("franz-go-range", "franz-go-roundrobin", "franz-go-sticky", "franz-go-cooperative-sticky"),
     *("kafka-go-range", "kafka-go-roundrobin", "kafkajs-roundrobin", "platformatic-kafka-roundrobin"),
     *("sarama-range", "sarama-roundrobin", "sarama-1.27-range", "sarama-1.27-roundrobin"),
 )

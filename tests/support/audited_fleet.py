@@ -47,7 +47,8 @@ MEMBERS: Rows = [
     *(row | {"member_id": "node", "join_order": 9} for row in _members(
         "leader-cannot-read-members", 1, ["six"], ["roundrobin"], client_library="platformatic-kafka",
         client_version="1.35.0")),
-    *_members("assignment-unpredictable", 3, ["six"], COOPERATIVE, client_library="franz-go", client_version="1.21.0"),
+    *_members("assignment-unpredictable", 3, ["six", "eight"], COOPERATIVE, client_library="franz-go",
+              client_version="1.21.0"),
     *_members("leader-decides-assignment", 3, ["seven"], ["range"], client_library="java;kafka-go"),
     *_members("partitions-without-leader", 2, ["broken"], COOPERATIVE),
     *_members("rejected-rows", 2, ["six"], COOPERATIVE),

@@ -60,7 +60,20 @@ _COLUMNS = {
         *("type", "members", "protocol", "candidates", "votes", "tie", "leader_id", "refused", "error"),
         "other_builds",
     ),
-    BALANCE.name: ("strategy", "members", "partitions", "min", "max", "idle_members", "moved", "alternatives", "error"),
+    BALANCE.name: (
+        *(
+            "strategy",
+            "members",
+            "partitions",
+            "min",
+            "max",
+            "idle_members",
+            "moved",
+            "alternatives",
+            "bounds",
+            "error",
+        ),
+    ),
     COMPARISON.name: ("optimum", "strategies"),
     LAG_BALANCE.name: ("strategy", "members", "lag", "max_lag", "max_partition_lag", "excess_lag"),
     COSTS.name: (

@@ -80,6 +80,12 @@ class Group:
         return row["error"] if row else None
 
     @property
+    def bounds(self) -> Row | None:
+        """What holds for every assignment of a group that cannot be predicted; None if it can, or nothing is known."""
+        row = self._only(BALANCE.name)
+        return row["bounds"] if row else None
+
+    @property
     def alternatives(self) -> list[str]:
         """Assignors that other possible leaders may run, and that assign differently."""
         row = self._only(BALANCE.name)

@@ -52,6 +52,8 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
 
 def _without_prediction(group: Group, problem: str) -> Finding:
     names = {"problem": problem}
+    if group.bounds is not None:
+        return Finding(UNPREDICTABLE, group.bounds, names)
     if group.leader is None or group.protocol is None:
         return Finding(NOT_PREDICTED, names=names)
     leader = group.leader.candidates[0]
@@ -62,6 +64,6 @@ def _without_prediction(group: Group, problem: str) -> Finding:
         return Finding(FAILS, names=names)
     if assignor.problem is None or not offers(leader.library or JAVA, group.protocol):
         return Finding(NOT_PREDICTED, names=names)
-    if leader.library in ("", JAVA):
-        return Finding(CANNOT_READ, {"unreadable": len(unreadable)}, {"libraries": ", ".join(sorted(set(unreadable)))})
-    return Finding(UNPREDICTABLE, names=names)
+    if leader.library not in ("", JAVA):
+        return Finding(UNPREDICTABLE, names=names)
+    return Finding(CANNOT_READ, {"unreadable": len(unreadable)}, {"libraries": ", ".join(sorted(set(unreadable)))})

@@ -57,7 +57,7 @@ LESS_BALANCED = Kind(
 LOSES_RACKS = Kind(
     "migration-loses-racks",
     Severity.WARNING,
-    "a migration gives up rack-aware assignment: {members:member sets|members set} client.rack, and {protocol} matches "
+    "a migration loses rack-aware assignment: {members:member sets|members set} client.rack, and {protocol} matches "
     "racks, but the coordinator's assignors do not (KAFKA-19387)",
     "Keep the classic protocol if the traffic between racks matters.",
     _SCENARIO,

@@ -164,6 +164,7 @@ def test_balance_counts_what_moves(spark: SparkSession) -> None:
         "revoked": 4,
         "rejected_members": 0,
         "alternatives": None,
+        "bounds": None,
     }
 
 
