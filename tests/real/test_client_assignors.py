@@ -76,16 +76,18 @@ class Metadata:
         return set(self._partitions)
 
 
+def partitions_of(assigned: Any) -> list[Partition]:
+    """Return the partitions of an assignment of Python's libraries, which is by topic."""
+    return [Partition(topic, number) for topic, numbers in assigned for number in numbers]
+
+
 def ask_kafka_python(assignor: Any, group: Group) -> Answer:
     joined = [Joined(m.member_id, m.instance_id, Subscription(list(m.topics))) for m in group.members]
     try:
         answer = assignor.assign(Metadata(group.cluster.partitions), joined)
     except KeyError as error:
         return type(error).__name__
-    return {
-        member_id: [Partition(topic, number) for topic, numbers in assigned.assigned_partitions for number in numbers]
-        for member_id, assigned in answer.items()
-    }
+    return {member_id: partitions_of(assigned.assigned_partitions) for member_id, assigned in answer.items()}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -101,6 +103,31 @@ def test_kafka_python_returns_the_predicted_assignment(strategy: str, version: s
     assert [pair for pair in zip(theirs, ours, strict=True) if pair[0] != pair[1]] == []
     assert ("KeyError" in theirs) == (strategy == "roundrobin")
     assert theirs != Batch(groups).answers(version, strategy)
+
+
+class Subscribed(NamedTuple):
+    """The attribute of a member that aiokafka's range and roundrobin use."""
+
+    subscription: list[str]
+
+
+@pytest.mark.parametrize("strategy", ["range", "roundrobin"])
+def test_aiokafka_returns_the_predicted_assignment(strategy: str, request: pytest.FixtureRequest) -> None:
+    from aiokafka.coordinator.assignors.range import RangePartitionAssignor  # noqa: PLC0415
+    from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor  # noqa: PLC0415
+
+    assignor = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}[strategy]
+
+    def ask(group: Group) -> Assignment:
+        joined = {member.member_id: Subscribed(list(member.topics)) for member in group.members}
+        answer = assignor.assign(Metadata(group.cluster.partitions), joined)
+        return {member_id: partitions_of(assigned.assignment) for member_id, assigned in answer.items()}
+
+    groups = some_groups(request.config.getoption("--seed"), 3000)
+    ours = Batch(groups).answers("4.3", f"aiokafka-{strategy}")
+    theirs = [ask(group) for group in groups]
+    assert [pair for pair in zip(theirs, map(in_order, ours), strict=True) if pair[0] != pair[1]] == []
+    assert theirs != Batch(groups).answers("4.3", strategy)
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
@@ -200,10 +227,7 @@ def ask_kafka_pythons_sticky(assignor: Any, group: Group) -> Assignment | None:
         answer = assignor.assign(Metadata(group.cluster.partitions), joined)
     except KeyError:
         return None
-    return {
-        member_id: [Partition(topic, number) for topic, numbers in assigned.assigned_partitions for number in numbers]
-        for member_id, assigned in answer.items()
-    }
+    return {member_id: partitions_of(assigned.assigned_partitions) for member_id, assigned in answer.items()}
 
 
 def ask_aiokafkas_sticky(assignor: Any, group: Group) -> Assignment | None:
@@ -213,10 +237,7 @@ def ask_aiokafkas_sticky(assignor: Any, group: Group) -> Assignment | None:
         answer = assignor.assign(Metadata(group.cluster.partitions), joined)
     except KeyError:
         return None
-    return {
-        member_id: [Partition(topic, number) for topic, numbers in assigned.assignment for number in numbers]
-        for member_id, assigned in answer.items()
-    }
+    return {member_id: partitions_of(assigned.assignment) for member_id, assigned in answer.items()}
 
 
 def python_assigns_within_the_bounds(strategy: str, seed: int, ask_for: Callable[[Group], Assignment | None]) -> None:
@@ -242,8 +263,9 @@ def test_kafka_python_assigns_within_the_bounds(strategy: str, request: pytest.F
 
 
 def test_aiokafka_assigns_within_the_bounds(request: pytest.FixtureRequest) -> None:
-    module = pytest.importorskip("aiokafka.coordinator.assignors.sticky.sticky_assignor")
+    from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor  # noqa: PLC0415
+
     seed = request.config.getoption("--seed")
     python_assigns_within_the_bounds(
-        "aiokafka-sticky", seed, lambda group: ask_aiokafkas_sticky(module.StickyPartitionAssignor, group)
+        "aiokafka-sticky", seed, lambda group: ask_aiokafkas_sticky(StickyPartitionAssignor, group)
     )
