@@ -147,11 +147,8 @@ def test_predicted_assignments_are_those_of_the_groups(spark: SparkSession, busy
     # Assignors run in the clients, which are the newest with each broker.
     version = NEWEST if needs_zookeeper(busy.broker.version) else busy.broker.version
     predicted = predict(capture.members, capture.topics, kafka_version=version)
-    # Its subscription, which brokers of 2.3 do not return, says that librdkafka leads.
-    unpredictable = set() if needs_zookeeper(busy.broker.version) else {"rdkafka-cooperative"}
-    assert {row["group_id"] for row in predicted.balance.where("error IS NOT NULL").collect()} == unpredictable
-    certain = by_member(capture.members.where(~F.col("group_id").isin(*unpredictable, "")), "owned")
-    assert by_member(predicted.assignments, "partitions") == certain
+    assert predicted.balance.where("error IS NOT NULL").isEmpty()
+    assert by_member(predicted.assignments, "partitions") == owned
     assert sum(map(len, owned.values())) > 30
     assert len(listed - {NEXT_GENERATION}) == (3 if needs_zookeeper(busy.broker.version) else 7)
     elections = {row["group_id"]: row for row in capture.members.transform(elect(version)).collect()}
