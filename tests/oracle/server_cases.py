@@ -3,11 +3,13 @@ Random cases for the server-side assignors (KIP-848): topics have ids, members o
 
 At most seven ids share a hash code: the eighth in a bucket doubles a small map that ``computeIfAbsent`` fills. No set
 of topics or of names that is copied has 12, 24, ... elements, for which Java 19 and later make another table than the
-Java before.
+Java before. No bucket of the set of all partitions has more than eight: Java orders the partitions of such a bucket by
+their identity hash codes.
 """
 
 import base64
 import random
+from collections import Counter
 from collections.abc import Iterator
 
 from tests.oracle.conversation import uuid_hash
@@ -47,7 +49,7 @@ def server_case(rng: random.Random, case_id: str) -> JsonObject:
     if rng.random() < 0.75:
         _assign_before(rng, members, topics)
     names = [*topics, *dict.fromkeys(topic for member in members for topic, _ in member["owned"])]
-    case["topic_ids"] = dict(zip(dict.fromkeys(names), _topic_ids(rng, len(names)), strict=False))
+    case["topic_ids"] = _topic_ids(rng, [(name, topics.get(name, 0)) for name in dict.fromkeys(names)])
     return case
 
 
@@ -85,11 +87,19 @@ def _assign_before(rng: random.Random, members: list[JsonObject], topics: dict[s
                 rng.choice(members)["owned"].append(partition)
 
 
-def _topic_ids(rng: random.Random, count: int) -> list[str]:
+def _topic_ids(rng: random.Random, topics: list[tuple[str, int]]) -> dict[str, str]:
     """Random ids as Kafka makes them; some of the same hash code, or the same upper half."""
     kind = rng.choices(("random", "one hash", "one upper half"), weights=(80, 12, 8))[0]
     upper = rng.getrandbits(64)
     alike = rng.getrandbits(31)
+    halves = _halves(rng, kind, upper, alike, len(topics))
+    while _fullest_bucket([uuid_hash(*ids) for ids in halves], [count for _, count in topics]) > 8:
+        halves = _halves(rng, kind, upper, alike, len(topics))
+    ids = (base64.urlsafe_b64encode(high.to_bytes(8) + low.to_bytes(8)).decode().rstrip("=") for high, low in halves)
+    return dict(zip((name for name, _ in topics), ids, strict=True))
+
+
+def _halves(rng: random.Random, kind: str, upper: int, alike: int, count: int) -> list[tuple[int, int]]:
     halves: dict[tuple[int, int], None] = {}
     while len(halves) < count:
         high, low = rng.getrandbits(64), rng.getrandbits(64)
@@ -100,4 +110,10 @@ def _topic_ids(rng: random.Random, count: int) -> list[str]:
         elif kind == "one upper half":
             high = upper
         halves[high, low] = None
-    return [base64.urlsafe_b64encode(high.to_bytes(8) + low.to_bytes(8)).decode().rstrip("=") for high, low in halves]
+    return list(halves)
+
+
+def _fullest_bucket(hashes: list[int], partitions: list[int]) -> int:
+    """The most partitions in a bucket of a table of 64, the smallest whose full buckets become trees."""
+    places = (31 * (31 + code) + p for code, count in zip(hashes, partitions, strict=True) for p in range(count))
+    return max(Counter((place ^ (place & 0xFFFFFFFF) >> 16) & 63 for place in places).values(), default=0)

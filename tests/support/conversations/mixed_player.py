@@ -141,6 +141,7 @@ class MixedGroupPlayer(Player):
     def __init__(self, version: str, case: JsonObject, made: list[str]) -> None:
         super().__init__(version, case, made, _MOST_MEMBERS)
         self.version = kafka_version(version)
+        self.checks_form_first = not version.startswith("4.0")
         self.types.of("consumer")
         self.names: list[str] = []
         self.subscriptions: list[frozenset[str]] = []
@@ -343,7 +344,8 @@ class MixedGroupPlayer(Player):
     def _consumer_heartbeat(self, number: int, step: JsonObject) -> None:
         request = self._heartbeat_request(number, step)
         if not self.up:
-            error = Errors(form_error(self.modern, request))
+            # Since 4.1 the form is checked before the group is looked up.
+            error = Errors(form_error(self.modern, request)) if self.checks_form_first else Errors.NONE
             self._answer_heartbeat(number, step, Errors.NOT_COORDINATOR if error == Errors.NONE else error)
             return
         upgrades = bool(may_upgrade(self.mixed, request))
