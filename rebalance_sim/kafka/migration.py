@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from rebalance_sim.kafka.assignors.by_library import JAVA, Leader, is_readable_for_java
+from rebalance_sim.kafka.assignors.by_library import JAVA, Leader, adds_user_data, is_readable_for_java
 from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.kafka.client_features import CONSUMER_PROTOCOL
 from rebalance_sim.releases import SERVER_ASSIGNORS, CoordinatorRules
@@ -53,6 +53,7 @@ class Obstacle(StrEnum):
     LIBRARY = "library"
     BROKERS = "brokers"
     UNREADABLE = "unreadable-member"
+    USER_DATA = "user-data"
     NO_MEMBERS = "no-members"
 
 
@@ -79,6 +80,8 @@ class MigratingGroup(NamedTuple):
     """The clients of the members that use the classic protocol."""
     modern: int
     """Members that use the consumer protocol."""
+    leader: Leader | None = None
+    """The client of the leader; None if it is unknown."""
 
 
 def migration(group: MigratingGroup, brokers: Brokers) -> Migration:
@@ -100,17 +103,27 @@ def migration(group: MigratingGroup, brokers: Brokers) -> Migration:
     if obstacle is not None:
         return obstacle
     assignor = group.protocol if group.protocol in SERVER_ASSIGNORS else COUNTERPARTS[str(group.protocol)]
-    unreadable = [_library(client) for client in group.classic if not is_readable_for_java(client.library)]
     upgrades, outdated = _upgrades(group.classic, brokers)
     after = f"after an upgrade of {upgrades}" if outdated else ""
-    if unreadable:
-        stop = f"stop all members first: the coordinator cannot read the subscription of {_members(unreadable)}"
-        stop += f" ({_names(unreadable)})"
-        reason = f"{stop}; {after}" if after else stop
-        return Migration(Verdict.OFFLINE, reason, Obstacle.UNREADABLE, assignor, outdated)
+    refused = conversion_obstacle(group)
+    if refused is not None:
+        stop = f"stop all members first: {refused[1]}"
+        return Migration(Verdict.OFFLINE, f"{stop}; {after}" if after else stop, refused[0], assignor, outdated)
     if group.modern:
         after = after or f"under way: {plural(len(group.classic), 'member uses', 'members use')} the classic protocol"
     return Migration(Verdict.ONLINE, after or "one rolling restart", None, assignor, outdated)
+
+
+def conversion_obstacle(group: MigratingGroup) -> tuple[Obstacle, str] | None:
+    """Return why the coordinator cannot convert the group, so that it answers GROUP_ID_NOT_FOUND."""
+    unreadable = [_library(client) for client in group.classic if not is_readable_for_java(client.library)]
+    if unreadable:
+        problem = f"the coordinator cannot read the subscription of {_members(unreadable)} ({_names(unreadable)})"
+        return Obstacle.UNREADABLE, problem
+    if group.leader is not None and adds_user_data(group.leader, str(group.protocol)):
+        library = _library(group.leader)
+        return Obstacle.USER_DATA, f"the coordinator refuses the user data in {library}'s {group.protocol} assignments"
+    return None
 
 
 def _without_classic_members(group: MigratingGroup) -> Migration:

@@ -60,6 +60,26 @@ def test_a_subscription_that_the_coordinator_cannot_read_has_to_be_gone_first() 
 
 
 @pytest.mark.parametrize(
+    ("library", "protocol", "verdict"),
+    [
+        ("librdkafka", "cooperative-sticky", Verdict.OFFLINE),
+        ("librdkafka", "roundrobin", Verdict.ONLINE),
+        ("java", "cooperative-sticky", Verdict.ONLINE),
+        ("", "sticky", Verdict.ONLINE),
+    ],
+)
+def test_assignments_with_user_data_of_the_leader_cannot_be_converted(
+    library: str, protocol: str, verdict: Verdict
+) -> None:
+    """As on brokers of Kafka 4.3 (tests/real/test_migrations.py); another member's assignor does not matter."""
+    leader, other = Leader(library, ""), Leader("librdkafka", "")
+    result = found(other, leader, protocol=protocol, leader=leader)
+    assert result.verdict is verdict
+    assert (result.obstacle is Obstacle.USER_DATA) == (verdict is Verdict.OFFLINE)
+    assert ("user data" in result.reason) == (verdict is Verdict.OFFLINE)
+
+
+@pytest.mark.parametrize(
     ("library", "release", "outdated"),
     [
         ("", "3.9.1", 1),

@@ -163,9 +163,8 @@ class Group:
         types = [member["protocol_type"] or DEFAULT_PROTOCOL_TYPE for member in members]
         classic = [client_of(member) for member in members if not _is_modern(member)]
         protocol_type = types[0] if types else DEFAULT_PROTOCOL_TYPE
-        return migration(
-            MigratingGroup(protocol_type, self.protocol, classic, len(members) - len(classic)), self.brokers
-        )
+        modern = len(members) - len(classic)
+        return migration(MigratingGroup(protocol_type, self.protocol, classic, modern, self.leader), self.brokers)
 
     @property
     def leader(self) -> Leader | None:

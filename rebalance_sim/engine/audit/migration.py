@@ -17,6 +17,12 @@ POSSIBLE = Kind(
     "Set group.protocol=consumer and group.remote.assignor={assignor}. Remove partition.assignment.strategy, "
     "session.timeout.ms and heartbeat.interval.ms, which consumers reject beside it.",
 )
+_OFFLINE = Kind(
+    "migration-offline",
+    Severity.WARNING,
+    "can migrate offline only: {reason}",
+    "Plan a time without consumers: a rolling restart fails with GROUP_ID_NOT_FOUND.",
+)
 BLOCKED: Mapping[Obstacle, Kind] = {
     Obstacle.CUSTOM_ASSIGNOR: Kind(
         "migration-custom-assignor",
@@ -30,12 +36,8 @@ BLOCKED: Mapping[Obstacle, Kind] = {
         "cannot migrate to the consumer protocol: {reason}",
         "Plan the change to a library that has it before the brokers drop the classic protocol (KIP-1274).",
     ),
-    Obstacle.UNREADABLE: Kind(
-        "migration-offline",
-        Severity.WARNING,
-        "can migrate offline only: {reason}",
-        "Plan a time without consumers: a rolling restart fails with GROUP_ID_NOT_FOUND.",
-    ),
+    Obstacle.UNREADABLE: _OFFLINE,
+    Obstacle.USER_DATA: _OFFLINE,
     Obstacle.BROKERS: Kind(
         "migration-brokers", Severity.NOTE, "cannot migrate to the consumer protocol: {reason}", "Upgrade the brokers."
     ),
@@ -62,7 +64,7 @@ LOSES_RACKS = Kind(
     "Keep the classic protocol if the traffic between racks matters.",
     _SCENARIO,
 )
-KINDS = (POSSIBLE, *BLOCKED.values(), LESS_BALANCED, LOSES_RACKS)
+KINDS = (POSSIBLE, *dict.fromkeys(BLOCKED.values()), LESS_BALANCED, LOSES_RACKS)
 _RACK_AWARE = ("range", "sticky", "cooperative-sticky")
 
 
@@ -86,8 +88,10 @@ def _possible(group: Group, found: Migration, names: Mapping[str, str]) -> Findi
     assert found.assignor is not None
     figures = {"members": len(group.members), "outdated_members": found.outdated}
     after, today = group.strategies.get(found.assignor), group.balance
-    if after and today:
-        figures |= {"max_today": today["max"], "max_after": after["max"], "moved": after["moved"]}
+    if today:
+        figures["max_today"] = today["max"]
+    if after:
+        figures |= {"max_after": after["max"], "moved": after["moved"]}
     unknown = any(member["client_version"] is None for member in group.classic_members)
     confidence = Confidence.ASSUMED if unknown else Confidence.CERTAIN
     return Finding(POSSIBLE, figures, {**names, "assignor": _short(found.assignor)}, confidence=confidence)

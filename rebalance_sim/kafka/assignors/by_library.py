@@ -98,6 +98,19 @@ def tells_owned(library: str, protocol: str) -> bool:
     return protocol != "sticky" or library not in _SILENT
 
 
+_WITH_USER_DATA = {("librdkafka", "cooperative-sticky"), ("sarama", "sticky")}
+"""Assignors that put user data beside the assigned partitions, where those of Java and other libraries put nothing."""
+
+
+def adds_user_data(leader: Leader, protocol: str) -> bool:
+    """Return whether the assignments that a leader sends have user data, which the coordinator cannot convert.
+
+    >>> adds_user_data(Leader("librdkafka", ""), "cooperative-sticky"), adds_user_data(Leader("", ""), "sticky")
+    (True, False)
+    """
+    return (leader.candidates[0].library, protocol) in _WITH_USER_DATA
+
+
 class LeadersAssignor(NamedTuple):
     """What a leader runs under a protocol name."""
 

@@ -159,6 +159,13 @@ class JavaConsumers(ConsumersProcess):
         """Start a consumer; ``more`` are settings in addition to the common ones."""
         self._start(name, _java_settings(client, self._bootstrap_servers) | dict(more or {}))
 
+    def failure(self, name: str, client: Client) -> str:
+        """Start a consumer that the coordinator refuses, and return how it fails."""
+        self.start(name, client)
+        self._wait_for("failed", name)
+        with self._changed:
+            return next(each.fields[0] for each in self._reports if (each.name, each.event) == (name, "failed"))
+
     def stall(self, name: str) -> None:
         """Return when the consumer has stopped: its last poll may still take part in a rebalance."""
         self._order("stall", name)

@@ -6,7 +6,13 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupState,
+    ConsumerGroupTopicPartitions,
+    ConsumerGroupType,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, NewPartitions, NewTopic
 
 from rebalance_sim.kafka.runtime.strings import Strings, java_hashes
@@ -74,11 +80,19 @@ class LiveSetUps:
 
     def form(self) -> None:
         """Let members join one after the other, so that the leader is known."""
-        self._play({name: [(Join(client),) for client in each.members] for name, each in self._set_ups.items()})
+        self.play({name: [(Join(client),) for client in each.members] for name, each in self._set_ups.items()})
 
     def go_on(self) -> None:
         """Run the rounds of changes."""
-        self._play({name: each.rounds for name, each in self._set_ups.items()})
+        self.play({name: each.rounds for name, each in self._set_ups.items()})
+
+    def play(self, rounds: Mapping[str, Sequence[Round]]) -> None:
+        """Make the changes of each round in all groups at once."""
+        for number in range(max(map(len, rounds.values()))):
+            playing = {name: each[number] for name, each in rounds.items() if number < len(each)}
+            for name, round_ in playing.items():
+                self._do(name, round_)
+            self._wait(playing)
 
     def assigned(self) -> dict[str, dict[str, Partitions]]:
         """Return the partitions of each client of each group, as the client reports them."""
@@ -94,17 +108,15 @@ class LiveSetUps:
         described = self._described(self._set_ups)
         return {name: {member.member_id for member in found.members} for name, found in described.items() if found}
 
+    def types(self) -> dict[str, ConsumerGroupType]:
+        """Return whether each group uses the classic or the consumer protocol."""
+        listed = self._admin.list_consumer_groups(request_timeout=_ANSWER_SECONDS).result().valid
+        return {each.group_id: each.type for each in listed}
+
     def offsets_topic(self) -> list[OffsetsRecord]:
         """Read all records of __consumer_offsets."""
         messages = read_topic(self._servers, "__consumer_offsets")
         return [(each.key(), each.value(), each.partition(), each.offset()) for each in messages]
-
-    def _play(self, rounds: Mapping[str, Sequence[Round]]) -> None:
-        for number in range(max(map(len, rounds.values()))):
-            playing = {name: each[number] for name, each in rounds.items() if number < len(each)}
-            for name, round_ in playing.items():
-                self._do(name, round_)
-            self._wait(playing)
 
     def _do(self, name: str, round_: Round) -> None:
         now = self._now[name]
@@ -192,7 +204,7 @@ def _is_stable(found: ConsumerGroupDescription, now: _Now, by_clients: Mapping[s
         if member.client_id in now.members
     }
     return (
-        found.state == ConsumerGroupState.STABLE
+        found.state == (ConsumerGroupState.STABLE if now.members else ConsumerGroupState.EMPTY)
         and sorted(member.client_id for member in found.members) == sorted(now.members)
         and sum(map(len, by_broker.values())) == now.assignable
         and all({topic for topic, _ in has} <= set(topics[id_]) for id_, has in by_broker.items())
