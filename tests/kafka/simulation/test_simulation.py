@@ -19,8 +19,8 @@ from tests.support.simulation_invariants import faults
 
 VERSIONS = ("1.0", "2.3", "3.9", "4.3")
 SETTINGS = 10 if COMPILED else 2
-GROUPS = 250 if COMPILED else 2
-"""Per settings: 12,500 histories for four versions and groups that migrate to the consumer protocol; 20 as plain
+GROUPS = 100 if COMPILED else 2
+"""Per settings: 5,000 histories for four versions and groups that migrate to the consumer protocol; 20 as plain
 Python."""
 
 
@@ -59,7 +59,7 @@ def results_of(played: Played, group: int) -> tuple[list[tuple[int, ...]], list[
 def test_groups_do_not_disturb_each_other(version: str) -> None:
     """A group has the same results alone, in a batch, and in a batch of another order."""
     rng = random.Random(f"{version} alone")
-    settings, histories = random_settings(rng), random_histories(rng, version, 40 if COMPILED else 6)
+    settings, histories = random_settings(rng), random_histories(rng, version, 40 if COMPILED else 3)
     together = played_by(version, histories, settings)
     backwards = played_by(version, histories[::-1], settings)
     for group, history in enumerate(histories):
