@@ -51,7 +51,7 @@ def voters(joiners: Sequence[Joiner]) -> pa.RecordBatch:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@examples(60)
+@examples(25)
 @given(elections())
 def test_votes_are_counted_in_the_coordinators_order(version: str, batch: list[tuple[Joiner, ...]]) -> None:
     """The explanation is that of the election, and the first protocol with the most votes wins."""
@@ -141,7 +141,7 @@ def leaders_view(given: Group) -> pa.RecordBatch:
 
 
 @pytest.mark.parametrize("strategy", ["range", "roundrobin", "cooperative-sticky"])
-@examples(40)
+@examples(20)
 @given(groups())
 def test_explanations_hold_for_random_groups(strategy: str, batch: list[Group]) -> None:
     """Skipped members, previous owners and possible owners agree with what members report."""
