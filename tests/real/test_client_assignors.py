@@ -130,16 +130,20 @@ def test_aiokafka_returns_the_predicted_assignment(strategy: str, request: pytes
     assert theirs != Batch(groups).answers("4.3", strategy)
 
 
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory in which the programs are built once."""
+    return tmp_path_factory.mktemp("programs")
+
+
 @pytest.fixture(scope="module", params=VERSIONS)
-def asked(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, list[Group], list[dict[str, Assignment]]]:
+def asked(request: pytest.FixtureRequest, programs: Path) -> tuple[str, list[Group], list[dict[str, Assignment]]]:
     """Ask the libraries of Go and JavaScript about groups of brokers of a version."""
     seed = request.config.getoption("--seed")
     groups = [*other_libraries.some_groups(seed, 500), *other_libraries.one_topic_groups(seed, 500)]
     try:
-        of_go = other_libraries.ask_go(request.param, groups, tmp_path_factory.mktemp("go"))
-        of_node = other_libraries.ask_node(request.param, groups, tmp_path_factory.mktemp("node"))
+        of_go = other_libraries.ask_go(request.param, groups, programs)
+        of_node = other_libraries.ask_node(request.param, groups, programs)
     except other_libraries.LibrariesUnavailable as reason:
         pytest.skip(str(reason))
     return request.param, groups, [go | node for go, node in zip(of_go, of_node, strict=True)]
@@ -193,10 +197,10 @@ def outside_of_bounds(
 
 @pytest.mark.parametrize("strategy", [*other_libraries.UNPREDICTABLE_OF_GO, *other_libraries.STICKY_OF_ONE_TOPIC])
 def test_libraries_of_go_assign_within_the_bounds(
-    strategy: str, request: pytest.FixtureRequest, tmp_path: Path
+    strategy: str, request: pytest.FixtureRequest, programs: Path
 ) -> None:
     def ask(groups: Sequence[Group]) -> list[Assignment]:
-        return [answer[strategy] for answer in other_libraries.ask_go("4.3", groups, tmp_path)]
+        return [answer[strategy] for answer in other_libraries.ask_go("4.3", groups, programs)]
 
     groups = bounded_groups(request.config.getoption("--seed"))
     try:

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -68,16 +69,18 @@ def ask_node(version: str, groups: Sequence[Group], directory: Path) -> list[dic
     return _ask(node_program("assignors", directory), version, groups, directory)
 
 
+@cache
 def go_program(name: str, directory: Path) -> list[str]:
-    """Build a program for Go's libraries in a directory, and return the command that runs it."""
+    """Build a program for Go's libraries in a directory, once, and return the command that runs it."""
     _download("go", ["go", "mod", "download"], _PROGRAMS / "go")
     program = str(directory / name)
     subprocess.run(["go", "build", "-o", program, f"./{name}"], cwd=_PROGRAMS / "go", check=True)
     return [program]
 
 
+@cache
 def node_program(name: str, directory: Path) -> list[str]:
-    """Install a program for JavaScript's libraries in a directory, and return the command that runs it."""
+    """Install a program for JavaScript's libraries in a directory, once, and return the command that runs it."""
     shutil.copytree(_PROGRAMS / "node", directory, dirs_exist_ok=True)
     _download("node", ["npm", "ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--silent"], directory)
     return ["node", str(directory / f"{name}.js")]
