@@ -87,6 +87,7 @@ _SIZE = (
     Column("partitions", INT, "partitions of the topics the group subscribes to"),
 )
 _ELECTED = Column("elected", STRING, "elected protocol, or the coordinator's assignor for a consumer-protocol group")
+_FAILED = Column("failed", INT, "consumers stopped by a fatal Kafka error")
 _EVICTED = Column("evicted", INT, "members the coordinator removes because their session or rebalance timeout expires")
 _REBALANCE = Column("rebalance", INT, "number of the rebalance, from 1")
 _LAG_PARTITIONS = Column("lag_partitions", INT, "partitions with lag")
@@ -759,7 +760,12 @@ COSTS = Table(
         Column("events", INT, "events of the scenario and the events table that affect the group"),
         Column("rebalances", INT, "rebalances that started"),
         Column("completed", INT, "rebalances after which the group was stable"),
-        Column("storms", INT, "windows of --storm-window-ms in which at least --storm-rebalances rebalances start"),
+        Column(
+            "storms",
+            INT,
+            "windows of --storm-window-ms in which at least --storm-rebalances rebalances start; epochs of "
+            "consumer-protocol groups do not count, because no member stops consuming",
+        ),
         Column("stable", BOOLEAN, "at the end the group is stable and every partition has an owner"),
         Column(
             "stable_ms",
@@ -770,8 +776,18 @@ COSTS = Table(
         Column("moved", INT, "times a partition goes to another consumer"),
         Column("moved_back", INT, "of these, times it returns to the previous owner"),
         _EVICTED,
-        Column("failed", INT, "consumers stopped by a fatal Kafka error"),
-        Column("failure", STRING, "the first of these: error, consumer, time and preceding event; null if none failed"),
+        _FAILED,
+        Column(
+            "finished",
+            BOOLEAN,
+            "all events of the scenario have happened; false if the rollout waits for consumers that never come back",
+        ),
+        Column(
+            "failure",
+            STRING,
+            "why the rollout fails: the first consumer that fails (error, consumer, time and preceding event) or, if "
+            "none does, what the rollout waits for; null if it succeeds",
+        ),
         Column("messages", LONG, "requests and responses"),
         Column("simulated_ms", LONG, "length of the simulation"),
         _REJECTED_MEMBERS,
@@ -782,6 +798,28 @@ COSTS = Table(
             "there are none",
         ),
         Column("error", STRING, "why the group is not simulated; null if it is"),
+    ),
+)
+
+BOUNCES = Table(
+    "bounces",
+    "One row per group, strategy and bounce of the scenario: what the bounce costs. Events of an events table belong "
+    "to the first bounce.",
+    (
+        *_OF_SIMULATION,
+        Column("bounce", INT, "number of the bounce, from 1"),
+        Column("partitions", INT, "partitions of the subscribed topics at the end"),
+        Column("from_ms", LONG, "time of the first event or, after the first bounce, the end of the previous one"),
+        Column(
+            "to_ms",
+            LONG,
+            "time at which all consumers are members and every partition has an owner; null if that never happens",
+        ),
+        Column("rebalances", INT, "rebalances that started"),
+        Column("unowned_ms", LONG, "partition-milliseconds without an owner"),
+        Column("moved", INT, "times a partition goes to another consumer"),
+        Column("moved_back", INT, "of these, times it returns to the previous owner"),
+        _FAILED,
     ),
 )
 
@@ -822,7 +860,12 @@ ADVICE = Table(
             "stable_ms_saved", LONG, "how much earlier the group is stable; null if stable_ms is, with or without it"
         ),
         Column("moved_saved", INT, "partition moves it saves; negative if there are more"),
-        Column("best", BOOLEAN, "the setting saves unowned_ms, and no other saves this group more"),
+        Column("fails", BOOLEAN, "the rollout fails with the setting: a consumer fails, or it does not finish"),
+        Column(
+            "best",
+            BOOLEAN,
+            "the rollout succeeds with the setting and saves unowned_ms, and no other setting saves this group more",
+        ),
     ),
 )
 
@@ -903,7 +946,7 @@ OUTPUTS = {
         *(MEMBER_LAG, LAG_BALANCE, EXPIRING_OFFSETS),
         *(RECORD_PARTITIONS, PARTITION_LOAD, PARTITION_LOAD_AFTER, PARTITION_GROWTH),
         *(CLIENT_AGREEMENT, TOPICS_AT_RISK, KEY_FINDINGS, BATCHES, PRODUCE_REQUESTS),
-        *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, LAG_COSTS, ADVICE),
+        *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, BOUNCES, LAG_COSTS, ADVICE),
         *(FINDINGS, VERDICTS),
         REJECTS,
     )

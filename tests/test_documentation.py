@@ -125,8 +125,8 @@ def test_simulate_page_lists_all_scenarios_events_and_settings() -> None:
 
     turns = "members, every_ms, times, again_after_ms"
     events = {row[0]: row[1].replace("*turns*", turns).replace("**", "") for row in table_under(text, "event")}
-    assert {event: set(keys.split(", ")) for event, keys in events.items()} == {
-        e: set(keys) for e, keys in KEYS.items()
+    assert {event: set(filter(None, keys.split(", "))) for event, keys in events.items()} == {
+        event: set(keys) for event, keys in KEYS.items()
     }
 
     kip_848 = "group_consumer_"

@@ -31,6 +31,7 @@ from rebalance_sim.releases import NEWEST
 from rebalance_sim.sources.scenarios import read_scenario
 from rebalance_sim.tables import (
     ADVICE,
+    BOUNCES,
     COSTS,
     EVENTS,
     MEMBERS,
@@ -42,7 +43,7 @@ from rebalance_sim.tables import (
     TOPICS,
 )
 
-_SIMULATED = tuple(table.name for table in (COSTS, TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS))
+_SIMULATED = tuple(table.name for table in (COSTS, BOUNCES, TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS))
 
 
 class SimulationOptions(TypedDict, total=False):
@@ -78,9 +79,9 @@ def simulate(
 ) -> GroupOutcomes:
     """Simulate a scenario and the events of an events table for every group, and return all tables of the run.
 
-    The tables are ``costs``, ``timeline``, ``rebalances``, ``owned_partitions``, ``partition_costs`` and ``rejects``;
-    with ``advice`` also ``advice``, for which the scenario is simulated again under other settings. All are computed
-    once, when the first of them is used. Options: see ``RunOptions`` and ``SimulationOptions``.
+    The tables are ``costs``, ``bounces``, ``timeline``, ``rebalances``, ``owned_partitions``, ``partition_costs`` and
+    ``rejects``; with ``advice`` also ``advice``, for which the scenario is simulated again under other settings. All
+    are computed once, when the first of them is used. Options: see ``RunOptions`` and ``SimulationOptions``.
 
     Raises UserError for an unknown scenario, strategy or version, for an assignor that cannot be used, and for a table
     without a required column.

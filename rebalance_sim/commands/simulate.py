@@ -20,7 +20,12 @@ from rebalance_sim.commands.lag import Offsets
 from rebalance_sim.commands.named_groups import unknown_group
 from rebalance_sim.commands.options import check_at_least, items, new_run
 from rebalance_sim.commands.rejects import write_rejects
-from rebalance_sim.commands.simulation_summary import summarise_advice, summarise_costs, summarise_lag_costs
+from rebalance_sim.commands.simulation_summary import (
+    summarise_advice,
+    summarise_bounces,
+    summarise_costs,
+    summarise_lag_costs,
+)
 from rebalance_sim.commands.summary import print_summary, summarise_run
 from rebalance_sim.engine.groups.comparison import BEST
 from rebalance_sim.engine.groups.prediction import ELECTED
@@ -35,6 +40,7 @@ from rebalance_sim.kafka.simulation.storms import Storms
 from rebalance_sim.sources.scenarios import RejectedStep, read_scenario, settings_of
 from rebalance_sim.tables import (
     ADVICE,
+    BOUNCES,
     COSTS,
     EVENTS,
     LAG_COSTS,
@@ -70,7 +76,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     offsets = Offsets.read(run, options)
     _check_groups(run, options, members, events)
     run.report_progress(f"simulating {scenario.name or 'the events'} under {', '.join(wanted)}")
-    written = [TIMELINE.name, REBALANCES.name, OWNED_PARTITIONS.name, COSTS.name]
+    written = [TIMELINE.name, REBALANCES.name, OWNED_PARTITIONS.name, COSTS.name, BOUNCES.name]
     written += [ADVICE.name] if options.advice else []
     simulated = simulate(
         members,
@@ -107,7 +113,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run.finish()
     if options.follow:
         print_summary(_log(tables[TIMELINE.name], options.follow))
-    lines = summarise_costs(tables[COSTS.name])
+    lines = [*summarise_costs(tables[COSTS.name]), *summarise_bounces(tables[BOUNCES.name])]
     lines += summarise_lag_costs(tables[LAG_COSTS.name]) if offsets else []
     lines += summarise_advice(tables[ADVICE.name]) if options.advice else []
     print_summary(lines + summarise_run(run))

@@ -18,14 +18,18 @@ _WIDTH = len("partition downtime") + 4
 _AFFECTED = "error IS NOT NULL OR events > 0 OR rebalances > 0 OR unowned_ms > 0"
 """Whether any event affects a group."""
 _DOWNTIME_MS = "try_divide(unowned_ms, partitions)"
+_FAILS = "error IS NULL AND (failed > 0 OR NOT finished) IS TRUE"
+"""Whether the rollout of a group fails: a consumer fails, or it waits for consumers that never come back."""
 _FIGURES = (
     "count(*) AS groups",
     "count(error) AS not_simulated",
     f"avg({_DOWNTIME_MS}) AS mean_ms",
     f"percentile({_DOWNTIME_MS}, 0.99D) AS p99_ms",
     f"max({_DOWNTIME_MS}) AS max_ms",
-    "percentile(stable_ms, 0.5D) AS stable_ms",
-    "sum(CAST(NOT stable AND error IS NULL AS INT)) AS unstable",
+    f"percentile(IF({_FAILS}, NULL, stable_ms), 0.5D) AS stable_ms",
+    f"count_if(NOT stable AND error IS NULL AND NOT ({_FAILS})) AS unstable",
+    f"count_if({_FAILS}) AS failing",
+    f"min_by(struct(cluster, group_id, failure), struct(cluster, group_id)) FILTER (WHERE {_FAILS}) AS first_failing",
     *(f"sum({name}) AS {name}" for name in ("rebalances", "moved", "moved_back", "evicted", "storms", "failed")),
 )
 
@@ -60,8 +64,15 @@ def _lines_of(row: Row, prefix: str) -> list[str]:
             _labelled("time to stable", _time_to_stable(row)),
             _labelled("partition moves", f"{row['moved'] or 0:,}{back}"),
         ]
-    for name, label in (("evicted", "evicted members"), ("storms", "rebalance storms"), ("failed", "failed consumers")):
+    for name, label in (("evicted", "evicted members"), ("storms", "rebalance storms")):
         lines += [_labelled(label, f"{row[name]:,}")] if row[name] else []
+    if row["failing"]:
+        first = row["first_failing"]
+        consumers = f" ({plural(row['failed'], 'failed consumer')})" if row["failed"] else ""
+        lines.append(
+            f"  error: the rollout fails in {plural(row['failing'], 'group')}{consumers}, "
+            f"first in group {first['group_id']}: {first['failure']}"
+        )
     if row["not_simulated"]:
         count = row["not_simulated"]
         lines.append(f"  {plural(count, 'group')} cannot be simulated (see column error of costs)")
@@ -81,13 +92,48 @@ def _seconds(milliseconds: float) -> str:
 
 
 def _time_to_stable(row: Row) -> str:
-    simulated, unstable = row["groups"] - row["not_simulated"], row["unstable"] or 0
+    simulated, unstable, failing = row["groups"] - row["not_simulated"], row["unstable"], row["failing"]
     if unstable == simulated:
         return "no group becomes stable"
+    if failing == simulated:
+        return "the rollout fails" if simulated == 1 else f"the rollout fails in all {simulated:,} groups"
     median = "" if row["stable_ms"] is None else f"median {_seconds(row['stable_ms'])}, "
-    if unstable:
-        return f"{median}{unstable:,} of {plural(simulated, 'group')} do not become stable"
+    if unstable or failing:
+        other = plural(simulated, "group")
+        parts = [f"{unstable:,} of {other} do not become stable"] if unstable else []
+        parts += [f"the rollout fails in {failing:,} of {other}"] if failing else []
+        return median + ", ".join(parts)
     return median + ("the group becomes stable" if simulated == 1 else f"all {simulated:,} groups become stable")
+
+
+def summarise_bounces(bounces: DataFrame) -> list[str]:
+    """Return the costs of each bounce, if the scenario has several."""
+    rows = (
+        bounces.groupBy("strategy", "bounce")
+        .agg(
+            F.expr("count(*) AS groups"),
+            F.expr("sum(rebalances) AS rebalances"),
+            F.expr("sum(moved) AS moved"),
+            F.expr(f"avg({_DOWNTIME_MS}) AS mean_ms"),
+            F.expr(f"max({_DOWNTIME_MS}) AS max_ms"),
+            F.expr("count_if(to_ms IS NULL) AS unfinished"),
+        )
+        .orderBy("strategy", "bounce")
+        .collect()
+    )
+    if all(row["bounce"] == 1 for row in rows):
+        return []
+    named = _named(row["strategy"] for row in rows)
+    return ["", "bounces, one after the other", *(_bounce(row, named) for row in rows)]
+
+
+def _bounce(row: Row, named: bool) -> str:
+    unfinished = f"; not over in {plural(row['unfinished'], 'group')}" if row["unfinished"] else ""
+    return (
+        f"  {row['strategy'] + ', ' if named else ''}bounce {row['bounce']}: {plural(row['groups'], 'group')}, "
+        f"{plural(row['rebalances'] or 0, 'rebalance')}, {plural(row['moved'] or 0, 'partition move')}, "
+        f"partition downtime mean {_seconds(row['mean_ms'] or 0)}, max {_seconds(row['max_ms'] or 0)}{unfinished}"
+    )
 
 
 def summarise_advice(advice: DataFrame) -> list[str]:
@@ -98,6 +144,7 @@ def summarise_advice(advice: DataFrame) -> list[str]:
             F.expr("sum(unowned_ms_saved) AS saved"),
             F.expr("sum(rebalances_saved) AS rebalances"),
             F.expr("count_if(best) AS best"),
+            F.expr("count_if(fails) AS failing"),
         )
         .orderBy("strategy", F.desc("saved"), "setting", "value")
         .collect()
@@ -116,6 +163,7 @@ def _advice(row: Row, named: bool) -> str:
     return (
         f"{row['strategy'] + ', ' if named else ''}{setting}: {rebalances if fewer else 'as many rebalances'}, "
         f"{downtime if saved_s else 'as much partition downtime'}; best choice for {plural(row['best'] or 0, 'group')}"
+        f"{'; error: the rollout fails in ' + plural(row['failing'], 'group') if row['failing'] else ''}"
     )
 
 

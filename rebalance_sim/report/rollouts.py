@@ -56,6 +56,11 @@ def unowned_each() -> SparkColumn:
     return F.try_divide("unowned_ms", "partitions")
 
 
+def fails() -> SparkColumn:
+    """Return whether the rollout of a group fails: a consumer fails, or the rollout does not finish."""
+    return F.coalesce((F.col("failed") > 0) | ~F.col("finished"), F.lit(False))
+
+
 def by_strategy(costs: DataFrame) -> DataFrame:
     """Aggregate the costs of each strategy over the affected groups."""
     sums = ("rebalances", "unowned_ms", "moved", "moved_back", "evicted", "failed", "storms")
@@ -65,9 +70,10 @@ def by_strategy(costs: DataFrame) -> DataFrame:
         .agg(
             F.count("*").alias("groups"),
             *[F.sum(name).alias(name) for name in sums],
+            F.count_if(fails()).alias("failing"),
             F.count_if(~F.col("stable")).alias("unstable"),
             _quantiles(unowned_each()).alias("unowned"),
-            _quantiles(F.col("stable_ms")).alias("time_to_stable"),
+            _quantiles(F.when(~fails(), F.col("stable_ms"))).alias("time_to_stable"),
         )
         .orderBy("strategy")
     )
@@ -214,6 +220,7 @@ def _strategies_table(strategies: Sequence[Row]) -> Table:
         ("moves back", "moved_back"),
         ("evicted members", "evicted"),
         ("failed consumers", "failed"),
+        ("failed rollouts", "failing"),
         "storms",
         ("unstable groups", "unstable"),
     )
@@ -288,13 +295,14 @@ def _checks(strategies: Sequence[Row], found: Sequence[Row]) -> Iterator[Check]:
     what = plural_of(unstable, "group does", "groups do") + " not become stable"
     yield check_of(Level.ERROR, unstable, what, NAME, group_of(first) if first and unstable else ())
     for name, one, several in (
+        ("failing", "group whose rollout fails", "groups whose rollout fails"),
         ("failed", "consumer stops with an error", "consumers stop with an error"),
         ("storms", "rebalance storm", "rebalance storms"),
         ("evicted", "evicted member", "evicted members"),
     ):
         most = max(strategies, key=lambda row: row[name], default=None)
         if most is not None and most[name]:
-            level = Level.ERROR if name == "failed" else Level.WARNING
+            level = Level.ERROR if name in ("failed", "failing") else Level.WARNING
             what = f"{plural_of(most[name], one, several)} ({label(most['strategy'])})"
             yield Check(level, count(most[name]), what, NAME)
     left_out = sum(row["times"] for row in found if row["kind"].startswith("not simulated"))

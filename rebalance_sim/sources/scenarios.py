@@ -3,8 +3,9 @@
 A file has a ``description``, ``settings`` (names and values of
 ``rebalance_sim.kafka.simulation.settings.SimulationSettings``), ``consumers`` (what all consumers are configured with:
 ``static``, ``session_timeout_ms``, ``max_poll_interval_ms``, ``protocols``) and ``steps``. A step has an ``event`` and
-``at_ms``; which further keys it may have depends on the event (``KEYS``). ``members`` selects consumers by their
-places: ``all``, a number (the first ones), a share (``50%``) or a list of places from 0. A key may be given only once.
+``at_ms``, which counts from the last ``next-bounce``; which further keys it may have depends on the event (``KEYS``).
+``members`` selects consumers by their places: ``all``, a number (the first ones), a share (``50%``) or a list of places
+from 0. A key may be given only once.
 """
 
 import json
@@ -17,7 +18,15 @@ from msgspec.structs import asdict
 
 from rebalance_sim.errors import UserError, check_choice
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.simulation.scenario import OFFERS, Overrides, Scenario, ScenarioStep, Selection, is_offer
+from rebalance_sim.kafka.simulation.scenario import (
+    NEXT_BOUNCE,
+    OFFERS,
+    Overrides,
+    Scenario,
+    ScenarioStep,
+    Selection,
+    is_offer,
+)
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.sources.yaml_checks import InvalidValueError, checked, read_as, shown
 from rebalance_sim.sources.yaml_files import Place, YamlFile, find_yaml, read_yaml_with_repeats, shipped_names
@@ -34,8 +43,9 @@ KEYS = {
     "grow": ("topic", "add"),
     "move-coordinator": ("down_ms", "times", "again_after_ms"),
     "fail-store": ("error",),
+    NEXT_BOUNCE: (),
 }
-"""Keys of a step, by event, beside ``event`` and ``at_ms``."""
+"""Keys of a step, by event, beside ``event`` and ``at_ms``; ``next-bounce`` has neither time nor keys."""
 _NEEDED = {
     "restart": "down_ms",
     "stall": "for_ms",
@@ -91,10 +101,8 @@ class _Part(Struct, frozen=True, forbid_unknown_fields=True):
 
 def _step_type(event: str) -> Any:
     needed = ("at_ms", _NEEDED.get(event))
-    keys = [
-        (key, _TYPES[key]) if key in needed else (key, _TYPES[key] | UnsetType, UNSET)
-        for key in ("at_ms", *KEYS[event])
-    ]
+    names = () if event == NEXT_BOUNCE else ("at_ms", *KEYS[event])
+    keys = [(key, _TYPES[key]) if key in needed else (key, _TYPES[key] | UnsetType, UNSET) for key in names]
     return defstruct(event, keys, bases=(_Part,), kw_only=True, frozen=True, tag_field="event", tag=event)
 
 

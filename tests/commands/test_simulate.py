@@ -1,13 +1,14 @@
 """The job ``simulate`` as a user calls it."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import main
-from rebalance_sim.commands.simulation_summary import summarise_advice, summarise_costs
-from rebalance_sim.tables import ADVICE, COSTS, EVENTS, REBALANCES, TIMELINE, TOPICS
+from rebalance_sim.commands.simulation_summary import summarise_advice, summarise_bounces, summarise_costs
+from rebalance_sim.tables import ADVICE, BOUNCES, COSTS, EVENTS, REBALANCES, TIMELINE, TOPICS
 from tests.commands.test_jobs import SMALL_FLEET
 from tests.commands.test_jobs import record as run_record
 from tests.support.rows import given_by, member, members, table, topics
@@ -81,7 +82,7 @@ def test_advice_and_strategies(
     rows = run_record(out)["rows"]
     assert rows["out"] | {"rebalances": 0} == {
         "timeline": 0, "rebalances": 0, "owned_partitions": 2 * rows["used"]["members"], "costs": 24,
-        "advice": 24 * 6, "rejects": 0,
+        "bounces": 24, "advice": 24 * 6, "rejects": 0,
     }  # fmt: skip
     advice = spark.read.parquet(f"{out}/advice")
     assert advice.columns == ADVICE.names
@@ -240,11 +241,46 @@ def test_groups_that_no_event_affects_are_counted_apart(spark: SparkSession) -> 
     ]
 
 
+def test_a_rollout_that_fails_is_an_error(spark: SparkSession) -> None:
+    """A group counts as failing although the consumers that remain become stable."""
+    usual: dict[str, Any] = dict.fromkeys(("rebalances", "unowned_ms", "moved", "failed"), 0)
+    usual |= {"strategy": "elected", "partitions": 2, "stable": True, "finished": True, "stable_ms": 5000}
+    failure = "INCONSISTENT_GROUP_PROTOCOL: c2, at 16012 ms, after event 3"
+    failing: dict[str, Any] = {"failed": 11, "failure": failure, "stable_ms": 90_000}
+    stuck: dict[str, Any] = {"finished": False, "stable": False, "stable_ms": None, "failure": "it does not finish"}
+    rows = [usual | {"group_id": f"g{place}", "events": 12} | more for place, more in enumerate(({}, failing, stuck))]
+    lines = summarise_costs(table(spark, COSTS, rows))
+    assert lines[2:3] + lines[4:] == [
+        "  time to stable        median 5.0 s, the rollout fails in 2 of 3 groups",
+        f"  error: the rollout fails in 2 groups (11 failed consumers), first in group g1: {failure}",
+    ]
+    for failed in ([1], [1, 2]):
+        lines = summarise_costs(table(spark, COSTS, [rows[place] for place in failed]))
+        assert str(lines[2]).endswith("the rollout fails" if len(failed) == 1 else "the rollout fails in all 2 groups")
+
+
+def test_bounces_are_summarised_one_by_one(spark: SparkSession) -> None:
+    def bounce(number: int, **more: Any) -> dict[str, Any]:
+        return {"strategy": "elected", "bounce": number, "partitions": 4, "rebalances": 6, "moved": 9,
+                "unowned_ms": 8000, "to_ms": 1} | more  # fmt: skip
+
+    assert summarise_bounces(table(spark, BOUNCES, [bounce(1)])) == []
+    rows = [bounce(1), bounce(2, to_ms=None), bounce(1, group_id="h", unowned_ms=4000, rebalances=1)]
+    assert summarise_bounces(table(spark, BOUNCES, rows)) == [
+        "",
+        "bounces, one after the other",
+        "  bounce 1: 2 groups, 7 rebalances, 18 partition moves, partition downtime mean 1.5 s, max 2.0 s",
+        "  bounce 2: 1 group, 6 rebalances, 9 partition moves, partition downtime mean 2.0 s, max 2.0 s; "
+        "not over in 1 group",
+    ]
+
+
 def test_advice_compares_with_the_scenario_itself(spark: SparkSession) -> None:
-    usual = {"strategy": "elected", "setting": "group.instance.id", "value": "one per consumer", "best": False}
+    usual: dict[str, Any] = {"strategy": "elected", "setting": "group.instance.id", "value": "one per consumer"}
+    usual |= {"best": False, "fails": False}
     rows = [
         usual | {"rebalances_saved": 2, "unowned_ms_saved": -872_400},
-        usual | {"group_id": "h", "rebalances_saved": 1, "unowned_ms_saved": 0},
+        usual | {"group_id": "h", "rebalances_saved": 1, "unowned_ms_saved": 0, "fails": True},
         usual | {"setting": "session.timeout.ms", "value": "10000", "rebalances_saved": 0, "unowned_ms_saved": 0},
         usual | {"setting": "group.protocol", "rebalances_saved": -1, "unowned_ms_saved": 2_000_000, "best": True},
     ]
@@ -253,10 +289,12 @@ def test_advice_compares_with_the_scenario_itself(spark: SparkSession) -> None:
         "advice: the same scenario with one setting changed",
         "  consumer protocol (KIP-848): 1 more rebalance, 2,000 s less partition downtime; best choice for 1 group",
         "  session.timeout.ms=10000: as many rebalances, as much partition downtime; best choice for 0 groups",
-        "  static membership: 3 fewer rebalances, 872 s more partition downtime; best choice for 0 groups",
+        "  static membership: 3 fewer rebalances, 872 s more partition downtime; best choice for 0 groups; "
+        "error: the rollout fails in 1 group",
     ]
 
 
 def test_summaries_of_nothing(spark: SparkSession) -> None:
     assert summarise_costs(table(spark, COSTS, [])) == []
+    assert summarise_bounces(table(spark, BOUNCES, [])) == []
     assert summarise_advice(table(spark, ADVICE, [])) == []

@@ -99,12 +99,12 @@ def test_costs_are_aggregated_over_affected_groups(spark: SparkSession) -> None:
         usual | {"group_id": "b", "unowned_ms": 12_000, "stable_ms": None, "stable": False},
         usual | {"group_id": "unaffected", "events": 0, "rebalances": 0, "unowned_ms": 0},
         usual | {"group_id": "none", "unowned_ms": None, "error": "no assignor 'x'", "stable": None},
-        usual | {"group_id": "c", "unowned_ms": 0, "failed": 1, "failure": "m1 failed at 7 ms"},
+        usual | {"group_id": "c", "unowned_ms": 0, "failed": 1, "failure": "m1 failed at 7 ms", "stable_ms": 90_000},
     ]  # fmt: skip
     rows_of = table(spark, COSTS, rows)
     row = rollouts.by_strategy(rows_of).first()
     assert row is not None
-    assert (row["groups"], row["rebalances"], row["unstable"], row["failed"]) == (3, 6, 1, 1)
+    assert (row["groups"], row["rebalances"], row["unstable"], row["failed"], row["failing"]) == (3, 6, 1, 1, 1)
     assert row["unowned"].asDict() == {
         "mean": 4_000 / 3,
         "p50": 1_000.0,

@@ -46,6 +46,7 @@ def test_all_that_a_file_may_say(tmp_path: Path) -> None:
         - {event: grow, at_ms: 8, topic: t, add: 1}
         - {event: move-coordinator, at_ms: 9, down_ms: 7, times: 2, again_after_ms: 8}
         - {event: fail-store, at_ms: 10, error: NOT_ENOUGH_REPLICAS}
+        - {event: next-bounce}
     """
     scenario, rejected = read_scenario(written(tmp_path, text))
     assert rejected == []
@@ -62,6 +63,7 @@ def test_all_that_a_file_may_say(tmp_path: Path) -> None:
         ScenarioStep("grow", 8, topic="t", add=1),
         ScenarioStep("move-coordinator", 9, down_ms=7, times=2, again_after_ms=8),
         ScenarioStep("fail-store", 10, error="NOT_ENOUGH_REPLICAS"),
+        ScenarioStep("next-bounce"),
     )
     assert {step.event for step in scenario.steps} == set(KEYS)
 

@@ -80,7 +80,7 @@ _COLUMNS = {
         *("partitions", "events", "rebalances", "storms", "stable", "unowned_ms", "moved", "moved_back", "failed"),
         *("failure", "error"),
     ),
-    ADVICE.name: ("setting", "value", "unowned_ms_saved", "rebalances_saved", "moved_saved"),
+    ADVICE.name: ("setting", "value", "unowned_ms_saved", "rebalances_saved", "moved_saved", "fails"),
     PARTITION_COSTS.name: ("unowned_ms",),
     EXPIRING_OFFSETS.name: ("partitions", "first_expires_at_ms"),
     REJECTS.name: ("reason",),

@@ -68,7 +68,7 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         yield Finding(UNSTABLE, figures)
     if costs["storms"]:
         yield Finding(STORM, figures | {"storms": costs["storms"]})
-    best = next((row for row in group.advice if _is_possible(group, row)), None)
+    best = next((row for row in group.advice if not row["fails"] and _is_possible(group, row)), None)
     if best is not None and _pays(costs, best, thresholds):
         yield _downtime(group, figures, best)
 

@@ -26,7 +26,11 @@ CHECKS = (
     Check("imbalance", "most minus fewest partitions per member of a group", ("balance",), "max - min"),
     Check("idle-members", "members of a group without a partition", ("balance",), "idle_members"),
     Check(
-        "unstable", "groups that are not stable when the simulation ends", ("costs",), "int(NOT stable)", adds_up=True
+        "unstable",
+        "groups whose rollout fails or that are not stable when the simulation ends",
+        ("costs",),
+        "int(NOT stable OR failed > 0 OR NOT finished)",
+        adds_up=True,
     ),
     Check("unowned-ms", "partition-milliseconds without an owner, of a group", ("costs",), "unowned_ms"),
     Check("partition-load", "load of a partition, as a multiple of its topic's mean", ("partition_load",), "imbalance"),

@@ -68,10 +68,13 @@ def _advise(costs: DataFrame, tried: Sequence[Variation]) -> DataFrame:
         _fewer("unowned_ms"),
         _fewer("stable_ms"),
         _fewer("moved"),
+        ((F.col("failed") > 0) | ~F.col("finished")).alias("fails"),
         "variation",
     )
-    place = F.row_number().over(Window.partitionBy(*keys).orderBy(F.desc("unowned_ms_saved"), "variation"))
-    best = (place == 1) & (F.col("unowned_ms_saved") > 0)
+    # A setting with which the rollout fails is never the best, whatever it saves.
+    order = ("fails", F.desc("unowned_ms_saved"), "variation")
+    place = F.row_number().over(Window.partitionBy(*keys).orderBy(*order))
+    best = (place == 1) & (F.col("unowned_ms_saved") > 0) & ~F.col("fails")
     return figures.withColumn("best", best).select(ADVICE.names)
 
 

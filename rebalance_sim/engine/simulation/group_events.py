@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.groups.group_batches import GroupBatch
 from rebalance_sim.engine.tables.arrow import rows_of
 from rebalance_sim.engine.tables.topic_metadata import TopicIndex
+from rebalance_sim.kafka.coordinator.classic.group import NEVER
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS, GroupEvent, GroupEvents, JoiningConsumer
 from rebalance_sim.kafka.simulation.model import ScenarioKind
@@ -60,10 +61,12 @@ class EventReader:
         self._batch, self._index = batch, index
         self._growths: dict[int, list[GroupEvent]] = {}
         self._joined_ms: dict[tuple[int, int], int] = {}
+        # The events of the table belong to the first bounce.
         for _, event in events.of_kind(ScenarioKind.GROW):
-            self._growths.setdefault(event.group, []).append(event)
+            if event.stage == 0:
+                self._growths.setdefault(event.group, []).append(event)
         for _, event in events.of_kind(ScenarioKind.JOIN):
-            self._joined_ms[event.group, event.consumer] = event.at_ms
+            self._joined_ms[event.group, event.consumer] = event.at_ms if event.stage == 0 else NEVER
         self._consumers: list[dict[str, int]] = [{} for _ in range(len(batch.group_ids))]
         ids = batch.column("member_id").to_pylist()
         for member, group in enumerate(batch.group_of_member.tolist()):

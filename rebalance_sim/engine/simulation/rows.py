@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from rebalance_sim.engine.groups.client_libraries import other_libraries
 from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch
 from rebalance_sim.engine.tables.arrow import rows_of
-from rebalance_sim.kafka.coordinator.classic.group import NEVER, NONE, Reason, RequestKind, State
+from rebalance_sim.kafka.coordinator.classic.group import NONE, Reason, RequestKind, State
 from rebalance_sim.kafka.coordinator.consumer.group import ConsumerGroupState, EpochReason
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
@@ -21,10 +21,16 @@ from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS
 from rebalance_sim.kafka.simulation.model import ScenarioKind, Subject
 from rebalance_sim.kafka.simulation.prepared import PreparedGroups
 from rebalance_sim.kafka.simulation.storms import Storms, count_storms
-from rebalance_sim.tables import COSTS, REBALANCES, TIMELINE
+from rebalance_sim.tables import BOUNCES, COSTS, REBALANCES, TIMELINE
 
 _REQUESTS = {int(kind): kind.name for kind in RequestKind}
-_VALUED = (ScenarioKind.RESTART, ScenarioKind.STALL, ScenarioKind.GROW, ScenarioKind.MOVE_COORDINATOR)
+_VALUED = (
+    ScenarioKind.RESTART,
+    ScenarioKind.STALL,
+    ScenarioKind.GROW,
+    ScenarioKind.MOVE_COORDINATOR,
+    ScenarioKind.PODS_AVAILABLE,
+)
 """Events whose value means something outside of the batch: a duration or a number of partitions."""
 _REASONS = {int(one): one.name for of in (Reason, EpochReason) for one in of if one != Reason.NONE}
 
@@ -65,11 +71,13 @@ def cost_rows(result: SimulationResult, strategy: str, storms: Storms) -> pa.Str
     """Return the costs of every group; a group that cannot be simulated has an error and no figures."""
     progress, groups = result.simulated.progress, np.arange(len(result.errors))
     failed = ~result.succeeded
-    rows, topics = result.simulated.rebalances, result.prepared.groups.group_topics
+    rows = result.simulated.rebalances
     stable = field(progress, "stable").astype(np.bool_)
-    event_counts, first_ms = _played_events(result)
-    since = field(progress, "all_owned_ms") - first_ms
-    in_storms = count_storms(len(groups), field(rows, "group"), field(rows, "from_ms"), storms)
+    event_counts = _played_events(result)
+    since = field(progress, "all_owned_ms") - field(progress, "first_event_ms")
+    # The members of a consumer-protocol group go on consuming when its epoch rises (KIP-848).
+    classic = rows[~field(rows, "modern").astype(np.bool_)]
+    in_storms = count_storms(len(groups), field(classic, "group"), field(classic, "from_ms"), storms)
     counted = ("completed", "unowned_ms", "moved", "moved_back", "failed", "messages")
     figures = {name: field(progress, name) for name in counted} | {
         "rebalances": field(progress, "begun"),
@@ -82,12 +90,11 @@ def cost_rows(result: SimulationResult, strategy: str, storms: Storms) -> pa.Str
         result.group_columns(groups, strategy)
         | {
             "consumers": pa.array(np.diff(result.batch.consumers.offsets)),
-            "partitions": pa.array(
-                np.add.reduceat(np.append(topics.partitions, 0), topics.offsets[:-1]) * (np.diff(topics.offsets) > 0)
-            ),
+            "partitions": pa.array(_partitions(result)),
             "events": pa.array(event_counts),
             "stable": pa.array(stable, mask=failed),
             "stable_ms": pa.array(np.maximum(since, 0), mask=failed | ~stable | (event_counts == 0)),
+            "finished": pa.array(_finished(result), mask=failed),
             "failure": _failures(result),
             "rejected_members": pa.array(result.batch.batch.rejected_members),
             "other_libraries": other_libraries(result.batch.consumers),
@@ -97,25 +104,89 @@ def cost_rows(result: SimulationResult, strategy: str, storms: Storms) -> pa.Str
     )
 
 
-def _played_events(result: SimulationResult) -> tuple[Ints, Ints]:
-    """Return the number of events of each group, and the time of the first."""
+def _partitions(result: SimulationResult) -> Ints:
+    """Return the number of partitions of each group's topics at the end."""
+    topics = result.prepared.groups.group_topics
+    counts = np.add.reduceat(np.append(topics.partitions, 0), topics.offsets[:-1])
+    return np.asarray(counts * (np.diff(topics.offsets) > 0))
+
+
+def _played_events(result: SimulationResult) -> Ints:
+    """Return the number of events of each group."""
     events, played = result.prepared.groups.events, result.prepared.played_events
-    groups, first_ms = events.column("group")[played], np.full(len(result.errors), NEVER)
-    np.minimum.at(first_ms, groups, events.column("at_ms")[played])
-    return np.bincount(groups, minlength=len(first_ms)), first_ms
+    happens = played & (events.column("kind") < ScenarioKind.NEXT_BOUNCE)
+    return np.bincount(events.column("group")[happens], minlength=len(result.errors))
 
 
 def _failures(result: SimulationResult) -> pa.Array:
-    """Return the first failure of a consumer in each group: the error, the consumer, the time and the last event."""
+    """Return why each rollout fails.
+
+    That is the first failure of a consumer: the error, the consumer, the time and the last event. If no consumer fails,
+    it is the event that the rollout waits to reach.
+    """
     progress = result.simulated.progress
     failed = np.flatnonzero(field(progress, "failed"))
     texts: list[str | None] = [None] * len(result.errors)
+    for group in np.flatnonzero(~_finished(result)).tolist():
+        texts[group] = f"the rollout does not finish: {_awaited(result, group)}"
     names = result.consumer_names(failed, field(progress, "failed_consumer")[failed]).to_pylist()
     for group, name in zip(failed.tolist(), names, strict=True):
         ended = progress[group]
         error = Errors(ended.failure).name
         texts[group] = f"{error}: {name}, at {ended.failed_ms} ms, after event {ended.failed_event + 1}"
     return pa.array(texts, pa.string())
+
+
+def _finished(result: SimulationResult) -> Flags:
+    """Return whether all events of a group have happened. A simulation that ends with an error counts as finished."""
+    progress = result.simulated.progress
+    return ~result.succeeded | (field(progress, "next_event") == field(progress, "events"))
+
+
+def _awaited(result: SimulationResult, group: int) -> str:
+    """Return what the rollout of a group waits for in vain."""
+    return "a bounce does not end, because a restarted consumer or a partition without an owner is waited for"
+
+
+def bounce_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
+    """Return the bounces that have begun, by group and number."""
+    simulated, progress = result.simulated, result.simulated.progress
+    of_event = np.repeat(np.arange(len(result.errors)), np.diff(simulated.first_event))
+    waits = np.flatnonzero(field(simulated.events, "kind") == ScenarioKind.NEXT_BOUNCE)
+    reached = waits[waits - simulated.first_event[of_event[waits]] < field(progress, "next_event")[of_event[waits]]]
+    chosen = np.flatnonzero(result.succeeded & (_played_events(result) > 0))
+    groups = np.concatenate([of_event[reached], chosen])
+    order = np.argsort(groups, kind="stable")
+    groups = groups[order]
+    is_first = np.append(True, groups[1:] != groups[:-1])[: len(groups)]
+    is_last = np.append(groups[1:] != groups[:-1], True)[: len(groups)]
+
+    def totals(of_event: str, of_group: str) -> Ints:
+        """Return the figures at the end of each bounce."""
+        values = np.concatenate([field(simulated.events, of_event)[reached], field(progress, of_group)[chosen]])
+        return values[order]
+
+    def of_bounce(of_event: str, of_group: str) -> Ints:
+        values = totals(of_event, of_group)
+        return values - np.where(is_first, 0, np.append(0, values[:-1])[: len(values)])
+
+    ends_ms = totals("reached_ms", "all_owned_ms")
+    over = _finished(result) & field(progress, "stable").astype(np.bool_) & (field(progress, "failed") == 0)
+    firsts = np.where(is_first, field(progress, "first_event_ms")[groups], np.append(0, ends_ms[:-1])[: len(groups)])
+    ends_ms = np.maximum(ends_ms, firsts)
+    counted = ("unowned_ms", "moved", "moved_back", "failed")
+    return rows_of(
+        BOUNCES.schema,
+        result.group_columns(groups, strategy)
+        | {
+            "bounce": pa.array(np.arange(len(groups)) - np.searchsorted(groups, groups) + 1),
+            "partitions": pa.array(_partitions(result)[groups]),
+            "from_ms": pa.array(firsts),
+            "to_ms": pa.array(ends_ms, mask=is_last & ~over[groups]),
+            "rebalances": pa.array(of_bounce("rebalances", "begun")),
+        }
+        | {name: pa.array(of_bounce(name, name)) for name in counted},
+    )
 
 
 def rebalance_rows(result: SimulationResult, strategy: str) -> pa.StructArray:

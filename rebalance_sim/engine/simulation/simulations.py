@@ -18,7 +18,7 @@ from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.groups.prediction_rows import reject_rows
 from rebalance_sim.engine.simulation.group_events import EventReader, collect_events, rejected_event_rows
 from rebalance_sim.engine.simulation.partition_rows import owned_partition_rows, partition_cost_rows
-from rebalance_sim.engine.simulation.rows import SimulationResult, cost_rows, rebalance_rows, timeline_rows
+from rebalance_sim.engine.simulation.rows import SimulationResult, bounce_rows, cost_rows, rebalance_rows, timeline_rows
 from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.topic_metadata import TopicIndex, TopicMetadata
@@ -27,15 +27,26 @@ from rebalance_sim.kafka.assignors.resolved import Assignors
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.kafka.simulation.batch import NO_LIMIT
-from rebalance_sim.kafka.simulation.group_events import GroupEvents, expand_scenario
+from rebalance_sim.kafka.simulation.group_events import GroupEvents
 from rebalance_sim.kafka.simulation.prepared import Conditions, PreparedGroups
 from rebalance_sim.kafka.simulation.run import simulate_groups
 from rebalance_sim.kafka.simulation.scenario import Scenario
+from rebalance_sim.kafka.simulation.scenario_events import expand_scenario
 from rebalance_sim.kafka.simulation.storms import Storms
 from rebalance_sim.releases import KafkaVersion
-from rebalance_sim.tables import COSTS, OUTPUTS, OWNED_PARTITIONS, PARTITION_COSTS, REBALANCES, REJECTS, TIMELINE
+from rebalance_sim.tables import (
+    BOUNCES,
+    COSTS,
+    OUTPUTS,
+    OWNED_PARTITIONS,
+    PARTITION_COSTS,
+    REBALANCES,
+    REJECTS,
+    TIMELINE,
+)
 
 _ROWS = {
+    BOUNCES.name: bounce_rows,
     REBALANCES.name: rebalance_rows,
     TIMELINE.name: timeline_rows,
     OWNED_PARTITIONS.name: owned_partition_rows,

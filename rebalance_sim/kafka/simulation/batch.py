@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rebalance_sim.kafka.coordinator.classic.group import NONE, State, clear_group
+from rebalance_sim.kafka.coordinator.classic.group import NEVER, NONE, State, clear_group
 from rebalance_sim.kafka.groups import AssignmentFailure, TopicArrays
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32
@@ -22,20 +22,13 @@ from rebalance_sim.kafka.simulation.batch_state import (
     result_so_far,
 )
 from rebalance_sim.kafka.simulation.classic_consumer import remembers_assignment
-from rebalance_sim.kafka.simulation.classic_simulation import Pause, advance, schedule_next_event
+from rebalance_sim.kafka.simulation.classic_simulation import Pause, advance
 from rebalance_sim.kafka.simulation.elections import Assign, hold_elections, revoke_unsubscribed
 from rebalance_sim.kafka.simulation.fleet import SimulatedFleet, protocol_in_group
 from rebalance_sim.kafka.simulation.messages import draw, set_timer
-from rebalance_sim.kafka.simulation.model import (
-    ConsumerStep,
-    EventKind,
-    MemberState,
-    Presence,
-    ScenarioEvent,
-    ScenarioKind,
-    Simulation,
-)
+from rebalance_sim.kafka.simulation.model import ConsumerStep, EventKind, MemberState, Presence, Simulation
 from rebalance_sim.kafka.simulation.ownership import own_row
+from rebalance_sim.kafka.simulation.scenario_clock import begin_stage
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 
 NO_LIMIT = 2**62
@@ -127,7 +120,7 @@ def begin_classic_group(simulation: Simulation, fleet: SimulatedFleet, g: int, r
         _begin_member(simulation, i, row + i, fleet.member_hashes[fleet.consumers[g] + i])
     simulation.progress.state = simulation.coordinator.group.state
     simulation.progress.stable = True
-    schedule_next_event(simulation)
+    begin_stage(simulation, 0)
 
 
 @inner_kernel
@@ -151,9 +144,7 @@ def begin_simulation(
     progress.rebalance = progress.revoking = NONE
     progress.followed = followed
     progress.failed_consumer = NONE
-    for k in range(progress.events):
-        event = simulation.scenario[k]
-        progress.last_event_ms = max(progress.last_event_ms, event.at_ms + _lasts_ms(simulation, event))
+    progress.first_event_ms = NEVER
     longest = simulation.settings.group_consumer_session_timeout_ms if progress.consumers == 0 else 0
     for i in range(progress.consumers):
         consumer = simulation.consumers[i]
@@ -165,16 +156,6 @@ def begin_simulation(
     progress.quiet_ms = simulation.settings.quiet_ms
     if progress.quiet_ms == 0:
         progress.quiet_ms = longest + 2 * simulation.settings.heartbeat_interval_ms
-
-
-@inner_kernel
-def _lasts_ms(simulation: Simulation, event: ScenarioEvent) -> int:
-    """Return the time from a scenario event to the first poll of the consumer that it concerns."""
-    if event.kind in (ScenarioKind.STALL, ScenarioKind.MOVE_COORDINATOR):
-        return event.value
-    if event.kind == ScenarioKind.RESTART:
-        return event.value + simulation.settings.start_ms
-    return simulation.settings.start_ms if event.kind == ScenarioKind.JOIN else 0
 
 
 @inner_kernel

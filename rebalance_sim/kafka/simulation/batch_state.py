@@ -21,6 +21,7 @@ from rebalance_sim.kafka.simulation.model import (
     GroupProgress,
     PartitionState,
     RebalanceRow,
+    ScenarioEvent,
     Simulation,
     TimelineRow,
     TopicState,
@@ -85,6 +86,9 @@ class BatchResult:
     listed_topics: Ints32
     listed_partitions: Ints32
     consumers: Records[Consumer]
+    first_event: Ints32
+    """Events of group g: ``first_event[g]`` to ``first_event[g + 1]`` of ``events``."""
+    events: Records[ScenarioEvent]
     partitions: Records[PartitionState]
     assignor_failures: Ints32
     """By group: the number of the assignor's ``AssignmentFailure`` that ended the simulation."""
@@ -105,6 +109,8 @@ def result_so_far(state: BatchState, fleet: SimulatedFleet, failures: Ints32, ro
         state.listed_topics,
         state.listed_partitions,
         fleet.of_consumers,
+        fleet.scenario,
+        fleet.events,
         state.partitions,
         failures,
         rounds,

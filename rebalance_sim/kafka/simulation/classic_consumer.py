@@ -35,6 +35,7 @@ from rebalance_sim.kafka.simulation.ownership import (
     revoke_all_but,
     set_presence,
 )
+from rebalance_sim.kafka.simulation.pods import start_pod, stop_pod
 from rebalance_sim.kafka.simulation.timeline import add_timeline_row
 from rebalance_sim.releases import CoordinatorRules
 
@@ -74,6 +75,7 @@ def start_process(simulation: Simulation, i: int, member: int, generation: int) 
     consumer.failure = Errors.NONE
     set_presence(simulation, i, Presence.RUNS)
     add_timeline_row(simulation, Subject.STARTED, i, member, 0, 0, 0)
+    start_pod(simulation, i)
     wake_at(simulation, i, ConsumerStep.STARTING, simulation.queue.now + simulation.settings.start_ms)
 
 
@@ -85,6 +87,7 @@ def stop(simulation: Simulation, i: int) -> None:
     consumer.incarnation += 1
     consumer.heartbeating = False
     consumer.step = ConsumerStep.STOPPED
+    stop_pod(simulation, i)
     if consumer.presence == Presence.RUNS:
         still_member = knows(simulation.coordinator, consumer.member)
         set_presence(simulation, i, Presence.LOST if still_member else Presence.AWAY)

@@ -28,7 +28,7 @@ from rebalance_sim.kafka.coordinator.classic.requests import (
 )
 from rebalance_sim.kafka.coordinator.classic.timers import expire_next, next_deadline
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel_in_place, kernel_written_out
+from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel_in_place
 from rebalance_sim.kafka.simulation.classic_consumer import (
     answer_lookup,
     cancel_restart,
@@ -67,6 +67,8 @@ from rebalance_sim.kafka.simulation.model import (
     Subject,
 )
 from rebalance_sim.kafka.simulation.ownership import drop_lost_consumers, end_simulation, grow, update_subscribed_topics
+from rebalance_sim.kafka.simulation.pods import make_available
+from rebalance_sim.kafka.simulation.scenario_clock import due_event, end_wait
 from rebalance_sim.kafka.simulation.timeline import add_timeline_row, record_rebalances
 from rebalance_sim.releases import CoordinatorRules
 
@@ -111,6 +113,7 @@ def advance(simulation: Simulation, events: int) -> int:
         else:
             _dispatch(simulation, pop(simulation.queue, simulation.places, simulation.events))
         after_coordinator(simulation)
+        end_wait(simulation)
     return Pause.STEPPED
 
 
@@ -160,7 +163,7 @@ def end_if_over(simulation: Simulation, next_ms: int) -> bool:
     if settings.duration_ms > 0:
         end_ms = settings.duration_ms
     else:
-        end_ms = progress.last_event_ms + settings.longest_ms
+        end_ms = progress.last_event_ms + settings.longest_ms + settings.ready_ms
         waits = progress.next_event < progress.events or progress.metadata_due or not progress.up
         if not waits and (progress.stable or simulation.coordinator.group.member_count == 0):
             end_ms = min(end_ms, max(progress.last_event_ms, progress.changed_ms) + progress.quiet_ms)
@@ -221,7 +224,7 @@ def request_of(simulation: Simulation, event: Event) -> int:
 def _dispatch(simulation: Simulation, event: Event) -> None:
     kind, i = event.kind, event.consumer
     if kind == EventKind.SCENARIO:
-        _play_next_event(simulation)
+        _play(simulation, due_event(simulation, event.generation))
     elif kind == EventKind.WRITE_ENDS:
         if event.incarnation == simulation.progress.loads:
             end_write(simulation.coordinator, simulation.progress.store_error, simulation.queue.now)
@@ -261,6 +264,8 @@ def dispatch_to_consumer(simulation: Simulation, i: int, event: Event) -> None:
         expire_poll_interval(simulation, i, event)
     elif kind == EventKind.START:
         start(simulation, i)
+    elif kind == EventKind.AVAILABLE:
+        make_available(simulation, i)
 
 
 @inner_kernel
@@ -315,9 +320,12 @@ def join_request(simulation: Simulation, event: Event) -> JoinRequest:
 
 
 @inner_kernel
-def _play_next_event(simulation: Simulation) -> None:
-    """Play the next event of the scenario, and schedule the one after it."""
-    event = start_next_event(simulation)
+def _play(simulation: Simulation, k: int) -> None:
+    """Play an event of the scenario; NONE: there is none."""
+    if k == NONE:
+        return
+    event = simulation.scenario[k]
+    add_timeline_row(simulation, Subject.EVENT, event.consumer, NONE, event.kind, 0, event.value)
     if event.kind == ScenarioKind.GROW:
         update_subscribed_topics(simulation)
         grow(simulation, event.first, event.before, event.value)
@@ -334,16 +342,6 @@ def _play_next_event(simulation: Simulation) -> None:
         apply_to_consumer(simulation, event)
 
 
-@kernel_written_out
-def start_next_event(simulation: Simulation) -> ScenarioEvent:
-    """Record the next event of the scenario in the timeline, and schedule the one after it."""
-    event = simulation.scenario[simulation.progress.next_event]
-    simulation.progress.next_event += 1
-    add_timeline_row(simulation, Subject.EVENT, event.consumer, NONE, event.kind, 0, event.value)
-    schedule_next_event(simulation)
-    return event
-
-
 @inner_kernel
 def move_coordinator(simulation: Simulation, down_ms: int) -> None:
     """Leave the group without a coordinator for a while."""
@@ -351,14 +349,6 @@ def move_coordinator(simulation: Simulation, down_ms: int) -> None:
     progress.up = False
     progress.loads += 1
     schedule(simulation, EventKind.LOADED, NONE, progress.loads, simulation.queue.now + down_ms)
-
-
-@inner_kernel
-def schedule_next_event(simulation: Simulation) -> None:
-    """Schedule the next event of the scenario, if there is another."""
-    progress = simulation.progress
-    if progress.next_event < progress.events:
-        schedule(simulation, EventKind.SCENARIO, NONE, 0, simulation.scenario[progress.next_event].at_ms)
 
 
 @inner_kernel

@@ -46,7 +46,7 @@ from rebalance_sim.kafka.simulation.batch_state import (
     with_output_capacity,
     with_row_capacity,
 )
-from rebalance_sim.kafka.simulation.classic_simulation import Pause, schedule_next_event
+from rebalance_sim.kafka.simulation.classic_simulation import Pause
 from rebalance_sim.kafka.simulation.consumer_group_model import (
     AsyncConsumer,
     ClientState,
@@ -63,6 +63,7 @@ from rebalance_sim.kafka.simulation.consumer_group_simulation import (
 from rebalance_sim.kafka.simulation.elections import elected_protocols, known_topics, spell_ids
 from rebalance_sim.kafka.simulation.fleet import SimulatedFleet, protocol_in_group
 from rebalance_sim.kafka.simulation.ownership import end_simulation
+from rebalance_sim.kafka.simulation.scenario_clock import begin_stage
 from rebalance_sim.kafka.simulation.timeline import record_generation
 from rebalance_sim.releases import SERVER_ASSIGNORS
 
@@ -317,7 +318,7 @@ def _begin_consumer_group(simulation: ConsumerGroupSimulation, fleet: SimulatedF
     mirror_group(simulation)
     base.progress.changed_ms = 0
     base.progress.stable = True
-    schedule_next_event(base)
+    begin_stage(base, 0)
 
 
 @inner_kernel

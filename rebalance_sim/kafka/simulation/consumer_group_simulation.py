@@ -53,7 +53,6 @@ from rebalance_sim.kafka.simulation.classic_simulation import (
     request_of,
     row_of,
     schedule_metadata_refresh,
-    start_next_event,
     subscribe,
 )
 from rebalance_sim.kafka.simulation.consumer_group_model import (
@@ -82,6 +81,8 @@ from rebalance_sim.kafka.simulation.model import (
     Subject,
 )
 from rebalance_sim.kafka.simulation.ownership import grow, set_presence, update_subscribed_topics
+from rebalance_sim.kafka.simulation.pods import make_available
+from rebalance_sim.kafka.simulation.scenario_clock import due_event, end_wait
 from rebalance_sim.kafka.simulation.timeline import add_timeline_row, record_rebalances
 
 ASSIGNMENT_ROWS_PER_EVENT = 4
@@ -106,6 +107,7 @@ def advance_consumer_group(simulation: ConsumerGroupSimulation, events: int) -> 
         else:
             _dispatch(simulation, pop(base.queue, base.places, base.events))
         after_event(simulation)
+        end_wait(base)
     return Pause.STEPPED
 
 
@@ -214,7 +216,7 @@ def _dispatch(simulation: ConsumerGroupSimulation, event: Event) -> None:
     base = simulation.base
     kind, i = event.kind, event.consumer
     if kind == EventKind.SCENARIO:
-        _play_next_event(simulation)
+        _play(simulation, due_event(base, event.generation))
     elif kind == EventKind.WRITE_ENDS:
         if event.incarnation == base.progress.loads and not is_modern(simulation):
             end_write(base.coordinator, base.progress.store_error, base.queue.now)
@@ -261,6 +263,8 @@ def _dispatch_to_async_consumer(simulation: ConsumerGroupSimulation, i: int, eve
         send_due_heartbeat(simulation, i, event)
     elif kind == EventKind.POLL_EXPIRED:
         expire_poll_interval(simulation, i, event)
+    elif kind == EventKind.AVAILABLE:
+        make_available(simulation.base, i)
 
 
 @inner_kernel
@@ -354,10 +358,13 @@ def _handle_classic_request(simulation: ConsumerGroupSimulation, event: Event) -
 
 
 @inner_kernel
-def _play_next_event(simulation: ConsumerGroupSimulation) -> None:
-    """Play the next event of the scenario, and schedule the one after it."""
+def _play(simulation: ConsumerGroupSimulation, k: int) -> None:
+    """Play an event of the scenario; NONE: there is none."""
+    if k == NONE:
+        return
     base = simulation.base
-    event = start_next_event(base)
+    event = base.scenario[k]
+    add_timeline_row(base, Subject.EVENT, event.consumer, NONE, event.kind, 0, event.value)
     if event.kind == ScenarioKind.GROW:
         _grow(simulation, event)
     elif event.kind == ScenarioKind.MOVE_COORDINATOR:

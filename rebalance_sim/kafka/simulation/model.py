@@ -37,6 +37,8 @@ class EventKind(IntEnum):
     """The new coordinator has loaded the group from the log."""
     START = 38
     """A stopped process starts again."""
+    AVAILABLE = 39
+    """A pod has been ready for ``ready_ms``."""
 
 
 class ConsumerStep(IntEnum):
@@ -100,12 +102,17 @@ class ScenarioKind(IntEnum):
     GROW = 7
     MOVE_COORDINATOR = 8
     FAIL_STORE = 9
+    NEXT_BOUNCE = 10
+    """The bounce is over: all consumers are members again, and every partition has an owner."""
+    PODS_AVAILABLE = 11
+    """``value`` consumers of the rollout's new pods are available."""
 
 
 class ScenarioEvent:
     """An event of the scenario that concerns this group."""
 
     at_ms: int
+    delay_ms: int
     kind: int
     consumer: int
     value: int
@@ -121,6 +128,13 @@ class ScenarioEvent:
     """Of PROTOCOLS: the bits of the list, and whether a consumer that offers it uses the eager rebalance protocol."""
     assignor: int
     """Of PROTOCOLS: as ``Consumer.assignor``."""
+    reached_ms: int
+    rebalances: int
+    unowned_ms: int
+    moved: int
+    moved_back: int
+    failed: int
+    """Of NEXT_BOUNCE: when the bounce was over, and the figures of ``GroupProgress`` then. The simulation sets them."""
 
 
 class Consumer:
@@ -185,6 +199,10 @@ class Consumer:
     """How long it stays stopped after ``close``; NONE: for good."""
     failure: int
     """The error that ended it."""
+    unready: bool
+    """Whether it runs in a new pod of a rollout that is not ready yet."""
+    available: bool
+    """Whether it runs in a new pod of a rollout that is available."""
 
 
 class TopicState:
@@ -235,6 +253,16 @@ class GroupProgress:
     store_error: int
     """The error of writes to __consumer_offsets."""
     next_event: int
+    waits: bool
+    """Whether the next event happens only when its condition is met (``scenario_clock``)."""
+    stage_ms: int
+    """When the last wait ended: the events count their time from there."""
+    awaits_pods: bool
+    """Whether the next event that waits does so for pods."""
+    available: int
+    """Number of consumers whose new pods are available."""
+    first_event_ms: int
+    """Time of the first event; NEVER before."""
     last_event_ms: int
     changed_ms: int
     """When the group last changed its state, or a consumer its partitions."""
@@ -334,6 +362,8 @@ class RebalanceRow:
     """A rebalance: from the first member that joins or leaves until all partitions are owned."""
 
     group: int
+    modern: bool
+    """Whether it is a new epoch of a consumer-protocol group, in which no member stops consuming (KIP-848)."""
     from_ms: int
     joined_ms: int
     to_ms: int

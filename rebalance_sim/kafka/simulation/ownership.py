@@ -3,6 +3,7 @@
 from rebalance_sim.kafka.coordinator.classic.group import NONE, knows
 from rebalance_sim.kafka.runtime.kernel import inner_kernel
 from rebalance_sim.kafka.simulation.model import PartitionState, Presence, Simulation, Subject
+from rebalance_sim.kafka.simulation.pods import assign_to_pod
 from rebalance_sim.kafka.simulation.timeline import add_timeline_row, end_rebalance_row
 
 
@@ -65,6 +66,8 @@ def own_row(simulation: Simulation, i: int, row: int) -> int:
     revoked = _replace_owned(simulation, i, row)
     listed = 0 if row == NONE else simulation.first_listed[row + 1] - simulation.first_listed[row]
     add_timeline_row(simulation, Subject.ASSIGNED, i, simulation.consumers[i].member, 0, 0, listed)
+    if listed > 0:
+        assign_to_pod(simulation, i)
     return revoked
 
 

@@ -25,7 +25,7 @@ from rebalance_sim.kafka.simulation.topic_growth import Growth
 
 _UUID = re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
 """What the coordinator appends to the id of a client (``GroupMetadata.generateMemberId``)."""
-_PLAIN = ("at_ms", "kind", "consumer", "value")
+_PLAIN = ("at_ms", "delay_ms", "kind", "consumer", "value")
 """Fields of an event that the simulation reads as they are given."""
 _CHANGED = (ScenarioKind.GROW, ScenarioKind.SUBSCRIBE, ScenarioKind.PROTOCOLS)
 """Kinds of events whose fields refer to what the batch knows of them."""
@@ -202,7 +202,7 @@ class PreparedGroups:
         plain = np.flatnonzero(~np.isin(given.column("kind"), _CHANGED))
         places = np.concatenate([plain, np.array([place for place, _ in changed], np.int64)])
         groups, at_ms = given.column("group")[places], given.column("at_ms")[places]
-        order = np.lexsort((places, at_ms, groups))
+        order = np.lexsort((places, at_ms, given.column("stage")[places], groups))
         records = new_records(ScenarioEvent, len(places))
         columns = cast(Any, records)
         for name in _PLAIN:

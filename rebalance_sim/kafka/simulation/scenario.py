@@ -10,6 +10,9 @@ from rebalance_sim.releases import SERVER_ASSIGNORS
 OFFERS = f"{' or '.join(SERVER_ASSIGNORS)} alone, or assignors of the consumer"
 """What a consumer may offer: it follows either the consumer protocol (KIP-848) or the classic protocol."""
 
+NEXT_BOUNCE = "next-bounce"
+"""The event that waits until all restarted consumers are back and every partition has an owner."""
+
 
 def is_offer(protocols: Sequence[str]) -> bool:
     """Return whether a consumer may offer these protocols.
@@ -46,7 +49,8 @@ class ScenarioStep:
     """A step as written in YAML: an event of some consumers, one after the other, or of the group as a whole."""
 
     event: str
-    at_ms: int
+    at_ms: int = 0
+    """From the beginning of the bounce."""
     members: Selection = Selection(share=1)
     every_ms: int = 0
     """Between two consumers."""

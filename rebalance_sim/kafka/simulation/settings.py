@@ -42,6 +42,10 @@ class SimulationSettings:
     """From one poll to the next, including the processing of the batch in between."""
     start_ms: int = 1000
     """From the start of a process to its first poll."""
+    ready_ms: int = 0
+    """How long a new pod of a rollout runs, or has partitions, until it is available."""
+    ready_when_assigned: bool = False
+    """Whether the readiness probe of a pod succeeds only when its consumer has partitions."""
     duration_ms: int = 0
     """Length of the simulation. 0: until nothing has changed for ``quiet_ms`` after the last event, but no longer than
     ``longest_ms`` after it."""

@@ -63,6 +63,7 @@ def _begin_rebalance_row(simulation: Simulation) -> None:
     simulation.written.rebalances += 1
     row = simulation.rebalances[progress.rebalance]
     row.group = simulation.group
+    row.modern = progress.modern
     row.from_ms = simulation.queue.now
     row.joined_ms = row.to_ms = row.all_owned_ms = NONE
     row.reason = group.reason

@@ -35,13 +35,13 @@ def find_growths(
     events: GroupEvents, subscribed: SubscribedTopics, topics: TopicArrays, read_topic_names: Callable[[], list[str]]
 ) -> list[Growth]:
     """Return every growth of a topic of a group by time; an event that leaves a topic as it is causes none."""
-    growing = [(event.at_ms, place, event) for place, event in events.of_kind(ScenarioKind.GROW)]
+    growing = [(event.stage, event.at_ms, place, event) for place, event in events.of_kind(ScenarioKind.GROW)]
     if not growing:
         return []
     names = read_topic_names()
     partitions: dict[tuple[int, int], int] = {}
     growths = []
-    for _, place, event in sorted(growing, key=lambda each: each[:2]):
+    for *_, place, event in sorted(growing, key=lambda each: each[:3]):
         for topic in np.unique(subscribed.topics[subscribed.groups == event.group]).tolist():
             if topics.partitions[topic] <= 0 or event.topic not in (None, names[topic]):
                 continue

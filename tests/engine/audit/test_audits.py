@@ -239,6 +239,14 @@ def test_only_settings_that_the_library_has_are_recommended(
     assert ("rolling-restart-downtime" in found(group, "rollouts")) == is_found
 
 
+def test_a_setting_with_which_the_rollout_fails_is_not_recommended() -> None:
+    advice: dict[str, Any] = dict.fromkeys(ADVICE.names, 0) | {"setting": "group.instance.id", "value": "one each"}
+    advice |= {"unowned_ms_saved": 30_000}
+    for fails in (False, True):
+        group = group_of(**{COSTS.name: COSTS_ROW, ADVICE.name: advice | {"fails": fails}})
+        assert ("rolling-restart-downtime" in found(group, "rollouts")) != fails
+
+
 def test_a_migration_to_a_less_balanced_assignment_is_found() -> None:
     balance: dict[str, Any] = {**dict.fromkeys(BALANCE.names), "strategy": "range", "members": 2, "max": 3, "min": 3}
     after = {"max": 5, "min": 1, "moved": 2, "idle_members": 0, "excess_max": 2}

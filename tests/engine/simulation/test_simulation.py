@@ -22,12 +22,22 @@ from rebalance_sim.releases import kafka_version
 from rebalance_sim.sources.scenarios import read_scenario
 from rebalance_sim.sources.synthetic.fleet import synthetic_fleet
 from rebalance_sim.sources.synthetic.fleet_spec import load
-from rebalance_sim.tables import ADVICE, COSTS, EVENTS, OWNED_PARTITIONS, PARTITION_COSTS, REBALANCES, REJECTS, TIMELINE
+from rebalance_sim.tables import (
+    ADVICE,
+    BOUNCES,
+    COSTS,
+    EVENTS,
+    OWNED_PARTITIONS,
+    PARTITION_COSTS,
+    REBALANCES,
+    REJECTS,
+    TIMELINE,
+)
 from tests.support.layout import shuffled_into
 from tests.support.rows import member, members, table, topics
 
 SMALL_FLEET = Path(__file__).parents[3] / "conf" / "fleets" / "small.yaml"
-TABLES = (TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, REJECTS)
+TABLES = (TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, BOUNCES, REJECTS)
 OUTPUTS = tuple(of.name for of in TABLES)
 NEWEST = kafka_version("4.3")
 ROLLING, _ = read_scenario("rolling-restart")
@@ -350,6 +360,44 @@ def test_groups_without_events_have_no_time_to_stable(spark: SparkSession) -> No
     assert costs == {"g": (1, True, False), "small": (0, True, True), "grows": (1, True, False)}
     (stable_ms,) = (row["stable_ms"] for row in found["costs"] if row["group_id"] == "g")
     assert 0 < stable_ms < 5000
+
+
+def test_a_bounce_begins_when_the_one_before_is_over(spark: SparkSession) -> None:
+    """24 consumers take 700 s, longer than any fixed time that a scenario may assume."""
+    large = [member(f"c{place:02}", ["range"], ["t"]) for place in range(24)]
+    small = [member(f"c{place:02}", ["range"], ["t"], group_id="h") for place in range(2)]
+    two_bounces, _ = read_scenario("assignor-two-bounces")
+    found = results(simulations(topics(spark, t=48), two_bounces)(members(spark, *large, *small)))
+    assert {(row["failed"], row["finished"], row["failure"]) for row in found["costs"]} == {(0, True, None)}
+    for costs in found["costs"]:
+        bounces = [row for row in found["bounces"] if key(row) == key(costs)]
+        bounces.sort(key=lambda row: row["bounce"])
+        assert [row["bounce"] for row in bounces] == [1, 2]
+        for name in ("rebalances", "moved", "moved_back", "unowned_ms"):
+            assert sum(row[name] for row in bounces) == costs[name]
+            assert all(row[name] > 0 for row in bounces)
+        assert bounces[0]["from_ms"] == 0
+        assert bounces[1]["from_ms"] == bounces[0]["to_ms"]
+        assert bounces[1]["to_ms"] == costs["stable_ms"]
+        # From the start to the last restart of a bounce: 30 s from one consumer to the next, and 5 s down.
+        restarts_ms = 10_000 + 30_000 * (costs["consumers"] - 1) + 5000
+        assert all(restarts_ms < row["to_ms"] - row["from_ms"] < restarts_ms + 12_000 for row in bounces)
+        protocols = [row["protocol"] for row in found["rebalances"] if key(row) == key(costs)]
+        assert {"range", "cooperative-sticky"} == set(protocols)
+
+
+def test_a_bounce_that_a_consumer_fails_in_never_ends(spark: SparkSession) -> None:
+    """The first restarted consumer shares no assignor with the others, so that the next bounce does not begin."""
+    one_bounce, _ = read_scenario("assignor-one-bounce")
+    again = ScenarioStep("restart", 1000, Selection(first=1), down_ms=0)
+    scenario = replace(one_bounce, steps=(*one_bounce.steps, ScenarioStep("next-bounce"), again))
+    rows = [member(f"c{place}", ["range"], ["t"]) for place in range(3)]
+    found = results(simulations(topics(spark, t=6), scenario)(members(spark, *rows)))
+    (costs,), (bounce,) = found["costs"], found["bounces"]
+    assert (costs["failed"], costs["stable"], costs["finished"]) == (2, True, False)
+    assert costs["failure"].startswith("INCONSISTENT_GROUP_PROTOCOL: c0, at ")
+    assert (bounce["bounce"], bounce["to_ms"], bounce["failed"]) == (1, None, 2)
+    assert len([row for row in found["timeline"] if row["detail"] == "restart"]) == 3
 
 
 def test_a_table_of_events_for_nobody_else(spark: SparkSession) -> None:

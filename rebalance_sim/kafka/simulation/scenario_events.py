@@ -1,0 +1,94 @@
+"""What a scenario means for each group of a batch: its events, and the consumers that join."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.errors import Errors
+from rebalance_sim.kafka.runtime.lists import list_offsets, take_lists
+from rebalance_sim.kafka.runtime.records import new_records
+from rebalance_sim.kafka.runtime.strings import Ints32
+from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS, EventRow, GroupEvent, GroupEvents, JoiningConsumer
+from rebalance_sim.kafka.simulation.model import ScenarioKind
+from rebalance_sim.kafka.simulation.scenario import NEXT_BOUNCE, Scenario, ScenarioStep
+
+_OF_GROUP = (ScenarioKind.GROW, ScenarioKind.MOVE_COORDINATOR, ScenarioKind.FAIL_STORE, ScenarioKind.NEXT_BOUNCE)
+"""Events of a whole group, not of its consumers."""
+
+
+def expand_scenario(
+    scenario: Scenario, sizes: Ints32, first_member: Callable[[int], Mapping[str, Any]]
+) -> tuple[list[JoiningConsumer], GroupEvents]:
+    """Return what a scenario means for groups with these numbers of members.
+
+    ``first_member`` returns the row of a group's first member: consumers of a join step are configured like it.
+    """
+    joining: list[JoiningConsumer] = []
+    parts: list[GroupEvents] = []
+    joined = [0] * len(sizes)
+    stage = 0
+    for step in scenario.steps:
+        stage += step.event == NEXT_BOUNCE
+        if step.event != "join":
+            parts.append(_events_of(step, stage, sizes))
+            continue
+        events: list[GroupEvent] = []
+        for group, size in enumerate(sizes.tolist()):
+            for number in range(step.count if size else 0):
+                at_ms, place = step.at_ms + number * step.every_ms, size + joined[group]
+                joined[group] += 1
+                joining.append(JoiningConsumer(group, _like(first_member(group), f"new-{joined[group]}", step)))
+                events.append(GroupEvent(group, at_ms, ScenarioKind.JOIN, place, stage=stage))
+        parts.append(GroupEvents.of(events))
+    return joining, GroupEvents.joined(parts)
+
+
+def _like(member: Mapping[str, Any], name: str, step: ScenarioStep) -> dict[str, Any]:
+    """Return the row of a new consumer that is configured like a member."""
+    row = dict(member) | {"member_id": name, "client_id": name}
+    row["instance_id"] = f"{row['instance_id']}-{name}" if row["instance_id"] else None
+    row |= {column: None for column in ("owned", "user_data") if column in row}
+    row |= {"subscription": list(step.subscription)} if step.subscription else {}
+    row |= {"protocols": list(step.protocols)} if step.protocols else {}
+    return row
+
+
+def _value_of(step: ScenarioStep) -> int:
+    """Return the ``value`` of a step's events."""
+    match EVENT_KINDS[step.event]:
+        case ScenarioKind.GROW:
+            return step.add
+        case ScenarioKind.FAIL_STORE:
+            return int(Errors[step.error])
+        case ScenarioKind.STALL:
+            return step.for_ms
+        case _:
+            return step.down_ms
+
+
+def _times_of(step: ScenarioStep, size: int) -> list[tuple[int, int]]:
+    """Return when a step's events happen in a group with this number of members, and to which consumers."""
+    if EVENT_KINDS[step.event] in _OF_GROUP:
+        delays = [(0, NONE)]
+    else:
+        delays = [(number * step.every_ms, place) for number, place in enumerate(step.members.of(size))]
+    starts = [step.at_ms + again * step.again_after_ms for again in range(step.times)]
+    return [(start + delay, consumer) for start in starts for delay, consumer in delays]
+
+
+def _events_of(step: ScenarioStep, stage: int, sizes: Ints32) -> GroupEvents:
+    kind, names = EVENT_KINDS[step.event], step.protocols or step.subscription
+    model = GroupEvent(NONE, step.at_ms, kind, value=_value_of(step), names=names, topic=step.topic)
+    distinct, of_groups = np.unique(sizes, return_inverse=True)
+    times = [_times_of(step, size) for size in distinct.tolist()]
+    offsets = list_offsets(np.array([len(each) for each in times]))
+    _, places = take_lists(offsets, of_groups)
+    rows = new_records(EventRow, len(places))
+    columns = cast(Any, rows)
+    columns["group"] = np.repeat(np.arange(len(sizes)), np.diff(offsets)[of_groups])
+    flat = np.array([each for of_size in times for each in of_size], np.int64).reshape(-1, 2)[places]
+    columns["at_ms"], columns["consumer"] = flat[:, 0], flat[:, 1]
+    columns["kind"], columns["value"], columns["stage"] = kind, model.value, stage
+    return GroupEvents(rows, [model])
