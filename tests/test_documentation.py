@@ -12,15 +12,18 @@ from textwrap import indent
 
 import numpy as np
 import pytest
+import yaml
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import CHECK_FAILED, USER_ERROR, main
 from rebalance_sim.engine.audit.audits import FAMILIES
 from rebalance_sim.kafka.runtime.hash_order import vote_order
 from rebalance_sim.kafka.runtime.strings import Strings, java_hashes
+from rebalance_sim.kafka.simulation.kubernetes import Deployment, Rollout
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.releases import RULE_CHANGES, ConsumerGroupRules, CoordinatorRules, KafkaVersion, kafka_version
-from rebalance_sim.sources.scenarios import KEYS, scenario_names
+from rebalance_sim.sources.scenarios import KEYS, ScenarioFile, scenario_names
+from rebalance_sim.sources.yaml_checks import checked
 from rebalance_sim.tables import INPUTS, OUTPUTS, Table
 
 ROOT = Path(__file__).parents[1]
@@ -39,7 +42,7 @@ PAGES_OF_OUTPUT = [
     ("lag.md", 2, 11),
     ("partitions.md", 3, 10),
     ("report.md", 5, 0),
-    ("simulate.md", 4, 23),
+    ("simulate.md", 5, 23),
     ("tutorial.md", 0, 27),
 ]
 """Pages whose output is compared, with their number of commands and of shell examples."""
@@ -135,6 +138,10 @@ def test_simulate_page_lists_all_scenarios_events_and_settings() -> None:
     }
     assert {row[0]: row[1] for row in table_under(text, "setting")} == defaults
     assert blocks(text, "yaml") == [(DOCS / "examples" / "rollout.yaml").read_text()]
+    (in_one_line,) = re.findall(r"^    (deployment: .*)$", text, re.MULTILINE)
+    deployment = checked(yaml.safe_load(in_one_line), ScenarioFile).deployment
+    assert deployment is not None
+    assert deployment.rollout() == Rollout(Deployment(), replicas=30)
 
 
 def test_versions_page_lists_every_rule_and_the_order_of_ties() -> None:

@@ -101,7 +101,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run.count_rows(TOPICS.name, run.number_of(topics), simulated.used_topics or 0, bad[TOPICS.name])
     count = run.number_of(members)
     run.count_rows(MEMBERS.name, count, count - bad[MEMBERS.name], bad[MEMBERS.name])
-    if options.scenario:
+    if scenario.steps or bad_steps:
         run.count_rows(_STEPS, len(scenario.steps) + len(bad_steps), len(scenario.steps), bad[_STEPS])
     if events is not None:
         count = run.number_of(events)

@@ -6,6 +6,8 @@ A file has a ``description``, ``settings`` (names and values of
 ``at_ms``, which counts from the last ``next-bounce``; which further keys it may have depends on the event (``KEYS``).
 ``members`` selects consumers by their places: ``all``, a number (the first ones), a share (``50%``) or a list of places
 from 0. A key may be given only once.
+
+Instead of steps, or after them, a file may have a rollout of Kubernetes: ``deployment``, ``statefulSet`` or ``drain``.
 """
 
 import json
@@ -13,11 +15,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Literal, Union
 
-from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, to_builtins
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field, to_builtins
 from msgspec.structs import asdict
 
 from rebalance_sim.errors import UserError, check_choice
 from rebalance_sim.kafka.coordinator.errors import Errors
+from rebalance_sim.kafka.simulation.kubernetes import Deployment, Drain, PodTimes, Rollout, StatefulSet
 from rebalance_sim.kafka.simulation.scenario import (
     NEXT_BOUNCE,
     OFFERS,
@@ -56,6 +59,7 @@ _NEEDED = {
     "fail-store": "error",
 }
 _MOST = 10**12
+RolloutKind = Deployment | StatefulSet | Drain
 _TAKE_TIME = ("network_ms", "heartbeat_interval_ms", "group_consumer_heartbeat_interval_ms")
 """Settings that must not be 0: a request that is repeated without delay would never let the clock advance."""
 Natural = Annotated[int, Meta(ge=0, le=_MOST)]
@@ -128,12 +132,86 @@ class Consumers(_Part, frozen=True):
     protocols: Names | UnsetType = UNSET
 
 
+Pods = Annotated[
+    Natural | Annotated[str, Meta(pattern=r"^\d{1,3}%(?!\n)$")],
+    Meta(description="a number of pods or a share such as 25%"),
+]
+Seconds = Annotated[int, Meta(ge=0, le=86_400)]
+
+
+class _RolloutPart(_Part, frozen=True, rename="camel", kw_only=True):
+    """What the rollouts of Kubernetes have in common. Names are those of its resources where it has them."""
+
+    replicas: Positive | UnsetType = UNSET
+    """Pods of the group, to which its consumers are distributed. By default, each consumer has a pod of its own."""
+    pod_start_seconds: Seconds = PodTimes().start_ms // 1000
+    readiness_delay_seconds: Seconds = 10
+    """From the start of the process until the readiness probe succeeds: by default, the default of its period."""
+    min_ready_seconds: Seconds = 0
+    readiness: Literal["running", "assigned"] = "running"
+    """What makes the readiness probe succeed: that the process runs, or that its consumer has partitions."""
+    shutdown_seconds: Seconds = PodTimes().shutdown_ms // 1000
+    termination_grace_period_seconds: Seconds = PodTimes().grace_ms // 1000
+
+    def _kind(self) -> RolloutKind:
+        raise NotImplementedError
+
+    def rollout(self) -> Rollout:
+        """Return how the pods are replaced."""
+        seconds = (self.pod_start_seconds, self.shutdown_seconds, self.termination_grace_period_seconds)
+        times = PodTimes(*(1000 * each for each in seconds))
+        return Rollout(self._kind(), times, None if self.replicas is UNSET else self.replicas)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the simulation that say when a new pod is available."""
+        ready_ms = 1000 * (self.readiness_delay_seconds + self.min_ready_seconds)
+        return {"ready_ms": ready_ms, "ready_when_assigned": self.readiness == "assigned"}
+
+
+class DeploymentPart(_RolloutPart, frozen=True, rename="camel", kw_only=True):
+    """Rolling update of a Deployment."""
+
+    max_surge: Pods = Deployment().max_surge
+    max_unavailable: Pods = Deployment().max_unavailable
+
+    def _kind(self) -> RolloutKind:
+        return Deployment(self.max_surge, self.max_unavailable)
+
+
+class StatefulSetPart(_RolloutPart, frozen=True, rename="camel", kw_only=True):
+    """Rolling update of a StatefulSet."""
+
+    partition: Natural = StatefulSet().partition
+
+    def _kind(self) -> RolloutKind:
+        return StatefulSet(self.partition)
+
+
+class DrainPart(_RolloutPart, frozen=True, rename="camel", kw_only=True):
+    """A node is drained of some pods of a Deployment; maxUnavailable or minAvailable is its PodDisruptionBudget."""
+
+    pods: Pods
+    max_unavailable: Pods | UnsetType = UNSET
+    min_available: Pods | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if UNSET not in (self.max_unavailable, self.min_available):
+            raise ValueError("maxUnavailable and minAvailable exclude each other in a PodDisruptionBudget")
+
+    def _kind(self) -> RolloutKind:
+        limits = (self.max_unavailable, self.min_available)
+        return Drain(self.pods, *(None if limit is UNSET else limit for limit in limits))
+
+
 class _ScenarioParts(_Part, frozen=True):
     """A file whose steps are checked one by one, because those that cannot be used are rejected."""
 
     description: str = ""
     settings: Settings | None = None  # type: ignore[valid-type]
     consumers: Consumers | None = None
+    deployment: DeploymentPart | None = None
+    stateful_set: StatefulSetPart | None = field(name="statefulSet", default=None)
+    drain: DrainPart | None = None
     steps: Annotated[tuple[Any, ...], Meta(description="a list of steps")] = ()
 
 
@@ -180,12 +258,18 @@ def read_scenario(asked: str) -> tuple[Scenario, list[RejectedStep]]:
             # Keys may be dates.
             as_text = json.dumps(to_builtins(row, str_keys=True, enc_hook=str), ensure_ascii=False)
             rejected.append(RejectedStep(as_text, str(problem)))
-    if not steps:
+    rollouts = [part for part in (root.deployment, root.stateful_set, root.drain) if part is not None]
+    if len(rollouts) > 1:
+        raise UserError(f"{path}: deployment, statefulSet and drain exclude each other")
+    if not steps and not rollouts:
         first = f"; the first: {rejected[0].reason}" if rejected else ""
         raise UserError(f"{path}: steps: no step can be used{first}")
     settings = SimulationSettings(**root.settings.given()) if root.settings else SimulationSettings()
     consumers = Overrides(**root.consumers.given()) if root.consumers else Overrides()
-    return Scenario(path.stem, root.description, tuple(steps), settings, consumers), rejected
+    scenario = Scenario(path.stem, root.description, tuple(steps), settings, consumers)
+    for part in rollouts:
+        scenario = replace(scenario, settings=replace(settings, **part.settings()), rollout=part.rollout())
+    return scenario, rejected
 
 
 def settings_of(what: str, given: Mapping[str, Any], base: SimulationSettings) -> SimulationSettings:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.simulation.kubernetes import Deployment, Drain, PodTimes, Rollout, StatefulSet
 from rebalance_sim.kafka.simulation.scenario import Overrides, ScenarioStep, Selection
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.sources.scenarios import KEYS, RejectedStep, read_scenario, scenario_names, settings_of
@@ -27,7 +28,7 @@ def test_every_scenario_reads(name: str) -> None:
     scenario, rejected = read_scenario(name)
     assert (scenario.name, rejected) == (name, [])
     assert scenario.description.endswith(".")
-    assert scenario.steps
+    assert scenario.steps or scenario.rollout
 
 
 def test_all_that_a_file_may_say(tmp_path: Path) -> None:
@@ -69,6 +70,35 @@ def test_all_that_a_file_may_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "rollout", "ready_ms"),
+    [
+        ("deployment: {replicas: 30, maxSurge: 25%}", Rollout(Deployment("25%", "25%"), replicas=30), 10_000),
+        (
+            "deployment: {maxSurge: 2, maxUnavailable: 0, podStartSeconds: 7, shutdownSeconds: 3, "
+            "terminationGracePeriodSeconds: 20, readinessDelaySeconds: 5, minReadySeconds: 30}",
+            Rollout(Deployment(2, 0), PodTimes(7000, 3000, 20_000)),
+            35_000,
+        ),
+        ("statefulSet: {partition: 2, readinessDelaySeconds: 0}", Rollout(StatefulSet(2)), 0),
+        ("drain: {pods: 20%, maxUnavailable: 1}", Rollout(Drain("20%", 1)), 10_000),
+        ("drain: {pods: 3, minAvailable: 90%}", Rollout(Drain(3, None, "90%")), 10_000),
+    ],
+)
+def test_rollouts_of_kubernetes(tmp_path: Path, text: str, rollout: Rollout, ready_ms: int) -> None:
+    scenario, rejected = read_scenario(written(tmp_path, text))
+    assert (scenario.steps, rejected, scenario.rollout) == ((), [], rollout)
+    assert scenario.settings == SimulationSettings(ready_ms=ready_ms)
+
+
+def test_a_rollout_may_follow_steps(tmp_path: Path) -> None:
+    text = f"{STEP}settings: {{network_ms: 7}}\ndeployment: {{readiness: assigned}}"
+    scenario, _ = read_scenario(written(tmp_path, text))
+    assert scenario.steps == (ScenarioStep("leave", 5),)
+    assert scenario.rollout == Rollout(Deployment())
+    assert scenario.settings == SimulationSettings(network_ms=7, ready_ms=10_000, ready_when_assigned=True)
+
+
+@pytest.mark.parametrize(
     ("asked", "expected"),
     [
         (
@@ -89,9 +119,10 @@ def test_a_scenario_that_cannot_be_found_or_read_is_an_error(asked: str, expecte
 _NUMBER = "expected a whole number from"
 _MOST = 1_000_000_000_000
 _MEMBERS = "expected all, a number from 1, a share such as 50%, or a list of places from 0"
+_KEYS = "description, settings, consumers, deployment, statefulSet, drain, steps"
 MISTAKES = [
-    ("", "line 1: expected a mapping with the keys description, settings, consumers, steps, got nothing"),
-    ("- 1", "line 1: expected a mapping with the keys description, settings, consumers, steps, got [1]"),
+    ("", f"line 1: expected a mapping with the keys {_KEYS}, got nothing"),
+    ("- 1", f"line 1: expected a mapping with the keys {_KEYS}, got [1]"),
     (STEP + "setings: {}", "line 2: setings: unknown key; did you mean 'settings'? allowed: description, "),
     ("steps: {event: leave}", "line 1: steps: expected a list of steps, got {'event': 'leave'}"),
     ("steps:", "line 1: steps: expected a list of steps, got nothing"),
@@ -133,6 +164,16 @@ MISTAKES = [
         STEP + "consumers: {protocols: [range, server-range]}",
         "line 2: consumers: protocols: expected server-uniform or server-range alone, or assignors of the consumer",
     ),
+    (STEP + "deployment: {maxsurge: 1}", "line 2: deployment.maxsurge: unknown key; did you mean 'maxSurge'? "),
+    (STEP + "deployment: {maxSurge: many}", "line 2: deployment.maxSurge: expected a number of pods or a share "),
+    (STEP + "deployment: {replicas: 0}", f"line 2: deployment.replicas: {_NUMBER} 1 to {_MOST}, got 0"),
+    (STEP + "deployment: {readiness: never}", "line 2: deployment.readiness: got 'never'; allowed: "),
+    (STEP + "drain: {maxUnavailable: 1}", "line 2: drain.pods: is missing"),
+    (
+        STEP + "drain: {pods: 1, maxUnavailable: 1, minAvailable: 1}",
+        "line 2: drain: maxUnavailable and minAvailable exclude each other",
+    ),
+    (STEP + "drain: {pods: 1}\ndeployment: {}", "deployment, statefulSet and drain exclude each other"),
     (STEP + "settings: {store_ms: 1, store_ms: 2}", "'store_ms' is given twice, in line 2"),
     (STEP + "consumers:\n  static: true\n  'static': false", "'static' is given twice, in line 3 and line 4"),
     (STEP + "settings: {}\n" + STEP, "'steps' is given twice, in line 1 and line 3"),

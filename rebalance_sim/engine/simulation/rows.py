@@ -22,6 +22,7 @@ from rebalance_sim.kafka.simulation.model import ScenarioKind, Subject
 from rebalance_sim.kafka.simulation.prepared import PreparedGroups
 from rebalance_sim.kafka.simulation.storms import Storms, count_storms
 from rebalance_sim.tables import BOUNCES, COSTS, REBALANCES, TIMELINE
+from rebalance_sim.wording import plural, plural_of
 
 _REQUESTS = {int(kind): kind.name for kind in RequestKind}
 _VALUED = (
@@ -76,8 +77,8 @@ def cost_rows(result: SimulationResult, strategy: str, storms: Storms) -> pa.Str
     event_counts = _played_events(result)
     since = field(progress, "all_owned_ms") - field(progress, "first_event_ms")
     # The members of a consumer-protocol group go on consuming when its epoch rises (KIP-848).
-    classic = rows[~field(rows, "modern").astype(np.bool_)]
-    in_storms = count_storms(len(groups), field(classic, "group"), field(classic, "from_ms"), storms)
+    classic = ~field(rows, "modern").astype(np.bool_)
+    in_storms = count_storms(len(groups), field(rows, "group")[classic], field(rows, "from_ms")[classic], storms)
     counted = ("completed", "unowned_ms", "moved", "moved_back", "failed", "messages")
     figures = {name: field(progress, name) for name in counted} | {
         "rebalances": field(progress, "begun"),
@@ -145,7 +146,18 @@ def _finished(result: SimulationResult) -> Flags:
 
 def _awaited(result: SimulationResult, group: int) -> str:
     """Return what the rollout of a group waits for in vain."""
-    return "a bounce does not end, because a restarted consumer or a partition without an owner is waited for"
+    simulated, progress = result.simulated, result.simulated.progress[group]
+    events = simulated.events[simulated.first_event[group] : simulated.first_event[group + 1]]
+    if events[progress.next_event].kind != ScenarioKind.PODS_AVAILABLE:
+        return "a bounce waits for a restarted consumer or for a partition without an owner"
+    needed = max(int(event.value) for event in events if event.kind == ScenarioKind.PODS_AVAILABLE)
+    what = f"{progress.available} of {plural(needed, 'new consumer')} are available"
+    low, high = result.batch.consumers.offsets[group : group + 2]
+    idle = int(field(simulated.consumers, "unready")[low:high].sum())
+    if not idle:
+        return what
+    because = plural_of(idle, "is not ready, because it has", "are not ready, because they have")
+    return f"{what}; {plural(idle, 'consumer')} {because} no partitions"
 
 
 def bounce_rows(result: SimulationResult, strategy: str) -> pa.StructArray:

@@ -166,7 +166,9 @@ class Simulations:
             rejected += refused
         rejects = [reject_rows(batch, rejected)] if rejected else []
         joining, events = expand_scenario(
-            self.scenario, np.diff(batch.offsets), lambda group: batch.members[int(batch.offsets[group])].as_py()
+            self.scenario,
+            np.diff(batch.offsets),
+            lambda group, place: batch.members[int(batch.offsets[group]) + place].as_py(),
         )
         if "events" in rows.schema.names:
             found = EventReader(batch, joining, events, index).read(rows.column("events"))

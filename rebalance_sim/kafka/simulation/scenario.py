@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
+from rebalance_sim.kafka.simulation.kubernetes import Rollout
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.releases import SERVER_ASSIGNORS
 
@@ -89,3 +90,5 @@ class Scenario:
     steps: tuple[ScenarioStep, ...] = ()
     settings: SimulationSettings = field(default_factory=SimulationSettings)
     consumers: Overrides = Overrides()
+    rollout: Rollout | None = None
+    """Begins with the last bounce."""

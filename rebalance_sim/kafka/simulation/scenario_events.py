@@ -12,6 +12,7 @@ from rebalance_sim.kafka.runtime.records import new_records
 from rebalance_sim.kafka.runtime.strings import Ints32
 from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS, EventRow, GroupEvent, GroupEvents, JoiningConsumer
 from rebalance_sim.kafka.simulation.model import ScenarioKind
+from rebalance_sim.kafka.simulation.rollout_events import rollout_events
 from rebalance_sim.kafka.simulation.scenario import NEXT_BOUNCE, Scenario, ScenarioStep
 
 _OF_GROUP = (ScenarioKind.GROW, ScenarioKind.MOVE_COORDINATOR, ScenarioKind.FAIL_STORE, ScenarioKind.NEXT_BOUNCE)
@@ -19,11 +20,12 @@ _OF_GROUP = (ScenarioKind.GROW, ScenarioKind.MOVE_COORDINATOR, ScenarioKind.FAIL
 
 
 def expand_scenario(
-    scenario: Scenario, sizes: Ints32, first_member: Callable[[int], Mapping[str, Any]]
+    scenario: Scenario, sizes: Ints32, member: Callable[[int, int], Mapping[str, Any]]
 ) -> tuple[list[JoiningConsumer], GroupEvents]:
     """Return what a scenario means for groups with these numbers of members.
 
-    ``first_member`` returns the row of a group's first member: consumers of a join step are configured like it.
+    ``member`` returns the row of a group's member by its place. Consumers of a join step are configured like the first,
+    those of a rollout's new pods like the members that they replace.
     """
     joining: list[JoiningConsumer] = []
     parts: list[GroupEvents] = []
@@ -39,9 +41,15 @@ def expand_scenario(
             for number in range(step.count if size else 0):
                 at_ms, place = step.at_ms + number * step.every_ms, size + joined[group]
                 joined[group] += 1
-                joining.append(JoiningConsumer(group, _like(first_member(group), f"new-{joined[group]}", step)))
+                joining.append(JoiningConsumer(group, _like(member(group, 0), f"new-{joined[group]}", step)))
                 events.append(GroupEvent(group, at_ms, ScenarioKind.JOIN, place, stage=stage))
         parts.append(GroupEvents.of(events))
+    if scenario.rollout is not None:
+        replaced, rows = rollout_events(scenario.rollout, stage, sizes, np.array(joined, np.int32))
+        for group, place, number in replaced:
+            row = _like(member(group, place), f"new-{number}", ScenarioStep("join"))
+            joining.append(JoiningConsumer(group, row))
+        parts.append(rows)
     return joining, GroupEvents.joined(parts)
 
 
