@@ -179,9 +179,12 @@ def simulation_assumptions(scenario: Scenario) -> list[str]:
     defaults, settings = vars(SimulationSettings()), vars(scenario.settings)
     assumed = {name: value for name, value in settings.items() if name in _ASSUMED or value != defaults[name]}
     configured = {name: value for name, value in vars(scenario.consumers).items() if value is not None}
-    return [f"simulated with {_listed(assumed)}"] + (
-        [f"all consumers have {_listed(configured)}"] if configured else []
-    )
+    pods = vars(scenario.rollout.times) if scenario.rollout else {}
+    return [
+        f"simulated with {_listed(assumed)}",
+        *([f"all consumers have {_listed(configured)}"] if configured else []),
+        *([f"pods have {_listed(pods)}"] if pods else []),
+    ]
 
 
 def _assumed_of_clients(costs: DataFrame) -> list[str]:

@@ -35,7 +35,7 @@ from rebalance_sim.report.page import (
     counts,
 )
 from rebalance_sim.report.text import count, cut, label, printable, seconds, unique
-from rebalance_sim.tables import ADVICE, COSTS, LAG_COSTS, REBALANCES
+from rebalance_sim.tables import ADVICE, BOUNCES, COSTS, LAG_COSTS, REBALANCES
 from rebalance_sim.wording import plural, plural_of
 
 NAME = "costs"
@@ -146,6 +146,8 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
         head = (STRATEGY, Column("reason"), *counts("rebalances"), *spans, _PARTITION_SECONDS)
         note = "Durations are from the start until the group is stable. Partition-seconds are those without an owner."
         blocks.append(Table.of("Rebalances by reason", head, rows, note))
+    if run.rows(BOUNCES):
+        blocks += _bounces(run.table(BOUNCES))
     if run.rows(ADVICE):
         blocks.append(_advice(saved(run.table(ADVICE)).limit(SHOWN_ROWS).collect(), colours))
     if run.rows(LAG_COSTS):
@@ -244,6 +246,29 @@ def _groups(costs: DataFrame, found: Sequence[Row]) -> Iterator[Table]:
     if found:
         caption = "Groups that fail, do not become stable or are not simulated"
         yield problems_table(caption, ("problem", "groups"), found, STRATEGY)
+
+
+def bounces(rows: DataFrame) -> DataFrame:
+    """Aggregate the costs of each bounce over the groups."""
+    return (
+        rows.groupBy("strategy", "bounce")
+        .agg(
+            F.count("*").alias("groups"),
+            *[F.sum(name).alias(name) for name in ("rebalances", "unowned_ms", "moved", "failed")],
+            F.count_if(F.col("to_ms").isNull()).alias("unfinished"),
+        )
+        .orderBy("strategy", "bounce")
+    )
+
+
+def _bounces(rows: DataFrame) -> Iterator[Table]:
+    """Yield the costs of each bounce if there are several."""
+    found = bounces(rows).limit(SHOWN_ROWS).collect()
+    if any(row["bounce"] > 1 for row in found):
+        sums = ("rebalances", ("partition moves", "moved"), ("failed consumers", "failed"), ("not over", "unfinished"))
+        head = (STRATEGY, *counts("bounce", "groups"), _PARTITION_SECONDS, *counts(*sums))
+        note = "A bounce begins when the one before is over. Partition-seconds are those without an owner."
+        yield Table.of("Costs by bounce", head, found, note)
 
 
 def _advice(rows: Sequence[Row], colours: StrategyColours) -> Chart | Table:

@@ -10,7 +10,16 @@ from rebalance_sim.report.bins import counted, filled
 from rebalance_sim.report.colours import PLACEHOLDERS, StrategyColours
 from rebalance_sim.report.page import Chart, Part, Section, Table, merge_equal_parts, number_charts
 from rebalance_sim.report.timelines import DOWN, IDLE, OWNS, REBALANCES, STABLE, group_timeline
-from rebalance_sim.tables import ASSIGNMENTS, BALANCE, COOPERATIVE_REBALANCES, COSTS, ELECTIONS, PARTITION_LOAD, REJECTS
+from rebalance_sim.tables import (
+    ASSIGNMENTS,
+    BALANCE,
+    BOUNCES,
+    COOPERATIVE_REBALANCES,
+    COSTS,
+    ELECTIONS,
+    PARTITION_LOAD,
+    REJECTS,
+)
 from tests.support.rows import table
 
 
@@ -117,6 +126,17 @@ def test_costs_are_aggregated_over_affected_groups(spark: SparkSession) -> None:
     assert sorted(row["kind"] for row in rollouts.problems(rows_of).collect()) == [
         "failed: m1 failed at … ms", "not simulated: no assignor …", "not stable",
     ]  # fmt: skip
+
+
+def test_bounces_are_aggregated_one_by_one(spark: SparkSession) -> None:
+    usual = {"strategy": "range", "rebalances": 2, "unowned_ms": 3_000, "moved": 4, "failed": 0}
+    rows = [
+        usual | {"group_id": "a", "bounce": 1, "to_ms": 5_000},
+        usual | {"group_id": "b", "bounce": 1, "to_ms": None, "failed": 1},
+        usual | {"group_id": "a", "bounce": 2, "to_ms": 9_000},
+    ]
+    found = rollouts.bounces(table(spark, BOUNCES, rows)).collect()
+    assert [tuple(row) for row in found] == [("range", 1, 2, 4, 6_000, 8, 1, 1), ("range", 2, 1, 2, 3_000, 4, 0, 0)]
 
 
 def test_rejects_are_counted_by_kind(spark: SparkSession) -> None:

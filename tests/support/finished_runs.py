@@ -11,6 +11,7 @@ from rebalance_sim.tables import (
     ADVICE,
     ASSIGNMENTS,
     BALANCE,
+    BOUNCES,
     CHANGES,
     COOPERATIVE_REBALANCES,
     COSTS,
@@ -176,6 +177,7 @@ def _of_simulations() -> dict[Table, Rows]:
         COSTS: costs,
         TIMELINE: timeline,
         REBALANCES: rebalances,
+        BOUNCES: [row | {"bounce": number, "rebalances": 1, "unowned_ms": 5} for row in named for number in (1, 2)],
         ADVICE: [row | saved | {"setting": row["group_id"], "value": row["group_id"]} for row in named],
         LAG_COSTS: [
             row | {"rank": 1, "lag": 5, "unowned_lag": 5, "max_unowned_ms": 9, "delay_ms": 1.5} for row in named

@@ -10,6 +10,7 @@ from rebalance_sim.engine.simulation.rows import timeline_rows
 from rebalance_sim.engine.simulation.simulations import Simulations
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.coordinator.errors import Errors
+from rebalance_sim.wording import plural
 
 _STATE_WIDTH = len("CompletingRebalance")
 
@@ -70,4 +71,8 @@ def _text(row: Mapping[str, Any]) -> str:
 def _event(row: Mapping[str, Any]) -> str:
     if row["detail"] == "fail-store":
         return f"fail-store {row['error'] or Errors.NONE.name}"
+    if row["detail"] == "next-bounce":
+        return "the bounce is over"
+    if row["detail"] == "pods-available":
+        return f"{plural(row['value'], 'new consumer')} available"
     return row["detail"] if row["value"] is None else f"{row['detail']} {row['value']}"

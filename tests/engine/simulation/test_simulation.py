@@ -362,6 +362,16 @@ def test_groups_without_events_have_no_time_to_stable(spark: SparkSession) -> No
     assert 0 < stable_ms < 5000
 
 
+def test_epochs_are_no_storms(spark: SparkSession) -> None:
+    """Members of a consumer-protocol group keep consuming when the epoch rises, however often it does (KIP-848)."""
+    rows = [member(f"c{place}", ["range"], ["t"]) for place in range(6)]
+    scenario = Scenario("s", steps=(ScenarioStep("restart", 0, every_ms=5000, down_ms=2000),))
+    found = results(simulations(topics(spark, t=12), scenario, "range", "server-uniform")(members(spark, *rows)))
+    costs = {row["strategy"]: row for row in found["costs"]}
+    assert all(row["rebalances"] >= 10 for row in costs.values())
+    assert {name: row["storms"] > 0 for name, row in costs.items()} == {"range": True, "server-uniform": False}
+
+
 def test_a_bounce_begins_when_the_one_before_is_over(spark: SparkSession) -> None:
     """24 consumers take 700 s, longer than any fixed time that a scenario may assume."""
     large = [member(f"c{place:02}", ["range"], ["t"]) for place in range(24)]
