@@ -1,24 +1,27 @@
 """``audit``: find out what is wrong with each group, and what to do about it."""
 
 from argparse import Namespace
+from collections.abc import Collection
 
 from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.api.audit import COMPARED, PREDICTED, SIMULATED, Audit, all_assignments
 from rebalance_sim.commands.audit_summary import summarise_findings
 from rebalance_sim.commands.brokers import brokers_of, clusters_of, early_access
+from rebalance_sim.commands.console import Line
 from rebalance_sim.commands.custom_assignors import load_assignors
+from rebalance_sim.commands.fleet import has_source, write_fleet
 from rebalance_sim.commands.job_options import ALL
 from rebalance_sim.commands.lag import Offsets
-from rebalance_sim.commands.options import new_run
+from rebalance_sim.commands.options import new_run, on_record
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.simulate import simulation_assumptions
-from rebalance_sim.commands.summary import print_summary, summarise_run
+from rebalance_sim.commands.summary import print_summary, summarise_read, summarise_run
 from rebalance_sim.engine.audit.rollouts import SCENARIO
 from rebalance_sim.engine.groups.comparison import BEST
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.runs.finished_runs import finished_run
-from rebalance_sim.engine.runs.run import earlier_assumptions
+from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.runs.run_files import names_in
 from rebalance_sim.engine.tables.inputs import fit, union, usable
 from rebalance_sim.errors import UserError
@@ -35,8 +38,11 @@ def run(spark: SparkSession, options: Namespace) -> None:
     thresholds = read_thresholds(options.thresholds)
     version = brokers_of(options).rules()
     own = tuple(load_assignors(options.assignors, "", version, [ELECTED, ALL, BEST]).values())
-    _find_tables(spark, options)
+    from_source = has_source(options)
+    if not from_source:
+        _find_tables(spark, options)
     run = new_run(spark, "audit", options)
+    source = _read_source(run, options) if from_source else []
     topics = run.read(TOPICS, options.topics, options.format)
     members = run.read(MEMBERS, options.members, options.format)
     offsets = Offsets.read(run, options)
@@ -50,7 +56,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
         thresholds=thresholds,
     )
     now, others, restarted = rules.now(), rules.others(), rules.restarted()
-    run.begin()
+    if not from_source:
+        run.begin()
 
     run.report_progress("predicting the present state, under every assignor, and in a rolling restart")
     tables = run.write_outcomes(now, PREDICTED)
@@ -73,7 +80,24 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run.assumptions += _unknown_clients(members)
     run.assumptions += early_access(rules.clusters, (), tables[ELECTIONS.name])
     run.finish()
-    print_summary(summarise_findings(written[FINDINGS.name], written[VERDICTS.name]) + summarise_run(run))
+    print_summary([*summarise_findings(written[FINDINGS.name], written[VERDICTS.name]), *source, *summarise_run(run)])
+
+
+def _read_source(run: Run, options: Namespace) -> list[Line]:
+    """Read the fleet from its source into the folder ``fleet`` of the output, as the job of this name does.
+
+    Set the options of the tables to those in this folder. Return what there is to print about the source.
+    """
+    part = run.part("fleet", on_record(options) | {"out": f"{options.out.rstrip('/')}/fleet"})
+
+    def begin(replaced: list[str]) -> None:
+        run.begin()
+        part.begin(replaced)
+
+    about = write_fleet(part, Namespace(**vars(options) | {"records_from": None}), begin)
+    _set_tables(options, part.out, part.counts["out"])
+    run.options |= on_record(options)
+    return [*about, *(["", "from the source:", *summarise_read(part)] if part.counts["out"].get(REJECTS.name) else [])]
 
 
 def _unknown_clients(members: DataFrame) -> list[str]:
@@ -85,15 +109,22 @@ def _unknown_clients(members: DataFrame) -> list[str]:
 
 
 def _find_tables(spark: SparkSession, options: Namespace) -> None:
-    """Set the options of the tables to those in the folder of --fleet; a table that is given is used instead."""
+    """Set the options of the tables to those in the folder of --fleet. Raises UserError if there is none."""
+    for name in ("protocols", "command_config"):
+        if getattr(options, name):
+            raise UserError(f"--{name.replace('_', '-')}: not allowed with tables that exist already")
     if options.fleet:
         folder = options.fleet.rstrip("/")
         finished_run(spark, "--fleet", folder)
-        existing = names_in(spark, folder)
-        for name in _TABLES:
-            if name in existing and not getattr(options, name):
-                setattr(options, name, f"{folder}/{name}")
+        _set_tables(options, folder, names_in(spark, folder))
     for name in (TOPICS.name, MEMBERS.name):
         if not getattr(options, name):
             where = f"{options.fleet!r} has no table {name}" if options.fleet else "no fleet is given"
             raise UserError(f"--{name}: {where}; give --fleet, or --topics and --members")
+
+
+def _set_tables(options: Namespace, folder: str, existing: Collection[str]) -> None:
+    """Set the options of the tables to those that exist in a folder; a table that is given is used instead."""
+    for name in _TABLES:
+        if name in existing and not getattr(options, name):
+            setattr(options, name, f"{folder}/{name}")

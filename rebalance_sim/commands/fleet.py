@@ -1,10 +1,12 @@
 """``fleet``: creates the input tables from a specification, Kafka's tools, live brokers or __consumer_offsets."""
 
 from argparse import Namespace
+from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
-from rebalance_sim.commands.offsets_topic import run_offsets_topic
+from rebalance_sim.commands.console import Line
+from rebalance_sim.commands.offsets_topic import write_offsets_topic
 from rebalance_sim.commands.options import check_at_least, items, new_run
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import print_summary, summarise_run, summarise_written
@@ -23,42 +25,62 @@ from rebalance_sim.tables import CLUSTERS, INPUTS, MEMBERS, OFFSETS, OUTPUTS, RE
 
 def run(spark: SparkSession, options: Namespace) -> None:
     """Write topics and members; for a real cluster also offsets, and records if topics are named."""
-    _check(options)
+    if options.records_from and options.bootstrap_servers is None:
+        raise UserError("--records-from: only allowed with --bootstrap-servers")
+    if options.topics and options.offsets_topic is None:
+        raise UserError("--topics: only allowed with --offsets-topic")
     run = new_run(spark, "fleet", options)
+    about = write_fleet(run, options, run.begin)
+    print_summary([summarise_written(run), *about, *summarise_run(run)])
+
+
+def write_fleet(run: Run, options: Namespace, begin: Callable[[list[str]], None]) -> list[Line]:
+    """Read a fleet from its source and write its tables; return what there is to print about the source.
+
+    ``begin`` is called with the tables that are replaced once the source has been found to be readable.
+    """
+    _check(options)
+    replaced = [*INPUTS, *OUTPUTS]
     if options.offsets_topic:
-        run_offsets_topic(run, options, _properties(options))
-        return
-    rejects = no_rejects(spark)
-    if options.synthetic:
-        check_at_least("--groups", options.groups, 0)
-        fleet = synthetic_fleet(spark, load(options.synthetic), options.groups, options.seed)
-        tables: dict[str, DataFrame] = {TOPICS.name: fleet.topics, MEMBERS.name: fleet.members}
+        about = write_offsets_topic(run, options, _properties(options), lambda: begin(replaced))
     else:
-        capture, records = _read(run, options)
-        tables = {TOPICS.name: capture.topics, MEMBERS.name: capture.members, OFFSETS.name: capture.offsets, **records}
-        if capture.clusters is not None:
-            tables[CLUSTERS.name] = capture.clusters
-        rejects, run.assumptions = capture.rejects, capture.assumptions
-    run.begin([*INPUTS, *OUTPUTS])
-    for name, rows in tables.items():
-        run.write(name, rows)
-    write_rejects(run, rejects, options.on_bad_input)
+        tables, rejects = _tables(run, options)
+        begin(replaced)
+        for name, rows in tables.items():
+            run.write(name, rows)
+        write_rejects(run, rejects, options.on_bad_input)
+        about = []
     run.finish()
-    print_summary([summarise_written(run, tables), *summarise_run(run)])
+    return about
+
+
+def has_source(options: Namespace) -> bool:
+    """Return whether the options name a source of a fleet."""
+    return any((options.synthetic, options.kafka_tools, options.bootstrap_servers, options.offsets_topic))
 
 
 def _check(options: Namespace) -> None:
     """Raise UserError for options that do not apply to the chosen source."""
-    if options.records_from and options.bootstrap_servers is None:
-        raise UserError("--records-from: only allowed with --bootstrap-servers")
     if options.command_config and options.bootstrap_servers is None and not _reads_topic_from_brokers(options):
         raise UserError(f"--command-config: only allowed with --bootstrap-servers and --offsets-topic {KAFKA}HOST:PORT")
-    if options.topics and options.offsets_topic is None:
-        raise UserError("--topics: only allowed with --offsets-topic")
 
 
 def _reads_topic_from_brokers(options: Namespace) -> bool:
     return options.offsets_topic is not None and options.offsets_topic.startswith(KAFKA)
+
+
+def _tables(run: Run, options: Namespace) -> tuple[dict[str, DataFrame], DataFrame]:
+    """Return the tables of a synthetic fleet or of a real cluster, and the rejects."""
+    if options.synthetic:
+        check_at_least("--groups", options.groups, 0)
+        fleet = synthetic_fleet(run.spark, load(options.synthetic), options.groups, options.seed)
+        return {TOPICS.name: fleet.topics, MEMBERS.name: fleet.members}, no_rejects(run.spark)
+    capture, records = _read(run, options)
+    run.assumptions = capture.assumptions
+    tables = {TOPICS.name: capture.topics, MEMBERS.name: capture.members, OFFSETS.name: capture.offsets, **records}
+    if capture.clusters is not None:
+        tables[CLUSTERS.name] = capture.clusters
+    return tables, capture.rejects
 
 
 def _read(run: Run, options: Namespace) -> tuple[Capture, dict[str, DataFrame]]:

@@ -54,13 +54,12 @@ def is_small(options: Namespace, limits: Limits = IN_DRIVER, made: Sequence[str]
     given = vars(options)
     if given.get("explain") or given.get("bootstrap_servers"):
         return False
-    if given.get("synthetic"):
-        within: bool = options.groups <= limits.groups
-        return within
+    if given.get("synthetic") and options.groups > limits.groups:
+        return False
     paths = [given[name] for name in _PATHS if given.get(name)]
     paths += filter(None, given.get("runs", "").split(","))
     # The partitions after growth may be a number.
-    read = [path for path in paths if not path.startswith(tuple(made)) and not path.isdecimal()]
+    read = [path for path in paths if not f"{path}/".startswith(tuple(made)) and not path.isdecimal()]
     topics = [path for path in read if path in [given.get(name) for name in _OF_TOPICS]]
     try:
         return _fit(read, limits) and _partitions(topics) <= limits.partitions

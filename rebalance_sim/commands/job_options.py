@@ -20,6 +20,7 @@ ELECTION, ASSIGNMENT, KEY = "election", "assignment", "key"
 REJECTED_SHARE = "rejected-share"
 """A limit of ``check`` for the records of runs; the others apply to their tables."""
 TITLE = "What Kafka will do"
+_NEEDS_PACKAGE = "needs Spark's package spark-sql-kafka-0-10"
 
 
 class OptionGroups(NamedTuple):
@@ -36,8 +37,8 @@ class OptionGroups(NamedTuple):
         return cls(*(parser.add_argument_group(name.capitalize()) for name in cls._fields))
 
 
-def _fleet(groups: OptionGroups) -> None:
-    source = groups.input.add_mutually_exclusive_group(required=True)
+def _sources(groups: OptionGroups, source: _ActionsContainer) -> None:
+    """Add the sources of a fleet, of which one can be given, and what they need."""
     source.add_argument(
         "--synthetic",
         metavar="FLEET",
@@ -46,16 +47,14 @@ def _fleet(groups: OptionGroups) -> None:
     )
     source.add_argument("--kafka-tools", metavar="DIR", help="read the saved output of Kafka's command-line tools")
     source.add_argument("--bootstrap-servers", metavar="HOST:PORT,...", help="read a live cluster")
-    package = "needs Spark's package spark-sql-kafka-0-10"
     source.add_argument(
         "--offsets-topic",
         metavar="WHERE",
         help="read __consumer_offsets from a dump (Parquet with key, value, partition and offset, or the output of the "
-        f"console consumer) or from brokers, kafka:HOST:PORT,... ({package})",
+        f"console consumer) or from brokers, kafka:HOST:PORT,... ({_NEEDS_PACKAGE})",
     )
     add = groups.input.add_argument
     add("--groups", type=int, default=1000, metavar="N", help="number of groups of a synthetic fleet (default: 1000)")
-    add("--seed", type=int, default=0, help="random seed of a synthetic fleet (default: 0)")
     add("--cluster", default=CLUSTER, metavar="NAME", help=f"cluster name of the rows read (default: {CLUSTER})")
     add(
         "--protocols",
@@ -68,11 +67,17 @@ def _fleet(groups: OptionGroups) -> None:
         help="client properties file for the brokers, as for Kafka's tools; with --bootstrap-servers also librdkafka's "
         "properties",
     )
+
+
+def _fleet(groups: OptionGroups) -> None:
+    _sources(groups, groups.input.add_mutually_exclusive_group(required=True))
+    add = groups.input.add_argument
+    add("--seed", type=int, default=0, help="random seed of a synthetic fleet (default: 0)")
     add(
         "--records-from",
         metavar="TOPIC,...",
-        help=f"also read the records of these topics of a live cluster ({package}, which is fetched automatically "
-        "except under spark-submit)",
+        help=f"also read the records of these topics of a live cluster ({_NEEDS_PACKAGE}, which is fetched "
+        "automatically except under spark-submit)",
     )
     add(
         "--topics",
@@ -210,8 +215,12 @@ def _simulate(groups: OptionGroups) -> None:
 
 
 def _audit(groups: OptionGroups) -> None:
+    source = groups.input.add_mutually_exclusive_group()
+    source.add_argument(
+        "--fleet", default="", metavar="DIR", help="folder that fleet wrote: its topics, members, offsets and clusters"
+    )
+    _sources(groups, source)
     add = groups.input.add_argument
-    add("--fleet", default="", metavar="DIR", help="folder that fleet wrote: its topics, members, offsets and clusters")
     for table in ("topics", "members"):
         add(f"--{table}", default="", metavar="PATH", help=f"{table} table, instead of the fleet's")
     _format(groups)
@@ -490,7 +499,11 @@ JOBS = {
     "audit": Job(
         "find out what is wrong with every group, what to do about it, and whether it can migrate to KIP-848",
         _audit,
-        ("--fleet out/fleet --out out/audit",),
+        (
+            "--bootstrap-servers broker:9092 --out out",
+            "--kafka-tools docs/examples/kafka-4.3.1 --out out",
+            "--fleet out/fleet --out out/audit",
+        ),
     ),
     "explain": Job(
         "explain why a protocol won, why a partition went to its member, or why a key goes to its partition",

@@ -2,25 +2,26 @@
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pyspark.sql import DataFrame
 
 from rebalance_sim.commands.console import Line, Table
 from rebalance_sim.commands.rejects import write_rejects
-from rebalance_sim.commands.summary import print_summary, summarise_run, summarise_written
 from rebalance_sim.defaults import AUTO
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.sources.offsets_topic.dump import read_where
 from rebalance_sim.sources.offsets_topic.fleet import RECORD, REJECTED, SUPERSEDED, USED, OffsetsTopic
-from rebalance_sim.tables import INPUTS, MEMBERS, OFFSETS, OUTPUTS, TOPICS
+from rebalance_sim.tables import MEMBERS, OFFSETS, TOPICS
 
 
-def run_offsets_topic(run: Run, options: Namespace, properties: Mapping[str, str]) -> None:
-    """Write topics, members and offsets; each record is decoded once."""
+def write_offsets_topic(
+    run: Run, options: Namespace, properties: Mapping[str, str], begin: Callable[[], None]
+) -> list[Line]:
+    """Write topics, members and offsets; return a table of the records. Each record is decoded once."""
 
     def stage(decoded: DataFrame) -> DataFrame:
-        run.begin([*INPUTS, *OUTPUTS])
+        begin()
         run.report_progress("decoding the records")
         return run.stage(decoded)
 
@@ -38,8 +39,7 @@ def run_offsets_topic(run: Run, options: Namespace, properties: Mapping[str, str
     for name, rows in tables.items():
         run.write(name, rows)
     _count(run, found, write_rejects(run, found.rejects, options.on_bad_input))
-    run.finish()
-    print_summary([summarise_written(run, tables), *_summarise_records(found.records), *summarise_run(run)])
+    return _summarise_records(found.records)
 
 
 def _topics(run: Run, path: str | None) -> DataFrame | None:

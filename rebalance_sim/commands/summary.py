@@ -14,7 +14,7 @@ from rebalance_sim.commands.console import Line, Table, console_of_stdout, one_l
 from rebalance_sim.commands.rejects import rejects_summary
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.logs import LOGGER
-from rebalance_sim.tables import CLASSIC, REJECTS
+from rebalance_sim.tables import CLASSIC, INPUTS, REJECTS
 from rebalance_sim.wording import plural
 
 SHOWN_GROUPS = 25
@@ -213,16 +213,22 @@ def _named(group: Row, several: bool) -> str:
 
 def summarise_run(run: Run) -> list[Line]:
     """Return what was read and rejected, the assumptions, and the output folder."""
+    assumptions = [f"assumption: {assumption}" for assumption in run.assumptions]
+    return ["", *summarise_read(run), *assumptions, f"output: {run.out}"]
+
+
+def summarise_read(run: Run) -> list[Line]:
+    """Return what was read and rejected."""
     rejected = run.counts["out"].get(REJECTS.name, 0)
     read = ", ".join(counted_rows(rows, name) for name, rows in run.counts.get("in", {}).items())
-    lines: list[Line] = ["", (f"read {read}; " if read else "") + f"{plural(rejected, 'row')} rejected"]
-    if rejected:
-        written = run.spark.read.schema(REJECTS.schema).format(run.output_format).load(f"{run.out}/{REJECTS.name}")
-        lines += rejects_summary(written)
-    lines += [f"assumption: {assumption}" for assumption in run.assumptions]
-    return [*lines, f"output: {run.out}"]
+    line = (f"read {read}; " if read else "") + f"{plural(rejected, 'row')} rejected"
+    if not rejected:
+        return [line]
+    written = run.spark.read.schema(REJECTS.schema).format(run.output_format).load(f"{run.out}/{REJECTS.name}")
+    return [line, *rejects_summary(written)]
 
 
-def summarise_written(run: Run, tables: Iterable[str]) -> str:
+def summarise_written(run: Run) -> str:
     """Return how many rows of the input tables were written."""
-    return "wrote " + ", ".join(counted_rows(run.counts["out"][name], name) for name in tables)
+    written = {name: rows for name, rows in run.counts["out"].items() if name in INPUTS}
+    return "wrote " + ", ".join(counted_rows(rows, name) for name, rows in written.items())

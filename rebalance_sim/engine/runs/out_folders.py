@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from rebalance_sim.engine.runs.run_files import BEGUN, RECORD, hadoop_path, local_path, read_json
 from rebalance_sim.errors import UserError
-from rebalance_sim.tables import INPUTS
+from rebalance_sim.tables import INPUTS, OUTPUTS
 
 _INPUT_OPTIONS = (*INPUTS, "partitions_after", "kafka_tools", "offsets_topic", "runs")
 """Options that name inputs; ``runs`` names several."""
@@ -35,7 +35,8 @@ class OutFolder:
     def check(self, options: Mapping[str, Any]) -> None:
         """Raise UserError unless the run may replace what is in the folder; ``options`` are those of the run.
 
-        Allowed are a new folder, an empty one, and one of an earlier run of the same job. It must not overlap an input.
+        Allowed are a new folder, an empty one, one of an earlier run of the same job, and one that has only output
+        folders of runs. It must not overlap an input.
         """
         if not self.path.strip("/ "):
             raise UserError(f"--out: {self.path!r} is not allowed; allowed: a folder that the run may replace")
@@ -129,13 +130,20 @@ class OutFolder:
             stream.close()
 
     def _is_new(self) -> bool:
-        """Return whether the folder does not exist or is empty but for hidden files."""
+        """Return whether the folder does not exist, or has only hidden files and output folders of runs."""
         file_system, folder = hadoop_path(self.spark, self.path)
         if not file_system.exists(folder):
             return True
         if file_system.getFileStatus(folder).isFile():
             raise UserError(f"--out: {self.path!r} is a file; allowed: a folder")
-        return all(entry.getPath().getName().startswith(".") for entry in file_system.listStatus(folder))
+        names = [entry.getPath().getName() for entry in file_system.listStatus(folder)]
+        return all(name.startswith(".") or self._is_other_run(name) for name in names)
+
+    def _is_other_run(self, name: str) -> bool:
+        """Return whether what has this name in the folder is the output folder of a run, and no table."""
+        return name not in INPUTS.keys() | OUTPUTS.keys() and any(
+            read_json(self.spark, self.file(f"{name}/{file}")) is not None for file in (RECORD, BEGUN)
+        )
 
     def _check_inputs(self, options: Mapping[str, Any]) -> None:
         out = _absolute(self.spark, self.path)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
-from typing import NoReturn
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
@@ -23,8 +23,27 @@ class PlanComplete(Exception):  # noqa: N818 (nothing is wrong)
         self.run = run
 
 
+@dataclass
 class _PlannedRun(Run):
     """Continues after each step with empty tables of the same columns."""
+
+    whole: "_PlannedRun | None" = None
+    """The run of which this one is a part."""
+    written: dict[str, DataFrame] = field(default_factory=dict)
+    """What would be written, by path; later steps read it."""
+    writes = False
+
+    def part(self, job: str, options: dict[str, Any]) -> Run:
+        """Return a run of another job, whose outputs are shown as those of this one."""
+        part = super().part(job, options)
+        assert isinstance(part, _PlannedRun)
+        part.whole, part.written = self, self.written
+        return part
+
+    def read(self, table: Table, path: str, source: str) -> DataFrame:
+        """Read an input table, or return one that a part would write."""
+        found = self.written.get(path)
+        return super().read(table, path, source) if found is None else found
 
     def begin(self, replaced: Iterable[str] = OUTPUTS) -> None:
         """Check the output folder and the output format."""
@@ -39,7 +58,9 @@ class _PlannedRun(Run):
     def write(self, name: str, rows: DataFrame) -> DataFrame:
         """Write nothing."""
         self.counts.setdefault("out", {})[name] = 0
-        return self._without_rows(rows)
+        if self.whole:
+            self.whole.counts.setdefault("out", {})[f"{self.job}/{name}"] = 0
+        return self.written.setdefault(self._path(name), self._without_rows(rows))
 
     def number_of(self, rows: DataFrame) -> int:
         """Count nothing: no row has been read."""
@@ -48,9 +69,10 @@ class _PlannedRun(Run):
     def count_rows(self, table: str, given: int, used: int, rejected: int) -> None:
         """Record nothing."""
 
-    def finish(self) -> NoReturn:
-        """End the job."""
-        raise PlanComplete(self)
+    def finish(self) -> None:
+        """End the job, unless it is a part of another one."""
+        if self.whole is None:
+            raise PlanComplete(self)
 
     def _without_rows(self, rows: DataFrame) -> DataFrame:
         return no_rows(self.spark, rows.schema)
@@ -74,8 +96,17 @@ class DryRun(_PlannedRun):
     steps: list[str] = field(default_factory=list)
     reads_rows = False
 
+    def part(self, job: str, options: dict[str, Any]) -> Run:
+        """Return a run of another job, whose inputs and steps are shown as those of this one."""
+        part = super().part(job, options)
+        assert isinstance(part, DryRun)
+        part.inputs, part.steps = self.inputs, self.steps
+        return part
+
     def read(self, table: Table, path: str, source: str) -> DataFrame:
         """Record the columns of a table, and return it without rows."""
+        if path in self.written:
+            return self.written[path]
         found = input_format(self.spark, table, path, source)
         rows = super().read(table, path, found)
         self.inputs.append(Input(table, path, found, rows.schema))

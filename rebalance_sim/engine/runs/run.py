@@ -54,6 +54,12 @@ class Run:
     """Runs over groups so far; each stages tables of the same names in a folder of its own."""
     reads_rows: ClassVar[bool] = True
     """A dry run reads only the columns of its inputs."""
+    writes: ClassVar[bool] = True
+    """A planned run writes nothing that could be read again."""
+
+    def part(self, job: str, options: dict[str, Any]) -> "Run":
+        """Return a run of another job, of the same kind, into the folder of that name within this run's."""
+        return type(self)(self.spark, job, self._path(job), options, self.output_format)
 
     def read(self, table: Table, path: str, source: str) -> DataFrame:
         """Read an input table."""
@@ -164,7 +170,13 @@ class Run:
     def finish(self) -> None:
         """Write the record, which makes the output finished."""
         self._delete(STAGING)
-        record = {
+        self._create(RECORD, (json.dumps(self.record(), indent=2, ensure_ascii=False) + "\n").encode())
+        self._delete(BEGUN)
+        self.report_progress("finished", rows=self.counts, out=self.out)
+
+    def record(self) -> dict[str, Any]:
+        """Return the record of the run so far."""
+        return {
             "job": self.job,
             "options": self.options,
             "versions": {
@@ -176,9 +188,6 @@ class Run:
             "assumptions": self.assumptions,
             "seconds": round(time.monotonic() - self.started, 3),
         }
-        self._create(RECORD, (json.dumps(record, indent=2, ensure_ascii=False) + "\n").encode())
-        self._delete(BEGUN)
-        self.report_progress("finished", rows=self.counts, out=self.out)
 
     def _path(self, name: str) -> str:
         return f"{self.out.rstrip('/')}/{name}"

@@ -1,0 +1,111 @@
+"""``audit`` from a source: it reads the fleet into its own folder, and audits it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from rebalance_sim.cli import main
+from rebalance_sim.commands.input_size import are_small
+from rebalance_sim.commands.parsers import parsers
+
+CAPTURE = Path(__file__).parents[2] / "docs" / "examples" / "kafka-4.3.1"
+READ = ("topics", "members", "offsets", "rejects")
+AUDITED = ("elections", "comparison", "costs", "lag_balance", "findings", "verdicts")
+
+
+def record(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "_run.json").read_text())
+    return found
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a capture with one line that cannot be used."""
+    folder = tmp_path_factory.mktemp("capture")
+    for file in CAPTURE.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    with (folder / "members.txt").open("a") as members:
+        members.write("billing no-member\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def by_hand(capture: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of an audit of a fleet that the job of this name wrote."""
+    out = tmp_path_factory.mktemp("by-hand")
+    assert main(["fleet", "--kafka-tools", str(capture), "--out", f"{out}/fleet"]) == 0
+    assert main(["audit", "--fleet", f"{out}/fleet", "--out", f"{out}/audit"]) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def at_once(capture: Path, by_hand: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of an audit that reads its source; an earlier fleet in it is replaced."""
+    out = tmp_path_factory.mktemp("at-once") / "out"
+    assert main(["fleet", "--synthetic", "small", "--groups", "1", "--out", f"{out}/fleet"]) == 0
+    assert main(["audit", "--kafka-tools", str(capture), "--out", str(out)]) == 0
+    return out
+
+
+def test_a_source_is_read_and_audited_as_by_two_jobs(spark: SparkSession, by_hand: Path, at_once: Path) -> None:
+    """The rows of both are the same, and so are rejects and assumptions."""
+    assert record(at_once / "fleet")["rows"] == record(by_hand / "fleet")["rows"]
+    assert record(at_once / "fleet")["rows"]["out"]["rejects"] == 1
+    for names, one, other in ((READ, at_once / "fleet", by_hand / "fleet"), (AUDITED, at_once, by_hand / "audit")):
+        for name in names:
+            rows = [sorted(map(str, spark.read.parquet(f"{folder}/{name}").collect())) for folder in (one, other)]
+            assert rows[0] == rows[1], name
+    for key in ("rows", "assumptions"):
+        assert record(at_once)[key] == record(by_hand / "audit")[key]
+    assert record(at_once)["options"]["members"] == f"{at_once}/fleet/members"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--kafka-tools", "a", "--fleet", "b"], "argument --fleet: not allowed with argument --kafka-tools; see "),
+        (["--offsets-topic", "a", "--bootstrap-servers", "b:1"], "argument --bootstrap-servers: not allowed with "),
+        ([], "--topics: no fleet is given; give --fleet, or --topics and --members"),
+        (["--fleet", "a", "--protocols", "range"], "--protocols: not allowed with tables that exist already"),
+        (["--kafka-tools", "nowhere"], "'nowhere' does not exist"),
+        (["--kafka-tools", "a", "--command-config", "f"], "--command-config: only allowed with --bootstrap-servers"),
+    ],
+)
+def test_mistakes_in_a_source_take_one_line(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], expected: str
+) -> None:
+    assert main(["audit", *options, "--out", f"{tmp_path}/out", "--log-level", "error"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert expected in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_unreadable_source_leaves_the_earlier_audit(at_once: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = record(at_once)
+    assert main(["audit", "--kafka-tools", "nowhere", "--out", str(at_once)]) == 2
+    assert record(at_once) == before
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_a_plan_shows_the_tables_of_the_fleet_and_of_the_audit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["audit", "--kafka-tools", str(CAPTURE), "--out", f"{tmp_path}/out", "--dry-run"]) == 0
+    outputs = capsys.readouterr().out.partition("outputs in ")[2].partition("options\n")[0].split()
+    assert {f"fleet/{name}" for name in READ} | set(AUDITED) < set(outputs)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_audit_of_few_rows_is_a_small_run() -> None:
+    """So is one of a folder that an earlier job of the same command writes."""
+
+    def parsed(*arguments: str) -> Any:
+        return parsers()[0].parse_args([*arguments])
+
+    assert are_small([parsed("audit", "--kafka-tools", str(CAPTURE), "--out", "o")])
+    fleet = parsed("fleet", "--kafka-tools", str(CAPTURE), "--out", "o/fleet")
+    assert are_small([fleet, parsed("audit", "--fleet", "o/fleet", "--out", "o/audit")])
+    assert not are_small([parsed("audit", "--bootstrap-servers", "host:9092", "--out", "o")])
