@@ -11,25 +11,38 @@ from rebalance_sim.commands.brokers import brokers_of, clusters_of, early_access
 from rebalance_sim.commands.console import Line
 from rebalance_sim.commands.custom_assignors import load_assignors
 from rebalance_sim.commands.fleet import has_source, write_fleet
-from rebalance_sim.commands.job_options import ALL
-from rebalance_sim.commands.lag import Offsets
+from rebalance_sim.commands.job_options import ALL, TITLE
+from rebalance_sim.commands.lag import Offsets, total_lag
 from rebalance_sim.commands.options import new_run, on_record
 from rebalance_sim.commands.rejects import write_rejects
+from rebalance_sim.commands.report import CHARTS, PAGE, missing_library, write_page
 from rebalance_sim.commands.simulate import simulation_assumptions
 from rebalance_sim.commands.summary import print_summary, summarise_read, summarise_run
 from rebalance_sim.engine.audit.rollouts import SCENARIO
 from rebalance_sim.engine.groups.comparison import BEST
 from rebalance_sim.engine.groups.prediction import ELECTED
-from rebalance_sim.engine.runs.finished_runs import finished_run
+from rebalance_sim.engine.runs.finished_runs import FinishedRun, finished_run
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.runs.run_files import names_in
 from rebalance_sim.engine.tables.inputs import fit, union, usable
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.audit_thresholds import read_thresholds
 from rebalance_sim.sources.scenarios import read_scenario
-from rebalance_sim.tables import CLUSTERS, ELECTIONS, FINDINGS, LAG_BALANCE, MEMBERS, OFFSETS, REJECTS, TOPICS, VERDICTS
+from rebalance_sim.tables import (
+    CLUSTERS,
+    ELECTIONS,
+    FINDINGS,
+    LAG_BALANCE,
+    MEMBERS,
+    OFFSETS,
+    OUTPUTS,
+    REJECTS,
+    TOPICS,
+    VERDICTS,
+)
 from rebalance_sim.wording import plural
 
+_REPLACED = (*OUTPUTS, PAGE, CHARTS)
 _TABLES = (TOPICS.name, MEMBERS.name, OFFSETS.name, CLUSTERS.name)
 
 
@@ -57,7 +70,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     )
     now, others, restarted = rules.now(), rules.others(), rules.restarted()
     if not from_source:
-        run.begin()
+        run.begin(_REPLACED)
 
     run.report_progress("predicting the present state, under every assignor, and in a rolling restart")
     tables = run.write_outcomes(now, PREDICTED)
@@ -67,9 +80,11 @@ def run(spark: SparkSession, options: Namespace) -> None:
     count = run.number_of(members)
     run.count_rows(MEMBERS.name, count, count - bad[MEMBERS.name], bad[MEMBERS.name])
     tables |= run.write_outcomes(others, COMPARED) | run.write_outcomes(restarted, SIMULATED)
+    lag = None
     if offsets:
         assigned = all_assignments(now.last_assignments, others.last_assignments)
-        tables[LAG_BALANCE.name] = offsets.write(run, assigned, members, bad[OFFSETS.name]).lag_balance
+        lag = offsets.write(run, assigned, members, bad[OFFSETS.name])
+        tables[LAG_BALANCE.name] = lag.lag_balance
     run.report_progress("auditing")
     audited = rules.outcomes(tables).staged(lambda rows: run.stage(rows, "audited"))
     written = {name: run.write(name, audited[name]) for name in (FINDINGS.name, VERDICTS.name)}
@@ -79,8 +94,21 @@ def run(spark: SparkSession, options: Namespace) -> None:
     ]
     run.assumptions += _unknown_clients(members)
     run.assumptions += early_access(rules.clusters, (), tables[ELECTIONS.name])
+    missing = missing_library()
+    if run.writes and not missing:
+        write_page(run, [FinishedRun(spark, run.out, run.record())], TITLE)
     run.finish()
-    print_summary([*summarise_findings(written[FINDINGS.name], written[VERDICTS.name]), *source, *summarise_run(run)])
+    findings = summarise_findings(written[FINDINGS.name], written[VERDICTS.name])
+    print_summary([*findings, *(total_lag(lag) if lag else []), *source, *_summarise_end(run, missing)])
+
+
+def _summarise_end(run: Run, missing: str | None) -> list[Line]:
+    """Return what was read, and the page, which has the assumptions; without the page also those."""
+    if missing:
+        without = f"no page: {missing} is missing (pip install rebalance-sim[report])"
+        return [*summarise_run(run), without]
+    assumptions = f"{plural(len(run.assumptions), 'assumption')}, listed on the page"
+    return ["", *summarise_read(run), assumptions, f"page: {run.out.rstrip('/')}/{PAGE}", f"output: {run.out}"]
 
 
 def _read_source(run: Run, options: Namespace) -> list[Line]:
@@ -91,7 +119,7 @@ def _read_source(run: Run, options: Namespace) -> list[Line]:
     part = run.part("fleet", on_record(options) | {"out": f"{options.out.rstrip('/')}/fleet"})
 
     def begin(replaced: list[str]) -> None:
-        run.begin()
+        run.begin(_REPLACED)
         part.begin(replaced)
 
     about = write_fleet(part, Namespace(**vars(options) | {"records_from": None}), begin)

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from rebalance_sim.commands.console import Line, one_line
 from rebalance_sim.engine.audit.finding import Severity
+from rebalance_sim.engine.audit.ranking import RankedKind, ranked_kinds
 from rebalance_sim.kafka.migration import Verdict
 from rebalance_sim.tables import FINDINGS, VERDICTS
 from rebalance_sim.wording import plural
@@ -19,54 +19,33 @@ SHOWN_GROUPS = 2
 
 def summarise_findings(findings: DataFrame, verdicts: DataFrame) -> list[Line]:
     """Return the number of findings, the largest groups of each kind of error and warning, and the migrations."""
-    kinds = _kinds(findings)
-    severe = [row for row in kinds if row["severity"] != Severity.NOTE]
+    kinds = ranked_kinds(findings, SHOWN_GROUPS)
+    severe = [kind for kind in kinds if kind.severity is not Severity.NOTE]
     lines: list[Line] = [_counts(kinds, verdicts)]
-    for row in severe[:SHOWN_KINDS]:
-        lines += _lines_of(row)
+    for kind in severe[:SHOWN_KINDS]:
+        lines += _lines_of(kind)
     if len(severe) > SHOWN_KINDS:
         lines.append(f"  and {plural(len(severe) - SHOWN_KINDS, 'more kind')} of findings (see {FINDINGS.name})")
     return [*lines, *_notes(kinds), *_migrations(verdicts)]
 
 
-def _kinds(findings: DataFrame) -> list[Row]:
-    """Return the kinds of findings, errors first, then those in the largest groups, with their largest groups."""
-    by_size = F.sort_array(
-        F.collect_list(
-            F.struct((-F.col("members")).alias("size"), "cluster", "group_id", "description", "recommendation")
-        )
-    )
-    rows = (
-        findings.groupBy("severity", "kind", "scenario")
-        .agg(
-            F.count("*").alias("groups"),
-            F.max("members").alias("largest"),
-            F.slice(by_size, 1, SHOWN_GROUPS).alias("first"),
-        )
-        .collect()
-    )
-    order = list(Severity)
-    return sorted(rows, key=lambda row: (order.index(row["severity"]), -row["groups"] * row["largest"], row["kind"]))
-
-
-def _counts(kinds: Sequence[Row], verdicts: DataFrame) -> str:
+def _counts(kinds: Sequence[RankedKind], verdicts: DataFrame) -> str:
     counts = (
-        plural(sum(row["groups"] for row in kinds if row["severity"] == severity), severity) for severity in Severity
+        plural(sum(kind.groups for kind in kinds if kind.severity is severity), severity) for severity in Severity
     )
     return f"{plural(verdicts.count(), 'group')}: {', '.join(counts)}"
 
 
-def _lines_of(kind: Row) -> list[str]:
+def _lines_of(kind: RankedKind) -> list[str]:
     """Return a kind of finding with its largest groups, and what to do about the first."""
-    scenario = f", in a simulated {kind['scenario']}" if kind["scenario"] else ""
-    head = f"  {kind['severity']}: {kind['kind']}: {plural(kind['groups'], 'group')}{scenario}"
-    shown = [f"    {one_line(row['group_id'])}: {one_line(row['description'])}" for row in kind["first"]]
-    advice = kind["first"][0]["recommendation"]
+    head = f"  {kind.severity}: {kind.kind}: {plural(kind.groups, 'group')}{kind.where}"
+    shown = [f"    {one_line(row['group_id'])}: {one_line(row['description'])}" for row in kind.first]
+    advice = kind.first[0]["recommendation"]
     return [head, *shown, *([f"    -> {one_line(advice)}"] if advice else [])]
 
 
-def _notes(kinds: Sequence[Row]) -> list[str]:
-    notes = [f"{row['kind']} {row['groups']:,}" for row in kinds if row["severity"] == Severity.NOTE]
+def _notes(kinds: Sequence[RankedKind]) -> list[str]:
+    notes = [f"{kind.kind} {kind.groups:,}" for kind in kinds if kind.severity is Severity.NOTE]
     return [f"  notes: {', '.join(notes)}"] if notes else []
 
 

@@ -66,10 +66,11 @@ class Offsets:
 
 def summarise_lag(found: LagTables, elections: DataFrame | None) -> list[Line]:
     """Return the fleet's lag, its balance by strategy, and the groups with the most imbalanced lag."""
-    return ["", *_total(found), *_by_strategy(found.lag_balance, elections), *_worst(found.lag_balance)]
+    return ["", *total_lag(found), *_by_strategy(found.lag_balance, elections), *_worst(found.lag_balance)]
 
 
-def _total(found: LagTables) -> list[str]:
+def total_lag(found: LagTables) -> list[str]:
+    """Return the fleet's lag, and where it is unknown."""
     by_group = found.lag_balance.groupBy("cluster", "group_id").agg(
         F.max("lag").alias("lag"),
         F.max("lag_partitions").alias("with_lag"),

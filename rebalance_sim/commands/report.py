@@ -27,9 +27,12 @@ _OPTIONAL = {"altair", "vl_convert", "jinja2"}
 def run(spark: SparkSession, options: Namespace) -> None:
     """Read the tables of the runs, check and summarize them, draw charts, write the page and the pictures."""
     runs = [finished_run(spark, "--runs", folder) for folder in items(options.runs)]
-    _check_libraries()
-    from rebalance_sim.report.contents import check_groups, page  # noqa: PLC0415 (needs optional dependencies)
-    from rebalance_sim.report.rendering import render  # noqa: PLC0415
+    missing = missing_library()
+    if missing:
+        raise UserError(
+            f"report needs Altair, vl-convert and Jinja2, and {missing} is missing: pip install rebalance-sim[report]"
+        )
+    from rebalance_sim.report.contents import check_groups  # noqa: PLC0415 (needs optional dependencies)
 
     groups = items(options.groups) if options.groups else []
     check_groups(runs, groups)
@@ -39,13 +42,29 @@ def run(spark: SparkSession, options: Namespace) -> None:
     if isinstance(run, DryRun):
         print_summary(plan_lines(run, options, map(_input, runs), [PAGE, CHARTS]))
         return
-    contents = page(runs, options.title, groups, run.report_progress)
+    verdict, checks = write_page(run, runs, options.title, groups)
+    run.assumptions = list(dict.fromkeys(sentence for each in runs for sentence in each.record["assumptions"]))
+    run.finish()
+    print_summary([verdict, *_problems(checks), "", f"output: {options.out}/{PAGE}"])
+
+
+def write_page(
+    run: Run, runs: Sequence[FinishedRun], title: str, groups: Sequence[str] = ()
+) -> tuple[str, Sequence["Check"]]:
+    """Write a page about the tables of ``runs`` into the folder of ``run``; return its verdict and its checks."""
+    from rebalance_sim.report.contents import page  # noqa: PLC0415 (needs optional dependencies)
+    from rebalance_sim.report.rendering import render  # noqa: PLC0415
+
+    contents = page(runs, title, groups, run.report_progress)
     run.report_progress("drawing charts")
     rendered = render(contents)
     _write(run, rendered)
-    run.assumptions = list(dict.fromkeys(sentence for each in runs for sentence in each.record["assumptions"]))
-    run.finish()
-    print_summary([rendered.verdict, *_problems(contents.checks), "", f"output: {options.out}/{PAGE}"])
+    return rendered.verdict, contents.checks
+
+
+def missing_library() -> str | None:
+    """Return the name of a library that only pages need and that is missing; None if there is none."""
+    return next((name for name in sorted(_OPTIONAL) if find_spec(name) is None), None)
 
 
 def _input(run: FinishedRun) -> str:
@@ -67,12 +86,3 @@ def _write(run: Run, rendered: "Rendered") -> None:
     for drawn in rendered.charts:
         run.write_file(f"{CHARTS}/{drawn.chart.name}.svg", drawn.svg_file.encode())
         run.write_file(f"{CHARTS}/{drawn.chart.name}.png", drawn.png_file)
-
-
-def _check_libraries() -> None:
-    """Raise UserError if a library is missing that only this job needs."""
-    for name in sorted(_OPTIONAL):
-        if find_spec(name) is None:
-            raise UserError(
-                f"report needs Altair, vl-convert and Jinja2, and {name} is missing: pip install rebalance-sim[report]"
-            )

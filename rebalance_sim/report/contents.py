@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.errors import UserError
-from rebalance_sim.report import balance, elections, keys, moves, records, rollouts, timelines
+from rebalance_sim.report import audit, balance, elections, keys, moves, records, rollouts, timelines
 from rebalance_sim.report.colours import StrategyColours
 from rebalance_sim.report.page import Check, Level, Page, Part, RunResults, Section, merge_equal_parts, number_charts
 from rebalance_sim.tables import BALANCE, COSTS, ELECTIONS, TIMELINE
@@ -16,6 +16,8 @@ from rebalance_sim.tables import BALANCE, COSTS, ELECTIONS, TIMELINE
 BUSIEST_GROUPS = 3
 """Groups of a run whose timeline is drawn by default."""
 _NEAREST = 3
+_OF_AUDITS = (audit.TO_DO, audit.SCENARIOS, audit.MIGRATION)
+"""Sections that come before the one about the runs."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ def page(
     labels = run_labels([run.folder for run in runs])
     overview = Part((), records.runs_blocks(runs, labels))
     about = "The jobs, and the rows they read, used and rejected."
-    sections = [Section(records.RUNS, "Runs", about, (overview,))]
+    runs_section = Section(records.RUNS, "Runs", about, (overview,))
+    sections: list[Section] = []
     checks: list[Check] = []
     for topic in _topics(colours, groups):
         report_progress(f"summarizing {topic.title.lower()}")
@@ -45,6 +48,7 @@ def page(
         if parts:
             sections.append(Section(topic.name, topic.title, topic.about, parts))
         checks += [replace(check, run=label) for label, each in found for check in each.checks]
+    sections.insert(sum(section.name in _OF_AUDITS for section in sections), runs_section)
     return Page(title, number_charts(sections), tuple(_linked(_once(checks), sections)))
 
 
@@ -80,6 +84,49 @@ def check_groups(runs: Sequence[FinishedRun], groups: Sequence[str]) -> None:
 
 
 def _topics(colours: StrategyColours, groups: Sequence[str]) -> Iterator[_Topic]:
+    """Yield the topics in their order; what is about audits comes first."""
+    yield _Topic(
+        audit.TO_DO,
+        "What to do",
+        "Findings about the present state, the worst first, with recommendations.",
+        audit.to_do,
+    )
+    yield _Topic(
+        audit.SCENARIOS,
+        "What would happen",
+        "Results of hypothetical scenarios: a rolling restart, or a migration. They are not about the present state.",
+        audit.scenarios,
+    )
+    yield _Topic(
+        audit.MIGRATION,
+        "Migration to the consumer protocol",
+        "Whether the groups can migrate (KIP-848): online (in a rolling restart), offline (all members stop first) or "
+        "not.",
+        audit.migrations,
+    )
+    yield from map(_without_checks_of_audits, _topics_of_tables(colours, groups))
+    yield _Topic(
+        records.REJECTED, "Rejected rows", "Input rows that cannot be used, by reason.", records.rejects_results
+    )
+    yield _Topic(
+        records.ASSUMED,
+        "Assumptions",
+        "What the runs assume because the inputs do not contain it.",
+        records.assumptions_results,
+    )
+
+
+def _without_checks_of_audits(topic: _Topic) -> _Topic:
+    """Return a topic without checks of audits: their findings have them, apart for each scenario."""
+
+    def results(run: FinishedRun) -> RunResults:
+        found = topic.results(run)
+        return replace(found, checks=()) if audit.is_audited(run) else found
+
+    return replace(topic, results=results)
+
+
+def _topics_of_tables(colours: StrategyColours, groups: Sequence[str]) -> Iterator[_Topic]:
     yield _Topic(
         elections.NAME,
         "Elections",
@@ -121,15 +168,6 @@ def _topics(colours: StrategyColours, groups: Sequence[str]) -> Iterator[_Topic]
         "Costs of a rollout",
         "Rebalances, downtime of partitions and time to stable in a simulation.",
         lambda run: rollouts.results(run, colours),
-    )
-    yield _Topic(
-        records.REJECTED, "Rejected rows", "Input rows that cannot be used, by reason.", records.rejects_results
-    )
-    yield _Topic(
-        records.ASSUMED,
-        "Assumptions",
-        "What the runs assume because the inputs do not contain it.",
-        records.assumptions_results,
     )
 
 

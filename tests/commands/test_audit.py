@@ -70,7 +70,7 @@ def test_a_source_is_read_and_audited_as_by_two_jobs(spark: SparkSession, by_han
         (["--offsets-topic", "a", "--bootstrap-servers", "b:1"], "argument --bootstrap-servers: not allowed with "),
         ([], "--topics: no fleet is given; give --fleet, or --topics and --members"),
         (["--fleet", "a", "--protocols", "range"], "--protocols: not allowed with tables that exist already"),
-        (["--kafka-tools", "nowhere"], "'nowhere' does not exist"),
+        (["--kafka-tools", "nowhere"], "cannot read the capture 'nowhere'"),
         (["--kafka-tools", "a", "--command-config", "f"], "--command-config: only allowed with --bootstrap-servers"),
     ],
 )
