@@ -48,9 +48,8 @@ $(AIRFLOW)/.set-up: requirements-airflow.txt
 	@touch $@
 
 .PHONY: run
-run: $(STAMP) ## elect and assign every group of a real Kafka capture
-	$(BIN)/rebalance-sim fleet --kafka-tools $(CAPTURE) --out $(OUT)/fleet \
-		then assign --topics $(OUT)/fleet/topics --members $(OUT)/fleet/members --out $(OUT)/assign
+run: $(STAMP) ## audit every group of a real Kafka capture, and make a page
+	$(BIN)/rebalance-sim audit --kafka-tools $(CAPTURE) --out $(OUT)
 
 .PHONY: test
 test: $(STAMP) ## run the tests (at most 7 minutes on two cores)

@@ -32,7 +32,7 @@ TABLES_PAGE, OWN_ASSIGNOR_PAGE = DOCS / "tables.md", DOCS / "own-assignor.md"
 SIMULATE_PAGE, VERSIONS_PAGE = DOCS / "simulate.md", DOCS / "kafka-versions.md"
 PAGES_OF_OUTPUT = [
     ("assign.md", 2, 8),
-    ("audit.md", 3, 10),
+    ("audit.md", 2, 10),
     ("compare.md", 2, 6),
     ("elect.md", 3, 11),
     ("explain.md", 4, 0),
@@ -54,10 +54,9 @@ RUN_ELSEWHERE = {
     "mkdir capture": "tests/real/test_live_cluster.py",
     "kafka-topics.sh": "tests/real/test_live_cluster.py",
     "kafka-consumer-groups.sh": "tests/real/test_live_cluster.py",
-    ".venv/bin/rebalance-sim fleet --kafka-tools capture": "tests/real/test_live_cluster.py",
-    ".venv/bin/rebalance-sim assign --topics out/fleet/topics": "tests/real/test_live_cluster.py",
-    ".venv/bin/rebalance-sim report --runs out/assign": "tests/real/test_live_cluster.py",
-    ".venv/bin/rebalance-sim fleet --bootstrap-servers HOST:9092 --out": "tests/real/test_live_cluster.py",
+    ".venv/bin/rebalance-sim audit --kafka-tools capture": "tests/real/test_live_cluster.py",
+    ".venv/bin/rebalance-sim audit --bootstrap-servers HOST:9092 --out": "tests/real/test_live_cluster.py",
+    ".venv/bin/rebalance-sim assign --topics out/capture/fleet/topics": "tests/real/test_live_cluster.py",
     "rebalance-sim fleet --bootstrap-servers HOST:9092,HOST:9092": "tests/real/test_live_cluster.py",
     "rebalance-sim assign --clusters out/fleet/clusters": "tests/real/test_live_cluster.py",
     "rebalance-sim fleet --bootstrap-servers HOST:9092 --records-from": "tests/real/test_topic_records.py",
@@ -71,7 +70,7 @@ RUN_ELSEWHERE = {
 }
 """Commands on other pages, by their beginning, and the test that runs them."""
 NOT_RUN = {
-    "rebalance-sim fleet --bootstrap-servers HOST:9092 --out out/fleet then audit": "needs a broker",
+    "rebalance-sim audit --bootstrap-servers HOST:9092 --command-config": "needs a broker",
     "pip install 'rebalance-sim[live]'": "the package is in no registry yet",
     "rebalance-sim partition --topics out/fleet/topics": "needs records that the command before it reads from a broker",
     "kafka-console-consumer.sh": "waits 30 seconds; tests/golden has the output of its formatters",

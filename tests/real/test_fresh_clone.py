@@ -51,9 +51,11 @@ def test_make_run_works_without_java(clone: Path, without_java: dict[str, str]) 
     assert shutil.which("java", path=without_java["PATH"]) is None
     printed = make(clone, without_java, "run")
     assert "setting up .venv" in printed
-    assert "elections: 22 groups, 3 ties decided by hash order" in printed
+    assert "25 groups: 0 errors, 6 warnings, 51 notes" in printed
+    assert "page: out/report.html" in printed
+    assert (clone / "out" / "report.html").exists()
     assert (clone / ".venv" / "java-for-spark" / "bin" / "java").exists()
-    record = json.loads((clone / "out" / "assign" / "_run.json").read_text())
+    record = json.loads((clone / "out" / "_run.json").read_text())
     assert record["rows"]["used"] == record["rows"]["in"]
 
     assert "setting up" not in make(clone, without_java, "setup")
