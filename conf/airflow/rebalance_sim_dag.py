@@ -1,8 +1,8 @@
 """### A daily prediction for the fleet
 
-Reads the fleet, predicts assignments, the partitions of records and the costs of a scenario, and fails if a figure
-exceeds its limit. Each task submits a job of rebalance-sim with the connection `spark_default` and writes to
-`OUTPUT/logical_date=.../JOB`. docs/airflow.md of the project has more.
+Reads the fleet, audits it, predicts assignments, the partitions of records and the costs of a scenario, and fails if
+the audit finds an error or a figure exceeds its limit. Each task submits a job of rebalance-sim with the connection
+`spark_default` and writes to `OUTPUT/logical_date=.../JOB`. docs/airflow.md of the project has more.
 """
 
 import os
@@ -67,6 +67,10 @@ THRESHOLDS = {
 LIMITS = {
     f"max_{name}": Param(default, type=["null", "number"], minimum=0, description=description)
     for name, (default, description) in THRESHOLDS.items()
+} | {
+    "max_findings": Param(
+        "error=0", type=["null", "string"], description="findings of the audit, as SEVERITY=N with commas"
+    )
 }
 
 
@@ -145,6 +149,9 @@ with DAG(
             f"--out={RUN}/fleet",
         ],
     )
+    audit = RebalanceSimOperator(
+        task_id="audit", options=[f"--fleet={RUN}/fleet", given("kafka_version"), given("seed"), f"--out={RUN}/audit"]
+    )
     assign = RebalanceSimOperator(
         task_id="assign", options=[*fleet_tables, given("strategy"), given("kafka_version"), f"--out={RUN}/assign"]
     )
@@ -168,7 +175,8 @@ with DAG(
             f"--out={RUN}/partition",
         ],
     )
-    runs = f"--runs={RUN}/fleet,{RUN}/assign,{RUN}/simulate{{% if params.records %}},{RUN}/partition{{% endif %}}"
+    done = ",".join(f"{RUN}/{job}" for job in ("audit", "fleet", "assign", "simulate"))
+    runs = f"--runs={done}{{% if params.records %}},{RUN}/partition{{% endif %}}"
     report = RebalanceSimOperator(
         task_id="report",
         options=[runs, "--title={{ dag.dag_id }}, {{ date_of(dag_run) }}", f"--out={RUN}/report"],
@@ -178,6 +186,6 @@ with DAG(
         task_id="check", options=[runs, *map(given, LIMITS)], trigger_rule=TriggerRule.NONE_FAILED
     )
     for ending in (report, check):
-        [assign, simulate, partition] >> ending
-    fleet >> [assign, simulate, partition]
+        [audit, assign, simulate, partition] >> ending
+    fleet >> [audit, assign, simulate, partition]
     has_records() >> partition

@@ -1,6 +1,5 @@
 """The sections about an audit: ranked, scenarios apart, and every name as text."""
 
-
 import pytest
 from pyspark.sql import SparkSession
 

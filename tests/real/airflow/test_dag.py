@@ -23,7 +23,7 @@ pytestmark = pytest.mark.airflow
 DAG = ROOT / "conf" / "airflow" / "rebalance_sim_dag.py"
 PAGE = ROOT / "docs" / "airflow.md"
 DATE, NEXT_DATE = "2026-11-21", "2026-11-22"
-JOBS = ("fleet", "assign", "partition", "simulate", "report")
+JOBS = ("fleet", "audit", "assign", "partition", "simulate", "report")
 READ_DAG = f"""
 import datetime, json, runpy, types
 read = runpy.run_path({str(DAG)!r})
@@ -132,7 +132,7 @@ def test_a_killed_job_is_retried_and_a_failed_check_is_not(airflow: Airflow, run
     """The same date again: a task that is retried replaces its own outputs with the same rows."""
     before, out = runs.tables(DATE), runs.of(DATE) / "simulate"
     log = airflow.home / "again.log"
-    running = airflow.start(*runs.command(DATE, "fleet|assign|partition|has_records", max_ties=2), log=log)
+    running = airflow.start(*runs.command(DATE, "fleet|audit|assign|partition|has_records", max_ties=2), log=log)
     try:
         kill_driver(out, out / "_staging")
         assert not (out / "_run.json").exists()
@@ -144,17 +144,18 @@ def test_a_killed_job_is_retried_and_a_failed_check_is_not(airflow: Airflow, run
     assert exit_code == 1, printed
     assert (tasks["simulate"], tasks["check"]) == (("success", 2), ("failed", 1)), printed
     assert "a check failed, not retried" in printed
-    assert "1 of 3 checks failed: ties = 3, limit 2" in printed
+    assert "1 of 4 checks failed: ties = 3, limit 2" in printed
     assert runs.tables(DATE) == before
 
 
 def test_another_date_has_its_own_folder(airflow: Airflow, runs: Runs) -> None:
     """The other jobs have not finished there: check reports it, and is not retried."""
     before = runs.tables(DATE)
-    printed = airflow.run(*runs.command(NEXT_DATE, "assign|simulate", records=None), exit_code=1)
+    printed = airflow.run(*runs.command(NEXT_DATE, "audit|assign|simulate", records=None), exit_code=1)
     assert "is not the output of a finished run (no _run.json)" in printed
     assert airflow.tasks(NEXT_DATE) == {
         "fleet": ("success", 1),
+        "audit": ("success", 1),
         "assign": ("success", 1),
         "simulate": ("success", 1),
         "has_records": ("success", 1),
