@@ -545,6 +545,19 @@ PARTITION_GROWTH = Table(
     ),
 )
 
+MOVED_KEYS = Table(
+    "moved_keys",
+    "One row per key that goes to another partition if the number of partitions changes.",
+    (
+        *_OF_CLIENT,
+        Column("key", BINARY, "serialized key; null for records without a key, if the client hashes a null key"),
+        Column("records", LONG, "records with this key"),
+        Column("bytes", LONG, "bytes of their keys and values"),
+        Column("partition", INT, "partition of the key with the current number of partitions"),
+        Column("partition_after", INT, "partition of the key with the new number of partitions"),
+    ),
+)
+
 _AGREEMENT_EXAMPLES = structs({"key": BINARY, "records": LONG, "partition": INT, "other_partition": INT})
 
 CLIENT_AGREEMENT = Table(
@@ -566,6 +579,21 @@ CLIENT_AGREEMENT = Table(
             _AGREEMENT_EXAMPLES,
             "keys placed differently, most records first, with both partitions; null if the key decides none",
         ),
+    ),
+)
+
+CONFLICTING_KEYS = Table(
+    "conflicting_keys",
+    "One row per key and pair of client libraries that do not send it to the same partition.",
+    (
+        _CLUSTER,
+        _TOPIC,
+        Column("client", STRING, "first client library"),
+        Column("other_client", STRING, "second client library"),
+        Column("key", BINARY, "serialized key"),
+        Column("records", LONG, "records with this key and without an explicit partition"),
+        Column("partition", INT, "partition of the first client library; null if it does not hash the key"),
+        Column("other_partition", INT, "partition of the second client library; null if it does not hash the key"),
     ),
 )
 
@@ -944,8 +972,8 @@ OUTPUTS = {
         *(ELECTIONS, ASSIGNMENTS, COOPERATIVE_REBALANCES, LAST_ASSIGNMENTS, BALANCE),
         *(OPTIMUM, COMPARISON, DISTRIBUTIONS, CHANGES),
         *(MEMBER_LAG, LAG_BALANCE, EXPIRING_OFFSETS),
-        *(RECORD_PARTITIONS, PARTITION_LOAD, PARTITION_LOAD_AFTER, PARTITION_GROWTH),
-        *(CLIENT_AGREEMENT, TOPICS_AT_RISK, KEY_FINDINGS, BATCHES, PRODUCE_REQUESTS),
+        *(RECORD_PARTITIONS, PARTITION_LOAD, PARTITION_LOAD_AFTER, PARTITION_GROWTH, MOVED_KEYS),
+        *(CLIENT_AGREEMENT, CONFLICTING_KEYS, TOPICS_AT_RISK, KEY_FINDINGS, BATCHES, PRODUCE_REQUESTS),
         *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, BOUNCES, LAG_COSTS, ADVICE),
         *(FINDINGS, VERDICTS),
         REJECTS,

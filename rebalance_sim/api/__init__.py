@@ -23,7 +23,9 @@ from rebalance_sim.api.lag import expiring_offsets, lag_balance, lag_tables, mem
 from rebalance_sim.api.literals import group, topics_table
 from rebalance_sim.api.records import (
     client_agreement,
+    conflicting_keys,
     key_findings,
+    moved_keys,
     partition,
     partition_growth,
     partition_load,
@@ -71,6 +73,7 @@ __all__ = [
     "changes",
     "client_agreement",
     "compare",
+    "conflicting_keys",
     "cooperative_rebalances",
     "costs",
     "decode_subscriptions",
@@ -90,6 +93,7 @@ __all__ = [
     "last_assignments",
     "last_rebalance",
     "member_lag",
+    "moved_keys",
     "optimum",
     "owned_partitions",
     "partition",

@@ -118,20 +118,31 @@ class PlacedRecords:
         counts = record_partitions.transform(record_keys)
         if after is None:
             return counts
-        return counts.transform(growth.moved_keys(growth.grown_topics(self.topics, after), self.clients))
+        return counts.transform(growth.grown_keys(growth.grown_topics(self.topics, after), self.clients))
 
     def growth(self, key_counts: DataFrame, after: DataFrame | int) -> DataFrame:
         """Return partition_growth."""
         return key_counts.transform(growth.partition_growth(growth.grown_topics(self.topics, after)))
+
+    def moved_keys(self, key_counts: DataFrame) -> DataFrame:
+        """Return moved_keys."""
+        return key_counts.transform(growth.moved_keys)
 
     def load_after(self, key_counts: DataFrame, after: DataFrame | int) -> DataFrame:
         """Return partition_load_after."""
         return key_counts.transform(growth.partition_load_after(growth.grown_topics(self.topics, after)))
 
     def agreement(self, key_counts: DataFrame, clients: Sequence[str]) -> DataFrame:
-        """Return client_agreement. If records count once for each client, only those of the first are compared."""
-        once = key_counts if self.by_own_client else key_counts.where(F.col("client") == self.clients[0].name)
-        return once.transform(agreement.client_agreement(self.topics, _named(clients)))
+        """Return client_agreement."""
+        return self._counted_once(key_counts).transform(agreement.client_agreement(self.topics, _named(clients)))
+
+    def conflicting_keys(self, key_counts: DataFrame, clients: Sequence[str]) -> DataFrame:
+        """Return conflicting_keys."""
+        return self._counted_once(key_counts).transform(agreement.conflicting_keys(self.topics, _named(clients)))
+
+    def _counted_once(self, key_counts: DataFrame) -> DataFrame:
+        """Return the keys to compare: if records count once for each client, only those of the first."""
+        return key_counts if self.by_own_client else key_counts.where(F.col("client") == self.clients[0].name)
 
     def _sent(self) -> DataFrame:
         return usable(self._fitted).transform(sent_by(self._asked))
@@ -264,8 +275,25 @@ def partition_growth(topics: DataFrame, after: DataFrame | int) -> Transformatio
     <BLANKLINE>
     """
     grown = _grown(topics, after)
-    moved = growth.moved_keys(grown)
+    moved = growth.grown_keys(grown)
     return lambda placed: placed.transform(record_keys).transform(moved).transform(growth.partition_growth(grown))
+
+
+def moved_keys(topics: DataFrame, after: DataFrame | int) -> Transformation:
+    """Transform record_partitions to the keys that go to another partition after the growth of ``partition_growth``.
+
+    >>> placed = records.transform(partition(topics, ["java-3.3"]))
+    >>> moves = placed.transform(moved_keys(topics, 4))
+    >>> moves.selectExpr("string(key)", "records", "partition", "partition_after").show()
+    +------+-------+---------+---------------+
+    |   key|records|partition|partition_after|
+    +------+-------+---------+---------------+
+    |TT0124|      3|        1|              2|
+    +------+-------+---------+---------------+
+    <BLANKLINE>
+    """
+    placed_after = growth.grown_keys(_grown(topics, after))
+    return lambda placed: placed.transform(record_keys).transform(placed_after).transform(growth.moved_keys)
 
 
 def partition_load_after(topics: DataFrame, after: DataFrame | int) -> Transformation:
@@ -277,7 +305,7 @@ def partition_load_after(topics: DataFrame, after: DataFrame | int) -> Transform
     [0, 0, 4, 0]
     """
     grown = _grown(topics, after)
-    moved = growth.moved_keys(grown)
+    moved = growth.grown_keys(grown)
     return lambda placed: placed.transform(record_keys).transform(moved).transform(growth.partition_load_after(grown))
 
 
@@ -298,6 +326,26 @@ def client_agreement(topics: DataFrame, clients: Sequence[str]) -> Transformatio
     known = _usable(topics)
     agree = agreement.client_agreement(known, _named(clients))
     return lambda records: usable(fit_records(records, known)).transform(record_keys).transform(agree)
+
+
+def conflicting_keys(topics: DataFrame, clients: Sequence[str]) -> Transformation:
+    """Transform records to the keys that two of these clients do not send to the same partition.
+
+    Raises UserError for an unknown client.
+
+    >>> conflicts = records.transform(conflicting_keys(topics, ["java-3.3", "librdkafka"])).orderBy("key")
+    >>> conflicts.selectExpr("string(key)", "records", "partition", "other_partition").show()
+    +------+-------+---------+---------------+
+    |   key|records|partition|other_partition|
+    +------+-------+---------+---------------+
+    |    A5|      1|        2|              0|
+    |TT0124|      3|        1|              0|
+    +------+-------+---------+---------------+
+    <BLANKLINE>
+    """
+    known = _usable(topics)
+    conflicts = agreement.conflicting_keys(known, _named(clients))
+    return lambda records: usable(fit_records(records, known)).transform(record_keys).transform(conflicts)
 
 
 def topics_at_risk(topics: DataFrame) -> Transformation:

@@ -8,7 +8,9 @@ from pyspark.sql import functions as F
 from rebalance_sim.commands.console import Cell, Line, Table
 from rebalance_sim.tables import (
     CLIENT_AGREEMENT,
+    CONFLICTING_KEYS,
     KEY_FINDINGS,
+    MOVED_KEYS,
     PARTITION_GROWTH,
     PARTITION_LOAD,
     PRODUCE_REQUESTS,
@@ -18,6 +20,8 @@ from rebalance_sim.wording import key_text
 
 SHOWN_ROWS = 25
 """Number of rows shown of a table, the most important first."""
+SHOWN_KEYS = 10
+"""Number of rows shown of a table of keys."""
 
 
 def shown_key(key: bytes | None) -> str:
@@ -130,6 +134,17 @@ def _growth(growth: DataFrame) -> list[Line]:
     return _table("keys that move if topics grow", header, rows, cells)
 
 
+def _moved_keys(moved: DataFrame) -> list[Line]:
+    """Show the keys that move, most records first."""
+    rows = _first(moved, F.desc("records"), "cluster", "topic", "client", "key", number=SHOWN_KEYS)
+    cells = [
+        (row["client"], row["topic"], shown_key(row["key"]), row["records"], row["partition"], row["partition_after"])
+        for row in rows
+    ]
+    header = ("client", "topic", "key", "records", "from partition", "to partition")
+    return _table("keys that move, most records first", header, rows, cells, SHOWN_KEYS)
+
+
 def _moved(row: Row, name: str) -> str:
     return f"{row[f'{name}_moved']:,} of {row[name]:,} ({percent(row[f'{name}_moved_share'])})"
 
@@ -153,6 +168,24 @@ def _agreement(agreement: DataFrame) -> list[Line]:
     ]
     header = ("topic", "clients", "keys in same partition", "records", "example of a conflict")
     return _table("agreement between clients, least first", header, rows, cells)
+
+
+def _conflicts(conflicts: DataFrame) -> list[Line]:
+    """Show the keys that two clients place differently, most records first."""
+    order = ("cluster", "topic", "key", "client", "other_client")
+    rows = _first(conflicts, F.desc("records"), *order, number=SHOWN_KEYS)
+    cells = [
+        (
+            row["topic"],
+            f"{row['client']}, {row['other_client']}",
+            shown_key(row["key"]),
+            row["records"],
+            f"{_place(row['partition'])}, {_place(row['other_partition'])}",
+        )
+        for row in rows
+    ]
+    header = ("topic", "clients", "key", "records", "partitions")
+    return _table("keys placed differently, most records first", header, rows, cells, SHOWN_KEYS)
 
 
 def _two_partitions(example: Row) -> str:
@@ -187,17 +220,19 @@ def _partitions_by_client(example: Row) -> str:
     return f"{shown_key(example['key'])}: {places}"
 
 
-def _first(rows: DataFrame, *order: Column | str) -> list[Row]:
-    return rows.orderBy(*order).limit(SHOWN_ROWS + 1).collect()
+def _first(rows: DataFrame, *order: Column | str, number: int = SHOWN_ROWS) -> list[Row]:
+    return rows.orderBy(*order).limit(number + 1).collect()
 
 
-def _table(title: str, header: Sequence[str], rows: Sequence[Row], cells: Sequence[Sequence[Cell]]) -> list[Line]:
+def _table(
+    title: str, header: Sequence[str], rows: Sequence[Row], cells: Sequence[Sequence[Cell]], number: int = SHOWN_ROWS
+) -> list[Line]:
     """Return a title and the first rows, which the cells show; nothing if there are no rows."""
     if not rows:
         return []
-    more = f" (first {SHOWN_ROWS} rows)" if len(rows) > SHOWN_ROWS else ""
-    clusters = [row["cluster"] for row in rows[:SHOWN_ROWS]]
-    return ["", f"{title}{more}", Table.of_clusters(header, cells[:SHOWN_ROWS], clusters)]
+    more = f" (first {number} rows)" if len(rows) > number else ""
+    clusters = [row["cluster"] for row in rows[:number]]
+    return ["", f"{title}{more}", Table.of_clusters(header, cells[:number], clusters)]
 
 
 def _requests(requests: DataFrame) -> list[Line]:
@@ -231,6 +266,8 @@ _SUMMARIES: dict[str, Callable[[DataFrame], list[Line]]] = {
     KEY_FINDINGS.name: _findings,
     TOPICS_AT_RISK.name: _at_risk,
     PARTITION_GROWTH.name: _growth,
+    MOVED_KEYS.name: _moved_keys,
     CLIENT_AGREEMENT.name: _agreement,
+    CONFLICTING_KEYS.name: _conflicts,
 }
 """How optional tables are shown, in this order."""

@@ -13,7 +13,9 @@ from rebalance_sim.engine.tables.inputs import fit_topics, no_rejects, rejected,
 from rebalance_sim.errors import UserError
 from rebalance_sim.tables import (
     CLIENT_AGREEMENT,
+    CONFLICTING_KEYS,
     MAX_PARTITIONS,
+    MOVED_KEYS,
     PARTITION_GROWTH,
     PARTITION_LOAD_AFTER,
     TOPICS_AFTER,
@@ -62,9 +64,12 @@ class WhatIfs:
             load_after, growth = placed.load_after(counts, self.after), placed.growth(counts, self.after)
             tables[PARTITION_LOAD_AFTER.name] = run.write(PARTITION_LOAD_AFTER.name, load_after)
             tables[PARTITION_GROWTH.name] = run.write(PARTITION_GROWTH.name, growth)
+            tables[MOVED_KEYS.name] = run.write(MOVED_KEYS.name, placed.moved_keys(counts))
         if self.compared:
             agreement = placed.agreement(counts, self.compared)
             tables[CLIENT_AGREEMENT.name] = run.write(CLIENT_AGREEMENT.name, agreement)
+            conflicts = placed.conflicting_keys(counts, self.compared)
+            tables[CONFLICTING_KEYS.name] = run.write(CONFLICTING_KEYS.name, conflicts)
         return tables
 
     def count(self, run: Run, rejected_rows: int) -> None:

@@ -97,7 +97,14 @@ PLANNED = {
         ["partition", "--partitions-after", "9", "--compare", "java-3.3,sarama"],
         [
             *("record_partitions", "batches", "produce_requests", "partition_load", "key_findings", "topics_at_risk"),
-            *("partition_load_after", "partition_growth", "client_agreement", "rejects"),
+            *(
+                "partition_load_after",
+                "partition_growth",
+                "moved_keys",
+                "client_agreement",
+                "conflicting_keys",
+                "rejects",
+            ),
         ],
     ),
     "audit": (

@@ -102,9 +102,11 @@ def test_what_ifs_are_written_and_summarised(
             "partition_load",
             "partition_load_after",
             "partition_growth",
+            "moved_keys",
             "batches",
             "produce_requests",
             "client_agreement",
+            "conflicting_keys",
             "key_findings",
             "rejects",
         }
@@ -122,6 +124,9 @@ def test_what_ifs_are_written_and_summarised(
     console = capsys.readouterr().out
     assert "15 to 16" in console
     assert "TT0124: 10, 9" in console
+    assert {tuple(row) for row in spark.read.parquet(f"{out}/moved_keys").collect()} == {
+        ("java-3.3", "default", "t", b"TT0124", 4, 64, 10, 11)
+    }
     assert "  topics_after: partitions is 0; allowed: 1 to 1000000 (1 row)\n" in console
 
 

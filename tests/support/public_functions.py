@@ -112,6 +112,9 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
         sim.client_agreement(given.topics, ["java-3.3", "librdkafka", "sarama"])
     ),
     "compare": lambda given: given.compared,
+    "conflicting_keys": lambda given: given.records.transform(
+        sim.conflicting_keys(given.topics, ["java-3.3", "librdkafka"])
+    ),
     "cooperative_rebalances": lambda given: given.members.transform(
         sim.cooperative_rebalances("cooperative-sticky", given.topics)
     ),
@@ -139,6 +142,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
         sim.cooperative_rebalances("cooperative-sticky", given.topics)
     ).transform(sim.last_rebalance),
     "member_lag": lambda given: given.assigned.transform(sim.member_lag(given.offsets)),
+    "moved_keys": lambda given: given.placed.transform(sim.moved_keys(given.topics, 8)),
     "optimum": lambda given: given.members.transform(sim.optimum(given.topics)),
     "owned_partitions": lambda given: given.members.transform(sim.owned_partitions("leave", given.topics)),
     "partition": lambda given: given.placed,

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.engine.records.key_partitions import partition_of_key
 from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client
-from rebalance_sim.tables import CLIENT_AGREEMENT, TOPICS_AT_RISK
+from rebalance_sim.tables import CLIENT_AGREEMENT, CONFLICTING_KEYS, TOPICS_AT_RISK
 
 EXAMPLES = 3
 """Number of keys listed as examples, heaviest first."""
@@ -33,10 +33,7 @@ def client_agreement(topics: DataFrame, clients: Sequence[Client]) -> Callable[[
     """
 
     def transform(keys: DataFrame) -> DataFrame:
-        placed = keys.transform(_keys_by_topic).join(F.broadcast(_sizes(topics)), [*_TOPIC])
-        placed = placed.withColumns({_column(i): partition_of_key([client]) for i, client in enumerate(clients)})
-        agreed = "equal_null(partition, other_partition) AND partition IS NOT NULL AS agreed"
-        pairs = placed.selectExpr(*_TOPIC, "key", "records", _pairs(clients)).selectExpr("*", agreed)
+        pairs = keys.transform(_placed_by_two(topics, clients))
         return (
             pairs.groupBy(*_TOPIC, *_PAIR)
             .agg(*map(F.expr, _AGREED))
@@ -45,6 +42,12 @@ def client_agreement(topics: DataFrame, clients: Sequence[Client]) -> Callable[[
         )
 
     return transform
+
+
+def conflicting_keys(topics: DataFrame, clients: Sequence[Client]) -> Callable[[DataFrame], DataFrame]:
+    """Transform ``record_keys`` to the keys that two of the clients do not send to the same partition."""
+    compare = _placed_by_two(topics, clients)
+    return lambda keys: keys.transform(compare).where("NOT agreed").select(*CONFLICTING_KEYS.names)
 
 
 def topics_at_risk(
@@ -104,6 +107,18 @@ def topics_at_risk(
         )
 
     return transform
+
+
+def _placed_by_two(topics: DataFrame, clients: Sequence[Client]) -> Callable[[DataFrame], DataFrame]:
+    """Repeat every key for each two clients, with the partitions of both and whether they agree."""
+    agreed = "equal_null(partition, other_partition) AND partition IS NOT NULL AS agreed"
+    return lambda keys: (
+        keys.transform(_keys_by_topic)
+        .join(F.broadcast(_sizes(topics)), [*_TOPIC])
+        .withColumns({_column(i): partition_of_key([client]) for i, client in enumerate(clients)})
+        .selectExpr(*_TOPIC, "key", "records", _pairs(clients))
+        .selectExpr("*", agreed)
+    )
 
 
 def _keys_by_topic(keys: DataFrame) -> DataFrame:

@@ -8,14 +8,15 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.records.key_partitions import partition_of_key
 from rebalance_sim.engine.records.partition_load import load_of_keys, partition_shares
 from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client
-from rebalance_sim.tables import PARTITION_GROWTH
+from rebalance_sim.tables import MOVED_KEYS, PARTITION_GROWTH
 
 _TOPIC = ("client", "cluster", "topic")
 _MEASURES = ("keys", "records", "bytes")
 _BY_KEY = "explicit_partition IS NULL AND partition IS NOT NULL"
+_MOVED = f"{_BY_KEY} AND partition != partition_after"
 _FIGURES = (
     *(f"sum(if({_BY_KEY}, {name}, 0)) AS {name}" for name in _MEASURES),
-    *(f"sum(if({_BY_KEY} AND partition != partition_after, {name}, 0)) AS {name}_moved" for name in _MEASURES),
+    *(f"sum(if({_MOVED}, {name}, 0)) AS {name}_moved" for name in _MEASURES),
     "sum(if(explicit_partition IS NOT NULL AND partition_after IS NULL, records, 0)) AS records_out_of_range",
 )
 _SHARES = {f"{name}_moved_share": f"try_divide({name}_moved, {name}) AS {name}_moved_share" for name in _MEASURES}
@@ -35,7 +36,7 @@ def grown_topics(topics: DataFrame, after: DataFrame | int) -> DataFrame:
     )
 
 
-def moved_keys(
+def grown_keys(
     grown: DataFrame, clients: Sequence[Client] = tuple(CLIENTS.values())
 ) -> Callable[[DataFrame], DataFrame]:
     """Add ``partition`` and ``partition_after`` to the ``record_keys`` of these clients.
@@ -52,8 +53,13 @@ def moved_keys(
     )
 
 
+def moved_keys(keys: DataFrame) -> DataFrame:
+    """Select the ``grown_keys`` that go to another partition."""
+    return keys.where(_MOVED).select(*MOVED_KEYS.names)
+
+
 def partition_growth(grown: DataFrame) -> Callable[[DataFrame], DataFrame]:
-    """Transform ``moved_keys`` to what moves, one row per client and topic."""
+    """Transform ``grown_keys`` to what moves, one row per client and topic."""
 
     def transform(keys: DataFrame) -> DataFrame:
         after = keys.withColumn("partition", F.col("partition_after"))
@@ -70,7 +76,7 @@ def partition_growth(grown: DataFrame) -> Callable[[DataFrame], DataFrame]:
 
 
 def partition_load_after(grown: DataFrame) -> Callable[[DataFrame], DataFrame]:
-    """Transform ``moved_keys`` to the load of every partition afterwards, with the columns of ``partition_load``."""
+    """Transform ``grown_keys`` to the load of every partition afterwards, with the columns of ``partition_load``."""
     return lambda keys: (
         keys.withColumn("partition", F.col("partition_after"))
         .where("partition IS NOT NULL")

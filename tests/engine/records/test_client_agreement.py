@@ -6,12 +6,12 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.records.client_agreement import client_agreement, topics_at_risk
+from rebalance_sim.engine.records.client_agreement import client_agreement, conflicting_keys, topics_at_risk
 from rebalance_sim.engine.records.record_keys import record_keys
 from rebalance_sim.engine.records.record_partitions import fit_records
 from rebalance_sim.engine.tables.inputs import usable
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
-from rebalance_sim.tables import CLIENT_AGREEMENT, TOPICS_AT_RISK
+from rebalance_sim.tables import CLIENT_AGREEMENT, CONFLICTING_KEYS, TOPICS_AT_RISK
 from tests.support.keys import partition_of
 from tests.support.rows import contents, record, records, topics
 
@@ -73,6 +73,23 @@ def test_java_and_librdkafka_agree_on_one_key_in_as_many_as_there_are_partitions
     assert row["keys_agreed_share"] == pytest.approx(1 / 32, abs=0.01)
     assert row["examples"][0] == (UUID, 5, 26, 23)
     assert (place("java-3.3", b"TT0124", 15), place("librdkafka", b"TT0124", 15)) == (10, 9)
+
+
+def test_every_key_that_two_clients_place_differently_is_listed(spark: SparkSession) -> None:
+    among, names = topics(spark, t=15), ("java-3.3", "librdkafka", "kafka-go")
+    sent = records(spark, *[record(key) for key in (*KEYS, *KEYS)], record(b"explicit", explicit_partition=3))
+    keys = usable(fit_records(sent, among)).transform(record_keys)
+    found = keys.transform(conflicting_keys(among, [CLIENTS[name] for name in names]))
+    assert found.columns == CONFLICTING_KEYS.names
+    placed = [
+        (key, *pair, place(pair[0], key, 15), place(pair[1], key, 15))
+        for key in KEYS
+        for pair in combinations(names, 2)
+    ]
+    expected = {(key, one, other): (2, a, b) for key, one, other, a, b in placed if a != b or a is None}
+    rows = found.collect()
+    assert {(row["key"], row["client"], row["other_client"]): tuple(row)[5:] for row in rows} == expected
+    assert len(rows) == len(expected)
 
 
 RISKY: dict[str, list[tuple[bytes | None, str]]] = {

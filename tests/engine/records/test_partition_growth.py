@@ -1,5 +1,6 @@
 """What moves when topics get other numbers of partitions."""
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import pytest
@@ -7,6 +8,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.records.partition_growth import (
+    grown_keys,
     grown_topics,
     moved_keys,
     partition_growth,
@@ -17,7 +19,7 @@ from rebalance_sim.engine.records.record_keys import record_keys
 from rebalance_sim.engine.records.record_partitions import fit_records, fixed_partitions
 from rebalance_sim.engine.tables.inputs import usable
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
-from rebalance_sim.tables import PARTITION_GROWTH, PARTITION_LOAD_AFTER, RECORDS
+from rebalance_sim.tables import MOVED_KEYS, PARTITION_GROWTH, PARTITION_LOAD_AFTER, RECORDS
 from tests.support.keys import partition_of
 from tests.support.rows import contents, record, records, topics
 
@@ -52,19 +54,24 @@ class Growth(NamedTuple):
     moves: dict[tuple[str, str], Row]
     """By topic and client."""
     loads: dict[tuple[str, str], list[Row]]
+    keys: list[Row]
+    """The moved keys of topics with few keys."""
 
 
 def growth(spark: SparkSession, rows: DataFrame) -> Growth:
     grown = grown_topics(topics(spark, **BEFORE), topics(spark, **AFTER))
     clients = [CLIENTS[name] for name in ("java-3.3", *CLIENTS_TRIED)]
-    keys = rows.transform(record_keys).transform(moved_keys(grown, clients)).localCheckpoint()
+    keys = rows.transform(record_keys).transform(grown_keys(grown, clients)).localCheckpoint()
     moves, loads = keys.transform(partition_growth(grown)), keys.transform(partition_load_after(grown))
     assert moves.columns == PARTITION_GROWTH.names
     assert loads.columns == PARTITION_LOAD_AFTER.names
     by_topic: dict[tuple[str, str], list[Row]] = {}
     for row in sorted(loads.collect(), key=lambda row: row["partition"]):
         by_topic.setdefault((row["topic"], row["client"]), []).append(row)
-    return Growth({(row["topic"], row["client"]): row for row in moves.collect()}, by_topic)
+    moved = keys.transform(moved_keys)
+    assert moved.columns == MOVED_KEYS.names
+    few = moved.where(~F.col("topic").isin(*MANY)).orderBy("client", "topic", "key").collect()
+    return Growth({(row["topic"], row["client"]): row for row in moves.collect()}, by_topic, few)
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +105,19 @@ def test_by_hand(found: Growth) -> None:
     assert max(load["imbalance"] for load in loads) == row["imbalance_after"]
     (of_a,) = (entry for entry in loads[2]["heaviest_keys"] if entry["key"] == b"a")
     assert of_a["records"] == 3 + (java(b"a", 7) == 2)
+
+
+def test_the_keys_that_move_are_listed_with_both_partitions(found: Growth) -> None:
+    """Not those of records with an explicit partition, which stay."""
+    by_hand = {row["key"]: tuple(row)[4:] for row in found.keys if row["topic"] == "by_hand"}
+    assert by_hand == {
+        key: (count, count * (10 + len(key)), java(key, 4), java(key, 7))
+        for key, count in COUNTED.items()
+        if java(key, 4) != java(key, 7)
+    }
+    listed = Counter((row["topic"], row["client"]) for row in found.keys)
+    null_keys = {of: sum(row["key"] is None for row in found.keys if row["client"] == of[1]) for of in listed}
+    assert {of: listed[of] - null_keys[of] for of in listed} == {of: found.moves[of]["keys_moved"] for of in listed}
 
 
 def test_a_topic_that_the_new_table_does_not_name_stays(found: Growth) -> None:
@@ -151,5 +171,5 @@ def test_a_number_for_all_topics(spark: SparkSession) -> None:
     sent = usable(fit_records(records(spark, *rows), before))
     grown = grown_topics(before, 5)
     now = sent.transform(fixed_partitions(java_clients)).transform(partition_load(before, exact=True))
-    keys = sent.transform(record_keys).transform(moved_keys(grown, java_clients))
+    keys = sent.transform(record_keys).transform(grown_keys(grown, java_clients))
     assert contents(keys.transform(partition_load_after(grown))) == contents(now)
