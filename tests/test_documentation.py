@@ -35,7 +35,7 @@ PAGES_OF_OUTPUT = [
     ("audit.md", 2, 10),
     ("compare.md", 2, 6),
     ("elect.md", 3, 11),
-    ("explain.md", 4, 0),
+    ("explain.md", 5, 0),
     ("fleet.md", 2, 2),
     ("kafka-versions.md", 0, 7),
     ("other-libraries.md", 0, 22),

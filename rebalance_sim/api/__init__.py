@@ -4,7 +4,7 @@ from inspect import isfunction
 
 from rebalance_sim.api.arguments import checked
 from rebalance_sim.api.audit import audit, findings, verdicts
-from rebalance_sim.api.explain import explain_assignment, explain_election, explain_key
+from rebalance_sim.api.explain import explain_agreement, explain_assignment, explain_election, explain_key
 from rebalance_sim.api.groups import (
     assign,
     balance,
@@ -80,6 +80,7 @@ __all__ = [
     "distributions",
     "elect",
     "expiring_offsets",
+    "explain_agreement",
     "explain_assignment",
     "explain_election",
     "explain_key",

@@ -1,18 +1,19 @@
-"""``explain``: why a protocol won, why a partition went to its member, why a key goes to its partition."""
+"""``explain``: why a protocol won, why a partition or a key went where it did, and whether clients agree on keys."""
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rebalance_sim.api.explain import explain_assignment, explain_election, explain_key
+from rebalance_sim.api.explain import explain_agreement, explain_assignment, explain_election, explain_key
 from rebalance_sim.commands.assign import strategies
 from rebalance_sim.commands.brokers import brokers_of, clusters_of
 from rebalance_sim.commands.custom_assignors import load_assignors
-from rebalance_sim.commands.job_options import ALL, ASSIGNMENT, ELECTION, KEY
+from rebalance_sim.commands.job_options import AGREEMENT, ALL, ASSIGNMENT, ELECTION, KEY
 from rebalance_sim.commands.named_groups import members_of_group
 from rebalance_sim.commands.options import items
 from rebalance_sim.commands.summary import print_summary
@@ -25,7 +26,7 @@ from rebalance_sim.tables import MEMBERS, TOPICS
 
 
 def run(spark: SparkSession | None, options: Namespace) -> None:
-    """Print the explanation. Nothing is written; a key needs Spark only if its topic is read."""
+    """Print the explanation. Nothing is written; keys need Spark only if their topic is read."""
     for explained in _EXPLAINED[options.what](spark, options):
         print_summary(repr(explained).splitlines())
 
@@ -53,10 +54,20 @@ def _key(spark: SparkSession, options: Namespace) -> Iterator[Any]:
         yield explain_key(_key_bytes(options), partitions, client)
 
 
+def _agreement(spark: SparkSession, options: Namespace) -> Iterator[Any]:
+    clients = items(options.client)
+    if len(clients) < 2:
+        raise UserError(f"--client: {options.client!r} is one client; explain {AGREEMENT} needs at least two")
+    partitions = _partitions(spark, options) if options.partitions is None else options.partitions
+    for pair in combinations(clients, 2):
+        yield explain_agreement(pair, partitions)
+
+
 _EXPLAINED: dict[str, Callable[[Any, Namespace], Iterator[Any]]] = {
     ELECTION: _election,
     ASSIGNMENT: _assignment,
     KEY: _key,
+    AGREEMENT: _agreement,
 }
 
 

@@ -15,7 +15,7 @@ from rebalance_sim.sources.yaml_files import shipped_names
 ALL, NONE = "all", "none"
 PARTITIONS_AFTER, COMPARE = "--partitions-after", "--compare"
 EXACT = "exact"
-ELECTION, ASSIGNMENT, KEY = "election", "assignment", "key"
+ELECTION, ASSIGNMENT, KEY, AGREEMENT = "election", "assignment", "key", "agreement"
 """What ``explain`` explains."""
 REJECTED_SHARE = "rejected-share"
 """A limit of ``check`` for the records of runs; the others apply to their tables."""
@@ -281,15 +281,25 @@ def _report(groups: OptionGroups) -> None:
 
 def _explain(groups: OptionGroups) -> None:
     add = groups.input.add_argument
-    add("what", choices=[ELECTION, ASSIGNMENT, KEY], metavar="WHAT", help=f"{ELECTION}, {ASSIGNMENT} or {KEY}")
+    what = [ELECTION, ASSIGNMENT, KEY, AGREEMENT]
+    add(
+        "what",
+        choices=what,
+        metavar="WHAT",
+        help=f"{ELECTION}, {ASSIGNMENT}, {KEY} or {AGREEMENT} (whether clients place keys alike; no records needed)",
+    )
     add("--members", metavar="PATH", help=f"members table, for {ELECTION} and {ASSIGNMENT}")
-    add("--topics", metavar="PATH", help=f"topics table, for {ASSIGNMENT}, and for {KEY} instead of --partitions")
+    add(
+        "--topics",
+        metavar="PATH",
+        help=f"topics table, for {ASSIGNMENT}, and for {KEY} and {AGREEMENT} instead of --partitions",
+    )
     _format(groups)
     add("--group", metavar="GROUP", help="the group, if the members are of several")
     add("--cluster", metavar="NAME", help="the cluster, if the group or the topic is in several")
     add("--topic", metavar="TOPIC", help="the topic of the partition or of the key")
     add("--partition", type=int, metavar="N", help=f"the partition whose owner is explained, for {ASSIGNMENT}")
-    add("--partitions", type=int, metavar="N", help=f"number of partitions of the topic, for {KEY}")
+    add("--partitions", type=int, metavar="N", help=f"partitions of the topic, for {KEY} and {AGREEMENT}")
     key = groups.input.add_mutually_exclusive_group()
     key.add_argument("--key", metavar="TEXT", help="the key, as text")
     key.add_argument("--key-hex", metavar="HEX", help="the key, as hexadecimal bytes")
@@ -297,7 +307,7 @@ def _explain(groups: OptionGroups) -> None:
         "--client",
         default=CLIENT,
         metavar="NAME,...",
-        help=f"clients that send the key (default: {CLIENT}); allowed: {', '.join(CLIENTS)}",
+        help=f"clients that send the key (default: {CLIENT}), or that are compared; allowed: {', '.join(CLIENTS)}",
     )
     groups.rules.add_argument(
         "--strategy",
@@ -506,15 +516,16 @@ JOBS = {
         ),
     ),
     "explain": Job(
-        "explain why a protocol won, why a partition went to its member, or why a key goes to its partition",
+        "explain why a protocol won, why a partition or a key goes where it does, or whether clients agree on keys",
         _explain,
         (
             "election --members out/fleet/members --group billing",
             "assignment --topics out/fleet/topics --members out/fleet/members --group billing "
             "--topic payments --partition 0",
             "key --key TT0124 --partitions 15 --client java-3.3,librdkafka",
+            "agreement --client java-3.3,librdkafka --partitions 12",
         ),
-        needs_spark=lambda options: options.what != KEY or options.partitions is None,
+        needs_spark=lambda options: options.what not in (KEY, AGREEMENT) or options.partitions is None,
     ),
     "check": Job(
         "compare the figures of finished runs with limits; exit code 3 if one is exceeded",

@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from rebalance_sim import explain_assignment, explain_election, explain_key
+from rebalance_sim import explain_agreement, explain_assignment, explain_election, explain_key
 from rebalance_sim.cli import main
 from tests.support.rows import given_by, member, members, topics
 
@@ -51,10 +51,19 @@ def test_a_key_with_its_number_of_partitions_needs_no_spark(
     assert capsys.readouterr().out == "".join(f"{each!r}\n" for each in expected)
 
 
+def test_clients_are_compared_without_records_and_without_spark(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr("rebalance_sim.commands.starting.start")
+    assert main(["explain", "agreement", "--partitions", "12", "--client", "sarama,java-3.3,aiokafka"]) == 0
+    pairs = [("sarama", "java-3.3"), ("sarama", "aiokafka"), ("java-3.3", "aiokafka")]
+    assert capsys.readouterr().out == "".join(f"{explain_agreement(pair, 12)!r}\n" for pair in pairs)
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ("vote", "WHAT: 'vote' is not known; allowed: election, assignment, key"),
+        ("vote", "WHAT: 'vote' is not known; allowed: election, assignment, key, agreement"),
         ("elections --members m", "WHAT: 'elections' is not known (did you mean 'election'?); allowed: election, "),
         ("election", "explain election needs --members"),
         ("election MEMBERS", "--group: needed to choose one of several, such as 'billing', 'g'"),
@@ -67,6 +76,9 @@ def test_a_key_with_its_number_of_partitions_needs_no_spark(
         ("key --partitions 3", "give --key or --key-hex"),
         ("key --key a", "give --partitions, or --topics and --topic"),
         ("key --key a TOPICS --topic oders", "--topic: 'oders' is not known (did you mean 'orders'?)"),
+        ("agreement --partitions 3", "--client: 'java-3.3' is one client; explain agreement needs at least two"),
+        ("agreement --client java-3.3,sarama", "give --partitions, or --topics and --topic"),
+        ("agreement --client sarama,java-3.3 --partitions 0", "partitions is 0; allowed: at least 1"),
         ("key --key-hex xy --partitions 3", "--key-hex: 'xy' is not hexadecimal"),
         ("key --key a --partitions 3 --client sarma", "client: 'sarma' is not known (did you mean 'sarama'?)"),
     ],

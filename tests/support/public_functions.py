@@ -122,6 +122,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "decode_subscriptions": _decoded,
     "distributions": lambda given: given.compared.transform(sim.distributions),
     "elect": lambda given: given.members.transform(sim.elect()),
+    "explain_agreement": lambda given: repr(sim.explain_agreement(("java-3.3", "sarama"), 6)).splitlines(),
     "explain_assignment": _explained,
     "explain_election": lambda given: repr(sim.explain_election(given.members, group_id="g")).splitlines(),
     "explain_key": lambda given: repr(sim.explain_key("key", 6)).splitlines(),

@@ -1,10 +1,11 @@
-"""Explain predictions: the election of one group, the owner of one partition, the partition of one key."""
+"""Explain predictions: one group's election, one partition's owner, one key's partition, two clients' agreement."""
 
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from rebalance_sim.api.explain import assignment, election
+from rebalance_sim.api.explain import agreement, assignment, election
+from rebalance_sim.api.explain.agreement import AgreementExplanation
 from rebalance_sim.api.explain.assignment import AssignmentExplanation
 from rebalance_sim.api.explain.election import ElectionExplanation
 from rebalance_sim.api.explain.key import KeyExplanation
@@ -77,6 +78,30 @@ def explain_assignment(
     predict = prediction(assignment.OUTPUTS, topics, (strategy,), kafka_version, assignors)
     group = collect_group(_of_group(members, group_id), predict.columns)
     return assignment.explain_assignment(group, predict, *partition)
+
+
+def explain_agreement(clients: tuple[str, str], partitions: int) -> AgreementExplanation:
+    """Explain whether two clients send a key to the same partition of a topic with this number of partitions.
+
+    The answer follows from their rules. ``sample_agreed`` of 10,000 sample keys go to the same partition: two hashes
+    agree by chance on about one key in as many as there are partitions. ``alternatives`` are partitioners of the second
+    client's library that place keys as the first client does.
+
+    Raises UserError for an unknown client, and for a number of partitions below one.
+
+    >>> explain_agreement(("java-3.3", "librdkafka"), 12)
+    java-3.3 and librdkafka place keys differently
+      java-3.3: murmur2, sign bit cleared, modulo 12
+      librdkafka: CRC-32, as an unsigned number, modulo 12; an empty key counts as no key
+      sample keys in the same partition of 12: 856 of 10,000 (8.6 %)
+      librdkafka-murmur2, librdkafka-murmur2-random place keys as java-3.3 does
+    >>> explain_agreement(("java-3.3", "kafka-python"), 12).same_rule
+    True
+    """
+    one, other = (client_named("client", name) for name in clients)
+    if partitions < 1:
+        raise UserError(f"partitions is {partitions}; allowed: at least 1")
+    return agreement.explain_agreement(one, other, partitions)
 
 
 def explain_key(key: bytes | str | None, partitions: int, client: str = DEFAULT_CLIENT) -> KeyExplanation:

@@ -72,6 +72,21 @@ class KeyExplanation(Explanation):
         ]
 
 
+def rule_of(client: Client, partitions: int) -> str:
+    """Return how a client places keys in a topic with this number of partitions.
+
+    >>> from rebalance_sim.kafka.partitioners.clients import CLIENTS
+    >>> rule_of(CLIENTS["librdkafka"], 12), rule_of(CLIENTS["kafka-go"], 12)
+    ('CRC-32, as an unsigned number, modulo 12; an empty key counts as no key', 'ignores keys')
+    """
+    if client.hash is KeyHash.NONE:
+        return "ignores keys"
+    name, _ = _HASHES[client.hash]
+    of_key = f" of the key without its last {client.window_bytes} bytes" if client.window_bytes else ""
+    empty = "" if client.hashes_empty else "; an empty key counts as no key"
+    return f"{name}{of_key}, {_TO_PARTITION[client.to_partition].format(partitions)}{empty}"
+
+
 def explain_key(key: bytes | None, partitions: int, client: Client) -> KeyExplanation:
     """Explain where a client sends a record with this key, in a topic with this number of partitions."""
     data = key or b""
