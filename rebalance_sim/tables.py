@@ -205,6 +205,17 @@ RECORDS = Table(
     (*_RECORD, Column("client", STRING, _CLIENT.meaning, default=DEFAULT_CLIENT), *_ORDER, _ACTUAL_PARTITION),
 )
 
+KEYS = Table(
+    "keys",
+    "One row per key, for `partition --keys`: it counts as one record.",
+    (
+        Column("cluster", STRING, "cluster of the topic; null for every cluster"),
+        Column("topic", STRING, "topic name; null for every topic of the topics table"),
+        Column("key", BINARY, "serialized key", required=True),
+        Column("client", STRING, _CLIENT.meaning, default=DEFAULT_CLIENT),
+    ),
+)
+
 _REJECTED_MEMBERS = Column(
     "rejected_members",
     INT,
@@ -965,7 +976,7 @@ REJECTS = Table(
     ),
 )
 
-INPUTS = {table.name: table for table in (TOPICS, MEMBERS, CLUSTERS, OFFSETS, RECORDS, EVENTS)}
+INPUTS = {table.name: table for table in (TOPICS, MEMBERS, CLUSTERS, OFFSETS, RECORDS, KEYS, EVENTS)}
 OUTPUTS = {
     table.name: table
     for table in (

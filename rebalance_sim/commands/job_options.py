@@ -111,7 +111,18 @@ def _assign(groups: OptionGroups) -> None:
 
 
 def _partition(groups: OptionGroups) -> None:
-    _tables(groups, "topics", "records")
+    groups.input.add_argument("--topics", required=True, metavar="PATH", help="topics table")
+    source = groups.input.add_mutually_exclusive_group(required=True)
+    source.add_argument("--records", default="", metavar="PATH", help="records table")
+    source.add_argument(
+        "--keys",
+        default="",
+        metavar="PATH",
+        help="keys instead of records: a text file (.txt) with one key per line, or a table with a column `key`; each "
+        "key is placed in every topic, or in that of its column `topic`",
+    )
+    _format(groups)
+    _seed(groups)
     groups.rules.add_argument(
         "--client",
         default="",
@@ -496,6 +507,7 @@ JOBS = {
         (
             "--topics topics.json --records records.json --format json --out out/partition",
             "--topics topics.json --records records.json --format json --partitions-after 24 --out out/grown",
+            "--topics topics.json --keys customers.txt --partitions-after 24 --out out/customers",
         ),
     ),
     "simulate": Job(

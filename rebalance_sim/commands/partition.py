@@ -1,8 +1,9 @@
 """``partition``: the partition of every record, and the load of every partition."""
 
 from argparse import Namespace
+from dataclasses import dataclass
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.api.records import PlacedRecords
 from rebalance_sim.commands.job_options import EXACT
@@ -12,9 +13,39 @@ from rebalance_sim.commands.partition_what_ifs import WhatIfs
 from rebalance_sim.commands.producers import producer_settings, write_record_partitions
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import print_summary, summarise_run
-from rebalance_sim.engine.runs.run import earlier_assumptions
-from rebalance_sim.engine.tables.inputs import union
-from rebalance_sim.tables import KEY_FINDINGS, PARTITION_LOAD, RECORD_PARTITIONS, RECORDS, TOPICS, TOPICS_AFTER
+from rebalance_sim.engine.records.keys_as_records import fit_keys, keys_as_records
+from rebalance_sim.engine.runs.run import Run, earlier_assumptions
+from rebalance_sim.engine.tables.inputs import fit_topics, rejected, union, usable
+from rebalance_sim.tables import KEY_FINDINGS, KEYS, PARTITION_LOAD, RECORD_PARTITIONS, RECORDS, TOPICS, TOPICS_AFTER
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """What is placed: records, or keys that count as records."""
+
+    records: DataFrame
+    given: DataFrame
+    """The rows that were read: of records, or of keys."""
+    rejected_keys: DataFrame | None = None
+    """The keys that cannot be used; None if records are given."""
+
+    @classmethod
+    def read(cls, run: Run, topics: DataFrame, options: Namespace) -> "_Sent":
+        """Read the records or the keys."""
+        if not options.keys:
+            records = run.read(RECORDS, options.records, options.format)
+            return cls(records, records)
+        given, known = _read_keys(run, options), usable(fit_topics(topics))
+        fitted = fit_keys(given, known)
+        records = keys_as_records(fitted, known)
+        return cls(records if "client" in given.columns else records.drop("client"), given, rejected(fitted, KEYS))
+
+
+def _read_keys(run: Run, options: Namespace) -> DataFrame:
+    """Read keys from a table, or from the lines of a text file."""
+    is_text = ".txt" in options.keys.rpartition("/")[2].lower()
+    given = run.read(KEYS, options.keys, "text" if is_text else options.format)
+    return given.withColumnRenamed("value", "key") if is_text else given
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
@@ -24,8 +55,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run = new_run(spark, "partition", options)
     what_ifs = WhatIfs.read(run, options)
     topics = run.read(TOPICS, options.topics, options.format)
-    records = run.read(RECORDS, options.records, options.format)
-    placed = PlacedRecords(topics, records, asked, run.kept)
+    sent = _Sent.read(run, topics, options)
+    placed = PlacedRecords(topics, sent.records, asked, run.kept)
     run.begin()
 
     tables = write_record_partitions(run, placed, settings, options)
@@ -36,13 +67,17 @@ def run(spark: SparkSession, options: Namespace) -> None:
     tables[KEY_FINDINGS.name] = run.write(KEY_FINDINGS.name, findings)
     tables |= what_ifs.write(run, placed, record_partitions)
 
-    used, given = run.counts["out"][RECORD_PARTITIONS.name] // max(len(asked), 1), run.number_of(records)
+    used, given = run.counts["out"][RECORD_PARTITIONS.name] // max(len(asked), 1), run.number_of(sent.given)
     # Another pass over all records only if some were rejected.
     bad_records = placed.rejected_records if used < given else placed.rejected_records.limit(0)
-    bad = write_rejects(run, union([placed.rejected_topics, what_ifs.rejects, bad_records]), options.on_bad_input)
+    bad_rows = bad_records if sent.rejected_keys is None else sent.rejected_keys
+    bad = write_rejects(run, union([placed.rejected_topics, what_ifs.rejects, bad_rows]), options.on_bad_input)
     run.count_rows(TOPICS.name, run.number_of(topics), run.number_of(placed.topics), bad[TOPICS.name])
     what_ifs.count(run, bad[TOPICS_AFTER.name])
-    run.count_rows(RECORDS.name, given, used, bad[RECORDS.name])
+    if sent.rejected_keys is None:
+        run.count_rows(RECORDS.name, given, used, bad[RECORDS.name])
+    else:
+        run.count_rows(KEYS.name, given, given - bad[KEYS.name], bad[KEYS.name])
     run.assumptions += earlier_assumptions(spark, options.topics)
     run.finish()
     print_summary(summarise_partitions(tables) + summarise_run(run))

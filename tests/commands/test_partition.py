@@ -83,6 +83,34 @@ def test_with_several_clients_each_record_counts_once_as_input(sent: list[str], 
     assert {row["partitions_after"] for row in written("partition_growth")} == {30}
 
 
+def test_keys_are_placed_without_records(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The lines of a text file in every topic, the keys of a table in their topics."""
+    topics(spark, t=15, u=4).write.parquet(f"{tmp_path}/topics")
+    (tmp_path / "keys.txt").write_text("TT0124\nk1\nk2\n")
+    out, of_topics = f"{tmp_path}/out", ["partition", "--topics", f"{tmp_path}/topics"]
+    asked = ["--keys", f"{tmp_path}/keys.txt", "--client", "librdkafka", "--partitions-after", "16"]
+    assert main([*of_topics, *asked, "--out", out]) == 0
+    keys, sizes = (b"TT0124", b"k1", b"k2"), {"t": 15, "u": 4}
+    placed = spark.read.parquet(f"{out}/record_partitions").collect()
+    assert {(row["topic"], bytes(row["key"]), row["partition"]) for row in placed} == {
+        (topic, key, partition_of("librdkafka", key, size)) for topic, size in sizes.items() for key in keys
+    }
+    rows = run_record(Path(out))["rows"]
+    assert (len(placed), rows["in"], rows["used"]) == (6, {"topics": 2, "keys": 3}, {"topics": 2, "keys": 3})
+    assert "read 2 topics, 3 keys; 0 rows rejected" in capsys.readouterr().out
+
+    lines = [{"key": "k1", "topic": "u", "client": "sarama"}, {"key": "k2", "topic": "none"}, {"topic": "t"}]
+    (tmp_path / "keys.json").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert main([*of_topics, "--keys", f"{tmp_path}/keys.json", "--out", out]) == 0
+    (row,) = spark.read.parquet(f"{out}/record_partitions").collect()
+    assert (row["client"], row["topic"], row["partition"]) == ("sarama", "u", partition_of("sarama", b"k1", 4))
+    reasons = {row["reason"] for row in spark.read.parquet(f"{out}/rejects").where("table = 'keys'").collect()}
+    assert reasons == {"topic 'none' is not in the topics table", "key is null"}
+    assert main([*of_topics, "--out", out]) == 2
+
+
 @pytest.mark.scale
 def test_what_ifs_are_written_and_summarised(
     spark: SparkSession, sent: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]

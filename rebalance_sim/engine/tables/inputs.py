@@ -20,6 +20,7 @@ from rebalance_sim.tables import (
     CLUSTERS,
     EVENTS,
     INPUTS,
+    KEYS,
     MAX_PARTITIONS,
     MEMBERS,
     OFFSETS,
@@ -262,6 +263,9 @@ _TOPIC_CHECKS = (
     ),
     when(f"NOT topic_id RLIKE {literal(UUID_PATTERN)}", message(f"topic_id '{{topic_id}}' {_NO_UUID}")),
 )
+_UNKNOWN_CLIENT = when(
+    f"NOT {one_of('client', CLIENTS)}", message(f"client '{{client}}' is not known; allowed: {', '.join(CLIENTS)}")
+)
 _CHECKS = {
     EVENTS.name: _event_checks(),
     TOPICS.name: _TOPIC_CHECKS,
@@ -270,13 +274,8 @@ _CHECKS = {
     CLUSTERS.name: _below(1, "offsets_partitions"),
     # Kafka answers -1 for a partition without a committed offset (OffsetFetchResponse.INVALID_OFFSET).
     OFFSETS.name: (*_below(0, "partition"), *_below(-1, "committed"), *_below(0, "end")),
-    RECORDS.name: (
-        when(
-            f"NOT {one_of('client', CLIENTS)}",
-            message(f"client '{{client}}' is not known; allowed: {', '.join(CLIENTS)}"),
-        ),
-        *_below(0, "value_bytes"),
-    ),
+    RECORDS.name: (_UNKNOWN_CLIENT, *_below(0, "value_bytes")),
+    KEYS.name: (_UNKNOWN_CLIENT,),
 }
 """By table: expressions of the reasons why a row cannot be used, or null."""
 
