@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from rebalance_sim.api.groups import clusters_of, custom_names, predict
 from rebalance_sim.api.lag import lag_tables
+from rebalance_sim.api.records import PlacedRecords
 from rebalance_sim.api.simulation import simulate
 from rebalance_sim.engine.audit.audits import audited
 from rebalance_sim.engine.audit.rollouts import SCENARIO
@@ -36,7 +37,9 @@ from rebalance_sim.tables import (
     MEMBERS,
     OFFSETS,
     PARTITION_COSTS,
+    RECORD_PARTITIONS,
     REJECTS,
+    TOPICS_AT_RISK,
     VERDICTS,
 )
 
@@ -52,6 +55,8 @@ class AuditOptions(TypedDict, total=False):
     """The user's own assignors, which groups may elect."""
     thresholds: Thresholds
     """From when something is worth a finding."""
+    records: DataFrame
+    """Records of the topics, which add findings about keys."""
 
 
 def audit(
@@ -60,7 +65,8 @@ def audit(
     """Audit every group, and return ``findings`` and ``verdicts``, which are computed once.
 
     Each group is elected and assigned as it is, under every assignor of the Kafka version, and in a simulated rolling
-    restart with its own settings and with others. ``offsets`` add findings about lag, and about groups without members.
+    restart with its own settings and with others. ``offsets`` add findings about lag and about groups without members,
+    ``records`` (an option) about keys.
     Findings with a ``scenario`` are results of a hypothetical scenario; the others are about the present state.
 
     Raises UserError for an unknown version, for an assignor that cannot be used, and for a table without a required
@@ -147,6 +153,9 @@ class Audit:
         self.clusters = clusters_of(options.get("kafka_version", NEWEST))
         self._seed, self._assignors = options.get("seed", 0), tuple(options.get("assignors", ()))
         self._thresholds = options.get("thresholds", Thresholds())
+        records = options.get("records")
+        self.placed = None if records is None else PlacedRecords(topics, records)
+        """The records beside the topics they are sent to; None without records."""
         self._assigned = () if offsets is None else (LAST_ASSIGNMENTS.name,)
 
     def now(self) -> GroupOutcomes:
@@ -182,6 +191,9 @@ class Audit:
             found[EXPIRING_OFFSETS.name] = expiring_offsets(
                 found[OFFSETS.name], members, self.clusters.others.rules(), None
             )
+        if self.placed is not None:
+            found[RECORD_PARTITIONS.name] = self.placed.record_partitions()
+            found[TOPICS_AT_RISK.name] = self.placed.topics_at_risk(found[RECORD_PARTITIONS.name])
         return audited(found, usable(fit_topics(self.topics)), self.clusters, self._thresholds)
 
     def _predicted(self, strategies: Sequence[str], tables: Sequence[str]) -> GroupOutcomes:

@@ -36,6 +36,7 @@ from rebalance_sim.tables import (
     MEMBERS,
     OFFSETS,
     OUTPUTS,
+    RECORDS,
     REJECTS,
     TOPICS,
     VERDICTS,
@@ -43,7 +44,7 @@ from rebalance_sim.tables import (
 from rebalance_sim.wording import plural
 
 _REPLACED = (*OUTPUTS, PAGE, CHARTS)
-_TABLES = (TOPICS.name, MEMBERS.name, OFFSETS.name, CLUSTERS.name)
+_TABLES = (TOPICS.name, MEMBERS.name, OFFSETS.name, CLUSTERS.name, RECORDS.name)
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
@@ -59,6 +60,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     topics = run.read(TOPICS, options.topics, options.format)
     members = run.read(MEMBERS, options.members, options.format)
     offsets = Offsets.read(run, options)
+    records = run.read(RECORDS, options.records, options.format) if options.records else None
     rules = Audit(
         members,
         topics,
@@ -67,6 +69,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         seed=options.seed,
         assignors=own,
         thresholds=thresholds,
+        **({} if records is None else {"records": records}),
     )
     now, others, restarted = rules.now(), rules.others(), rules.restarted()
     if not from_source:
@@ -74,11 +77,15 @@ def run(spark: SparkSession, options: Namespace) -> None:
 
     run.report_progress("predicting the present state, under every assignor, and in a rolling restart")
     tables = run.write_outcomes(now, PREDICTED)
-    tables[REJECTS.name] = union([now.rejects, *([offsets.rejects] if offsets else [])])
+    bad_records = [rules.placed.rejected_records] if rules.placed else []
+    tables[REJECTS.name] = union([now.rejects, *([offsets.rejects] if offsets else []), *bad_records])
     bad = write_rejects(run, tables[REJECTS.name], options.on_bad_input)
     run.count_rows(TOPICS.name, run.number_of(topics), now.used_topics or 0, bad[TOPICS.name])
     count = run.number_of(members)
     run.count_rows(MEMBERS.name, count, count - bad[MEMBERS.name], bad[MEMBERS.name])
+    if records is not None:
+        count = run.number_of(records)
+        run.count_rows(RECORDS.name, count, count - bad[RECORDS.name], bad[RECORDS.name])
     tables |= run.write_outcomes(others, COMPARED) | run.write_outcomes(restarted, SIMULATED)
     lag = None
     if offsets:

@@ -228,7 +228,10 @@ def _simulate(groups: OptionGroups) -> None:
 def _audit(groups: OptionGroups) -> None:
     source = groups.input.add_mutually_exclusive_group()
     source.add_argument(
-        "--fleet", default="", metavar="DIR", help="folder that fleet wrote: its topics, members, offsets and clusters"
+        "--fleet",
+        default="",
+        metavar="DIR",
+        help="folder that fleet wrote: its topics, members, offsets, clusters and records",
     )
     _sources(groups, source)
     add = groups.input.add_argument
@@ -236,6 +239,7 @@ def _audit(groups: OptionGroups) -> None:
         add(f"--{table}", default="", metavar="PATH", help=f"{table} table, instead of the fleet's")
     _format(groups)
     _offsets(groups, "adds findings about lag and about groups without members")
+    add("--records", default="", metavar="PATH", help="records table: adds findings about keys")
     _assignors(groups)
     groups.rules.add_argument(
         "--thresholds",

@@ -21,6 +21,16 @@ def _members(group: str, count: int, topics: Sequence[str], protocols: Sequence[
 COOPERATIVE = ["cooperative-sticky"]
 MEMBERS: Rows = [
     *_members("healthy", 3, ["six"], COOPERATIVE),
+    *_members("healthy-keys", 3, ["healthy-keys"], COOPERATIVE),
+    *_members("healthy-range", 3, ["six"], ["range"]),
+    *_members("healthy-roundrobin", 3, ["six"], ["roundrobin"]),
+    *_members("healthy-sticky", 3, ["six"], ["sticky"]),
+    *_members("healthy-consumer-protocol", 3, ["six"], ["server-uniform"]),
+    *_members("healthy-several-topics", 2, ["six", "eight"], COOPERATIVE),
+    *_members("healthy-four", 4, ["eight"], COOPERATIVE),
+    *_members("healthy-librdkafka", 3, ["six"], ["range"], client_library="librdkafka", client_version="2.12.0"),
+    *(row | {"instance_id": row["member_id"]}
+      for row in _members("healthy-static", 3, ["six"], COOPERATIVE, session_timeout_ms=60_000)),
     *_members("migration-custom-assignor", 2, ["six"], ["by-lag"]),
     *_members("migration-library", 3, ["six"], ["range"], client_library="sarama", client_version="1.43.0"),
     *_members("migration-offline", 3, ["six"], ["roundrobin"], client_library="platformatic-kafka",
@@ -55,9 +65,15 @@ MEMBERS: Rows = [
     *(row | {"member_id": ""} for row in _members("rejected-rows", 1, ["six"], COOPERATIVE)),
     *(row | {"instance_id": row["member_id"]}
       for row in _members("session-shorter-than-restart", 2, ["six"], COOPERATIVE, session_timeout_ms=10_000)),
+    *(row | {"instance_id": "pod"} for row in _members("shared-instance-id", 2, ["six"], COOPERATIVE)),
+    *_members("keys-placed-differently", 3, ["written-by-two"], COOPERATIVE),
+    *_members("keys-in-several-partitions", 3, ["grown"], COOPERATIVE),
+    *_members("hot-partition", 3, ["hot"], COOPERATIVE),
+    *_members("not-co-partitioned", 3, ["orders", "payments"], COOPERATIVE),
     *_members("rolling-restart-downtime", 5, ["three-1"], ["range"]),
 ]  # fmt: skip
 _PARTITIONS = {"one": 1, "one-too": 1, "two": 2, "six": 6, "seven": 7, "eight": 8, "racked": 6, "broken": 4}
+_PARTITIONS |= {"written-by-two": 6, "grown": 6, "hot": 6, "orders": 6, "payments": 9, "healthy-keys": 6}
 _PARTITIONS |= {f"three-{number}": 3 for number in range(1, 5)}
 TOPICS: Rows = [
     {
@@ -98,9 +114,85 @@ OFFSETS: Rows = [
 ]
 
 
-def write_fleet(folder: Path, members: Rows = MEMBERS) -> list[str]:
+def _records(topic: str, keys: Sequence[str | None], **more: Any) -> Iterator[dict[str, Any]]:
+    for key in keys:
+        yield {"cluster": "new", "topic": topic, "key": key, "value_bytes": 10, **more}
+
+
+_KEYS = [f"k{number}" for number in range(60)]
+RECORDS: Rows = [
+    *_records("written-by-two", _KEYS),
+    *_records("written-by-two", _KEYS, client="librdkafka"),
+    *_records("grown", _KEYS, actual_partition=1),
+    *_records("grown", _KEYS[:20], actual_partition=4),
+    *_records("hot", ["hot"] * 1500),
+    *_records("hot", _KEYS),
+    *_records("orders", _KEYS),
+    *_records("payments", _KEYS[:40] + [f"other-{key}" for key in _KEYS[:5]]),
+    *_records("healthy-keys", [f"{key}-{number}" for key in _KEYS for number in range(30)]),
+    *_records("healthy-keys", [f"{key}-0" for key in _KEYS], client="kafka-python"),
+    *_records("six", [None]),
+]
+"""Records of topics for each kind of finding about keys; those of ``healthy-keys`` show none."""
+
+
+_JAVA = {"client_library": None, "client_version": "4.1.0"}
+FOLLOWED: dict[str, dict[str, Any]] = {
+    "migration-custom-assignor": {"protocols": COOPERATIVE},
+    "migration-library": {"client_library": "librdkafka", "client_version": "2.12.0"},
+    "migration-brokers": {"cluster": "new"},
+    "group-refused": {"protocols": ["range"]},
+    "members-refused": {"protocols": ["range"]},
+    "election-tie": {"protocols": ["range", "roundrobin"]},
+    "election-depends-on-build": {"protocols": ["range", "sticky", "roundrobin"]},
+    "eager-by-default": {"protocols": COOPERATIVE},
+    "leader-cannot-read-members": _JAVA,
+    "assignment-unpredictable": {"protocols": ["range"]},
+    "leader-decides-assignment": _JAVA,
+    "partitions-without-leader": {},
+    "rejected-rows": {},
+    "offsets-expire": {},
+    "shared-instance-id": {},
+    "keys-placed-differently": {},
+    "keys-in-several-partitions": {},
+    "hot-partition": {},
+    "not-co-partitioned": {},
+}
+"""By kind, the columns of its group's members that change if its recommendation is followed.
+
+Where no column does, the rows differ, or those of the other tables (``followed_tables``).
+"""
+
+
+def followed_tables() -> tuple[Rows, Rows, Rows]:
+    """Return members, records and topics after all these recommendations are followed."""
+    usable = [row for row in MEMBERS if row["group_id"] in FOLLOWED and row["member_id"]]
+    members = [row | FOLLOWED[row["group_id"]] for row in usable]
+    for row in members:
+        if row["group_id"] == "shared-instance-id":
+            row["instance_id"] = row["member_id"]
+    members += _members("offsets-expire", 2, ["eight"], COOPERATIVE)
+    in_one_partition = [row | {"actual_partition": 1} if "actual_partition" in row else row for row in RECORDS]
+    records = [
+        row | {"client": "java-3.3"} | ({"key": f"hot-{number}"} if row["key"] == "hot" else {})
+        for number, row in enumerate(in_one_partition)
+    ]
+    changed: dict[str, dict[str, Any]] = {
+        "broken": {"unavailable": []},
+        "payments": {"partitions": _PARTITIONS["orders"]},
+    }
+    return members, records, [row | changed.get(row["topic"], {}) for row in TOPICS]
+
+
+def write_fleet(folder: Path, members: Rows = MEMBERS, records: Rows = RECORDS, topics: Rows = TOPICS) -> list[str]:
     """Write the tables of the fleet as JSON lines, and return the options that name them."""
-    tables: Mapping[str, Rows] = {"topics": TOPICS, "members": members, "offsets": OFFSETS, "clusters": CLUSTERS}
+    tables: Mapping[str, Rows] = {
+        "topics": topics,
+        "members": members,
+        "offsets": OFFSETS,
+        "clusters": CLUSTERS,
+        "records": records,
+    }
     for name, rows in tables.items():
         (folder / f"{name}.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return [part for name in tables for part in (f"--{name}", str(folder / f"{name}.json"))]

@@ -1,8 +1,8 @@
 """Brings the tables of a fleet together by group, and audits every group."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -10,10 +10,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from rebalance_sim.engine.audit import balance, elections, leaders, migration, risks, rollouts
+from rebalance_sim.engine.audit import balance, elections, keys, leaders, migration, risks, rollouts
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import Group, TopicFacts
 from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.engine.audit.topic_keys import key_facts
 from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.outcomes import Outcomes, outcome
@@ -30,7 +31,9 @@ from rebalance_sim.tables import (
     MEMBERS,
     OFFSETS,
     PARTITION_COSTS,
+    RECORD_PARTITIONS,
     REJECTS,
+    TOPICS_AT_RISK,
     VERDICTS,
 )
 
@@ -48,6 +51,7 @@ FAMILIES = {
     "balance": Family(balance.KINDS, balance.findings),
     "leaders": Family(leaders.KINDS, leaders.findings),
     "risks": Family(risks.KINDS, risks.findings),
+    "keys": Family(keys.KINDS, keys.findings),
     "rollouts": Family(rollouts.KINDS, rollouts.findings),
 }
 _KEYS = ("cluster", "group_id")
@@ -96,8 +100,13 @@ def audited(tables: Mapping[str, DataFrame], topics: DataFrame, clusters: Cluste
     """Return the findings and verdicts of every group.
 
     ``tables`` are those of a fleet and of its predictions, by name; members, offsets and ``topics`` are usable rows.
+    Records are given by ``record_partitions`` and ``topics_at_risk``, both or neither.
     """
-    audit = _Audit(clusters, thresholds, _topic_facts(topics, tables.get(OFFSETS.name)))
+    facts = _topic_facts(topics, tables.get(OFFSETS.name))
+    if RECORD_PARTITIONS.name in tables:
+        shown = key_facts(tables[RECORD_PARTITIONS.name], tables[TOPICS_AT_RISK.name], topics)
+        facts = replace(facts, keys=shown, partitions=_partitions(topics, shown.loads))
+    audit = _Audit(clusters, thresholds, facts)
     rows = map_batches(_by_group(tables), audit.batches, _OUTPUTS)
     return Outcomes(rows, {name: outcome(name) for name in _OUTPUTS.names})
 
@@ -146,6 +155,12 @@ def _topic_facts(topics: DataFrame, offsets: DataFrame | None) -> TopicFacts:
         frozenset(row["cluster"] for row in rows if row["with_racks"]),
         {cluster: latest_ms for cluster, latest_ms in commits if latest_ms is not None},
     )
+
+
+def _partitions(topics: DataFrame, of: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """Return the number of partitions of these topics."""
+    rows = topics.select("cluster", "topic", "partitions").collect()
+    return {(row["cluster"], row["topic"]): row["partitions"] for row in rows if (row["cluster"], row["topic"]) in of}
 
 
 @dataclass(frozen=True)

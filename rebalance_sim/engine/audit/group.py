@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from rebalance_sim.engine.audit.topic_keys import KeyFacts
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.by_library import JAVA, Leader
 from rebalance_sim.kafka.brokers import Brokers
@@ -37,6 +38,10 @@ class TopicFacts:
     """Clusters with a topic whose replicas have racks."""
     latest_commit_ms: Mapping[str, int] = field(default_factory=dict)
     """By cluster, the time of the latest commit."""
+    partitions: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """By cluster and topic, the number of partitions of topics with records; empty without records."""
+    keys: KeyFacts | None = None
+    """What the records show; None without records."""
 
 
 @dataclass(frozen=True)

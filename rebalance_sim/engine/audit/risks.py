@@ -1,5 +1,6 @@
 """Findings about risks that the tables show."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
@@ -38,7 +39,14 @@ SHORT_SESSION = Kind(
     "takes longer, so that the coordinator evicts them",
     "Set session.timeout.ms to more than a restart takes.",
 )
-KINDS = (WITHOUT_LEADER, REJECTED, EXPIRE, EMPTY, SHORT_SESSION)
+SHARED_INSTANCE = Kind(
+    "shared-instance-id",
+    Severity.ERROR,
+    "{members:member has|members have} the group.instance.id of another member, {instance_id}: the coordinator fences "
+    "all but the last to join (FENCED_INSTANCE_ID)",
+    "Derive group.instance.id from something that no two consumers share, such as the name of a StatefulSet's pod.",
+)
+KINDS = (WITHOUT_LEADER, REJECTED, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE)
 _HOUR_MS = 3_600_000
 
 
@@ -53,6 +61,7 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         yield Finding(REJECTED, {"rows": group.rejected}, confidence=Confidence.CERTAIN)
     yield from _expiry(group, thresholds)
     yield from _short_sessions(group, thresholds)
+    yield from _shared_instances(group)
 
 
 def _expiry(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
@@ -78,6 +87,15 @@ def _short_sessions(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         figures = {"members": len(short), "session_ms": min(short), "restart_ms": thresholds.restart_ms}
         settings = {"session.timeout.ms": str(2 * thresholds.restart_ms)}
         yield Finding(SHORT_SESSION, figures, settings=settings)
+
+
+def _shared_instances(group: Group) -> Iterator[Finding]:
+    """Yield the finding about static members with one id, as pods of a Deployment with a fixed id have (KIP-345)."""
+    counts = Counter(member["instance_id"] for member in group.members if member["instance_id"] is not None)
+    shared = sorted(instance_id for instance_id, members in counts.items() if members > 1)
+    if shared:
+        members = sum(counts[instance_id] - 1 for instance_id in shared)
+        yield Finding(SHARED_INSTANCE, {"members": members}, {"instance_id": ", ".join(shared)})
 
 
 def _session_ms(group: Group, member: Row) -> int:

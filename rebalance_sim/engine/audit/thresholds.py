@@ -19,6 +19,12 @@ class Thresholds:
     """How long a consumer takes to restart, for the sessions of static members."""
     expiry_hours: int = 48
     """How soon offsets must expire, counted from the latest commit of the cluster."""
+    hot_partition_times: int = 3
+    """How many times the mean per partition the hottest partition of a topic must have."""
+    hot_partition_records: int = 1000
+    """How many records this partition must have."""
+    shared_keys_share: float = 0.5
+    """The share of keys that two topics must have in common to count as joined."""
     downtime_ms: int = 1000
     """How much mean downtime per partition another setting must save in a rolling restart."""
     downtime_share: float = 0.2

@@ -1,0 +1,86 @@
+"""Findings about the keys of the topics that a group reads, when records are given."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rebalance_sim.engine.audit.finding import Finding, Kind, Severity
+from rebalance_sim.engine.audit.group import Group
+from rebalance_sim.engine.audit.thresholds import Thresholds
+
+DIFFERENT = Kind(
+    "keys-placed-differently",
+    Severity.WARNING,
+    "{clients} place {keys_conflicting} of {keys:key} of topic {topic} differently; records of {keys_split:key} are in "
+    "several partitions",
+    "Use partitioners that agree in all producers of the topic (rebalance-sim explain agreement).",
+)
+MOVED = Kind(
+    "keys-in-several-partitions",
+    Severity.WARNING,
+    "{keys_moved} of {keys:key} of topic {topic} have records in several partitions, as after the topic has grown: "
+    "their order is lost",
+    "Move the records to a new topic with the final number of partitions, or wait until the old records are consumed.",
+)
+HOT = Kind(
+    "hot-partition",
+    Severity.WARNING,
+    "partition {partition} of topic {topic} has {records:record}: {times} times the mean per partition, {mean_records}",
+    "Distribute its heaviest keys over more key values; more partitions do not divide a key.",
+)
+NOT_CO_PARTITIONED = Kind(
+    "not-co-partitioned",
+    Severity.WARNING,
+    "topics {topic} and {other} share {shared:%} of their keys but have {partitions} and {other_partitions:partition}: "
+    "under any assignor, different members may own the two partitions of a key",
+    "Give both topics the same number of partitions before records are joined by key, and use range.",
+)
+KINDS = (DIFFERENT, MOVED, HOT, NOT_CO_PARTITIONED)
+
+
+def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
+    """Yield the findings about keys: of each kind, the one about the topic that is affected most."""
+    if group.topics.keys is None:
+        return
+    facts = group.topics.keys
+    topics = sorted({topic for member in group.members for topic in member["subscription"] or ()})
+    different = _worst(group, topics, facts.conflicts, "keys_conflicting")
+    if different:
+        names = {"topic": different, "clients": " and ".join(facts.clients[group.cluster, different])}
+        yield Finding(DIFFERENT, facts.conflicts[group.cluster, different], names)
+    # Clients that place keys differently explain keys in several partitions.
+    alike = [topic for topic in topics if (group.cluster, topic) not in facts.conflicts]
+    moved = _worst(group, alike, facts.moved, "keys_moved")
+    if moved:
+        yield Finding(MOVED, facts.moved[group.cluster, moved], {"topic": moved})
+    hot = _worst(group, topics, facts.loads, "times")
+    if hot:
+        load = facts.loads[group.cluster, hot]
+        if load["times"] >= thresholds.hot_partition_times and load["records"] >= thresholds.hot_partition_records:
+            yield Finding(HOT, load, {"topic": hot})
+    yield from _not_co_partitioned(group, topics, thresholds)
+
+
+def _worst(
+    group: Group, topics: Sequence[str], figures: Mapping[tuple[str, str], Mapping[str, float]], by: str
+) -> str | None:
+    """Return the topic with the largest figure; None if no topic has one."""
+    known = [topic for topic in topics if (group.cluster, topic) in figures]
+    return max(known, key=lambda topic: figures[group.cluster, topic][by], default=None)
+
+
+def _not_co_partitioned(group: Group, topics: Sequence[str], thresholds: Thresholds) -> Iterator[Finding]:
+    """Yield the finding about the two topics that have the most keys in common and different numbers of partitions.
+
+    Topics of one group need not be joined. Only those that share keys are reported.
+    """
+    shared, partitions = group.topics.keys.shared if group.topics.keys else {}, group.topics.partitions
+    pairs = [
+        (shared.get((group.cluster, topic), {}).get(other, 0.0), topic, other)
+        for number, topic in enumerate(topics)
+        for other in topics[number + 1 :]
+        if partitions.get((group.cluster, topic)) != partitions.get((group.cluster, other))
+    ]
+    share, topic, other = max(pairs, default=(0.0, "", ""))
+    if share < thresholds.shared_keys_share:
+        return
+    counts = {"partitions": partitions[group.cluster, topic], "other_partitions": partitions[group.cluster, other]}
+    yield Finding(NOT_CO_PARTITIONED, {"shared": share, **counts}, {"topic": topic, "other": other})
