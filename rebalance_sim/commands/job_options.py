@@ -126,9 +126,10 @@ def _partition(groups: OptionGroups) -> None:
     groups.rules.add_argument(
         "--client",
         default="",
-        metavar="NAME,...",
-        help="place all records by the rules of these clients, once for each (default: by the client in each record's "
-        f"column `client`, {CLIENT} if there is none); allowed: {', '.join(CLIENTS)}",
+        metavar="NAME,...|TOPIC=NAME,...",
+        help="place all records by the rules of these clients, once for each, or with TOPIC=NAME,... those of a topic "
+        f"by the rules of one (default: by the client in each record's column `client`, {CLIENT} if there is none); "
+        f"allowed: {', '.join(CLIENTS)}",
     )
     groups.rules.add_argument(
         "--heaviest-keys",

@@ -1,13 +1,15 @@
 """``partition``: the partition of every record, and the load of every partition."""
 
 from argparse import Namespace
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from rebalance_sim.api.records import PlacedRecords
 from rebalance_sim.commands.job_options import EXACT
-from rebalance_sim.commands.options import named_clients, new_run
+from rebalance_sim.commands.options import items, named_clients, new_run
 from rebalance_sim.commands.partition_summary import summarise_partitions
 from rebalance_sim.commands.partition_what_ifs import WhatIfs
 from rebalance_sim.commands.producers import producer_settings, write_record_partitions
@@ -16,6 +18,7 @@ from rebalance_sim.commands.summary import print_summary, summarise_run
 from rebalance_sim.engine.records.keys_as_records import fit_keys, keys_as_records
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.tables.inputs import fit_topics, rejected, union, usable
+from rebalance_sim.errors import UserError
 from rebalance_sim.tables import KEY_FINDINGS, KEYS, PARTITION_LOAD, RECORD_PARTITIONS, RECORDS, TOPICS, TOPICS_AFTER
 
 
@@ -41,6 +44,38 @@ class _Sent:
         return cls(records if "client" in given.columns else records.drop("client"), given, rejected(fitted, KEYS))
 
 
+def _clients(option: str) -> tuple[dict[str, str], list[str]]:
+    """Return the clients of the topics that the option names, or those that place all records.
+
+    Raises UserError for an unknown client, and if only some of the clients have a topic.
+
+    >>> _clients("orders=sarama,clicks=librdkafka"), _clients("sarama,java-3.3")
+    (({'orders': 'sarama', 'clicks': 'librdkafka'}, []), ({}, ['sarama', 'java-3.3']))
+    """
+    parts = [item.rpartition("=") for item in items(option)] if option else []
+    found = [client.name for client in named_clients("--client", ",".join(name for _, _, name in parts))]
+    if not any(equals for _, equals, _ in parts):
+        return {}, found
+    if not all(topic for topic, _, _ in parts):
+        raise UserError(
+            f"--client: {option!r} names a topic for some clients only; allowed: NAME,... or TOPIC=NAME,..."
+        )
+    return {topic: name for topic, _, name in parts}, []
+
+
+def _sent_by(clients: Mapping[str, str]) -> Callable[[DataFrame], DataFrame]:
+    """Set the client of all records of the named topics; records of other topics keep theirs."""
+
+    def transform(records: DataFrame) -> DataFrame:
+        if not clients or "topic" not in records.columns:
+            return records
+        own = F.col("client") if "client" in records.columns else F.lit(None).cast("string")
+        of_topic = [F.when(F.col("topic") == topic, F.lit(name)) for topic, name in clients.items()]
+        return records.withColumn("client", F.coalesce(*of_topic, own))
+
+    return transform
+
+
 def _read_keys(run: Run, options: Namespace) -> DataFrame:
     """Read keys from a table, or from the lines of a text file."""
     is_text = ".txt" in options.keys.rpartition("/")[2].lower()
@@ -50,13 +85,13 @@ def _read_keys(run: Run, options: Namespace) -> DataFrame:
 
 def run(spark: SparkSession, options: Namespace) -> None:
     """Read topics and records, place the records, and write all tables that follow."""
-    asked = [client.name for client in named_clients("--client", options.client)]
+    of_topics, asked = _clients(options.client)
     settings = producer_settings(options)
     run = new_run(spark, "partition", options)
     what_ifs = WhatIfs.read(run, options)
     topics = run.read(TOPICS, options.topics, options.format)
     sent = _Sent.read(run, topics, options)
-    placed = PlacedRecords(topics, sent.records, asked, run.kept)
+    placed = PlacedRecords(topics, sent.records.transform(_sent_by(of_topics)), asked, run.kept)
     run.begin()
 
     tables = write_record_partitions(run, placed, settings, options)

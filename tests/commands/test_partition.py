@@ -83,6 +83,25 @@ def test_with_several_clients_each_record_counts_once_as_input(sent: list[str], 
     assert {row["partitions_after"] for row in written("partition_growth")} == {30}
 
 
+def test_a_client_for_all_records_of_a_topic(
+    spark: SparkSession, sent: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Other topics keep the clients of their records, and records without the column have the default."""
+    out = f"{tmp_path}/out"
+    assert main(["partition", *sent, "--client", "t=sarama", "--out", out]) == 0
+    placed = spark.read.parquet(f"{out}/record_partitions").where("explicit_partition IS NULL")
+    assert Counter((row["client"], row["topic"]) for row in placed.collect()) == {
+        ("sarama", "t"): 5,
+        ("java-3.3", "u"): 2,
+    }
+    (place,) = placed.where("key = X'545430313234'").select("partition").distinct().collect()
+    assert place["partition"] == partition_of("sarama", b"TT0124", 15)
+    assert main(["partition", *sent, "--client", "java-3.3,t=sarama", "--out", out]) == 2
+    assert "names a topic for some clients only; allowed: NAME,... or TOPIC=NAME,..." in capsys.readouterr().err
+    assert main(["partition", *sent, "--client", "t=srama", "--out", out]) == 2
+    assert "--client: 'srama' is not known (did you mean 'sarama'?)" in capsys.readouterr().err
+
+
 def test_keys_are_placed_without_records(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
