@@ -90,14 +90,16 @@ def _clusters(draw: Draw) -> Cluster:
     topics = draw(distinct_names(draw(st.sampled_from((1, 2, 3, 5, 12, 13, 24, 26)))))
     sizes = st.sampled_from((0, 1, 2, 3, 4, 4, 4, 7, 11))
     partitions = {topic: draw(sizes) for topic in topics}
+    # Topics have ids of their own: server-uniform breaks ties by them.
+    ids = {topic: (number, draw(st.integers(0, 2**64 - 1))) for number, topic in enumerate(topics)}
     if not draw(st.booleans()):
-        return Cluster(partitions)
+        return Cluster(partitions, ids=ids)
     racks = {
         topic: draw(st.lists(st.sampled_from(_REPLICA_RACKS).map(list), min_size=count, max_size=count))
         for topic, count in partitions.items()
         if draw(st.integers(0, 9)) > 0
     }
-    return Cluster(partitions, racks)
+    return Cluster(partitions, racks, ids)
 
 
 @st.composite
