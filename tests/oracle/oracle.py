@@ -37,9 +37,15 @@ SERVER_RULES = {
 """The same of the coordinator's assignors (KIP-848)."""
 CONSUMER_GROUP_RELEASES = ("4.0.0", "4.0.1", "4.0.2", "4.1.0", "4.1.1", "4.1.2", "4.2.0", "4.3.0", "4.4.0")
 """The releases at which rules of consumer-protocol groups (KIP-848) change."""
+CLASSIC_GROUP_RELEASES = (
+    *("2.4.0", "2.4.1", "2.5.0", "2.6.0", "2.6.1", "2.8.0", "2.8.1", "2.8.2"),
+    *("3.0.0", "3.0.1", "3.1.0", "3.1.1", "3.2.0", "3.3.0", "3.3.2"),
+)
+"""The releases between 2.3 and 3.9 at which rules of classic groups change."""
 _ANY = "any"
+_SCALA_COORDINATOR = "kafka-2.4-3.4"
 _COORDINATOR = "kafka-4.x"
-"""The module that is built for each release whose coordinator is asked."""
+"""The modules that are built for each release whose coordinator is asked."""
 _SCALA_2_12 = "kafka-scala-2.12"
 """The module that is built for each release below."""
 SCALA_2_12_BUILDS = {
@@ -99,8 +105,15 @@ def answers(version: str, cases: Iterable[JsonObject], seconds: int = 10) -> lis
 
 
 def coordinator_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonObject]:
-    """Return what the group coordinator of a release of 4.x, like "4.0.2", answers to cases; it is built first."""
-    return _answers(release, _built_for(release, _COORDINATOR), cases)
+    """Return what the group coordinator of a release from 2.4.0 to 3.4.1 or since 4.0.0 answers to cases.
+
+    It is built first. Before 4.0 it is the one in Scala, in the build that Kafka recommended for the release.
+    """
+    numbers = tuple(map(int, release.split(".")))
+    if numbers >= (4,):
+        return _answers(release, _built_for(release, _COORDINATOR), cases)
+    scala = "2.13" if numbers >= (2, 6) else "2.12"
+    return _answers(release, _built_for(release, _SCALA_COORDINATOR, f"-Doracle.scala={scala}"), cases)
 
 
 def scala_2_12_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonObject]:

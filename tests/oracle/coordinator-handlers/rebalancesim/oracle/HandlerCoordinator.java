@@ -3,8 +3,6 @@ package rebalancesim.oracle;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
-import java.util.function.Function;
 import java.util.function.LongFunction;
 import kafka.common.OffsetAndMetadata;
 import kafka.coordinator.group.GroupConfig;
@@ -25,8 +23,6 @@ import org.mockito.invocation.InvocationOnMock;
 import scala.Option;
 import scala.Some;
 import scala.Tuple2;
-import scala.collection.immutable.List$;
-import scala.collection.immutable.Map$;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
@@ -92,14 +88,14 @@ abstract class HandlerCoordinator extends Coordinator {
         if (leavers.size() != 1 || leavers.get(0).instanceId() != null) {
             throw new UnsupportedOperationException("leaves are of one member, named by its id, before 2.4");
         }
-        coordinator.handleLeaveGroup(GROUP_ID, request.memberId(leavers.get(0)), callback(request::answer));
+        coordinator.handleLeaveGroup(GROUP_ID, request.memberId(leavers.get(0)), ScalaValues.callback(request::answer));
     }
 
     @Override
     final void fetch(Request request) {
-        var asked = scalaList(request.step().topics());
+        var asked = ScalaValues.scalaList(request.step().topics());
         var answer = coordinator.handleFetchOffsets(GROUP_ID, new Some<>(asked));
-        request.answerFetch(answer._1(), javaMap(answer._2(), HandlerCoordinator::offset));
+        request.answerFetch(answer._1(), ScalaValues.javaMap(answer._2(), HandlerCoordinator::offset));
     }
 
     private static long offset(OffsetFetchResponse.PartitionData data) {
@@ -108,57 +104,20 @@ abstract class HandlerCoordinator extends Coordinator {
 
     static AbstractFunction1<scala.collection.immutable.Map<TopicPartition, Errors>, BoxedUnit> committed(
             Request request) {
-        return callback(errors -> request.answerCommit(javaMap(errors, error -> error)));
+        return ScalaValues.callback(errors -> request.answerCommit(ScalaValues.javaMap(errors, error -> error)));
     }
 
     static scala.collection.immutable.Map<TopicPartition, OffsetAndMetadata> offsets(
             Request request, LongFunction<OffsetAndMetadata> stored) {
         Map<TopicPartition, OffsetAndMetadata> offsets = new LinkedHashMap<>();
         request.step().offsetsToCommit().forEach(of -> offsets.put(of.partition(), stored.apply(of.offset())));
-        return scalaMap(offsets);
+        return ScalaValues.scalaMap(offsets);
     }
 
     static scala.collection.immutable.List<Tuple2<String, byte[]>> protocols(Request request) {
-        return scalaList(request.step().protocols().stream()
+        return ScalaValues.scalaList(request.step().protocols().stream()
                 .map(protocol -> new Tuple2<>(protocol.get(0), Request.bytes(protocol.get(1))))
                 .toList());
-    }
-
-    static <T> AbstractFunction1<T, BoxedUnit> callback(Consumer<T> consumer) {
-        return new AbstractFunction1<>() {
-            @Override
-            public BoxedUnit apply(T answer) {
-                consumer.accept(answer);
-                return BoxedUnit.UNIT;
-            }
-        };
-    }
-
-    static <T> scala.collection.immutable.List<T> scalaList(List<T> elements) {
-        scala.collection.immutable.List<T> list = List$.MODULE$.empty();
-        for (int i = elements.size() - 1; i >= 0; i--) {
-            list = list.$colon$colon(elements.get(i));
-        }
-        return list;
-    }
-
-    static <K, V> scala.collection.immutable.Map<K, V> scalaMap(Map<K, V> entries) {
-        scala.collection.immutable.Map<K, V> map = Map$.MODULE$.empty();
-        for (Map.Entry<K, V> entry : entries.entrySet()) {
-            map = map.updated(entry.getKey(), entry.getValue());
-        }
-        return map;
-    }
-
-    static <K, V, W> Map<K, W> javaMap(
-            scala.collection.Map<K, V> entries, Function<V, W> convert) {
-        Map<K, W> map = new LinkedHashMap<>();
-        scala.collection.Iterator<Tuple2<K, V>> iterator = entries.iterator();
-        while (iterator.hasNext()) {
-            Tuple2<K, V> entry = iterator.next();
-            map.put(entry._1(), convert.apply(entry._2()));
-        }
-        return map;
     }
 
     @Override

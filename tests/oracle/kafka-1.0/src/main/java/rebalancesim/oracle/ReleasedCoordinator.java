@@ -48,13 +48,13 @@ final class ReleasedCoordinator extends HandlerCoordinator {
         CoordinatorStep step = request.step();
         coordinator.handleJoinGroup(GROUP_ID, request.memberId(), step.clientIdOrDefault(), HOST,
                 step.rebalanceTimeoutOrDefault(), step.sessionTimeoutOrDefault(), step.protocolTypeOrDefault(),
-                protocols(request), callback(joined -> request.answerJoin(joinOf(joined))));
+                protocols(request), ScalaValues.callback(joined -> request.answerJoin(joinOf(joined))));
     }
 
     /** The members come as a map, in whose order they are written. */
     private static Request.Join joinOf(JoinGroupResult joined) {
         List<Request.Joined> members = new ArrayList<>();
-        javaMap(joined.members(), metadata -> metadata)
+        ScalaValues.javaMap(joined.members(), metadata -> metadata)
                 .forEach((memberId, metadata) -> members.add(new Request.Joined(memberId, null, metadata)));
         return new Request.Join(joined.error(), joined.memberId(), joined.generationId(), joined.subProtocol(),
                 joined.leaderId(), null, members);
@@ -64,7 +64,7 @@ final class ReleasedCoordinator extends HandlerCoordinator {
     void sync(Request request) {
         requireDynamic(request);
         coordinator.handleSyncGroup(GROUP_ID, request.step().generation(), request.memberId(),
-                scalaMap(request.assignments()), new AbstractFunction2<>() {
+                ScalaValues.scalaMap(request.assignments()), new AbstractFunction2<>() {
                     @Override
                     public BoxedUnit apply(byte[] assignment, Errors error) {
                         request.answerSync(error, assignment);
@@ -77,7 +77,7 @@ final class ReleasedCoordinator extends HandlerCoordinator {
     void heartbeat(Request request) {
         requireDynamic(request);
         coordinator.handleHeartbeat(
-                GROUP_ID, request.memberId(), request.step().generation(), callback(request::answer));
+                GROUP_ID, request.memberId(), request.step().generation(), ScalaValues.callback(request::answer));
     }
 
     @Override

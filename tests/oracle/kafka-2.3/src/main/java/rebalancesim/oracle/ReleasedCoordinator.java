@@ -51,7 +51,7 @@ final class ReleasedCoordinator extends HandlerCoordinator {
         coordinator.handleJoinGroup(GROUP_ID, request.memberId(), instanceId(request), requiresKnownId,
                 step.clientIdOrDefault(), HOST, step.rebalanceTimeoutOrDefault(), step.sessionTimeoutOrDefault(),
                 step.protocolTypeOrDefault(), protocols(request),
-                callback(joined -> request.answerJoin(joinOf(joined))));
+                ScalaValues.callback(joined -> request.answerJoin(joinOf(joined))));
     }
 
     private static Request.Join joinOf(JoinGroupResult joined) {
@@ -68,14 +68,14 @@ final class ReleasedCoordinator extends HandlerCoordinator {
     @Override
     void sync(Request request) {
         coordinator.handleSyncGroup(GROUP_ID, request.step().generation(), request.memberId(), instanceId(request),
-                scalaMap(request.assignments()),
-                callback(synced -> request.answerSync(synced.error(), synced.memberAssignment())));
+                ScalaValues.scalaMap(request.assignments()),
+                ScalaValues.callback(synced -> request.answerSync(synced.error(), synced.memberAssignment())));
     }
 
     @Override
     void heartbeat(Request request) {
         coordinator.handleHeartbeat(GROUP_ID, request.memberId(), instanceId(request), request.step().generation(),
-                callback(request::answer));
+                ScalaValues.callback(request::answer));
     }
 
     @Override
