@@ -34,14 +34,37 @@ class MemberList(IntEnum):
 
 
 class CoordinatorRules(IntEnum):
-    """Rules of the group coordinator for classic groups; each release line adds some to those of the line before."""
+    """Rules of the group coordinator for classic groups; each adds some to those before it."""
 
     SCALA_1_0 = 0
     SCALA_2_3 = 1
     """Static members (KIP-345), member ids required before joining (KIP-394), ``group.max.size`` (KIP-389)."""
-    SCALA_3_9 = 2
-    """LeaveGroup in batches (2.4), a timeout for pending SyncGroups (2.8.1), timeouts that can change (3.3.2)."""
-    JAVA = 3
+    SCALA_2_4 = 2
+    """LeaveGroup in batches (KIP-345); offsets of topics without subscribers expire (KIP-496)."""
+    SCALA_2_4_1 = 3
+    """New members are not removed by their sessions, only five minutes after they came (KAFKA-9232)."""
+    SCALA_2_5 = 4
+    """Every new member has a session once it has joined (KAFKA-9752); a static member that joins while the leader
+    assigns causes a rebalance (KAFKA-9801); SyncGroups name the protocol (KIP-559)."""
+    SCALA_2_6 = 5
+    """A full group counts the members that have joined during a rebalance (KAFKA-9885)."""
+    SCALA_2_6_1 = 6
+    """Heartbeats are accepted while the leader assigns (KAFKA-10134); a static member that returns is written to the
+    log, and causes a rebalance if the group elects another protocol (KAFKA-10284)."""
+    SCALA_2_8 = 7
+    """Loaded members are static only if they have an instance id, which only its member can lose (KAFKA-10497,
+    pull request 9952)."""
+    SCALA_2_8_1 = 8
+    """A timeout for pending SyncGroups (KAFKA-12890)."""
+    SCALA_3_0 = 9
+    """An instance id that no member has is an error in every request (pull request 9958)."""
+    SCALA_3_2 = 10
+    """A static leader that returns stays the leader, without assigning (KIP-814)."""
+    SCALA_3_3 = 11
+    """Every client may commit offsets of an empty group, if it sends no generation (KAFKA-14201)."""
+    SCALA_3_3_2 = 12
+    """Members that rejoin can change their timeouts (KAFKA-14009)."""
+    JAVA = 13
     """The Java coordinator (KIP-848), with its rules for classic groups."""
 
 
@@ -141,6 +164,8 @@ class KafkaVersion:
     """The hash map of the group coordinator."""
     coordinator: CoordinatorRules
     member_list: MemberList
+    rebalancing_offsets_expire: bool
+    """Whether committed offsets of topics without subscribers expire during a rebalance, too (KAFKA-13636)."""
     consumer_groups: ConsumerGroupRules
     reclaims_revoked: bool
     """Whether a consumer-protocol member gets a partition back that it was to revoke (KAFKA-19449)."""
@@ -214,6 +239,7 @@ RULE_CHANGES = (
             "coordinator_map": MapRule.SCALA_2_11,
             "coordinator": CoordinatorRules.SCALA_1_0,
             "member_list": MemberList.IMMUTABLE_MAP,
+            "rebalancing_offsets_expire": False,
             "consumer_groups": ConsumerGroupRules.KIP_848,
             "reclaims_revoked": False,
             "rebalances_after_replacement": False,
@@ -236,17 +262,33 @@ RULE_CHANGES = (
     RuleChange("2.3.0", "KIP-345", {"coordinator": CoordinatorRules.SCALA_2_3}),
     RuleChange("2.3.0", "KIP-345", {"member_list": MemberList.COORDINATOR_MAP}),
     RuleChange("2.3.0", "KIP-341, KAFKA-7026", {"sticky": StickyRules.GENERATIONS}),
-    RuleChange("2.4.0", "KIP-345", {"coordinator": CoordinatorRules.SCALA_3_9}),
+    RuleChange("2.4.0", "KIP-345, KIP-496", {"coordinator": CoordinatorRules.SCALA_2_4}),
     RuleChange("2.4.0", "KIP-345, KAFKA-8355, KAFKA-8356", {"static_members_first": True}),
     RuleChange("2.4.0", "KIP-429", {"consumer_assignors": (*_EAGER, "cooperative-sticky"), "cooperative": True}),
     RuleChange("2.4.0", "KIP-429", {"sticky": StickyRules.NEW_PARTITIONS_FIRST}),
+    RuleChange("2.4.0", "KIP-496", {"rebalancing_offsets_expire": True}),
+    RuleChange("2.4.1", "KAFKA-9232", {"coordinator": CoordinatorRules.SCALA_2_4_1}),
+    RuleChange("2.5.0", "KAFKA-9752, KAFKA-9801, KIP-559", {"coordinator": CoordinatorRules.SCALA_2_5}),
     RuleChange("2.5.1", "KAFKA-9987", {"sticky": StickyRules.CONSTRAINED}),
     RuleChange("2.6.0", "default build with Scala 2.13", {"coordinator_map": MapRule.SCALA_2_13}),
+    RuleChange("2.6.0", "KAFKA-9885", {"coordinator": CoordinatorRules.SCALA_2_6}),
+    RuleChange("2.6.1", "KAFKA-10134, KAFKA-10284, KAFKA-10401", {"coordinator": CoordinatorRules.SCALA_2_6_1}),
+    RuleChange("2.8.0", "KAFKA-10497, pull request 9952", {"coordinator": CoordinatorRules.SCALA_2_8}),
+    RuleChange("2.8.1", "KAFKA-12890", {"coordinator": CoordinatorRules.SCALA_2_8_1}),
     RuleChange("2.8.1", "KAFKA-12984", {"sticky": StickyRules.NO_DOUBLE_CLAIMS}),
     RuleChange("2.8.1", "KAFKA-12898", {"consumer_writer": ConsumerWriter.SORTED_SUBSCRIPTIONS}),
+    RuleChange("2.8.2", "KAFKA-13636", {"rebalancing_offsets_expire": False}),
+    RuleChange("3.0.0", "pull request 9958", {"coordinator": CoordinatorRules.SCALA_3_0}),
+    RuleChange("3.0.0", "released before the fix of 2.8.2", {"rebalancing_offsets_expire": True}),
     RuleChange("3.0.0", "KIP-735", {"session_timeout_ms": 45_000}),
     RuleChange("3.0.0", "KAFKA-12464, KAFKA-12675, KAFKA-12984", {"sticky": StickyRules.QUOTAS}),
     RuleChange("3.0.0", "KAFKA-12675", {"consumer_writer": ConsumerWriter.SORTED}),
+    RuleChange("3.0.1", "KAFKA-13636", {"rebalancing_offsets_expire": False}),
+    RuleChange("3.1.0", "released before the fix of 3.0.1", {"rebalancing_offsets_expire": True}),
+    RuleChange("3.1.1", "KAFKA-13636", {"rebalancing_offsets_expire": False}),
+    RuleChange("3.2.0", "KIP-814", {"coordinator": CoordinatorRules.SCALA_3_2}),
+    RuleChange("3.3.0", "KAFKA-14201", {"coordinator": CoordinatorRules.SCALA_3_3}),
+    RuleChange("3.3.2", "KAFKA-14009", {"coordinator": CoordinatorRules.SCALA_3_3_2}),
     RuleChange("3.4.1", "KAFKA-14639", {"sticky": StickyRules.CLAIM_GENERATIONS}),
     RuleChange(
         "3.5.0", "KIP-881, KAFKA-14451, KAFKA-14452, KAFKA-14891", {"rack_aware": True, "range_walk": RangeWalk.KNOWN}
@@ -276,7 +318,7 @@ RULE_CHANGES = (
 )
 """Every change of a rule, by release: what a release does is the sum of the changes up to it."""
 BROKER_RULES = (
-    *("coordinator_map", "coordinator", "member_list"),
+    *("coordinator_map", "coordinator", "member_list", "rebalancing_offsets_expire"),
     *("consumer_groups", "reclaims_revoked", "rebalances_after_replacement"),
     *("server_assignors", "server_range", "server_uniform"),
 )

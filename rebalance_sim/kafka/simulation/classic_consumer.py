@@ -452,7 +452,7 @@ def join(simulation: Simulation, i: int) -> None:
     consumer.joined_subscription = consumer.subscription
     # An eager consumer owns nothing when it joins; only the user data of its assignor name its last assignment.
     owned = consumer.last_assignment if consumer.eager else consumer.owned
-    if owned == NONE and simulation.coordinator.rules >= CoordinatorRules.SCALA_3_9:
+    if owned == NONE and simulation.coordinator.rules >= CoordinatorRules.SCALA_2_4:
         owned = no_owned_row(consumer.generation)
     send(simulation, i, RequestKind.JOIN, pack_metadata(consumer.subscription, owned))
 
@@ -475,8 +475,9 @@ def receive_join_response(simulation: Simulation, i: int, event: Event) -> None:
     consumer.generation = event.generation
     consumer.state = MemberState.COMPLETING_REBALANCE
     consumer.is_leader = event.lists_members
-    # Up to 2.3 the response to SyncGroup enables the heartbeat thread, later the response to JoinGroup does.
-    if simulation.coordinator.rules >= CoordinatorRules.SCALA_3_9:
+    # Before 2.6.1 the response to SyncGroup enables the heartbeat thread, later the response to JoinGroup does
+    # (KAFKA-10134).
+    if simulation.coordinator.rules >= CoordinatorRules.SCALA_2_6_1:
         _begin_heartbeats(simulation, i)
     if event.lists_members and not event.skips_assignment:
         consumer.assignor_output = event.assignment
@@ -509,14 +510,16 @@ def receive_sync_response(simulation: Simulation, i: int, event: Event) -> None:
         consumer.is_leader and consumer.metadata_events != consumer.assigned_metadata_events
     )
     consumer.needs_join_prepare = True
-    if rules < CoordinatorRules.SCALA_3_9:
+    if rules < CoordinatorRules.SCALA_2_6_1:
         _begin_heartbeats(simulation, i)
-        # Up to 2.3.1 assignFromSubscribed throws if the assignment does not match the subscription of the join
-        # (handleAssignmentMismatch). A static member that returns to a stable group gets its previous assignment, and
-        # the sticky assignor may return a partition to its previous owner.
-        if not lists_only_subscribed(simulation, event.assignment, consumer.joined_subscription):
-            fail(simulation, i, Errors.UNKNOWN_SERVER_ERROR)
-            return
+    # Up to 2.3.1 assignFromSubscribed throws if the assignment does not match the subscription of the join
+    # (handleAssignmentMismatch). A static member that returns to a stable group gets its previous assignment, and the
+    # sticky assignor may return a partition to its previous owner.
+    if rules < CoordinatorRules.SCALA_2_4 and not lists_only_subscribed(
+        simulation, event.assignment, consumer.joined_subscription
+    ):
+        fail(simulation, i, Errors.UNKNOWN_SERVER_ERROR)
+        return
     # An assignment that does not match the current subscription is ignored, and the consumer joins again. Not in 1.0:
     # there the subscription changes only between polls, and one poll lasts until the join is complete.
     if rules != CoordinatorRules.SCALA_1_0 and not lists_only_subscribed(
@@ -572,11 +575,11 @@ def _reset_identity(simulation: Simulation, i: int, error: int) -> None:
     Before 3.2 both are forgotten in either case.
     """
     consumer = simulation.consumers[i]
-    keeps_id = error == Errors.ILLEGAL_GENERATION and simulation.coordinator.rules >= CoordinatorRules.SCALA_3_9
+    keeps_id = error == Errors.ILLEGAL_GENERATION and simulation.coordinator.rules >= CoordinatorRules.SCALA_3_2
     _reset_generation(consumer)
     if not keeps_id:
         consumer.member = NONE
-    if simulation.coordinator.rules >= CoordinatorRules.SCALA_3_9 and consumer.step != ConsumerStep.COMMITTING:
+    if simulation.coordinator.rules >= CoordinatorRules.SCALA_2_4 and consumer.step != ConsumerStep.COMMITTING:
         consumer.needs_join_prepare = True
 
 

@@ -312,7 +312,7 @@ def join_request(simulation: Simulation, event: Event) -> JoinRequest:
         consumer.session_timeout_ms,
         consumer.rebalance_timeout_ms,
         coordinator.rules >= CoordinatorRules.SCALA_2_3,
-        coordinator.rules >= CoordinatorRules.SCALA_3_9,
+        coordinator.rules >= CoordinatorRules.SCALA_3_2,
     )
 
 

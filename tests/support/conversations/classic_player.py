@@ -7,7 +7,7 @@ answers only when earlier writes have ended. A group must keep its generation or
 from collections.abc import Callable
 from typing import Any
 
-from rebalance_sim.kafka.coordinator.classic.group import NEVER, NONE, Answer, AwaitedElection, RequestKind
+from rebalance_sim.kafka.coordinator.classic.group import NEVER, NONE, Answer, AwaitedElection, RequestKind, State
 from rebalance_sim.kafka.coordinator.classic.log import load, unload
 from rebalance_sim.kafka.coordinator.classic.offsets import (
     CommittedOffset,
@@ -203,7 +203,8 @@ class ScalaPlayer(Player):
     def mark_expired(self) -> bool:
         """Mark the offsets that have expired; return whether the group is deleted with them."""
         offsets, count, topics = rows(self.offsets), len(self.partitions), rows(self.subscribed)
-        return bool(mark_expired(self.classic, offsets, count, topics, self.topics_known, self.now))
+        also = self.version.rebalancing_offsets_expire
+        return bool(mark_expired(self.classic, offsets, count, topics, self.topics_known, also, self.now))
 
     def store_tombstones(self) -> None:
         """Write tombstones for the expired offsets."""
@@ -269,6 +270,8 @@ class ScalaPlayer(Player):
             self.note_parked()
             assert self.classic.group.generation >= generation or not self.classic.group.exists, "generation falls"
             generation = int(self.classic.group.generation)
+            if self.classic.group.state == State.EMPTY and generation > 0:
+                self._note_topics()
             if self.classic.group.election != AwaitedElection.NOT_DUE:
                 self.elect()
             elif not self.begin_write():
@@ -348,7 +351,8 @@ class ScalaPlayer(Player):
 
     def _leave_out_namesakes(self, step: JsonObject) -> None:
         member, instance = self.number_of(step["member"]), self.instance(step)
-        if self.classic.rules != CoordinatorRules.SCALA_2_3 or member in (NONE, _UNKNOWN):
+        has_stale_ids = CoordinatorRules.SCALA_2_3 <= self.classic.rules < CoordinatorRules.SCALA_2_8
+        if not has_stale_ids or member in (NONE, _UNKNOWN):
             return
         if self.classic.members[member].instance not in (NONE, instance):
             self.left_out = "a member is turned away, and the instance id that it did not name has no member any more"

@@ -93,7 +93,7 @@ class Player(ABC):
         self.now, self.up = 0, True
         self.store_error = Errors.NONE
         self.left_out = ""
-        rules = kafka_version(version)
+        self.version = rules = kafka_version(version)
         config, asked = default_broker_config(rules.coordinator), case.get("config") or {}
         self.classic = ClassicGroup(
             new_records(Group, 1)[0],
@@ -319,7 +319,7 @@ class Player(ABC):
     def answer_join(self, number: int, error: int, **fields: Any) -> None:
         """Answer a JoinGroup; fields that are not given are empty."""
         empty = {"member": "", "generation": NONE, "protocol": None, "leader": None, "members": []}
-        if self.classic.rules >= CoordinatorRules.SCALA_3_9:
+        if self.classic.rules >= CoordinatorRules.SCALA_3_2:
             empty["skip_assignment"] = False
         self.answer(number, error, **{name: fields.get(name, value) for name, value in empty.items()})
 

@@ -400,7 +400,7 @@ def member_error(classic: ClassicGroup, member: int, instance: int) -> int:
     """
     if instance != NONE:
         holder = static_member(classic, instance)
-        if holder == NONE and classic.rules >= CoordinatorRules.SCALA_3_9:
+        if holder == NONE and classic.rules >= CoordinatorRules.SCALA_3_0:
             return Errors.UNKNOWN_MEMBER_ID
         if holder not in (NONE, member):
             return Errors.FENCED_INSTANCE_ID
@@ -512,11 +512,11 @@ def note_unanswered(classic: ClassicGroup, request: int) -> None:
 def remove(classic: ClassicGroup, number: int) -> None:
     """Remove a member or a pending id, and forget its instance id.
 
-    In 2.3.1 another member may have that instance id by now (``removeMemberAndUpdateGroup``, ``removeStaticMember``).
+    Before 2.8 another member may have that instance id by now (``removeMemberAndUpdateGroup``, ``removeStaticMember``).
     """
     was_known = classic.members[number].known
     take_out(classic, number)
-    if was_known and classic.rules == CoordinatorRules.SCALA_2_3:
+    if was_known and CoordinatorRules.SCALA_2_3 <= classic.rules < CoordinatorRules.SCALA_2_8:
         forget_instance(classic, classic.members[number].instance)
 
 
@@ -636,19 +636,16 @@ def set_session(classic: ClassicGroup, number: int, timeout_ms: int, timer: int,
     member = classic.members[number]
     watches_new = member.is_new and classic.rules > CoordinatorRules.SCALA_1_0
     waits = member.join != NONE or member.sync != NONE
-    heard_in_same_ms = classic.rules <= CoordinatorRules.SCALA_2_3 and member.latest_heartbeat_ms == now
+    heard_in_same_ms = classic.rules < CoordinatorRules.SCALA_2_5 and member.latest_heartbeat_ms == now
     member.latest_heartbeat_ms = now
     if waits and not watches_new and classic.rules < CoordinatorRules.JAVA:
         member.session_deadline = NEVER
-    elif (
-        classic.rules == CoordinatorRules.SCALA_2_3 and member.join != NONE and timeout_ms < NEW_MEMBER_JOIN_TIMEOUT_MS
-    ):
-        # Until 2.3.1 a new member loses its deadline when it is heard from while it still waits
-        # (``shouldKeepMemberAlive``), except in the very millisecond in which it came.
+    elif _outlives_session(classic, number, timeout_ms):
+        # The member loses its deadline, except in the very millisecond in which it came.
         if not heard_in_same_ms:
             member.session_deadline = NEVER
     elif heard_in_same_ms and member.session_deadline == now + timeout_ms:
-        # Until 2.3.1 a timer is cancelled only by a later deadline: now there are two.
+        # Before 2.5 a timer is cancelled only by a later deadline: now there are two.
         member.session_timers += 1
         member.last_session_timer = timer
     else:
@@ -656,6 +653,21 @@ def set_session(classic: ClassicGroup, number: int, timeout_ms: int, timer: int,
         member.session_timer = timer
         member.session_timers = 1
         classic.group.sessions_end = min(classic.group.sessions_end, member.session_deadline)
+
+
+@inner_kernel
+def _outlives_session(classic: ClassicGroup, number: int, timeout_ms: int) -> bool:
+    """Return whether a session timer of a new member is cancelled at once (``shouldKeepAlive``, before 2.5).
+
+    It keeps the deadline for its join. Up to 2.4.0 that holds while it waits for the response to its JoinGroup, in
+    2.4.1 also for the session that begins with this response, so that it has none until its first heartbeat
+    (KAFKA-9752).
+    """
+    member = classic.members[number]
+    if not CoordinatorRules.SCALA_2_3 <= classic.rules < CoordinatorRules.SCALA_2_5:
+        return False
+    is_watched = member.is_new and classic.rules == CoordinatorRules.SCALA_2_4_1
+    return timeout_ms < NEW_MEMBER_JOIN_TIMEOUT_MS and (is_watched or member.join != NONE)
 
 
 @kernel_in_place

@@ -54,8 +54,8 @@ def load(classic: ClassicGroup, now: int) -> None:
         return
     group.generation, group.protocol = group.stored_generation, group.stored_protocol
     group.protocol_type = group.stored_protocol_type
-    if classic.rules != CoordinatorRules.SCALA_2_3:
-        # Written since 2.1 (KIP-211), but not read by 2.3.1 (``readGroupMessageValue``); 1.0 does not need it.
+    if not CoordinatorRules.SCALA_2_3 <= classic.rules < CoordinatorRules.SCALA_2_6_1:
+        # Written since 2.1 (KIP-211), but not read from 2.3 to 2.6.0 (KAFKA-10401); 1.0 does not need it.
         group.state_since_ms = group.stored_state_since_ms
     _load_members(classic, largest)
     if group.member_count > 0:
@@ -112,9 +112,9 @@ def _load_member(classic: ClassicGroup, number: int) -> None:
     member.largest_before = classic.group.member_count
     member.elected_only = True
     member.instance_forgotten = False
-    # 2.3.1 reads a null instance id as an instance id (``readGroupMessageValue``), so that loaded members are not
-    # removed when they do not rejoin.
-    member.taken_for_static = classic.rules == CoordinatorRules.SCALA_2_3
+    # Before 2.8 a null instance id is read as an instance id (``readGroupMessageValue``), so that loaded members are
+    # not removed when they do not rejoin.
+    member.taken_for_static = CoordinatorRules.SCALA_2_3 <= classic.rules < CoordinatorRules.SCALA_2_8
     classic.group.member_count += 1
     classic.group.protocol_type = member.protocol_type
     member.protocols = 1 << classic.group.protocol

@@ -74,19 +74,21 @@ class RetentionStart(IntEnum):
 
 
 @kernel_in_place
-def retention_start(rules: int, state: int, has_protocol_type: bool, is_subscribed: bool) -> int:
+def retention_start(
+    rules: int, state: int, has_protocol_type: bool, is_subscribed: bool, also_rebalancing: bool = False
+) -> int:
     """Return from which event the retention of an offset counts (``getExpiredOffsets``, ``cleanupExpiredOffsets``).
 
     Up to 2.0 every commit counts by itself, even of a group in use. Since 2.1 (KIP-211) offsets expire only after the
     group became empty; a group that never had members, so that it has no protocol type, still counts from each commit.
-    Since 2.4 (KIP-496) offsets of topics that no member subscribes to expire too, but not during a rebalance (since
-    2.8.2 and 3.0.2, KAFKA-13636), when the subscriptions are incomplete.
+    Since 2.4 (KIP-496) offsets of topics that no member subscribes to expire too. During a rebalance, when the
+    subscriptions are incomplete, they do so only in releases with ``rebalancing_offsets_expire`` (KAFKA-13636).
     """
     if rules == CoordinatorRules.SCALA_1_0 or not has_protocol_type:
         return RetentionStart.COMMIT
     if state == State.EMPTY:
         return RetentionStart.GROUP_EMPTY
-    if rules < CoordinatorRules.SCALA_3_9 or state != State.STABLE or is_subscribed:
+    if rules < CoordinatorRules.SCALA_2_4 or is_subscribed or not (also_rebalancing or state == State.STABLE):
         return RetentionStart.NEVER
     return RetentionStart.COMMIT
 
@@ -104,18 +106,21 @@ def mark_expired(
     count: int,
     topics: Records[GroupTopic],
     topics_known: bool,
+    also_rebalancing: bool,
     now: int,
 ) -> bool:
     """Mark the offsets that have expired; return whether the group is deleted with them.
 
     ``cleanupExpiredOffsets``: an empty group without offsets becomes dead. ``topics_known`` is whether the
-    subscriptions of all members of the generation could be read.
+    subscriptions of all members of the generation could be read, ``also_rebalancing`` the release's
+    ``rebalancing_offsets_expire``.
     """
     group, left = classic.group, 0
     for k in range(count):
         offset = offsets[k]
         is_subscribed = not topics_known or topics[offset.topic].subscribed
-        start = retention_start(classic.rules, group.state, group.protocol_type != NONE, is_subscribed)
+        has_type = group.protocol_type != NONE
+        start = retention_start(classic.rules, group.state, has_type, is_subscribed, also_rebalancing)
         since_ms = offset.committed_ms
         if start == RetentionStart.GROUP_EMPTY and group.state_since_ms != NEVER:
             since_ms = group.state_since_ms

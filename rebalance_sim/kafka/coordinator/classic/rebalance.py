@@ -66,9 +66,9 @@ def update_member_and_rebalance(classic: ClassicGroup, request: JoinRequest, rea
 
 @inner_kernel
 def update_member(classic: ClassicGroup, number: int, request: JoinRequest) -> None:
-    """Update a known member from its JoinGroup; since 3.3 its timeouts too."""
+    """Update a known member from its JoinGroup; since 3.3.2 its timeouts too."""
     park_join(classic, number, request)
-    if classic.rules >= CoordinatorRules.SCALA_3_9:
+    if classic.rules >= CoordinatorRules.SCALA_3_3_2:
         classic.members[number].session_timeout_ms = request.session_timeout_ms
         classic.members[number].rebalance_timeout_ms = request.rebalance_timeout_ms
 
@@ -199,7 +199,7 @@ def begin_generation(classic: ClassicGroup, protocol: int, now: int) -> None:
             group.joining -= 1
         set_session(classic, number, member.session_timeout_ms, timer, now)
         member.is_new = False
-        if classic.rules >= CoordinatorRules.SCALA_3_9:
+        if classic.rules >= CoordinatorRules.SCALA_2_8_1:
             member.pending_sync = True
             group.pending_syncs += 1
     if group.pending_syncs > 0:

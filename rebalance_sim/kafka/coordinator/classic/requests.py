@@ -98,7 +98,7 @@ def _accepts_joining_member(classic: ClassicGroup, member: int) -> bool:
     if classic.rules == CoordinatorRules.SCALA_1_0:
         return True
     waits = knows(classic, member) and classic.members[member].join != NONE
-    if classic.rules == CoordinatorRules.SCALA_2_3:
+    if classic.rules < CoordinatorRules.SCALA_2_6:
         is_over = group.member_count > most and knows(classic, member) and not waits
         return not is_over and (member != NONE or group.member_count < most)
     if group.state == State.PREPARING_REBALANCE:
@@ -112,12 +112,13 @@ def _accepts_joining_member(classic: ClassicGroup, member: int) -> bool:
 def _turn_away(classic: ClassicGroup, request: JoinRequest) -> None:
     """Remove a member that the full group refuses.
 
-    2.3.1 then forgets the instance id in the request, even if another member has it (``handleJoinGroup``,
-    ``removeStaticMember``).
+    Before 2.8 the coordinator then forgets the instance id in the request, even if another member has it
+    (``handleJoinGroup``, ``removeStaticMember``). Before 3.0 an id that has not joined stays pending.
     """
-    if classic.rules == CoordinatorRules.SCALA_2_3:
+    if classic.rules < CoordinatorRules.SCALA_2_8:
         forget_instance(classic, request.instance)
-    if knows(classic, request.member) or is_pending(classic, request.member):
+    is_forgotten = classic.rules >= CoordinatorRules.SCALA_3_0 and is_pending(classic, request.member)
+    if knows(classic, request.member) or is_forgotten:
         take_out(classic, request.member)
 
 
@@ -196,13 +197,13 @@ def _replace_static_member(classic: ClassicGroup, old: int, new: int, request: J
     update_member(classic, new, request)
     if group.state == State.PREPARING_REBALANCE:
         complete_join_if_all_joined(classic, now)
-    elif classic.rules == CoordinatorRules.SCALA_2_3:
-        # 2.3 neither rebalances a stable group nor one that completes its rebalance.
+    elif group.state == State.COMPLETING_REBALANCE and classic.rules >= CoordinatorRules.SCALA_2_5:
+        # KAFKA-9801: the leader may be assigning to the old id.
+        prepare_rebalance(classic, Reason.STATIC_MEMBER_REPLACED, new, now)
+    elif classic.rules < CoordinatorRules.SCALA_2_6_1:
         answer_joined(classic, member.join, new, leader, False, False)
         member.join = NONE
         group.joining -= 1
-    elif group.state == State.COMPLETING_REBALANCE:
-        prepare_rebalance(classic, Reason.STATIC_MEMBER_REPLACED, new, now)
     else:
         write = classic.writes[group.writes % group.write_places]
         write.member, write.holder, write.old_member, write.old_leader = new, new, old, leader
@@ -265,7 +266,7 @@ def _sync_error(classic: ClassicGroup, sync: SyncRequest) -> int:
     names_another = _differ(classic, sync.protocol, group.protocol) or _differ(
         classic, sync.protocol_type, group.protocol_type
     )
-    if names_another and classic.rules >= CoordinatorRules.SCALA_3_9:
+    if names_another and classic.rules >= CoordinatorRules.SCALA_2_5:
         return Errors.INCONSISTENT_GROUP_PROTOCOL
     if group.state == State.PREPARING_REBALANCE:
         return Errors.REBALANCE_IN_PROGRESS
@@ -313,7 +314,7 @@ def _heartbeat_error(classic: ClassicGroup, member: int, instance: int, generati
         return Errors.ILLEGAL_GENERATION
     if group.state == State.EMPTY:
         return Errors.UNKNOWN_MEMBER_ID
-    if group.state == State.PREPARING_REBALANCE or (completing and classic.rules <= CoordinatorRules.SCALA_2_3):
+    if group.state == State.PREPARING_REBALANCE or (completing and classic.rules < CoordinatorRules.SCALA_2_6_1):
         return Errors.REBALANCE_IN_PROGRESS
     return Errors.NONE
 
@@ -334,7 +335,11 @@ def leave_group(classic: ClassicGroup, request: int, member: int, instance: int,
     elif classic.group.state == State.DEAD:
         error = dead_error(classic.rules)
     elif is_pending(classic, member):
-        _remove_leaving_id(classic, member, now)
+        is_fenced = classic.rules < CoordinatorRules.SCALA_3_0 and static_member(classic, instance) != NONE
+        if is_fenced:
+            error = Errors.FENCED_INSTANCE_ID
+        else:
+            _remove_leaving_id(classic, member, now)
     else:
         if member == NONE and instance != NONE:
             leaver = static_member(classic, instance)
@@ -394,12 +399,13 @@ def commit_offsets(classic: ClassicGroup, member: int, instance: int, generation
         if generation >= 0:
             return Errors.ILLEGAL_GENERATION
         group.exists = True
-        return Errors.NONE
     if group.state == State.DEAD:
         return dead_error(classic.rules)
     if classic.rules <= CoordinatorRules.SCALA_2_3 and static_member(classic, instance) not in (NONE, member):
         return Errors.FENCED_INSTANCE_ID
-    if generation < 0 and group.state == State.EMPTY:
+    names_member = member != NONE or instance != NONE
+    checks_member = CoordinatorRules.SCALA_3_0 <= classic.rules < CoordinatorRules.SCALA_3_3 and names_member
+    if generation < 0 and group.state == State.EMPTY and not checks_member:
         return Errors.NONE
     if classic.rules <= CoordinatorRules.SCALA_2_3 and group.state == State.COMPLETING_REBALANCE:
         # Since 2.4 member and generation are checked first (``validateOffsetCommit``).

@@ -109,4 +109,4 @@ def _is_kept(classic: ClassicGroup, number: int, now: int) -> bool:
     waits = member.join != NONE or member.sync != NONE
     if not waits or not member.is_new or classic.rules == CoordinatorRules.SCALA_1_0:
         return waits
-    return classic.rules == CoordinatorRules.SCALA_2_3 and member.latest_heartbeat_ms + NEW_MEMBER_JOIN_TIMEOUT_MS > now
+    return classic.rules < CoordinatorRules.SCALA_2_5 and member.latest_heartbeat_ms + NEW_MEMBER_JOIN_TIMEOUT_MS > now
