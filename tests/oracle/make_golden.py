@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tests.oracle.consumer_group_cases import consumer_group_cases
-from tests.oracle.coordinator_cases import coordinator_cases
+from tests.oracle.coordinator_cases import as_known_to, coordinator_cases
 from tests.oracle.migration_cases import migration_cases
 from tests.oracle.offsets_topic_cases import offsets_topic_cases
 from tests.oracle.oracle import (
     BUILT_IN_PARTITIONER_VERSIONS,
+    CLASSIC_GROUP_RELEASES,
     CLIENT_RULES,
     CONSUMER_GROUP_RELEASES,
     DEFAULT_PARTITIONER_VERSIONS,
@@ -44,6 +45,8 @@ from tests.oracle.random_cases import (
     sticky_cases,
 )
 from tests.oracle.server_cases import early_server_cases, server_cases
+from tests.support.coordinator_scenarios import SCENARIOS as CLASSIC_SCENARIOS
+from tests.support.coordinator_scenarios import STATE_REQUESTS
 from tests.support.coordinator_scenarios.migration import SCENARIOS
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
@@ -65,6 +68,7 @@ COORDINATOR_SEED, COORDINATOR_COUNT = 25, 400
 CONSUMER_GROUP_SEED, CONSUMER_GROUP_COUNT = 26, 300
 MIGRATION_SEED, MIGRATION_COUNT = 27, 300
 GROUP_RELEASES_SEED, GROUP_RELEASES_COUNT = 31, 60
+CLASSIC_RELEASES_SEED, CLASSIC_RELEASES_COUNT = 32, 120
 OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT = 28, 250
 GOLDEN_PRODUCERS = ("2.3", "2.8", "4.3")
 """One release of each generation of rules; the live tests cover the others."""
@@ -99,6 +103,7 @@ def main() -> None:
     _write_of_release("consumer-group", "4.3", consumer_group_cases(CONSUMER_GROUP_SEED, CONSUMER_GROUP_COUNT))
     _write_migrations()
     _write_consumer_groups_by_release()
+    _write_classic_groups_by_release()
 
 
 def _write_elections() -> None:
@@ -127,11 +132,31 @@ def _write_consumer_groups_by_release() -> None:
     """Write cases of groups with consumer-protocol members, for each release of 4.x that changes a rule."""
     drawn = (cases(GROUP_RELEASES_SEED, GROUP_RELEASES_COUNT) for cases in (consumer_group_cases, migration_cases))
     cases = [scenario.case() for scenario in SCENARIOS] + [case for some in drawn for case in some]
-    by_release = {release: coordinator_answers(release, cases) for release in CONSUMER_GROUP_RELEASES}
-    answered = [k for k in range(len(cases)) if all("answers" in given[k] for given in by_release.values())]
-    write_golden("cases-consumer-groups", (cases[k] for k in answered))
+    _write_by_release("consumer-groups", cases, {r: coordinator_answers(r, cases) for r in CONSUMER_GROUP_RELEASES})
+
+
+def _write_classic_groups_by_release() -> None:
+    """Write cases of classic groups, for each release between 2.3 and 3.9 that changes a rule."""
+    scenarios = (scenario for scenario in (*CLASSIC_SCENARIOS, *STATE_REQUESTS) if "3.9" in scenario.versions)
+    drawn = coordinator_cases("3.9", CLASSIC_RELEASES_SEED, CLASSIC_RELEASES_COUNT)
+    cases = [*(scenario.case() for scenario in scenarios), *drawn]
+    by_release = {
+        release: coordinator_answers(release, [as_known_to(release, case) for case in cases])
+        for release in CLASSIC_GROUP_RELEASES
+    }
+    _write_by_release("classic-groups", cases, by_release)
+
+
+def _write_by_release(name: str, cases: list[JsonObject], by_release: Mapping[str, list[JsonObject]]) -> None:
+    """Write the cases that every release answers without an exception, and their answers."""
+    answered = [
+        k
+        for k in range(len(cases))
+        if all("answers" in given[k] and "thrown" not in given[k] for given in by_release.values())
+    ]
+    write_golden(f"cases-{name}", (cases[k] for k in answered))
     for release, given in by_release.items():
-        write_golden(f"consumer-groups-{release}", (given[k] for k in answered))
+        write_golden(f"{name}-{release}", (given[k] for k in answered))
 
 
 def _write_answered(name: str, cases: Iterable[JsonObject], versions: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 import random
 from functools import cache, cmp_to_key
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from rebalance_sim.kafka.coordinator.classic.group import comes_before
 from rebalance_sim.kafka.runtime.hash_order import coordinator_order
 from rebalance_sim.releases import kafka_version
+from tests.oracle.coordinator_cases import as_known_to
+from tests.oracle.oracle import CLASSIC_GROUP_RELEASES
 from tests.support.batches import hashes
 from tests.support.cases import JsonObject, golden
 from tests.support.conversations.classic_player import classic_group_answer, in_order, player_of
@@ -54,6 +57,27 @@ def test_golden_conversations_get_kafkas_answers(version: str) -> None:
         if (ours["answers"], ours["groups"]) != (in_order(answer["answers"]), answer["groups"]):
             different.append(case["id"])
     assert different == []
+
+
+@pytest.mark.parametrize("release", CLASSIC_GROUP_RELEASES)
+def test_each_release_between_2_4_and_3_9_is_answered_as_by_its_classes(release: str) -> None:
+    different = []
+    for case, answer in some([*zip(golden("cases-classic-groups"), golden(f"classic-groups-{release}"), strict=True)]):
+        ours = classic_group_answer(release, as_known_to(release, case), answer["made"])
+        same = (ours["answers"], ours["groups"]) == (in_order(answer["answers"]), answer["groups"])
+        if not same and not ours["left_out"]:
+            different.append(case["id"])
+    assert different == []
+
+
+@pytest.mark.parametrize(("before", "release"), pairwise(CLASSIC_GROUP_RELEASES))
+def test_golden_answers_show_what_each_release_changes(before: str, release: str) -> None:
+    """At least one answer, and not only the field of KIP-814, differs from that of the release before."""
+    changed = 0
+    for one, other in zip(golden(f"classic-groups-{before}"), golden(f"classic-groups-{release}"), strict=True):
+        answers = [[{**each, "skip_assignment": None} for each in given["answers"]] for given in (one, other)]
+        changed += (answers[0], one["groups"]) != (answers[1], other["groups"])
+    assert changed > 0
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -1,6 +1,16 @@
 """Offsets: who may commit, what a fetch returns, when offsets expire."""
 
-from tests.support.coordinator_scenarios.scenario import EMPTY, PREPARING, STABLE, answer, gone, group, scenario
+from tests.oracle.coordinator_cases import subscription
+from tests.support.coordinator_scenarios.scenario import (
+    COMPLETING,
+    EMPTY,
+    PREPARING,
+    STABLE,
+    answer,
+    gone,
+    group,
+    scenario,
+)
 from tests.support.coordinator_scenarios.steps import (
     STRANGER,
     check_offsets,
@@ -16,6 +26,7 @@ from tests.support.coordinator_scenarios.steps import (
 
 DAY = 86_400_000
 WEEK = 7 * DAY
+TO_U = [["range", subscription(["u"])]]
 
 COMMITS = (
     scenario("a member of a group that is not there commits")
@@ -138,6 +149,20 @@ EXPIRY = (
     .plays(*stable(1), commit(7000, 0, 1), leave(9000, 0), check_offsets(DAY + 7000), check_offsets(DAY + 7001))
     .plays(check_offsets(WEEK + 8999), fetch(WEEK + 8999), check_offsets(WEEK + 9000))
     .expects(group(-5, EMPTY, generation=2), gone(-4, until="1.0"), answer(-2, offsets={0: 5}, since="2.3"), gone(-1)),
+    scenario("offsets of a topic without subscribers expire in a stable group only", since="3.9")
+    .mirrors("GroupMetadata.removeExpiredOffsets", "OffsetMetadataManagerTest.testCleanupExpiredOffsets")
+    # The member's session ends; another one returns a week later.
+    .plays(*stable(1, protocols=TO_U), commit(7000, 0, 1), join(WEEK + 8000, protocols=TO_U))
+    .plays(check_offsets(WEEK + 8000), fetch(WEEK + 8000), check_offsets(WEEK + 11_000), fetch(WEEK + 11_000))
+    .plays(sync(WEEK + 11_000, 1, 3), check_offsets(WEEK + 11_000), fetch(WEEK + 11_000))
+    .expects(
+        group(-7, PREPARING, generation=2),
+        answer(-6, offsets={0: 5}),
+        group(-5, COMPLETING, generation=3),
+        answer(-4, offsets={0: 5}),
+        group(-1, STABLE),
+        answer(-1, offsets={0: -1}),
+    ),
 )
 
 SCENARIOS = (*COMMITS, *FETCHES, *EXPIRY)
