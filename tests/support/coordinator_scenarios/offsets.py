@@ -26,7 +26,7 @@ from tests.support.coordinator_scenarios.steps import (
 
 DAY = 86_400_000
 WEEK = 7 * DAY
-TO_U = [["range", subscription(["u"])]]
+TO_U = (("range", subscription(["u"])),)
 
 COMMITS = (
     scenario("a member of a group that is not there commits")
