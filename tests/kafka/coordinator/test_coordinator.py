@@ -70,7 +70,7 @@ def test_each_release_between_2_4_and_3_9_is_answered_as_by_its_classes(release:
     assert different == []
 
 
-@pytest.mark.parametrize(("before", "release"), pairwise(CLASSIC_GROUP_RELEASES))
+@pytest.mark.parametrize(("before", "release"), [*pairwise(CLASSIC_GROUP_RELEASES)])
 def test_golden_answers_show_what_each_release_changes(before: str, release: str) -> None:
     """At least one answer, and not only the field of KIP-814, differs from that of the release before."""
     changed = 0
