@@ -91,7 +91,7 @@ PLANNED = {
     ),
     "simulate": (
         ["simulate", "--scenario", "rolling-restart", "--follow", "g"],
-        ["timeline", "rebalances", "owned_partitions", "costs", "rejects"],
+        ["timeline", "rebalances", "owned_partitions", "costs", "bounces", "rejects"],
     ),
     "partition": (
         ["partition", "--partitions-after", "9", "--compare", "java-3.3,sarama"],

@@ -29,7 +29,7 @@ ALSO = {
     "more-members-than-partitions": {"rolling-restart-downtime"},
     "rolling-restart-downtime": {"more-members-than-partitions"},
     "rejected-rows": {"rolling-restart-downtime"},
-    "shared-instance-id": {"rolling-restart-fails", "rolling-restart-downtime"},
+    "shared-instance-id": {"rolling-restart-fails"},
 }
 """Further findings about the group of a kind, which are right as well."""
 WITHOUT_GROUP = {
