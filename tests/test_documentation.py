@@ -47,6 +47,7 @@ PAGES_OF_OUTPUT = [
 ]
 """Pages whose output is compared, with their number of commands and of shell examples."""
 RUN_ELSEWHERE = {
+    "rebalance-sim partition --topics topics.json --keys": "tests/commands/test_partition.py",
     "make run": "tests/real/test_fresh_clone.py",
     "make test": ".ci/run",
     "make test-real": ".ci/run",
