@@ -59,7 +59,7 @@ THRESHOLDS = {
     "ties": (None, "groups whose election is a tie"),
     "imbalance": (100, "most minus fewest partitions per member of a group"),
     "idle_members": (None, "members of a group without a partition"),
-    "unstable": (None, "groups that are not stable when the simulation ends"),
+    "unstable": (None, "groups whose rollout fails or that are not stable when the simulation ends"),
     "unowned_ms": (None, "partition-milliseconds without an owner, of a group"),
     "partition_load": (None, "load of a partition, as a multiple of its topic's mean"),
 }

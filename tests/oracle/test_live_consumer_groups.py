@@ -1,5 +1,7 @@
 """Fresh random conversations with consumer-protocol groups, and with groups that migrate: Kafka and the rules agree."""
 
+from typing import Any
+
 import pytest
 
 from tests.oracle import answers
@@ -13,6 +15,7 @@ from tests.support.coordinator_scenarios.expectations import check
 pytestmark = pytest.mark.oracle
 
 CASES = 300
+_LONGEST_FAILURE_MS = 20_000
 
 
 def test_consumer_groups_are_answered_as_by_kafka(seed: int) -> None:
@@ -29,7 +32,7 @@ def test_consumer_groups_are_answered_as_by_kafka(seed: int) -> None:
 
 def test_migrations_are_answered_as_by_kafka(seed: int) -> None:
     """Without cases that the oracle cannot answer: a JoinGroup with an id that it does not know."""
-    cases = list(migration_cases(seed, CASES))
+    cases = [case for case in migration_cases(seed, CASES) if not _fails_for_long(case["steps"])]
     different, left_out = [], 0
     for case, answer in zip(cases, answers("4.3", cases), strict=True):
         ours = {} if "answers" not in answer else group_answer(case, answer["made"])
@@ -45,7 +48,7 @@ def test_a_release_of_4_is_answered_as_by_its_classes(seed: int) -> None:
     """Each seed asks another release."""
     release = CONSUMER_GROUP_RELEASES[seed % len(CONSUMER_GROUP_RELEASES)]
     cases = [case for case in consumer_group_cases(seed, CASES // 2) if not _fails(case["steps"])]
-    cases += migration_cases(seed, CASES // 2)
+    cases += [case for case in migration_cases(seed, CASES // 2) if not _fails_for_long(case["steps"])]
     cases = [case for case in cases if is_comparable(case, release)]
     different = []
     for case, answer in zip(cases, coordinator_answers(release, cases), strict=True):
@@ -65,3 +68,18 @@ def test_scenarios_of_migrations_go_as_with_kafka() -> None:
 
 def _fails(steps: list[dict[str, object]]) -> bool:
     return any(step["request"] == "fail_store" for step in steps)
+
+
+def _fails_for_long(steps: list[dict[str, Any]]) -> bool:
+    """Return whether writes fail for longer than most sessions.
+
+    Timers whose task fails are retried every 500 ms, until two meet in one millisecond. Which one comes first then is
+    not always reproduced (docs/limits.md).
+    """
+    since = None
+    for step in steps:
+        if since is not None and step["at_ms"] - since > _LONGEST_FAILURE_MS:
+            return True
+        if step["request"] == "fail_store":
+            since = None if step["error"] == "NONE" else step["at_ms"]
+    return False
