@@ -165,6 +165,12 @@ CLUSTERS = Table(
             "broker_version",
         ),
         Column("offsets_partitions", INT, "offsets.topic.num.partitions; null for --offsets-partitions"),
+        Column(
+            "migration_policy",
+            STRING,
+            "group.consumer.migration.policy of the brokers, for an audit: bidirectional (also if null), upgrade, "
+            "downgrade or disabled",
+        ),
     ),
 )
 

@@ -3,7 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from rebalance_sim.errors import check_choice
 from rebalance_sim.releases import NEWEST, OFFSETS_PARTITIONS, KafkaVersion, kafka_version, scala_versions
+
+BIDIRECTIONAL = "bidirectional"
+MIGRATION_POLICIES = (BIDIRECTIONAL, "upgrade", "downgrade", "disabled")
+"""The values of group.consumer.migration.policy, the default first (``ConsumerGroupMigrationPolicy``, since 4.0)."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +26,17 @@ class Brokers:
     """Release of the Java clients; None for that of the brokers."""
     offsets_partitions: int = OFFSETS_PARTITIONS
     """offsets.topic.num.partitions"""
+    migration_policy: str = BIDIRECTIONAL
+    """group.consumer.migration.policy, one of ``MIGRATION_POLICIES``."""
 
     def __post_init__(self) -> None:
         self.rules()
+        check_choice("migration policy", self.migration_policy, MIGRATION_POLICIES)
+
+    @property
+    def allow_upgrades(self) -> bool:
+        """Whether a consumer of the consumer protocol may convert a classic group (``isUpgradeEnabled``)."""
+        return self.migration_policy in (BIDIRECTIONAL, "upgrade")
 
     def rules(self, clients: str | None = None) -> KafkaVersion:
         """Return the rules of these brokers and of Java clients of a release, by default of ``clients``."""

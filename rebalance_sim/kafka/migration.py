@@ -54,6 +54,7 @@ class Obstacle(StrEnum):
     BROKERS = "brokers"
     UNREADABLE = "unreadable-member"
     USER_DATA = "user-data"
+    POLICY = "migration-policy"
     NO_MEMBERS = "no-members"
 
 
@@ -105,7 +106,7 @@ def migration(group: MigratingGroup, brokers: Brokers) -> Migration:
     assignor = group.protocol if group.protocol in SERVER_ASSIGNORS else COUNTERPARTS[str(group.protocol)]
     upgrades, outdated = _upgrades(group.classic, brokers)
     after = f"after an upgrade of {upgrades}" if outdated else ""
-    refused = conversion_obstacle(group)
+    refused = conversion_obstacle(group, brokers)
     if refused is not None:
         stop = f"stop all members first: {refused[1]}"
         return Migration(Verdict.OFFLINE, f"{stop}; {after}" if after else stop, refused[0], assignor, outdated)
@@ -114,8 +115,10 @@ def migration(group: MigratingGroup, brokers: Brokers) -> Migration:
     return Migration(Verdict.ONLINE, after or "one rolling restart", None, assignor, outdated)
 
 
-def conversion_obstacle(group: MigratingGroup) -> tuple[Obstacle, str] | None:
-    """Return why the coordinator cannot convert the group, so that it answers GROUP_ID_NOT_FOUND."""
+def conversion_obstacle(group: MigratingGroup, brokers: Brokers) -> tuple[Obstacle, str] | None:
+    """Return why the coordinator does not convert the group, so that it answers GROUP_ID_NOT_FOUND."""
+    if not brokers.allow_upgrades:
+        return Obstacle.POLICY, f"group.consumer.migration.policy of the brokers is {brokers.migration_policy}"
     unreadable = [_library(client) for client in group.classic if not is_readable_for_java(client.library)]
     if unreadable:
         problem = f"the coordinator cannot read the subscription of {_members(unreadable)} ({_names(unreadable)})"

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.by_library import Leader
 from rebalance_sim.kafka.assignors.default_protocols import DEFAULT_PROTOCOLS
 from rebalance_sim.kafka.brokers import Brokers
@@ -11,6 +12,10 @@ from rebalance_sim.kafka.client_features import CONSUMER_PROTOCOL, has_static_me
 from rebalance_sim.kafka.migration import COUNTERPARTS, MigratingGroup, Migration, Obstacle, Verdict, migration
 
 JAVA_4 = Leader("", "4.1.0")
+
+
+POLICIES = [("bidirectional", Verdict.ONLINE), ("upgrade", Verdict.ONLINE)]
+POLICIES += [("downgrade", Verdict.OFFLINE), ("disabled", Verdict.OFFLINE)]
 
 
 def found(*clients: Leader, protocol: str | None = "range", brokers: str = "4.3", **more: Any) -> Migration:
@@ -57,6 +62,20 @@ def test_a_subscription_that_the_coordinator_cannot_read_has_to_be_gone_first() 
         "server-uniform",
     )
     assert result.reason.endswith("cannot read the subscription of 1 member (platformatic-kafka)")
+
+
+@pytest.mark.parametrize(("policy", "verdict"), POLICIES)
+def test_the_brokers_may_forbid_upgrades(policy: str, verdict: Verdict) -> None:
+    group = MigratingGroup("consumer", "range", [JAVA_4], 0)
+    result = migration(group, Brokers("4.3", migration_policy=policy))
+    assert result.verdict is verdict
+    assert (result.obstacle is Obstacle.POLICY) == (verdict is Verdict.OFFLINE)
+
+
+def test_an_unknown_policy_is_refused() -> None:
+    with pytest.raises(UserError) as refused:
+        Brokers(migration_policy="upgrad")
+    assert str(refused.value).startswith("migration policy: 'upgrad' is not known (did you mean 'upgrade'?); allowed: ")
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ MEMBERS: Rows = [
     *_members("migration-offline", 3, ["six"], ["roundrobin"], client_library="platformatic-kafka",
               client_version="1.35.0"),
     *_members("migration-brokers", 3, ["six"], COOPERATIVE, cluster="old", client_version="3.9.0"),
+    *_members("migration-policy", 3, ["six"], COOPERATIVE, cluster="strict"),
     *_members("migration-streams", 2, ["six"], ["stream"]),
     *_members("migration-protocol-type", 2, ["six"], ["compatible"], protocol_type="connect"),
     *_members("migration-loses-racks", 3, ["racked"], ["sticky"], rack="a"),
@@ -83,13 +84,14 @@ TOPICS: Rows = [
         "unavailable": [1, 3] if topic == "broken" else None,
         "racks": [["a"]] * partitions if topic == "racked" else None,
     }
-    for cluster in ("new", "old", "older")
+    for cluster in ("new", "old", "older", "strict")
     for topic, partitions in _PARTITIONS.items()
 ]
 CLUSTERS: Rows = [
     {"cluster": "new", "broker_version": "4.3"},
     {"cluster": "old", "broker_version": "3.9"},
     {"cluster": "older", "broker_version": "3.6"},
+    {"cluster": "strict", "migration_policy": "disabled"},
 ]
 
 
@@ -141,6 +143,7 @@ FOLLOWED: dict[str, dict[str, Any]] = {
     "migration-custom-assignor": {"protocols": COOPERATIVE},
     "migration-library": {"client_library": "librdkafka", "client_version": "2.12.0"},
     "migration-brokers": {"cluster": "new"},
+    "migration-policy": {"cluster": "new"},
     "group-refused": {"protocols": ["range"]},
     "members-refused": {"protocols": ["range"]},
     "election-tie": {"protocols": ["range", "roundrobin"]},

@@ -36,6 +36,12 @@ BLOCKED: Mapping[Obstacle, Kind] = {
         "cannot migrate to the consumer protocol: {reason}",
         "Plan the change to a library that has it before the brokers drop the classic protocol (KIP-1274).",
     ),
+    Obstacle.POLICY: Kind(
+        "migration-policy",
+        Severity.WARNING,
+        "can migrate offline only: {reason}",
+        "Set group.consumer.migration.policy=bidirectional on the brokers.",
+    ),
     Obstacle.UNREADABLE: _OFFLINE,
     Obstacle.USER_DATA: _OFFLINE,
     Obstacle.BROKERS: Kind(

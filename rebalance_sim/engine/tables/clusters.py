@@ -32,6 +32,7 @@ def read_clusters(rows: DataFrame, others: Brokers | None = None) -> Clusters:
                 row["scala_version"] or (None if row["broker_version"] else usual.scala),
                 row["client_version"] or usual.clients,
                 row["offsets_partitions"] or usual.offsets_partitions,
+                row["migration_policy"] or usual.migration_policy,
             )
         except UserError as problem:
             raise UserError(f"{where}: {problem}") from problem

@@ -60,6 +60,7 @@ _NO_RACK = "rack is unknown for {}: the coordinator did not report their subscri
 _ORDER = "join order is unknown for {}. Predicted leaders and tie-breaks may differ"
 _RELEASE = "brokers are of Kafka {}, by the requests that they support; patch level and Scala version are unknown"
 _OFFSETS_TOPIC = "__consumer_offsets"
+_MIGRATION_POLICY = "group.consumer.migration.policy"
 _SENTENCES = (
     *(GIVEN, _ELECTED, DEFAULTS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, NO_TOPICS),
     *(_NOT_OWNED, _NO_RACK, _ORDER),
@@ -131,6 +132,7 @@ class _Group:
 class _Cluster:
     releases: list[str] = field(default_factory=list)
     """Of the brokers that answered, the oldest one first; empty if it is unknown."""
+    migration_policy: str | None = None
     topics: dict[str, _Topic] = field(default_factory=dict)
     groups: dict[str, _Group] = field(default_factory=dict)
     subscriptions: dict[tuple[str, str], bytes] = field(default_factory=dict)
@@ -165,6 +167,7 @@ class _Reader:
         self._report(f"reading the cluster at {self._configuration['bootstrap.servers']}")
         self._read_topics(self._topic_names())
         self._read_releases()
+        self._read_migration_policy()
         group_ids = self._group_ids()
         self._read_groups(group_ids)
         self._read_subscriptions(group_ids)
@@ -214,6 +217,18 @@ class _Reader:
         # Lets librdkafka write its log.
         client.poll(0)
         self._found.releases = versions.releases()
+
+    def _read_migration_policy(self) -> None:
+        """Read the setting from a broker; it stays unknown without the permission to describe its settings."""
+        from confluent_kafka import KafkaException  # noqa: PLC0415
+        from confluent_kafka.admin import ConfigResource, ResourceType  # noqa: PLC0415
+
+        with contextlib.suppress(KafkaException):
+            broker = next(iter(self._admin.list_topics(timeout=_FIRST_ANSWER_SECONDS).brokers))
+            asked = ConfigResource(ResourceType.BROKER, str(broker))
+            described = self._admin.describe_configs([asked], request_timeout=REQUEST_SECONDS)[asked].result()
+            if _MIGRATION_POLICY in described:
+                self._found.migration_policy = described[_MIGRATION_POLICY].value.lower()
 
     def _read_topics(self, names: Sequence[str]) -> None:
         from confluent_kafka import TopicCollection  # noqa: PLC0415
@@ -376,7 +391,8 @@ class _ClusterTables:
         """Return the row of the clusters table; in a rolling upgrade it has the older release."""
         offsets_topic = self._found.topics.get(_OFFSETS_TOPIC)
         release = next(iter(self._found.releases), None)
-        yield self._cluster, release, None, None, offsets_topic and len(offsets_topic.has_leader)
+        partitions = offsets_topic and len(offsets_topic.has_leader)
+        yield self._cluster, release, None, None, partitions, self._found.migration_policy
 
     def offsets(self) -> Iterator[_Row]:
         """Return the rows of the offsets table: partitions with a committed offset or an owner."""
