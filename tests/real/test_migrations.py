@@ -179,8 +179,8 @@ def test_every_group_uses_the_consumer_protocol_in_the_end(seen: Seen) -> None:
 def test_the_assignments_after_the_migration_are_the_predicted_ones(seen: Seen) -> None:
     """With uniform, partitions of a few groups may be exchanged.
 
-    Members, and topics, in one bucket of the coordinator's maps are in an order that depends on its history, and ids are
-    random (docs/limits.md).
+    Members and topics in one bucket of the coordinator's maps are in an order that depends on its history
+    (docs/limits.md), and their ids are random.
     """
     missed = [group for group in GROUPS if seen.predicted[group] != seen.assigned[group]]
     certain = [group for group in missed if not share_a_bucket(seen.member_ids[group])]
