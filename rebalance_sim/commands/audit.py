@@ -1,7 +1,9 @@
 """``audit``: find out what is wrong with each group, and what to do about it."""
 
 from argparse import Namespace
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -12,7 +14,7 @@ from rebalance_sim.commands.console import Line
 from rebalance_sim.commands.custom_assignors import load_assignors
 from rebalance_sim.commands.fleet import has_source, write_fleet
 from rebalance_sim.commands.job_options import ALL, TITLE
-from rebalance_sim.commands.lag import Offsets, total_lag
+from rebalance_sim.commands.lag import LagTables, Offsets, total_lag
 from rebalance_sim.commands.options import new_run, on_record
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.report import CHARTS, PAGE, missing_library, write_page
@@ -20,6 +22,7 @@ from rebalance_sim.commands.simulate import simulation_assumptions
 from rebalance_sim.commands.summary import print_summary, summarise_read, summarise_run
 from rebalance_sim.engine.audit.rollouts import SCENARIO
 from rebalance_sim.engine.groups.comparison import BEST
+from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.runs.finished_runs import FinishedRun, finished_run
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
@@ -47,6 +50,34 @@ _REPLACED = (*OUTPUTS, PAGE, CHARTS)
 _TABLES = (TOPICS.name, MEMBERS.name, OFFSETS.name, CLUSTERS.name, RECORDS.name)
 
 
+@dataclass(frozen=True)
+class _Fleet:
+    """The tables that are audited."""
+
+    topics: DataFrame
+    members: DataFrame
+    offsets: Offsets | None
+    records: DataFrame | None
+
+    @classmethod
+    def read(cls, run: Run, options: Namespace) -> Self:
+        """Read the tables that the options name."""
+        return cls(
+            run.read(TOPICS, options.topics, options.format),
+            run.read(MEMBERS, options.members, options.format),
+            Offsets.read(run, options),
+            run.read(RECORDS, options.records, options.format) if options.records else None,
+        )
+
+    def count(self, run: Run, used_topics: int, rejected: Mapping[str, int]) -> None:
+        """Record the rows of the tables; those of offsets are recorded with the lag."""
+        run.count_rows(TOPICS.name, run.number_of(self.topics), used_topics, rejected[TOPICS.name])
+        for name, rows in ((MEMBERS.name, self.members), (RECORDS.name, self.records)):
+            if rows is not None:
+                count = run.number_of(rows)
+                run.count_rows(name, count, count - rejected[name], rejected[name])
+
+
 def run(spark: SparkSession, options: Namespace) -> None:
     """Read a fleet, predict and simulate it, audit every group, and write findings, verdicts and what they rest on."""
     thresholds = read_thresholds(options.thresholds)
@@ -57,56 +88,61 @@ def run(spark: SparkSession, options: Namespace) -> None:
         _find_tables(spark, options)
     run = new_run(spark, "audit", options)
     source = _read_source(run, options) if from_source else []
-    topics = run.read(TOPICS, options.topics, options.format)
-    members = run.read(MEMBERS, options.members, options.format)
-    offsets = Offsets.read(run, options)
-    records = run.read(RECORDS, options.records, options.format) if options.records else None
+    fleet = _Fleet.read(run, options)
     rules = Audit(
-        members,
-        topics,
-        offsets.given if offsets else None,
+        fleet.members,
+        fleet.topics,
+        fleet.offsets.given if fleet.offsets else None,
         kafka_version=clusters_of(options, run.read),
         seed=options.seed,
         assignors=own,
         thresholds=thresholds,
-        **({} if records is None else {"records": records}),
+        **({} if fleet.records is None else {"records": fleet.records}),
     )
-    now, others, restarted = rules.now(), rules.others(), rules.restarted()
+    predicted = rules.now(), rules.others(), rules.restarted()
     if not from_source:
         run.begin(_REPLACED)
 
     run.report_progress("predicting the present state, under every assignor, and in a rolling restart")
-    tables = run.write_outcomes(now, PREDICTED)
-    bad_records = [rules.placed.rejected_records] if rules.placed else []
-    tables[REJECTS.name] = union([now.rejects, *([offsets.rejects] if offsets else []), *bad_records])
-    bad = write_rejects(run, tables[REJECTS.name], options.on_bad_input)
-    run.count_rows(TOPICS.name, run.number_of(topics), now.used_topics or 0, bad[TOPICS.name])
-    count = run.number_of(members)
-    run.count_rows(MEMBERS.name, count, count - bad[MEMBERS.name], bad[MEMBERS.name])
-    if records is not None:
-        count = run.number_of(records)
-        run.count_rows(RECORDS.name, count, count - bad[RECORDS.name], bad[RECORDS.name])
-    tables |= run.write_outcomes(others, COMPARED) | run.write_outcomes(restarted, SIMULATED)
-    lag = None
-    if offsets:
-        assigned = all_assignments(now.last_assignments, others.last_assignments)
-        lag = offsets.write(run, assigned, members, bad[OFFSETS.name])
-        tables[LAG_BALANCE.name] = lag.lag_balance
+    bad_records = rules.placed.rejected_records if rules.placed else None
+    tables, lag = _write_predicted(run, fleet, predicted, bad_records, options.on_bad_input)
     run.report_progress("auditing")
     audited = rules.outcomes(tables).staged(lambda rows: run.stage(rows, "audited"))
     written = {name: run.write(name, audited[name]) for name in (FINDINGS.name, VERDICTS.name)}
     run.assumptions = [
         *earlier_assumptions(spark, options.members),
         *simulation_assumptions(read_scenario(SCENARIO)[0]),
+        *_unknown_clients(fleet.members),
+        *early_access(rules.clusters, (), tables[ELECTIONS.name]),
     ]
-    run.assumptions += _unknown_clients(members)
-    run.assumptions += early_access(rules.clusters, (), tables[ELECTIONS.name])
     missing = missing_library()
     if run.writes and not missing:
         write_page(run, [FinishedRun(spark, run.out, run.record())], TITLE)
     run.finish()
     findings = summarise_findings(written[FINDINGS.name], written[VERDICTS.name])
     print_summary([*findings, *(total_lag(lag) if lag else []), *source, *_summarise_end(run, missing)])
+
+
+def _write_predicted(
+    run: Run,
+    fleet: _Fleet,
+    predicted: tuple[GroupOutcomes, GroupOutcomes, GroupOutcomes],
+    bad_records: DataFrame | None,
+    on_bad_input: str,
+) -> tuple[dict[str, DataFrame], LagTables | None]:
+    """Write what is predicted now, under other assignors and in a rolling restart, and the lag. Count all rows."""
+    now, others, restarted = predicted
+    tables = run.write_outcomes(now, PREDICTED)
+    bad_offsets = fleet.offsets.rejects if fleet.offsets else None
+    tables[REJECTS.name] = union([rows for rows in (now.rejects, bad_offsets, bad_records) if rows is not None])
+    rejected = write_rejects(run, tables[REJECTS.name], on_bad_input)
+    fleet.count(run, now.used_topics or 0, rejected)
+    tables |= run.write_outcomes(others, COMPARED) | run.write_outcomes(restarted, SIMULATED)
+    if fleet.offsets is None:
+        return tables, None
+    assigned = all_assignments(now.last_assignments, others.last_assignments)
+    lag = fleet.offsets.write(run, assigned, fleet.members, rejected[OFFSETS.name])
+    return tables | {LAG_BALANCE.name: lag.lag_balance}, lag
 
 
 def _summarise_end(run: Run, missing: str | None) -> list[Line]:

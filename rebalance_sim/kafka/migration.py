@@ -106,7 +106,7 @@ def migration(group: MigratingGroup, brokers: Brokers) -> Migration:
     assignor = group.protocol if group.protocol in SERVER_ASSIGNORS else COUNTERPARTS[str(group.protocol)]
     upgrades, outdated = _upgrades(group.classic, brokers)
     after = f"after an upgrade of {upgrades}" if outdated else ""
-    refused = conversion_obstacle(group, brokers)
+    refused = _conversion_obstacle(group, brokers)
     if refused is not None:
         stop = f"stop all members first: {refused[1]}"
         return Migration(Verdict.OFFLINE, f"{stop}; {after}" if after else stop, refused[0], assignor, outdated)
@@ -115,7 +115,7 @@ def migration(group: MigratingGroup, brokers: Brokers) -> Migration:
     return Migration(Verdict.ONLINE, after or "one rolling restart", None, assignor, outdated)
 
 
-def conversion_obstacle(group: MigratingGroup, brokers: Brokers) -> tuple[Obstacle, str] | None:
+def _conversion_obstacle(group: MigratingGroup, brokers: Brokers) -> tuple[Obstacle, str] | None:
     """Return why the coordinator does not convert the group, so that it answers GROUP_ID_NOT_FOUND."""
     if not brokers.allow_upgrades:
         return Obstacle.POLICY, f"group.consumer.migration.policy of the brokers is {brokers.migration_policy}"

@@ -153,14 +153,10 @@ class _RolloutPart(_Part, frozen=True, rename="camel", kw_only=True):
     shutdown_seconds: Seconds = PodTimes().shutdown_ms // 1000
     termination_grace_period_seconds: Seconds = PodTimes().grace_ms // 1000
 
-    def _kind(self) -> RolloutKind:
-        raise NotImplementedError
-
-    def rollout(self) -> Rollout:
-        """Return how the pods are replaced."""
+    def _rollout(self, kind: RolloutKind) -> Rollout:
         seconds = (self.pod_start_seconds, self.shutdown_seconds, self.termination_grace_period_seconds)
         times = PodTimes(*(1000 * each for each in seconds))
-        return Rollout(self._kind(), times, None if self.replicas is UNSET else self.replicas)
+        return Rollout(kind, times, None if self.replicas is UNSET else self.replicas)
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of the simulation that say when a new pod is available."""
@@ -174,8 +170,9 @@ class DeploymentPart(_RolloutPart, frozen=True, rename="camel", kw_only=True):
     max_surge: Pods = Deployment().max_surge
     max_unavailable: Pods = Deployment().max_unavailable
 
-    def _kind(self) -> RolloutKind:
-        return Deployment(self.max_surge, self.max_unavailable)
+    def rollout(self) -> Rollout:
+        """Return how the pods are replaced."""
+        return self._rollout(Deployment(self.max_surge, self.max_unavailable))
 
 
 class StatefulSetPart(_RolloutPart, frozen=True, rename="camel", kw_only=True):
@@ -183,8 +180,9 @@ class StatefulSetPart(_RolloutPart, frozen=True, rename="camel", kw_only=True):
 
     partition: Natural = StatefulSet().partition
 
-    def _kind(self) -> RolloutKind:
-        return StatefulSet(self.partition)
+    def rollout(self) -> Rollout:
+        """Return how the pods are replaced."""
+        return self._rollout(StatefulSet(self.partition))
 
 
 class DrainPart(_RolloutPart, frozen=True, rename="camel", kw_only=True):
@@ -198,9 +196,10 @@ class DrainPart(_RolloutPart, frozen=True, rename="camel", kw_only=True):
         if UNSET not in (self.max_unavailable, self.min_available):
             raise ValueError("maxUnavailable and minAvailable exclude each other in a PodDisruptionBudget")
 
-    def _kind(self) -> RolloutKind:
+    def rollout(self) -> Rollout:
+        """Return how the pods are replaced."""
         limits = (self.max_unavailable, self.min_available)
-        return Drain(self.pods, *(None if limit is UNSET else limit for limit in limits))
+        return self._rollout(Drain(self.pods, *(None if limit is UNSET else limit for limit in limits)))
 
 
 class _ScenarioParts(_Part, frozen=True):

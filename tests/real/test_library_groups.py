@@ -15,19 +15,13 @@ from rebalance_sim.sources.live_cluster.cluster import read_cluster
 from rebalance_sim.sources.offsets_topic.fleet import read_offsets_topic
 from rebalance_sim.tables import DEFAULT_CLUSTER, MEMBERS
 from tests.real.conftest import VERSIONS, running
-from tests.support.cluster.clients import (
-    JavaConsumers,
-    KafkaPythonConsumers,
-    OtherConsumers,
-    Partitions,
-    RdkafkaConsumers,
-    Runner,
-)
+from tests.support.cluster.clients import Partitions
 from tests.support.cluster.fleet import Client
-from tests.support.cluster.library_groups import OF_GO, OF_JAVASCRIPT, library_groups
-from tests.support.cluster.live_set_ups import LiveSetUps, share_a_bucket
+from tests.support.cluster.library_clients import library_clients
+from tests.support.cluster.library_groups import library_groups
+from tests.support.cluster.live_set_ups import OFFSETS_RECORD, LiveSetUps, share_a_bucket
 from tests.support.cluster.set_ups import Join
-from tests.support.other_libraries import LibrariesUnavailable, go_program, node_program
+from tests.support.other_libraries import LibrariesUnavailable
 
 pytestmark = [
     pytest.mark.cluster,
@@ -73,22 +67,13 @@ class Predictions:
 @pytest.fixture(scope="module")
 def seen(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Seen:
     directory = tmp_path_factory.mktemp("libraries")
-    try:
-        go, node = go_program("consumers", directory), node_program("consumers", directory / "node")
-    except LibrariesUnavailable as reason:
-        pytest.skip(str(reason))
     with ExitStack() as stack:
         broker = stack.enter_context(running(VERSIONS[0], directory))
         servers = broker.bootstrap_servers
-        of_go = stack.enter_context(OtherConsumers(go, servers, directory / "go.log"))
-        of_javascript = stack.enter_context(OtherConsumers(node, servers, directory / "node.log"))
-        runners: dict[str, Runner] = {
-            "java": stack.enter_context(JavaConsumers(broker.version, servers, directory / "java.log")),
-            "librdkafka": stack.enter_context(RdkafkaConsumers(servers)),
-            "kafka-python": stack.enter_context(KafkaPythonConsumers(servers)),
-            **dict.fromkeys(OF_GO, of_go),
-            **dict.fromkeys(OF_JAVASCRIPT, of_javascript),
-        }
+        try:
+            runners = stack.enter_context(library_clients(broker, directory))
+        except LibrariesUnavailable as reason:
+            pytest.skip(str(reason))
         live = LiveSetUps(broker, runners, list(GROUPS.values()))
         live.form()
         capture, records = read_cluster(spark, servers), live.offsets_topic()
@@ -100,8 +85,7 @@ def seen(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Seen:
         live.go_on()
         after = live.assigned()
         new_ids = {group: ids - before[group] for group, ids in live.member_ids().items()}
-    schema = "key binary, value binary, partition int, offset long"
-    read = read_offsets_topic(spark.createDataFrame(records, schema), topics=topics)
+    read = read_offsets_topic(spark.createDataFrame(records, OFFSETS_RECORD), topics=topics)
     members["offsets topic"] = read.members.persist()
     assert read.rejects.isEmpty()
     assert capture.rejects.isEmpty()

@@ -17,19 +17,12 @@ from rebalance_sim.sources.offsets_topic.fleet import read_offsets_topic
 from rebalance_sim.tables import DEFAULT_CLUSTER
 from tests.real.conftest import VERSIONS, running
 from tests.real.test_predicted_groups import HEARTBEATS
-from tests.support.cluster.clients import (
-    JavaConsumers,
-    KafkaPythonConsumers,
-    OtherConsumers,
-    Partitions,
-    RdkafkaConsumers,
-    Runner,
-)
-from tests.support.cluster.library_groups import OF_GO, OF_JAVASCRIPT
-from tests.support.cluster.live_set_ups import LiveSetUps, share_a_bucket
+from tests.support.cluster.clients import JavaConsumers, Partitions
+from tests.support.cluster.library_clients import library_clients
+from tests.support.cluster.live_set_ups import OFFSETS_RECORD, LiveSetUps, share_a_bucket
 from tests.support.cluster.migrating_groups import migrated, migrating_groups, offline
 from tests.support.cluster.set_ups import SetUp
-from tests.support.other_libraries import LibrariesUnavailable, go_program, node_program
+from tests.support.other_libraries import LibrariesUnavailable
 
 pytestmark = [
     pytest.mark.cluster,
@@ -40,7 +33,6 @@ pytestmark = [
 GROUPS = {each.group: each for each in migrating_groups()}
 USER_DATA = {"librdkafka-cooperative-sticky": "offline", "sarama-sticky": "no", "sarama-java-java-sticky": "no"}
 """Groups whose leader's assignments have user data, and their verdicts."""
-RECORDS = "key binary, value binary, partition int, offset long"
 WITHOUT_PROTOCOL = ("sarama", "kafkajs", "kafka-python")
 """Libraries without the consumer protocol: their clients are replaced by Java's."""
 
@@ -64,28 +56,18 @@ class Seen:
 @pytest.fixture(scope="module")
 def seen(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Seen:
     directory = tmp_path_factory.mktemp("migrations")
-    try:
-        go, node = go_program("consumers", directory), node_program("consumers", directory / "node")
-    except LibrariesUnavailable as reason:
-        pytest.skip(str(reason))
     with ExitStack() as stack:
         broker = stack.enter_context(running(VERSIONS[0], directory, settings=HEARTBEATS))
         servers = broker.bootstrap_servers
-        of_go = stack.enter_context(OtherConsumers(go, servers, directory / "go.log"))
-        of_javascript = stack.enter_context(OtherConsumers(node, servers, directory / "node.log"))
+        try:
+            runners = stack.enter_context(library_clients(broker, directory))
+        except LibrariesUnavailable as reason:
+            pytest.skip(str(reason))
         refused = stack.enter_context(JavaConsumers(broker.version, servers, directory / "refused.log"))
-        runners: dict[str, Runner] = {
-            "java": stack.enter_context(JavaConsumers(broker.version, servers, directory / "java.log")),
-            "librdkafka": stack.enter_context(RdkafkaConsumers(servers)),
-            "kafka-python": stack.enter_context(KafkaPythonConsumers(servers)),
-            **dict.fromkeys(OF_GO, of_go),
-            **dict.fromkeys(OF_JAVASCRIPT, of_javascript),
-        }
         live = LiveSetUps(broker, runners, list(GROUPS.values()))
         live.form()
         capture = read_cluster(spark, servers)
         assert capture.clusters is not None
-        topics = capture.topics.persist()
         clusters, topics = read_clusters(capture.clusters), capture.topics.persist()
         audited = audit(capture.members.transform(with_names(GROUPS.values())), topics, kafka_version=clusters)
         verdicts = {row["group_id"]: row for row in audited.verdicts.collect()}
@@ -97,7 +79,7 @@ def seen(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Seen:
         live.play({group: of_group[-1:] for group, of_group in rounds.items()})
         new_ids = {group: ids - before[group] for group, ids in live.member_ids().items()}
         assigned, types = live.assigned(), live.types()
-    read = read_offsets_topic(spark.createDataFrame(records, RECORDS), topics=topics)
+    read = read_offsets_topic(spark.createDataFrame(records, OFFSETS_RECORD), topics=topics)
     after = read.members.transform(after_the_last_restart(new_ids))
     most = {row["group_id"]: row["figures"].get("max_after") for row in possible}
     member_ids = {group: before[group] | ids for group, ids in new_ids.items()}

@@ -30,6 +30,8 @@ _ANSWER_SECONDS = 5
 
 OffsetsRecord = tuple[bytes | None, bytes | None, int, int]
 """A record: key, value, partition and offset."""
+OFFSETS_RECORD = "key binary, value binary, partition int, offset long"
+"""The schema of these records."""
 
 
 @dataclass

@@ -21,7 +21,7 @@ from rebalance_sim.sources.offsets_topic.fleet import read_offsets_topic
 from rebalance_sim.tables import EVENTS, MEMBERS, OWNED_PARTITIONS, REBALANCES, REJECTS
 from tests.support.cluster.clients import Partitions
 from tests.support.cluster.fleet import Client
-from tests.support.cluster.live_set_ups import OffsetsRecord
+from tests.support.cluster.live_set_ups import OFFSETS_RECORD, OffsetsRecord
 from tests.support.cluster.set_ups import Grow, Join, Leave, Restart, SetUp, Subscribe
 
 # Longer than a rebalance takes.
@@ -50,8 +50,7 @@ def members_before(
     spark: SparkSession, records: Sequence[OffsetsRecord], topics: DataFrame, set_ups: Sequence[SetUp]
 ) -> DataFrame:
     """Read the members from the records, and set the protocols that they offer: the topic has only the elected one."""
-    schema = "key binary, value binary, partition int, offset long"
-    read = read_offsets_topic(spark.createDataFrame(list(records), schema), topics=topics)
+    read = read_offsets_topic(spark.createDataFrame(list(records), OFFSETS_RECORD), topics=topics)
     rejected = read.rejects.collect()
     assert not rejected, rejected
     offered = [(each.group, name, list(of.protocols)) for each in set_ups for name, of in each.clients().items()]
