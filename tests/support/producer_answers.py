@@ -127,7 +127,9 @@ class _Partitioners:
         """A run of the sender leaves at most one batch in a queue, and leaders do not change after it."""
         if step["call"] == "load":
             return step["load"] is None or max(step["load"]["queue_sizes"]) <= 1
-        return step["call"] != "metadata" or not any(topic.queues for topic in self._producers.topics)
+        return step["call"] != "metadata" or not any(
+            self._producers.topics[number].queues for number in range(len(self._case["topics"]))
+        )
 
     def _take(self, step: JsonObject) -> int | None:
         topic = self._producers.topics[list(self._case["topics"]).index(step["topic"]) if "topic" in step else 0]

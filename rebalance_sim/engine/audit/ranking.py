@@ -24,7 +24,7 @@ class RankedKind(NamedTuple):
     @property
     def where(self) -> str:
         """The scenario, to be added to a description; empty for the present state."""
-        return f", in a simulated {self.scenario}" if self.scenario else ""
+        return f", in a simulated {self.scenario.replace('-', ' ')}" if self.scenario else ""
 
 
 def ranked_kinds(findings: DataFrame, shown_groups: int) -> list[RankedKind]:

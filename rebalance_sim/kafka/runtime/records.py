@@ -42,9 +42,56 @@ class Rows(np.ndarray):
     """An array that a kernel called from Python receives as Rows."""
 
 
+class _Row:
+    """A record of an array. Plain Python reads and writes its fields about ten times faster than those of numpy's."""
+
+    __slots__ = ("fields", "index", "records")
+    fields: list[Any]
+    """The columns of the array."""
+    index: int
+    records: Any
+
+
+class _RecordRows(Rows):
+    """Rows of records, which plain Python reads and writes by ``_Row``."""
+
+    row_type: type[_Row]
+    fields: list[Any]
+
+    def __getitem__(self, index: Any) -> Any:
+        row = self.row_type()
+        row.fields, row.index, row.records = self.fields, index, self
+        return row
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        record = np.ndarray.__getitem__(value.records, value.index) if isinstance(value, _Row) else value
+        np.ndarray.__setitem__(self, index, record)
+
+
 def rows(array: Any) -> Any:
     """Return the elements of an array as Rows, which must not outlive the array."""
-    return np.asarray(array).view(Rows)
+    given = np.asarray(array)
+    if given.dtype.names is None:
+        return given.view(Rows)
+    found = given.view(_RecordRows)
+    found.row_type = _row_type(given.dtype.names)
+    found.fields = [given[name].view(np.ndarray) for name in given.dtype.names]
+    return found
+
+
+@cache
+def _row_type(names: tuple[str, ...]) -> type[_Row]:
+    return type("Row", (_Row,), {"__slots__": (), **{name: _column(place) for place, name in enumerate(names)}})
+
+
+def _column(place: int) -> property:
+    def read(row: _Row) -> Any:
+        return row.fields[place][row.index]
+
+    def write(row: _Row, value: Any) -> None:
+        row.fields[place][row.index] = value
+
+    return property(read, write)
 
 
 def reference(of: _Named) -> _Named:

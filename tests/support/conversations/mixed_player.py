@@ -9,7 +9,7 @@ import struct
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -585,7 +585,7 @@ class MixedGroupPlayer(Player):
         return sorted(self._name(int(p)) for p in chosen)
 
     def _column(self, name: str) -> np.ndarray:
-        return np.asarray(cast(Any, self.modern.partitions)[name])
+        return np.asarray(self.modern.partitions)[name]
 
     def group(self) -> JsonObject | None:
         if not is_consumer_group(self.mixed):
