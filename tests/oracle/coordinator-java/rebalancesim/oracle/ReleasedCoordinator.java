@@ -26,7 +26,7 @@ import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntimeMetrics;
-import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntimeAccess;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorContexts;
 import org.apache.kafka.coordinator.group.GroupConfigManager;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
 import org.apache.kafka.coordinator.group.GroupCoordinatorConfig;
@@ -152,7 +152,7 @@ final class ReleasedCoordinator extends ServiceCoordinator {
 
     @Override
     boolean isLoaded() {
-        return CoordinatorRuntimeAccess.isActive(runtime, PARTITION);
+        return CoordinatorContexts.isActive(runtime, PARTITION);
     }
 
     @Override
@@ -161,7 +161,7 @@ final class ReleasedCoordinator extends ServiceCoordinator {
             return;
         }
         if (log.error() != Errors.NONE && isLoaded()) {
-            CoordinatorRuntimeAccess.failWaiting(runtime, PARTITION, log.error().exception());
+            CoordinatorContexts.failWaiting(runtime, PARTITION, log.error().exception());
         }
         log.replicate(PARTITION);
     }
@@ -233,7 +233,7 @@ final class ReleasedCoordinator extends ServiceCoordinator {
     }
 
     private org.apache.kafka.coordinator.group.Group groupOf() {
-        GroupCoordinatorShard shard = CoordinatorRuntimeAccess.shard(runtime, PARTITION);
+        GroupCoordinatorShard shard = CoordinatorContexts.shard(runtime, PARTITION);
         return shard == null ? null : GroupCoordinatorParts.group(shard, GROUP_ID);
     }
 

@@ -3,9 +3,9 @@ package org.apache.kafka.coordinator.common.runtime;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.NotCoordinatorException;
 
-/** What only the package of Kafka's coordinator runtime may read and do. */
-public final class CoordinatorRuntimeAccess {
-    private CoordinatorRuntimeAccess() {
+/** The contexts in which a runtime keeps the coordinators of partitions, which only its package may use. */
+public final class CoordinatorContexts {
+    private CoordinatorContexts() {
     }
 
     /** Whether the coordinator of a partition is loaded. */
