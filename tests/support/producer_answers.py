@@ -113,6 +113,8 @@ class _Partitioners:
         self._client, self._case = client, case
         self._settings = ProducerSettings(case.get("sticky_batch_size", BATCH_SIZE))
         self._producers = new_producers(np.array([case["seed"]]), _topics(client, case), 0)
+        # As numpy has them: kernels take single records of its type only.
+        self._topics, self._partitions = np.asarray(self._producers.topics), np.asarray(self._producers.partitions)
 
     def take_all(self) -> list[int | None]:
         """Take the steps; stop before one that cannot happen to a producer, which the rules need not know."""
@@ -127,12 +129,10 @@ class _Partitioners:
         """A run of the sender leaves at most one batch in a queue, and leaders do not change after it."""
         if step["call"] == "load":
             return step["load"] is None or max(step["load"]["queue_sizes"]) <= 1
-        return step["call"] != "metadata" or not any(
-            self._producers.topics[number].queues for number in range(len(self._case["topics"]))
-        )
+        return step["call"] != "metadata" or not any(topic.queues for topic in self._topics)
 
     def _take(self, step: JsonObject) -> int | None:
-        topic = self._producers.topics[list(self._case["topics"]).index(step["topic"]) if "topic" in step else 0]
+        topic = self._topics[list(self._case["topics"]).index(step["topic"]) if "topic" in step else 0]
         match step["call"]:
             case "partition" if step["key"] is not None:
                 return partition_of(self._client, bytes.fromhex(step["key"]), int(topic.partitions))
@@ -162,16 +162,16 @@ class _Partitioners:
     def _see_queues(self, topic: Topic, load: JsonObject | None) -> None:
         """Let the sender's last run have left batches in some queues, or a partition without a queue."""
         topic.queues = 0 if load is None else topic.partitions
-        for partition in self._producers.partitions:
+        for partition in self._partitions:
             partition.full_at_run = NONE
         for number, size in zip(load["partition_ids"], load["queue_sizes"], strict=True) if load else ():
             if size:
-                self._producers.partitions[number].full_at_run = self._producers.producers[0].sender_runs
+                self._partitions[number].full_at_run = self._producers.producers[0].sender_runs
 
     def _see_leaders(self, unavailable: list[list[Any]]) -> None:
         has_leader = _has_leader(self._case["topics"], unavailable)
-        for partition, has_one in zip(self._producers.partitions, has_leader, strict=True):
+        for partition, has_one in zip(self._partitions, has_leader, strict=True):
             partition.has_leader = has_one
-        for topic in self._producers.topics:
+        for topic in self._topics:
             first = int(topic.first_partition)
             topic.available = sum(has_leader[first : first + int(topic.partitions)])
