@@ -19,6 +19,10 @@ def _members(group: str, count: int, topics: Sequence[str], protocols: Sequence[
 
 
 COOPERATIVE = ["cooperative-sticky"]
+_CHAIN = {"link-1": 16, "link-2": 12, "link-3": 20, "link-4": 5, "link-5": 25, "link-6": 2, "link-7": 25}
+"""Topics with their partitions."""
+_LINKS = [list(_CHAIN)[link : link + 2] for link in range(len(_CHAIN))]
+"""What each member of a chain subscribes to: partitions can only move from one to the next."""
 MEMBERS: Rows = [
     *_members("healthy", 3, ["six"], COOPERATIVE),
     *_members("healthy-keys", 3, ["healthy-keys"], COOPERATIVE),
@@ -39,6 +43,8 @@ MEMBERS: Rows = [
     *_members("migration-policy", 3, ["six"], COOPERATIVE, cluster="strict"),
     *_members("migration-streams", 2, ["six"], ["stream"]),
     *_members("migration-protocol-type", 2, ["six"], ["compatible"], protocol_type="connect"),
+    *(row | {"subscription": topics} for row, topics in zip(
+        _members("migration-less-balanced", 7, [], ["sticky"]), _LINKS, strict=True)),
     *_members("migration-loses-racks", 3, ["racked"], ["sticky"], rack="a"),
     *_members("members-refused", 2, ["six"], ["range"]),
     *(row | {"member_id": "late", "join_order": 9} for row in _members("members-refused", 1, ["six"], ["sticky"])),
@@ -58,6 +64,11 @@ MEMBERS: Rows = [
     *(row | {"member_id": "node", "join_order": 9} for row in _members(
         "leader-cannot-read-members", 1, ["six"], ["roundrobin"], client_library="platformatic-kafka",
         client_version="1.35.0")),
+    *_members("assignment-fails", 1, ["six", "eight"], ["roundrobin"], client_library="kafka-python",
+              client_version="3.0.0"),
+    *(row | {"member_id": "other", "join_order": 9} for row in _members(
+        "assignment-fails", 1, ["six"], ["roundrobin"], client_library="kafka-python", client_version="3.0.0")),
+    *_members("assignment-unknown", 2, ["six"], ["by-lag"]),
     *_members("assignment-unpredictable", 3, ["six", "eight"], COOPERATIVE, client_library="franz-go",
               client_version="1.21.0"),
     *_members("leader-decides-assignment", 3, ["seven"], ["range"], client_library="java;kafka-go"),
@@ -71,10 +82,14 @@ MEMBERS: Rows = [
     *_members("keys-in-several-partitions", 3, ["grown"], COOPERATIVE),
     *_members("hot-partition", 3, ["hot"], COOPERATIVE),
     *_members("not-co-partitioned", 3, ["orders", "payments"], COOPERATIVE),
+    *_members("rolling-restart-fails", 3, ["six"], COOPERATIVE, session_timeout_ms=3000),
+    *_members("rolling-restart-unstable", 2, ["six"], COOPERATIVE, rebalance_timeout_ms=2000),
+    *_members("rebalance-storm", 3, ["six"], ["range"], rebalance_timeout_ms=2000),
     *_members("rolling-restart-downtime", 5, ["three-1"], ["range"]),
 ]  # fmt: skip
 _PARTITIONS = {"one": 1, "one-too": 1, "two": 2, "six": 6, "seven": 7, "eight": 8, "racked": 6, "broken": 4}
 _PARTITIONS |= {"written-by-two": 6, "grown": 6, "hot": 6, "orders": 6, "payments": 9, "healthy-keys": 6}
+_PARTITIONS |= _CHAIN
 _PARTITIONS |= {f"three-{number}": 3 for number in range(1, 5)}
 TOPICS: Rows = [
     {
@@ -142,6 +157,9 @@ _JAVA = {"client_library": None, "client_version": "4.1.0"}
 FOLLOWED: dict[str, dict[str, Any]] = {
     "migration-custom-assignor": {"protocols": COOPERATIVE},
     "migration-library": {"client_library": "librdkafka", "client_version": "2.12.0"},
+    "migration-offline": {"protocols": ["server-uniform"]},
+    "migration-less-balanced": {"subscription": list(_CHAIN)},
+    "migration-loses-racks": {"protocols": ["server-uniform"]},
     "migration-brokers": {"cluster": "new"},
     "migration-policy": {"cluster": "new"},
     "group-refused": {"protocols": ["range"]},
@@ -149,7 +167,10 @@ FOLLOWED: dict[str, dict[str, Any]] = {
     "election-tie": {"protocols": ["range", "roundrobin"]},
     "election-depends-on-build": {"protocols": ["range", "sticky", "roundrobin"]},
     "eager-by-default": {"protocols": COOPERATIVE},
+    "lag-in-one-partition": {},
     "leader-cannot-read-members": _JAVA,
+    "assignment-fails": {"protocols": ["range"]},
+    "assignment-unknown": {},
     "assignment-unpredictable": {"protocols": ["range"]},
     "leader-decides-assignment": _JAVA,
     "partitions-without-leader": {},
@@ -160,19 +181,23 @@ FOLLOWED: dict[str, dict[str, Any]] = {
     "keys-in-several-partitions": {},
     "hot-partition": {},
     "not-co-partitioned": {},
+    "rolling-restart-fails": {"session_timeout_ms": 45_000},
+    "rolling-restart-unstable": {"rebalance_timeout_ms": 300_000},
+    "rebalance-storm": {},
 }
 """By kind, the columns of its group's members that change if its recommendation is followed.
 
-Where no column does, the rows differ, or those of the other tables (``followed_tables``).
+Where no column does, the rows differ, those of the other tables (``followed_tables``), or the options of the audit.
 """
+_BECOME_STATIC = ("shared-instance-id", "rebalance-storm")
 
 
-def followed_tables() -> tuple[Rows, Rows, Rows]:
-    """Return members, records and topics after all these recommendations are followed."""
+def followed_tables() -> dict[str, Rows]:
+    """Return the tables after all these recommendations are followed."""
     usable = [row for row in MEMBERS if row["group_id"] in FOLLOWED and row["member_id"]]
     members = [row | FOLLOWED[row["group_id"]] for row in usable]
     for row in members:
-        if row["group_id"] == "shared-instance-id":
+        if row["group_id"] in _BECOME_STATIC:
             row["instance_id"] = row["member_id"]
     members += _members("offsets-expire", 2, ["eight"], COOPERATIVE)
     in_one_partition = [row | {"actual_partition": 1} if "actual_partition" in row else row for row in RECORDS]
@@ -184,17 +209,20 @@ def followed_tables() -> tuple[Rows, Rows, Rows]:
         "broken": {"unavailable": []},
         "payments": {"partitions": _PARTITIONS["orders"]},
     }
-    return members, records, [row | changed.get(row["topic"], {}) for row in TOPICS]
+    topics = [row | changed.get(row["topic"], {}) for row in TOPICS]
+    consumed = [row for row in OFFSETS if row["group_id"] != "lag-in-one-partition"]
+    return {"members": members, "topics": topics, "records": records, "offsets": consumed}
 
 
-def write_fleet(folder: Path, members: Rows = MEMBERS, records: Rows = RECORDS, topics: Rows = TOPICS) -> list[str]:
-    """Write the tables of the fleet as JSON lines, and return the options that name them."""
+def write_fleet(folder: Path, **changed: Rows) -> list[str]:
+    """Write the tables of the fleet, or others instead, as JSON lines, and return the options that name them."""
     tables: Mapping[str, Rows] = {
-        "topics": topics,
-        "members": members,
+        "topics": TOPICS,
+        "members": MEMBERS,
         "offsets": OFFSETS,
         "clusters": CLUSTERS,
-        "records": records,
+        "records": RECORDS,
+        **changed,
     }
     for name, rows in tables.items():
         (folder / f"{name}.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))

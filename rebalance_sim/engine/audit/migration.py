@@ -21,7 +21,7 @@ _OFFLINE = Kind(
     "migration-offline",
     Severity.WARNING,
     "can migrate offline only: {reason}",
-    "Plan a time without consumers: a rolling restart fails with GROUP_ID_NOT_FOUND.",
+    "Plan a time without consumers to migrate: a rolling restart fails with GROUP_ID_NOT_FOUND.",
 )
 BLOCKED: Mapping[Obstacle, Kind] = {
     Obstacle.CUSTOM_ASSIGNOR: Kind(
@@ -67,7 +67,7 @@ LOSES_RACKS = Kind(
     Severity.WARNING,
     "a migration loses rack-aware assignment: {members:member sets|members set} client.rack, and {protocol} matches "
     "racks, but the coordinator's assignors do not (KAFKA-19387)",
-    "Keep the classic protocol if the traffic between racks matters.",
+    "Keep the classic protocol if the traffic between racks matters; migrate if it does not.",
     _SCENARIO,
 )
 KINDS = (POSSIBLE, *dict.fromkeys(BLOCKED.values()), LESS_BALANCED, LOSES_RACKS)

@@ -27,19 +27,20 @@ FAILS = _kind(
     "rolling-restart-fails",
     Severity.ERROR,
     "{failed:consumer stops|consumers stop} with a fatal error in a rolling restart: {failure}",
-    "Do not restart the group this way; stop all members first.",
+    "Correct what the error names before members restart: a consumer that it stops does not come back.",
 )
 UNSTABLE = _kind(
     "rolling-restart-unstable",
     Severity.ERROR,
     "not stable, or with unowned partitions, after a rolling restart",
-    "Look at the group's timeline: simulate --scenario rolling-restart --follow.",
+    "Raise max.poll.interval.ms if it is below heartbeat.interval.ms, which leaves members too little time to rejoin; "
+    "else look at the group's timeline: simulate --scenario rolling-restart --follow.",
 )
 STORM = _kind(
     "rebalance-storm",
     Severity.WARNING,
     "a rolling restart causes {storms:rebalance storm} ({rebalances:rebalance})",
-    "Restart fewer members per minute, or use static membership.",
+    "Use static membership, or restart fewer members per minute.",
 )
 DOWNTIME = _kind(
     "rolling-restart-downtime",

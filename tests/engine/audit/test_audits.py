@@ -18,49 +18,37 @@ from rebalance_sim.tables import ADVICE, BALANCE, COMPARISON, COSTS, ELECTIONS, 
 from tests.support.audited_fleet import FOLLOWED, Rows, followed_tables, write_fleet
 from tests.support.audited_fleet import MEMBERS as FLEET
 
+DOCS = Path(__file__).parents[3] / "docs"
+BY_LAG = DOCS / "examples" / "by_lag.py"
 USUAL = {"migration-possible", "rolling-restart-cost"}
 """Notes about nearly every group."""
 ALSO = {
     "migration-custom-assignor": {"assignment-unknown"},
     "migration-streams": {"assignment-unknown"},
     "migration-protocol-type": {"assignment-unknown"},
+    "assignment-fails": {"migration-library"},
+    "assignment-unknown": {"migration-custom-assignor"},
     "election-depends-on-build": {"migration-brokers"},
     "leader-cannot-read-members": {"migration-offline"},
     "more-members-than-partitions": {"rolling-restart-downtime"},
     "rolling-restart-downtime": {"more-members-than-partitions"},
     "rejected-rows": {"rolling-restart-downtime"},
+    "rolling-restart-fails": {"rolling-restart-downtime"},
+    "rolling-restart-unstable": {"rebalance-storm"},
     "shared-instance-id": {"rolling-restart-fails"},
 }
 """Further findings about the group of a kind, which are right as well."""
-WITHOUT_GROUP = {
-    "migration-less-balanced",
-    "assignment-fails",
-    "rolling-restart-fails",
-    "rolling-restart-unstable",
-    "rebalance-storm",
-}
-"""Kinds that the tests below show on rows of their own."""
-STAYS = {
-    "migration-offline": "what to plan for",
-    "migration-loses-racks": "what to plan for",
-    "migration-streams": "nothing to do",
-    "migration-protocol-type": "nothing to do",
-    "assignment-unknown": "an option of the audit",
-    "more-members-than-partitions": "nothing to do",
-    "no-members": "nothing to do",
-    "lag-in-one-partition": "depends on the consumer's speed",
-}
-"""Kinds with a group whose finding stays, and what its recommendation is about."""
+KINDS = {kind.name: kind for family in FAMILIES.values() for kind in family.kinds}
 
 
 class Audited:
     """The tables of an audit."""
 
-    def __init__(self, spark: SparkSession, folder: Path, *tables: Rows) -> None:
-        """Audit the fleet with these members, records and topics."""
+    def __init__(self, spark: SparkSession, folder: Path, *options: str, **tables: Rows) -> None:
+        """Audit the fleet with these tables instead of its own."""
         folder.mkdir()
         self.out = folder / "out"
-        assert main(["audit", *write_fleet(folder, *tables), "--out", str(self.out)]) == 0
+        assert main(["audit", *write_fleet(folder, **tables), *options, "--out", str(self.out)]) == 0
         self.findings = spark.read.parquet(f"{self.out}/findings").collect()
         self.verdicts = {row["group_id"]: row for row in spark.read.parquet(f"{self.out}/verdicts").collect()}
 
@@ -78,8 +66,7 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
 
 
 def test_every_kind_is_found_in_its_group_and_no_other(audited: Audited) -> None:
-    kinds = {kind.name for family in FAMILIES.values() for kind in family.kinds}
-    with_group = kinds - USUAL - WITHOUT_GROUP - {"assignment-unknown"}
+    with_group = KINDS.keys() - USUAL
     assert {kind: audited.kinds(kind) for kind in with_group} == {k: {k} | ALSO.get(k, set()) for k in with_group}
     healthy = {name for name in audited.verdicts if name.startswith("healthy")}
     assert {name: audited.kinds(name) for name in healthy} == {name: set() for name in healthy}
@@ -158,16 +145,16 @@ def with_settings(member: dict[str, Any], settings: dict[str, str]) -> dict[str,
 def test_following_a_recommendation_removes_its_finding(spark: SparkSession, audited: Audited, tmp_path: Path) -> None:
     """The settings of each finding, where settings are recommended; else what the recommendation says.
 
-    Every kind with a group is followed, except those whose finding cannot be removed.
+    Every kind that recommends something is followed.
     """
     recommended = [row for row in audited.findings if row["settings"] and row["group_id"] not in FOLLOWED]
     settings = {row["group_id"]: row["settings"] for row in recommended}
     kinds = {row["group_id"]: row["kind"] for row in recommended} | {kind: kind for kind in FOLLOWED}
-    all_kinds = {kind.name for family in FAMILIES.values() for kind in family.kinds}
-    assert all_kinds - USUAL - WITHOUT_GROUP - STAYS.keys() <= kinds.keys()
-    members, records, topics = followed_tables()
-    members += [with_settings(row, settings[row["group_id"]]) for row in FLEET if row["group_id"] in settings]
-    after = Audited(spark, tmp_path / "fleet", members, records, topics)
+    assert {name for name, kind in KINDS.items() if kind.recommendation} - USUAL <= kinds.keys()
+    tables = followed_tables()
+    tables["members"] += [with_settings(row, settings[row["group_id"]]) for row in FLEET if row["group_id"] in settings]
+    spark.sparkContext.addPyFile(str(BY_LAG))
+    after = Audited(spark, tmp_path / "fleet", "--assignors", f"{BY_LAG.stem}:ByLag", **tables)
     assert kinds.keys() <= after.verdicts.keys()
     assert [group for group, kind in kinds.items() if kind in after.kinds(group)] == []
 
@@ -175,8 +162,8 @@ def test_following_a_recommendation_removes_its_finding(spark: SparkSession, aud
 def test_check_limits_the_findings_of_a_severity(audited: Audited, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(audited.out)
     assert main(["check", "--runs", out, "--max-findings", "error=0"]) == 3
-    assert "failed: findings error = 6, limit 0 (" in capsys.readouterr().out
-    assert main(["check", "--runs", out, "--max-findings", "error=6,warning=100"]) == 0
+    assert "failed: findings error = 9, limit 0 (" in capsys.readouterr().out
+    assert main(["check", "--runs", out, "--max-findings", "error=9,warning=100"]) == 0
     assert main(["check", "--runs", out, "--max-findings", "fatal=0"]) == 2
     assert "--max-findings: 'fatal' is not known; allowed: error, warning, note" in capsys.readouterr().err
     assert main(["check", "--runs", out, "--max-findings", "error"]) == 2
@@ -291,7 +278,7 @@ def test_thresholds_are_read_from_a_file(spark: SparkSession, tmp_path: Path) ->
     file = tmp_path / "thresholds.yaml"
     file.write_text("imbalance_partitions: 3\n")
     only = [row for row in FLEET if row["group_id"] == "imbalance"]
-    given = write_fleet(tmp_path, only)
+    given = write_fleet(tmp_path, members=only)
     assert main(["audit", *given, "--thresholds", str(file), "--out", f"{tmp_path}/out"]) == 0
     rows = spark.read.parquet(f"{tmp_path}/out/findings").where("kind = 'imbalance'")
     assert rows.count() == 0
@@ -301,7 +288,7 @@ def test_thresholds_are_read_from_a_file(spark: SparkSession, tmp_path: Path) ->
 
 def test_a_fleet_is_read_from_its_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its offsets too; a folder that is none is an error."""
-    capture = Path(__file__).parents[3] / "docs" / "examples" / "kafka-4.3.1"
+    capture = DOCS / "examples" / "kafka-4.3.1"
     fleet, out = f"{tmp_path}/fleet", f"{tmp_path}/audit"
     jobs = ["fleet", "--kafka-tools", str(capture), "--out", fleet, "then", "audit", "--fleet", fleet, "--out", out]
     assert main(jobs) == 0
