@@ -39,6 +39,8 @@ TOPIC_PARTITIONS = structs({"topic": STRING, "partition": INT})
 DEFAULT_CLUSTER = CLUSTER
 DEFAULT_PROTOCOL_TYPE = "consumer"
 DEFAULT_CLIENT = CLIENT
+REBALANCING_STATES = ("PreparingRebalance", "CompletingRebalance", "AwaitingSync", "Assigning", "Reconciling")
+"""States of a group that rebalances, as Kafka's tools print them."""
 MAX_PARTITIONS = 1_000_000
 """Upper limit for one topic, against typing errors: whole Kafka clusters hold fewer partitions."""
 
@@ -143,6 +145,10 @@ MEMBERS = Table(
             "client library; null for Java. Several that are possible: separated by `;`, the most likely one first",
         ),
         Column("client_version", STRING, "release of the client library; null if it is unknown"),
+        Column("group_state", STRING, "state of the group when it was read, by Kafka's name; null if unknown"),
+        Column("generation_at_ms", LONG, "time at which the members of `generation` had joined; null if unknown"),
+        Column("earlier_generation", INT, "first generation of the hour before that of which the time is known"),
+        Column("earlier_generation_at_ms", LONG, "time at which the members of `earlier_generation` had joined"),
     ),
 )  # fmt: skip
 

@@ -18,6 +18,12 @@ def _members(group: str, count: int, topics: Sequence[str], protocols: Sequence[
     return [columns | row | more for row in rows]
 
 
+def _rebalanced(generation: int, earlier: int, ago_ms: int = 60_000) -> dict[str, int]:
+    """Return the columns of members whose group went through these generations within half an hour."""
+    times = {"generation_at_ms": NOW_MS - ago_ms, "earlier_generation_at_ms": NOW_MS - ago_ms - 1_800_000}
+    return {"generation": generation, "earlier_generation": earlier, **times}
+
+
 COOPERATIVE = ["cooperative-sticky"]
 _CHAIN = {"link-1": 16, "link-2": 12, "link-3": 20, "link-4": 5, "link-5": 25, "link-6": 2, "link-7": 25}
 """Topics with their partitions."""
@@ -78,6 +84,10 @@ MEMBERS: Rows = [
     *(row | {"instance_id": row["member_id"]}
       for row in _members("session-shorter-than-restart", 2, ["six"], COOPERATIVE, session_timeout_ms=10_000)),
     *(row | {"instance_id": "pod"} for row in _members("shared-instance-id", 2, ["six"], COOPERATIVE)),
+    *_members("rebalances-repeatedly", 3, ["six"], COOPERATIVE, **_rebalanced(140, 100)),
+    *_members("healthy-after-rebalances", 3, ["six"], COOPERATIVE, **_rebalanced(140, 100, ago_ms=2 * _DAY_MS)),
+    *_members("healthy-after-deployment", 3, ["six"], COOPERATIVE, group_state="Stable", **_rebalanced(116, 110)),
+    *_members("rebalancing-now", 3, ["six"], COOPERATIVE, group_state="PreparingRebalance"),
     *_members("keys-placed-differently", 3, ["written-by-two"], COOPERATIVE),
     *_members("keys-in-several-partitions", 3, ["grown"], COOPERATIVE),
     *_members("hot-partition", 3, ["hot"], COOPERATIVE),
@@ -177,6 +187,8 @@ FOLLOWED: dict[str, dict[str, Any]] = {
     "rejected-rows": {},
     "offsets-expire": {},
     "shared-instance-id": {},
+    "rebalances-repeatedly": _rebalanced(104, 100),
+    "rebalancing-now": {"group_state": "Stable"},
     "keys-placed-differently": {},
     "keys-in-several-partitions": {},
     "hot-partition": {},

@@ -63,11 +63,14 @@ def group(
     protocol_type: str = "consumer",
     protocol: str | None = "range",
     leader: str | None = "b",
+    at: tuple[int, int] = (4, 1),
 ) -> Written:
-    """Return a classic group after a rebalance."""
+    """Return a classic group after a rebalance to a generation at a time."""
     key, _ = tombstone(RecordType.GROUP_METADATA, name)
-    value = struct.pack(">h", 3) + _string(protocol_type) + struct.pack(">i", 4) + _string(protocol) + _string(leader)
-    return key, value + struct.pack(">qi", 1, len(members)) + b"".join(members)
+    generation, at_ms = at
+    value = struct.pack(">h", 3) + _string(protocol_type) + struct.pack(">i", generation)
+    value += _string(protocol) + _string(leader)
+    return key, value + struct.pack(">qi", at_ms, len(members)) + b"".join(members)
 
 
 def consumer_group() -> Written:

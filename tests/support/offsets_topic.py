@@ -82,7 +82,9 @@ def _group(value: JsonObject, version: int, kafka: str) -> GroupMetadata:
         )
         for member in value["members"]
     )
-    return GroupMetadata(value["protocolType"], value["generation"], value["protocol"], value["leader"], members)
+    timestamp_ms = value["currentStateTimestamp"] if version >= 2 and value["currentStateTimestamp"] != -1 else None
+    names = (value["protocolType"], value["generation"], value["protocol"], value["leader"])
+    return GroupMetadata(*names, members, timestamp_ms)
 
 
 def _partition_metadata(value: JsonObject, version: int, kafka: str) -> ConsumerGroupPartitionMetadata:

@@ -58,7 +58,8 @@ _KEYS = ("cluster", "group_id")
 _COLUMNS = {
     MEMBERS.name: (
         *("member_id", "instance_id", "rack", "protocol_type", "protocols", "subscription", "session_timeout_ms"),
-        *("client_library", "client_version"),
+        *("client_library", "client_version", "group_state", "generation", "generation_at_ms"),
+        *("earlier_generation", "earlier_generation_at_ms"),
     ),
     ELECTIONS.name: (
         *("type", "members", "protocol", "candidates", "votes", "tie", "leader_id", "refused", "error"),

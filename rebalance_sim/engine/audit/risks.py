@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import Group, Row, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.tables import REBALANCING_STATES
 
 WITHOUT_LEADER = Kind(
     "partitions-without-leader",
@@ -46,7 +47,20 @@ SHARED_INSTANCE = Kind(
     "all but the last to join (FENCED_INSTANCE_ID)",
     "Derive group.instance.id from something that no two consumers share, such as the name of a StatefulSet's pod.",
 )
-KINDS = (WITHOUT_LEADER, REJECTED, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE)
+REPEATED = Kind(
+    "rebalances-repeatedly",
+    Severity.WARNING,
+    "{rebalances:rebalance} within {span_ms:s}, up to generation {generation}",
+    "Unless the group is being deployed, look in the consumers' logs for why they leave and rejoin: polls that take "
+    "longer than max.poll.interval.ms, sessions that expire, restarts.",
+)
+REBALANCING = Kind(
+    "rebalancing-now",
+    Severity.NOTE,
+    "the group was in state {state} when it was read: its members and owned partitions may be about to change",
+    "Read the group again, and audit it when it is stable.",
+)
+KINDS = (WITHOUT_LEADER, REJECTED, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE, REPEATED, REBALANCING)
 _HOUR_MS = 3_600_000
 
 
@@ -62,6 +76,7 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     yield from _expiry(group, thresholds)
     yield from _short_sessions(group, thresholds)
     yield from _shared_instances(group)
+    yield from _rebalances(group, thresholds)
 
 
 def _expiry(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
@@ -96,6 +111,28 @@ def _shared_instances(group: Group) -> Iterator[Finding]:
     if shared:
         members = sum(counts[instance_id] - 1 for instance_id in shared)
         yield Finding(SHARED_INSTANCE, {"members": members}, {"instance_id": ", ".join(shared)})
+
+
+def _rebalances(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
+    """Yield the findings about rebalances when the group was read, or in the hour before.
+
+    The last generation and an earlier one give the number of rebalances between them, although the log of
+    ``__consumer_offsets`` is compacted.
+    """
+    state = next((member["group_state"] for member in group.members if member["group_state"]), None)
+    if state in REBALANCING_STATES:
+        yield Finding(REBALANCING, names={"state": state})
+    timed = [member for member in group.members if member["earlier_generation_at_ms"] is not None]
+    last = max(timed, key=lambda member: member["generation_at_ms"] or 0, default=None)
+    if last is None or last["generation_at_ms"] < group.topics.latest_commit_ms.get(group.cluster, 0) - _HOUR_MS:
+        return
+    figures = {
+        "rebalances": last["generation"] - last["earlier_generation"],
+        "span_ms": last["generation_at_ms"] - last["earlier_generation_at_ms"],
+        "generation": last["generation"],
+    }
+    if figures["rebalances"] >= thresholds.rebalances_per_hour and figures["span_ms"] <= _HOUR_MS:
+        yield Finding(REPEATED, figures)
 
 
 def _session_ms(group: Group, member: Row) -> int:

@@ -19,6 +19,8 @@ class Thresholds:
     """How long a consumer takes to restart, for the sessions of static members."""
     expiry_hours: int = 48
     """How soon offsets must expire, counted from the latest commit of the cluster."""
+    rebalances_per_hour: int = 20
+    """How many rebalances a group must have in the hour before its last generation."""
     hot_partition_times: int = 3
     """How many times the mean per partition the hottest partition of a topic must have."""
     hot_partition_records: int = 1000

@@ -9,7 +9,7 @@ As in Kafka, bytes after the last field are ignored. Stricter than Kafka: a name
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -120,6 +120,8 @@ class GroupMetadata:
     protocol: str | None
     leader: str | None
     members: tuple[GroupMember, ...]
+    state_timestamp_ms: int | None = None
+    """When its members had joined; since version 2, but not printed by Kafka's formatters up to 3.8."""
 
 
 @dataclass(frozen=True)
@@ -267,6 +269,26 @@ def decode_value(record_type: RecordType, data: bytes) -> Value:
     ...
     rebalance_sim.kafka.wire.readable.SchemaError: group metadata value: version: 9 is unknown at byte 0
     """
+    reader, version = _value_reader(record_type, data)
+    return _VALUES[record_type].read(reader, version)
+
+
+def decode_generation(data: bytes) -> GroupMetadata:
+    """Decode the beginning of a classic group's value, which may be cut off before its members.
+
+    Raises SchemaError like ``decode_value``.
+
+    >>> value = bytes.fromhex("0003" "0008" "636f6e73756d6572" "00000007" "ffff" "ffff" "00000000000003e8")
+    >>> group = decode_generation(value)
+    >>> group.generation, group.state_timestamp_ms
+    (7, 1000)
+    """
+    reader, version = _value_reader(RecordType.GROUP_METADATA, data)
+    return _group_without_members(reader, version)
+
+
+def _value_reader(record_type: RecordType, data: bytes) -> tuple[Readable, int]:
+    """Return a reader behind the version of a value, and the version."""
     reader = Readable(data, f"{_name(record_type)} value")
     version = reader.int16("version")
     known = _VALUES.get(record_type)
@@ -275,7 +297,7 @@ def decode_value(record_type: RecordType, data: bytes) -> Value:
     if not 0 <= version <= known.newest_version:
         raise reader.error("version", f"{version} is unknown", 0)
     reader.flexible = version >= known.first_flexible_version
-    return known.read(reader, version)
+    return reader, version
 
 
 def _name(record_type: RecordType) -> str:
@@ -312,15 +334,19 @@ def _offset_commit(reader: Readable, version: int) -> OffsetCommit:
 
 
 def _group_metadata(reader: Readable, version: int) -> GroupMetadata:
+    group = _group_without_members(reader, version)
+    members = tuple(_group_member(reader, version) for _ in range(reader.size("members", 1)))
+    reader.tagged_fields()
+    return replace(group, members=members)
+
+
+def _group_without_members(reader: Readable, version: int) -> GroupMetadata:
     protocol_type = reader.string("protocol_type")
     generation = reader.int32("generation")
     protocol = reader.nullable_string("protocol")
     leader = reader.nullable_string("leader")
-    if version >= 2:
-        reader.int64("current_state_timestamp")
-    members = tuple(_group_member(reader, version) for _ in range(reader.size("members", 1)))
-    reader.tagged_fields()
-    return GroupMetadata(protocol_type, generation, protocol, leader, members)
+    timestamp = reader.int64("current_state_timestamp") if version >= 2 else _NONE
+    return GroupMetadata(protocol_type, generation, protocol, leader, (), None if timestamp == _NONE else timestamp)
 
 
 def _group_member(reader: Readable, version: int) -> GroupMember:

@@ -62,11 +62,19 @@ from rebalance_sim.sources.kafka_tools.text import (
     read_lines,
     survey,
 )
-from rebalance_sim.tables import DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS, OFFSETS, REJECTS, TOPICS, Table
+from rebalance_sim.tables import (
+    DEFAULT_CLUSTER,
+    DEFAULT_PROTOCOL_TYPE,
+    MEMBERS,
+    OFFSETS,
+    REBALANCING_STATES,
+    REJECTS,
+    TOPICS,
+    Table,
+)
 from rebalance_sim.wording import plural
 
 _MEMBERS_COMMAND = "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --describe --all-groups --members --verbose"
-_REBALANCING_STATES = ("PreparingRebalance", "CompletingRebalance", "AwaitingSync", "Assigning", "Reconciling")
 _LONGEST_SAMPLE = 200
 _BATCH_ROWS = 50_000
 # Before 2.3 the tool describes one group at a time and does not print its name, so the file's name must have it.
@@ -455,6 +463,7 @@ class CaptureTables:
         if member.group_id not in self._kip848:
             self._tallies.add(_ORDER, member.group_id)
         owned = self._owned(member)
+        state = self._lines.states.get(member.group_id)
         rack = consumer.rack if consumer else None
         if rack is None:
             self._tallies.add(_NO_RACK, member.group_id)
@@ -477,6 +486,10 @@ class CaptureTables:
             None,
             consumer and consumer.client_library,
             consumer and consumer.client_version,
+            state and state.state,
+            None,
+            None,
+            None,
         )
 
     def _protocols(self, member: _Member, consumer: ConsumerLine | None) -> tuple[str, ...]:
@@ -571,7 +584,7 @@ class CaptureTables:
     def _about_groups(self) -> Iterator[str]:
         lines = self._lines
         rebalancing = lines.noticed[Notice.REBALANCING] | {
-            group_id for group_id, state in lines.states.items() if state.state in _REBALANCING_STATES
+            group_id for group_id, state in lines.states.items() if state.state in REBALANCING_STATES
         }
         if rebalancing:
             yield REBALANCING.replace("{}", groups(rebalancing))

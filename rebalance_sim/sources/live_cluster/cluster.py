@@ -45,7 +45,9 @@ from rebalance_sim.tables import CLUSTERS, DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYP
 from rebalance_sim.wording import plural
 
 _INSTALL = "pip install rebalance-sim[live]"
-_REBALANCING_STATES = ("PREPARING_REBALANCING", "COMPLETING_REBALANCING")
+_REBALANCING_STATES = {"PREPARING_REBALANCING": "PreparingRebalance", "COMPLETING_REBALANCING": "CompletingRebalance"}
+_STATES = {**_REBALANCING_STATES, "STABLE": "Stable"}
+"""States of groups with members, by librdkafka's names."""
 _FIRST_ANSWER_SECONDS = 3
 _PERMANENT_ERRORS = ("_AUTHENTICATION", "_SSL", "_ALL_BROKERS_DOWN")
 """Errors that do not go away while waiting for a first answer."""
@@ -444,6 +446,7 @@ class _ClusterTables:
             "host": member.host,
             "protocol_type": DEFAULT_PROTOCOL_TYPE,
             "owned": owned if is_known else None,
+            "group_state": _STATES.get(group.state),
         }
 
     def _subscription(self, group_id: str, group: _Group, member: _Member, used_topics: list[str]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ reach the driver. What the topic does not contain is assumed, and listed in ``as
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -31,6 +32,7 @@ from rebalance_sim.kafka.wire.offsets_topic import (
     OffsetCommit,
     RecordType,
     Value,
+    decode_generation,
     decode_key,
     decode_value,
 )
@@ -65,6 +67,10 @@ SUPERSEDED = "superseded"
 """The status of a record that is followed by one with the same key."""
 
 _LONGEST_SAMPLE = 2000
+_GENERATION_BYTES = 256
+"""Bytes of each record of a classic group in which its generation and time are looked for, before the members."""
+_GENERATIONS_MS = 3_600_000
+"""How long before a group's last generation its earlier ones count."""
 
 _ELECTED = "offered protocols are unknown for {}; the elected protocol is used, the only one that the topic contains"
 _SERVER = "server assignor is not set for {}; the one that most members of the group prefer is used, or uniform"
@@ -89,6 +95,7 @@ _ROW = struct(
         "named": structs({"topic_id": STRING, "topic": STRING, "partitions": INT}),
         "assigned": structs({"topic_id": STRING, "partitions": ArrayType(INT)}),
         "members": ArrayType(_MEMBER),
+        "generations": structs({"generation": INT, "at_ms": LONG}),
         "rejects": structs({"row": STRING, "reason": STRING}),
         "notes": structs({"sentence": STRING, "members": INT}),
     }
@@ -169,14 +176,20 @@ def _check(records: DataFrame) -> None:
 
 
 def _last_of_each_key(records: DataFrame) -> DataFrame:
-    """Return the last record of each key, and every record without a key."""
+    """Return the last record of each key, and every record without a key.
+
+    ``begins`` has the beginnings of all records of a classic group, also of those before the last.
+    """
     # Both key versions of an offset commit replay into the same offset (OffsetMetadataManager.replay).
     newest = F.concat(F.lit(b"\0\1"), F.substring("key", 3, 2**31 - 1))
     key = F.when(F.substring("key", 1, 2) == F.lit(b"\0\0"), newest).otherwise(F.col("key"))
     alone = F.when(F.col("key").isNull(), F.struct("partition", "offset"))
     last = F.max(F.struct("partition", "offset", "value")).alias("last")
-    reduced = records.groupBy(key.alias("key"), alone.alias("alone")).agg(last, F.count(F.lit(1)).alias("records"))
-    return reduced.select("key", "last.partition", "last.offset", "last.value", "records")
+    is_group = F.substring("key", 1, 2) == F.lit(RecordType.GROUP_METADATA.to_bytes(2))
+    begins = F.collect_list(F.when(is_group, F.substring("value", 1, _GENERATION_BYTES))).alias("begins")
+    reduced = records.groupBy(key.alias("key"), alone.alias("alone"))
+    counted = reduced.agg(last, begins, F.count(F.lit(1)).alias("records"))
+    return counted.select("key", "last.partition", "last.offset", "last.value", "begins", "records")
 
 
 def _last_printed(placed: DataFrame) -> DataFrame:
@@ -185,8 +198,12 @@ def _last_printed(placed: DataFrame) -> DataFrame:
     alone = F.when(F.col("status") == REJECTED, place)
     identity = [F.col(name) for name in ("type", "group_id", "topic", "partition")]
     last = F.max_by(F.struct(*_ROW.names), place).alias("last")
-    reduced = placed.groupBy(*identity, alone.alias("alone")).agg(last, F.count(F.lit(1)).alias("records"))
-    return reduced.select("last.*", "records")
+    generations = F.flatten(F.collect_list("generations")).alias("generations")
+    reduced = placed.groupBy(*identity, alone.alias("alone"))
+    counted = reduced.agg(last, generations, F.count(F.lit(1)).alias("records"))
+    return counted.withColumn("last", F.col("last").withField("generations", F.col("generations"))).select(
+        "last.*", "records"
+    )
 
 
 # ---- decoding in the workers
@@ -194,10 +211,11 @@ def _last_printed(placed: DataFrame) -> DataFrame:
 
 def _decode_batches(protocols: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        columns = [batch.column(name).to_pylist() for name in ("key", "value", "partition", "offset")]
+        columns = [batch.column(name).to_pylist() for name in ("key", "value", "partition", "offset", "begins")]
         rows = _Rows(protocols)
-        for key, value, partition, offset in zip(*columns, strict=True):
+        for key, value, partition, offset, begins in zip(*columns, strict=True):
             rows.add_bytes(key, value, partition, offset)
+            rows.set_generations(begins)
         yield rows.batch({"records": batch.column("records")}, _COUNTED)
 
 
@@ -237,6 +255,11 @@ class _Rows:
             self._add(type=name.type.value, status=OTHER_GROUP, group_id=name.group_id)
         else:
             self._add_record(name, decoded)
+
+    def set_generations(self, begins: Iterable[bytes]) -> None:
+        """Set the generations of the group added last, from the beginnings of all its records."""
+        if begins:
+            self._columns["generations"][-1] = [each for data in begins for each in _generations(data)]
 
     def add_printed(self, record: Printed | NotPrinted | BadText, place: Sequence[object]) -> None:
         """Add a record that was printed."""
@@ -289,7 +312,7 @@ def _columns(key: Key, value: Value, protocols: Sequence[str]) -> _Values:
                 "topic_id": value.topic_id,
             }
         case GroupMetadata():
-            return _classic_members(value, protocols)
+            return _classic_members(value, protocols) | {"generations": [_generation(value)]}
         case ConsumerGroupMemberMetadata():
             return _consumer_member(key, value, protocols)
         case ConsumerGroupCurrentMemberAssignment():
@@ -301,6 +324,16 @@ def _columns(key: Key, value: Value, protocols: Sequence[str]) -> _Values:
             return {"matched": value.topics}
         case _:
             return {}
+
+
+def _generations(data: bytes) -> Iterator[_Values]:
+    """Yield the generation of a record; none if it cannot be decoded, or is cut off too early."""
+    with suppress(SchemaError):
+        yield _generation(decode_generation(data))
+
+
+def _generation(group: GroupMetadata) -> _Values:
+    return {"generation": group.generation, "at_ms": group.state_timestamp_ms}
 
 
 def _classic_members(group: GroupMetadata, protocols: Sequence[str]) -> _Values:
@@ -353,7 +386,8 @@ def _sent_by(group: GroupMetadata, member: GroupMember) -> tuple[_Values, list[s
     columns = sent_columns(member.client_id, group.protocol, member.subscription)
     # The assignment is empty if the leader left the member out.
     owned = decode_assignment(member.assignment).partitions if member.assignment else ()
-    return columns | {"owned": [each._asdict() for each in owned], "generation": group.generation}, []
+    columns |= {"owned": [each._asdict() for each in owned]}
+    return columns | {"generation": group.generation, "generation_at_ms": group.state_timestamp_ms}, []
 
 
 def _consumer_member(key: Key, member: ConsumerGroupMemberMetadata, protocols: Sequence[str]) -> _Values:
@@ -410,7 +444,8 @@ def _tables(decoded: DataFrame, topics: DataFrame | None, cluster: str) -> Offse
         named = usable(fitted)
         tables.append(rejected(fitted, TOPICS))
     offsets = _fit(used.where(_is(RecordType.OFFSET_COMMIT)), OFFSETS.schema, cluster)
-    classic = used.where(_is(RecordType.GROUP_METADATA)).select("group_id", F.inline("members"))
+    joined = used.where(_is(RecordType.GROUP_METADATA)).select("group_id", "generations", F.inline("members"))
+    classic = joined.transform(_with_earlier_generation)
     consumers, unnamed = _consumer_members(used, named, cluster)
     tables.append(_rejects(unnamed, cluster))
     members = union([_fit(classic, MEMBERS.schema, cluster), consumers])
@@ -426,6 +461,16 @@ def _tables(decoded: DataFrame, topics: DataFrame | None, cluster: str) -> Offse
         ],
         records=records,
     )
+
+
+def _with_earlier_generation(members: DataFrame) -> DataFrame:
+    """Add the first generation of the hour before that of each member, if the topic still has one."""
+    by_time = F.array_sort(F.transform("generations", lambda each: F.struct(each["at_ms"], each["generation"])))
+    since_ms = F.col("generation_at_ms") - _GENERATIONS_MS
+    first = F.get(
+        F.filter(by_time, lambda each: (each["at_ms"] >= since_ms) & (each["generation"] < F.col("generation"))), 0
+    )
+    return members.withColumns({"earlier_generation": first["generation"], "earlier_generation_at_ms": first["at_ms"]})
 
 
 def _is(record_type: RecordType) -> Column:

@@ -190,12 +190,14 @@ def _offset(data: dict[str, Any]) -> OffsetCommit:
 
 def _group(data: dict[str, Any]) -> GroupMetadata:
     members = tuple(_member(member) for member in _field(data, "members", list))
+    timestamp = _number(data, "currentStateTimestamp", _INT64, _NONE)
     return GroupMetadata(
         _text(data, "protocolType"),
         _number(data, "generation", _INT32),
         _nullable_text(data, "protocol"),
         _nullable_text(data, "leader"),
         members,
+        None if timestamp == _NONE else timestamp,
     )
 
 

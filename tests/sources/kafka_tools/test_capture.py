@@ -174,6 +174,10 @@ def test_members_of_a_group() -> None:
         "rebalance_timeout_ms": None,
         "client_library": None,
         "client_version": None,
+        "group_state": None,
+        "generation_at_ms": None,
+        "earlier_generation": None,
+        "earlier_generation_at_ms": None,
     }
     assert capture.of_members("join_order") == [0, 1, 2]
     assert [owned(row) for row in capture.members] == [[("orders", 2)], [("orders", 0), ("orders", 1)], []]
@@ -437,6 +441,7 @@ def test_groups_in_a_rebalance(state: str) -> None:
         "2 groups (billing, shop) in the middle of a rebalance; members and owned partitions may be about to change"
     )
     assert assumed in capture.assumptions
+    assert capture.of_members("group_state") == [state] * 3
 
 
 # --- files ---

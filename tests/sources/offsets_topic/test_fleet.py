@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -128,6 +129,10 @@ def test_classic_members_of_records_by_hand(read: OffsetsTopic) -> None:
         "rebalance_timeout_ms": 300_000,
         "client_library": "java;franz-go",
         "client_version": None,
+        "group_state": None,
+        "generation_at_ms": 1,
+        "earlier_generation": None,
+        "earlier_generation_at_ms": None,
     }
     short = members["short", "k"]
     assert (short.subscription, short.owned, short.client_library) == (["t7"], [], "kafka-go")
@@ -402,6 +407,52 @@ def test_a_dump_of_4_3_as_json(spark: SparkSession, tmp_path: Path, suffix: str)
         (tmp_path / f"{name}.json{suffix}").write_bytes(gzip.compress(text) if suffix else text)
     read = read_where(spark, str(tmp_path))
     assert as_reference(read) == reference(printed_records("4.3"))
+
+
+GENERATIONS = [(1, 0), (2, 1_000_000), (7, 2_000_000), (9, 4_000_000)]
+"""Those of a group, with their times: the first is more than an hour before the last."""
+OF_GENERATIONS = ("generation", "generation_at_ms", "earlier_generation", "earlier_generation_at_ms")
+
+
+@pytest.mark.parametrize(
+    ("kept", "earlier"),
+    [((0, 1, 2, 3), (2, 1_000_000)), ((0, 3), (None, None)), ((2, 3), (7, 2_000_000)), ((3,), (None, None))],
+)
+def test_earlier_generations_of_a_group_are_read_as_far_as_they_are_kept(
+    spark: SparkSession, tmp_path: Path, kept: tuple[int, ...], earlier: tuple[Any, Any]
+) -> None:
+    """From records, of which compaction may have removed some, and from what Kafka's formatter prints."""
+    members = [member("a", ("orders",)), member("b", ("orders",))]
+    records = [group("often", members, at=GENERATIONS[number]) for number in kept]
+    expected = [(9, 4_000_000, *earlier)] * 2
+    found = read_offsets_topic(frame(spark, one_after_the_other(records)))
+    assert rows(found.members, *OF_GENERATIONS) == expected
+    lines = [as_printed(key, value) for key, value in records if value is not None]
+    (tmp_path / "groups.txt").write_text("".join(f"{line}\n" for line in lines))
+    assert rows(read_where(spark, str(tmp_path)).members, *OF_GENERATIONS) == expected
+
+
+def as_printed(key: bytes, value: bytes) -> str:
+    """Return a classic group as the formatter of 4.x prints it."""
+    decoded = decode_value(RecordType.GROUP_METADATA, value)
+    assert isinstance(decoded, GroupMetadata)
+    members = [
+        {
+            "memberId": each.member_id,
+            "groupInstanceId": each.group_instance_id,
+            "clientId": each.client_id,
+            "clientHost": each.client_host,
+            "rebalanceTimeout": each.rebalance_timeout_ms,
+            "sessionTimeout": each.session_timeout_ms,
+            "subscription": b64encode(each.subscription or b"").decode(),
+            "assignment": b64encode(each.assignment or b"").decode(),
+        }
+        for each in decoded.members
+    ]
+    data = {"protocolType": decoded.protocol_type, "generation": decoded.generation, "protocol": decoded.protocol}
+    data |= {"leader": decoded.leader, "currentStateTimestamp": decoded.state_timestamp_ms, "members": members}
+    printed_key = {"type": 2, "data": {"group": decode_key(key).group_id}}
+    return json.dumps({"key": printed_key, "value": {"version": 3, "data": data}}, separators=(",", ":"))
 
 
 @pytest.mark.scale
