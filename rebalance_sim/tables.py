@@ -133,6 +133,12 @@ MEMBERS = Table(
         ),
         Column("protocols", STRINGS, "assignors the member offers, most preferred first", required=True),
         Column("subscription", STRINGS, "topics the member subscribes to", required=True),
+        Column(
+            "subscribed_regex",
+            STRING,
+            "regular expression the member subscribes with, matched by the brokers (KIP-848); null if it has none. "
+            "subscription has the topics found",
+        ),
         Column("owned", TOPIC_PARTITIONS, "partitions the member owns when it joins"),
         Column("generation", INT, "generation in which the member received `owned`; null if unknown"),
         Column("user_data", BINARY, "user data of the member's subscription, for custom assignors"),

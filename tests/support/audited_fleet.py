@@ -29,6 +29,8 @@ _CHAIN = {"link-1": 16, "link-2": 12, "link-3": 20, "link-4": 5, "link-5": 25, "
 """Topics with their partitions."""
 _LINKS = [list(_CHAIN)[link : link + 2] for link in range(len(_CHAIN))]
 """What each member of a chain subscribes to: partitions can only move from one to the next."""
+_HALVES = [[{"topic": "eight", "partition": number} for number in half] for half in (range(4), range(4, 8))]
+"""The partitions of a topic that each of two members owns."""
 MEMBERS: Rows = [
     *_members("healthy", 3, ["six"], COOPERATIVE),
     *_members("healthy-keys", 3, ["healthy-keys"], COOPERATIVE),
@@ -84,6 +86,13 @@ MEMBERS: Rows = [
     *(row | {"instance_id": row["member_id"]}
       for row in _members("session-shorter-than-restart", 2, ["six"], COOPERATIVE, session_timeout_ms=10_000)),
     *(row | {"instance_id": "pod"} for row in _members("shared-instance-id", 2, ["six"], COOPERATIVE)),
+    *_members("regex-matches-nothing", 1, ["six"], ["server-uniform"]),
+    *_members("regex-matches-nothing", 1, [], ["server-uniform"], subscribed_regex="sixes", member_id="lost"),
+    *_members("regular-expression", 2, ["six"], ["server-uniform"], subscribed_regex="si.*"),
+    *(row | {"owned": owned} for row, owned in zip(
+        _members("commits-overdue", 2, ["eight"], COOPERATIVE), _HALVES, strict=True)),
+    *(row | {"owned": owned} for row, owned in zip(
+        _members("healthy-commits", 2, ["eight"], COOPERATIVE, rebalance_timeout_ms=600_000), _HALVES, strict=True)),
     *_members("rebalances-repeatedly", 3, ["six"], COOPERATIVE, **_rebalanced(140, 100)),
     *_members("healthy-after-rebalances", 3, ["six"], COOPERATIVE, **_rebalanced(140, 100, ago_ms=2 * _DAY_MS)),
     *_members("healthy-after-deployment", 3, ["six"], COOPERATIVE, group_state="Stable", **_rebalanced(116, 110)),
@@ -136,6 +145,8 @@ def _offsets(group: str, lags: Sequence[int], committed_at_ms: int = NOW_MS) -> 
 OFFSETS: Rows = [
     *_offsets("lag-on-one-member", [2000] * 4 + [0] * 4),
     *_offsets("lag-in-one-partition", [0] * 3 + [5000] + [1] * 4),
+    *_offsets("commits-overdue", [500] * 8, NOW_MS - 270_000),
+    *_offsets("healthy-commits", [500] * 8, NOW_MS - 270_000),
     *_offsets("offsets-expire", [0, 0], NOW_MS - 6 * _DAY_MS),
     *_offsets("no-members", [0, 0, 0]),
 ]
@@ -187,6 +198,8 @@ FOLLOWED: dict[str, dict[str, Any]] = {
     "rejected-rows": {},
     "offsets-expire": {},
     "shared-instance-id": {},
+    "regex-matches-nothing": {"subscription": ["six"], "subscribed_regex": None},
+    "commits-overdue": {},
     "rebalances-repeatedly": _rebalanced(104, 100),
     "rebalancing-now": {"group_state": "Stable"},
     "keys-placed-differently": {},
@@ -222,7 +235,7 @@ def followed_tables() -> dict[str, Rows]:
         "payments": {"partitions": _PARTITIONS["orders"]},
     }
     topics = [row | changed.get(row["topic"], {}) for row in TOPICS]
-    consumed = [row for row in OFFSETS if row["group_id"] != "lag-in-one-partition"]
+    consumed = [row for row in OFFSETS if row["group_id"] not in ("lag-in-one-partition", "commits-overdue")]
     return {"members": members, "topics": topics, "records": records, "offsets": consumed}
 
 

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 
 from rebalance_sim.engine.audit import balance, elections, keys, leaders, migration, risks, rollouts
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
-from rebalance_sim.engine.audit.group import Group, TopicFacts
+from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.audit.topic_keys import key_facts
 from rebalance_sim.engine.spark.driver_rows import map_batches
@@ -59,7 +59,7 @@ _COLUMNS = {
     MEMBERS.name: (
         *("member_id", "instance_id", "rack", "protocol_type", "protocols", "subscription", "session_timeout_ms"),
         *("client_library", "client_version", "group_state", "generation", "generation_at_ms"),
-        *("earlier_generation", "earlier_generation_at_ms"),
+        *("earlier_generation", "earlier_generation_at_ms", "subscribed_regex", "rebalance_timeout_ms"),
     ),
     ELECTIONS.name: (
         *("type", "members", "protocol", "candidates", "votes", "tie", "leader_id", "refused", "error"),
@@ -88,6 +88,7 @@ _COLUMNS = {
     ADVICE.name: ("setting", "value", "unowned_ms_saved", "rebalances_saved", "moved_saved", "fails"),
     PARTITION_COSTS.name: ("unowned_ms",),
     EXPIRING_OFFSETS.name: ("partitions", "first_expires_at_ms"),
+    COMMITS: ("member_id", "committed_at_ms", "lag"),
     REJECTS.name: ("reason",),
 }
 """Columns of the tables that an audit reads."""
@@ -140,7 +141,25 @@ def _summed_up(tables: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
             .groupBy(*_KEYS)
             .agg(F.count("*").alias("partitions"), F.min("expires_at_ms").alias("first_expires_at_ms"))
         )
+    if OFFSETS.name in tables:
+        found[COMMITS] = _commits(tables[MEMBERS.name], tables[OFFSETS.name])
     return found
+
+
+def _commits(members: DataFrame, offsets: DataFrame) -> DataFrame:
+    """Return the latest commit of each member that has lag, in the partitions that it owns.
+
+    Both times of commits and log end offsets have to be known.
+    """
+    lag = F.when(F.col("end") > F.col("committed"), F.col("end") - F.col("committed"))
+    commits = offsets.select(*_KEYS, "topic", "partition", "committed_at_ms", lag.alias("lag"))
+    return (
+        members.select(*_KEYS, "member_id", F.inline("owned"))
+        .join(commits, [*_KEYS, "topic", "partition"])
+        .groupBy(*_KEYS, "member_id")
+        .agg(F.max("committed_at_ms").alias("committed_at_ms"), F.sum("lag").alias("lag"))
+        .where("committed_at_ms IS NOT NULL AND lag IS NOT NULL")
+    )
 
 
 def _topic_facts(topics: DataFrame, offsets: DataFrame | None) -> TopicFacts:

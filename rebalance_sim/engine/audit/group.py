@@ -26,6 +26,8 @@ from rebalance_sim.tables import (
 )
 
 Row = Mapping[str, Any]
+COMMITS = "commits"
+"""Rows of members with lag: their latest commit, and the lag of the partitions that they own."""
 
 
 @dataclass(frozen=True)

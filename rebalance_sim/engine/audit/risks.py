@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
-from rebalance_sim.engine.audit.group import Group, Row, client_of
+from rebalance_sim.engine.audit.group import COMMITS, Group, Row, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS
 from rebalance_sim.tables import REBALANCING_STATES
 
 WITHOUT_LEADER = Kind(
@@ -47,6 +48,20 @@ SHARED_INSTANCE = Kind(
     "all but the last to join (FENCED_INSTANCE_ID)",
     "Derive group.instance.id from something that no two consumers share, such as the name of a StatefulSet's pod.",
 )
+REGEX_FINDS_NOTHING = Kind(
+    "regex-matches-nothing",
+    Severity.WARNING,
+    "{members:member subscribes|members subscribe} with a regular expression that matches no topic: {regex}",
+    "Correct the expression, which has to match whole names by the rules of RE2/J, or allow the members to describe "
+    "the topics.",
+)
+REGEX = Kind(
+    "regular-expression",
+    Severity.NOTE,
+    "{members:member subscribes|members subscribe} with a regular expression, {regex}: a new topic that matches "
+    "changes the assignment",
+    "",
+)
 REPEATED = Kind(
     "rebalances-repeatedly",
     Severity.WARNING,
@@ -54,13 +69,25 @@ REPEATED = Kind(
     "Unless the group is being deployed, look in the consumers' logs for why they leave and rejoin: polls that take "
     "longer than max.poll.interval.ms, sessions that expire, restarts.",
 )
+OVERDUE = Kind(
+    "commits-overdue",
+    Severity.WARNING,
+    "member {member} has {lag:record} of lag and has committed nothing for {age_ms:s}; its max.poll.interval.ms is "
+    "{poll_ms:s}",
+    "See what the consumer does between two polls. If it processes records, lower max.poll.records or raise "
+    "max.poll.interval.ms before it has to leave the group.",
+    confidence=Confidence.ASSUMED,
+)
 REBALANCING = Kind(
     "rebalancing-now",
     Severity.NOTE,
     "the group was in state {state} when it was read: its members and owned partitions may be about to change",
     "Read the group again, and audit it when it is stable.",
 )
-KINDS = (WITHOUT_LEADER, REJECTED, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE, REPEATED, REBALANCING)
+KINDS = (
+    *(WITHOUT_LEADER, REJECTED, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE),
+    *(REGEX_FINDS_NOTHING, REGEX, OVERDUE, REPEATED, REBALANCING),
+)
 _HOUR_MS = 3_600_000
 
 
@@ -76,6 +103,8 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     yield from _expiry(group, thresholds)
     yield from _short_sessions(group, thresholds)
     yield from _shared_instances(group)
+    yield from _regular_expressions(group)
+    yield from _overdue_commits(group, thresholds)
     yield from _rebalances(group, thresholds)
 
 
@@ -111,6 +140,38 @@ def _shared_instances(group: Group) -> Iterator[Finding]:
     if shared:
         members = sum(counts[instance_id] - 1 for instance_id in shared)
         yield Finding(SHARED_INSTANCE, {"members": members}, {"instance_id": ", ".join(shared)})
+
+
+def _regular_expressions(group: Group) -> Iterator[Finding]:
+    """Yield the findings about members whose regular expression the brokers match (KIP-848)."""
+    with_regex = [member for member in group.members if member["subscribed_regex"] is not None]
+    found = [member for member in with_regex if member["subscription"]]
+    without = [member for member in with_regex if not member["subscription"]]
+    for kind, members in ((REGEX_FINDS_NOTHING, without), (REGEX, found)):
+        if members:
+            names = {"regex": ", ".join(sorted({member["subscribed_regex"] for member in members}))}
+            yield Finding(kind, {"members": len(members)}, names)
+
+
+def _overdue_commits(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
+    """Yield the finding about the member whose latest commit is oldest, compared with its max.poll.interval.ms.
+
+    It is assumed that the records of its lag did not arrive just now: only then did the consumer have any to process.
+    """
+    latest_ms = group.topics.latest_commit_ms.get(group.cluster, 0)
+    poll_ms = {row["member_id"]: row["rebalance_timeout_ms"] or MAX_POLL_INTERVAL_MS for row in group.members}
+    overdue = [
+        row
+        for row in group.rows[COMMITS]
+        if row["member_id"] in poll_ms
+        and row["lag"] >= thresholds.lag_records
+        and latest_ms - row["committed_at_ms"] >= thresholds.poll_interval_share * poll_ms[row["member_id"]]
+    ]
+    first = min(overdue, key=lambda row: (row["committed_at_ms"], row["member_id"]), default=None)
+    if first is not None:
+        figures = {"lag": first["lag"], "age_ms": latest_ms - first["committed_at_ms"], "members": len(overdue)}
+        member = first["member_id"]
+        yield Finding(OVERDUE, figures | {"poll_ms": poll_ms[member]}, {"member": member})
 
 
 def _rebalances(group: Group, thresholds: Thresholds) -> Iterator[Finding]:

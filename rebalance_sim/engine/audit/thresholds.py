@@ -19,6 +19,8 @@ class Thresholds:
     """How long a consumer takes to restart, for the sessions of static members."""
     expiry_hours: int = 48
     """How soon offsets must expire, counted from the latest commit of the cluster."""
+    poll_interval_share: float = 0.8
+    """The share of max.poll.interval.ms for which a member with lag must have committed nothing."""
     rebalances_per_hour: int = 20
     """How many rebalances a group must have in the hour before its last generation."""
     hot_partition_times: int = 3

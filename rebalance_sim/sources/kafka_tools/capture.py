@@ -478,6 +478,7 @@ class CaptureTables:
             DEFAULT_PROTOCOL_TYPE,
             self._protocols(member, consumer),
             self._subscription(member, consumer),
+            None,
             None if owned is None else [{"topic": topic, "partition": partition} for topic, partition in owned],
             None,
             None,

@@ -414,6 +414,7 @@ def _consumer_member(key: Key, member: ConsumerGroupMemberMetadata, protocols: S
         "protocol_type": DEFAULT_PROTOCOL_TYPE,
         "protocols": offered,
         "subscription": member.subscribed_topics,
+        "subscribed_regex": member.subscribed_regex,
         "session_timeout_ms": session_timeout,
         "rebalance_timeout_ms": member.rebalance_timeout_ms,
     }

@@ -33,6 +33,7 @@ ALSO = {
     "more-members-than-partitions": {"rolling-restart-downtime"},
     "rolling-restart-downtime": {"more-members-than-partitions"},
     "rejected-rows": {"rolling-restart-downtime"},
+    "regex-matches-nothing": {"more-members-than-partitions"},
     "rolling-restart-fails": {"rolling-restart-downtime"},
     "rolling-restart-unstable": {"rebalance-storm"},
     "shared-instance-id": {"rolling-restart-fails"},

@@ -166,6 +166,7 @@ def test_members_of_a_group() -> None:
         "protocol_type": "consumer",
         "protocols": ("range", "cooperative-sticky"),
         "subscription": ["orders", "returns"],
+        "subscribed_regex": None,
         "owned": [{"topic": "orders", "partition": 2}],
         "generation": None,
         "user_data": None,

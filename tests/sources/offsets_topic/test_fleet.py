@@ -121,6 +121,7 @@ def test_classic_members_of_records_by_hand(read: OffsetsTopic) -> None:
         "protocol_type": "consumer",
         "protocols": ["range"],
         "subscription": ["clicks", "orders"],
+        "subscribed_regex": None,
         "owned": [Row(topic="orders", partition=0)],
         "generation": 4,
         "user_data": bytearray(b"u"),
@@ -153,6 +154,7 @@ def test_members_of_consumer_protocol_groups(read: OffsetsTopic) -> None:
         "m2": (["cooperative-sticky", "range"], 7, 45_000),
         "m3": (["server-range"], None, None),
     }
+    assert {name: row.subscribed_regex for name, row in members.items()} == {"m1": "cl.*", "m2": None, "m3": None}
     assert {name: (row.subscription, pairs(row.owned)) for name, row in members.items()} == {
         "m1": (["clicks", "orders"], [("clicks", 0), ("clicks", 1), ("orders", 2)]),
         "m2": (["orders"], [("orders", 0), ("orders", 1)]),
