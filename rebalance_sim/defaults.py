@@ -3,6 +3,8 @@
 CLUSTER = "default"
 CLIENT = "java-3.3"
 STRATEGY = "elected"
+SCENARIO = "rolling-restart"
+"""The scenario that an audit simulates: one of ``conf/scenarios``."""
 STORM_REBALANCES = 10
 STORM_WINDOW_MS = 60_000
 AUTO = "auto"

@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame
 from rebalance_sim.api.groups import clusters_of, custom_names, predict
 from rebalance_sim.api.lag import lag_tables
 from rebalance_sim.api.records import PlacedRecords
-from rebalance_sim.api.simulation import simulate
+from rebalance_sim.api.simulation import scenario_of, simulate
+from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.audit.audits import audited
-from rebalance_sim.engine.audit.rollouts import SCENARIO
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.offset_expiry import expiring_offsets
@@ -23,6 +23,7 @@ from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation
 from rebalance_sim.kafka.assignors import assignors_of
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.brokers import Clusters
+from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.releases import NEWEST
 from rebalance_sim.tables import (
     ADVICE,
@@ -55,6 +56,8 @@ class AuditOptions(TypedDict, total=False):
     """The user's own assignors, which groups may elect."""
     thresholds: Thresholds
     """From when something is worth a finding."""
+    scenario: str | Scenario
+    """The rollout that is simulated: a name, a file or a ``Scenario``; a rolling restart by default."""
     records: DataFrame
     """Records of the topics, which add findings about keys."""
 
@@ -89,9 +92,9 @@ def audit(
     <BLANKLINE>
     """
     rules = Audit(members, topics, offsets, **options)
-    now, others, restarted = rules.now(), rules.others(), rules.restarted()
+    now, others, rolled_out = rules.now(), rules.others(), rules.rolled_out()
     tables = {name: now[name] for name in (*PREDICTED, REJECTS.name)} | {name: others[name] for name in COMPARED}
-    tables |= {name: restarted[name] for name in SIMULATED}
+    tables |= {name: rolled_out[name] for name in SIMULATED}
     if offsets is not None:
         assigned = all_assignments(now.last_assignments, others.last_assignments)
         tables[LAG_BALANCE.name] = lag_tables(assigned, offsets, members).lag_balance
@@ -133,7 +136,7 @@ PREDICTED = (ELECTIONS.name, BALANCE.name)
 COMPARED = (COMPARISON.name,)
 """Tables of the prediction under every assignor."""
 SIMULATED = (COSTS.name, ADVICE.name, PARTITION_COSTS.name)
-"""Tables of the simulated rolling restart."""
+"""Tables of the simulated scenario."""
 
 
 def all_assignments(now: DataFrame, others: DataFrame) -> DataFrame:
@@ -153,6 +156,8 @@ class Audit:
         self.clusters = clusters_of(options.get("kafka_version", NEWEST))
         self._seed, self._assignors = options.get("seed", 0), tuple(options.get("assignors", ()))
         self._thresholds = options.get("thresholds", Thresholds())
+        self.scenario = scenario_of(options.get("scenario", SCENARIO))
+        """The scenario that is simulated."""
         records = options.get("records")
         self.placed = None if records is None else PlacedRecords(topics, records)
         """The records beside the topics they are sent to; None without records."""
@@ -168,12 +173,12 @@ class Audit:
         named = (*assignors_of(version), *custom_names(self._assignors, version))
         return self._predicted(named, (*COMPARED, *self._assigned))
 
-    def restarted(self) -> GroupOutcomes:
-        """Simulate a rolling restart with the groups' own settings and with others: ``SIMULATED``."""
+    def rolled_out(self) -> GroupOutcomes:
+        """Simulate the scenario with the groups' own settings and with others: ``SIMULATED``."""
         return simulate(
             self.members,
             self.topics,
-            SCENARIO,
+            self.scenario,
             advice=True,
             kafka_version=self.clusters,
             seed=self._seed,
@@ -194,7 +199,7 @@ class Audit:
         if self.placed is not None:
             found[RECORD_PARTITIONS.name] = self.placed.record_partitions()
             found[TOPICS_AT_RISK.name] = self.placed.topics_at_risk(found[RECORD_PARTITIONS.name])
-        return audited(found, usable(fit_topics(self.topics)), self.clusters, self._thresholds)
+        return audited(found, usable(fit_topics(self.topics)), self.clusters, self._thresholds, self.scenario.name)
 
     def _predicted(self, strategies: Sequence[str], tables: Sequence[str]) -> GroupOutcomes:
         return predict(self.members, self.topics, strategies, self.clusters, self._assignors, tables)

@@ -255,10 +255,11 @@ def _simulations(
     for strategy in strategies:
         check_strategy("strategy", strategy, version, [*custom_names(own, version), ELECTED])
     metadata, seed = TopicMetadata.of(usable(fit_topics(topics))), options.get("seed", 0)
-    return Simulations(outputs, clusters, tuple(strategies), metadata, _scenario(scenario), seed, assignors=own)
+    return Simulations(outputs, clusters, tuple(strategies), metadata, scenario_of(scenario), seed, assignors=own)
 
 
-def _scenario(given: str | Scenario) -> Scenario:
+def scenario_of(given: str | Scenario) -> Scenario:
+    """Return a scenario by its name or from a file. Raises UserError for a mistake in the file."""
     if isinstance(given, Scenario):
         return given
     scenario, rejects = read_scenario(given)

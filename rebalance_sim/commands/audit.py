@@ -8,6 +8,7 @@ from typing import Self
 from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.api.audit import COMPARED, PREDICTED, SIMULATED, Audit, all_assignments
+from rebalance_sim.api.simulation import scenario_of
 from rebalance_sim.commands.audit_summary import summarise_findings
 from rebalance_sim.commands.brokers import brokers_of, clusters_of, early_access
 from rebalance_sim.commands.console import Line
@@ -20,7 +21,6 @@ from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.report import CHARTS, PAGE, missing_library, write_page
 from rebalance_sim.commands.simulate import simulation_assumptions
 from rebalance_sim.commands.summary import print_summary, summarise_read, summarise_run
-from rebalance_sim.engine.audit.rollouts import SCENARIO
 from rebalance_sim.engine.groups.comparison import BEST
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.prediction import ELECTED
@@ -30,7 +30,6 @@ from rebalance_sim.engine.runs.run_files import names_in
 from rebalance_sim.engine.tables.inputs import fit, union, usable
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.audit_thresholds import read_thresholds
-from rebalance_sim.sources.scenarios import read_scenario
 from rebalance_sim.tables import (
     CLUSTERS,
     ELECTIONS,
@@ -80,7 +79,7 @@ class _Fleet:
 
 def run(spark: SparkSession, options: Namespace) -> None:
     """Read a fleet, predict and simulate it, audit every group, and write findings, verdicts and what they rest on."""
-    thresholds = read_thresholds(options.thresholds)
+    thresholds, scenario = read_thresholds(options.thresholds), scenario_of(options.scenario)
     version = brokers_of(options).rules()
     own = tuple(load_assignors(options.assignors, "", version, [ELECTED, ALL, BEST]).values())
     from_source = has_source(options)
@@ -97,13 +96,14 @@ def run(spark: SparkSession, options: Namespace) -> None:
         seed=options.seed,
         assignors=own,
         thresholds=thresholds,
+        scenario=scenario,
         **({} if fleet.records is None else {"records": fleet.records}),
     )
-    predicted = rules.now(), rules.others(), rules.restarted()
+    predicted = rules.now(), rules.others(), rules.rolled_out()
     if not from_source:
         run.begin(_REPLACED)
 
-    run.report_progress("predicting the present state, under every assignor, and in a rolling restart")
+    run.report_progress(f"predicting the present state, under every assignor, and in a simulated {scenario.name}")
     bad_records = rules.placed.rejected_records if rules.placed else None
     tables, lag = _write_predicted(run, fleet, predicted, bad_records, options.on_bad_input)
     run.report_progress("auditing")
@@ -111,7 +111,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     written = {name: run.write(name, audited[name]) for name in (FINDINGS.name, VERDICTS.name)}
     run.assumptions = [
         *earlier_assumptions(spark, options.members),
-        *simulation_assumptions(read_scenario(SCENARIO)[0]),
+        *simulation_assumptions(scenario),
         *_unknown_clients(fleet.members),
         *early_access(rules.clusters, (), tables[ELECTIONS.name]),
     ]
@@ -130,14 +130,14 @@ def _write_predicted(
     bad_records: DataFrame | None,
     on_bad_input: str,
 ) -> tuple[dict[str, DataFrame], LagTables | None]:
-    """Write what is predicted now, under other assignors and in a rolling restart, and the lag. Count all rows."""
-    now, others, restarted = predicted
+    """Write what is predicted now, under other assignors and in the scenario, and the lag. Count all rows."""
+    now, others, rolled_out = predicted
     tables = run.write_outcomes(now, PREDICTED)
     bad_offsets = fleet.offsets.rejects if fleet.offsets else None
     tables[REJECTS.name] = union([rows for rows in (now.rejects, bad_offsets, bad_records) if rows is not None])
     rejected = write_rejects(run, tables[REJECTS.name], on_bad_input)
     fleet.count(run, now.used_topics or 0, rejected)
-    tables |= run.write_outcomes(others, COMPARED) | run.write_outcomes(restarted, SIMULATED)
+    tables |= run.write_outcomes(others, COMPARED) | run.write_outcomes(rolled_out, SIMULATED)
     if fleet.offsets is None:
         return tables, None
     assigned = all_assignments(now.last_assignments, others.last_assignments)

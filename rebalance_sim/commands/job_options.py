@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from rebalance_sim.commands.configuration import CONFIG
-from rebalance_sim.defaults import AUTO, CLIENT, CLUSTER, STORM_REBALANCES, STORM_WINDOW_MS, STRATEGY
+from rebalance_sim.defaults import AUTO, CLIENT, CLUSTER, SCENARIO, STORM_REBALANCES, STORM_WINDOW_MS, STRATEGY
 from rebalance_sim.engine.runs.figures import CHECKS, FINDING_CHECKS, FINDINGS
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.logs import FORMATS, LEVELS
@@ -241,6 +241,13 @@ def _audit(groups: OptionGroups) -> None:
     _format(groups)
     _offsets(groups, "adds findings about lag and about groups without members")
     add("--records", default="", metavar="PATH", help="records table: adds findings about keys")
+    add(
+        "--scenario",
+        default=SCENARIO,
+        metavar="NAME|FILE",
+        help="the rollout that is simulated: a YAML file, or a scenario that simulate has, such as deployment "
+        f"(default: {SCENARIO})",
+    )
     _assignors(groups)
     groups.rules.add_argument(
         "--thresholds",

@@ -101,10 +101,10 @@ MEMBERS: Rows = [
     *_members("keys-in-several-partitions", 3, ["grown"], COOPERATIVE),
     *_members("hot-partition", 3, ["hot"], COOPERATIVE),
     *_members("not-co-partitioned", 3, ["orders", "payments"], COOPERATIVE),
-    *_members("rolling-restart-fails", 3, ["six"], COOPERATIVE, session_timeout_ms=3000),
-    *_members("rolling-restart-unstable", 2, ["six"], COOPERATIVE, rebalance_timeout_ms=2000),
+    *_members("rollout-fails", 3, ["six"], COOPERATIVE, session_timeout_ms=3000),
+    *_members("rollout-unstable", 2, ["six"], COOPERATIVE, rebalance_timeout_ms=2000),
     *_members("rebalance-storm", 3, ["six"], ["range"], rebalance_timeout_ms=2000),
-    *_members("rolling-restart-downtime", 5, ["three-1"], ["range"]),
+    *_members("rollout-downtime", 5, ["three-1"], ["range"]),
 ]  # fmt: skip
 _PARTITIONS = {"one": 1, "one-too": 1, "two": 2, "six": 6, "seven": 7, "eight": 8, "racked": 6, "broken": 4}
 _PARTITIONS |= {"written-by-two": 6, "grown": 6, "hot": 6, "orders": 6, "payments": 9, "healthy-keys": 6}
@@ -206,8 +206,8 @@ FOLLOWED: dict[str, dict[str, Any]] = {
     "keys-in-several-partitions": {},
     "hot-partition": {},
     "not-co-partitioned": {},
-    "rolling-restart-fails": {"session_timeout_ms": 45_000},
-    "rolling-restart-unstable": {"rebalance_timeout_ms": 300_000},
+    "rollout-fails": {"session_timeout_ms": 45_000},
+    "rollout-unstable": {"rebalance_timeout_ms": 300_000},
     "rebalance-storm": {},
 }
 """By kind, the columns of its group's members that change if its recommendation is followed.

@@ -83,7 +83,7 @@ _COLUMNS = {
     LAG_BALANCE.name: ("strategy", "members", "lag", "max_lag", "max_partition_lag", "excess_lag"),
     COSTS.name: (
         *("partitions", "events", "rebalances", "storms", "stable", "unowned_ms", "moved", "moved_back", "failed"),
-        *("failure", "error"),
+        *("finished", "failure", "error"),
     ),
     ADVICE.name: ("setting", "value", "unowned_ms_saved", "rebalances_saved", "moved_saved", "fails"),
     PARTITION_COSTS.name: ("unowned_ms",),
@@ -98,17 +98,20 @@ _ASSIGNOR_SETTINGS = ("partition.assignment.strategy", "group.protocol")
 """Settings that exclude each other."""
 
 
-def audited(tables: Mapping[str, DataFrame], topics: DataFrame, clusters: Clusters, thresholds: Thresholds) -> Outcomes:
+def audited(
+    tables: Mapping[str, DataFrame], topics: DataFrame, clusters: Clusters, thresholds: Thresholds, scenario: str
+) -> Outcomes:
     """Return the findings and verdicts of every group.
 
     ``tables`` are those of a fleet and of its predictions, by name; members, offsets and ``topics`` are usable rows.
-    Records are given by ``record_partitions`` and ``topics_at_risk``, both or neither.
+    Records are given by ``record_partitions`` and ``topics_at_risk``, both or neither. ``scenario`` is the name of the
+    one that was simulated.
     """
     facts = _topic_facts(topics, tables.get(OFFSETS.name))
     if RECORD_PARTITIONS.name in tables:
         shown = key_facts(tables[RECORD_PARTITIONS.name], tables[TOPICS_AT_RISK.name], topics)
         facts = replace(facts, keys=shown, partitions=_partitions(topics, shown.loads))
-    audit = _Audit(clusters, thresholds, facts)
+    audit = _Audit(clusters, thresholds, facts, scenario)
     rows = map_batches(_by_group(tables), audit.batches, _OUTPUTS)
     return Outcomes(rows, {name: outcome(name) for name in _OUTPUTS.names})
 
@@ -190,6 +193,7 @@ class _Audit:
     clusters: Clusters
     thresholds: Thresholds
     topics: TopicFacts
+    scenario: str
 
     def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Audit batches of groups; return batches with a column for each table."""
@@ -202,7 +206,7 @@ class _Audit:
     def _group(self, row: Mapping[str, Any]) -> Group:
         cluster = row["cluster"]
         rows = {name: row.get(name) or () for name in _COLUMNS}
-        return Group(cluster, row["group_id"], rows, self.clusters.of(cluster), self.topics)
+        return Group(cluster, row["group_id"], rows, self.clusters.of(cluster), self.topics, self.scenario)
 
     def _findings(self, group: Group) -> list[tuple[str, Finding]]:
         """Return the findings with their families: the worst first, and those about the present state first."""
@@ -211,7 +215,7 @@ class _Audit:
 
 
 def _rank(finding: Finding) -> tuple[int, bool]:
-    return list(Severity).index(finding.kind.severity), finding.kind.scenario is not None
+    return list(Severity).index(finding.kind.severity), finding.scenario is not None
 
 
 def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
@@ -224,7 +228,7 @@ def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
         "family": family,
         "kind": finding.kind.name,
         "severity": finding.kind.severity,
-        "scenario": finding.kind.scenario,
+        "scenario": finding.scenario,
         "description": finding.description,
         "figures": _entries(finding.figures),
         "recommendation": finding.recommendation,

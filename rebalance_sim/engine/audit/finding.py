@@ -59,6 +59,13 @@ class Finding:
     saving: Mapping[str, float] = field(default_factory=dict)
     confidence: Confidence | None = None
     """None for that of the kind."""
+    simulated: str | None = None
+    """The scenario that was simulated; None for that of the kind."""
+
+    @property
+    def scenario(self) -> str | None:
+        """The hypothetical scenario of which it is a result; None for the present state."""
+        return self.simulated or self.kind.scenario
 
     @property
     def description(self) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.audit.topic_keys import KeyFacts
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.by_library import JAVA, Leader
@@ -56,6 +57,8 @@ class Group:
     """Its rows by table, in any order."""
     brokers: Brokers
     topics: TopicFacts
+    scenario: str = SCENARIO
+    """The scenario that was simulated."""
 
     @cached_property
     def members(self) -> list[Row]:

@@ -1,7 +1,9 @@
-"""Findings about a rolling restart of the group: its cost, and settings that reduce it."""
+"""Findings about a simulated rollout of the group, by default a rolling restart: its cost, and what reduces it."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
+from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import Group, Row
 from rebalance_sim.engine.audit.thresholds import Thresholds
@@ -9,80 +11,92 @@ from rebalance_sim.kafka.assignors.by_library import JAVA, offers
 from rebalance_sim.kafka.client_features import has_static_members
 from rebalance_sim.kafka.migration import Verdict
 
-SCENARIO = "rolling-restart"
-"""Of ``conf/scenarios``."""
-
 
 def _kind(name: str, severity: Severity, description: str, recommendation: str = "") -> Kind:
     return Kind(name, severity, description, recommendation, SCENARIO, Confidence.SIMULATED)
 
 
 COST = _kind(
-    "rolling-restart-cost",
+    "rollout-cost",
     Severity.NOTE,
-    "a rolling restart takes {rebalances:rebalance} and {moved:partition move}; partition downtime: mean {mean_ms:s}, "
+    "{scenario}: {rebalances:rebalance} and {moved:partition move}; partition downtime: mean {mean_ms:s}, "
     "max {max_ms:s}",
 )
 FAILS = _kind(
-    "rolling-restart-fails",
+    "rollout-fails",
     Severity.ERROR,
-    "{failed:consumer stops|consumers stop} with a fatal error in a rolling restart: {failure}",
+    "{scenario}: {failed:consumer stops|consumers stop} with a fatal error: {failure}",
     "Correct what the error names before members restart: a consumer that it stops does not come back.",
 )
-UNSTABLE = _kind(
-    "rolling-restart-unstable",
+DEADLOCK = _kind(
+    "rollout-deadlock",
     Severity.ERROR,
-    "not stable, or with unowned partitions, after a rolling restart",
+    "{scenario}: {failure}",
+    "Let the readiness probe succeed without partitions, or let an old pod stop before its replacement is ready "
+    "(maxUnavailable of at least 1).",
+)
+UNSTABLE = _kind(
+    "rollout-unstable",
+    Severity.ERROR,
+    "{scenario}: not stable, or with unowned partitions, at the end",
     "Raise max.poll.interval.ms if it is below heartbeat.interval.ms, which leaves members too little time to rejoin; "
-    "else look at the group's timeline: simulate --scenario rolling-restart --follow.",
+    "else look at the group's timeline: simulate --scenario {option} --follow.",
 )
 STORM = _kind(
     "rebalance-storm",
     Severity.WARNING,
-    "a rolling restart causes {storms:rebalance storm} ({rebalances:rebalance})",
+    "{scenario}: {storms:rebalance storm} ({rebalances:rebalance})",
     "Use static membership, or restart fewer members per minute.",
 )
 DOWNTIME = _kind(
-    "rolling-restart-downtime",
+    "rollout-downtime",
     Severity.WARNING,
-    "a rolling restart leaves each partition without an owner for {mean_ms:s} on average; {setting} saves {share:%}",
+    "{scenario}: each partition is without an owner for {mean_ms:s} on average; {setting} saves {share:%}",
     "Set {setting}.",
 )
-KINDS = (COST, FAILS, UNSTABLE, STORM, DOWNTIME)
+KINDS = (COST, FAILS, DEADLOCK, UNSTABLE, STORM, DOWNTIME)
 _STATIC = "group.instance.id"
 _ASSIGNOR = "partition.assignment.strategy"
 _PROTOCOL = "group.protocol"
 
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
-    """Yield the findings about a rolling restart of a group."""
+    """Yield the findings about a rollout of a group."""
     costs = group.costs
     if costs is None or not costs["events"]:
         return
     partitions = max(costs["partitions"], 1)
     figures = {name: costs[name] for name in ("rebalances", "moved", "moved_back", "unowned_ms", "partitions")}
     figures |= {"mean_ms": costs["unowned_ms"] / partitions, "max_ms": group.max_downtime_ms}
-    yield Finding(COST, figures)
+    names = {"scenario": group.scenario.replace("-", " "), "option": group.scenario, "failure": costs["failure"]}
+
+    def finding(kind: Kind, more: Mapping[str, float] | None = None) -> Finding:
+        return Finding(kind, figures | dict(more or {}), names, simulated=group.scenario)
+
+    yield finding(COST)
     if costs["failed"]:
-        yield Finding(FAILS, figures | {"failed": costs["failed"]}, {"failure": costs["failure"]})
+        yield finding(FAILS, {"failed": costs["failed"]})
+    elif not costs["finished"]:
+        yield finding(DEADLOCK)
     elif not costs["stable"]:
-        yield Finding(UNSTABLE, figures)
+        yield finding(UNSTABLE)
     if costs["storms"]:
-        yield Finding(STORM, figures | {"storms": costs["storms"]})
+        yield finding(STORM, {"storms": costs["storms"]})
     best = next((row for row in group.advice if not row["fails"] and _is_possible(group, row)), None)
     if best is not None and _pays(costs, best, thresholds):
-        yield _downtime(group, figures, best)
+        yield _with_setting(finding(DOWNTIME), best)
 
 
-def _downtime(group: Group, figures: Mapping[str, float], best: Row) -> Finding:
+def _with_setting(finding: Finding, best: Row) -> Finding:
+    """Add the setting that saves most, and what it saves."""
     saving = {name: best[name] for name in ("unowned_ms_saved", "rebalances_saved", "moved_saved")}
-    saving["share"] = best["unowned_ms_saved"] / max(figures["unowned_ms"], 1)
+    saving["share"] = best["unowned_ms_saved"] / max(finding.figures["unowned_ms"], 1)
     settings = {best["setting"]: best["value"]}
     if best["setting"] == _PROTOCOL:
         # What was simulated: advice replaces the protocols of all members by this assignor.
         settings |= {"group.remote.assignor": "uniform"}
-    names = {"setting": " with ".join(f"{name}={value}" for name, value in settings.items())}
-    return Finding(DOWNTIME, figures, names, settings, saving)
+    setting = " with ".join(f"{name}={value}" for name, value in settings.items())
+    return replace(finding, names={**finding.names, "setting": setting}, settings=settings, saving=saving)
 
 
 def _pays(costs: Row, best: Row, thresholds: Thresholds) -> bool:

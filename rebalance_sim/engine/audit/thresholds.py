@@ -30,6 +30,6 @@ class Thresholds:
     shared_keys_share: float = 0.5
     """The share of keys that two topics must have in common to count as joined."""
     downtime_ms: int = 1000
-    """How much mean downtime per partition another setting must save in a rolling restart."""
+    """How much mean downtime per partition another setting must save in the rollout."""
     downtime_share: float = 0.2
     """The share of the downtime that it must save."""

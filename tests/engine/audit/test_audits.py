@@ -20,7 +20,7 @@ from tests.support.audited_fleet import MEMBERS as FLEET
 
 DOCS = Path(__file__).parents[3] / "docs"
 BY_LAG = DOCS / "examples" / "by_lag.py"
-USUAL = {"migration-possible", "rolling-restart-cost"}
+USUAL = {"migration-possible", "rollout-cost"}
 """Notes about nearly every group."""
 ALSO = {
     "migration-custom-assignor": {"assignment-unknown"},
@@ -30,13 +30,13 @@ ALSO = {
     "assignment-unknown": {"migration-custom-assignor"},
     "election-depends-on-build": {"migration-brokers"},
     "leader-cannot-read-members": {"migration-offline"},
-    "more-members-than-partitions": {"rolling-restart-downtime"},
-    "rolling-restart-downtime": {"more-members-than-partitions"},
-    "rejected-rows": {"rolling-restart-downtime"},
+    "more-members-than-partitions": {"rollout-downtime"},
+    "rollout-downtime": {"more-members-than-partitions"},
+    "rejected-rows": {"rollout-downtime"},
     "regex-matches-nothing": {"more-members-than-partitions"},
-    "rolling-restart-fails": {"rolling-restart-downtime"},
-    "rolling-restart-unstable": {"rebalance-storm"},
-    "shared-instance-id": {"rolling-restart-fails"},
+    "rollout-fails": {"rollout-downtime"},
+    "rollout-unstable": {"rebalance-storm"},
+    "shared-instance-id": {"rollout-fails"},
 }
 """Further findings about the group of a kind, which are right as well."""
 KINDS = {kind.name: kind for family in FAMILIES.values() for kind in family.kinds}
@@ -67,7 +67,7 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
 
 
 def test_every_kind_is_found_in_its_group_and_no_other(audited: Audited) -> None:
-    with_group = KINDS.keys() - USUAL
+    with_group = KINDS.keys() - USUAL - {"rollout-deadlock"}
     assert {kind: audited.kinds(kind) for kind in with_group} == {k: {k} | ALSO.get(k, set()) for k in with_group}
     healthy = {name for name in audited.verdicts if name.startswith("healthy")}
     assert {name: audited.kinds(name) for name in healthy} == {name: set() for name in healthy}
@@ -128,7 +128,7 @@ def test_incomplete_inputs_lower_the_confidence(audited: Audited) -> None:
     confidences = {row["confidence"] for row in audited.findings if row["group_id"] == "rejected-rows"}
     assert confidences == {"certain", "assumed"}
     assert audited.finding("rejected-rows")["confidence"] == "certain"
-    assert audited.finding("rolling-restart-cost", "healthy")["confidence"] == "simulated"
+    assert audited.finding("rollout-cost", "healthy")["confidence"] == "simulated"
 
 
 def with_settings(member: dict[str, Any], settings: dict[str, str]) -> dict[str, Any]:
@@ -151,7 +151,8 @@ def test_following_a_recommendation_removes_its_finding(spark: SparkSession, aud
     recommended = [row for row in audited.findings if row["settings"] and row["group_id"] not in FOLLOWED]
     settings = {row["group_id"]: row["settings"] for row in recommended}
     kinds = {row["group_id"]: row["kind"] for row in recommended} | {kind: kind for kind in FOLLOWED}
-    assert {name for name, kind in KINDS.items() if kind.recommendation} - USUAL <= kinds.keys()
+    recommending = {name for name, kind in KINDS.items() if kind.recommendation}
+    assert recommending - USUAL - {"rollout-deadlock"} <= kinds.keys()
     tables = followed_tables()
     tables["members"] += [with_settings(row, settings[row["group_id"]]) for row in FLEET if row["group_id"] in settings]
     spark.sparkContext.addPyFile(str(BY_LAG))
@@ -200,6 +201,7 @@ COSTS_ROW: dict[str, Any] = {
     "moved": 5,
     "moved_back": 1,
     "failed": 0,
+    "finished": True,
 }
 
 
@@ -207,8 +209,9 @@ COSTS_ROW: dict[str, Any] = {
     ("costs", "kinds"),
     [
         ({}, set()),
-        ({"failed": 1, "failure": "a fails", "stable": False}, {"rolling-restart-fails"}),
-        ({"stable": False}, {"rolling-restart-unstable"}),
+        ({"failed": 1, "failure": "a fails", "stable": False}, {"rollout-fails"}),
+        ({"stable": False}, {"rollout-unstable"}),
+        ({"finished": False, "failure": "it waits"}, {"rollout-deadlock"}),
         ({"storms": 2}, {"rebalance-storm"}),
         ({"events": 0, "storms": 2}, None),
         ({"error": "no assignor", "storms": 2}, None),
@@ -216,15 +219,15 @@ COSTS_ROW: dict[str, Any] = {
 )
 def test_a_rollout_that_goes_wrong_is_found(costs: dict[str, Any], kinds: set[str] | None) -> None:
     group = group_of(**{COSTS.name: COSTS_ROW | costs, PARTITION_COSTS.name: {"unowned_ms": 20_000}})
-    expected = set() if kinds is None else {"rolling-restart-cost"} | kinds
+    expected = set() if kinds is None else {"rollout-cost"} | kinds
     assert found(group, "rollouts").keys() == expected
 
 
 def test_the_cost_of_a_rollout_has_mean_and_max() -> None:
     group = group_of(**{COSTS.name: COSTS_ROW, PARTITION_COSTS.name: {"unowned_ms": 20_000}})
-    cost = found(group, "rollouts")["rolling-restart-cost"]
+    cost = found(group, "rollouts")["rollout-cost"]
     assert cost.description == (
-        "a rolling restart takes 12 rebalances and 5 partition moves; partition downtime: mean 10.0 s, max 20.0 s"
+        "rolling restart: 12 rebalances and 5 partition moves; partition downtime: mean 10.0 s, max 20.0 s"
     )
 
 
@@ -246,7 +249,7 @@ def test_only_settings_that_the_library_has_are_recommended(
     group = group_of(**{COSTS.name: COSTS_ROW, ADVICE.name: advice | {"unowned_ms_saved": saved_ms}})
     for member in group.rows[MEMBERS.name]:
         member["client_library"] = library  # type: ignore[index]
-    assert ("rolling-restart-downtime" in found(group, "rollouts")) == is_found
+    assert ("rollout-downtime" in found(group, "rollouts")) == is_found
 
 
 def test_a_setting_with_which_the_rollout_fails_is_not_recommended() -> None:
@@ -254,7 +257,7 @@ def test_a_setting_with_which_the_rollout_fails_is_not_recommended() -> None:
     advice |= {"unowned_ms_saved": 30_000}
     for fails in (False, True):
         group = group_of(**{COSTS.name: COSTS_ROW, ADVICE.name: advice | {"fails": fails}})
-        assert ("rolling-restart-downtime" in found(group, "rollouts")) != fails
+        assert ("rollout-downtime" in found(group, "rollouts")) != fails
 
 
 def test_a_migration_to_a_less_balanced_assignment_is_found() -> None:
@@ -272,6 +275,22 @@ def test_an_assignor_that_fails_is_an_error() -> None:
     """Of the libraries, kafka-python's roundrobin raises a KeyError for some subscriptions."""
     failed: dict[str, Any] = {**dict.fromkeys(BALANCE.names), "strategy": "kafka-python-range", "error": "KeyError"}
     assert found(group_of(**{BALANCE.name: failed}), "leaders").keys() == {"assignment-fails"}
+
+
+def test_a_rollout_that_deadlocks_is_found_and_avoided(spark: SparkSession, tmp_path: Path) -> None:
+    """A new pod has no partitions before an old one stops, and no old one stops before a new one is ready.
+
+    The findings have the name of the scenario.
+    """
+    for readiness, found_kinds in (("assigned", {"rollout-deadlock"}), ("running", set())):
+        file = tmp_path / f"{readiness}-pods.yaml"
+        file.write_text(f"deployment: {{maxSurge: 1, maxUnavailable: 0, readiness: {readiness}}}\n")
+        members = [row for row in FLEET if row["group_id"] in ("healthy", "more-members-than-partitions")]
+        after = Audited(spark, tmp_path / readiness, "--scenario", str(file), members=members)
+        assert "rollout-deadlock" not in after.kinds("healthy")
+        assert after.kinds("more-members-than-partitions") & {"rollout-deadlock", "rollout-fails"} == found_kinds
+        rollouts = {row["scenario"] for row in after.findings if row["family"] == "rollouts"}
+        assert rollouts == {f"{readiness}-pods"}
 
 
 def test_thresholds_are_read_from_a_file(spark: SparkSession, tmp_path: Path) -> None:
