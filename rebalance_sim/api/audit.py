@@ -20,6 +20,7 @@ from rebalance_sim.engine.groups.offset_expiry import expiring_offsets
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, usable
 from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation
+from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import assignors_of
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.brokers import Clusters
@@ -38,8 +39,10 @@ from rebalance_sim.tables import (
     MEMBERS,
     OFFSETS,
     PARTITION_COSTS,
+    PARTITION_GROWTH,
     RECORD_PARTITIONS,
     REJECTS,
+    TOPICS_AFTER,
     TOPICS_AT_RISK,
     VERDICTS,
 )
@@ -60,6 +63,8 @@ class AuditOptions(TypedDict, total=False):
     """The rollout that is simulated: a name, a file or a ``Scenario``; a rolling restart by default."""
     records: DataFrame
     """Records of the topics, which add findings about keys."""
+    partitions_after: DataFrame
+    """Topics that are to grow, with their new partitions: adds findings about the keys that move. Needs records."""
 
 
 def audit(
@@ -161,6 +166,11 @@ class Audit:
         records = options.get("records")
         self.placed = None if records is None else PlacedRecords(topics, records)
         """The records beside the topics they are sent to; None without records."""
+        after = options.get("partitions_after")
+        if after is not None and records is None:
+            raise UserError("partitions_after: needs records, whose keys may move")
+        self.fitted_after = None if after is None else fit_topics(after, TOPICS_AFTER)
+        """The topics that are to grow; None if none are."""
         self._assigned = () if offsets is None else (LAST_ASSIGNMENTS.name,)
 
     def now(self) -> GroupOutcomes:
@@ -199,6 +209,10 @@ class Audit:
         if self.placed is not None:
             found[RECORD_PARTITIONS.name] = self.placed.record_partitions()
             found[TOPICS_AT_RISK.name] = self.placed.topics_at_risk(found[RECORD_PARTITIONS.name])
+        if self.placed is not None and self.fitted_after is not None:
+            after = usable(self.fitted_after)
+            counts = self.placed.key_counts(found[RECORD_PARTITIONS.name], after)
+            found[PARTITION_GROWTH.name] = self.placed.growth(counts, after)
         return audited(found, usable(fit_topics(self.topics)), self.clusters, self._thresholds, self.scenario.name)
 
     def _predicted(self, strategies: Sequence[str], tables: Sequence[str]) -> GroupOutcomes:

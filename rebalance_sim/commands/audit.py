@@ -14,7 +14,7 @@ from rebalance_sim.commands.brokers import brokers_of, clusters_of, early_access
 from rebalance_sim.commands.console import Line
 from rebalance_sim.commands.custom_assignors import load_assignors
 from rebalance_sim.commands.fleet import has_source, write_fleet
-from rebalance_sim.commands.job_options import ALL, TITLE
+from rebalance_sim.commands.job_options import ALL, PARTITIONS_AFTER, TITLE
 from rebalance_sim.commands.lag import LagTables, Offsets, total_lag
 from rebalance_sim.commands.options import new_run, on_record
 from rebalance_sim.commands.rejects import write_rejects
@@ -27,7 +27,7 @@ from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.runs.finished_runs import FinishedRun, finished_run
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.runs.run_files import names_in
-from rebalance_sim.engine.tables.inputs import fit, union, usable
+from rebalance_sim.engine.tables.inputs import fit, rejected, union, usable
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.audit_thresholds import read_thresholds
 from rebalance_sim.tables import (
@@ -41,6 +41,7 @@ from rebalance_sim.tables import (
     RECORDS,
     REJECTS,
     TOPICS,
+    TOPICS_AFTER,
     VERDICTS,
 )
 from rebalance_sim.wording import plural
@@ -57,21 +58,27 @@ class _Fleet:
     members: DataFrame
     offsets: Offsets | None
     records: DataFrame | None
+    after: DataFrame | None
+    """Topics that are to grow."""
 
     @classmethod
     def read(cls, run: Run, options: Namespace) -> Self:
         """Read the tables that the options name."""
+        if options.partitions_after and not options.records:
+            raise UserError(f"{PARTITIONS_AFTER}: needs records, whose keys may move; give --records")
         return cls(
             run.read(TOPICS, options.topics, options.format),
             run.read(MEMBERS, options.members, options.format),
             Offsets.read(run, options),
             run.read(RECORDS, options.records, options.format) if options.records else None,
+            run.read(TOPICS_AFTER, options.partitions_after, options.format) if options.partitions_after else None,
         )
 
     def count(self, run: Run, used_topics: int, rejected: Mapping[str, int]) -> None:
         """Record the rows of the tables; those of offsets are recorded with the lag."""
         run.count_rows(TOPICS.name, run.number_of(self.topics), used_topics, rejected[TOPICS.name])
-        for name, rows in ((MEMBERS.name, self.members), (RECORDS.name, self.records)):
+        given = ((MEMBERS.name, self.members), (RECORDS.name, self.records), (TOPICS_AFTER.name, self.after))
+        for name, rows in given:
             if rows is not None:
                 count = run.number_of(rows)
                 run.count_rows(name, count, count - rejected[name], rejected[name])
@@ -98,14 +105,16 @@ def run(spark: SparkSession, options: Namespace) -> None:
         thresholds=thresholds,
         scenario=scenario,
         **({} if fleet.records is None else {"records": fleet.records}),
+        **({} if fleet.after is None else {"partitions_after": fleet.after}),
     )
     predicted = rules.now(), rules.others(), rules.rolled_out()
     if not from_source:
         run.begin(_REPLACED)
 
     run.report_progress(f"predicting the present state, under every assignor, and in a simulated {scenario.name}")
-    bad_records = rules.placed.rejected_records if rules.placed else None
-    tables, lag = _write_predicted(run, fleet, predicted, bad_records, options.on_bad_input)
+    bad = [rules.placed.rejected_records] if rules.placed else []
+    bad += [] if rules.fitted_after is None else [rejected(rules.fitted_after, TOPICS_AFTER)]
+    tables, lag = _write_predicted(run, fleet, predicted, bad, options.on_bad_input)
     run.report_progress("auditing")
     audited = rules.outcomes(tables).staged(lambda rows: run.stage(rows, "audited"))
     written = {name: run.write(name, audited[name]) for name in (FINDINGS.name, VERDICTS.name)}
@@ -127,21 +136,21 @@ def _write_predicted(
     run: Run,
     fleet: _Fleet,
     predicted: tuple[GroupOutcomes, GroupOutcomes, GroupOutcomes],
-    bad_records: DataFrame | None,
+    bad: list[DataFrame],
     on_bad_input: str,
 ) -> tuple[dict[str, DataFrame], LagTables | None]:
     """Write what is predicted now, under other assignors and in the scenario, and the lag. Count all rows."""
     now, others, rolled_out = predicted
     tables = run.write_outcomes(now, PREDICTED)
-    bad_offsets = fleet.offsets.rejects if fleet.offsets else None
-    tables[REJECTS.name] = union([rows for rows in (now.rejects, bad_offsets, bad_records) if rows is not None])
-    rejected = write_rejects(run, tables[REJECTS.name], on_bad_input)
-    fleet.count(run, now.used_topics or 0, rejected)
+    bad = [now.rejects, *([fleet.offsets.rejects] if fleet.offsets else []), *bad]
+    tables[REJECTS.name] = union(bad)
+    counts = write_rejects(run, tables[REJECTS.name], on_bad_input)
+    fleet.count(run, now.used_topics or 0, counts)
     tables |= run.write_outcomes(others, COMPARED) | run.write_outcomes(rolled_out, SIMULATED)
     if fleet.offsets is None:
         return tables, None
     assigned = all_assignments(now.last_assignments, others.last_assignments)
-    lag = fleet.offsets.write(run, assigned, fleet.members, rejected[OFFSETS.name])
+    lag = fleet.offsets.write(run, assigned, fleet.members, counts[OFFSETS.name])
     return tables | {LAG_BALANCE.name: lag.lag_balance}, lag
 
 

@@ -242,6 +242,13 @@ def _audit(groups: OptionGroups) -> None:
     _offsets(groups, "adds findings about lag and about groups without members")
     add("--records", default="", metavar="PATH", help="records table: adds findings about keys")
     add(
+        PARTITIONS_AFTER,
+        default="",
+        metavar="PATH",
+        help="topics table with the partitions that topics are to have: adds findings about keys that move (needs "
+        "records)",
+    )
+    add(
         "--scenario",
         default=SCENARIO,
         metavar="NAME|FILE",

@@ -83,6 +83,12 @@ def test_mistakes_in_a_source_take_one_line(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_growth_needs_records(at_once: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--fleet", f"{at_once}/fleet", "--partitions-after", f"{at_once}/fleet/topics"]
+    assert main(["audit", *given, "--out", f"{tmp_path}/out"]) == 2
+    assert "--partitions-after: needs records, whose keys may move; give --records" in capsys.readouterr().err
+
+
 def test_an_unreadable_source_leaves_the_earlier_audit(at_once: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = record(at_once)
     assert main(["audit", "--kafka-tools", "nowhere", "--out", str(at_once)]) == 2

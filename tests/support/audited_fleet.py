@@ -101,6 +101,7 @@ MEMBERS: Rows = [
     *_members("keys-in-several-partitions", 3, ["grown"], COOPERATIVE),
     *_members("hot-partition", 3, ["hot"], COOPERATIVE),
     *_members("not-co-partitioned", 3, ["orders", "payments"], COOPERATIVE),
+    *_members("growth-breaks-key-order", 3, ["growing"], COOPERATIVE),
     *_members("rollout-fails", 3, ["six"], COOPERATIVE, session_timeout_ms=3000),
     *_members("rollout-unstable", 2, ["six"], COOPERATIVE, rebalance_timeout_ms=2000),
     *_members("rebalance-storm", 3, ["six"], ["range"], rebalance_timeout_ms=2000),
@@ -108,6 +109,7 @@ MEMBERS: Rows = [
 ]  # fmt: skip
 _PARTITIONS = {"one": 1, "one-too": 1, "two": 2, "six": 6, "seven": 7, "eight": 8, "racked": 6, "broken": 4}
 _PARTITIONS |= {"written-by-two": 6, "grown": 6, "hot": 6, "orders": 6, "payments": 9, "healthy-keys": 6}
+_PARTITIONS |= {"growing": 6}
 _PARTITIONS |= _CHAIN
 _PARTITIONS |= {f"three-{number}": 3 for number in range(1, 5)}
 TOPICS: Rows = [
@@ -121,6 +123,8 @@ TOPICS: Rows = [
     for cluster in ("new", "old", "older", "strict")
     for topic, partitions in _PARTITIONS.items()
 ]
+AFTER: Rows = [{"cluster": "new", "topic": "growing", "partitions": 9}]
+"""The topic that is to grow."""
 CLUSTERS: Rows = [
     {"cluster": "new", "broker_version": "4.3"},
     {"cluster": "old", "broker_version": "3.9"},
@@ -165,6 +169,7 @@ RECORDS: Rows = [
     *_records("grown", _KEYS[:20], actual_partition=4),
     *_records("hot", ["hot"] * 1500),
     *_records("hot", _KEYS),
+    *_records("growing", _KEYS),
     *_records("orders", _KEYS),
     *_records("payments", _KEYS[:40] + [f"other-{key}" for key in _KEYS[:5]]),
     *_records("healthy-keys", [f"{key}-{number}" for key in _KEYS for number in range(30)]),
@@ -206,6 +211,7 @@ FOLLOWED: dict[str, dict[str, Any]] = {
     "keys-in-several-partitions": {},
     "hot-partition": {},
     "not-co-partitioned": {},
+    "growth-breaks-key-order": {},
     "rollout-fails": {"session_timeout_ms": 45_000},
     "rollout-unstable": {"rebalance_timeout_ms": 300_000},
     "rebalance-storm": {},
@@ -233,6 +239,7 @@ def followed_tables() -> dict[str, Rows]:
     changed: dict[str, dict[str, Any]] = {
         "broken": {"unavailable": []},
         "payments": {"partitions": _PARTITIONS["orders"]},
+        "growing": {"partitions": AFTER[0]["partitions"]},
     }
     topics = [row | changed.get(row["topic"], {}) for row in TOPICS]
     consumed = [row for row in OFFSETS if row["group_id"] not in ("lag-in-one-partition", "commits-overdue")]
@@ -247,6 +254,7 @@ def write_fleet(folder: Path, **changed: Rows) -> list[str]:
         "offsets": OFFSETS,
         "clusters": CLUSTERS,
         "records": RECORDS,
+        "partitions-after": AFTER,
         **changed,
     }
     for name, rows in tables.items():

@@ -31,6 +31,7 @@ from rebalance_sim.tables import (
     MEMBERS,
     OFFSETS,
     PARTITION_COSTS,
+    PARTITION_GROWTH,
     RECORD_PARTITIONS,
     REJECTS,
     TOPICS_AT_RISK,
@@ -104,12 +105,13 @@ def audited(
     """Return the findings and verdicts of every group.
 
     ``tables`` are those of a fleet and of its predictions, by name; members, offsets and ``topics`` are usable rows.
-    Records are given by ``record_partitions`` and ``topics_at_risk``, both or neither. ``scenario`` is the name of the
-    one that was simulated.
+    Records are given by ``record_partitions`` and ``topics_at_risk``, both or neither; ``partition_growth`` is
+    that of topics that are to grow. ``scenario`` is the name of the one that was simulated.
     """
     facts = _topic_facts(topics, tables.get(OFFSETS.name))
     if RECORD_PARTITIONS.name in tables:
-        shown = key_facts(tables[RECORD_PARTITIONS.name], tables[TOPICS_AT_RISK.name], topics)
+        growth = tables.get(PARTITION_GROWTH.name)
+        shown = key_facts(tables[RECORD_PARTITIONS.name], tables[TOPICS_AT_RISK.name], topics, growth)
         facts = replace(facts, keys=shown, partitions=_partitions(topics, shown.loads))
     audit = _Audit(clusters, thresholds, facts, scenario)
     rows = map_batches(_by_group(tables), audit.batches, _OUTPUTS)

@@ -33,7 +33,16 @@ NOT_CO_PARTITIONED = Kind(
     "under any assignor, different members may own the two partitions of a key",
     "Give both topics the same number of partitions before records are joined by key, and use range.",
 )
-KINDS = (DIFFERENT, MOVED, HOT, NOT_CO_PARTITIONED)
+GROWTH = Kind(
+    "growth-breaks-key-order",
+    Severity.WARNING,
+    "a growth of topic {topic} from {partitions} to {partitions_after:partition} moves {keys_moved} of {keys:key} to "
+    "another partition: their order is lost",
+    "Move the records to a new topic with the final number of partitions, or stop the producers until all records are "
+    "consumed, and grow the topic then.",
+    "growth",
+)
+KINDS = (DIFFERENT, MOVED, HOT, NOT_CO_PARTITIONED, GROWTH)
 
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
@@ -57,6 +66,9 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         if load["times"] >= thresholds.hot_partition_times and load["records"] >= thresholds.hot_partition_records:
             yield Finding(HOT, load, {"topic": hot})
     yield from _not_co_partitioned(group, topics, thresholds)
+    grown = _worst(group, topics, facts.grown, "keys_moved")
+    if grown:
+        yield Finding(GROWTH, facts.grown[group.cluster, grown], {"topic": grown})
 
 
 def _worst(

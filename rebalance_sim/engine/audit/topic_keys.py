@@ -23,12 +23,19 @@ class KeyFacts:
     """Topics with keys whose records were read from several partitions: ``keys`` and ``keys_moved``."""
     loads: TopicKeys
     """The hottest partition of each topic: ``partition``, ``records``, ``mean_records`` and ``times``."""
+    grown: TopicKeys
+    """Topics with keys that a growth moves: ``partitions``, ``partitions_after``, ``keys`` and ``keys_moved``."""
     shared: Mapping[tuple[str, str], Mapping[str, float]]
     """By cluster and topic, the other topics that have keys of it, with the share of the smaller topic's keys."""
 
 
-def key_facts(record_partitions: DataFrame, at_risk: DataFrame, topics: DataFrame) -> KeyFacts:
-    """Return what records, with the partitions that their clients choose, show about the topics that they are in."""
+def key_facts(
+    record_partitions: DataFrame, at_risk: DataFrame, topics: DataFrame, growth: DataFrame | None = None
+) -> KeyFacts:
+    """Return what records, with the partitions that their clients choose, show about the topics that they are in.
+
+    ``growth`` is the ``partition_growth`` of topics that are to grow.
+    """
     conflicts = at_risk.drop("examples").collect()
     figures = ("keys", "keys_conflicting", "keys_shared", "keys_split", "records_split")
     return KeyFacts(
@@ -36,6 +43,7 @@ def key_facts(record_partitions: DataFrame, at_risk: DataFrame, topics: DataFram
         {(row["cluster"], row["topic"]): tuple(row["clients"]) for row in conflicts},
         _by_topic(_moved(record_partitions)),
         _by_topic(_hottest(record_partitions, topics)),
+        {} if growth is None else _by_topic(_moved_by(growth)),
         _shared(record_partitions),
     )
 
@@ -57,6 +65,13 @@ def _moved(record_partitions: DataFrame) -> DataFrame:
         .agg(F.expr("count(*) AS keys"), F.expr("count_if(moved) AS keys_moved"))
         .where("keys_moved > 0")
     )
+
+
+def _moved_by(growth: DataFrame) -> DataFrame:
+    """Return the keys that a growth moves, of the client of each topic that sends most of them."""
+    figures = ("partitions", "partitions_after", "keys", "keys_moved")
+    most = f"max_by(struct({', '.join(figures)}), struct(keys_moved, client)) AS most"
+    return growth.where("keys_moved > 0").groupBy(*_TOPIC).agg(F.expr(most)).select(*_TOPIC, "most.*")
 
 
 def _hottest(record_partitions: DataFrame, topics: DataFrame) -> DataFrame:
