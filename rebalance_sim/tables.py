@@ -934,7 +934,7 @@ FINDINGS = Table(
     (
         *_OF_GROUP,
         _MEMBERS_OF_GROUP,
-        Column("family", STRING, "`migration`, `elections`, `balance`, `leaders`, `risks` or `rollouts`"),
+        Column("family", STRING, "`migration`, `elections`, `balance`, `leaders`, `risks`, `keys` or `rollouts`"),
         Column("kind", STRING, "kind of finding"),
         Column("severity", STRING, "`error`, `warning` or `note`"),
         Column(

@@ -111,7 +111,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     if not from_source:
         run.begin(_REPLACED)
 
-    run.report_progress(f"predicting the present state, under every assignor, and in a simulated {scenario.name}")
+    run.report_progress(f"predicting the present state, under every assignor, and in the scenario {scenario.name}")
     bad = [rules.placed.rejected_records] if rules.placed else []
     bad += [] if rules.fitted_after is None else [rejected(rules.fitted_after, TOPICS_AFTER)]
     tables, lag = _write_predicted(run, fleet, predicted, bad, options.on_bad_input)

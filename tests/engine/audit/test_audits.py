@@ -35,7 +35,7 @@ ALSO = {
     "rejected-rows": {"rollout-downtime"},
     "regex-matches-nothing": {"more-members-than-partitions"},
     "rollout-fails": {"rollout-downtime"},
-    "rollout-unstable": {"rebalance-storm"},
+    "rollout-unstable": {"rebalance-storm", "rollout-downtime"},
     "shared-instance-id": {"rollout-fails"},
 }
 """Further findings about the group of a kind, which are right as well."""
