@@ -36,7 +36,6 @@ from rebalance_sim.tables import (
     LAST_ASSIGNMENTS,
     MEMBERS,
     OFFSETS,
-    PARTITION_COSTS,
     RECORD_PARTITIONS,
     REJECTS,
     TOPICS_AT_RISK,
@@ -132,7 +131,7 @@ PREDICTED = (ELECTIONS.name, BALANCE.name)
 """Tables of the prediction of the present state."""
 COMPARED = (COMPARISON.name,)
 """Tables of the prediction under every assignor."""
-SIMULATED = (COSTS.name, ADVICE.name, PARTITION_COSTS.name)
+SIMULATED = (COSTS.name, ADVICE.name)
 """Tables of the simulated rolling restart."""
 
 

@@ -30,7 +30,6 @@ from rebalance_sim.tables import (
     LAG_BALANCE,
     MEMBERS,
     OFFSETS,
-    PARTITION_COSTS,
     RECORD_PARTITIONS,
     REJECTS,
     TOPICS_AT_RISK,
@@ -82,10 +81,9 @@ _COLUMNS = {
     LAG_BALANCE.name: ("strategy", "members", "lag", "max_lag", "max_partition_lag", "excess_lag"),
     COSTS.name: (
         *("partitions", "events", "rebalances", "storms", "stable", "unowned_ms", "moved", "moved_back", "failed"),
-        *("failure", "error"),
+        *("p99_unowned_ms", "max_unowned_ms", "failure", "error"),
     ),
     ADVICE.name: ("setting", "value", "unowned_ms_saved", "rebalances_saved", "moved_saved", "fails"),
-    PARTITION_COSTS.name: ("unowned_ms",),
     EXPIRING_OFFSETS.name: ("partitions", "first_expires_at_ms"),
     REJECTS.name: ("reason",),
 }
@@ -128,18 +126,13 @@ def _by_group(tables: Mapping[str, DataFrame]) -> DataFrame:
 
 def _summed_up(tables: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
     """Return the tables of partitions as rows of groups."""
-    found = {}
-    if PARTITION_COSTS.name in tables:
-        found[PARTITION_COSTS.name] = (
-            tables[PARTITION_COSTS.name].groupBy(*_KEYS).agg(F.max("unowned_ms").alias("unowned_ms"))
-        )
-    if EXPIRING_OFFSETS.name in tables:
-        found[EXPIRING_OFFSETS.name] = (
-            tables[EXPIRING_OFFSETS.name]
-            .groupBy(*_KEYS)
-            .agg(F.count("*").alias("partitions"), F.min("expires_at_ms").alias("first_expires_at_ms"))
-        )
-    return found
+    if EXPIRING_OFFSETS.name not in tables:
+        return {}
+    return {
+        EXPIRING_OFFSETS.name: tables[EXPIRING_OFFSETS.name]
+        .groupBy(*_KEYS)
+        .agg(F.count("*").alias("partitions"), F.min("expires_at_ms").alias("first_expires_at_ms"))
+    }
 
 
 def _topic_facts(topics: DataFrame, offsets: DataFrame | None) -> TopicFacts:

@@ -21,7 +21,6 @@ from rebalance_sim.tables import (
     EXPIRING_OFFSETS,
     LAG_BALANCE,
     MEMBERS,
-    PARTITION_COSTS,
     REJECTS,
 )
 
@@ -125,11 +124,6 @@ class Group:
     def advice(self) -> list[Row]:
         """The rows of ``advice``, those that save most downtime first."""
         return sorted(self.rows[ADVICE.name], key=lambda row: (-row["unowned_ms_saved"], row["setting"], row["value"]))
-
-    @property
-    def max_downtime_ms(self) -> int:
-        """The longest time that a partition has no owner in the simulation."""
-        return max((row["unowned_ms"] for row in self.rows[PARTITION_COSTS.name]), default=0)
 
     @property
     def expiring(self) -> Row | None:
