@@ -867,6 +867,14 @@ COSTS = Table(
     ),
 )
 
+MIGRATION_COSTS = replace(
+    COSTS,
+    name="migration_costs",
+    meaning="One row per classic group that can migrate to the consumer protocol (KIP-848): what the scenario "
+    "`migration` costs, from the protocols that its members offer to the coordinator's assignor that comes closest to "
+    "the elected one. The columns are those of costs.",
+)
+
 BOUNCES = Table(
     "bounces",
     "One row per group, strategy and bounce of the scenario: what the bounce costs. Events of an events table belong "
@@ -995,6 +1003,18 @@ VERDICTS = Table(
             "`offline` (after all members have stopped), `no`, or `done`",
         ),
         Column("migration_reason", STRING, "why, in one line"),
+        Column("outdated_members", INT, "members whose client has to be upgraded before the group migrates"),
+        Column(
+            "migration_unowned_ms",
+            LONG,
+            "partition-milliseconds without an owner in the simulated migration; null if none is simulated",
+        ),
+        Column(
+            "migration_order",
+            INT,
+            "position among the groups that can migrate online, from 1: first those with the fewest errors, then with the "
+            "fewest warnings, then those without outdated_members, then by migration_unowned_ms, then by members",
+        ),
     ),
 )
 
@@ -1018,7 +1038,7 @@ OUTPUTS = {
         *(MEMBER_LAG, LAG_BALANCE, EXPIRING_OFFSETS),
         *(RECORD_PARTITIONS, PARTITION_LOAD, PARTITION_LOAD_AFTER, PARTITION_GROWTH, MOVED_KEYS),
         *(CLIENT_AGREEMENT, CONFLICTING_KEYS, TOPICS_AT_RISK, KEY_FINDINGS, BATCHES, PRODUCE_REQUESTS),
-        *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, BOUNCES, LAG_COSTS, ADVICE),
+        *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, MIGRATION_COSTS, BOUNCES, LAG_COSTS, ADVICE),
         *(FINDINGS, VERDICTS),
         REJECTS,
     )

@@ -21,6 +21,7 @@ from rebalance_sim.tables import (
     EXPIRING_OFFSETS,
     LAG_BALANCE,
     MEMBERS,
+    MIGRATION_COSTS,
     REJECTS,
 )
 
@@ -118,6 +119,12 @@ class Group:
     def costs(self) -> Row | None:
         """The row of ``costs``; None if the group cannot be simulated."""
         row = self._only(COSTS.name)
+        return row if row and row["error"] is None else None
+
+    @property
+    def migration_costs(self) -> Row | None:
+        """The row of ``migration_costs``; None if the migration of the group cannot be simulated."""
+        row = self._only(MIGRATION_COSTS.name)
         return row if row and row["error"] is None else None
 
     @property

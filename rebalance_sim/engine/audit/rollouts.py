@@ -17,12 +17,12 @@ def _kind(name: str, severity: Severity, description: str, recommendation: str =
     return Kind(name, severity, description, recommendation, SCENARIO, Confidence.SIMULATED)
 
 
-COST = _kind(
-    "rolling-restart-cost",
-    Severity.NOTE,
-    "a rolling restart takes {rebalances:rebalance} and {moved:partition move}; partition downtime: mean {mean_ms:s}, "
-    "p99 {p99_ms:s}, max {max_ms:s}",
+ROLLOUT_COSTS = (
+    "{rebalances:rebalance} and {moved:partition move}; partition downtime: mean {mean_ms:s}, p99 {p99_ms:s}, max "
+    "{max_ms:s}"
 )
+"""What a rollout costs: a template of ``cost_figures``."""
+COST = _kind("rolling-restart-cost", Severity.NOTE, f"a rolling restart takes {ROLLOUT_COSTS}")
 FAILS = _kind(
     "rolling-restart-fails",
     Severity.ERROR,
