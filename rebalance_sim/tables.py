@@ -1012,8 +1012,8 @@ VERDICTS = Table(
         Column(
             "migration_order",
             INT,
-            "position among the groups that can migrate online, from 1: first those with the fewest errors, then with the "
-            "fewest warnings, then those without outdated_members, then by migration_unowned_ms, then by members",
+            "position among the groups that can migrate online, from 1: by errors, by warnings, those without "
+            "outdated_members first, by migration_unowned_ms, by members",
         ),
     ),
 )
