@@ -120,14 +120,17 @@ def _possible(group: Group, found: Migration, assignor: str, names: Mapping[str,
     if today and after:
         stays = not after["moved"] and (after["min"], after["max"]) == (today["min"], today["max"])
         texts["balance"] = _SAME_BALANCE if stays else filled(_BALANCE, figures)
-    unknown = any(member["client_version"] is None for member in group.classic_members)
-    confidence = Confidence.ASSUMED if unknown else Confidence.CERTAIN
     if costs:
         of_restart = cost_figures(costs)
         texts["cost"] = f"; the restart takes {filled(ROLLOUT_COSTS, of_restart)}"
         figures |= {f"restart_{name}": value for name, value in of_restart.items() if name != "partitions"}
-        confidence = Confidence.ASSUMED if unknown else Confidence.SIMULATED
-    return Finding(POSSIBLE, figures, texts, confidence=confidence)
+    return Finding(POSSIBLE, figures, texts, confidence=_confidence(group))
+
+
+def _confidence(group: Group) -> Confidence:
+    if group.rejected or any(member["client_version"] is None for member in group.classic_members):
+        return Confidence.ASSUMED
+    return Confidence.SIMULATED if group.migration_costs else Confidence.CERTAIN
 
 
 def _order(group: Group, assignor: str) -> str:
