@@ -35,8 +35,8 @@ from rebalance_sim.tables import (
     LAG_BALANCE,
     LAST_ASSIGNMENTS,
     MEMBERS,
+    MIGRATION_COSTS,
     OFFSETS,
-    PARTITION_COSTS,
     RECORD_PARTITIONS,
     REJECTS,
     TOPICS_AT_RISK,
@@ -64,9 +64,9 @@ def audit(
 ) -> Outcomes:
     """Audit every group, and return ``findings`` and ``verdicts``, which are computed once.
 
-    Each group is elected and assigned as it is, under every assignor of the Kafka version, and in a simulated rolling
-    restart with its own settings and with others. ``offsets`` add findings about lag and about groups without members,
-    ``records`` (an option) about keys.
+    Each group is elected and assigned as it is, under every assignor of the Kafka version, in a simulated rolling
+    restart with its own settings and with others, and in a simulated migration. ``offsets`` add
+    findings about lag and about groups without members, ``records`` (an option) about keys.
     Findings with a ``scenario`` are results of a hypothetical scenario; the others are about the present state.
 
     Raises UserError for an unknown version, for an assignor that cannot be used, and for a table without a required
@@ -106,7 +106,6 @@ def findings(topics: DataFrame, offsets: DataFrame | None = None, **options: Unp
     |              kind|severity|         description|
     +------------------+--------+--------------------+
     |      election-tie| warning|range and roundro...|
-    |migration-possible|    note|can migrate onlin...|
     +------------------+--------+--------------------+
     <BLANKLINE>
     """
@@ -132,8 +131,8 @@ PREDICTED = (ELECTIONS.name, BALANCE.name)
 """Tables of the prediction of the present state."""
 COMPARED = (COMPARISON.name,)
 """Tables of the prediction under every assignor."""
-SIMULATED = (COSTS.name, ADVICE.name, PARTITION_COSTS.name)
-"""Tables of the simulated rolling restart."""
+SIMULATED = (COSTS.name, ADVICE.name, MIGRATION_COSTS.name)
+"""Tables of the simulated rolling restart and migration."""
 
 
 def all_assignments(now: DataFrame, others: DataFrame) -> DataFrame:
@@ -169,7 +168,7 @@ class Audit:
         return self._predicted(named, (*COMPARED, *self._assigned))
 
     def restarted(self) -> GroupOutcomes:
-        """Simulate a rolling restart with the groups' own settings and with others: ``SIMULATED``."""
+        """Simulate a rolling restart, with the groups' own settings and others, and a migration: ``SIMULATED``."""
         return simulate(
             self.members,
             self.topics,

@@ -17,12 +17,12 @@ def _kind(name: str, severity: Severity, description: str, recommendation: str =
     return Kind(name, severity, description, recommendation, SCENARIO, Confidence.SIMULATED)
 
 
-COST = _kind(
-    "rolling-restart-cost",
-    Severity.NOTE,
-    "a rolling restart takes {rebalances:rebalance} and {moved:partition move}; partition downtime: mean {mean_ms:s}, "
-    "max {max_ms:s}",
+ROLLOUT_COSTS = (
+    "{rebalances:rebalance} and {moved:partition move}; partition downtime: mean {mean_ms:s}, p99 {p99_ms:s}, max "
+    "{max_ms:s}"
 )
+"""What a rollout costs: a template of ``cost_figures``."""
+COST = _kind("rolling-restart-cost", Severity.NOTE, f"a rolling restart takes {ROLLOUT_COSTS}")
 FAILS = _kind(
     "rolling-restart-fails",
     Severity.ERROR,
@@ -44,7 +44,8 @@ STORM = _kind(
 DOWNTIME = _kind(
     "rolling-restart-downtime",
     Severity.WARNING,
-    "a rolling restart leaves each partition without an owner for {mean_ms:s} on average; {setting} saves {share:%}",
+    "a rolling restart leaves each partition without an owner for {mean_ms:s} on average (p99 {p99_ms:s}, max "
+    "{max_ms:s}); {setting} saves {share:%}",
     "Set {setting}.",
 )
 KINDS = (COST, FAILS, UNSTABLE, STORM, DOWNTIME)
@@ -58,9 +59,7 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     costs = group.costs
     if costs is None or not costs["events"]:
         return
-    partitions = max(costs["partitions"], 1)
-    figures = {name: costs[name] for name in ("rebalances", "moved", "moved_back", "unowned_ms", "partitions")}
-    figures |= {"mean_ms": costs["unowned_ms"] / partitions, "max_ms": group.max_downtime_ms}
+    figures = cost_figures(costs)
     yield Finding(COST, figures)
     if costs["failed"]:
         yield Finding(FAILS, figures | {"failed": costs["failed"]}, {"failure": costs["failure"]})
@@ -71,6 +70,13 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     best = next((row for row in group.advice if not row["fails"] and _is_possible(group, row)), None)
     if best is not None and _pays(costs, best, thresholds):
         yield _downtime(group, figures, best)
+
+
+def cost_figures(costs: Row) -> dict[str, float]:
+    """Return the costs of a simulated rollout, with the downtime of its partitions: mean, 99th percentile, maximum."""
+    figures = {name: costs[name] for name in ("rebalances", "moved", "moved_back", "unowned_ms", "partitions")}
+    figures["mean_ms"] = costs["unowned_ms"] / max(costs["partitions"], 1)
+    return figures | {f"{name}_ms": costs[f"{name}_unowned_ms"] for name in ("p99", "max")}
 
 
 def _downtime(group: Group, figures: Mapping[str, float], best: Row) -> Finding:
