@@ -102,11 +102,11 @@ def findings(topics: DataFrame, offsets: DataFrame | None = None, **options: Unp
     """From members to what is wrong with each group, and what to do about it: ``audit(...).findings``.
 
     >>> members.transform(findings(topics)).where("scenario IS NULL").select("kind", "severity", "description").show()
-    +------------------+--------+--------------------+
-    |              kind|severity|         description|
-    +------------------+--------+--------------------+
-    |      election-tie| warning|range and roundro...|
-    +------------------+--------+--------------------+
+    +------------+--------+--------------------+
+    |        kind|severity|         description|
+    +------------+--------+--------------------+
+    |election-tie| warning|range and roundro...|
+    +------------+--------+--------------------+
     <BLANKLINE>
     """
     return lambda members: audit(members, topics, offsets, **options)[FINDINGS.name]

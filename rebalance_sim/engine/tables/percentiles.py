@@ -47,6 +47,7 @@ def p99_of_counted(counted: str, value: str, count: str, total: str) -> Column:
 def above_p99(counts: Ints) -> Ints:
     """Return how many of so many values are ranked above the 99th percentile.
 
+    >>> import numpy as np
     >>> above_p99(np.array([1, 99, 100, 250])).tolist()
     [0, 0, 1, 2]
     """
