@@ -92,6 +92,8 @@ _ELECTED = Column("elected", STRING, "elected protocol, or the coordinator's ass
 _FAILED = Column("failed", INT, "consumers stopped by a fatal Kafka error")
 _EVICTED = Column("evicted", INT, "members the coordinator removes because their session or rebalance timeout expires")
 _REBALANCE = Column("rebalance", INT, "number of the rebalance, from 1")
+_P99 = "99th percentile, by nearest rank, of the"
+"""As ``rebalance_sim.engine.tables.percentiles`` defines it."""
 _LAG_PARTITIONS = Column("lag_partitions", INT, "partitions with lag")
 _UNKNOWN_PARTITIONS = Column("unknown_partitions", INT, "partitions whose lag is unknown")
 
@@ -434,6 +436,7 @@ LAG_BALANCE = Table(
         Column("max_lag_member_id", STRING, "member with the largest lag"),
         Column("min_lag", LONG, "smallest lag of a member"),
         Column("mean_lag", DOUBLE, "mean lag per member"),
+        Column("p99_lag", LONG, f"{_P99} lag per member; the maximum is max_lag"),
         Column("imbalance", DOUBLE, "max_lag / mean_lag: 1 is balanced; null if no member has lag"),
         Column(
             "max_lag_bound",
@@ -495,9 +498,13 @@ DISTRIBUTIONS = Table(
         Column("total", DOUBLE, "sum"),
         Column("mean", DOUBLE, "mean"),
         Column("min", DOUBLE, "minimum"),
-        Column("p50", DOUBLE, "median, linearly interpolated"),
-        Column("p90", DOUBLE, "90th percentile, linearly interpolated"),
-        Column("p99", DOUBLE, "99th percentile, linearly interpolated"),
+        Column("p50", DOUBLE, "median, by nearest rank"),
+        Column("p90", DOUBLE, "90th percentile, by nearest rank"),
+        Column(
+            "p99",
+            DOUBLE,
+            "99th percentile, by nearest rank: the smallest value that at least 99 % of the groups do not exceed",
+        ),
         Column("max", DOUBLE, "maximum"),
     ),
 )
@@ -702,8 +709,14 @@ PRODUCE_REQUESTS = Table(
         Column("bytes", LONG, "bytes of all batches"),
         Column("batches", LONG, "number of batches"),
         Column("records_per_batch", DOUBLE, "mean records per batch"),
+        Column("p99_records_per_batch", INT, f"{_P99} records per batch"),
+        Column("max_records_per_batch", INT, "most records of a batch"),
         Column("bytes_per_batch", DOUBLE, "mean bytes per batch"),
+        Column("p99_bytes_per_batch", INT, f"{_P99} bytes per batch"),
+        Column("max_bytes_per_batch", INT, "most bytes of a batch"),
         Column("waited_ms", DOUBLE, "mean time from a batch's first record until it is sent"),
+        Column("p99_waited_ms", LONG, f"{_P99} time from a batch's first record until it is sent"),
+        Column("max_waited_ms", LONG, "longest time from a batch's first record until it is sent"),
         Column("min_requests", LONG, "produce requests if one broker leads all partitions"),
         Column("max_requests", LONG, "produce requests if every partition has another leader"),
     ),
@@ -829,7 +842,15 @@ COSTS = Table(
             LONG,
             "time from the first event until the group is stable for good; null if there is no event or it never is",
         ),
-        Column("unowned_ms", LONG, "partition-milliseconds without an owner"),
+        Column("unowned_ms", LONG, "partition-milliseconds without an owner; divided by partitions: the mean downtime"),
+        Column("p99_unowned_ms", LONG, f"{_P99} time that a partition is without an owner, over all partitions"),
+        Column("max_unowned_ms", LONG, "longest time that a partition is without an owner"),
+        Column(
+            "downtimes",
+            structs({"unowned_ms": LONG, "partitions": INT}),
+            "number of partitions by the time they are without an owner, the longest first; those that always have "
+            "one are left out",
+        ),
         Column("moved", INT, "times a partition goes to another consumer"),
         Column("moved_back", INT, "of these, times it returns to the previous owner"),
         _EVICTED,
@@ -856,6 +877,14 @@ COSTS = Table(
         ),
         Column("error", STRING, "why the group is not simulated; null if it is"),
     ),
+)
+
+MIGRATION_COSTS = replace(
+    COSTS,
+    name="migration_costs",
+    meaning="One row per classic group that can migrate to the consumer protocol (KIP-848): what the scenario "
+    "`migration` costs, from the protocols that its members offer to the coordinator's assignor that comes closest to "
+    "the elected one. The columns are those of costs.",
 )
 
 BOUNCES = Table(
@@ -894,6 +923,12 @@ LAG_COSTS = Table(
         Column("max_unowned_ms", LONG, "longest time a partition with lag is unowned"),
         Column("unowned_record_ms", LONG, "record-milliseconds: the lag of each partition x the time it is unowned"),
         Column("delay_ms", DOUBLE, "mean delay per waiting record: unowned_record_ms / lag"),
+        Column("p99_delay_ms", LONG, f"{_P99} delay per waiting record; the maximum is max_unowned_ms"),
+        Column(
+            "delays",
+            structs({"unowned_ms": LONG, "records": LONG}),
+            "for each partition with lag that is unowned for some time: this time and its lag, the longest first",
+        ),
         Column(
             "worst_partition", TOPIC_PARTITIONS.elementType, "partition with most record-milliseconds; null if none"
         ),
@@ -980,6 +1015,18 @@ VERDICTS = Table(
             "`offline` (after all members have stopped), `no`, or `done`",
         ),
         Column("migration_reason", STRING, "why, in one line"),
+        Column("outdated_members", INT, "members whose client has to be upgraded before the group migrates"),
+        Column(
+            "migration_unowned_ms",
+            LONG,
+            "partition-milliseconds without an owner in the simulated migration; null if none is simulated",
+        ),
+        Column(
+            "migration_order",
+            INT,
+            "position among the groups that can migrate online, from 1: by errors, by warnings, those without "
+            "outdated_members first, by migration_unowned_ms, by members",
+        ),
     ),
 )
 
@@ -1003,7 +1050,7 @@ OUTPUTS = {
         *(MEMBER_LAG, LAG_BALANCE, EXPIRING_OFFSETS),
         *(RECORD_PARTITIONS, PARTITION_LOAD, PARTITION_LOAD_AFTER, PARTITION_GROWTH, MOVED_KEYS),
         *(CLIENT_AGREEMENT, CONFLICTING_KEYS, TOPICS_AT_RISK, KEY_FINDINGS, BATCHES, PRODUCE_REQUESTS),
-        *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, BOUNCES, LAG_COSTS, ADVICE),
+        *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, MIGRATION_COSTS, BOUNCES, LAG_COSTS, ADVICE),
         *(FINDINGS, VERDICTS),
         REJECTS,
     )

@@ -37,8 +37,8 @@ from rebalance_sim.tables import (
     LAG_BALANCE,
     LAST_ASSIGNMENTS,
     MEMBERS,
+    MIGRATION_COSTS,
     OFFSETS,
-    PARTITION_COSTS,
     PARTITION_GROWTH,
     RECORD_PARTITIONS,
     REJECTS,
@@ -72,9 +72,9 @@ def audit(
 ) -> Outcomes:
     """Audit every group, and return ``findings`` and ``verdicts``, which are computed once.
 
-    Each group is elected and assigned as it is, under every assignor of the Kafka version, and in a simulated rolling
-    restart with its own settings and with others. ``offsets`` add findings about lag and about groups without members,
-    ``records`` (an option) about keys.
+    Each group is elected and assigned as it is, under every assignor of the Kafka version, in a simulated rolling
+    restart with its own settings and with others, and in a simulated migration. ``offsets`` add
+    findings about lag and about groups without members, ``records`` (an option) about keys.
     Findings with a ``scenario`` are results of a hypothetical scenario; the others are about the present state.
 
     Raises UserError for an unknown version, for an assignor that cannot be used, and for a table without a required
@@ -110,12 +110,11 @@ def findings(topics: DataFrame, offsets: DataFrame | None = None, **options: Unp
     """From members to what is wrong with each group, and what to do about it: ``audit(...).findings``.
 
     >>> members.transform(findings(topics)).where("scenario IS NULL").select("kind", "severity", "description").show()
-    +------------------+--------+--------------------+
-    |              kind|severity|         description|
-    +------------------+--------+--------------------+
-    |      election-tie| warning|range and roundro...|
-    |migration-possible|    note|can migrate onlin...|
-    +------------------+--------+--------------------+
+    +------------+--------+--------------------+
+    |        kind|severity|         description|
+    +------------+--------+--------------------+
+    |election-tie| warning|range and roundro...|
+    +------------+--------+--------------------+
     <BLANKLINE>
     """
     return lambda members: audit(members, topics, offsets, **options)[FINDINGS.name]
@@ -140,8 +139,8 @@ PREDICTED = (ELECTIONS.name, BALANCE.name)
 """Tables of the prediction of the present state."""
 COMPARED = (COMPARISON.name,)
 """Tables of the prediction under every assignor."""
-SIMULATED = (COSTS.name, ADVICE.name, PARTITION_COSTS.name)
-"""Tables of the simulated scenario."""
+SIMULATED = (COSTS.name, ADVICE.name, MIGRATION_COSTS.name)
+"""Tables of the simulated scenario and migration."""
 
 
 def all_assignments(now: DataFrame, others: DataFrame) -> DataFrame:
@@ -184,7 +183,7 @@ class Audit:
         return self._predicted(named, (*COMPARED, *self._assigned))
 
     def rolled_out(self) -> GroupOutcomes:
-        """Simulate the scenario with the groups' own settings and with others: ``SIMULATED``."""
+        """Simulate the scenario, with the groups' own settings and others, and a migration: ``SIMULATED``."""
         return simulate(
             self.members,
             self.topics,

@@ -17,6 +17,7 @@ from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.simulation import followed_group
 from rebalance_sim.engine.simulation.advice import advise, variations
 from rebalance_sim.engine.simulation.lag_costs import lag_costs as costs_with_lag
+from rebalance_sim.engine.simulation.migrations import of_own_protocols
 from rebalance_sim.engine.simulation.simulations import VARIATION, Simulations
 from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, usable
 from rebalance_sim.engine.tables.outcomes import Transformation, outcome
@@ -35,6 +36,7 @@ from rebalance_sim.tables import (
     COSTS,
     EVENTS,
     MEMBERS,
+    MIGRATION_COSTS,
     OWNED_PARTITIONS,
     PARTITION_COSTS,
     REBALANCES,
@@ -43,6 +45,8 @@ from rebalance_sim.tables import (
     TOPICS,
 )
 
+MIGRATION = "migration"
+"""The scenario of ``migration_costs``."""
 _SIMULATED = tuple(table.name for table in (COSTS, BOUNCES, TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS))
 
 
@@ -61,7 +65,7 @@ class RunOptions(SimulationOptions, total=False):
     """Options of a run that returns several tables."""
 
     tables: Sequence[str]
-    """The tables to return; by default all."""
+    """The tables to return; by default all but ``migration_costs``, for which a migration is simulated as well."""
     followed: Sequence[str] | None
     """Groups whose timeline is recorded; None, the default: all. Name a few in a large fleet."""
     storms: Storms
@@ -108,7 +112,8 @@ def simulate(
     simulations = _simulations(computed, scenario, topics, strategies, options)
     tried = variations(simulations.scenario, simulations.version) if advice else ()
     recorded = () if TIMELINE.name not in names else None if followed is None else tuple(followed)
-    simulations = replace(simulations, followed=recorded, storms=storms, variations=tried)
+    moved = of_own_protocols(scenario_of(MIGRATION)) if MIGRATION_COSTS.name in names else None
+    simulations = replace(simulations, followed=recorded, storms=storms, variations=tried, migration=moved)
     given = {TOPICS: fit_topics(topics), MEMBERS: fit(members, MEMBERS)}
     given |= {} if events is None else {EVENTS: fit(events, EVENTS)}
     derived: dict[str, Transformation] = {ADVICE.name: lambda rows: _all_costs(rows).transform(advise(tried))}

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Line, one_line
 from rebalance_sim.engine.audit.finding import Severity
@@ -15,6 +16,10 @@ SHOWN_KINDS = 8
 """Kinds of errors and warnings that are printed."""
 SHOWN_GROUPS = 2
 """Groups of each kind that are printed."""
+
+
+SHOWN_MIGRATIONS = 3
+"""Groups that are printed of those that can migrate online, the first to migrate."""
 
 
 def summarise_findings(findings: DataFrame, verdicts: DataFrame) -> list[Line]:
@@ -53,4 +58,9 @@ def _migrations(verdicts: DataFrame) -> list[str]:
     """Return how many groups can migrate to the consumer protocol, and how."""
     counted: dict[str, int] = dict(verdicts.groupBy("migration").count().collect())
     found = [f"{counted[verdict]:,} {verdict}" for verdict in Verdict if verdict in counted]
-    return [f"migration to the consumer protocol: {', '.join(found)} (see {VERDICTS.name})"] if found else []
+    if not found:
+        return []
+    first = verdicts.where(F.col("migration_order") <= SHOWN_MIGRATIONS).orderBy("migration_order").collect()
+    named = ", ".join(one_line(row["group_id"]) for row in first)
+    lines = [f"migration to the consumer protocol: {', '.join(found)} (see {VERDICTS.name})"]
+    return [*lines, f"  migrate first: {named} (all in migration_order)"] if first else lines

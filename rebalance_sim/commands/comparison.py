@@ -62,6 +62,7 @@ def _by_strategy(comparison: DataFrame, distributed: DataFrame) -> list[Line]:
         "and fewest moves",
         "mean stddev",
         "p99 stddev",
+        "max stddev",
         "idle",
         "moved",
         "moves above optimum",
@@ -93,7 +94,10 @@ def _strategy_row(counts: Row, figures: Mapping[tuple[str, str], Row]) -> list[C
 def _fleet_figures(strategy: str, figures: Mapping[tuple[str, str], Row]) -> list[Cell]:
     stddev = figures[strategy, "stddev"]
     totals = (figures[strategy, name]["total"] for name in ("idle_members", "moved"))
-    return [stddev["mean"], stddev["p99"], *(None if total is None else round(total) for total in totals)]
+    return [
+        *(stddev[name] for name in ("mean", "p99", "max")),
+        *(None if total is None else round(total) for total in totals),
+    ]
 
 
 def _by_group(comparison: DataFrame) -> list[Line]:

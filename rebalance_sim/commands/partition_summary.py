@@ -240,8 +240,8 @@ def _requests(requests: DataFrame) -> list[Line]:
     cells = [
         (
             row["client"],
-            *(row[name] for name in ("producers", "records", "batches", "records_per_batch", "bytes_per_batch")),
-            row["waited_ms"],
+            *(row[name] for name in ("producers", "records", "batches")),
+            *(_spread(row, name) for name in ("records_per_batch", "bytes_per_batch", "waited_ms")),
             f"{row['min_requests']:,} to {row['max_requests']:,}",
             row["unsent"],
         )
@@ -252,13 +252,20 @@ def _requests(requests: DataFrame) -> list[Line]:
         "producers",
         "records",
         "batches",
-        "records per batch",
-        "bytes per batch",
-        "wait (ms)",
+        "records per batch: mean, p99, max",
+        "bytes per batch: mean, p99, max",
+        "wait (ms): mean, p99, max",
         "requests",
         "records not sent",
     )
     return _table("producer batches", header, rows, cells)
+
+
+def _spread(row: Row, name: str) -> str:
+    """Return the mean, the 99th percentile and the maximum of a figure of the batches."""
+    if row[name] is None:
+        return "-"
+    return f"{row[name]:,.2f}, {row[f'p99_{name}']:,}, {row[f'max_{name}']:,}"
 
 
 _SUMMARIES: dict[str, Callable[[DataFrame], list[Line]]] = {

@@ -7,6 +7,8 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Line, Table, shown_number
 from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.tables.outcomes import Transformation
+from rebalance_sim.engine.tables.percentiles import p99, p99_of_counted, percentiles
 from rebalance_sim.tables import LAG_COSTS
 from rebalance_sim.wording import plural
 
@@ -23,10 +25,9 @@ _FAILS = "error IS NULL AND (failed > 0 OR NOT finished) IS TRUE"
 _FIGURES = (
     "count(*) AS groups",
     "count(error) AS not_simulated",
-    f"avg({_DOWNTIME_MS}) AS mean_ms",
-    f"percentile({_DOWNTIME_MS}, 0.99D) AS p99_ms",
-    f"max({_DOWNTIME_MS}) AS max_ms",
-    f"percentile(IF({_FAILS}, NULL, stable_ms), 0.5D) AS stable_ms",
+    "sum(IF(error IS NULL, partitions, NULL)) AS partitions",
+    "sum(unowned_ms) AS unowned_ms",
+    "max(max_unowned_ms) AS max_ms",
     f"count_if(NOT stable AND error IS NULL AND NOT ({_FAILS})) AS unstable",
     f"count_if({_FAILS}) AS failing",
     f"min_by(struct(cluster, group_id, failure), struct(cluster, group_id)) FILTER (WHERE {_FAILS}) AS first_failing",
@@ -38,12 +39,26 @@ def summarise_costs(costs: DataFrame) -> list[Line]:
     """Return the costs of each strategy; groups that no event affects are only counted."""
     rows = (
         costs.groupBy("strategy", F.expr(f"{_AFFECTED} AS affected"))
-        .agg(*map(F.expr, _FIGURES))
+        .agg(percentiles(f"IF({_FAILS}, NULL, stable_ms)")["p50"].alias("stable_ms"), *map(F.expr, _FIGURES))
+        .join(costs.transform(_counted("downtimes", "partitions")), "strategy", "left")
+        .withColumn("mean_ms", F.try_divide("unowned_ms", "partitions"))
+        .withColumn("p99_ms", p99_of_counted("downtimes", "unowned_ms", "partitions", "partitions"))
         .orderBy("strategy", F.desc("affected"))
         .collect()
     )
     named = _named(row["strategy"] for row in rows)
     return [line for row in rows for line in _lines_of(row, f"{row['strategy']}: " if named else "")]
+
+
+def _counted(column: str, count: str) -> Transformation:
+    """From groups to each strategy's counts by ``unowned_ms``: the sums of those in the groups' structs."""
+    return lambda groups: (
+        groups.select("strategy", F.inline(column))
+        .groupBy("strategy", "unowned_ms")
+        .agg(F.try_sum(count).alias(count))
+        .groupBy("strategy")
+        .agg(F.collect_list(F.struct("unowned_ms", count)).alias(column))
+    )
 
 
 def _named(strategies: Iterable[str]) -> bool:
@@ -57,10 +72,9 @@ def _lines_of(row: Row, prefix: str) -> list[str]:
         return [f"{prefix}no event affects {groups}; the figures do not include {_them(row['groups'])}"]
     lines = [f"{prefix}{groups}, {plural(row['rebalances'] or 0, 'rebalance')}"]
     if row["not_simulated"] < row["groups"]:
-        downtimes = (f"{name} {_seconds(row[f'{name}_ms'] or 0)}" for name in ("mean", "p99", "max"))
         back = f", {row['moved_back']:,} of them back to the previous owner" if row["moved_back"] else ""
         lines += [
-            _labelled("partition downtime", "   ".join(downtimes)),
+            _labelled("partition downtime", "   ".join(_spread(row))),
             _labelled("time to stable", _time_to_stable(row)),
             _labelled("partition moves", f"{row['moved'] or 0:,}{back}"),
         ]
@@ -85,6 +99,10 @@ def _them(count: int) -> str:
 
 def _labelled(label: str, figures: str) -> str:
     return f"  {label:{_WIDTH}}{figures}"
+
+
+def _spread(row: Row) -> list[str]:
+    return [f"{name} {_seconds(row[f'{name}_ms'] or 0)}" for name in ("mean", "p99", "max")]
 
 
 def _seconds(milliseconds: float) -> str:
@@ -115,6 +133,7 @@ def summarise_bounces(bounces: DataFrame) -> list[str]:
             F.expr("sum(rebalances) AS rebalances"),
             F.expr("sum(moved) AS moved"),
             F.expr(f"avg({_DOWNTIME_MS}) AS mean_ms"),
+            p99(_DOWNTIME_MS).alias("p99_ms"),
             F.expr(f"max({_DOWNTIME_MS}) AS max_ms"),
             F.expr("count_if(to_ms IS NULL) AS unfinished"),
         )
@@ -132,7 +151,7 @@ def _bounce(row: Row, named: bool) -> str:
     return (
         f"  {row['strategy'] + ', ' if named else ''}bounce {row['bounce']}: {plural(row['groups'], 'group')}, "
         f"{plural(row['rebalances'] or 0, 'rebalance')}, {plural(row['moved'] or 0, 'partition move')}, "
-        f"partition downtime mean {_seconds(row['mean_ms'] or 0)}, max {_seconds(row['max_ms'] or 0)}{unfinished}"
+        f"downtime per partition of a group: {', '.join(_spread(row))}{unfinished}"
     )
 
 
@@ -171,7 +190,14 @@ def summarise_lag_costs(costs: DataFrame) -> list[Line]:
     """Return how much lag waits in unowned partitions or moves, by strategy, and the groups with the longest delays."""
     figures = ("lag", "unowned_lag", "moved_lag", "unowned_record_ms")
     sums = [F.try_sum(name).alias(name) for name in figures]
-    by_strategy = costs.groupBy("strategy").agg(F.count("*").alias("groups"), *sums).orderBy("strategy").collect()
+    by_strategy = (
+        costs.groupBy("strategy")
+        .agg(F.count("*").alias("groups"), F.max("max_unowned_ms").alias("max_ms"), *sums)
+        .join(costs.transform(_counted("delays", "records")), "strategy", "left")
+        .withColumn("p99_ms", p99_of_counted("delays", "unowned_ms", "records", "lag"))
+        .orderBy("strategy")
+        .collect()
+    )
     if not by_strategy:
         return ["", "lag: no partition with lag becomes unowned or moves"]
     named = _named(row["strategy"] for row in by_strategy)
@@ -179,7 +205,8 @@ def summarise_lag_costs(costs: DataFrame) -> list[Line]:
         f"lag{' (' + row['strategy'] + ')' if named else ''}: {shown_number(row['lag'])} records in "
         f"{plural(row['groups'], 'group')}; {shown_number(row['unowned_lag'])} in partitions that become unowned, "
         f"{shown_number(row['moved_lag'])} in partitions that move; "
-        f"mean delay {_delay(row['unowned_record_ms'], row['lag'])}"
+        f"delay mean {_delay(row['unowned_record_ms'], row['lag'])}, p99 {_delay(row['p99_ms'], 1)}, "
+        f"max {_delay(row['max_ms'], 1)}"
         for row in by_strategy
     ]
     worst = costs.where(F.col("rank") <= SHOWN_LATE_GROUPS).orderBy("strategy", "rank").collect()
@@ -188,12 +215,13 @@ def summarise_lag_costs(costs: DataFrame) -> list[Line]:
             row["strategy"],
             row["group_id"],
             *(row[name] for name in ("lag", "unowned_lag", "moved_lag")),
-            _delay(row["max_unowned_ms"], 1),
             _delay(row["unowned_record_ms"], row["lag"]),
+            _delay(row["p99_delay_ms"], 1),
+            _delay(row["max_unowned_ms"], 1),
         )
         for row in worst
     ]
-    header = ("strategy", "group", "lag", "unowned lag", "moved lag", "longest downtime", "mean delay")
+    header = ("strategy", "group", "lag", "unowned lag", "moved lag", "mean delay", "p99 delay", "max delay")
     table = Table.of_clusters(header, cells, [row["cluster"] for row in worst])
     return ["", *lines, f"groups with the longest delays (all groups in {LAG_COSTS.name})", table]
 

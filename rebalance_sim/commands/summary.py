@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from rebalance_sim.commands.console import Line, Table, console_of_stdout, one_line, text_of
 from rebalance_sim.commands.rejects import rejects_summary
 from rebalance_sim.engine.runs.run import Run
+from rebalance_sim.engine.tables.percentiles import p99
 from rebalance_sim.logs import LOGGER
 from rebalance_sim.tables import CLASSIC, INPUTS, REJECTS
 from rebalance_sim.wording import plural
@@ -140,11 +141,14 @@ def summarise_balance(balance: DataFrame) -> list[Line]:
     """Return the balance by strategy, the most imbalanced group, idle members, and groups without an assignment."""
     counted = _by_strategy(balance)
     assigned = [row for row in counted if row["groups"]]
-    header = ("strategy", "groups", "mean max-min", "largest max-min", "idle", "moved", "kept", "revoked", "unassigned")
-    cells = [[row[name] for name in ("strategy", "groups", "mean", "most", *_SUMMED, "again")] for row in assigned]
+    spread = ("mean max-min", "p99 max-min", "largest max-min")
+    header = ("strategy", "groups", *spread, "idle", "moved", "kept", "revoked", "unassigned", "several rebalances")
+    cells = [
+        [row[name] for name in ("strategy", "groups", "mean", "p99", "most", *_SUMMED, "again")] for row in assigned
+    ]
     return [
         "",
-        Table((*header, "several rebalances"), cells),
+        Table(header, cells),
         *_worst_groups(assigned),
         *(
             f"  {row['strategy']} assigns partitions twice, without a subscription, or that do not exist: "
@@ -169,6 +173,7 @@ def _by_strategy(balance: DataFrame) -> list[Row]:
     figures = [
         F.count_if(has_answer).alias("groups"),
         F.avg(spread).alias("mean"),
+        p99("max - min").cast("int").alias("p99"),
         F.max(spread).alias("most"),
         *[F.sum(name).alias(name) for name in _SUMMED],
         F.count_if(F.col("rebalances") > 1).alias("again"),

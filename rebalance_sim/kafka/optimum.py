@@ -58,17 +58,12 @@ class Optimum(NamedTuple):
 
 @kernel
 def optimum(
-    groups: Ints32,
-    topics: TopicArrays,
-    by_topic: Subscribers,
-    owned: Assignments,
-    generations: Ints,
-    steps: int = STEPS,
+    groups: Ints32, topics: TopicArrays, by_topic: Subscribers, owned: Assignments, generations: Ints, steps: int
 ) -> Optimum:
     """Return the best loads of each group, and the fewest moves from ``owned`` to them.
 
     ``by_topic`` lists each subscriber of a topic once, in any order. The owner of a partition is the same as in
-    ``balance``. ``steps`` bounds the work per group.
+    ``balance``. ``steps`` bounds the work per group, as ``STEPS`` does.
     """
     n = len(groups) - 1
     out = Optimum(

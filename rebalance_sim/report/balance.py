@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.groups.comparison import BEST, QUIRKS
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.tables.inputs import kind_of_reason
+from rebalance_sim.engine.tables.percentiles import p99
 from rebalance_sim.report.bins import bins_table, counted, filled
 from rebalance_sim.report.charts import bars, both, histograms
 from rebalance_sim.report.colours import StrategyColours
@@ -59,6 +60,7 @@ def by_strategy(balance: DataFrame) -> DataFrame:
             F.count_if(assigned).alias("groups"),
             F.count_if(assigned & (spread() <= 1)).alias("balanced"),
             F.avg(F.when(assigned, spread())).alias("mean_spread"),
+            p99("IF(error IS NULL, max - min, NULL)").cast("int").alias("p99_spread"),
             worst.alias("worst"),
             F.sum("idle_members").alias("idle"),
             idlest.alias("idlest"),
@@ -146,14 +148,15 @@ def _strategies_table(strategies: Sequence[Row]) -> Table:
         STRATEGY,
         *counts("groups", "balanced to one"),
         Column("mean max − min", CellType.DECIMAL),
+        *counts("p99 max − min", "max max − min"),
         Column("most imbalanced group", CellType.NAME),
         *counts(
             "its min", "its max", "idle members", "unassigned partitions", "groups with assignor bugs", "failed groups"
         ),
     )
     rows = tuple(
-        (row["strategy"], row["groups"], row["balanced"], row["mean_spread"],
-         *((worst["group_id"], worst["min"], worst["max"]) if (worst := row["worst"]) else (None, None, None)),
+        (row["strategy"], row["groups"], row["balanced"], row["mean_spread"], row["p99_spread"],
+         *((worst["spread"], worst["group_id"], worst["min"], worst["max"]) if (worst := row["worst"]) else [None] * 4),
          row["idle"], row["unassigned"], row["odd"], row["failed"])
         for row in strategies
     )  # fmt: skip
@@ -185,13 +188,14 @@ def _against_the_optimum(run: FinishedRun, colours: StrategyColours) -> Iterator
         *counts("groups compared", "as balanced as the optimum"),
         Column("share", CellType.SHARE),
         Column("mean excess stddev", CellType.DECIMAL),
+        Column("p99 excess stddev", CellType.DECIMAL),
         Column("max excess stddev", CellType.DECIMAL),
         Column("mean excess moves", CellType.DECIMAL),
-        *counts("max excess moves"),
+        *counts("p99 excess moves", "max excess moves"),
     )
     shown = tuple(
-        (row["strategy"], row["groups"], row["zero"], row["zero"] / max(row["groups"], 1), row["mean"], row["max"],
-         figures[row["strategy"], "excess_moved"]["mean"], figures[row["strategy"], "excess_moved"]["max"])
+        (row["strategy"], row["groups"], row["zero"], row["zero"] / max(row["groups"], 1),
+         *(of[name] for of in (row, figures[row["strategy"], "excess_moved"]) for name in ("mean", "p99", "max")))
         for row in stddev
     )  # fmt: skip
     best = stddev[0]

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.tables.inputs import kind_of_reason
+from rebalance_sim.engine.tables.percentiles import QUANTILES, p99, percentiles
 from rebalance_sim.report.bins import bins_table, counted, filled
 from rebalance_sim.report.charts import bars, both, histograms, quantiles
 from rebalance_sim.report.colours import StrategyColours
@@ -43,22 +44,16 @@ SHOWN_ROWS = 30
 SHOWN_SETTINGS = 10
 SETTING_CHARACTERS = 44
 _PARTITION_SECONDS = Column("partition-seconds", CellType.SECONDS, "unowned_ms")
-_QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
+_QUANTILES = (*QUANTILES, "max")
+_UNOWNED_EACH = "try_divide(unowned_ms, partitions)"
+"""The mean downtime per partition of a group, in milliseconds."""
+_FAILS = "coalesce(failed > 0 OR NOT finished, false)"
+"""Whether the rollout of a group fails: a consumer fails, or the rollout does not finish."""
 
 
 def simulated(costs: DataFrame) -> DataFrame:
     """Return the groups that are affected by the scenario."""
     return costs.where("error IS NULL AND (events > 0 OR rebalances > 0 OR unowned_ms > 0)")
-
-
-def unowned_each() -> SparkColumn:
-    """Return the mean downtime per partition of a group, in milliseconds."""
-    return F.try_divide("unowned_ms", "partitions")
-
-
-def fails() -> SparkColumn:
-    """Return whether the rollout of a group fails: a consumer fails, or the rollout does not finish."""
-    return F.coalesce((F.col("failed") > 0) | ~F.col("finished"), F.lit(False))
 
 
 def by_strategy(costs: DataFrame) -> DataFrame:
@@ -70,23 +65,24 @@ def by_strategy(costs: DataFrame) -> DataFrame:
         .agg(
             F.count("*").alias("groups"),
             *[F.sum(name).alias(name) for name in sums],
-            F.count_if(fails()).alias("failing"),
+            F.count_if(F.expr(_FAILS)).alias("failing"),
             F.count_if(~F.col("stable")).alias("unstable"),
-            _quantiles(unowned_each()).alias("unowned"),
-            _quantiles(F.when(~fails(), F.col("stable_ms"))).alias("time_to_stable"),
+            _quantiles(_UNOWNED_EACH).alias("unowned"),
+            _quantiles(f"IF({_FAILS}, NULL, stable_ms)").alias("time_to_stable"),
         )
         .orderBy("strategy")
     )
 
 
-def _quantiles(figure: SparkColumn) -> SparkColumn:
-    wanted = F.percentile(figure, list(_QUANTILES.values()))
-    return F.struct(F.avg(figure).alias("mean"), *[wanted[place].alias(name) for place, name in enumerate(_QUANTILES)])
+def _quantiles(figure: str) -> SparkColumn:
+    found, value = percentiles(figure), F.expr(figure)
+    fields = [found[name].alias(name) for name in QUANTILES]
+    return F.struct(F.avg(value).alias("mean"), *fields, F.max(value).cast("double").alias("max"))
 
 
 def costliest(costs: DataFrame) -> DataFrame:
     """Rank the groups of each strategy by mean downtime per partition."""
-    return highest(costs.transform(simulated).withColumn("unowned_each", unowned_each()), "unowned_each")
+    return highest(costs.transform(simulated).withColumn("unowned_each", F.expr(_UNOWNED_EACH)), "unowned_each")
 
 
 def problems(costs: DataFrame) -> DataFrame:
@@ -106,6 +102,7 @@ def reasons(rebalances: DataFrame) -> DataFrame:
         .agg(
             F.count("*").alias("rebalances"),
             F.avg(F.col("to_ms") - F.col("from_ms")).alias("mean_ms"),
+            p99("to_ms - from_ms").alias("p99_ms"),
             F.max(F.col("to_ms") - F.col("from_ms")).alias("longest_ms"),
             F.sum("unowned_ms").alias("unowned_ms"),
         )
@@ -142,8 +139,9 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
     blocks += _groups(costs, found)
     if run.rows(REBALANCES):
         rows = reasons(run.table(REBALANCES)).limit(SHOWN_ROWS).collect()
-        spans = (Column("mean s", CellType.SECONDS, "mean_ms"), Column("max s", CellType.SECONDS, "longest_ms"))
-        head = (STRATEGY, Column("reason"), *counts("rebalances"), *spans, _PARTITION_SECONDS)
+        spans = {"mean s": "mean_ms", "p99 s": "p99_ms", "max s": "longest_ms"}
+        durations = [Column(title, CellType.SECONDS, field) for title, field in spans.items()]
+        head = (STRATEGY, Column("reason"), *counts("rebalances"), *durations, _PARTITION_SECONDS)
         note = "Durations are from the start until the group is stable. Partition-seconds are those without an owner."
         blocks.append(Table.of("Rebalances by reason", head, rows, note))
     if run.rows(BOUNCES):
@@ -307,8 +305,9 @@ def _lag_table(lag_costs: DataFrame) -> Table:
         CLUSTER,
         GROUP,
         *counts("lag", "unowned lag", "moved lag"),
-        Column("max downtime s", CellType.SECONDS, "max_unowned_ms"),
         Column("mean delay s", CellType.SECONDS, "delay_ms"),
+        Column("p99 delay s", CellType.SECONDS, "p99_delay_ms"),
+        Column("max delay s", CellType.SECONDS, "max_unowned_ms"),
     )
     caption = f"Groups whose records are delayed most (up to {SHOWN_GROUPS} per strategy)"
     return Table.of(caption, head, shown_groups(lag_costs))

@@ -109,10 +109,7 @@ PLANNED = {
     ),
     "audit": (
         ["audit"],
-        [
-            *("elections", "balance", "rejects", "comparison", "costs", "advice", "partition_costs", "findings"),
-            "verdicts",
-        ],
+        [*("elections", "balance", "rejects", "comparison", "costs", "advice", "findings"), "verdicts"],
     ),
     "fleet": (["fleet", "--synthetic", str(ROOT / "conf" / "fleets" / "small.yaml")], ["topics", "members", "rejects"]),
 }

@@ -21,7 +21,7 @@ from tests.support.strategies import owned_and_assigned
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
-SMALL = 3_000 if COMPILED else 1_000
+SMALL = 1_500 if COMPILED else 1_000
 MEDIUM = scaled(200)
 
 

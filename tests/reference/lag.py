@@ -116,6 +116,7 @@ def lag_balance(members: Sequence[Member], offsets: Offsets, assignment: Assignm
         "max_lag_member_id": min(m for m, lag in known.items() if lag == max_lag) if max_lag else None,
         "min_lag": min(known.values()) if is_known else None,
         "mean_lag": mean,
+        "p99_lag": sorted(known.values(), reverse=True)[len(known) // 100] if is_known and known else None,
         "imbalance": max_lag / mean if max_lag is not None and mean else None,
         "max_lag_bound": bound,
         "excess_lag": None if max_lag is None or bound is None else max_lag - bound,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
@@ -19,6 +19,7 @@ from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.outcomes import Outcomes, outcome
 from rebalance_sim.kafka.brokers import Clusters
+from rebalance_sim.kafka.migration import Verdict
 from rebalance_sim.tables import (
     ADVICE,
     BALANCE,
@@ -29,8 +30,8 @@ from rebalance_sim.tables import (
     FINDINGS,
     LAG_BALANCE,
     MEMBERS,
+    MIGRATION_COSTS,
     OFFSETS,
-    PARTITION_COSTS,
     PARTITION_GROWTH,
     RECORD_PARTITIONS,
     REJECTS,
@@ -82,12 +83,14 @@ _COLUMNS = {
     ),
     COMPARISON.name: ("optimum", "strategies"),
     LAG_BALANCE.name: ("strategy", "members", "lag", "max_lag", "max_partition_lag", "excess_lag"),
-    COSTS.name: (
-        *("partitions", "events", "rebalances", "storms", "stable", "unowned_ms", "moved", "moved_back", "failed"),
-        *("finished", "failure", "error"),
+    **dict.fromkeys(
+        (COSTS.name, MIGRATION_COSTS.name),
+        (
+            *("partitions", "events", "rebalances", "storms", "stable", "unowned_ms", "moved", "moved_back", "failed"),
+            *("p99_unowned_ms", "max_unowned_ms", "finished", "failure", "error"),
+        ),
     ),
     ADVICE.name: ("setting", "value", "unowned_ms_saved", "rebalances_saved", "moved_saved", "fails"),
-    PARTITION_COSTS.name: ("unowned_ms",),
     EXPIRING_OFFSETS.name: ("partitions", "first_expires_at_ms"),
     COMMITS: ("member_id", "committed_at_ms", "lag"),
     REJECTS.name: ("reason",),
@@ -115,7 +118,17 @@ def audited(
         facts = replace(facts, keys=shown, partitions=_partitions(topics, shown.loads))
     audit = _Audit(clusters, thresholds, facts, scenario)
     rows = map_batches(_by_group(tables), audit.batches, _OUTPUTS)
-    return Outcomes(rows, {name: outcome(name) for name in _OUTPUTS.names})
+    outcomes = {name: outcome(name) for name in _OUTPUTS.names}
+    outcomes[VERDICTS.name] = lambda rows: rows.transform(outcome(VERDICTS.name)).transform(_ranked)
+    return Outcomes(rows, outcomes)
+
+
+def _ranked(verdicts: DataFrame) -> DataFrame:
+    """Set the order in which the groups that can migrate online should: those with the lowest risk and cost first."""
+    cost = F.asc_nulls_last("migration_unowned_ms")
+    order = ("errors", "warnings", F.col("outdated_members") > 0, cost, "members", *_KEYS)
+    place = F.row_number().over(Window.partitionBy("migration").orderBy(*order))
+    return verdicts.withColumn("migration_order", F.when(F.col("migration") == Verdict.ONLINE, place))
 
 
 def _by_group(tables: Mapping[str, DataFrame]) -> DataFrame:
@@ -136,10 +149,6 @@ def _by_group(tables: Mapping[str, DataFrame]) -> DataFrame:
 def _summed_up(tables: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
     """Return the tables of partitions as rows of groups."""
     found = {}
-    if PARTITION_COSTS.name in tables:
-        found[PARTITION_COSTS.name] = (
-            tables[PARTITION_COSTS.name].groupBy(*_KEYS).agg(F.max("unowned_ms").alias("unowned_ms"))
-        )
     if EXPIRING_OFFSETS.name in tables:
         found[EXPIRING_OFFSETS.name] = (
             tables[EXPIRING_OFFSETS.name]
@@ -244,7 +253,7 @@ def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, An
     """Return a row of ``verdicts``."""
     findings = [finding for _, finding in found]
     severities = Counter(finding.kind.severity for finding in findings)
-    found_migration = group.migration
+    found_migration, costs = group.migration, group.migration_costs
     return {
         "cluster": group.cluster,
         "group_id": group.group_id,
@@ -257,6 +266,8 @@ def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, An
         "settings": _entries(_recommended(findings)) or None,
         "migration": found_migration.verdict,
         "migration_reason": found_migration.reason,
+        "outdated_members": found_migration.outdated,
+        "migration_unowned_ms": costs["unowned_ms"] if costs else None,
     }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 from rebalance_sim.wording import plural
@@ -78,9 +79,13 @@ class Finding:
         return self._filled(self.kind.recommendation) or None
 
     def _filled(self, template: str) -> str:
-        figures = {name: _Figure(value) for name, value in {**self.figures, **self.saving}.items()}
-        values: dict[str, Any] = {**figures, **self.names}
-        return template.format_map(values)
+        return filled(template, {**self.figures, **self.saving}, self.names)
+
+
+def filled(template: str, figures: Mapping[str, float], names: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return a template, as those of a kind, with its figures and further texts."""
+    values: dict[str, Any] = {name: _Figure(value) for name, value in figures.items()}
+    return template.format_map(values | dict(names))
 
 
 class _Figure(float):

@@ -22,7 +22,7 @@ from rebalance_sim.tables import (
     EXPIRING_OFFSETS,
     LAG_BALANCE,
     MEMBERS,
-    PARTITION_COSTS,
+    MIGRATION_COSTS,
     REJECTS,
 )
 
@@ -127,14 +127,15 @@ class Group:
         return row if row and row["error"] is None else None
 
     @property
+    def migration_costs(self) -> Row | None:
+        """The row of ``migration_costs``; None if the migration of the group cannot be simulated."""
+        row = self._only(MIGRATION_COSTS.name)
+        return row if row and row["error"] is None else None
+
+    @property
     def advice(self) -> list[Row]:
         """The rows of ``advice``, those that save most downtime first."""
         return sorted(self.rows[ADVICE.name], key=lambda row: (-row["unowned_ms_saved"], row["setting"], row["value"]))
-
-    @property
-    def max_downtime_ms(self) -> int:
-        """The longest time that a partition has no owner in the simulation."""
-        return max((row["unowned_ms"] for row in self.rows[PARTITION_COSTS.name]), default=0)
 
     @property
     def expiring(self) -> Row | None:

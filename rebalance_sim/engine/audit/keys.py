@@ -23,7 +23,8 @@ MOVED = Kind(
 HOT = Kind(
     "hot-partition",
     Severity.WARNING,
-    "partition {partition} of topic {topic} has {records:record}: {times} times the mean per partition, {mean_records}",
+    "partition {partition} of topic {topic} has {records:record}: {times} times the mean per partition, {mean_records} "
+    "(p99 {p99_records})",
     "Distribute its heaviest keys over more key values; more partitions do not divide a key.",
 )
 NOT_CO_PARTITIONED = Kind(

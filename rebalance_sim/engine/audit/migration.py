@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
+from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import Group
+from rebalance_sim.engine.audit.rollouts import ROLLOUT_COSTS, cost_figures
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.assignors.by_library import JAVA
 from rebalance_sim.kafka.migration import Migration, Obstacle, Verdict
@@ -13,9 +14,18 @@ _SCENARIO = "migration"
 POSSIBLE = Kind(
     "migration-possible",
     Severity.NOTE,
-    "can migrate {verdict} to the consumer protocol: {reason}",
+    "can migrate {verdict} to the consumer protocol: {reason}{balance}{cost}",
     "Set group.protocol=consumer and group.remote.assignor={assignor}. Remove partition.assignment.strategy, "
-    "session.timeout.ms and heartbeat.interval.ms, which consumers reject beside it.",
+    "session.timeout.ms and heartbeat.interval.ms, which consumers reject beside it. {order}",
+    _SCENARIO,
+)
+FAILS = Kind(
+    "migration-fails",
+    Severity.WARNING,
+    "a simulated migration does not succeed: {failure}",
+    "Look at the group's timeline (simulate --scenario migration --follow), or stop all members first.",
+    _SCENARIO,
+    Confidence.SIMULATED,
 )
 _OFFLINE = Kind(
     "migration-offline",
@@ -70,7 +80,15 @@ LOSES_RACKS = Kind(
     "Keep the classic protocol if the traffic between racks matters; migrate if it does not.",
     _SCENARIO,
 )
-KINDS = (POSSIBLE, *dict.fromkeys(BLOCKED.values()), LESS_BALANCED, LOSES_RACKS)
+KINDS = (POSSIBLE, FAILS, *dict.fromkeys(BLOCKED.values()), LESS_BALANCED, LOSES_RACKS)
+_BALANCE = (
+    "; afterwards {min_after} to {max_after:partition} per member (today {min_today} to {max_today}), "
+    "{moved:partition changes|partitions change} owner"
+)
+_SAME_BALANCE = "; no partition changes owner"
+_RANGE = "server-range"
+_MEMBERS_IN_ORDER = 6
+"""Members from which the order of a restart makes a difference under range; see docs/audit.md."""
 _RACK_AWARE = ("range", "sticky", "cooperative-sticky")
 
 
@@ -85,22 +103,49 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     if found.assignor is None:
         return
     if found.verdict is Verdict.ONLINE:
-        yield _possible(group, found, names)
+        yield _possible(group, found, found.assignor, names)
+        yield from _fails(group)
     yield from _less_balanced(group, found.assignor, thresholds)
     yield from _loses_racks(group)
 
 
-def _possible(group: Group, found: Migration, names: Mapping[str, str]) -> Finding:
-    assert found.assignor is not None
-    figures = {"members": len(group.members), "outdated_members": found.outdated}
-    after, today = group.strategies.get(found.assignor), group.balance
+def _possible(group: Group, found: Migration, assignor: str, names: Mapping[str, str]) -> Finding:
+    figures: dict[str, float] = {"members": len(group.members), "outdated_members": found.outdated}
+    texts = {**names, "assignor": _short(assignor), "balance": "", "cost": "", "order": _order(group, assignor)}
+    after, today, costs = group.strategies.get(assignor), group.balance, group.migration_costs
     if today:
-        figures["max_today"] = today["max"]
+        figures |= {"min_today": today["min"], "max_today": today["max"]}
     if after:
-        figures |= {"max_after": after["max"], "moved": after["moved"]}
-    unknown = any(member["client_version"] is None for member in group.classic_members)
-    confidence = Confidence.ASSUMED if unknown else Confidence.CERTAIN
-    return Finding(POSSIBLE, figures, {**names, "assignor": _short(found.assignor)}, confidence=confidence)
+        figures |= {"min_after": after["min"], "max_after": after["max"], "moved": after["moved"]}
+    if today and after:
+        stays = not after["moved"] and (after["min"], after["max"]) == (today["min"], today["max"])
+        texts["balance"] = _SAME_BALANCE if stays else filled(_BALANCE, figures)
+    if costs:
+        of_restart = cost_figures(costs)
+        texts["cost"] = f"; the restart takes {filled(ROLLOUT_COSTS, of_restart)}"
+        figures |= {f"restart_{name}": value for name, value in of_restart.items() if name != "partitions"}
+    return Finding(POSSIBLE, figures, texts, confidence=_confidence(group))
+
+
+def _confidence(group: Group) -> Confidence:
+    if group.rejected or any(member["client_version"] is None for member in group.classic_members):
+        return Confidence.ASSUMED
+    return Confidence.SIMULATED if group.migration_costs else Confidence.CERTAIN
+
+
+def _order(group: Group, assignor: str) -> str:
+    """Return in which order to restart the members, as simulations of all orders show."""
+    dynamic = [member for member in group.members if member["instance_id"] is None]
+    if assignor == _RANGE and len(dynamic) >= _MEMBERS_IN_ORDER:
+        return "Restart the members in the order of their member ids, which moves the fewest partitions."
+    return "Restart the members in any order; the leader need not be the last."
+
+
+def _fails(group: Group) -> Iterator[Finding]:
+    costs = group.migration_costs
+    if costs and (costs["failed"] or not costs["stable"]):
+        failure = costs["failure"] or "the group is not stable in the end, or has partitions without an owner"
+        yield Finding(FAILS, cost_figures(costs) | {"failed": costs["failed"]}, {"failure": failure})
 
 
 def _less_balanced(group: Group, assignor: str, thresholds: Thresholds) -> Iterator[Finding]:

@@ -16,12 +16,12 @@ def _kind(name: str, severity: Severity, description: str, recommendation: str =
     return Kind(name, severity, description, recommendation, SCENARIO, Confidence.SIMULATED)
 
 
-COST = _kind(
-    "rollout-cost",
-    Severity.NOTE,
-    "{scenario}: {rebalances:rebalance} and {moved:partition move}; partition downtime: mean {mean_ms:s}, "
-    "max {max_ms:s}",
+ROLLOUT_COSTS = (
+    "{rebalances:rebalance} and {moved:partition move}; partition downtime: mean {mean_ms:s}, p99 {p99_ms:s}, max "
+    "{max_ms:s}"
 )
+"""What a rollout costs: a template of ``cost_figures``."""
+COST = _kind("rollout-cost", Severity.NOTE, f"{{scenario}}: {ROLLOUT_COSTS}")
 FAILS = _kind(
     "rollout-fails",
     Severity.ERROR,
@@ -51,7 +51,8 @@ STORM = _kind(
 DOWNTIME = _kind(
     "rollout-downtime",
     Severity.WARNING,
-    "{scenario}: each partition is without an owner for {mean_ms:s} on average; {setting} saves {share:%}",
+    "{scenario}: each partition is without an owner for {mean_ms:s} on average (p99 {p99_ms:s}, max {max_ms:s}); "
+    "{setting} saves {share:%}",
     "Set {setting}.",
 )
 KINDS = (COST, FAILS, DEADLOCK, UNSTABLE, STORM, DOWNTIME)
@@ -65,9 +66,7 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     costs = group.costs
     if costs is None or not costs["events"]:
         return
-    partitions = max(costs["partitions"], 1)
-    figures = {name: costs[name] for name in ("rebalances", "moved", "moved_back", "unowned_ms", "partitions")}
-    figures |= {"mean_ms": costs["unowned_ms"] / partitions, "max_ms": group.max_downtime_ms}
+    figures = cost_figures(costs)
     names = {"scenario": group.scenario.replace("-", " "), "option": group.scenario, "failure": costs["failure"]}
 
     def finding(kind: Kind, more: Mapping[str, float] | None = None) -> Finding:
@@ -85,6 +84,13 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     best = next((row for row in group.advice if not row["fails"] and _is_possible(group, row)), None)
     if best is not None and _pays(costs, best, thresholds):
         yield _with_setting(finding(DOWNTIME), best)
+
+
+def cost_figures(costs: Row) -> dict[str, float]:
+    """Return the costs of a simulated rollout, with the downtime of its partitions: mean, 99th percentile, maximum."""
+    figures = {name: costs[name] for name in ("rebalances", "moved", "moved_back", "unowned_ms", "partitions")}
+    figures["mean_ms"] = costs["unowned_ms"] / max(costs["partitions"], 1)
+    return figures | {f"{name}_ms": costs[f"{name}_unowned_ms"] for name in ("p99", "max")}
 
 
 def _with_setting(finding: Finding, best: Row) -> Finding:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from rebalance_sim.engine.tables.percentiles import p99_of_counted
+
 _TOPIC = ("cluster", "topic")
 TopicKeys = Mapping[tuple[str, str], Mapping[str, float]]
 """Figures by cluster and topic."""
@@ -22,7 +24,8 @@ class KeyFacts:
     moved: TopicKeys
     """Topics with keys whose records were read from several partitions: ``keys`` and ``keys_moved``."""
     loads: TopicKeys
-    """The hottest partition of each topic: ``partition``, ``records``, ``mean_records`` and ``times``."""
+    """The hottest partition of each topic: ``partition``, ``records`` and ``times`` the mean of all; ``mean_records``
+    and ``p99_records`` of all."""
     grown: TopicKeys
     """Topics with keys that a growth moves: ``partitions``, ``partitions_after``, ``keys`` and ``keys_moved``."""
     shared: Mapping[tuple[str, str], Mapping[str, float]]
@@ -78,6 +81,7 @@ def _hottest(record_partitions: DataFrame, topics: DataFrame) -> DataFrame:
     """Find the partition with the most records of each topic: the one a record was read from, else the predicted."""
     hottest = "max_by(struct(partition, records), struct(records, -partition)) AS hottest"
     mean = "sum(records) / any_value(partitions)"
+    counted = ("collect_list(struct(records, 1 AS times)) AS counted", "any_value(partitions) AS partitions")
     return (
         record_partitions.withColumn("partition", F.coalesce("actual_partition", "partition"))
         .where("partition IS NOT NULL")
@@ -85,8 +89,9 @@ def _hottest(record_partitions: DataFrame, topics: DataFrame) -> DataFrame:
         .agg(F.expr("count(*) AS records"))
         .join(F.broadcast(topics.select(*_TOPIC, "partitions")), [*_TOPIC])
         .groupBy(*_TOPIC)
-        .agg(F.expr(hottest), F.expr(f"{mean} AS mean_records"))
-        .selectExpr(*_TOPIC, "hottest.*", "mean_records", "hottest.records / mean_records AS times")
+        .agg(F.expr(hottest), F.expr(f"{mean} AS mean_records"), *map(F.expr, counted))
+        .withColumn("p99_records", p99_of_counted("counted", "records", "times", "partitions"))
+        .selectExpr(*_TOPIC, "hottest.*", "mean_records", "p99_records", "hottest.records / mean_records AS times")
     )
 
 

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType
 
+from rebalance_sim.engine.tables.percentiles import QUANTILES, percentiles
 from rebalance_sim.tables import BALANCE, BEST_FIGURES, CHANGES, COMPARISON, DISTRIBUTIONS, ELECTIONS, FIGURES, OPTIMUM
 
 COMPARED_OUTPUTS = (BALANCE.name, OPTIMUM.name, ELECTIONS.name)
@@ -30,7 +31,6 @@ _FIGURES = (
     "excess_stddev",
     "excess_moved",
 )
-_PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _EXACT_SUM = DecimalType(28, 9)
 """Unlike sums of doubles, decimal sums do not depend on the order of rows."""
 
@@ -174,7 +174,7 @@ def _distribution(figure: str) -> Column:
     value = F.col(figure)
     groups = F.count(value)
     total = F.sum(value.cast(_EXACT_SUM)).cast("double")
-    percentiles = F.percentile(value, list(_PERCENTILES.values()))
+    found = percentiles(figure)
     return F.struct(
         F.lit(figure).alias("figure"),
         groups.alias("groups"),
@@ -183,7 +183,7 @@ def _distribution(figure: str) -> Column:
         total.alias("total"),
         F.try_divide(total, groups).alias("mean"),
         F.min(value).cast("double").alias("min"),
-        *[percentiles[i].alias(name) for i, name in enumerate(_PERCENTILES)],
+        *[found[name].alias(name) for name in QUANTILES],
         F.max(value).cast("double").alias("max"),
     )
 

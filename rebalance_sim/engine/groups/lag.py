@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from rebalance_sim.engine.tables.percentiles import p99_of_array
 from rebalance_sim.tables import LAG_BALANCE, MEMBER_LAG, MEMBERS
 
 _GROUP = ("cluster", "group_id")
@@ -91,6 +92,7 @@ def lag_balance(held: DataFrame) -> DataFrame:
             {
                 "unassigned_lag": F.col("lag") - F.coalesce("given_lag", F.lit(0)),
                 "mean_lag": F.when(is_known, F.col("held_lag") / F.col("members")),
+                "p99_lag": F.when(is_known, p99_of_array("lags_of_members")),
                 "moved_lag": F.when(F.col("owned_max_lag").isNotNull(), F.coalesce("moved_lag", F.lit(0))),
                 "max_lag_bound": F.when(is_known, _bound()),
             }
@@ -230,6 +232,7 @@ def _by_group(held: DataFrame) -> DataFrame:
             F.try_sum("moved_lag").alias("moved_lag"),
             F.when(known, F.max("lag")).alias("max_lag"),
             F.when(known, F.min("lag")).alias("min_lag"),
+            F.collect_list("lag").alias("lags_of_members"),
             F.try_sum("lag").alias("held_lag"),
             most["member_id"].alias("max_lag_member_id"),
             F.coalesce(-F.min("largest.minus_lag"), F.when(known, 0)).alias("max_partition_lag"),

@@ -220,14 +220,14 @@ class _OfBrokers:
     def _other_builds(self, voters: GroupBatch, found: GroupProtocols) -> pa.MapArray:
         """Return, by group, what other builds of the brokers would elect, by Scala version; null if it is the same."""
         differing: dict[int, list[tuple[str, str]]] = {}
-        tied = np.flatnonzero(found.elections.tie & ~found.of_consumers)
-        if len(tied):
-            groups = groups_where(voters, np.isin(np.arange(len(voters.group_ids)), tied))
-            elected = elected_protocols(voters, found).take(pa.array(tied))
+        tied = found.elections.tie & ~found.of_consumers
+        if self.brokers.other_builds and tied.any():
+            groups, numbers_of_tied = groups_where(voters, tied), np.flatnonzero(tied)
+            elected = elected_protocols(voters, found).take(pa.array(numbers_of_tied))
             for scala, rules in self.brokers.other_builds.items():
                 others = elected_protocols(groups, elect_protocols(groups, rules))
                 for place in np.flatnonzero(numbers(pc.not_equal(others, elected))):
-                    differing.setdefault(int(tied[place]), []).append((scala, others[place].as_py()))
+                    differing.setdefault(int(numbers_of_tied[place]), []).append((scala, others[place].as_py()))
         of_builds = pa.map_(pa.string(), pa.string())
         if not differing:
             return pa.nulls(len(voters.group_ids), of_builds)

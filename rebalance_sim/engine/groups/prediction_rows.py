@@ -16,7 +16,7 @@ from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.coordinator.group_types import GroupProtocols, leaders, refusal_errors
 from rebalance_sim.kafka.election import offsets_partition
 from rebalance_sim.kafka.groups import AssignmentFailure, Assignments, Groups, Subscribers, map_order, subscribers
-from rebalance_sim.kafka.optimum import optimum
+from rebalance_sim.kafka.optimum import STEPS, optimum
 from rebalance_sim.kafka.rebalances import GOES_ON, Rebalance, RebalanceSummary
 from rebalance_sim.kafka.runtime.lists import list_offsets
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32, java_hashes
@@ -210,7 +210,7 @@ def bounds_of(batch: GroupBatch, index: TopicIndex, guarantee: Guarantee, silent
     topics = find_topics(batch, index, ids=False)
     groups = as_groups(batch, topics, index)
     by_topic = _by_topic(groups, topics)
-    best = optimum(groups.members, topics.topics, by_topic, groups.owned, groups.generations)
+    best = optimum(groups.members, topics.topics, by_topic, groups.owned, groups.generations, STEPS)
     found = balance_bounds(groups, topics.topics, by_topic, best, guarantee, silent)
     return rows_of(struct(BOUNDS), {name: pa.array(bound) for name, bound in found._asdict().items()})
 
@@ -229,7 +229,8 @@ def optimum_rows(batch: GroupBatch, index: TopicIndex) -> pa.StructArray:
     """Return the rows of ``optimum``."""
     topics = find_topics(batch, index, ids=False)
     groups = as_groups(batch, topics, index)
-    best = optimum(groups.members, topics.topics, _by_topic(groups, topics), groups.owned, groups.generations)
+    by_topic = _by_topic(groups, topics)
+    best = optimum(groups.members, topics.topics, by_topic, groups.owned, groups.generations, STEPS)
     return _with_members(batch, OPTIMUM, {name: pa.array(figure) for name, figure in best._asdict().items()})
 
 

@@ -3,6 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from rebalance_sim.engine.tables.percentiles import p99
 from rebalance_sim.tables import PRODUCE_REQUESTS
 
 _FLEET = ("client", "cluster")
@@ -26,6 +27,10 @@ _TOTALS = (
 )
 
 
+_OF_BATCHES = {"records_per_batch": "records", "bytes_per_batch": "bytes", "waited_ms": "waited_ms"}
+"""Columns of batches by the names of their means."""
+
+
 def produce_requests(batches: DataFrame) -> DataFrame:
     """Transform batches to produce_requests.
 
@@ -34,4 +39,11 @@ def produce_requests(batches: DataFrame) -> DataFrame:
     per batch.
     """
     at_once = batches.groupBy(*_FLEET, "producer_id", "closed_ms").agg(*map(F.expr, _AT_ONCE))
-    return at_once.groupBy(*_FLEET).agg(*map(F.expr, _TOTALS)).select(*PRODUCE_REQUESTS.names)
+    spread = [p99(of).alias(f"p99_{name}") for name, of in _OF_BATCHES.items()]
+    spread += [F.max(of).alias(f"max_{name}") for name, of in _OF_BATCHES.items()]
+    return (
+        at_once.groupBy(*_FLEET)
+        .agg(*map(F.expr, _TOTALS))
+        .join(batches.groupBy(*_FLEET).agg(*spread), [*_FLEET])
+        .select(*[F.col(column.name).cast(column.type) for column in PRODUCE_REQUESTS.columns])
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 
 from rebalance_sim.engine.groups.client_libraries import other_libraries
 from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch
-from rebalance_sim.engine.tables.arrow import rows_of
+from rebalance_sim.engine.tables.arrow import lists, rows_of
+from rebalance_sim.engine.tables.percentiles import above_p99
 from rebalance_sim.kafka.coordinator.classic.group import NONE, Reason, RequestKind, State
 from rebalance_sim.kafka.coordinator.consumer.group import ConsumerGroupState, EpochReason
 from rebalance_sim.kafka.coordinator.errors import Errors
@@ -80,7 +81,10 @@ def cost_rows(result: SimulationResult, strategy: str, storms: Storms) -> pa.Str
     classic = ~field(rows, "modern").astype(np.bool_)
     in_storms = count_storms(len(groups), field(rows, "group")[classic], field(rows, "from_ms")[classic], storms)
     counted = ("completed", "unowned_ms", "moved", "moved_back", "failed", "messages")
+    partitions, downtimes = _partitions(result), _downtimes(result)
     figures = {name: field(progress, name) for name in counted} | {
+        "p99_unowned_ms": downtimes.p99_ms(partitions),
+        "max_unowned_ms": downtimes.max_ms(),
         "rebalances": field(progress, "begun"),
         "storms": in_storms,
         "evicted": field(result.simulated.groups, "evicted"),
@@ -91,7 +95,8 @@ def cost_rows(result: SimulationResult, strategy: str, storms: Storms) -> pa.Str
         result.group_columns(groups, strategy)
         | {
             "consumers": pa.array(np.diff(result.batch.consumers.offsets)),
-            "partitions": pa.array(_partitions(result)),
+            "partitions": pa.array(partitions),
+            "downtimes": downtimes.counted(),
             "events": pa.array(event_counts),
             "stable": pa.array(stable, mask=failed),
             "stable_ms": pa.array(np.maximum(since, 0), mask=failed | ~stable | (event_counts == 0)),
@@ -103,6 +108,48 @@ def cost_rows(result: SimulationResult, strategy: str, storms: Storms) -> pa.Str
         }
         | {name: pa.array(values, mask=failed) for name, values in figures.items()},
     )
+
+
+class _Downtimes(NamedTuple):
+    """The partitions of each group that are without an owner for some time."""
+
+    offsets: Ints
+    """Of the groups in ``unowned_ms``."""
+    unowned_ms: Ints
+    """Of each of these partitions: by group, the longest first."""
+
+    def p99_ms(self, partitions: Ints) -> Ints:
+        """Return the 99th percentile of each group, given all its partitions."""
+        return self._below(above_p99(partitions))
+
+    def max_ms(self) -> Ints:
+        """Return the longest time of each group."""
+        return self._below(np.zeros(len(self.offsets) - 1, np.int64))
+
+    def _below(self, above: Ints) -> Ints:
+        """Return the time of each group that so many partitions are ranked above."""
+        places = np.minimum(self.offsets[:-1] + above, self.offsets[1:])
+        is_listed = places < self.offsets[1:]
+        return np.where(is_listed, np.append(self.unowned_ms, 0)[places], 0)
+
+    def counted(self) -> pa.ListArray:
+        """Return the column ``downtimes``."""
+        groups = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+        differs = (np.diff(groups, prepend=-1) != 0) | (np.diff(self.unowned_ms, prepend=-1) != 0)
+        firsts = np.flatnonzero(differs)
+        counts = np.diff(np.append(firsts, len(groups)))
+        columns = [pa.array(self.unowned_ms[firsts]), pa.array(counts.astype(np.int32))]
+        values = pa.StructArray.from_arrays(columns, ["unowned_ms", "partitions"])
+        return lists(np.searchsorted(firsts, self.offsets).astype(np.int32), values)
+
+
+def _downtimes(result: SimulationResult) -> _Downtimes:
+    topics, unowned_ms = result.prepared.groups.group_topics, field(result.simulated.partitions, "unowned_ms")
+    of_topic = np.repeat(np.arange(len(result.errors)), np.diff(topics.offsets))
+    groups = np.repeat(of_topic, topics.partitions)
+    chosen = np.flatnonzero((unowned_ms > 0) & result.succeeded[groups])
+    order = chosen[np.lexsort((-unowned_ms[chosen], groups[chosen]))]
+    return _Downtimes(np.searchsorted(groups[order], np.arange(len(result.errors) + 1)), unowned_ms[order])
 
 
 def _partitions(result: SimulationResult) -> Ints:

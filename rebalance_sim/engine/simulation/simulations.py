@@ -17,6 +17,7 @@ from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.groups.prediction_rows import reject_rows
 from rebalance_sim.engine.simulation.group_events import EventReader, collect_events, rejected_event_rows
+from rebalance_sim.engine.simulation.migrations import migrating
 from rebalance_sim.engine.simulation.partition_rows import owned_partition_rows, partition_cost_rows
 from rebalance_sim.engine.simulation.rows import SimulationResult, bounce_rows, cost_rows, rebalance_rows, timeline_rows
 from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch
@@ -37,6 +38,7 @@ from rebalance_sim.releases import KafkaVersion
 from rebalance_sim.tables import (
     BOUNCES,
     COSTS,
+    MIGRATION_COSTS,
     OUTPUTS,
     OWNED_PARTITIONS,
     PARTITION_COSTS,
@@ -92,6 +94,8 @@ class Simulations:
     storms: Storms = field(default_factory=Storms)
     variations: tuple[Variation, ...] = ()
     """Simulated besides the scenario itself, for their costs only."""
+    migration: Scenario | None = None
+    """Simulated besides, for ``migration_costs``, of the groups that can migrate to the consumer protocol."""
     assignors: tuple[ConsumerPartitionAssignor, ...] = ()
     """The user's own assignors: strategies may name them and groups may elect them."""
 
@@ -153,6 +157,8 @@ class Simulations:
             yield REJECTS.name, 0, rejects
         for strategy in self.strategies if len(batch.batch.group_ids) else ():
             yield from self._simulate(batch, strategy)
+        if self.migration is not None:
+            yield from self._migrate(batch, self.migration)
 
     def read(self, rows: pa.RecordBatch, index: TopicIndex) -> SimulationBatch:
         """Read a batch of groups that ``collect_members`` and ``collect_events`` have nested.
@@ -183,6 +189,12 @@ class Simulations:
             for name, rows_of in _ROWS.items() if number == 0 else ():
                 if name in self.outputs:
                     yield name, 0, rows_of(result, strategy)
+
+    def _migrate(self, batch: SimulationBatch, migration: Scenario) -> Iterator[tuple[str, int, pa.StructArray]]:
+        moving = migrating(batch, migration, self.version)
+        if len(moving.batch.group_ids):
+            *_, result = self.steps(moving, ELECTED, migration)
+            yield MIGRATION_COSTS.name, 0, cost_rows(result, ELECTED, self.storms)
 
     def steps(
         self, batch: SimulationBatch, strategy: str, scenario: Scenario, events: int = NO_LIMIT

@@ -233,7 +233,7 @@ def test_no_assignment_is_below_the_bound(found: Found) -> None:
 
 def test_balances_calculated_by_hand(found: Found) -> None:
     row = found.balances["own topics", "range"]
-    assert (row["lag"], row["max_lag"], row["mean_lag"], row["imbalance"]) == (110, 110, 55.0, 2.0)
+    assert (row["lag"], row["max_lag"], row["mean_lag"], row["p99_lag"], row["imbalance"]) == (110, 110, 55.0, 110, 2.0)
     assert (row["max_lag_bound"], row["excess_lag"], row["owned_max_lag"]) == (110, 0, 100)
     row = found.balances["one too many", "range"]
     assert (row["max_lag"], row["max_lag_bound"], row["excess_lag"]) == (20, 20, 0)
@@ -299,6 +299,8 @@ def test_lag_costs_count_unowned_and_moved_lag(spark: SparkSession) -> None:
         "max_unowned_ms": 30_000,
         "unowned_record_ms": 100 * 2_000 + 10 * 30_000,
         "delay_ms": 500_000 / 115,
+        "p99_delay_ms": 30_000,
+        "delays": [{"unowned_ms": 30_000, "records": 10}, {"unowned_ms": 2_000, "records": 100}],
         "worst_partition": {"topic": "x", "partition": 1},
         "worst_lag": 10,
         "worst_unowned_ms": 30_000,

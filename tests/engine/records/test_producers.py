@@ -14,6 +14,7 @@ from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.kafka.partitioners.record_accumulator import ProducerSettings
 from rebalance_sim.tables import BATCHES, PRODUCE_REQUESTS, RECORD_PARTITIONS, RECORDS
 from tests.support.layout import shuffled_into
+from tests.support.rows import table
 
 TOPICS = "topic string, partitions int, unavailable array<int>"
 LINGER = ProducerSettings(linger_ms=5)
@@ -110,6 +111,17 @@ def test_requests(spark: SparkSession) -> None:
     (row,) = requests.collect()
     assert (row["records"], row["batches"], row["records_per_batch"]) == (4, 3, 4 / 3)
     assert (row["min_requests"], row["max_requests"], row["waited_ms"]) == (2, 3, 5.0)
+
+
+def test_the_slowest_and_largest_of_many_batches(spark: SparkSession) -> None:
+    """Of 201 batches, two are ranked above the 99th percentile."""
+    sizes = [*[1] * 198, 3, 5, 9]
+    rows = [{"client": "c", "producer_id": "p", "records": n, "bytes": 10 * n, "opened_ms": 0, "closed_ms": n,
+             "waited_ms": n} for n in sizes]  # fmt: skip
+    (row,) = table(spark, BATCHES, rows).transform(produce_requests).collect()
+    for name, times in (("records_per_batch", 1), ("bytes_per_batch", 10), ("waited_ms", 1)):
+        assert (row[f"p99_{name}"], row[f"max_{name}"]) == (3 * times, 9 * times)
+        assert row[name] == pytest.approx(times * sum(sizes) / 201)
 
 
 @pytest.fixture(scope="module")

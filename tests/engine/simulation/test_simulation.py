@@ -208,6 +208,10 @@ def test_what_partitions_cost(eventful: dict[str, list[Row]]) -> None:
     (group,) = of_group(eventful["costs"], "g")
     for figure in ("unowned_ms", "moved"):
         assert sum(row[figure] for row in costs.values()) == group[figure] > 0
+    longest_first = sorted((row["unowned_ms"] for row in costs.values() if row["unowned_ms"]), reverse=True)
+    listed = [row["unowned_ms"] for row in group["downtimes"] for _ in range(row["partitions"])]
+    assert longest_first == listed
+    assert (group["p99_unowned_ms"], group["max_unowned_ms"]) == (listed[0], listed[0])
     # The first partition of the departed member moves to the remaining one, unowned until that has rejoined.
     assert (costs["t", 0]["moved"], costs["t", 0]["member_id"]) == (1, "b")
     assert costs["t", 0]["unowned_ms"] > 0

@@ -15,6 +15,7 @@ from rebalance_sim.kafka.assignors.sticky.movements import (
 )
 from rebalance_sim.kafka.runtime.hash_order import java_bucket, topic_partition_hash
 from tests.support.batches import hashes, ints
+from tests.support.examples import COMPILED
 
 TOPICS, PARTITIONS, MEMBERS = ("t", "u"), 40, 3
 
@@ -59,6 +60,7 @@ def potential() -> PotentialConsumers:
     return PotentialConsumers(first, topic_of, hashes(TOPICS), nothing, nothing, nothing, nothing, nothing, nothing)
 
 
+@pytest.mark.skipif(COMPILED, reason="compiling each step alone takes long; tests of the assignors run them compiled")
 @pytest.mark.parametrize("seed", range(20))
 def test_moves_are_found_as_in_kafkas_maps(seed: int) -> None:
     draw = random.Random(seed)

@@ -1,0 +1,54 @@
+"""Percentiles by nearest rank: the smallest of the values that at least this share of all values do not exceed.
+
+A percentile is one of the values: exact, and never interpolated. The 99th of n values has ``n // 100`` values ranked
+above it: of fewer than 100 values it is the maximum.
+"""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from rebalance_sim.kafka.runtime.strings import Ints
+
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+"""Shares of the values by the names of their percentiles."""
+
+
+def percentiles(value: str) -> Column:
+    """Return the aggregate of an SQL expression: a struct with each of ``QUANTILES``. Nulls do not count."""
+    shares = ", ".join(f"{share}D" for share in QUANTILES.values())
+    found = F.expr(f"percentile_disc(array({shares})) WITHIN GROUP (ORDER BY {value})")
+    return F.struct(*[found[place].alias(name) for place, name in enumerate(QUANTILES)])
+
+
+def p99(value: str) -> Column:
+    """Return the 99th percentile alone, as ``percentiles``."""
+    return F.expr(f"percentile_disc({QUANTILES['p99']}D) WITHIN GROUP (ORDER BY {value})")
+
+
+def p99_of_array(values: str) -> Column:
+    """Return the 99th percentile of an array without nulls, in the type of its elements."""
+    return F.expr(f"get(sort_array({values}, false), CAST(size({values}) DIV 100 AS INT))")
+
+
+def p99_of_counted(counted: str, value: str, count: str, total: str) -> Column:
+    """Return the 99th percentile of ``total`` values, of which an array has the highest with their counts.
+
+    ``counted`` is the array, of structs with ``value`` before ``count``. All values that it does not have are 0.
+    """
+    reached = f"try_add(higher.values, entry.{count})"
+    return F.expr(
+        f"aggregate(sort_array({counted}, false), named_struct('values', 0L, 'found', CAST(NULL AS BIGINT)), "
+        f"(higher, entry) -> named_struct('values', {reached}, "
+        f"'found', coalesce(higher.found, IF({reached} > {total} DIV 100, entry.{value}, NULL))), "
+        f"last -> IF({total} IS NULL, NULL, coalesce(last.found, 0L)))"
+    )
+
+
+def above_p99(counts: Ints) -> Ints:
+    """Return how many of so many values are ranked above the 99th percentile.
+
+    >>> import numpy as np
+    >>> above_p99(np.array([1, 99, 100, 250])).tolist()
+    [0, 0, 1, 2]
+    """
+    return counts // 100

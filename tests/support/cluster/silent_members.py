@@ -1,0 +1,156 @@
+"""Members of classic groups by plain requests: hundreds of groups without a consumer each.
+
+A silent member joins, syncs and commits as a consumer does, but sends no heartbeats afterwards. The coordinator keeps
+it until its session times out, for which brokers allow half an hour (``group.max.session.timeout.ms``).
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from rebalance_sim.kafka.wire.consumer_protocol import (
+    Assignment,
+    Subscription,
+    TopicPartition,
+    encode_assignment,
+    encode_subscription,
+)
+from rebalance_sim.kafka.wire.readable import Readable
+
+_OFFSET_COMMIT, _JOIN_GROUP, _SYNC_GROUP = (8, 2), (11, 2), (14, 1)
+"""Requests and their versions: the oldest that brokers of 4.x answer without member ids in advance (KIP-394)."""
+_SESSION_MS = 1_800_000
+_TIMEOUT_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class SilentGroup:
+    """A group whose members all offer the same protocols and subscribe to the same topics."""
+
+    group_id: str
+    members: int
+    protocols: tuple[str, ...]
+    topics: tuple[str, ...]
+
+    def form(self, bootstrap_servers: str, partitions: Mapping[str, int]) -> None:
+        """Let the members join in one rebalance, which the broker's initial delay must leave time for.
+
+        Partitions are dealt to the members in turn, and the leader commits offset 1 for each.
+        """
+        with ExitStack() as stack:
+            connections = [
+                stack.enter_context(_Connection(bootstrap_servers, f"{self.group_id}-{number}"))
+                for number in range(self.members)
+            ]
+            for connection in connections:
+                connection.send(_JOIN_GROUP, self._joining())
+            joined = [_Joined.read(connection.answer("JoinGroup")) for connection in connections]
+            (leader,) = [each for each in joined if each.member_id == each.leader_id]
+            assert len({each.generation for each in joined}) == 1
+            assert len(leader.members) == self.members
+            every = [TopicPartition(topic, n) for topic in self.topics for n in range(partitions[topic])]
+            given = {name: every[place :: self.members] for place, name in enumerate(leader.members)}
+            for connection, each in zip(connections, joined, strict=True):
+                of_leader = given if each is leader else {}
+                connection.send(
+                    _SYNC_GROUP, self._of_member(each) + _array(_assigned(*item) for item in of_leader.items())
+                )
+            for connection in connections:
+                connection.answer("SyncGroup")
+            self._commit(connections[joined.index(leader)], leader, partitions)
+
+    def _joining(self) -> bytes:
+        metadata = encode_subscription(Subscription(self.topics, owned=()), version=1)
+        offered = _array(_string(name) + _bytes(metadata) for name in self.protocols)
+        timeouts = struct.pack(">ii", _SESSION_MS, _SESSION_MS)
+        return _string(self.group_id) + timeouts + _string("") + _string("consumer") + offered
+
+    def _of_member(self, joined: _Joined) -> bytes:
+        return _string(self.group_id) + struct.pack(">i", joined.generation) + _string(joined.member_id)
+
+    def _commit(self, connection: _Connection, leader: _Joined, partitions: Mapping[str, int]) -> None:
+        topics = _array(
+            _string(topic) + _array(struct.pack(">iqh", number, 1, -1) for number in range(partitions[topic]))
+            for topic in self.topics
+        )
+        connection.send(_OFFSET_COMMIT, self._of_member(leader) + struct.pack(">q", -1) + topics)
+        connection.answer("OffsetCommit", has_error=False)
+
+
+@dataclass(frozen=True)
+class _Joined:
+    generation: int
+    leader_id: str
+    member_id: str
+    members: tuple[str, ...]
+    """Of the leader only: the ids of all members."""
+
+    @classmethod
+    def read(cls, answer: Readable) -> _Joined:
+        generation = answer.int32("generation")
+        answer.string("protocol")
+        leader_id, member_id = answer.string("leader"), answer.string("member id")
+        members = []
+        for _ in range(answer.int32("members")):
+            members.append(answer.string("member id"))
+            answer.sized_bytes("metadata")
+        return cls(generation, leader_id, member_id, tuple(members))
+
+
+class _Connection:
+    """A connection to a broker, on which requests are answered in order."""
+
+    def __init__(self, bootstrap_servers: str, client_id: str) -> None:
+        host, _, port = bootstrap_servers.partition(":")
+        self._socket = socket.create_connection((host, int(port)), _TIMEOUT_SECONDS)
+        self._client_id = client_id
+
+    def __enter__(self) -> _Connection:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._socket.close()
+
+    def send(self, request: tuple[int, int], body: bytes) -> None:
+        sent = struct.pack(">hhi", *request, 0) + _string(self._client_id) + body
+        self._socket.sendall(struct.pack(">i", len(sent)) + sent)
+
+    def answer(self, name: str, *, has_error: bool = True) -> Readable:
+        """Return the answer to the next request after its throttle time and its error, which must be none."""
+        (size,) = struct.unpack(">i", self._receive(4))
+        answer = Readable(self._receive(size)[4:], name)
+        if has_error:
+            answer.int32("throttle time")
+            error = answer.int16("error")
+            assert error == 0, f"{name}: error {error}"
+        return answer
+
+    def _receive(self, size: int) -> bytes:
+        received = b""
+        while len(received) < size:
+            part = self._socket.recv(size - len(received))
+            if not part:
+                raise ConnectionError("the broker has closed the connection")
+            received += part
+        return received
+
+
+def _assigned(member_id: str, partitions: Sequence[TopicPartition]) -> bytes:
+    return _string(member_id) + _bytes(encode_assignment(Assignment(tuple(partitions)), version=1))
+
+
+def _string(value: str) -> bytes:
+    return struct.pack(">h", len(value.encode())) + value.encode()
+
+
+def _bytes(value: bytes) -> bytes:
+    return struct.pack(">i", len(value)) + value
+
+
+def _array(items: Iterable[bytes]) -> bytes:
+    written = list(items)
+    return struct.pack(">i", len(written)) + b"".join(written)
