@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Line, one_line
+from rebalance_sim.commands.summary import named_group
 from rebalance_sim.engine.audit.finding import Severity
 from rebalance_sim.engine.audit.ranking import RankedKind, ranked_kinds
 from rebalance_sim.kafka.migration import Verdict
@@ -61,6 +62,7 @@ def _migrations(verdicts: DataFrame) -> list[str]:
     if not found:
         return []
     first = verdicts.where(F.col("migration_order") <= SHOWN_MIGRATIONS).orderBy("migration_order").collect()
-    named = ", ".join(one_line(row["group_id"]) for row in first)
+    several = len({row["cluster"] for row in first}) > 1
+    named = ", ".join(named_group(row, several) for row in first)
     lines = [f"migration to the consumer protocol: {', '.join(found)} (see {VERDICTS.name})"]
     return [*lines, f"  migrate first: {named} (all in migration_order)"] if first else lines

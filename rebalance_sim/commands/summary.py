@@ -200,18 +200,18 @@ def _worst_groups(assigned: Sequence[Row]) -> list[str]:
     imbalanced, idle = (max(row[name] for row in assigned) for name in ("imbalanced", "idle"))
     several = len({cluster for row in assigned for cluster in row["clusters"]}) > 1
     lines = [
-        f"  most imbalanced group: {_named(imbalanced, several)}, {imbalanced['min']:,} to "
+        f"  most imbalanced group: {named_group(imbalanced, several)}, {imbalanced['min']:,} to "
         f"{plural(imbalanced['max'], 'partition')} per member ({imbalanced['strategy']})"
     ]
     if idle["idle_members"]:
         lines.append(
-            f"  {plural(idle['idle_members'], 'idle member')} in group {_named(idle, several)} "
+            f"  {plural(idle['idle_members'], 'idle member')} in group {named_group(idle, several)} "
             f"({idle['strategy']}, {plural(idle['members'], 'member')}, {plural(idle['partitions'], 'partition')})"
         )
     return lines
 
 
-def _named(group: Row, several: bool) -> str:
+def named_group(group: Row, several: bool) -> str:
     """Return a group's id, with its cluster if there are several."""
     return one_line(group["group_id"]) + (f" of cluster {one_line(group['cluster'])}" if several else "")
 

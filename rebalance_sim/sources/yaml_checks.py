@@ -1,5 +1,7 @@
 """Checks values of YAML files against structs of msgspec; messages have the place, the value and what is allowed."""
 
+import atexit
+import gc
 import re
 from collections.abc import Collection
 from difflib import get_close_matches
@@ -15,6 +17,9 @@ S = TypeVar("S", bound=msgspec.Struct)
 _MESSAGE = re.compile(r"(?P<what>.*?)(?: - at (?P<key>`key` in )?`(?P<path>\$[^`]*)`)?", re.DOTALL)
 _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 _FIELD = re.compile(r"Object (?:missing required|contains unknown) field `(.*)`", re.DOTALL)
+
+# Python 3.11 may crash when it collects types of msgspec 0.22 as garbage at its end (issue 717 of msgspec).
+atexit.register(gc.freeze)
 
 
 class InvalidValueError(ValueError):

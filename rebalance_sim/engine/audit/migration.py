@@ -88,7 +88,7 @@ _BALANCE = (
 _SAME_BALANCE = "; no partition changes owner"
 _RANGE = "server-range"
 _MEMBERS_IN_ORDER = 6
-"""Members from which the order of a restart makes a difference under range; see docs/audit.md."""
+"""Members from which the order of a restart makes a difference under range."""
 _RACK_AWARE = ("range", "sticky", "cooperative-sticky")
 
 
@@ -134,7 +134,7 @@ def _confidence(group: Group) -> Confidence:
 
 
 def _order(group: Group, assignor: str) -> str:
-    """Return in which order to restart the members, as simulations of all orders show."""
+    """Return in which order to restart the members; docs/audit.md has the simulations that show it."""
     dynamic = [member for member in group.members if member["instance_id"] is None]
     if assignor == _RANGE and len(dynamic) >= _MEMBERS_IN_ORDER:
         return "Restart the members in the order of their member ids, which moves the fewest partitions."

@@ -16,9 +16,21 @@ from rebalance_sim.engine.audit.finding import Finding
 from rebalance_sim.engine.audit.group import Group, TopicFacts
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.brokers import Brokers
-from rebalance_sim.tables import ADVICE, BALANCE, COMPARISON, COSTS, ELECTIONS, MEMBERS, MIGRATION_COSTS, OUTPUTS
+from rebalance_sim.tables import (
+    ADVICE,
+    BALANCE,
+    COMPARISON,
+    COSTS,
+    ELECTIONS,
+    FINDINGS,
+    MEMBERS,
+    MIGRATION_COSTS,
+    OUTPUTS,
+    VERDICTS,
+)
 from tests.support.audited_fleet import FOLLOWED, Rows, followed_tables, write_fleet
 from tests.support.audited_fleet import MEMBERS as FLEET
+from tests.support.rows import table
 
 DOCS = Path(__file__).parents[3] / "docs"
 BY_LAG = DOCS / "examples" / "by_lag.py"
@@ -354,6 +366,15 @@ def test_groups_that_can_migrate_are_ranked_by_risk_and_cost(audited: Audited, s
     assert {row["migration_order"] for row in others} == {None}
     lines = summarise_findings(audited.table(spark, "findings"), audited.table(spark, "verdicts"))
     assert lines[-1] == f"  migrate first: {', '.join(row['group_id'] for row in ranked[:3])} (all in migration_order)"
+
+
+def test_groups_of_several_clusters_are_named_with_their_cluster(spark: SparkSession) -> None:
+    rows = [
+        {"cluster": cluster, "group_id": "g", "migration": "online", "migration_order": place}
+        for place, cluster in enumerate(("east", "west"), 1)
+    ]
+    lines = summarise_findings(table(spark, FINDINGS, []), table(spark, VERDICTS, rows))
+    assert lines[-1] == "  migrate first: g of cluster east, g of cluster west (all in migration_order)"
 
 
 def test_an_assignor_that_fails_is_an_error() -> None:
