@@ -3,10 +3,12 @@
 The tables and their columns are described in ``rebalance_sim.tables``; docs/audit.md lists the kinds of findings.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import reduce
 from typing import TypedDict, Unpack
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from rebalance_sim.api.groups import clusters_of, custom_names, predict
 from rebalance_sim.api.lag import lag_tables
@@ -18,12 +20,14 @@ from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.offset_expiry import expiring_offsets
 from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.simulation.advice import variations
 from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, usable
 from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation
 from rebalance_sim.kafka.assignors import assignors_of
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.releases import NEWEST
+from rebalance_sim.sources.scenarios import read_scenario
 from rebalance_sim.tables import (
     ADVICE,
     BALANCE,
@@ -39,6 +43,7 @@ from rebalance_sim.tables import (
     PARTITION_COSTS,
     RECORD_PARTITIONS,
     REJECTS,
+    TIMELINE,
     TOPICS_AT_RISK,
     VERDICTS,
 )
@@ -195,6 +200,52 @@ class Audit:
             found[RECORD_PARTITIONS.name] = self.placed.record_partitions()
             found[TOPICS_AT_RISK.name] = self.placed.topics_at_risk(found[RECORD_PARTITIONS.name])
         return audited(found, usable(fit_topics(self.topics)), self.clusters, self._thresholds)
+
+    def members_of(self, groups: Collection[str]) -> DataFrame:
+        """Return the usable members of some groups."""
+        return usable(fit(self.members, MEMBERS)).where(F.col("group_id").isin(*groups))
+
+    def assignments(self, groups: Collection[str], strategies: Sequence[str]) -> DataFrame:
+        """Predict who owns what in some groups: ``last_assignments`` of the present state and under assignors."""
+        assigned = [
+            predict(
+                self.members_of(groups), self.topics, names, self.clusters, self._assignors, (LAST_ASSIGNMENTS.name,)
+            ).last_assignments
+            for names in ((ELECTED,), tuple(strategies))
+            if names
+        ]
+        return assigned[0] if len(assigned) == 1 else all_assignments(*assigned)
+
+    def timelines(self, groups: Collection[str], settings: Collection[tuple[str, str]]) -> DataFrame:
+        """Simulate the rolling restart of some groups, step by step.
+
+        Returns ``timeline`` with two more columns, ``setting`` and ``value``: null for the groups' own settings, then
+        those of ``settings`` that the audit's advice has.
+        """
+        members, scenario = self.members_of(groups), read_scenario(SCENARIO)[0]
+        tried = [
+            each
+            for each in variations(scenario, self.clusters.others.rules().simulated)
+            if (each.setting, each.value) in settings
+        ]
+        own = [(None, None, ELECTED, scenario)]
+        simulated = [
+            simulate(
+                members,
+                self.topics,
+                played,
+                (strategy,),
+                kafka_version=self.clusters,
+                seed=self._seed,
+                assignors=self._assignors,
+                tables=(TIMELINE.name,),
+            ).timeline.withColumns({"setting": F.lit(setting), "value": F.lit(value)})
+            for setting, value, strategy, played in [
+                *own,
+                *((each.setting, each.value, each.strategy or ELECTED, each.scenario) for each in tried),
+            ]
+        ]
+        return reduce(DataFrame.unionByName, simulated)
 
     def _predicted(self, strategies: Sequence[str], tables: Sequence[str]) -> GroupOutcomes:
         return predict(self.members, self.topics, strategies, self.clusters, self._assignors, tables)

@@ -17,7 +17,7 @@ from rebalance_sim.commands.job_options import ALL, TITLE
 from rebalance_sim.commands.lag import LagTables, Offsets, total_lag
 from rebalance_sim.commands.options import new_run, on_record
 from rebalance_sim.commands.rejects import write_rejects
-from rebalance_sim.commands.report import CHARTS, PAGE, missing_library, write_page
+from rebalance_sim.commands.report import CHARTS, PAGE, missing_library, plan_page, write_page
 from rebalance_sim.commands.simulate import simulation_assumptions
 from rebalance_sim.commands.summary import print_summary, summarise_read, summarise_run
 from rebalance_sim.engine.audit.rollouts import SCENARIO
@@ -117,7 +117,9 @@ def run(spark: SparkSession, options: Namespace) -> None:
     ]
     missing = missing_library()
     if run.writes and not missing:
-        write_page(run, [FinishedRun(spark, run.out, run.record())], TITLE)
+        write_page(run, [FinishedRun(spark, run.out, run.record())], TITLE, lambda _: rules)
+    elif not missing:
+        plan_page(run)
     run.finish()
     findings = summarise_findings(written[FINDINGS.name], written[VERDICTS.name])
     print_summary([*findings, *(total_lag(lag) if lag else []), *source, *_summarise_end(run, missing)])

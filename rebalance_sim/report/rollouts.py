@@ -23,6 +23,7 @@ from rebalance_sim.report.groups import (
 from rebalance_sim.report.page import (
     CLUSTER,
     GROUP,
+    MANY_GROUPS,
     STRATEGY,
     Block,
     CellType,
@@ -135,10 +136,12 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
     found = problems(costs).limit(SHOWN_ROWS).collect()
     blocks: list[Block] = []
     if strategies:
+        blocks.append(_strategies_table(strategies))
+    if max((row["groups"] for row in strategies), default=0) >= MANY_GROUPS:
         counted_rebalances = counted(costs.transform(simulated), "strategy", F.col("rebalances"))
         rebalances = filled(counted_rebalances, colours)
         blocks += [_unowned_chart(strategies, colours), _stable_chart(strategies, colours)]
-        blocks += [_rebalances_chart(strategies, rebalances), _strategies_table(strategies)]
+        blocks.append(_rebalances_chart(strategies, rebalances))
     blocks += _groups(costs, found)
     if run.rows(REBALANCES):
         rows = reasons(run.table(REBALANCES)).limit(SHOWN_ROWS).collect()
@@ -226,8 +229,20 @@ def _strategies_table(strategies: Sequence[Row]) -> Table:
         "storms",
         ("unstable groups", "unstable"),
     )
-    head = (STRATEGY, *counts("groups"), _PARTITION_SECONDS, *counts(*sums))
-    return Table.of("Costs by strategy", head, strategies, "Partition-seconds are those without an owner.")
+    head = (
+        STRATEGY,
+        *counts("groups"),
+        Column("mean downtime per partition s", CellType.SECONDS),
+        Column("median time to stable s", CellType.SECONDS),
+        _PARTITION_SECONDS,
+        *counts(*sums),
+    )
+    rows = tuple(
+        (row["strategy"], row["groups"], row["unowned"]["mean"], row["time_to_stable"]["p50"],
+         *(column.value(row) for column in head[4:]))
+        for row in strategies
+    )  # fmt: skip
+    return Table("Costs by strategy", head, rows, "Partition-seconds are those without an owner.")
 
 
 def _groups(costs: DataFrame, found: Sequence[Row]) -> Iterator[Table]:
