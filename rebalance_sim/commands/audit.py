@@ -13,7 +13,7 @@ from rebalance_sim.commands.brokers import brokers_of, clusters_of, early_access
 from rebalance_sim.commands.console import Line
 from rebalance_sim.commands.custom_assignors import load_assignors
 from rebalance_sim.commands.fleet import has_source, write_fleet
-from rebalance_sim.commands.job_options import ALL, TITLE
+from rebalance_sim.commands.job_options import ALL, AUDIT_TITLE
 from rebalance_sim.commands.lag import LagTables, Offsets, total_lag
 from rebalance_sim.commands.options import new_run, on_record
 from rebalance_sim.commands.rejects import write_rejects
@@ -117,7 +117,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     ]
     missing = missing_library()
     if run.writes and not missing:
-        write_page(run, [FinishedRun(spark, run.out, run.record())], TITLE, lambda _: rules)
+        write_page(run, [FinishedRun(spark, run.out, run.record())], AUDIT_TITLE, lambda _: rules)
     elif not missing:
         plan_page(run)
     run.finish()

@@ -236,7 +236,7 @@ class _Details:
             for name, figures in strategies
             if figures["error"] is None
         )  # fmt: skip
-        return Table("The same members under every assignor (predicted)", head, rows)
+        return Table("The same members under every assignor", head, rows)
 
 
 def recommended(settings: Mapping[str, str]) -> str | None:

@@ -12,6 +12,7 @@ CELLS = 400
 _CELL, _GAP = 10, 6
 """Width of a partition, and between topics."""
 HEIGHT = 14
+_WIDTH = 200
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ class Picture:
     places: Mapping[Partition, int]
     topics: tuple[tuple[str, int], ...]
     """Topics from left to right, with their numbers of partitions."""
+
+    @property
+    def shown_width(self) -> int:
+        """The width on the page, in pixels: partitions of a small group are wider."""
+        return min(2 * self.width, max(self.width, _WIDTH))
 
     @classmethod
     def of(cls, partitions: Sequence[Partition]) -> "Picture":

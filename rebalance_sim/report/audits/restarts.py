@@ -11,7 +11,6 @@ from rebalance_sim.api.audit import Audit
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.group_rows import GroupRow
 from rebalance_sim.report.page import CellType, Column, Rollout, Table, counts
-from rebalance_sim.report.text import share
 from rebalance_sim.report.timelines import SHOWN_STEPS, STEPS, Played, cost_note, rollout
 from rebalance_sim.tables import ADVICE, COSTS
 
@@ -54,7 +53,7 @@ def restarts(
     played = _played(rules, drawn) if rules is not None and drawn else {}
     return {
         key: Restart(
-            f"{cost_note(row)}. {row['failure'] or ''}",
+            _summary(row, advice[key], settings.get(key, {})),
             _costs_table(row, advice[key], settings.get(key, {})),
             _rollout(key, row, drawn[key], played) if key in drawn and (key, None) in played else None,
         )
@@ -106,7 +105,7 @@ def _rollout(
                 "moved": cost["moved"] - (row["moved_saved"] or 0),
             }
             alternatives.append(Played(f"{row['setting']}={row['value']}", steps, cost_note(costs)))
-    return rollout("The next rolling restart, step by step (simulated)", key[1], alternatives)
+    return rollout("Step by step", key[1], alternatives)
 
 
 def _costs_table(cost: Row, advice: Sequence[Row], settings: Mapping[str, str]) -> Table:
@@ -115,23 +114,44 @@ def _costs_table(cost: Row, advice: Sequence[Row], settings: Mapping[str, str]) 
         Column("setting"),
         *counts("rebalances"),
         Column("downtime per partition s", CellType.SECONDS),
-        Column("downtime saved"),
+        Column("downtime saved", CellType.SHARE),
         *counts("partition moves"),
         Column(""),
     )
-    rows: list[tuple[object, ...]] = [
-        (AS_IT_IS, cost["rebalances"], cost["unowned_ms"] / partitions, None, cost["moved"], "stable" if cost["stable"] else "not stable")
-    ]  # fmt: skip
-    for row in sorted(advice, key=lambda row: (-row["unowned_ms_saved"], row["setting"], row["value"])):
-        mark = "fails" if row["fails"] else "recommended" if _is_recommended(row, settings) else ""
-        rows.append(
-            (f"{row['setting']}={row['value']}", row["rebalances"], row["unowned_ms"] / partitions,
-             _saved(row["unowned_ms_saved"], cost["unowned_ms"]), cost["moved"] - (row["moved_saved"] or 0), mark)
-        )  # fmt: skip
-    return Table("What the next rolling restart costs under each setting (simulated)", head, tuple(rows))
+    state = "" if cost["stable"] else "not stable"
+    own = (AS_IT_IS, cost["rebalances"], cost["unowned_ms"] / partitions, None, cost["moved"], state)
+    others = [
+        (
+            f"{row['setting']}={row['value']}",
+            row["rebalances"],
+            row["unowned_ms"] / partitions,
+            row["unowned_ms_saved"] / max(cost["unowned_ms"], 1),
+            cost["moved"] - (row["moved_saved"] or 0),
+            "fails" if row["fails"] else "recommended" if _is_recommended(row, settings) else "",
+        )
+        for row in sorted(advice, key=lambda row: (-row["unowned_ms_saved"], row["setting"], row["value"]))
+    ]
+    return Table("What it costs under each setting", head, (own, *others))
 
 
-def _saved(saved_ms: int, of_ms: int) -> str:
-    if not saved_ms:
-        return "0 %"
-    return share(saved_ms, of_ms) if saved_ms > 0 else f"{share(-saved_ms, of_ms)} more"
+def _summary(cost: Row, advice: Sequence[Row], settings: Mapping[str, str]) -> str:
+    """Return what happens in the next rolling restart, and what would help."""
+    sentences = [f"As it is: {cost_note(cost)}."]
+    if cost["failure"]:
+        sentences.append(f"It fails: {cost['failure']}.")
+    best = next((row for row in advice if row["best"]), None)
+    if best is None:
+        sentences.append("No other setting saves downtime.")
+    else:
+        sentences.append(f"{best['setting']}={best['value']} would help most: {_change(best, cost)}.")
+    for row in advice:
+        if _is_recommended(row, settings) and not row["best"]:
+            sentences.append(f"The recommended {row['setting']}={row['value']} has {_change(row, cost)}.")
+    return " ".join(sentences)
+
+
+def _change(row: Row, cost: Row) -> str:
+    """Return how a setting changes the downtime."""
+    saved = row["unowned_ms_saved"]
+    share = f"{100 * abs(saved) / max(cost['unowned_ms'], 1):.0f} %"
+    return f"{share} {'less' if saved >= 0 else 'more'} downtime"

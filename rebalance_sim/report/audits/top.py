@@ -7,11 +7,11 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.report.audits.actions import Findings
 from rebalance_sim.report.audits.audited_run import AuditedRun
-from rebalance_sim.report.text import count, printable
+from rebalance_sim.report.text import count, cut, printable
 from rebalance_sim.tables import CLUSTERS, MEMBERS, TOPICS, VERDICTS
 from rebalance_sim.wording import plural
 
-_NAMED_CLUSTERS = 3
+_NAMED_CLUSTERS, _CLUSTER_CHARACTERS = 3, 24
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def _sentence(findings: Findings, affected: int, groups: int) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED_CLUSTERS:,} more" if len(names) > _NAMED_CLUSTERS else ""
-    return ", ".join(map(printable, names[:_NAMED_CLUSTERS])) + more
+    return ", ".join(cut(printable(name), _CLUSTER_CHARACTERS) for name in names[:_NAMED_CLUSTERS]) + more
 
 
 def _releases(audited: AuditedRun) -> str:

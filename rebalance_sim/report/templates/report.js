@@ -25,8 +25,9 @@ for (const filter of document.querySelectorAll(".filter")) {
 
 // The table of all groups: a page of rows at a time.
 const PAGE = 25;
-const LONGEST_NAME = 48;
-const NAMES = {
+const LONGEST_NAME = 64;
+const LONGEST_CLUSTER = 24;
+const PLACES = {
   cluster: 0, group: 1, severity: 2, kinds: 3, members: 4, partitions: 5, assignor: 6, least: 7, most: 8, lag: 9,
   rebalances: 10, downtime: 11, migration: 12, anchor: 13,
 };
@@ -44,10 +45,10 @@ function seconds(milliseconds) {
     : `${shown.toFixed(3)} s`;
 }
 
-function shortened(name) {
-  if (name.length <= LONGEST_NAME) return name;
-  const end = LONGEST_NAME / 2;
-  return `${name.slice(0, LONGEST_NAME - end - 1)}…${name.slice(-end)}`;
+function shortened(name, longest = LONGEST_NAME) {
+  if (name.length <= longest) return name;
+  const end = longest / 2;
+  return `${name.slice(0, longest - end - 1)}…${name.slice(-end)}`;
 }
 
 function element(tag, attributes, ...children) {
@@ -62,7 +63,7 @@ function groupTable(data) {
   const severalClusters = data.clusters.length > 1;
   const groups = data.rows.map((cells, index) => {
     const group = { index };
-    for (const [name, place] of Object.entries(NAMES)) group[name] = cells[place];
+    for (const [name, place] of Object.entries(PLACES)) group[name] = cells[place];
     group.cluster = data.clusters[group.cluster];
     group.assignor = group.assignor === null ? null : data.assignors[group.assignor];
     group.migration = data.migrations[group.migration];
@@ -74,13 +75,14 @@ function groupTable(data) {
   });
   const controls = Object.fromEntries(
     ["search", "severity", "kind", "migration", "reset", "matches", "previous", "next", "shown-rows"].map((id) => [
-      id, document.getElementById(id),
+      id, document.getElementById(`filter-${id}`) || document.getElementById(id),
     ]),
   );
   const state = { sort: null, descending: false, page: 0, found: groups };
 
   function cell(label, text, classes) {
-    return element("td", { "data-label": label, ...(classes ? { class: classes } : {}) }, text);
+    const all = text === "–" ? `${classes || ""} none` : classes;
+    return element("td", { "data-label": label, ...(all ? { class: all } : {}) }, text);
   }
 
   function nameOf(group) {
@@ -88,7 +90,7 @@ function groupTable(data) {
     const link = element("a", { class: "group-link", href: group.anchor ? `#${group.anchor}` : "#group-other" }, name);
     if (!group.anchor) link.dataset.index = group.index;
     const made = cell("group", link);
-    if (severalClusters) made.append(element("span", { class: "muted" }, ` (${shortened(group.cluster)})`));
+    if (severalClusters) made.append(element("span", { class: "muted" }, ` (${shortened(group.cluster, LONGEST_CLUSTER)})`));
     return made;
   }
 
