@@ -162,6 +162,8 @@ class Audit:
         self.placed = None if records is None else PlacedRecords(topics, records)
         """The records beside the topics they are sent to; None without records."""
         self._assigned = () if offsets is None else (LAST_ASSIGNMENTS.name,)
+        self.assigned: DataFrame | None = None
+        """Assignments of all groups under every assignor, if they are computed already."""
 
     def now(self) -> GroupOutcomes:
         """Predict the present state: ``PREDICTED``, rejects and, for lag, last assignments."""
@@ -206,45 +208,41 @@ class Audit:
         return usable(fit(self.members, MEMBERS)).where(F.col("group_id").isin(*groups))
 
     def assignments(self, groups: Collection[str], strategies: Sequence[str]) -> DataFrame:
-        """Predict who owns what in some groups: ``last_assignments`` of the present state and under assignors."""
-        assigned = [
-            predict(
-                self.members_of(groups), self.topics, names, self.clusters, self._assignors, (LAST_ASSIGNMENTS.name,)
-            ).last_assignments
-            for names in ((ELECTED,), tuple(strategies))
-            if names
-        ]
-        return assigned[0] if len(assigned) == 1 else all_assignments(*assigned)
+        """Return who owns what in some groups: ``last_assignments`` of the present state and under assignors."""
+        if self.assigned is not None:
+            return self.assigned.where(F.col("group_id").isin(*groups))
+        members = self.members_of(groups)
+        now, *others = (
+            predict(members, self.topics, names, self.clusters, self._assignors, (LAST_ASSIGNMENTS.name,))
+            for names in ((ELECTED,), *([tuple(strategies)] if strategies else []))
+        )
+        return all_assignments(now.last_assignments, others[0].last_assignments) if others else now.last_assignments
 
-    def timelines(self, groups: Collection[str], settings: Collection[tuple[str, str]]) -> DataFrame:
+    def timelines(self, groups: Mapping[tuple[str, str] | None, Collection[str]]) -> DataFrame:
         """Simulate the rolling restart of some groups, step by step.
 
-        Returns ``timeline`` with two more columns, ``setting`` and ``value``: null for the groups' own settings, then
-        those of ``settings`` that the audit's advice has.
+        ``groups`` are those to simulate under each setting and value that the audit's advice has, and under their own
+        settings (None). Returns ``timeline`` with two more columns, ``setting`` and ``value``, which are null for None.
         """
-        members, scenario = self.members_of(groups), read_scenario(SCENARIO)[0]
-        tried = [
-            each
-            for each in variations(scenario, self.clusters.others.rules().simulated)
-            if (each.setting, each.value) in settings
-        ]
-        own = [(None, None, ELECTED, scenario)]
-        simulated = [
-            simulate(
-                members,
+        scenario = read_scenario(SCENARIO)[0]
+        tried = {
+            (each.setting, each.value): each for each in variations(scenario, self.clusters.others.rules().simulated)
+        }
+        simulated = []
+        for setting in groups:
+            played = tried[setting] if setting else None
+            steps = simulate(
+                self.members_of(groups[setting]),
                 self.topics,
-                played,
-                (strategy,),
+                played.scenario if played else scenario,
+                (played and played.strategy or ELECTED,),
                 kafka_version=self.clusters,
                 seed=self._seed,
                 assignors=self._assignors,
                 tables=(TIMELINE.name,),
-            ).timeline.withColumns({"setting": F.lit(setting), "value": F.lit(value)})
-            for setting, value, strategy, played in [
-                *own,
-                *((each.setting, each.value, each.strategy or ELECTED, each.scenario) for each in tried),
-            ]
-        ]
+            ).timeline
+            name, value = setting or (None, None)
+            simulated.append(steps.withColumns({"setting": F.lit(name), "value": F.lit(value)}))
         return reduce(DataFrame.unionByName, simulated)
 
     def _predicted(self, strategies: Sequence[str], tables: Sequence[str]) -> GroupOutcomes:

@@ -105,7 +105,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
 
     run.report_progress("predicting the present state, under every assignor, and in a rolling restart")
     bad_records = rules.placed.rejected_records if rules.placed else None
-    tables, lag = _write_predicted(run, fleet, predicted, bad_records, options.on_bad_input)
+    tables, lag, rules.assigned = _write_predicted(run, fleet, predicted, bad_records, options.on_bad_input)
     run.report_progress("auditing")
     audited = rules.outcomes(tables).staged(lambda rows: run.stage(rows, "audited"))
     written = {name: run.write(name, audited[name]) for name in (FINDINGS.name, VERDICTS.name)}
@@ -131,8 +131,11 @@ def _write_predicted(
     predicted: tuple[GroupOutcomes, GroupOutcomes, GroupOutcomes],
     bad_records: DataFrame | None,
     on_bad_input: str,
-) -> tuple[dict[str, DataFrame], LagTables | None]:
-    """Write what is predicted now, under other assignors and in a rolling restart, and the lag. Count all rows."""
+) -> tuple[dict[str, DataFrame], LagTables | None, DataFrame | None]:
+    """Write what is predicted now, under other assignors and in a rolling restart, and the lag. Count all rows.
+
+    Returns the tables, and with offsets also the lag and the assignments that it rests on.
+    """
     now, others, restarted = predicted
     tables = run.write_outcomes(now, PREDICTED)
     bad_offsets = fleet.offsets.rejects if fleet.offsets else None
@@ -141,10 +144,10 @@ def _write_predicted(
     fleet.count(run, now.used_topics or 0, rejected)
     tables |= run.write_outcomes(others, COMPARED) | run.write_outcomes(restarted, SIMULATED)
     if fleet.offsets is None:
-        return tables, None
+        return tables, None, None
     assigned = all_assignments(now.last_assignments, others.last_assignments)
     lag = fleet.offsets.write(run, assigned, fleet.members, rejected[OFFSETS.name])
-    return tables | {LAG_BALANCE.name: lag.lag_balance}, lag
+    return tables | {LAG_BALANCE.name: lag.lag_balance}, lag, assigned
 
 
 def _summarise_end(run: Run, missing: str | None) -> list[Line]:

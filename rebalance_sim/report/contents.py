@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.errors import UserError
 from rebalance_sim.report import balance, comparisons, elections, keys, moves, records, rollouts, timelines
-from rebalance_sim.report.audits import sections as audit_sections
+from rebalance_sim.report.audits import actions, migrations
 from rebalance_sim.report.audits.audited_run import AuditedRun, FindAudit, is_audit
 from rebalance_sim.report.audits.view import AuditView, audit_view
 from rebalance_sim.report.colours import StrategyColours
@@ -66,12 +66,14 @@ def page(
     labels = run_labels([run.folder for run in runs])
     audits = [AuditedRun(run, label, find_audit) for run, label in zip(runs, labels, strict=True) if is_audit(run)]
     view = None
+    checks: list[Check] = []
     if audits:
         report_progress("summarizing the audit")
         view = audit_view(audits[-1], groups)
+        checks += [replace(check, run=audits[-1].label) for check in actions.checks(view.findings)]
     sections: list[Section] = []
-    checks: list[Check] = []
-    for topic in _topics(StrategyColours(_strategies(runs)), groups):
+    colours = StrategyColours(_strategies([run for run in runs if not _is_small_audit(run)]))
+    for topic in _topics(colours, groups):
         report_progress(f"summarizing {topic.title.lower()}")
         found = [(label, topic.results(run)) for label, run in zip(labels, runs, strict=True) if _is_shown(topic, run)]
         parts = merge_equal_parts([Part((label,), each.blocks) for label, each in found if each.blocks])
@@ -120,7 +122,11 @@ def check_groups(runs: Sequence[FinishedRun], groups: Sequence[str]) -> None:
 
 
 def _is_shown(topic: _Topic, run: FinishedRun) -> bool:
-    return not (topic.of_large_audits and is_audit(run) and run.rows(VERDICTS) < MANY_GROUPS)
+    return not (topic.of_large_audits and _is_small_audit(run))
+
+
+def _is_small_audit(run: FinishedRun) -> bool:
+    return is_audit(run) and run.rows(VERDICTS) < MANY_GROUPS
 
 
 def _topics(colours: StrategyColours, groups: Sequence[str]) -> Iterator[_Topic]:
@@ -143,8 +149,7 @@ def _without_checks_of_audits(topic: _Topic) -> _Topic:
 
     def results(run: FinishedRun) -> RunResults:
         found = topic.results(run)
-        is_about_audits = topic.name == audit_sections.MIGRATION
-        return replace(found, checks=()) if is_audit(run) and not is_about_audits else found
+        return replace(found, checks=()) if is_audit(run) else found
 
     return replace(topic, results=results)
 
@@ -164,12 +169,20 @@ def _topics_of_tables(colours: StrategyColours, groups: Sequence[str]) -> Iterat
         "Rebalances, downtime of partitions and time to stable in a simulation, over all groups.",
         lambda run: rollouts.results(run, colours),
         hypothetical=True,
+        of_large_audits=True,
     )
     yield _Topic(
-        audit_sections.MIGRATION,
+        rollouts.SAVINGS,
+        "What other settings would save",
+        "The same rollout under other settings, over all groups.",
+        lambda run: rollouts.savings(run, colours),
+        hypothetical=True,
+    )
+    yield _Topic(
+        migrations.NAME,
         "Migration to the consumer protocol",
         "Whether the groups can migrate to the consumer protocol (KIP-848).",
-        audit_sections.migrations,
+        migrations.results,
         hypothetical=True,
     )
     yield _Topic(
@@ -229,6 +242,6 @@ def _once(checks: Sequence[Check]) -> list[Check]:
 
 def _linked(checks: Sequence[Check], sections: Sequence[Section]) -> Iterator[Check]:
     """Link checks without a section of their own, because it has no blocks, to the section about the runs."""
-    present = {section.name for section in sections} | {audit_sections.TO_DO}
+    present = {section.name for section in sections} | {actions.TO_DO}
     for check in checks:
         yield check if check.section in present else replace(check, section=records.RUNS)

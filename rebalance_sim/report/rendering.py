@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 import jinja2
 
-from rebalance_sim.report.audits.sections import TO_DO
+from rebalance_sim.report.audits.actions import TO_DO
 from rebalance_sim.report.colours import DARK, LIGHT, PLACEHOLDERS
 from rebalance_sim.report.contents import Page
 from rebalance_sim.report.drawing import Drawn, draw

@@ -39,7 +39,7 @@ from rebalance_sim.report.text import count, cut, label, printable, seconds, uni
 from rebalance_sim.tables import ADVICE, BOUNCES, COSTS, LAG_COSTS, REBALANCES
 from rebalance_sim.wording import plural, plural_of
 
-NAME = "costs"
+NAME, SAVINGS = "costs", "savings"
 SHOWN_ROWS = 30
 SHOWN_SETTINGS = 10
 SETTING_CHARACTERS = 44
@@ -151,11 +151,16 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
         blocks.append(Table.of("Rebalances by reason", head, rows, note))
     if run.rows(BOUNCES):
         blocks += _bounces(run.table(BOUNCES))
-    if run.rows(ADVICE):
-        blocks.append(_advice(saved(run.table(ADVICE)).limit(SHOWN_ROWS).collect(), colours))
     if run.rows(LAG_COSTS):
         blocks.append(_lag_table(run.table(LAG_COSTS)))
     return RunResults(tuple(blocks), tuple(_checks(strategies, found)))
+
+
+def savings(run: FinishedRun, colours: StrategyColours) -> RunResults:
+    """Return what other settings would save over all groups."""
+    if not run.rows(ADVICE):
+        return RunResults()
+    return RunResults((_advice(saved(run.table(ADVICE)).limit(SHOWN_ROWS).collect(), colours),))
 
 
 def _distributed(strategies: Sequence[Row], figure: str, colours: StrategyColours) -> list[dict[str, object]]:

@@ -1,6 +1,6 @@
 """What to do, ranked: each kind of error and warning with its groups, figures and expected savings."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Row
@@ -9,8 +9,13 @@ from rebalance_sim.engine.audit.finding import Severity
 from rebalance_sim.engine.audit.ranking import RankedKind, ranked_kinds
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.figures import saving_texts
+from rebalance_sim.report.page import Check, Level
+from rebalance_sim.report.text import count
 from rebalance_sim.tables import FINDINGS
+from rebalance_sim.wording import plural_of
 
+TO_DO = "what-to-do"
+"""Name of the section."""
 NAMED_GROUPS = 5
 """Groups that are named for each kind of finding, the largest first."""
 
@@ -78,6 +83,16 @@ def findings_of(audited: AuditedRun) -> Findings:
         tuple(_action(kind) for kind in kinds if not is_note(kind)),
         tuple(_action(kind) for kind in kinds if is_note(kind)),
     )
+
+
+def checks(findings: Findings) -> Iterator[Check]:
+    """Yield a check for each kind of error and warning, which stands for all its findings."""
+    for action in findings.actions:
+        scenario = f", in a simulated {action.scenario.replace('-', ' ')}" if action.scenario else ""
+        what = f"{plural_of(action.groups, 'group')} with {action.kind}{scenario}"
+        first = action.named[0].key
+        level = Level(action.severity)
+        yield Check(level, count(action.groups), what, TO_DO, first, action.groups > 1, findings=action.groups)
 
 
 def _action(kind: RankedKind) -> Action:

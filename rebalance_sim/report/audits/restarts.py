@@ -79,8 +79,11 @@ def _is_recommended(row: Row, settings: Mapping[str, str]) -> bool:
 
 def _played(rules: Audit, drawn: Mapping[GroupKey, Sequence[Row]]) -> dict[tuple[GroupKey, Setting | None], list[Row]]:
     """Simulate the groups again, step by step: the steps of each group under each setting."""
-    settings = {(row["setting"], row["value"]) for rows in drawn.values() for row in rows}
-    timelines = rules.timelines({group for _, group in drawn}, settings)
+    groups: dict[Setting | None, set[str]] = {None: {group for _, group in drawn}}
+    for (_, group), rows in drawn.items():
+        for row in rows:
+            groups.setdefault((row["setting"], row["value"]), set()).add(group)
+    timelines = rules.timelines(groups)
     wanted = timelines.where(F.col("kind").isin(*STEPS) & (F.col("number") < 100 * SHOWN_STEPS))
     found: defaultdict[tuple[GroupKey, Setting | None], list[Row]] = defaultdict(list)
     columns = ("cluster", "group_id", "setting", "value", "number", "at_ms", "kind", "member_id", "state", "partitions")

@@ -1,12 +1,14 @@
 """The top of the page of an audit: what was audited, and the verdict in one sentence."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import functions as F
 
 from rebalance_sim.report.audits.actions import Findings
 from rebalance_sim.report.audits.audited_run import AuditedRun
+from rebalance_sim.report.audits.group_rows import GroupRow
 from rebalance_sim.report.text import count, cut, printable
 from rebalance_sim.tables import CLUSTERS, MEMBERS, TOPICS, VERDICTS
 from rebalance_sim.wording import plural
@@ -23,24 +25,33 @@ class Top:
     sentence: str
 
 
-def top(audited: AuditedRun, findings: Findings) -> Top:
-    """Return the top of an audit."""
-    verdicts = audited.run.table(VERDICTS)
-    clusters = verdicts.groupBy("cluster").agg(
-        F.count("*").alias("groups"), F.count_if((F.col("errors") > 0) | (F.col("warnings") > 0)).alias("affected")
-    )
-    found = sorted(clusters.collect(), key=lambda row: (-row["groups"], row["cluster"]))
-    affected = sum(row["affected"] for row in found)
+def top(audited: AuditedRun, findings: Findings, rows: Sequence[GroupRow]) -> Top:
+    """Return the top of an audit; ``rows`` are the groups that the page lists."""
+    groups, affected = _clusters(rows) if len(rows) == audited.groups else _counted_clusters(audited)
     record = audited.run.record
     used = record["rows"].get("used", {})
     facts = [
-        ("cluster" if len(found) == 1 else "clusters", _listed([row["cluster"] for row in found])),
+        ("cluster" if len(groups) == 1 else "clusters", _listed(sorted(groups, key=lambda name: (-groups[name], name)))),
         ("groups", count(audited.groups)),
         *((name, count(used[name])) for name in (MEMBERS.name, TOPICS.name) if name in used),
         ("Kafka release", _releases(audited)),
         *_times(audited),
     ]
     return Top(tuple(facts), _sentence(findings, affected, audited.groups))
+
+
+def _clusters(rows: Sequence[GroupRow]) -> tuple[Mapping[str, int], int]:
+    """Return the number of groups of each cluster, and the number of groups with errors or warnings."""
+    return Counter(row.cluster for row in rows), sum(any(row.counts[:2]) for row in rows)
+
+
+def _counted_clusters(audited: AuditedRun) -> tuple[Mapping[str, int], int]:
+    """Return the same of all groups, when the page lists only some."""
+    clusters = audited.run.table(VERDICTS).groupBy("cluster").agg(
+        F.count("*").alias("groups"), F.count_if((F.col("errors") > 0) | (F.col("warnings") > 0)).alias("affected")
+    )
+    found = clusters.collect()
+    return {row["cluster"]: row["groups"] for row in found}, sum(row["affected"] for row in found)
 
 
 def _sentence(findings: Findings, affected: int, groups: int) -> str:

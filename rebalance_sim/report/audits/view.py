@@ -56,4 +56,4 @@ def audit_view(audited: AuditedRun, named: Sequence[str]) -> AuditView:
     by_key = {row.key: row for row in rows}
     details = group_details(audited, [by_key[key] for key in detailed], named)
     command = f"rebalance-sim report --runs {shlex.quote(audited.run.folder)} --groups NAME --out page"
-    return AuditView(top(audited, findings), findings, audited.groups, tuple(rows), tuple(details), command)
+    return AuditView(top(audited, findings, rows), findings, audited.groups, tuple(rows), tuple(details), command)
