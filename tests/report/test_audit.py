@@ -35,6 +35,16 @@ def verdict(name: str, severity: str = "warning", members: int = 1) -> dict[str,
     return {"group_id": name, "members": members, "severity": severity, "migration": "no", **numbers}
 
 
+def many_groups(spark: SparkSession, folder: Path, number: int) -> str:
+    """Write an audit of many groups: one with an error, and 20 with a warning."""
+    severities = {7: "error", **dict.fromkeys(range(10, 30), "warning")}
+    names = [f"{'x' * 200}-{place}" for place in range(number)]
+    verdicts = [verdict(name, severities.get(place, "note"), place) for place, name in enumerate(names)]
+    findings = [found(name, "no-members", severities.get(place, "note"), members=place)
+                for place, name in enumerate(names)]  # fmt: skip
+    return write_run(spark, folder, "audit", {FINDINGS: findings, VERDICTS: verdicts})
+
+
 def page_of(run: str, out: Path, *more: str) -> str:
     """Make the page of a run."""
     assert main(["report", "--runs", run, "--out", str(out), *more]) == 0
@@ -124,13 +134,7 @@ def test_named_groups_are_the_ones_with_details(spark: SparkSession, tmp_path: P
 def test_very_many_groups_keep_the_page_small(spark: SparkSession, tmp_path: Path) -> None:
     """Only those that matter are listed: with errors, with warnings, and the largest of the others."""
     number = LISTED_GROUPS + 1000
-    severities = {7: "error", **dict.fromkeys(range(10, 30), "warning")}
-    names = [f"{'x' * 200}-{place}" for place in range(number)]
-    verdicts = [verdict(name, severities.get(place, "note"), place) for place, name in enumerate(names)]
-    findings = [found(name, "no-members", severities.get(place, "note"), members=place)
-                for place, name in enumerate(names)]  # fmt: skip
-    run = write_run(spark, tmp_path / "run", "audit", {FINDINGS: findings, VERDICTS: verdicts})
-    html = page_of(run, tmp_path / "page")
+    html = page_of(many_groups(spark, tmp_path / "run", number), tmp_path / "page")
     assert len(html.encode()) < 5_000_000
     listed = [int(row[1].rpartition("-")[2]) for row in rows_in(html)]
     assert listed[:4] == [7, 29, 28, 27]
@@ -141,14 +145,14 @@ def test_very_many_groups_keep_the_page_small(spark: SparkSession, tmp_path: Pat
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_the_rows_for_the_script_cannot_end_it(name: str) -> None:
-    row = GroupRow(name, name, "classic", 3, 9, "warning", (0, 1, 0), (name,), name, 1, 4, 5, 6, 7.0, name, name)
+    row = GroupRow(name, name, "classic", 3, 9, "warning", (0, 1, 0), (name,), name, name, 1, 4, 5, 6, 7.0, name, name)
     text = as_json([row])
     assert not {"<", ">", "&"} & set(text)
     assert json.loads(text)["rows"][0][4:6] == [3, 9]
 
 
 def test_long_names_leave_no_room_for_all_rows() -> None:
-    row = GroupRow("c", LONG, None, 0, None, None, (0, 0, 0), ("k",) * 9, None, None, None, None, None, None, "", "")
+    row = GroupRow("c", LONG, None, 0, None, None, (0, 0, 0), ("k",) * 9, None, None, None, None, None, None, None, "", "")
     text = as_json([row] * 50_000)
     assert 0.9 * LISTED_BYTES < len(text.encode()) < 1.1 * LISTED_BYTES
     assert json.loads(text)["rows"]

@@ -192,7 +192,7 @@ class _Details:
         }
         assigned = self.assigned.get(row.key, {})
         better = recommended(self.settings.get(row.key, {}))
-        strategies = [name for name in assigned if name != better] + [name for name in assigned if name == better]
+        strategies = [name for name in dict.fromkeys((row.strategy, better)) if name in assigned]
         states = [("Owns now", before), *((_state(name, better), assigned[name]) for name in strategies)]
         states = [(title, owned) for title, owned in states if any(owned.values())]
         picture = Picture.of([each for _, owned in states for several in owned.values() for each in several])

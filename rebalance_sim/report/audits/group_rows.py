@@ -39,6 +39,8 @@ class GroupRow:
     kinds: tuple[str, ...]
     """Kinds of its findings, the worst first."""
     protocol: str | None
+    strategy: str | None
+    """The assignor that is used: the protocol's, in the leader's library."""
     least: int | None
     """Fewest partitions of a member."""
     most: int | None
@@ -107,6 +109,7 @@ def _row(
         (verdict["errors"] or 0, verdict["warnings"] or 0, verdict["notes"] or 0),
         kinds or ((verdict["kind"],) if verdict["kind"] else ()),
         elections[0]["protocol"] if elections else None,
+        strategy,
         balance["min"] if balance else None,
         balance["max"] if balance else None,
         next((row["lag"] for row in lags if row["strategy"] == strategy), None),

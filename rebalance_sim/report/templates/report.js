@@ -74,7 +74,7 @@ function groupTable(data) {
     return group;
   });
   const controls = Object.fromEntries(
-    ["search", "severity", "kind", "migration", "reset", "matches", "previous", "next", "shown-rows"].map((id) => [
+    ["search", "severity", "kind", "migration", "reset-filters", "found-groups", "previous", "next", "shown-rows"].map((id) => [
       id, document.getElementById(`filter-${id}`) || document.getElementById(id),
     ]),
   );
@@ -154,7 +154,7 @@ function groupTable(data) {
       && (!migration || group.migration === migration));
     state.found = ordered(found);
     state.page = 0;
-    controls.matches.value = found.length === groups.length ? `${count(groups.length)} groups`
+    controls["found-groups"].value = found.length === groups.length ? `${count(groups.length)} groups`
       : `${count(found.length)} of ${count(groups.length)} groups`;
     show();
   }
@@ -177,7 +177,7 @@ function groupTable(data) {
   }
   controls.search.addEventListener("input", update);
   for (const name of ["severity", "kind", "migration"]) controls[name].addEventListener("change", update);
-  controls.reset.addEventListener("click", () => {
+  controls["reset-filters"].addEventListener("click", () => {
     for (const name of ["search", "severity", "kind", "migration"]) controls[name].value = "";
     update();
   });
@@ -191,14 +191,13 @@ function groupTable(data) {
     const link = event.target.closest("a[data-kind], a[data-index]");
     if (link === null) return;
     if (link.dataset.kind) {
-      controls.reset.click();
+      controls["reset-filters"].click();
       controls.kind.value = link.dataset.kind;
       update();
     } else {
       showOther(groups[link.dataset.index]);
     }
   });
-  document.querySelector(".controls").addEventListener("submit", (event) => event.preventDefault());
   document.querySelector(".controls").hidden = false;
   document.querySelector(".pages").hidden = groups.length <= PAGE;
   update();
