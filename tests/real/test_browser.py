@@ -1,6 +1,6 @@
 """The page in a headless Chromium."""
 
-import shutil
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,10 @@ from tests.support.audited_fleet import write_fleet
 from tests.support.finished_runs import LONG, SCRIPT, TURNED
 from tests.support.hostile_page import write_hostile_audit, write_hostile_page
 from tests.support.other_libraries import LibrariesUnavailable, install_packages
+from tests.support.page_pictures import DOCS, FLAGS, PICTURES, chromium, take, write_page
 
 pytestmark = pytest.mark.browser
 
-FLAGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-)  # fmt: skip
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
 PHONE: ViewportSize = {"width": 360, "height": 740}
 LARGEST_MARK = """drawing => {
@@ -56,11 +53,10 @@ SERIOUS = """async () => {
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Start one Chromium for all tests of the module."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
+    if chromium() is None:
         pytest.skip("no Chromium on the PATH")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, headless=True, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium(), headless=True, args=FLAGS)
         yield browser
         browser.close()
 
@@ -270,6 +266,18 @@ def test_thousands_of_groups_are_searched_at_once(browser: Browser, many: str) -
     # The details of this group are not on the page.
     assert "--groups xxx" in page.locator("#other-command").inner_text()
     page.close()
+
+
+def test_the_pictures_of_the_documentation_can_be_taken(tmp_path: Path) -> None:
+    """They are those of the example capture: of the same size, and with as much to see."""
+    if chromium() is None:
+        pytest.skip("no Chromium on the PATH")
+    take(write_page(tmp_path / "audit"), tmp_path)
+    for name in PICTURES:
+        taken, shown = (folder / name for folder in (tmp_path, DOCS))
+        sizes = [struct.unpack(">II", file.read_bytes()[16:24]) for file in (taken, shown)]
+        assert sizes[0] == sizes[1], name
+        assert 0.5 < taken.stat().st_size / shown.stat().st_size < 2, name
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
