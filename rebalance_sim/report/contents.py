@@ -86,7 +86,7 @@ def page(
         sections.insert(place, Section(comparisons.NAME, "Runs compared", _COMPARED, (Part((), compared.blocks),)))
     about = "The jobs, their options, and the rows they read, used and rejected."
     sections.append(Section(records.RUNS, "Runs", about, (Part((), records.runs_blocks(runs, labels)),)))
-    return Page(title, view, number_charts(sections), tuple(_linked(_once(checks), sections)), len(runs))
+    return Page(title, view, number_charts(sections), tuple(_linked(_once(checks, sections), sections)), len(runs))
 
 
 _COMPARED = "The same groups in several runs: one column for each run and strategy."
@@ -232,12 +232,13 @@ def _strategies(runs: Sequence[FinishedRun]) -> set[str]:
     return found
 
 
-def _once(checks: Sequence[Check]) -> list[Check]:
-    """Keep equal checks of several runs once, for the first run; sort errors first."""
+def _once(checks: Sequence[Check], sections: Sequence[Section]) -> list[Check]:
+    """Keep equal checks of several runs once, for the first run; sort errors first, and the present state first."""
     found: dict[Check, Check] = {}
     for check in checks:
         found.setdefault(replace(check, run=""), check)
-    return sorted(found.values(), key=lambda check: list(Level).index(check.level))
+    hypothetical = {section.name for section in sections if section.hypothetical}
+    return sorted(found.values(), key=lambda check: (list(Level).index(check.level), check.section in hypothetical))
 
 
 def _linked(checks: Sequence[Check], sections: Sequence[Section]) -> Iterator[Check]:

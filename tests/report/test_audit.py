@@ -152,7 +152,9 @@ def test_the_rows_for_the_script_cannot_end_it(name: str) -> None:
 
 
 def test_long_names_leave_no_room_for_all_rows() -> None:
-    row = GroupRow("c", LONG, None, 0, None, None, (0, 0, 0), ("k",) * 9, None, None, None, None, None, None, None, "", "")
+    row = GroupRow(
+        "c", LONG, None, 0, None, None, (0, 0, 0), ("k",) * 9, None, None, None, None, None, None, None, "", ""
+    )
     text = as_json([row] * 50_000)
     assert 0.9 * LISTED_BYTES < len(text.encode()) < 1.1 * LISTED_BYTES
     assert json.loads(text)["rows"]

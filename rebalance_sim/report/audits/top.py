@@ -31,7 +31,10 @@ def top(audited: AuditedRun, findings: Findings, rows: Sequence[GroupRow]) -> To
     record = audited.run.record
     used = record["rows"].get("used", {})
     facts = [
-        ("cluster" if len(groups) == 1 else "clusters", _listed(sorted(groups, key=lambda name: (-groups[name], name)))),
+        (
+            "cluster" if len(groups) == 1 else "clusters",
+            _listed(sorted(groups, key=lambda name: (-groups[name], name))),
+        ),
         ("groups", count(audited.groups)),
         *((name, count(used[name])) for name in (MEMBERS.name, TOPICS.name) if name in used),
         ("Kafka release", _releases(audited)),
@@ -47,8 +50,12 @@ def _clusters(rows: Sequence[GroupRow]) -> tuple[Mapping[str, int], int]:
 
 def _counted_clusters(audited: AuditedRun) -> tuple[Mapping[str, int], int]:
     """Return the same of all groups, when the page lists only some."""
-    clusters = audited.run.table(VERDICTS).groupBy("cluster").agg(
-        F.count("*").alias("groups"), F.count_if((F.col("errors") > 0) | (F.col("warnings") > 0)).alias("affected")
+    clusters = (
+        audited.run.table(VERDICTS)
+        .groupBy("cluster")
+        .agg(
+            F.count("*").alias("groups"), F.count_if((F.col("errors") > 0) | (F.col("warnings") > 0)).alias("affected")
+        )
     )
     found = clusters.collect()
     return {row["cluster"]: row["groups"] for row in found}, sum(row["affected"] for row in found)
