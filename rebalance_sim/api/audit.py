@@ -235,7 +235,7 @@ class Audit:
                 self.members_of(groups[setting]),
                 self.topics,
                 played.scenario if played else scenario,
-                (played and played.strategy or ELECTED,),
+                ((played.strategy if played else None) or ELECTED,),
                 kafka_version=self.clusters,
                 seed=self._seed,
                 assignors=self._assignors,

@@ -86,9 +86,10 @@ def _blocks(of: _Compared, runs: Sequence[FinishedRun], labels: Sequence[str]) -
     having = [(run, label) for run, label in zip(runs, labels, strict=True) if run.rows(of.table)]
     if len(having) < 2 or len({run.job for run, _ in having}) > 1:
         return
-    united = reduce(DataFrame.unionByName, [_figures(of, run, label) for run, label in having])
+    united = reduce(DataFrame.unionByName, [_figures(of, place, *run) for place, run in enumerate(having)])
     number = F.count("*").alias("settings")
-    settings = [row[0] for row in united.select("setting").distinct().orderBy("setting").limit(MOST_COLUMNS).collect()]
+    in_order = united.select("run", "setting").distinct().orderBy("run", "setting")
+    settings = [row["setting"] for row in in_order.limit(MOST_COLUMNS).collect()]
     common = united.groupBy(*_KEYS).agg(number).where(F.col("settings") >= len(settings)).select(*_KEYS)
     rows = united.where(F.col("setting").isin(*settings)).join(common, list(_KEYS), "left_semi").persist()
     totals = {
@@ -100,13 +101,13 @@ def _blocks(of: _Compared, runs: Sequence[FinishedRun], labels: Sequence[str]) -
     rows.unpersist()
 
 
-def _figures(of: _Compared, run: FinishedRun, label: str) -> DataFrame:
+def _figures(of: _Compared, place: int, run: FinishedRun, label: str) -> DataFrame:
     """Return the figures of a run: a row for each group and setting."""
     setting: SparkColumn = F.concat(F.lit(f"{label}: "), "strategy") if of.by_strategy else F.lit(label)
     table = run.table(of.table)
     usable = table.where("error IS NULL") if "error" in table.columns else table
     values = [F.expr(figure.value).cast("double").alias(f"f{place}") for place, figure in enumerate(of.figures)]
-    return usable.select(*_KEYS, setting.alias("setting"), *values)
+    return usable.select(*_KEYS, F.lit(place).alias("run"), setting.alias("setting"), *values)
 
 
 def _totals(of: _Compared) -> list[SparkColumn]:

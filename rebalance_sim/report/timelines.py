@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Any
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
@@ -140,17 +141,13 @@ def _lanes(timeline: GroupTimeline, members: Sequence[str], first: int, end: int
         yield lane(name, timeline.spans.get(name, ()), first, end)
 
 
-def cost_note(costs: Mapping[str, object] | Row | None) -> str:
+def cost_note(costs: Mapping[str, Any] | Row | None) -> str:
     """Return what a rollout costs, from a row of ``costs``; empty without one, or if it was not simulated."""
     if costs is None or costs["unowned_ms"] is None:
         return ""
-    each = costs["unowned_ms"] / max(costs["partitions"] or 0, 1)  # type: ignore[operator]
-    texts = [
-        plural(costs["rebalances"], "rebalance"),  # type: ignore[arg-type]
-        f"downtime per partition {seconds(each)} s",
-        plural(costs["moved"], "partition move"),  # type: ignore[arg-type]
-    ]
-    return ", ".join(texts)
+    each = seconds(costs["unowned_ms"] / max(costs["partitions"] or 0, 1))
+    rebalances, moves = plural(costs["rebalances"], "rebalance"), plural(costs["moved"], "partition move")
+    return f"{rebalances}, downtime per partition {each} s, {moves}"
 
 
 def results(run: FinishedRun, groups: Sequence[str], most: int) -> RunResults:

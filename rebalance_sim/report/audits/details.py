@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Row
 
+from rebalance_sim.api.audit import Audit
 from rebalance_sim.engine.audit.finding import Severity
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.figures import figure_texts, saving_texts
@@ -15,7 +16,7 @@ from rebalance_sim.report.audits.reproduction import command_of
 from rebalance_sim.report.audits.restarts import Restart, restarts
 from rebalance_sim.report.page import CellType, Column, Table, counts
 from rebalance_sim.tables import COMPARISON, ELECTIONS, FINDINGS, MEMBER_LAG, REJECTS, VERDICTS
-from rebalance_sim.wording import plural, plural_of
+from rebalance_sim.wording import plural
 
 DETAILED_GROUPS = 80
 """Groups with details: those that matter most."""
@@ -126,13 +127,13 @@ class _Details:
             self._predict(rules)
         self.restarts = restarts(audited, rows, self.settings, rules, named)
 
-    def _predict(self, rules: object) -> None:
+    def _predict(self, rules: Audit) -> None:
         """Read the members, and predict who owns what."""
         names = {row.group_id for row in self.rows}
-        self.members = _by_group(rules.members_of(names).collect())  # type: ignore[attr-defined]
+        self.members = _by_group(rules.members_of(names).collect())
         better = {found for settings in self.settings.values() if (found := recommended(settings))}
         assigned: defaultdict[GroupKey, dict[str, dict[str, list[Partition]]]] = defaultdict(dict)
-        for row in rules.assignments(names, sorted(better)).collect():  # type: ignore[attr-defined]
+        for row in rules.assignments(names, sorted(better)).collect():
             partitions = [(each["topic"], each["partition"]) for each in row["partitions"] or ()]
             of_group = assigned[row["cluster"], row["group_id"]]
             of_group.setdefault(row["strategy"], {})[row["member_id"]] = partitions
@@ -296,6 +297,6 @@ def _reason(row: Row, votes: Sequence[tuple[str, int]]) -> str:
     if len(row["candidates"] or ()) == 1:
         return f"{protocol} wins: it is the only protocol that all members offer."
     return (
-        f"{protocol} wins with {most:,} of {plural(of_all, 'vote')}. Each member votes for the first protocol in its list "
-        f"that all {plural_of(of_all, 'member')} offer."
+        f"{protocol} wins with {most:,} of {plural(of_all, 'vote')}. Each member votes for the first protocol in its "
+        f"list that all members offer."
     )
