@@ -90,6 +90,10 @@ bench: $(STAMP) ## run the benchmarks: ratios to the floor and to Kafka's own cl
 measure: $(STAMP) ## measure how long groups on a real broker take to become stable, beside the simulated times
 	$(BIN)/python -m tests.support.cluster.measured_times
 
+.PHONY: pictures
+pictures: $(STAMP) ## take the pictures of the page in docs again (needs Chromium)
+	$(BIN)/python -m tests.support.page_pictures
+
 .PHONY: clean
 clean: ## remove everything that was generated, including .venv
 	rm -rf $(VENV) $(OUT) build dist *.egg-info

@@ -41,7 +41,7 @@ PAGES_OF_OUTPUT = [
     ("other-libraries.md", 0, 22),
     ("lag.md", 2, 11),
     ("partitions.md", 3, 10),
-    ("report.md", 5, 0),
+    ("report.md", 9, 0),
     ("simulate.md", 5, 23),
     ("tutorial.md", 0, 27),
 ]

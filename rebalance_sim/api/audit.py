@@ -3,10 +3,12 @@
 The tables and their columns are described in ``rebalance_sim.tables``; docs/audit.md lists the kinds of findings.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import reduce
 from typing import TypedDict, Unpack
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from rebalance_sim.api.groups import clusters_of, custom_names, predict
 from rebalance_sim.api.lag import lag_tables
@@ -18,6 +20,7 @@ from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.offset_expiry import expiring_offsets
 from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.simulation.advice import variations
 from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, usable
 from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation
 from rebalance_sim.errors import UserError
@@ -42,6 +45,7 @@ from rebalance_sim.tables import (
     PARTITION_GROWTH,
     RECORD_PARTITIONS,
     REJECTS,
+    TIMELINE,
     TOPICS_AFTER,
     TOPICS_AT_RISK,
     VERDICTS,
@@ -171,6 +175,8 @@ class Audit:
         self.fitted_after = None if after is None else fit_topics(after, TOPICS_AFTER)
         """The topics that are to grow; None if none are."""
         self._assigned = () if offsets is None else (LAST_ASSIGNMENTS.name,)
+        self.assigned: DataFrame | None = None
+        """Assignments of all groups under every assignor, if they are computed already."""
 
     def now(self) -> GroupOutcomes:
         """Predict the present state: ``PREDICTED``, rejects and, for lag, last assignments."""
@@ -213,6 +219,46 @@ class Audit:
             counts = self.placed.key_counts(found[RECORD_PARTITIONS.name], after)
             found[PARTITION_GROWTH.name] = self.placed.growth(counts, after)
         return audited(found, usable(fit_topics(self.topics)), self.clusters, self._thresholds, self.scenario.name)
+
+    def members_of(self, groups: Collection[str]) -> DataFrame:
+        """Return the usable members of some groups."""
+        return usable(fit(self.members, MEMBERS)).where(F.col("group_id").isin(*groups))
+
+    def assignments(self, groups: Collection[str], strategies: Sequence[str]) -> DataFrame:
+        """Return who owns what in some groups: ``last_assignments`` of the present state and under assignors."""
+        if self.assigned is not None:
+            return self.assigned.where(F.col("group_id").isin(*groups))
+        members = self.members_of(groups)
+        now, *others = (
+            predict(members, self.topics, names, self.clusters, self._assignors, (LAST_ASSIGNMENTS.name,))
+            for names in ((ELECTED,), *([tuple(strategies)] if strategies else []))
+        )
+        return all_assignments(now.last_assignments, others[0].last_assignments) if others else now.last_assignments
+
+    def timelines(self, groups: Mapping[tuple[str, str] | None, Collection[str]]) -> DataFrame:
+        """Simulate the scenario for some groups, step by step.
+
+        ``groups`` are those to simulate under each setting and value that the audit's advice has, and under their own
+        settings (None). Returns ``timeline`` with two more columns, ``setting`` and ``value``, which are null for None.
+        """
+        rules = self.clusters.others.rules().simulated
+        tried = {(each.setting, each.value): each for each in variations(self.scenario, rules)}
+        simulated = []
+        for setting in groups:
+            played = tried[setting] if setting else None
+            steps = simulate(
+                self.members_of(groups[setting]),
+                self.topics,
+                played.scenario if played else self.scenario,
+                ((played.strategy if played else None) or ELECTED,),
+                kafka_version=self.clusters,
+                seed=self._seed,
+                assignors=self._assignors,
+                tables=(TIMELINE.name,),
+            ).timeline
+            name, value = setting or (None, None)
+            simulated.append(steps.withColumns({"setting": F.lit(name), "value": F.lit(value)}))
+        return reduce(DataFrame.unionByName, simulated)
 
     def _predicted(self, strategies: Sequence[str], tables: Sequence[str]) -> GroupOutcomes:
         return predict(self.members, self.topics, strategies, self.clusters, self._assignors, tables)

@@ -14,11 +14,11 @@ from rebalance_sim.commands.brokers import brokers_of, clusters_of, early_access
 from rebalance_sim.commands.console import Line
 from rebalance_sim.commands.custom_assignors import load_assignors
 from rebalance_sim.commands.fleet import has_source, write_fleet
-from rebalance_sim.commands.job_options import ALL, PARTITIONS_AFTER, TITLE
+from rebalance_sim.commands.job_options import ALL, AUDIT_TITLE, PARTITIONS_AFTER
 from rebalance_sim.commands.lag import LagTables, Offsets, total_lag
 from rebalance_sim.commands.options import new_run, on_record
 from rebalance_sim.commands.rejects import write_rejects
-from rebalance_sim.commands.report import CHARTS, PAGE, missing_library, write_page
+from rebalance_sim.commands.report import CHARTS, PAGE, missing_library, plan_page, write_page
 from rebalance_sim.commands.simulate import simulation_assumptions
 from rebalance_sim.commands.summary import print_summary, summarise_read, summarise_run
 from rebalance_sim.engine.groups.comparison import BEST
@@ -114,7 +114,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run.report_progress(f"predicting the present state, under every assignor, and in the scenario {scenario.name}")
     bad = [rules.placed.rejected_records] if rules.placed else []
     bad += [] if rules.fitted_after is None else [rejected(rules.fitted_after, TOPICS_AFTER)]
-    tables, lag = _write_predicted(run, fleet, predicted, bad, options.on_bad_input)
+    tables, lag, rules.assigned = _write_predicted(run, fleet, predicted, bad, options.on_bad_input)
     run.report_progress("auditing")
     audited = rules.outcomes(tables).staged(lambda rows: run.stage(rows, "audited"))
     written = {name: run.write(name, audited[name]) for name in (FINDINGS.name, VERDICTS.name)}
@@ -126,7 +126,9 @@ def run(spark: SparkSession, options: Namespace) -> None:
     ]
     missing = missing_library()
     if run.writes and not missing:
-        write_page(run, [FinishedRun(spark, run.out, run.record())], TITLE)
+        write_page(run, [FinishedRun(spark, run.out, run.record())], AUDIT_TITLE, lambda _: rules)
+    elif not missing:
+        plan_page(run)
     run.finish()
     findings = summarise_findings(written[FINDINGS.name], written[VERDICTS.name])
     print_summary([*findings, *(total_lag(lag) if lag else []), *source, *_summarise_end(run, missing)])
@@ -138,8 +140,11 @@ def _write_predicted(
     predicted: tuple[GroupOutcomes, GroupOutcomes, GroupOutcomes],
     bad: list[DataFrame],
     on_bad_input: str,
-) -> tuple[dict[str, DataFrame], LagTables | None]:
-    """Write what is predicted now, under other assignors and in the scenario, and the lag. Count all rows."""
+) -> tuple[dict[str, DataFrame], LagTables | None, DataFrame | None]:
+    """Write what is predicted now, under other assignors and in the scenario, and the lag. Count all rows.
+
+    Returns the tables, and with offsets also the lag and the assignments that it rests on.
+    """
     now, others, rolled_out = predicted
     tables = run.write_outcomes(now, PREDICTED)
     bad = [now.rejects, *([fleet.offsets.rejects] if fleet.offsets else []), *bad]
@@ -148,10 +153,10 @@ def _write_predicted(
     fleet.count(run, now.used_topics or 0, counts)
     tables |= run.write_outcomes(others, COMPARED) | run.write_outcomes(rolled_out, SIMULATED)
     if fleet.offsets is None:
-        return tables, None
+        return tables, None, None
     assigned = all_assignments(now.last_assignments, others.last_assignments)
     lag = fleet.offsets.write(run, assigned, fleet.members, counts[OFFSETS.name])
-    return tables | {LAG_BALANCE.name: lag.lag_balance}, lag
+    return tables | {LAG_BALANCE.name: lag.lag_balance}, lag, assigned
 
 
 def _summarise_end(run: Run, missing: str | None) -> list[Line]:

@@ -19,7 +19,7 @@ ELECTION, ASSIGNMENT, KEY, AGREEMENT = "election", "assignment", "key", "agreeme
 """What ``explain`` explains."""
 REJECTED_SHARE = "rejected-share"
 """A limit of ``check`` for the records of runs; the others apply to their tables."""
-TITLE = "What Kafka will do"
+TITLE, AUDIT_TITLE = "What Kafka will do", "Consumer groups: what to do"
 _NEEDS_PACKAGE = "needs Spark's package spark-sql-kafka-0-10"
 
 
@@ -303,8 +303,8 @@ def _report(groups: OptionGroups) -> None:
         "--groups",
         default="",
         metavar="GROUP,...",
-        help="groups whose timeline is drawn; simulate --timeline must have recorded them (default: those with the "
-        "most changes)",
+        help="groups whose details and timelines are shown: groups of an audit, or those that simulate --timeline has "
+        "recorded (default: those that matter most)",
     )
     _dry_run(groups.output)
 

@@ -1,12 +1,14 @@
 """``report``: write a page about finished runs, and its charts as pictures."""
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
+from rebalance_sim.api.audit import Audit
+from rebalance_sim.commands.audited_inputs import audit_of_run
 from rebalance_sim.commands.console import one_line
 from rebalance_sim.commands.options import items, on_record
 from rebalance_sim.commands.plan import plan_lines
@@ -42,24 +44,37 @@ def run(spark: SparkSession, options: Namespace) -> None:
     if isinstance(run, DryRun):
         print_summary(plan_lines(run, options, map(_input, runs), [PAGE, CHARTS]))
         return
-    verdict, checks = write_page(run, runs, options.title, groups)
+    verdict, checks = write_page(run, runs, options.title, audit_of_run, groups)
     run.assumptions = list(dict.fromkeys(sentence for each in runs for sentence in each.record["assumptions"]))
     run.finish()
     print_summary([verdict, *_problems(checks), "", f"output: {options.out}/{PAGE}"])
 
 
 def write_page(
-    run: Run, runs: Sequence[FinishedRun], title: str, groups: Sequence[str] = ()
+    run: Run,
+    runs: Sequence[FinishedRun],
+    title: str,
+    find_audit: Callable[[FinishedRun], Audit | None],
+    groups: Sequence[str] = (),
 ) -> tuple[str, Sequence["Check"]]:
-    """Write a page about the tables of ``runs`` into the folder of ``run``; return its verdict and its checks."""
+    """Write a page about the tables of ``runs`` into the folder of ``run``; return its verdict and its checks.
+
+    ``find_audit`` returns the audit of a run, for what the page shows of some groups beside the tables.
+    """
     from rebalance_sim.report.contents import page  # noqa: PLC0415 (needs optional dependencies)
     from rebalance_sim.report.rendering import render  # noqa: PLC0415
 
-    contents = page(runs, title, groups, run.report_progress)
+    contents = page(runs, title, groups, run.report_progress, find_audit)
     run.report_progress("drawing charts")
     rendered = render(contents)
     _write(run, rendered)
     return rendered.verdict, contents.checks
+
+
+def plan_page(run: Run) -> None:
+    """Add the page and its charts to the outputs of a run that writes nothing."""
+    for name in (PAGE, CHARTS):
+        run.write_file(name, b"")
 
 
 def missing_library() -> str | None:

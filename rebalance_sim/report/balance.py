@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.groups.comparison import BEST, QUIRKS
+from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.tables.inputs import kind_of_reason
 from rebalance_sim.engine.tables.percentiles import p99
@@ -25,6 +26,7 @@ from rebalance_sim.report.groups import (
 from rebalance_sim.report.page import (
     CLUSTER,
     GROUP,
+    MANY_GROUPS,
     STRATEGY,
     Block,
     CellType,
@@ -37,7 +39,15 @@ from rebalance_sim.report.page import (
     counts,
 )
 from rebalance_sim.report.text import count, label, share
-from rebalance_sim.tables import ASSIGNMENTS, BALANCE, CHANGES, COOPERATIVE_REBALANCES, DISTRIBUTIONS, LAG_BALANCE
+from rebalance_sim.tables import (
+    ASSIGNMENTS,
+    BALANCE,
+    CHANGES,
+    COOPERATIVE_REBALANCES,
+    DISTRIBUTIONS,
+    ELECTIONS,
+    LAG_BALANCE,
+)
 from rebalance_sim.wording import plural, plural_of
 
 NAME = "balance"
@@ -54,6 +64,7 @@ def by_strategy(balance: DataFrame) -> DataFrame:
     assigned = F.col("error").isNull()
     worst = F.max(F.when(assigned, F.struct(spread().alias("spread"), "cluster", "group_id", "min", "max")))
     idlest = F.max(F.struct("idle_members", "cluster", "group_id", "members", "partitions"))
+    with_idle = F.count_if(F.col("idle_members") > 0).alias("groups_with_idle")
     return (
         balance.groupBy("strategy")
         .agg(
@@ -64,12 +75,21 @@ def by_strategy(balance: DataFrame) -> DataFrame:
             worst.alias("worst"),
             F.sum("idle_members").alias("idle"),
             idlest.alias("idlest"),
+            with_idle,
             F.sum("unassigned").alias("unassigned"),
             F.count_if(sum((F.col(name) for name in QUIRKS), F.lit(0)) > 0).alias("odd"),
             F.count("error").alias("failed"),
         )
         .orderBy("strategy")
     )
+
+
+def present(run: FinishedRun, balance: DataFrame) -> DataFrame:
+    """Keep the groups' rows under the protocol that they elect; the others are hypothetical."""
+    if run.record["options"].get("strategy") == ELECTED or not run.rows(ELECTIONS):
+        return balance
+    elected = run.table(ELECTIONS).select("cluster", "group_id", F.col("protocol").alias("strategy"))
+    return balance.join(elected, ["cluster", "group_id", "strategy"], "left_semi")
 
 
 def worst_groups(balance: DataFrame) -> DataFrame:
@@ -100,14 +120,16 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
         return RunResults()
     balance = run.table(BALANCE)
     strategies = by_strategy(balance).collect()
+    now = by_strategy(present(run, balance)).collect()
     worst = shown_groups(worst_groups(balance))
     failed = failures(balance).limit(SHOWN_ERRORS).collect()
 
     blocks: list[Block] = []
     spreads = filled(counted(balance.where("error IS NULL"), "strategy", spread()), colours)
-    if spreads:
+    is_large = max((row["groups"] for row in strategies), default=0) >= MANY_GROUPS
+    if spreads and is_large:
         blocks.append(_spread_chart(spreads, strategies))
-    if run.rows(ASSIGNMENTS):
+    if run.rows(ASSIGNMENTS) and is_large:
         members = partitions_per_member(run.table(ASSIGNMENTS), run.table(COOPERATIVE_REBALANCES))
         blocks.append(_members_chart(filled(counted(members, "strategy", F.col("partitions")), colours)))
     blocks.append(_strategies_table(strategies))
@@ -118,7 +140,7 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
         blocks.append(problems_table("Groups without an assignment", ("reason", "groups"), failed, STRATEGY))
     blocks += _against_the_optimum(run, colours)
     blocks += _lag(run)
-    return RunResults(tuple(blocks), tuple(_checks(strategies, failed)))
+    return RunResults(tuple(blocks), tuple(_checks(strategies, now, failed)))
 
 
 def _spread_chart(rows: list[dict[str, object]], strategies: Sequence[Row]) -> Chart:
@@ -232,7 +254,8 @@ def _lag(run: FinishedRun) -> Iterator[Table]:
     yield Table.of(caption, head, shown_groups(run.table(LAG_BALANCE)), note)
 
 
-def _checks(strategies: Sequence[Row], failed: Sequence[Row]) -> Iterator[Check]:
+def _checks(strategies: Sequence[Row], now: Sequence[Row], failed: Sequence[Row]) -> Iterator[Check]:
+    """Yield the checks: of idle members and of balance in the present state only, ``now``."""
     without = sum(row["failed"] for row in strategies)
     what = plural_of(without, "group") + " without an assignment"
     if failed:
@@ -247,14 +270,14 @@ def _checks(strategies: Sequence[Row], failed: Sequence[Row]) -> Iterator[Check]
     if odd["odd"]:
         what = plural_of(odd["odd"], "group") + " with partitions assigned twice, unsubscribed or nonexistent"
         yield Check(Level.ERROR, count(odd["odd"]), f"{what} ({label(odd['strategy'])})", NAME)
-    assigned = [row for row in strategies if row["worst"]]
+    assigned = [row for row in now if row["worst"]]
     if assigned:
         most = max(assigned, key=lambda row: row["worst"]["spread"])
         worst = most["worst"]
         level = Level.WARNING if worst["spread"] > 1 else Level.OK
         what = f"partitions per member in the most imbalanced group ({label(most['strategy'])})"
         yield Check(level, f"{worst['min']:,} to {worst['max']:,}", what, NAME, group_of(worst))
-        yield _idle_check(max(strategies, key=lambda row: row["idle"] or 0))
+        yield _idle_check(max(now, key=lambda row: row["idle"] or 0))
 
 
 def _idle_check(strategy: Row) -> Check:
@@ -266,5 +289,5 @@ def _idle_check(strategy: Row) -> Check:
         sizes = f"{plural(group['members'], 'member')}, {plural(group['partitions'], 'partition')}"
         what += f" in group {label(group['group_id'])} ({label(strategy['strategy'])}, {sizes})"
     else:
-        what += f" in {plural(strategy['groups'], 'group')} ({label(strategy['strategy'])})"
+        what += f" in {plural(strategy['groups_with_idle'], 'group')} ({label(strategy['strategy'])})"
     return Check(Level.WARNING, count(idle), what, NAME, group_of(group), many=group["idle_members"] < idle)

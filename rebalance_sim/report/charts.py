@@ -1,13 +1,13 @@
 """Charts of a few rows, as Vega-Lite specifications. Colours are placeholders (see ``colours``)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import altair as alt
 
 from rebalance_sim.report.colours import PLACEHOLDERS
 
-WIDE, NARROW = 700, 340
+WIDE, NARROW = 1080, 340
 """Width in pixels of a page's column and of a phone."""
 _BAR = 24
 Rows = Sequence[Mapping[str, Any]]
@@ -174,51 +174,6 @@ def quantiles(rows: Rows, value_title: str) -> Draw:
     return draw
 
 
-def gantt(
-    spans: Rows, moments: Rows, lanes: Sequence[str], colours: Mapping[str, str], shapes: Mapping[str, str]
-) -> Draw:
-    """Draw lanes over time: spans with ``lane``, ``from``, ``to``, ``state``; moments with ``lane``, ``at``, ``event``.
-
-    Times are in seconds.
-    """
-
-    def draw(width: int) -> dict[str, Any]:
-        y = alt.Y(
-            "lane:N",
-            sort=list(lanes),
-            title=None,
-            scale=alt.Scale(domain=list(lanes), paddingInner=0.25),
-            axis=_category_axis(width),
-        )
-        first, last = min(span["from"] for span in spans), max(span["to"] for span in spans)
-        times = alt.Scale(domain=[first, last], nice=False, zero=False)
-        time = alt.X("from:Q", title="seconds since the start", axis=_ticks(width, last), scale=times)
-        scale = alt.Scale(domain=list(colours), range=list(colours.values()))
-        legend = alt.Legend(title=None, columns=1 if width == NARROW else 3, symbolType="square", symbolOpacity=1)
-        bands = (
-            alt.Chart(_data(spans))
-            .mark_bar()
-            .encode(x=time, x2="to:Q", y=y, color=alt.Color("state:N", scale=scale, sort=list(colours), legend=legend))
-        )
-        layers = [bands]
-        if moments:
-            marks = alt.Scale(domain=list(shapes), range=list(shapes.values()))
-            layers.append(
-                alt.Chart(_data(moments))
-                .mark_point(filled=True, size=60, opacity=1, color=_INK, stroke=PLACEHOLDERS["paper"], strokeWidth=1)
-                .encode(
-                    x=alt.X("at:Q"),
-                    y=y,
-                    shape=alt.Shape(
-                        "event:N", scale=marks, sort=list(shapes), legend=_shapes_legend(width, _INK, "bottom")
-                    ),
-                )
-            )
-        return _fitted(alt.layer(*layers), width, lanes, bar=22)
-
-    return draw
-
-
 def _data(rows: Iterable[Mapping[str, Any]]) -> alt.InlineData:
     return alt.InlineData(values=[dict(row) for row in rows])
 
@@ -252,13 +207,12 @@ def _ticks(width: int, most: float, shown: str = "") -> alt.Axis:
     return alt.Axis(tickCount=4, format=shown, titleAnchor="end")
 
 
-def _shapes_legend(width: int, colour: str = _MUTED, orient: Literal["top", "bottom"] = "top") -> alt.Legend:
+def _shapes_legend(width: int) -> alt.Legend:
     return alt.Legend(
         title=None,
-        symbolFillColor=colour,
-        symbolStrokeColor=colour,
+        symbolFillColor=_MUTED,
+        symbolStrokeColor=_MUTED,
         symbolOpacity=1,
-        orient=orient,
         columns=2 if width == NARROW else 4,
     )
 

@@ -1,4 +1,4 @@
-"""Builds the page of finished runs: its sections, and what each run adds to them."""
+"""Builds the page of finished runs: the audit, its sections, and what each run adds to them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,16 +8,38 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.errors import UserError
-from rebalance_sim.report import audit, balance, elections, keys, moves, records, rollouts, timelines
+from rebalance_sim.report import balance, comparisons, elections, keys, moves, records, rollouts, timelines
+from rebalance_sim.report.audits import actions, migrations
+from rebalance_sim.report.audits.audited_run import AuditedRun, FindAudit, is_audit
+from rebalance_sim.report.audits.view import AuditView, audit_view
 from rebalance_sim.report.colours import StrategyColours
-from rebalance_sim.report.page import Check, Level, Page, Part, RunResults, Section, merge_equal_parts, number_charts
-from rebalance_sim.tables import BALANCE, COSTS, ELECTIONS, TIMELINE
+from rebalance_sim.report.page import (
+    MANY_GROUPS,
+    Check,
+    Level,
+    Part,
+    RunResults,
+    Section,
+    merge_equal_parts,
+    number_charts,
+)
+from rebalance_sim.tables import BALANCE, COSTS, ELECTIONS, TIMELINE, VERDICTS
 
 BUSIEST_GROUPS = 3
 """Groups of a run whose timeline is drawn by default."""
 _NEAREST = 3
-_OF_AUDITS = (audit.TO_DO, audit.SCENARIOS, audit.MIGRATION)
-"""Sections that come before the one about the runs."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """The whole page."""
+
+    title: str
+    audit: AuditView | None
+    """The last audit of the runs; None if there is none."""
+    sections: tuple[Section, ...]
+    checks: tuple[Check, ...] = ()
+    runs: int = 1
 
 
 @dataclass(frozen=True)
@@ -28,28 +50,46 @@ class _Topic:
     title: str
     about: str
     results: Callable[[FinishedRun], RunResults]
+    hypothetical: bool = False
+    of_large_audits: bool = False
+    """Of an audit, shown only if its groups are many: few are in the table of all groups."""
 
 
 def page(
-    runs: Sequence[FinishedRun], title: str, groups: Sequence[str], report_progress: Callable[[str], None]
+    runs: Sequence[FinishedRun],
+    title: str,
+    groups: Sequence[str],
+    report_progress: Callable[[str], None],
+    find_audit: FindAudit,
 ) -> Page:
-    """Build the page with the timelines of ``groups`` or, if there are none, of those that change most often."""
-    colours = StrategyColours(_strategies(runs))
+    """Build the page with the details and timelines of ``groups`` or, if there are none, of those that matter most."""
     labels = run_labels([run.folder for run in runs])
-    overview = Part((), records.runs_blocks(runs, labels))
-    about = "The jobs, and the rows they read, used and rejected."
-    runs_section = Section(records.RUNS, "Runs", about, (overview,))
-    sections: list[Section] = []
+    audits = [AuditedRun(run, label, find_audit) for run, label in zip(runs, labels, strict=True) if is_audit(run)]
+    view = None
     checks: list[Check] = []
+    if audits:
+        report_progress("summarizing the audit")
+        view = audit_view(audits[-1], groups)
+        checks += [replace(check, run=audits[-1].label) for check in actions.checks(view.findings)]
+    sections: list[Section] = []
+    colours = StrategyColours(_strategies([run for run in runs if not _is_small_audit(run)]))
     for topic in _topics(colours, groups):
         report_progress(f"summarizing {topic.title.lower()}")
-        found = [(label, topic.results(run)) for label, run in zip(labels, runs, strict=True)]
+        found = [(label, topic.results(run)) for label, run in zip(labels, runs, strict=True) if _is_shown(topic, run)]
         parts = merge_equal_parts([Part((label,), each.blocks) for label, each in found if each.blocks])
         if parts:
-            sections.append(Section(topic.name, topic.title, topic.about, parts))
+            sections.append(Section(topic.name, topic.title, topic.about, parts, topic.hypothetical))
         checks += [replace(check, run=label) for label, each in found for check in each.checks]
-    sections.insert(sum(section.name in _OF_AUDITS for section in sections), runs_section)
-    return Page(title, number_charts(sections), tuple(_linked(_once(checks), sections)))
+    compared = comparisons.comparison(runs, labels) if len(runs) > 1 else RunResults()
+    if compared.blocks:
+        place = sum(section.hypothetical for section in sections)
+        sections.insert(place, Section(comparisons.NAME, "Runs compared", _COMPARED, (Part((), compared.blocks),)))
+    about = "The jobs, their options, and the rows they read, used and rejected."
+    sections.append(Section(records.RUNS, "Runs", about, (Part((), records.runs_blocks(runs, labels)),)))
+    return Page(title, view, number_charts(sections), tuple(_linked(_once(checks, sections), sections)), len(runs))
+
+
+_COMPARED = "The same groups in several runs: one column for each run and strategy."
 
 
 def run_labels(folders: Sequence[str]) -> list[str]:
@@ -65,46 +105,34 @@ def run_labels(folders: Sequence[str]) -> list[str]:
 
 
 def check_groups(runs: Sequence[FinishedRun], groups: Sequence[str]) -> None:
-    """Raise UserError for a group without a timeline in any run, with similar names."""
-    timelines_of = [run.table(TIMELINE).select("group_id") for run in runs if run.rows(TIMELINE)]
-    found = {
-        row[0] for table in timelines_of for row in table.where(F.col("group_id").isin(*groups)).distinct().collect()
-    }
+    """Raise UserError for a group that no audit has and that has no timeline in any run, with similar names."""
+    named = [run.table(table).select("group_id") for run in runs for table in (VERDICTS, TIMELINE) if run.rows(table)]
+    found = {row[0] for table in named for row in table.where(F.col("group_id").isin(*groups)).distinct().collect()}
     for group in groups:
         if group in found:
             continue
         distance = F.levenshtein(F.col("group_id"), F.lit(group))
         near = {
             (row["distance"], row["group_id"])
-            for table in timelines_of
+            for table in named
             for row in table.distinct().withColumn("distance", distance).orderBy("distance", "group_id").take(_NEAREST)
         }
         nearest = ", ".join(repr(name) for _, name in sorted(near)[:_NEAREST])
-        raise UserError(f"--groups: no run has a timeline of {group!r}; nearest: {nearest or 'none'}")
+        raise UserError(f"--groups: no run has an audit or a timeline of {group!r}; nearest: {nearest or 'none'}")
+
+
+def _is_shown(topic: _Topic, run: FinishedRun) -> bool:
+    return not (topic.of_large_audits and _is_small_audit(run))
+
+
+def _is_small_audit(run: FinishedRun) -> bool:
+    return is_audit(run) and run.rows(VERDICTS) < MANY_GROUPS
 
 
 def _topics(colours: StrategyColours, groups: Sequence[str]) -> Iterator[_Topic]:
-    """Yield the topics in their order; what is about audits comes first."""
-    yield _Topic(
-        audit.TO_DO,
-        "What to do",
-        "Findings about the present state, the worst first, with recommendations.",
-        audit.to_do,
-    )
-    yield _Topic(
-        audit.SCENARIOS,
-        "What would happen",
-        "Results of hypothetical scenarios: a rolling restart, or a migration. They are not about the present state.",
-        audit.scenarios,
-    )
-    yield _Topic(
-        audit.MIGRATION,
-        "Migration to the consumer protocol",
-        "Whether the groups can migrate (KIP-848): online (in a rolling restart), offline (all members stop first) or "
-        "not.",
-        audit.migrations,
-    )
-    yield from map(_without_checks_of_audits, _topics_of_tables(colours, groups))
+    """Yield the topics in their order: hypothetical results, then the present state, then what the runs rest on."""
+    for topic in _topics_of_tables(colours, groups):
+        yield _without_checks_of_audits(topic)
     yield _Topic(
         records.REJECTED, "Rejected rows", "Input rows that cannot be used, by reason.", records.rejects_results
     )
@@ -121,53 +149,75 @@ def _without_checks_of_audits(topic: _Topic) -> _Topic:
 
     def results(run: FinishedRun) -> RunResults:
         found = topic.results(run)
-        return replace(found, checks=()) if audit.is_audited(run) else found
+        return replace(found, checks=()) if is_audit(run) else found
 
     return replace(topic, results=results)
 
 
 def _topics_of_tables(colours: StrategyColours, groups: Sequence[str]) -> Iterator[_Topic]:
     yield _Topic(
-        elections.NAME,
-        "Elections",
-        "Elected protocols, ties that hash order decides, and groups that elect nothing.",
-        lambda run: elections.results(run, colours),
+        timelines.NAME,
+        "Timelines",
+        "What happens to selected groups, and to each of their members, in a simulation: the strategies of a group "
+        "share one time axis.",
+        lambda run: timelines.results(run, groups, BUSIEST_GROUPS),
+        hypothetical=True,
     )
     yield _Topic(
-        balance.NAME,
-        "Balance",
-        "How balanced partitions are after the last rebalance, by strategy.",
-        lambda run: balance.results(run, colours),
+        rollouts.NAME,
+        "Costs of a rollout",
+        "Rebalances, downtime of partitions and time to stable in a simulation, over all groups.",
+        lambda run: rollouts.results(run, colours),
+        hypothetical=True,
+        of_large_audits=True,
     )
     yield _Topic(
-        moves.NAME,
-        "Partition moves",
-        "Previously owned partitions that stay with their owner or change owner, by strategy.",
-        lambda run: moves.results(run, colours),
+        rollouts.SAVINGS,
+        "What other settings would save",
+        "The same rollout under other settings, over all groups.",
+        lambda run: rollouts.savings(run, colours),
+        hypothetical=True,
     )
     yield _Topic(
-        keys.SKEW,
-        "Skew and hot keys",
-        "Partitions that receive more than their share of the records, and the keys that cause it.",
-        keys.skew,
+        migrations.NAME,
+        "Migration to the consumer protocol",
+        "Whether the groups can migrate to the consumer protocol (KIP-848).",
+        migrations.results,
+        hypothetical=True,
     )
     yield _Topic(
         keys.GROWTH,
         "Keys that move when topics grow",
         "Keys that another number of partitions would move. Existing records are not moved.",
         keys.growth,
+        hypothetical=True,
     )
     yield _Topic(
-        timelines.NAME,
-        "Timelines",
-        "What happens to selected groups, and to each of their members, in a simulation.",
-        lambda run: timelines.results(run, groups, BUSIEST_GROUPS),
+        elections.NAME,
+        "Elections",
+        "Elected protocols, ties that hash order decides, and groups that elect nothing.",
+        lambda run: elections.results(run, colours),
+        of_large_audits=True,
     )
     yield _Topic(
-        rollouts.NAME,
-        "Costs of a rollout",
-        "Rebalances, downtime of partitions and time to stable in a simulation.",
-        lambda run: rollouts.results(run, colours),
+        balance.NAME,
+        "Balance",
+        "How balanced partitions are after the last rebalance, by strategy.",
+        lambda run: balance.results(run, colours),
+        of_large_audits=True,
+    )
+    yield _Topic(
+        moves.NAME,
+        "Partition moves",
+        "Previously owned partitions that stay with their owner or change owner, by strategy.",
+        lambda run: moves.results(run, colours),
+        of_large_audits=True,
+    )
+    yield _Topic(
+        keys.SKEW,
+        "Skew and hot keys",
+        "Partitions that receive more than their share of the records, and the keys that cause it.",
+        keys.skew,
     )
 
 
@@ -182,16 +232,17 @@ def _strategies(runs: Sequence[FinishedRun]) -> set[str]:
     return found
 
 
-def _once(checks: Sequence[Check]) -> list[Check]:
-    """Keep equal checks of several runs once, for the first run; sort errors first."""
+def _once(checks: Sequence[Check], sections: Sequence[Section]) -> list[Check]:
+    """Keep equal checks of several runs once, for the first run; sort errors first, and the present state first."""
     found: dict[Check, Check] = {}
     for check in checks:
         found.setdefault(replace(check, run=""), check)
-    return sorted(found.values(), key=lambda check: list(Level).index(check.level))
+    hypothetical = {section.name for section in sections if section.hypothetical}
+    return sorted(found.values(), key=lambda check: (list(Level).index(check.level), check.section in hypothetical))
 
 
 def _linked(checks: Sequence[Check], sections: Sequence[Section]) -> Iterator[Check]:
     """Link checks without a section of their own, because it has no blocks, to the section about the runs."""
-    present = {section.name for section in sections}
+    present = {section.name for section in sections} | {actions.TO_DO}
     for check in checks:
         yield check if check.section in present else replace(check, section=records.RUNS)

@@ -12,6 +12,7 @@ from rebalance_sim.report.colours import as_light, as_variables
 from rebalance_sim.report.page import Chart
 
 _ROOT = re.compile(r"<svg [^>]*?width=\"([\d.]+)\" height=\"([\d.]+)\" viewBox=\"[\d. ]+\">")
+_ROLES = re.compile(r' (?:role|aria-[a-z]+)="[^"]*"')
 _IDS = re.compile(r'\b(id="|url\(#|href="#)')
 _VERSION = "6.4"
 """Version of Vega-Lite that the specifications are written for."""
@@ -55,6 +56,8 @@ def _drawing(spec: Mapping[str, Any], prefix: str) -> Drawing:
     if root is None:
         raise RuntimeError(f"unexpected SVG: {svg[:200]}")
     content = svg[root.end() :].removesuffix("</svg>").replace(' font-family="sans-serif"', "")
+    # The chart has a text alternative as a whole.
+    content = _ROLES.sub("", content)
     # Several charts share a page, so the ids that they refer to need a prefix.
     return Drawing(_IDS.sub(rf"\1{prefix}", content), float(root[1]), float(root[2]))
 

@@ -76,7 +76,7 @@ def skew(run: FinishedRun) -> RunResults:
         blocks += [_hottest_chart(topics), _partitions_chart(topics[0], partitions_of(load, topics[0]))]
         worst = topics[0]
         level = Level.WARNING if worst["imbalance"] >= HOT else Level.OK
-        what = f"the balanced share in the hottest partition ({worst['partition']})"
+        what = f"the balanced share in partition {worst['partition']} of topic {label(worst['topic'])}{_because(worst)}"
         where = (worst["cluster"], worst["topic"])
         checks.append(Check(level, f"{worst['imbalance']:.1f} ×", what, SKEW, where))
     if odd is not None:
@@ -92,6 +92,14 @@ def skew(run: FinishedRun) -> RunResults:
         blocks.append(_at_risk(run.table(TOPICS_AT_RISK)))
         checks += _risk_checks(run.table(TOPICS_AT_RISK))
     return RunResults(tuple(blocks), tuple(checks))
+
+
+def _because(worst: Row) -> str:
+    """Return which key makes a partition hot, to be added to a sentence."""
+    key = worst["key"]
+    if not key or not worst["records"]:
+        return ""
+    return f": key {label(key_text(key['key']))} has {share(key['records'], worst['records'])} of its records"
 
 
 def _hottest_chart(topics: Sequence[Row]) -> Chart:

@@ -1,10 +1,13 @@
 """The section about moves: partitions that stay with their owner, and partitions that change owner."""
 
+from collections.abc import Iterator
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.groups.comparison import BEST
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
+from rebalance_sim.report.balance import present
 from rebalance_sim.report.charts import both, stacked_bars
 from rebalance_sim.report.colours import PLACEHOLDERS, StrategyColours
 from rebalance_sim.report.page import STRATEGY, CellType, Chart, Check, Column, Level, RunResults, Table, counts
@@ -54,11 +57,17 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
     table = Table("Moves by strategy", head, shown)
     description = "Previously owned partitions: those that stay with their owner and those that change owner."
     chart = Chart("moves", title, description, **both(stacked_bars(parts, _PARTS, "partitions")), data=table)
-    moved = share(most["moved"], most["kept"] + most["moved"])
-    check = Check(
-        Level.WARNING if most["moved"] else Level.OK,
-        count(most["moved"]),
-        f"of {plural(most['kept'] + most['moved'], 'partition')} ({moved}) change owner ({label(most['strategy'])})",
-        NAME,
+    return RunResults((chart, note) if note else (chart,), tuple(_checks(run)))
+
+
+def _checks(run: FinishedRun) -> Iterator[Check]:
+    """Yield the check of the present state: of what each group elects."""
+    now = by_strategy(present(run, run.table(BALANCE))).agg(F.sum("kept").alias("kept"), F.sum("moved").alias("moved"))
+    row = now.first()
+    if row is None or row["kept"] is None:
+        return
+    partitions = row["kept"] + row["moved"]
+    what = (
+        f"of {plural(partitions, 'partition')} ({share(row['moved'], partitions)}) change owner in the next rebalance"
     )
-    return RunResults((chart, note) if note else (chart,), (check,))
+    yield Check(Level.WARNING if row["moved"] else Level.OK, count(row["moved"]), what, NAME)

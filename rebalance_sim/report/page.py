@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -45,6 +45,8 @@ class Column:
         return row[self.field or self.title.replace(" ", "_")]
 
 
+MANY_GROUPS = 100
+"""Number of groups from which on their distribution is drawn; fewer are listed one by one."""
 CLUSTER, GROUP, STRATEGY = (
     Column("cluster", CellType.NAME),
     Column("group", CellType.NAME, "group_id"),
@@ -90,7 +92,40 @@ class Chart:
     data: Table
 
 
-Block = Chart | Table | str
+@dataclass(frozen=True)
+class Lane:
+    """The states of one member, or of the group, as a path for each state."""
+
+    name: str | None
+    """None for the group."""
+    paths: tuple[tuple[str, str], ...]
+    text: str
+    """How long the lane is in which state."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """What happens under one setting."""
+
+    title: str
+    note: str
+    """Its costs."""
+    lanes: tuple[Lane, ...]
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """What happens to a group under several settings."""
+
+    caption: str
+    group: str
+    ticks: tuple[tuple[float, str], ...]
+    """Positions on the axis in per cent, with labels."""
+    alternatives: tuple[Alternative, ...]
+    note: str = ""
+
+
+Block = Chart | Table | Rollout | str
 """A component of a part; a string is a paragraph."""
 
 
@@ -110,6 +145,8 @@ class Section:
     title: str
     about: str
     parts: tuple[Part, ...]
+    hypothetical: bool = False
+    """Whether it is about hypothetical scenarios, and not about the present state."""
 
 
 class Level(Enum):
@@ -133,6 +170,8 @@ class Check:
     many: bool = False
     """Whether there are more than this example."""
     run: str = ""
+    findings: int = 1
+    """How many findings it stands for."""
 
 
 @dataclass(frozen=True)
@@ -141,15 +180,6 @@ class RunResults:
 
     blocks: tuple[Block, ...] = ()
     checks: tuple[Check, ...] = ()
-
-
-@dataclass(frozen=True)
-class Page:
-    """The whole page."""
-
-    title: str
-    sections: tuple[Section, ...]
-    checks: tuple[Check, ...] = field(default=())
 
 
 def merge_equal_parts(parts: Sequence[Part]) -> tuple[Part, ...]:

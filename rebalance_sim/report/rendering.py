@@ -7,14 +7,31 @@ from importlib.metadata import version
 
 import jinja2
 
+from rebalance_sim.report.audits.actions import TO_DO
 from rebalance_sim.report.colours import DARK, LIGHT, PLACEHOLDERS
+from rebalance_sim.report.contents import Page
 from rebalance_sim.report.drawing import Drawn, draw
-from rebalance_sim.report.page import CellType, Chart, Check, Level, Page
+from rebalance_sim.report.lanes import LEGEND
+from rebalance_sim.report.page import CellType, Chart, Check, Level, Rollout, Table
 from rebalance_sim.report.text import SHOWN_CHARACTERS, cut, printable, shown
 from rebalance_sim.wording import plural
 
 LONGEST = 32_767
 """Longest text kept, in characters: the most bytes a string of Kafka's protocol can have."""
+GROUP_COLUMNS = (
+    ("group", False, "consumer group; its name leads to its details"),
+    ("finding", False, "the worst finding, and how many more kinds of findings there are"),
+    ("members", True, "members that the coordinator accepts"),
+    ("partitions", True, "partitions of the topics that the group subscribes to"),
+    ("assignor", False, "the elected protocol; with the consumer protocol, the coordinator's assignor"),
+    ("per member", True, "fewest to most partitions of a member after the next rebalance; sorted by the difference"),
+    ("lag", True, "records between committed offsets and log ends"),
+    ("rebalances", True, "rebalances in the next rollout with the group's own settings, simulated"),
+    ("downtime", True, "mean time that a partition has no owner in the next rollout, simulated"),
+    ("migration", False, "how the group can migrate to the consumer protocol (KIP-848): online (in a rolling restart), "
+     "offline (all members stop first), no, or done"),
+)  # fmt: skip
+"""Columns of the table of all groups: title, whether the values are numbers, and what they mean."""
 FILTERED_FROM = 8
 """Number of rows from which on a table can be filtered."""
 
@@ -73,11 +90,18 @@ def render(page: Page) -> Rendered:
         for block in part.blocks
         if isinstance(block, Chart)
     }
-    levels = [(level, [check for check in page.checks if check.level is level]) for level in Level]
+    # The checks of an audit are in the list of what to do.
+    shown_checks = [check for check in page.checks if page.audit is None or check.section != TO_DO]
+    levels = [(level, [check for check in shown_checks if check.level is level]) for level in Level]
     html = environment.get_template("report.html.j2").render(
         page=page,
         charts=charts,
         levels=levels,
+        audit=page.audit,
+        legend=LEGEND,
+        group_columns=GROUP_COLUMNS,
+        is_table=lambda block: isinstance(block, Table),
+        is_rollout=lambda block: isinstance(block, Rollout),
         verdict=verdict(page.checks),
         whole=WholeTexts(),
         cell_types=CellType,
@@ -95,7 +119,9 @@ def verdict(checks: tuple[Check, ...]) -> str:
     >>> verdict((Check(Level.ERROR, "1", "group fails", "balance"), Check(Level.WARNING, "2", "ties", "elections")))
     '1 error, 1 warning'
     """
-    errors, warnings = (sum(check.level is level for check in checks) for level in (Level.ERROR, Level.WARNING))
+    errors, warnings = (
+        sum(check.findings for check in checks if check.level is level) for level in (Level.ERROR, Level.WARNING)
+    )
     found = [plural(number, name) for number, name in ((errors, "error"), (warnings, "warning")) if number]
     return ", ".join(found) or "no problems found"
 

@@ -24,6 +24,7 @@ from rebalance_sim.report.groups import (
 from rebalance_sim.report.page import (
     CLUSTER,
     GROUP,
+    MANY_GROUPS,
     STRATEGY,
     Block,
     CellType,
@@ -39,7 +40,7 @@ from rebalance_sim.report.text import count, cut, label, printable, seconds, uni
 from rebalance_sim.tables import ADVICE, BOUNCES, COSTS, LAG_COSTS, REBALANCES
 from rebalance_sim.wording import plural, plural_of
 
-NAME = "costs"
+NAME, SAVINGS = "costs", "savings"
 SHOWN_ROWS = 30
 SHOWN_SETTINGS = 10
 SETTING_CHARACTERS = 44
@@ -132,10 +133,12 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
     found = problems(costs).limit(SHOWN_ROWS).collect()
     blocks: list[Block] = []
     if strategies:
+        blocks.append(_strategies_table(strategies))
+    if max((row["groups"] for row in strategies), default=0) >= MANY_GROUPS:
         counted_rebalances = counted(costs.transform(simulated), "strategy", F.col("rebalances"))
         rebalances = filled(counted_rebalances, colours)
         blocks += [_unowned_chart(strategies, colours), _stable_chart(strategies, colours)]
-        blocks += [_rebalances_chart(strategies, rebalances), _strategies_table(strategies)]
+        blocks.append(_rebalances_chart(strategies, rebalances))
     blocks += _groups(costs, found)
     if run.rows(REBALANCES):
         rows = reasons(run.table(REBALANCES)).limit(SHOWN_ROWS).collect()
@@ -146,11 +149,16 @@ def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
         blocks.append(Table.of("Rebalances by reason", head, rows, note))
     if run.rows(BOUNCES):
         blocks += _bounces(run.table(BOUNCES))
-    if run.rows(ADVICE):
-        blocks.append(_advice(saved(run.table(ADVICE)).limit(SHOWN_ROWS).collect(), colours))
     if run.rows(LAG_COSTS):
         blocks.append(_lag_table(run.table(LAG_COSTS)))
     return RunResults(tuple(blocks), tuple(_checks(strategies, found)))
+
+
+def savings(run: FinishedRun, colours: StrategyColours) -> RunResults:
+    """Return what other settings would save over all groups."""
+    if not run.rows(ADVICE):
+        return RunResults()
+    return RunResults((_advice(saved(run.table(ADVICE)).limit(SHOWN_ROWS).collect(), colours),))
 
 
 def _distributed(strategies: Sequence[Row], figure: str, colours: StrategyColours) -> list[dict[str, object]]:
@@ -224,8 +232,20 @@ def _strategies_table(strategies: Sequence[Row]) -> Table:
         "storms",
         ("unstable groups", "unstable"),
     )
-    head = (STRATEGY, *counts("groups"), _PARTITION_SECONDS, *counts(*sums))
-    return Table.of("Costs by strategy", head, strategies, "Partition-seconds are those without an owner.")
+    head = (
+        STRATEGY,
+        *counts("groups"),
+        Column("mean downtime per partition s", CellType.SECONDS),
+        Column("median time to stable s", CellType.SECONDS),
+        _PARTITION_SECONDS,
+        *counts(*sums),
+    )
+    rows = tuple(
+        (row["strategy"], row["groups"], row["unowned"]["mean"], row["time_to_stable"]["p50"],
+         *(column.value(row) for column in head[4:]))
+        for row in strategies
+    )  # fmt: skip
+    return Table("Costs by strategy", head, rows, "Partition-seconds are those without an owner.")
 
 
 def _groups(costs: DataFrame, found: Sequence[Row]) -> Iterator[Table]:

@@ -8,7 +8,7 @@ from rebalance_sim.report.page import Cell, CellType
 from rebalance_sim.wording import escaped
 
 NOTHING = "–"
-SHOWN_CHARACTERS = {CellType.NAME: 48, CellType.TEXT: 240}
+SHOWN_CHARACTERS = {CellType.NAME: 64, CellType.TEXT: 240}
 """A longer text is cut and listed in full at the end of the page."""
 LABEL_CHARACTERS = 26
 """Length of a name in a chart."""
@@ -106,7 +106,8 @@ def seconds(milliseconds: float) -> str:
     >>> seconds(1234567), seconds(17)
     ('1,234.6', '0.017')
     """
-    return f"{milliseconds / 1000:,.1f}" if milliseconds == 0 or milliseconds >= 100 else f"{milliseconds / 1000:.3f}"
+    is_short = 0 < abs(milliseconds) < 100
+    return f"{milliseconds / 1000:.3f}" if is_short else f"{milliseconds / 1000:,.1f}"
 
 
 def shown(value: Cell, cell_type: CellType) -> str:

@@ -58,6 +58,7 @@ def test_a_source_is_read_and_audited_as_by_two_jobs(spark: SparkSession, by_han
         for name in names:
             rows = [sorted(map(str, spark.read.parquet(f"{folder}/{name}").collect())) for folder in (one, other)]
             assert rows[0] == rows[1], name
+    assert [path.name for path in at_once.iterdir() if path.name.startswith(".")] == []
     for key in ("rows", "assumptions"):
         assert record(at_once)[key] == record(by_hand / "audit")[key]
     assert record(at_once)["options"]["members"] == f"{at_once}/fleet/members"
@@ -102,6 +103,7 @@ def test_a_plan_shows_the_tables_of_the_fleet_and_of_the_audit(
     assert main(["audit", "--kafka-tools", str(CAPTURE), "--out", f"{tmp_path}/out", "--dry-run"]) == 0
     outputs = capsys.readouterr().out.partition("outputs in ")[2].partition("options\n")[0].split()
     assert {f"fleet/{name}" for name in READ} | set(AUDITED) < set(outputs)
+    assert {"report.html", "charts"} < set(outputs)
     assert not (tmp_path / "out").exists()
 
 

@@ -1,70 +1,241 @@
-"""The sections about an audit: ranked, scenarios apart, and every name as text."""
+"""The page of an audit: what to do, all groups, and details, with every name as text."""
+
+import json
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from rebalance_sim.cli import main
+from rebalance_sim.report.audits.group_rows import LISTED_BYTES, LISTED_GROUPS, GroupRow, as_json
 from rebalance_sim.tables import COSTS, FINDINGS, VERDICTS
 from tests.report.test_page import FETCHING, Elements
-from tests.support.finished_runs import HOSTILE, SCRIPT, write_run
+from tests.support.audited_fleet import write_fleet
+from tests.support.finished_runs import HOSTILE, LONG, QUOTES, SCRIPT, write_run
+from tests.support.hostile_page import write_hostile_audit
+
+
+def found(name: str, kind: str, severity: str, scenario: str | None = None, members: int = 1) -> dict[str, object]:
+    """Return a row of findings."""
+    return {
+        "group_id": name, "members": members, "kind": kind, "severity": severity, "scenario": scenario,
+        "description": f"{kind} of {name}", "figures": {"idle": 2.0}, "recommendation": f"Restart {name}.",
+        "settings": {name: name}, "saving": {"unowned_ms_saved": 1500.0, "share": 0.25}, "confidence": "certain",
+        "family": "balance",
+    }  # fmt: skip
+
+
+def verdict(name: str, severity: str = "warning", members: int = 1) -> dict[str, object]:
+    """Return a row of verdicts."""
+    numbers = {f"{each}s": int(each == severity) for each in ("error", "warning", "note")}
+    return {"group_id": name, "members": members, "severity": severity, "migration": "no", **numbers}
+
+
+def many_groups(spark: SparkSession, folder: Path, number: int) -> str:
+    """Write an audit of many groups: one with an error, and 20 with a warning."""
+    severities = {7: "error", **dict.fromkeys(range(10, 30), "warning")}
+    names = [f"{'x' * 200}-{place}" for place in range(number)]
+    verdicts = [verdict(name, severities.get(place, "note"), place) for place, name in enumerate(names)]
+    findings = [found(name, "no-members", severities.get(place, "note"), members=place)
+                for place, name in enumerate(names)]  # fmt: skip
+    return write_run(spark, folder, "audit", {FINDINGS: findings, VERDICTS: verdicts})
+
+
+def page_of(run: str, out: Path, *more: str) -> str:
+    """Make the page of a run."""
+    assert main(["report", "--runs", run, "--out", str(out), *more]) == 0
+    return (out / "report.html").read_text()
+
+
+def texts_of(html: str) -> str:
+    """Return the text of a page, without markup."""
+    return re.sub(r"\s+", " ", unescape(re.sub("<[^>]*>", " ", html)))
+
+
+def section(html: str, name: str) -> str:
+    """Return a section, to the beginning of the next one."""
+    start = html.index(f'<section id="{name}"')
+    return html[start : html.find('<section id="', start + 1)]
+
+
+def rows_in(html: str) -> list[list[Any]]:
+    """Return the rows of all groups that the script shows."""
+    match = re.search(r'<script type="application/json" id="group-data">(.*?)</script>', html, re.DOTALL)
+    assert match
+    listed: list[list[Any]] = json.loads(match[1])["rows"]
+    return listed
 
 
 @pytest.fixture(scope="module")
-def html(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the page of an audit whose names are hostile: 12 idle groups, and one of each other kind."""
-    folder = tmp_path_factory.mktemp("audited")
+def ranked(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the page of an audit without its inputs: 12 idle groups, and one of each other kind."""
+    folder = tmp_path_factory.mktemp("ranked")
     names = (*HOSTILE, "billing", "clicks")
-
-    def found(name: str, kind: str, severity: str, scenario: str | None = None, members: int = 1) -> dict[str, object]:
-        return {
-            "group_id": name, "members": members, "kind": kind, "severity": severity, "scenario": scenario,
-            "description": f"{kind} of {name}", "figures": {"idle": 2.0}, "recommendation": f"Restart {name}.",
-            "settings": {name: name}, "saving": {"unowned_ms_saved": 1500.0, "share": 0.25}, "confidence": "certain",
-        }  # fmt: skip
-
     findings = [
         *(found(name, "idle-members", "warning", members=place) for place, name in enumerate(names)),
         found(SCRIPT, "no-members", "note"),
         found(SCRIPT, "group-refused", "error"),
         found(SCRIPT, "rebalance-storm", "warning", scenario=SCRIPT, members=99),
     ]
-    verdicts = [{"group_id": name, "migration": "no", "migration_reason": name} for name in names]
+    verdicts = [verdict(name, "error" if name == SCRIPT else "warning", place) for place, name in enumerate(names)]
     costs = [{"group_id": "g", "strategy": "range", "stable": False, "rebalances": 1, "unowned_ms": 1}]
     run = write_run(spark, folder / "run", "audit", {FINDINGS: findings, VERDICTS: verdicts, COSTS: costs})
-    assert main(["report", "--runs", run, "--out", f"{folder}/page"]) == 0
-    return (folder / "page" / "report.html").read_text()
+    return page_of(run, folder / "page")
 
 
-def test_findings_come_first_and_are_ranked(html: str) -> None:
+def test_what_to_do_is_ranked_and_scenarios_stand_apart(ranked: str) -> None:
+    to_do = section(ranked, "what-to-do")
     places = [
-        html.index(text)
-        for text in (
-            *('<section id="checks"', '<section id="what-to-do"', "Error: group-refused (1 group)"),
-            *("Warning: idle-members (12 groups, the 10 largest)", "Notes: they cannot", '<section id="scenarios"'),
-            *("Warning: rebalance-storm (1 group, in a simulated ", '<section id="migration"', '<section id="runs"'),
-        )
+        to_do.index(text)
+        for text in ("Group refused", "Idle members", ">clicks<", ">billing<", "Simulated", "Rebalance storm", "Notes:")
     ]
     assert places == sorted(places)
-    idle = html[html.index("Warning: idle-members (") : html.index("Notes: they cannot")]
-    assert idle.index("clicks") < idle.index("billing")
-    assert "idle-members of billing" in idle
-    assert "Restart billing." in idle
-    assert "share 25 %, unowned saved 1.5 s" in idle
+    text = texts_of(to_do)
+    assert "idle-members of billing Restart billing. expected saving: 1.5 s less partition downtime (25 %)" in text
+    assert "All 12 groups in the table" in text
 
 
-def test_checks_are_those_of_the_findings(html: str) -> None:
+def test_the_sections_are_in_the_order_of_their_use(ranked: str) -> None:
+    names = re.findall(r'<section id="([a-z-]+)"', ranked)
+    order = ["what-to-do", "groups", "details", "costs", "migration", "runs", "whole"]
+    assert [name for name in names if name in order] == order
+
+
+def test_the_verdict_counts_findings_as_the_console_does(
+    ranked: str, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A group that is not stable in a scenario is not a finding about the present state."""
-    checks = html[html.index('<section id="checks"') : html.index('<section id="what-to-do"')]
-    assert "1 error, 2 warnings" in checks
-    assert "groups with idle-members" in checks
-    assert "become stable" not in checks
+    assert '<p class="verdict">1 error and 13 warnings in 12 of 12 groups.</p>' in ranked
+    assert "stable" not in texts_of(section(ranked, "what-to-do"))
+    assert '<section id="checks"' not in ranked
+    findings = [found(name, "idle-members", "warning") for name in ("a", "b")]
+    run = write_run(
+        spark, tmp_path / "run", "audit", {FINDINGS: findings, VERDICTS: [verdict(name) for name in ("a", "b")]}
+    )
+    page_of(run, tmp_path / "page")
+    assert capsys.readouterr().out.splitlines()[0] == "2 warnings"
 
 
-def test_hostile_names_are_shown_as_text(html: str) -> None:
+def test_named_groups_are_the_ones_with_details(spark: SparkSession, tmp_path: Path) -> None:
+    names = ("a", "b", "c")
+    tables = {FINDINGS: [found(name, "idle-members", "warning") for name in names],
+              VERDICTS: [verdict(name) for name in names]}  # fmt: skip
+    run = write_run(spark, tmp_path / "run", "audit", tables)
+    html = page_of(run, tmp_path / "page", "--groups", "c")
+    assert re.findall(r'id="group-\d+-title" tabindex="-1">\s*<bdi class="name">(\w)<', html) == ["c"]
+    assert [(row[1], row[-1]) for row in rows_in(html)] == [("a", ""), ("b", ""), ("c", "group-1")]
+    assert f"rebalance-sim report --runs {run} --groups NAME --out page" in unescape(html)
+
+
+def test_very_many_groups_keep_the_page_small(spark: SparkSession, tmp_path: Path) -> None:
+    """Only those that matter are listed: with errors, with warnings, and the largest of the others."""
+    number = LISTED_GROUPS + 1000
+    html = page_of(many_groups(spark, tmp_path / "run", number), tmp_path / "page")
+    assert len(html.encode()) < 5_000_000
+    listed = [int(row[1].rpartition("-")[2]) for row in rows_in(html)]
+    assert listed[:4] == [7, 29, 28, 27]
+    assert listed[21] == number - 1
+    assert len(listed) == LISTED_GROUPS
+    assert f"{LISTED_GROUPS:,} of {number:,} groups" in html
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_the_rows_for_the_script_cannot_end_it(name: str) -> None:
+    row = GroupRow(name, name, "classic", 3, 9, "warning", (0, 1, 0), (name,), name, name, 1, 4, 5, 6, 7.0, name, name)
+    text = as_json([row])
+    assert not {"<", ">", "&"} & set(text)
+    assert json.loads(text)["rows"][0][4:6] == [3, 9]
+
+
+def test_long_names_leave_no_room_for_all_rows() -> None:
+    row = GroupRow(
+        "c", LONG, None, 0, None, None, (0, 0, 0), ("k",) * 9, None, None, None, None, None, None, None, "", ""
+    )
+    text = as_json([row] * 50_000)
+    assert 0.9 * LISTED_BYTES < len(text.encode()) < 1.1 * LISTED_BYTES
+    assert json.loads(text)["rows"]
+
+
+@pytest.fixture(scope="module")
+def fleet(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[Row]]:
+    """Audit the fleet with a group for each kind of finding; return its page and its findings."""
+    folder = tmp_path_factory.mktemp("fleet")
+    assert main(["audit", *write_fleet(folder), "--out", f"{folder}/audit"]) == 0
+    return (folder / "audit" / "report.html").read_text(), spark.read.parquet(f"{folder}/audit/findings").collect()
+
+
+def details(html: str) -> Iterator[tuple[str, str]]:
+    """Yield the text of the details of each group, by its name."""
+    for part in re.split(r'<section class="group[^"]*" id="group-\d+"', html)[1:]:
+        text = texts_of(part[part.index(">") + 1 :].partition("</section>")[0])
+        yield text.split()[0], text
+
+
+def test_every_finding_is_shown_with_its_group_figures_and_remedy(fleet: tuple[str, list[Row]]) -> None:
+    html, findings = fleet
+    shown = dict(details(html))
+    assert findings
+    for row in findings:
+        text = shown[row["group_id"]]
+        for part in (row["description"], row["recommendation"] or "", *(row["settings"] or ())):
+            assert " ".join(part.split()) in text, (row["group_id"], part)
+        assert row["kind"].replace("-", " ").capitalize() in text
+        for name in row["figures"] or ():
+            assert name.removesuffix("_ms").replace("_", " ") in text, (row["group_id"], name)
+    named = texts_of(section(html, "what-to-do"))
+    assert all(row["kind"].replace("-", " ").capitalize() in named for row in findings)
+
+
+def test_rejects_and_assumptions_are_shown_with_their_group(fleet: tuple[str, list[Row]]) -> None:
+    shown = dict(details(fleet[0]))
+    assert "A row of members cannot be used: member_id is null or empty" in shown["rejected-rows"]
+    assert "Assumption: the client library of 3 members is unknown; Java is assumed." in shown["healthy"]
+
+
+def test_members_and_their_partitions_are_shown_before_and_after(fleet: tuple[str, list[Row]]) -> None:
+    html = fleet[0]
+    shown = dict(details(html))
+    assert "With cooperative-sticky (recommended)" in shown["imbalance"]
+    assert "librdkafka 2.12.0" in shown["healthy-librdkafka"]
+    assert "range wins: it is the only protocol that all members offer." in shown["healthy-range"]
+    assert '<path class="kept" d="M' in html
+    assert "rebalance-sim explain election --members" in shown["election-tie"]
+
+
+def test_a_rolling_restart_is_drawn_under_each_setting_on_one_axis(fleet: tuple[str, list[Row]]) -> None:
+    html, findings = fleet
+    group = next(row["group_id"] for row in findings if row["kind"] == "rolling-restart-downtime")
+    text = dict(details(html))[group]
+    assert "would help most" in text
+    tables = re.findall(r'<table class="lanes".*?</table>', html, re.DOTALL)
+    assert tables
+    for drawn in tables:
+        assert drawn.count('class="axis"') == 1
+        assert drawn.count('<tr class="alternative">') >= 1
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return (write_hostile_audit(tmp_path_factory.mktemp("hostile")) / "report.html").read_text()
+
+
+@pytest.mark.parametrize("page", ["ranked", "hostile"])
+def test_hostile_names_are_shown_as_text(page: str, request: pytest.FixtureRequest) -> None:
+    html: str = request.getfixturevalue(page)
     assert SCRIPT not in html
+    assert QUOTES not in html
+    assert not re.search("[\u202a-\u202e\u2066\u2067\u200f\x00-\x09\x0b-\x1f\x7f-\x9f\ufeff]", html)
     elements = Elements(html)
     for tag, named in elements.found:
-        assert tag not in ("iframe", "object", "embed", "img", "base", "form"), tag
+        assert tag not in ("iframe", "object", "embed", "img", "base"), tag
         assert not FETCHING & named.keys(), (tag, named)
-        assert not any(name.startswith("on") for name in named), (tag, named)
-    assert sum(tag == "script" for tag, _ in elements.found) == 1
+        assert not any(name.startswith("on") or name == "style" for name in named), (tag, named)
+        assert (named.get("href") or "#").startswith(("#", "data:,")), named
+    assert [named.get("type") for tag, named in elements.found if tag == "script"] == ["application/json", None]
+    ids = [named["id"] for _, named in elements.found if "id" in named]
+    assert len(ids) == len(set(ids))
+    assert {str(named["href"])[1:] for tag, named in elements.found if tag == "a"} <= set(ids)

@@ -8,8 +8,9 @@ from pyspark.sql import Row, SparkSession
 from rebalance_sim.report import balance, elections, keys, moves, records, rollouts
 from rebalance_sim.report.bins import counted, filled
 from rebalance_sim.report.colours import PLACEHOLDERS, StrategyColours
+from rebalance_sim.report.lanes import DOWN, IDLE, OWNS, REBALANCES, STABLE
 from rebalance_sim.report.page import Chart, Part, Section, Table, merge_equal_parts, number_charts
-from rebalance_sim.report.timelines import DOWN, IDLE, OWNS, REBALANCES, STABLE, group_timeline
+from rebalance_sim.report.timelines import Played, group_timeline, rollout
 from rebalance_sim.tables import (
     ASSIGNMENTS,
     BALANCE,
@@ -156,7 +157,7 @@ def test_rejects_are_counted_by_kind(spark: SparkSession) -> None:
 STEP = Row("at_ms", "kind", "member_id", "detail", "state", "partitions")
 
 
-def test_a_timeline_has_spans_and_moments() -> None:
+def test_a_timeline_has_spans() -> None:
     """A member without partitions is idle, one that keeps some is not; losing partitions while down changes nothing."""
     rows = [
         STEP(0, "ASSIGNED", "a", None, "Empty", 3),
@@ -172,18 +173,24 @@ def test_a_timeline_has_spans_and_moments() -> None:
         STEP(31, "ASSIGNED", "a", None, "Stable", 6),
     ]
     timeline = group_timeline(rows, 40)
-    assert timeline.spans == [
-        (None, 0, 20, STABLE),
-        (None, 20, 30, REBALANCES),
-        (None, 30, 40, STABLE),
-        ("a", 0, 22, OWNS),
-        ("a", 22, 31, IDLE),
-        ("a", 31, 40, OWNS),
-        ("b", 0, 10, OWNS),
-        ("b", 10, 40, DOWN),
-    ]
-    assert timeline.moments == [("b", 10, "crash")]
-    assert timeline.rebalances == 1
+    assert {
+        member: [(span.state, span.start, span.end) for span in spans] for member, spans in timeline.spans.items()
+    } == {
+        None: [(STABLE, 0, 20), (REBALANCES, 20, 30), (STABLE, 30, 40)],
+        "a": [(OWNS, 0, 22), (IDLE, 22, 31), (OWNS, 31, 40)],
+        "b": [(OWNS, 0, 10), (DOWN, 10, 40)],
+    }
+
+
+def test_settings_share_one_time_axis() -> None:
+    """All lanes are drawn from the first event to the last step of any setting."""
+    short = [STEP(1_000, "EVENT", "a", "restart", "Stable", None), STEP(1_000, "STOPPED", "a", None, "Stable", None)]
+    long = [*short, STEP(9_000, "STARTED", "a", None, "Stable", None)]
+    drawn = rollout("caption", "g", [Played("one", short, ""), Played("other", long, "")])
+    assert [label for _, label in drawn.ticks] == ["2 s", "4 s", "6 s", "8 s"]
+    down = [dict(lanes[1].paths)["down"] for lanes in (each.lanes for each in drawn.alternatives)]
+    assert down == ["M24 0h976v10h-976z", "M24 0h952v10h-952z"]
+    assert drawn.alternatives[1].lanes[1].text == "idle 0.2 s, down 8.0 s"
 
 
 def test_a_strategy_has_the_same_colour_in_every_chart() -> None:

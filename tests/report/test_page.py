@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,9 @@ from pyspark.sql import SparkSession
 from rebalance_sim.cli import main
 from rebalance_sim.commands import report
 from rebalance_sim.report.colours import PLACEHOLDERS
-from rebalance_sim.report.page import CellType
+from rebalance_sim.report.page import MANY_GROUPS, CellType
 from rebalance_sim.report.rendering import LONGEST, WholeTexts, csp_hash
-from rebalance_sim.tables import REJECTS, TIMELINE
+from rebalance_sim.tables import COSTS, REJECTS, TIMELINE
 from tests.support.finished_runs import HOSTILE, LONG, SCRIPT, write_run
 from tests.support.hostile_page import write_hostile_page
 
@@ -67,7 +68,7 @@ def test_the_job_writes_the_page_its_charts_and_the_record(hostile_page: Path, e
     charts = {str(named["id"]).removeprefix("chart-") for tag, named in elements.found if tag == "figure"}
     files = {path.name for path in (hostile_page / "charts").iterdir() if not path.name.startswith(".")}
     assert files == {f"{name}.{kind}" for name in charts for kind in ("svg", "png")}
-    assert len(charts) >= 15
+    assert len(charts) >= 12
 
 
 def test_the_page_loads_nothing(elements: Elements) -> None:
@@ -108,7 +109,7 @@ def test_names_are_shown_as_text(html: str, elements: Elements) -> None:
 
 def test_every_chart_is_drawn_and_has_a_text_alternative(html: str) -> None:
     figures = re.findall("<figure.*?</figure>", html, re.DOTALL)
-    assert len(figures) >= 15
+    assert len(figures) >= 12
     for figure in figures:
         drawings = re.findall(r'<svg class="(?:wide|narrow)".*?</svg>', figure, re.DOTALL)
         assert len(drawings) == 2
@@ -142,7 +143,7 @@ def test_a_long_text_is_kept_once_in_full() -> None:
     texts = WholeTexts()
     assert texts.text("short", CellType.NAME).anchor == ""
     cut = texts.text(LONG, CellType.NAME)
-    assert (len(cut.shown), cut.shown[:5], cut.shown[-4:]) == (48, "long-", "-end")
+    assert (len(cut.shown), cut.shown[:5], cut.shown[-4:]) == (64, "long-", "-end")
     assert texts.text(LONG, CellType.TEXT).anchor == cut.anchor
     assert texts.kept == {cut.anchor: LONG}
     endless = texts.text("y" * 50_000, CellType.NAME)
@@ -154,7 +155,7 @@ def test_a_long_text_is_kept_once_in_full() -> None:
     [
         (["--runs", "{empty}"], "--runs: '{empty}' is not the output of a finished run (no _run.json)"),
         (["--runs", "{run}", "--out", "{run}/"], "--out: '{run}/' is the input of --runs"),
-        (["--runs", "{run}", "--groups", "bill"], "no run has a timeline of 'bill'; nearest: 'billing', 'shop'"),
+        (["--runs", "{run}", "--groups", "bill"], "no run has an audit or a timeline of 'bill'; nearest: 'billing', "),
     ],
 )  # fmt: skip
 def test_mistakes_in_options_are_reported(
@@ -195,6 +196,41 @@ def test_a_missing_library_is_named(
     assert "jinja2 is missing: pip install rebalance-sim[report]" in capsys.readouterr().err
 
 
+def test_few_groups_have_no_histograms(spark: SparkSession, tmp_path: Path) -> None:
+    """They are listed one by one; the distribution of many is drawn in the page above."""
+    usual = {"strategy": "range", "events": 1, "unowned_ms": 9, "partitions": 1, "stable": True, "failed": 0}
+    usual |= {"finished": True, "stable_ms": 5}
+    costs = [usual | {"group_id": f"g{number}", "rebalances": number} for number in range(MANY_GROUPS - 1)]
+    run = write_run(spark, tmp_path / "run", "simulate", {COSTS: costs})
+    assert main(["report", "--runs", run, "--out", str(tmp_path / "out")]) == 0
+    html = (tmp_path / "out" / "report.html").read_text()
+    assert "Costs by strategy" in html
+    assert "<figure" not in html
+
+
+def test_runs_about_the_same_groups_are_compared(spark: SparkSession, tmp_path: Path) -> None:
+    """A group that only one of them has does not count."""
+    usual = {"strategy": "range", "partitions": 2, "events": 1, "moved": 1, "moved_back": 0, "failed": 0,
+             "finished": True, "stable": True}  # fmt: skip
+    rows = {
+        "before": [usual | {"group_id": SCRIPT, "rebalances": 6, "unowned_ms": 9_000},
+                   usual | {"group_id": "g", "rebalances": 2, "unowned_ms": 1_000}],
+        "after": [usual | {"group_id": SCRIPT, "rebalances": 3, "unowned_ms": 2_000},
+                  usual | {"group_id": "g", "rebalances": 2, "unowned_ms": 1_000},
+                  usual | {"group_id": "new", "rebalances": 99, "unowned_ms": 1}],
+    }  # fmt: skip
+    runs = [write_run(spark, tmp_path / name, "simulate", {COSTS: costs}) for name, costs in rows.items()]
+    assert main(["report", "--runs", ",".join(runs), "--out", str(tmp_path / "out")]) == 0
+    html = (tmp_path / "out" / "report.html").read_text()
+    compared = html[html.index('<section id="comparison"') :]
+    text = re.sub(r"\s+", " ", unescape(re.sub("<[^>]*>", " ", compared[: compared.index('<section id="runs"')])))
+    assert "figure before: range after: range change" in text
+    assert "rebalances 8 5 \N{MINUS SIGN}3 (\N{MINUS SIGN}37.5 %)" in text
+    assert "mean s 2.5 0.8 \N{MINUS SIGN}1.8 s" in text
+    assert f"default {SCRIPT} 4.5 1.0" in text
+    assert "Over the 2 groups of all columns." in text
+
+
 def test_rejected_rows_are_an_error(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """So are the groups that lack a member, each once."""
     reject: dict[str, Any] = {"table": "members", "group_id": "shop", "row": "{}", "reason": "protocols is empty"}
@@ -221,7 +257,7 @@ def test_runs_without_tables_have_a_page(spark: SparkSession, tmp_path: Path) ->
     run = write_run(spark, tmp_path / "run", "elect", {}, assumptions=["join order assumed"])
     assert main(["report", "--runs", run, "--out", str(tmp_path / "out")]) == 0
     html = (tmp_path / "out" / "report.html").read_text()
-    assert "no problems found" in html
+    assert '<p class="verdict">No problems found.</p>' in html
     assert "join order assumed" in html
     assert "<figure" not in html
     assert set(HOSTILE).isdisjoint(html.split())

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from rebalance_sim.report.page import MANY_GROUPS
 from rebalance_sim.tables import (
     ADVICE,
     ASSIGNMENTS,
@@ -86,6 +87,7 @@ def _of_groups() -> dict[Table, Rows]:
          "nonexistent": 0, "rebalances": 2, "revoked": 9} | row
         for place, row in enumerate(named)
     ]  # fmt: skip
+    balance += [balance[0] | {"group_id": f"group-{number}"} for number in range(MANY_GROUPS)]
     balance.append({"group_id": LONG, "strategy": "range", "error": f"{SCRIPT} threw"})
     figures = ("excess_stddev", "excess_moved", "moved")
     distributions = [
@@ -155,6 +157,7 @@ def _of_simulations() -> dict[Table, Rows]:
          "failed": 1, "failure": f"{row['group_id']} failed", "messages": 9, "simulated_ms": 9_000} | row
         for place, row in enumerate(named)
     ]  # fmt: skip
+    costs += [costs[1] | {"group_id": f"group-{number}"} for number in range(MANY_GROUPS)]
     steps = [
         (0, "ASSIGNED", None, "Stable", 4),
         (1_000, "EVENT", SCRIPT, "Stable", None),

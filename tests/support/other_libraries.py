@@ -81,9 +81,17 @@ def go_program(name: str, directory: Path) -> list[str]:
 @cache
 def node_program(name: str, directory: Path) -> list[str]:
     """Install a program for JavaScript's libraries in a directory, once, and return the command that runs it."""
-    shutil.copytree(_PROGRAMS / "node", directory, dirs_exist_ok=True)
-    _download("node", ["npm", "ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--silent"], directory)
+    install_packages(_PROGRAMS / "node", directory)
     return ["node", str(directory / f"{name}.js")]
+
+
+def install_packages(programs: Path, directory: Path) -> None:
+    """Install the packages that a folder's package-lock.json names, with the folder's files, in a directory.
+
+    Raises LibrariesUnavailable if that is not possible here.
+    """
+    shutil.copytree(programs, directory, dirs_exist_ok=True)
+    _download("node", ["npm", "ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--silent"], directory)
 
 
 def _download(program: str, command: Sequence[str], directory: Path) -> None:

@@ -62,6 +62,10 @@ class _PlannedRun(Run):
             self.whole.counts.setdefault("out", {})[f"{self.job}/{name}"] = 0
         return self.written.setdefault(self._path(name), self._without_rows(rows))
 
+    def write_file(self, name: str, content: bytes) -> None:
+        """Write nothing."""
+        self.counts.setdefault("out", {})[name] = 0
+
     def number_of(self, rows: DataFrame) -> int:
         """Count nothing: no row has been read."""
         return 0

@@ -6,6 +6,7 @@ import platform
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, ClassVar
 
@@ -49,6 +50,7 @@ class Run:
     counts: dict[str, Any] = field(default_factory=dict)
     assumptions: list[str] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
+    started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     _compiles: bool = field(default=False, init=False)
     _outcomes_written: int = field(default=0, init=False)
     """Runs over groups so far; each stages tables of the same names in a folder of its own."""
@@ -186,6 +188,7 @@ class Run:
             },
             "rows": self.counts,
             "assumptions": self.assumptions,
+            "started": self.started_at,
             "seconds": round(time.monotonic() - self.started, 3),
         }
 

@@ -1,0 +1,45 @@
+"""The inputs of a finished audit, for a page that shows more of some groups than its tables do."""
+
+import logging
+from argparse import Namespace
+
+from pyspark.errors import PySparkException
+
+from rebalance_sim.api.audit import Audit
+from rebalance_sim.api.simulation import scenario_of
+from rebalance_sim.commands.brokers import brokers_of, clusters_of
+from rebalance_sim.commands.custom_assignors import load_assignors
+from rebalance_sim.commands.job_options import ALL
+from rebalance_sim.defaults import SCENARIO
+from rebalance_sim.engine.groups.comparison import BEST
+from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.runs.finished_runs import FinishedRun
+from rebalance_sim.engine.runs.input_files import read_input
+from rebalance_sim.errors import UserError
+from rebalance_sim.tables import MEMBERS, TOPICS
+
+_LOG = logging.getLogger(__name__)
+
+
+def audit_of_run(run: FinishedRun) -> Audit | None:
+    """Return the audit of a finished run over the inputs that its record names; None if they cannot be read."""
+    options = Namespace(**{"scenario": SCENARIO} | run.record["options"])
+    try:
+        own = load_assignors(options.assignors, "", brokers_of(options).rules(), [ELECTED, ALL, BEST])
+        topics, members = (
+            read_input(run.spark, table, getattr(options, table.name), options.format) for table in (TOPICS, MEMBERS)
+        )
+        scenario = scenario_of(options.scenario)
+        clusters = clusters_of(options, lambda table, path, source: read_input(run.spark, table, path, source))
+    except (AttributeError, PySparkException, UserError) as problem:
+        _LOG.warning("details of groups are without members and timelines: %s", problem)
+        return None
+    return Audit(
+        members,
+        topics,
+        None,
+        kafka_version=clusters,
+        seed=options.seed,
+        assignors=tuple(own.values()),
+        scenario=scenario,
+    )

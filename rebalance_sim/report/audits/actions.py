@@ -1,0 +1,116 @@
+"""What to do, ranked: each kind of error and warning with its groups, figures and expected savings."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Row
+
+from rebalance_sim.engine.audit.finding import Severity
+from rebalance_sim.engine.audit.ranking import RankedKind, ranked_kinds
+from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
+from rebalance_sim.report.audits.figures import saving_texts
+from rebalance_sim.report.page import Check, Level
+from rebalance_sim.report.text import count
+from rebalance_sim.tables import FINDINGS
+from rebalance_sim.wording import plural_of
+
+TO_DO = "what-to-do"
+"""Name of the section."""
+NAMED_GROUPS = 5
+"""Groups that are named for each kind of finding, the largest first."""
+
+
+@dataclass(frozen=True)
+class AffectedGroup:
+    """A group that an action is about."""
+
+    key: GroupKey
+    members: int
+    description: str
+    advice: str
+    """What to do about this group; empty if the action says it."""
+    savings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something to do about all groups with one kind of finding."""
+
+    severity: str
+    kind: str
+    scenario: str | None
+    groups: int
+    advice: str
+    """What to do about all groups; empty if it differs."""
+    named: tuple[AffectedGroup, ...]
+
+    @property
+    def title(self) -> str:
+        """The kind in words.
+
+        >>> Action("warning", "idle-members", None, 1, "", ()).title
+        'Idle members'
+        """
+        return self.kind.replace("-", " ").capitalize()
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The findings of an audit: their numbers by severity, and what to do about errors and warnings."""
+
+    numbers: Mapping[str, int]
+    actions: tuple[Action, ...]
+    notes: tuple[Action, ...]
+
+    @property
+    def now(self) -> list[Action]:
+        """Actions about the present state."""
+        return [action for action in self.actions if action.scenario is None]
+
+    @property
+    def in_scenarios(self) -> list[Action]:
+        """Actions that avoid results of hypothetical scenarios."""
+        return [action for action in self.actions if action.scenario is not None]
+
+
+def findings_of(audited: AuditedRun) -> Findings:
+    """Return the findings of an audit, ranked as on the console."""
+    kinds = ranked_kinds(audited.run.table(FINDINGS), NAMED_GROUPS) if audited.run.rows(FINDINGS) else []
+    numbers = {str(severity): sum(kind.groups for kind in kinds if kind.severity is severity) for severity in Severity}
+    is_note: Callable[[RankedKind], bool] = lambda kind: kind.severity is Severity.NOTE  # noqa: E731
+    return Findings(
+        numbers,
+        tuple(_action(kind) for kind in kinds if not is_note(kind)),
+        tuple(_action(kind) for kind in kinds if is_note(kind)),
+    )
+
+
+def checks(findings: Findings) -> Iterator[Check]:
+    """Yield a check for each kind of error and warning, which stands for all its findings."""
+    for action in findings.actions:
+        scenario = f", in a simulated {action.scenario.replace('-', ' ')}" if action.scenario else ""
+        what = f"{plural_of(action.groups, 'group')} with {action.kind}{scenario}"
+        first = action.named[0].key
+        level = Level(action.severity)
+        yield Check(level, count(action.groups), what, TO_DO, first, action.groups > 1, findings=action.groups)
+
+
+def _action(kind: RankedKind) -> Action:
+    advice = {row["recommendation"] or "" for row in kind.first}
+    shared = advice.pop() if len(advice) == 1 else ""
+    return Action(
+        str(kind.severity), kind.kind, kind.scenario, kind.groups, shared, tuple(_affected(kind.first, shared))
+    )
+
+
+def _affected(rows: Sequence[Row], shared: str) -> list[AffectedGroup]:
+    return [
+        AffectedGroup(
+            (row["cluster"], row["group_id"]),
+            row["members"],
+            row["description"],
+            "" if shared else row["recommendation"] or "",
+            saving_texts(row["saving"]),
+        )
+        for row in rows
+    ]

@@ -1,0 +1,57 @@
+"""An audit that a page shows: its tables by group, and what its inputs add."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from rebalance_sim.api.audit import Audit
+from rebalance_sim.engine.runs.finished_runs import FinishedRun
+from rebalance_sim.tables import FINDINGS, VERDICTS, Table
+
+GroupKey = tuple[str, str]
+"""Cluster and group."""
+FindAudit = Callable[[FinishedRun], Audit | None]
+"""Returns the audit of a run, over the inputs that it read; None if they can no longer be read."""
+
+
+def is_audit(run: FinishedRun) -> bool:
+    """Return whether a run is an audit, which has findings of its own."""
+    return FINDINGS.name in run.record["rows"].get("out", {})
+
+
+@dataclass(frozen=True)
+class AuditedRun:
+    """The tables of an audit."""
+
+    run: FinishedRun
+    label: str
+    """The run's name on the page."""
+    find_audit: FindAudit
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return self.run.rows(VERDICTS)
+
+    def rows_by_group(
+        self, table: Table, columns: Sequence[str], groups: Collection[GroupKey] | None = None
+    ) -> dict[GroupKey, list[Row]]:
+        """Return the rows of a table by group: of some groups, or of all."""
+        found: dict[GroupKey, list[Row]] = defaultdict(list)
+        if not self.run.rows(table):
+            return found
+        rows = self.run.table(table).select("cluster", "group_id", *columns)
+        if groups is not None:
+            rows = self.only(rows, groups)
+        for row in rows.collect():
+            key = (row["cluster"], row["group_id"])
+            if groups is None or key in groups:
+                found[key].append(row)
+        return found
+
+    def only(self, rows: DataFrame, groups: Collection[GroupKey]) -> DataFrame:
+        """Keep the rows of groups with these names."""
+        return rows.where(F.col("group_id").isin(*{group for _, group in groups}))

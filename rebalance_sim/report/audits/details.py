@@ -1,0 +1,302 @@
+"""The details of some groups of an audit: findings, election, members, who owns what, and the next rollout."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Row
+
+from rebalance_sim.api.audit import Audit
+from rebalance_sim.engine.audit.finding import Severity
+from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
+from rebalance_sim.report.audits.figures import figure_texts, saving_texts
+from rebalance_sim.report.audits.group_rows import GroupRow
+from rebalance_sim.report.audits.ownership import Owned, OwnedPartitions, Partition, Picture, owners
+from rebalance_sim.report.audits.reproduction import command_of
+from rebalance_sim.report.audits.restarts import Restart, restarts
+from rebalance_sim.report.page import CellType, Column, Table, counts
+from rebalance_sim.tables import COMPARISON, ELECTIONS, FINDINGS, MEMBER_LAG, REJECTS, VERDICTS
+from rebalance_sim.wording import plural
+
+DETAILED_GROUPS = 80
+"""Groups with details: those that matter most."""
+SHOWN_MEMBERS = 50
+SHOWN_REJECTS = 3
+_SEVERITIES = list(Severity)
+
+
+@dataclass(frozen=True)
+class FindingView:
+    """A finding with its evidence."""
+
+    severity: str
+    kind: str
+    scenario: str | None
+    description: str
+    figures: tuple[tuple[str, str], ...]
+    advice: str
+    settings: tuple[str, ...]
+    savings: tuple[str, ...]
+    confidence: str
+    command: str
+
+    @property
+    def title(self) -> str:
+        """The kind in words."""
+        return self.kind.replace("-", " ").capitalize()
+
+
+@dataclass(frozen=True)
+class Election:
+    """Why a protocol won."""
+
+    reason: str
+    votes: tuple[tuple[str, int], ...]
+    """Candidates with their votes, the most first."""
+    members: int
+    refused: tuple[tuple[str, str], ...]
+    """Refused members, with the error."""
+
+
+@dataclass(frozen=True)
+class MemberView:
+    """A member."""
+
+    name: str
+    is_leader: bool
+    instance_id: str | None
+    library: str
+    prefers: tuple[str, ...]
+    owned: tuple[OwnedPartitions | None, ...]
+    """Its partitions in each state of the group."""
+    lags: tuple[int | None, ...]
+    """Its lag in the states after the first."""
+
+
+@dataclass(frozen=True)
+class Membership:
+    """The members of a group, and who owns what in each state."""
+
+    states: tuple[str, ...]
+    picture: Picture
+    members: tuple[MemberView, ...]
+    left_out: int
+    has_lag: bool
+
+
+@dataclass(frozen=True)
+class GroupDetails:
+    """Everything that a page shows of a group."""
+
+    row: GroupRow
+    findings: tuple[FindingView, ...]
+    cautions: tuple[str, ...]
+    """Assumptions and rejected rows that affect the group."""
+    election: Election | None
+    membership: Membership | None
+    assignors: Table | None
+    restart: Restart | None
+
+
+def group_details(audited: AuditedRun, rows: Sequence[GroupRow], named: Sequence[str] = ()) -> list[GroupDetails]:
+    """Return the details of groups, in their order; timelines only of the first with errors or warnings, or named."""
+    return _Details(audited, rows, named).groups() if rows else []
+
+
+class _Details:
+    """Reads what the details need, once for all groups."""
+
+    def __init__(self, audited: AuditedRun, rows: Sequence[GroupRow], named: Sequence[str]) -> None:
+        self.audited, self.rows = audited, rows
+        keys = [row.key for row in rows]
+        names = ("members", "family", "kind", "severity", "scenario", "description", "figures", "recommendation")
+        self.findings = audited.rows_by_group(FINDINGS, (*names, "settings", "saving", "confidence"), keys)
+        of_election = ("type", "protocol", "candidates", "votes", "tie", "leader_id", "refused", "error")
+        self.elections = audited.rows_by_group(ELECTIONS, of_election, keys)
+        self.comparisons = audited.rows_by_group(COMPARISON, ("strategies",), keys)
+        self.lags = audited.rows_by_group(MEMBER_LAG, ("strategy", "member_id", "lag"), keys)
+        self.rejects = audited.rows_by_group(REJECTS, ("table", "reason"), keys)
+        self.settings = {
+            key: dict(verdict[0]["settings"] or {})
+            for key, verdict in audited.rows_by_group(VERDICTS, ("settings",), keys).items()
+        }
+        self.members: Mapping[GroupKey, list[Row]] = {}
+        self.assigned: dict[GroupKey, dict[str, Owned]] = {}
+        rules = audited.find_audit(audited.run)
+        if rules is not None:
+            self._predict(rules)
+        self.restarts = restarts(audited, rows, self.settings, rules, named)
+
+    def _predict(self, rules: Audit) -> None:
+        """Read the members, and predict who owns what."""
+        names = {row.group_id for row in self.rows}
+        self.members = _by_group(rules.members_of(names).collect())
+        better = {found for settings in self.settings.values() if (found := recommended(settings))}
+        assigned: defaultdict[GroupKey, dict[str, dict[str, list[Partition]]]] = defaultdict(dict)
+        for row in rules.assignments(names, sorted(better)).collect():
+            partitions = [(each["topic"], each["partition"]) for each in row["partitions"] or ()]
+            of_group = assigned[row["cluster"], row["group_id"]]
+            of_group.setdefault(row["strategy"], {})[row["member_id"]] = partitions
+        self.assigned = {key: dict(found) for key, found in assigned.items()}
+
+    def groups(self) -> list[GroupDetails]:
+        return [self._group(row) for row in self.rows]
+
+    def _group(self, row: GroupRow) -> GroupDetails:
+        election = next(iter(self.elections[row.key]), None)
+        ranked = sorted(self.findings[row.key], key=lambda each: _SEVERITIES.index(each["severity"]))
+        return GroupDetails(
+            row,
+            tuple(map(self._finding, ranked)),
+            tuple(self._cautions(row)),
+            None if election is None else _election(election),
+            self._membership(row, election),
+            self._assignors(row),
+            self.restarts.get(row.key),
+        )
+
+    def _finding(self, row: Row) -> FindingView:
+        options = self.audited.run.record["options"] | {"out": self.audited.run.folder}
+        return FindingView(
+            row["severity"],
+            row["kind"],
+            row["scenario"],
+            row["description"],
+            figure_texts(row["figures"]),
+            row["recommendation"] or "",
+            tuple(f"{name}={value}" for name, value in (row["settings"] or {}).items()),
+            saving_texts(row["saving"]),
+            row["confidence"],
+            command_of(row["family"], options, row["group_id"], row["cluster"]),
+        )
+
+    def _cautions(self, row: GroupRow) -> Iterator[str]:
+        rejects = self.rejects[row.key]
+        for reject in rejects[:SHOWN_REJECTS]:
+            yield f"A row of {reject['table']} cannot be used: {reject['reason']}"
+        if len(rejects) > SHOWN_REJECTS:
+            yield f"{plural(len(rejects) - SHOWN_REJECTS, 'more row')} cannot be used."
+        for assumption in self.audited.run.record["assumptions"]:
+            if names_group(str(assumption), row.group_id):
+                yield f"Assumption: {assumption}"
+        unknown = sum(member["client_library"] is None for member in self.members.get(row.key, ()))
+        if unknown:
+            yield f"Assumption: the client library of {plural(unknown, 'member')} is unknown; Java is assumed."
+
+    def _membership(self, row: GroupRow, election: Row | None) -> Membership | None:
+        members = self.members.get(row.key, [])
+        if not members:
+            return None
+        before = {
+            member["member_id"]: [(each["topic"], each["partition"]) for each in member["owned"] or ()]
+            for member in members
+        }
+        assigned = self.assigned.get(row.key, {})
+        better = recommended(self.settings.get(row.key, {}))
+        strategies = [name for name in dict.fromkeys((row.strategy, better)) if name in assigned]
+        states = [("Owns now", before), *((_state(name, better), assigned[name]) for name in strategies)]
+        states = [(title, owned) for title, owned in states if any(owned.values())]
+        picture = Picture.of([each for _, owned in states for several in owned.values() for each in several])
+        lags = {(each["strategy"], each["member_id"]): each["lag"] for each in self.lags[row.key]}
+        previous = owners(before)
+        leader = election["leader_id"] if election else None
+        ordered = sorted(members, key=lambda each: (each["join_order"] is None, each["join_order"], each["member_id"]))
+        views = tuple(
+            MemberView(
+                member["member_id"],
+                member["member_id"] == leader,
+                member["instance_id"],
+                _library(member),
+                tuple(member["protocols"] or ()),
+                tuple(picture.owned(owned.get(member["member_id"], ()), member["member_id"], previous)
+                      for _, owned in states),
+                tuple(lags.get((name, member["member_id"])) for name in strategies),
+            )
+            for member in ordered[:SHOWN_MEMBERS]
+        )  # fmt: skip
+        has_lag = any(lag for view in views for lag in view.lags)
+        titles = tuple(title for title, _ in states)
+        return Membership(titles, picture, views, max(len(members) - SHOWN_MEMBERS, 0), has_lag)
+
+    def _assignors(self, row: GroupRow) -> Table | None:
+        found = self.comparisons[row.key]
+        if not found or not found[0]["strategies"]:
+            return None
+        better = recommended(self.settings.get(row.key, {}))
+        strategies = sorted(found[0]["strategies"].items(), key=lambda item: (item[0] != row.protocol, item[0]))
+        head = (
+            Column("assignor", CellType.NAME),
+            *counts(
+                ("fewest per member", "min"), ("most per member", "max"), "idle members", ("partition moves", "moved")
+            ),
+            Column("", CellType.TEXT),
+        )
+        rows = tuple(
+            (name, figures["min"], figures["max"], figures["idle_members"], figures["moved"],
+             "elected now" if name == row.protocol else "recommended" if name == better else "")
+            for name, figures in strategies
+            if figures["error"] is None
+        )  # fmt: skip
+        return Table("The same members under every assignor", head, rows)
+
+
+def recommended(settings: Mapping[str, str]) -> str | None:
+    """Return the assignor that settings name; None if they name none.
+
+    >>> recommended({"group.protocol": "consumer", "group.remote.assignor": "uniform"})
+    'server-uniform'
+    """
+    if settings.get("group.protocol") == "consumer":
+        return f"server-{settings.get('group.remote.assignor', 'uniform')}"
+    return settings.get("partition.assignment.strategy")
+
+
+def names_group(assumption: str, group: str) -> bool:
+    """Return whether an assumption lists a group.
+
+    >>> names_group("2 groups (a, b c) without members", "b c"), names_group("1 group (abc) has", "b")
+    (True, False)
+    """
+    return any(f"{before}{group}{after}" in assumption for before in ("(", ", ") for after in (")", ", "))
+
+
+def _by_group(rows: Sequence[Row]) -> dict[GroupKey, list[Row]]:
+    found: defaultdict[GroupKey, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row["cluster"], row["group_id"]].append(row)
+    return found
+
+
+def _state(strategy: str, better: str | None) -> str:
+    return f"With {strategy} (recommended)" if strategy == better else f"After the next rebalance ({strategy})"
+
+
+def _library(member: Row) -> str:
+    named = f"{member['client_library'] or 'Java (assumed)'} {member['client_version'] or ''}"
+    return named.strip()
+
+
+def _election(row: Row) -> Election:
+    votes = tuple(sorted(dict(row["votes"] or {}).items(), key=lambda vote: (-vote[1], vote[0])))
+    refused = tuple((each["member_id"], each["error"]) for each in row["refused"] or ())
+    return Election(_reason(row, votes), votes, sum(number for _, number in votes), refused)
+
+
+def _reason(row: Row, votes: Sequence[tuple[str, int]]) -> str:
+    protocol = row["protocol"]
+    if protocol is None:
+        return f"No protocol is elected: {row['error']}."
+    most = votes[0][1] if votes else 0
+    of_all = sum(number for _, number in votes)
+    if row["type"] == "consumer":
+        prefer = f"{plural(most, 'member prefers', 'members prefer')} it"
+        return f"The coordinator assigns with {protocol}" + (f": {prefer}." if votes and not row["tie"] else ".")
+    if row["tie"]:
+        tied = [name for name, number in votes if number == most]
+        return f"{' and '.join(tied)} have {plural(most, 'vote')} each, so hash order decides: {protocol} wins."
+    if len(row["candidates"] or ()) == 1:
+        return f"{protocol} wins: it is the only protocol that all members offer."
+    return (
+        f"{protocol} wins with {most:,} of {plural(of_all, 'vote')}. Each member votes for the first protocol in its "
+        f"list that all members offer."
+    )

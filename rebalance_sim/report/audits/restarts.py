@@ -1,0 +1,160 @@
+"""The next rollout of some groups: what it costs as it is and under other settings, and how it goes."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Row
+from pyspark.sql import functions as F
+
+from rebalance_sim.api.audit import Audit
+from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
+from rebalance_sim.report.audits.group_rows import GroupRow
+from rebalance_sim.report.page import CellType, Column, Rollout, Table, counts
+from rebalance_sim.report.timelines import SHOWN_STEPS, STEPS, Played, cost_note, rollout
+from rebalance_sim.tables import ADVICE, COSTS
+
+FOLLOWED_GROUPS = 12
+"""Groups whose rollout is drawn step by step."""
+MOST_MEMBERS = 100
+"""Members of a group up to which it is drawn."""
+DRAWN_SETTINGS = 3
+"""Other settings that are drawn beside the group's own: those that save most."""
+AS_IT_IS = "as it is"
+Setting = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Restart:
+    """The next rollout of a group."""
+
+    summary: str
+    costs: Table
+    rollout: Rollout | None
+    """None unless the group is followed."""
+
+
+def restarts(
+    audited: AuditedRun,
+    rows: Sequence[GroupRow],
+    settings: Mapping[GroupKey, Mapping[str, str]],
+    rules: Audit | None,
+    named: Sequence[str],
+) -> dict[GroupKey, Restart]:
+    """Return the rollout of each group that is simulated."""
+    keys = [row.key for row in rows]
+    figures = ("rebalances", "unowned_ms", "partitions", "moved", "stable", "stable_ms", "failure", "error")
+    costs = {key: found[0] for key, found in audited.rows_by_group(COSTS, figures, keys).items()}
+    of_advice = ("setting", "value", "rebalances", "unowned_ms", "unowned_ms_saved", "moved_saved", "fails", "best")
+    advice = audited.rows_by_group(ADVICE, of_advice, keys)
+    simulated = {key: row for key, row in costs.items() if row["error"] is None}
+    followed = [row.key for row in rows if row.key in simulated and _is_followed(row, named)][:FOLLOWED_GROUPS]
+    drawn = {key: _drawn(advice[key], settings.get(key, {})) for key in followed}
+    played = _played(rules, drawn) if rules is not None and drawn else {}
+    return {
+        key: Restart(
+            _summary(row, advice[key], settings.get(key, {})),
+            _costs_table(row, advice[key], settings.get(key, {})),
+            _rollout(key, row, drawn[key], played) if key in drawn and (key, None) in played else None,
+        )
+        for key, row in simulated.items()
+    }
+
+
+def _is_followed(row: GroupRow, named: Sequence[str]) -> bool:
+    matters = row.group_id in named if named else sum(row.counts[:2]) > 0
+    return matters and row.members <= MOST_MEMBERS
+
+
+def _drawn(advice: Sequence[Row], settings: Mapping[str, str]) -> list[Row]:
+    """Return the settings that are drawn: what is recommended, then what saves most."""
+    saving = [row for row in advice if _is_recommended(row, settings) or (row["unowned_ms_saved"] or 0) > 0]
+    order = sorted(saving, key=lambda row: (not _is_recommended(row, settings), -(row["unowned_ms_saved"] or 0)))
+    return order[:DRAWN_SETTINGS]
+
+
+def _is_recommended(row: Row, settings: Mapping[str, str]) -> bool:
+    return settings.get(row["setting"]) == row["value"]
+
+
+def _played(rules: Audit, drawn: Mapping[GroupKey, Sequence[Row]]) -> dict[tuple[GroupKey, Setting | None], list[Row]]:
+    """Simulate the groups again, step by step: the steps of each group under each setting."""
+    groups: dict[Setting | None, set[str]] = {None: {group for _, group in drawn}}
+    for (_, group), rows in drawn.items():
+        for row in rows:
+            groups.setdefault((row["setting"], row["value"]), set()).add(group)
+    timelines = rules.timelines(groups)
+    wanted = timelines.where(F.col("kind").isin(*STEPS) & (F.col("number") < 100 * SHOWN_STEPS))
+    found: defaultdict[tuple[GroupKey, Setting | None], list[Row]] = defaultdict(list)
+    columns = ("cluster", "group_id", "setting", "value", "number", "at_ms", "kind", "member_id", "state", "partitions")
+    for row in wanted.select(*columns).collect():
+        setting = (row["setting"], row["value"]) if row["setting"] else None
+        found[(row["cluster"], row["group_id"]), setting].append(row)
+    return {key: sorted(rows, key=lambda row: row["number"])[:SHOWN_STEPS] for key, rows in found.items()}
+
+
+def _rollout(
+    key: GroupKey, cost: Row, drawn: Sequence[Row], played: Mapping[tuple[GroupKey, Setting | None], list[Row]]
+) -> Rollout:
+    partitions = max(cost["partitions"] or 0, 1)
+    alternatives = [Played(AS_IT_IS.capitalize(), played[key, None], cost_note(cost))]
+    for row in drawn:
+        steps = played.get((key, (row["setting"], row["value"])))
+        if steps:
+            costs = {
+                "rebalances": row["rebalances"],
+                "unowned_ms": row["unowned_ms"],
+                "partitions": partitions,
+                "moved": cost["moved"] - (row["moved_saved"] or 0),
+            }
+            alternatives.append(Played(f"{row['setting']}={row['value']}", steps, cost_note(costs)))
+    return rollout("Step by step", key[1], alternatives)
+
+
+def _costs_table(cost: Row, advice: Sequence[Row], settings: Mapping[str, str]) -> Table:
+    partitions = max(cost["partitions"] or 0, 1)
+    head = (
+        Column("setting"),
+        *counts("rebalances"),
+        Column("downtime per partition s", CellType.SECONDS),
+        Column("downtime saved", CellType.SHARE),
+        *counts("partition moves"),
+        Column(""),
+    )
+    state = "" if cost["stable"] else "not stable"
+    own = (AS_IT_IS, cost["rebalances"], cost["unowned_ms"] / partitions, None, cost["moved"], state)
+    others = [
+        (
+            f"{row['setting']}={row['value']}",
+            row["rebalances"],
+            row["unowned_ms"] / partitions,
+            row["unowned_ms_saved"] / max(cost["unowned_ms"], 1),
+            cost["moved"] - (row["moved_saved"] or 0),
+            "fails" if row["fails"] else "recommended" if _is_recommended(row, settings) else "",
+        )
+        for row in sorted(advice, key=lambda row: (-row["unowned_ms_saved"], row["setting"], row["value"]))
+    ]
+    return Table("What it costs under each setting", head, (own, *others))
+
+
+def _summary(cost: Row, advice: Sequence[Row], settings: Mapping[str, str]) -> str:
+    """Return what happens in the next rollout, and what would help."""
+    sentences = [f"As it is: {cost_note(cost)}."]
+    if cost["failure"]:
+        sentences.append(f"It fails: {cost['failure']}.")
+    best = next((row for row in advice if row["best"]), None)
+    if best is None:
+        sentences.append("No other setting saves downtime.")
+    else:
+        sentences.append(f"{best['setting']}={best['value']} would help most: {_change(best, cost)}.")
+    for row in advice:
+        if _is_recommended(row, settings) and not row["best"]:
+            sentences.append(f"The recommended {row['setting']}={row['value']} has {_change(row, cost)}.")
+    return " ".join(sentences)
+
+
+def _change(row: Row, cost: Row) -> str:
+    """Return how a setting changes the downtime."""
+    saved = row["unowned_ms_saved"]
+    share = f"{100 * abs(saved) / max(cost['unowned_ms'], 1):.0f} %"
+    return f"{share} {'less' if saved >= 0 else 'more'} downtime"

@@ -1,0 +1,90 @@
+"""The top of the page of an audit: what was audited, and the verdict in one sentence."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import functions as F
+
+from rebalance_sim.defaults import SCENARIO
+from rebalance_sim.report.audits.actions import Findings
+from rebalance_sim.report.audits.audited_run import AuditedRun
+from rebalance_sim.report.audits.group_rows import GroupRow
+from rebalance_sim.report.text import count, cut, printable
+from rebalance_sim.tables import CLUSTERS, MEMBERS, TOPICS, VERDICTS
+from rebalance_sim.wording import plural
+
+_NAMED_CLUSTERS, _CLUSTER_CHARACTERS = 3, 24
+
+
+@dataclass(frozen=True)
+class Top:
+    """The top of the page."""
+
+    facts: tuple[tuple[str, str], ...]
+    """Titles and values."""
+    sentence: str
+
+
+def top(audited: AuditedRun, findings: Findings, rows: Sequence[GroupRow]) -> Top:
+    """Return the top of an audit; ``rows`` are the groups that the page lists."""
+    groups, affected = _clusters(rows) if len(rows) == audited.groups else _counted_clusters(audited)
+    record = audited.run.record
+    used = record["rows"].get("used", {})
+    facts = [
+        (
+            "cluster" if len(groups) == 1 else "clusters",
+            _listed(sorted(groups, key=lambda name: (-groups[name], name))),
+        ),
+        ("groups", count(audited.groups)),
+        *((name, count(used[name])) for name in (MEMBERS.name, TOPICS.name) if name in used),
+        ("Kafka release", _releases(audited)),
+        ("simulated rollout", _scenario(audited)),
+        *_times(audited),
+    ]
+    return Top(tuple(facts), _sentence(findings, affected, audited.groups))
+
+
+def _clusters(rows: Sequence[GroupRow]) -> tuple[Mapping[str, int], int]:
+    """Return the number of groups of each cluster, and the number of groups with errors or warnings."""
+    return Counter(row.cluster for row in rows), sum(any(row.counts[:2]) for row in rows)
+
+
+def _counted_clusters(audited: AuditedRun) -> tuple[Mapping[str, int], int]:
+    """Return the same of all groups, when the page lists only some."""
+    clusters = (
+        audited.run.table(VERDICTS)
+        .groupBy("cluster")
+        .agg(
+            F.count("*").alias("groups"), F.count_if((F.col("errors") > 0) | (F.col("warnings") > 0)).alias("affected")
+        )
+    )
+    found = clusters.collect()
+    return {row["cluster"]: row["groups"] for row in found}, sum(row["affected"] for row in found)
+
+
+def _sentence(findings: Findings, affected: int, groups: int) -> str:
+    numbers = findings.numbers
+    if not affected:
+        return f"No errors and no warnings in {plural(groups, 'group')}."
+    found = f"{plural(numbers['error'], 'error')} and {plural(numbers['warning'], 'warning')}"
+    return f"{found} in {affected:,} of {plural(groups, 'group')}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED_CLUSTERS:,} more" if len(names) > _NAMED_CLUSTERS else ""
+    return ", ".join(cut(printable(name), _CLUSTER_CHARACTERS) for name in names[:_NAMED_CLUSTERS]) + more
+
+
+def _releases(audited: AuditedRun) -> str:
+    options = audited.run.record["options"]
+    return str(options.get("kafka_version") or "unknown") + (" and others" if options.get(CLUSTERS.name) else "")
+
+
+def _scenario(audited: AuditedRun) -> str:
+    return cut(printable(str(audited.run.record["options"].get("scenario") or SCENARIO)), _CLUSTER_CHARACTERS)
+
+
+def _times(audited: AuditedRun) -> list[tuple[str, str]]:
+    started = audited.run.record.get("started")
+    return [("audited", str(started).replace("T", " ").removesuffix("+00:00") + " UTC")] if started else []

@@ -1,0 +1,59 @@
+"""Everything that a page shows of an audit."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rebalance_sim.report.audits.actions import Findings, findings_of
+from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
+from rebalance_sim.report.audits.details import DETAILED_GROUPS, GroupDetails, group_details
+from rebalance_sim.report.audits.group_rows import STATIC_ROWS, GroupRow, as_json, group_rows, with_anchors
+from rebalance_sim.report.audits.top import Top, top
+
+
+@dataclass(frozen=True)
+class AuditView:
+    """What a page shows of an audit."""
+
+    top: Top
+    findings: Findings
+    groups: int
+    rows: tuple[GroupRow, ...]
+    details: tuple[GroupDetails, ...]
+    command: str
+    """The command that makes a page with the details of other groups."""
+
+    @property
+    def anchors(self) -> dict[GroupKey, str]:
+        """The anchors of the groups with details."""
+        return {details.row.key: details.row.anchor for details in self.details}
+
+    @property
+    def static_rows(self) -> tuple[GroupRow, ...]:
+        """The rows that are shown without JavaScript."""
+        return self.rows[:STATIC_ROWS]
+
+    @property
+    def has_clusters(self) -> bool:
+        """Whether the groups are of several clusters."""
+        return len({row.cluster for row in self.rows}) > 1
+
+    @property
+    def json(self) -> str:
+        """The rows for the script."""
+        return as_json(self.rows)
+
+
+def audit_view(audited: AuditedRun, named: Sequence[str]) -> AuditView:
+    """Read what a page shows of an audit: details of the ``named`` groups or, without, of those that matter most."""
+    findings = findings_of(audited)
+    affected = [group.key for action in findings.actions for group in action.named]
+    rows = sorted(group_rows(audited, [*named, *(group for _, group in affected)]), key=lambda row: row.rank)
+    by_key = {row.key: row for row in rows}
+    keys = [row.key for row in rows if row.group_id in named] if named else [*affected, *by_key]
+    detailed = [key for key in dict.fromkeys(keys) if key in by_key][:DETAILED_GROUPS]
+    rows = with_anchors(rows, detailed)
+    by_key = {row.key: row for row in rows}
+    details = group_details(audited, [by_key[key] for key in detailed], named)
+    command = f"rebalance-sim report --runs {shlex.quote(audited.run.folder)} --groups NAME --out page"
+    return AuditView(top(audited, findings, rows), findings, audited.groups, tuple(rows), tuple(details), command)
