@@ -7,7 +7,7 @@ import altair as alt
 
 from rebalance_sim.report.colours import PLACEHOLDERS
 
-WIDE, NARROW = 1080, 340
+WIDE, NARROW = 1290, 340
 """Width in pixels of a page's column and of a phone."""
 _BAR = 24
 Rows = Sequence[Mapping[str, Any]]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, ViewportSize
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import main
@@ -16,7 +16,7 @@ from tests.support.audited_fleet import write_fleet
 from tests.support.finished_runs import LONG, SCRIPT, TURNED
 from tests.support.hostile_page import write_hostile_audit, write_hostile_page
 from tests.support.other_libraries import LibrariesUnavailable, install_packages
-from tests.support.page_pictures import DOCS, FLAGS, PICTURES, chromium, take, write_page
+from tests.support.page_pictures import DOCS, PICTURES, chromium, started_chromium, take, write_page
 
 pytestmark = pytest.mark.browser
 
@@ -55,10 +55,8 @@ def browser() -> Iterator[Browser]:
     """Start one Chromium for all tests of the module."""
     if chromium() is None:
         pytest.skip("no Chromium on the PATH")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), headless=True, args=FLAGS)
+    with started_chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -268,11 +266,9 @@ def test_thousands_of_groups_are_searched_at_once(browser: Browser, many: str) -
     page.close()
 
 
-def test_the_pictures_of_the_documentation_can_be_taken(tmp_path: Path) -> None:
+def test_the_pictures_of_the_documentation_can_be_taken(browser: Browser, spark: SparkSession, tmp_path: Path) -> None:
     """They are those of the example capture: of the same size, and with as much to see."""
-    if chromium() is None:
-        pytest.skip("no Chromium on the PATH")
-    take(write_page(tmp_path / "audit"), tmp_path)
+    take(browser, write_page(tmp_path / "audit"), tmp_path)
     for name in PICTURES:
         taken, shown = (folder / name for folder in (tmp_path, DOCS))
         sizes = [struct.unpack(">II", file.read_bytes()[16:24]) for file in (taken, shown)]

@@ -101,7 +101,7 @@ def test_what_to_do_is_ranked_and_scenarios_stand_apart(ranked: str) -> None:
 
 def test_the_sections_are_in_the_order_of_their_use(ranked: str) -> None:
     names = re.findall(r'<section id="([a-z-]+)"', ranked)
-    order = ["what-to-do", "groups", "details", "costs", "migration", "runs", "whole"]
+    order = ["what-to-do", "groups", "details", "migration", "runs", "whole"]
     assert [name for name in names if name in order] == order
 
 

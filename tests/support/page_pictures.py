@@ -6,9 +6,11 @@ To take them again: python -m tests.support.page_pictures.
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import ViewportSize, sync_playwright
+from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 from rebalance_sim.cli import main
 
@@ -31,18 +33,24 @@ def chromium() -> str | None:
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-def take(page: Path, folder: Path) -> None:
-    """Take the pictures of a page into a folder."""
+@contextmanager
+def started_chromium() -> Iterator[Browser]:
+    """Start Chromium without a window."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), headless=True, args=FLAGS)
-        for name, (group, part) in PICTURES.items():
-            shown = browser.new_page(viewport=SIZE)
-            shown.goto(page.as_uri())
-            if group:
-                shown.locator(".affected a", has_text=group).first.click()
-            (shown.locator(part) if part else shown).screenshot(path=folder / name)
-            shown.close()
+        yield browser
         browser.close()
+
+
+def take(browser: Browser, page: Path, folder: Path) -> None:
+    """Take the pictures of a page into a folder."""
+    for name, (group, part) in PICTURES.items():
+        shown = browser.new_page(viewport=SIZE)
+        shown.goto(page.as_uri())
+        if group:
+            shown.locator(".affected a", has_text=group).first.click()
+        (shown.locator(part) if part else shown).screenshot(path=folder / name)
+        shown.close()
 
 
 def write_page(folder: Path) -> Path:
@@ -52,5 +60,5 @@ def write_page(folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as made:
-        take(write_page(Path(made) / "audit"), Path(sys.argv[1]) if sys.argv[1:] else DOCS)
+    with tempfile.TemporaryDirectory() as made, started_chromium() as opened:
+        take(opened, write_page(Path(made) / "audit"), Path(sys.argv[1]) if sys.argv[1:] else DOCS)
