@@ -109,7 +109,10 @@ PLANNED = {
     ),
     "audit": (
         ["audit"],
-        [*("elections", "balance", "rejects", "comparison", "costs", "advice", "findings"), "verdicts"],
+        [
+            *("elections", "balance", "rejects", "comparison", "costs", "advice", "migration_costs", "findings"),
+            *("verdicts", "report.html", "charts"),
+        ],
     ),
     "fleet": (["fleet", "--synthetic", str(ROOT / "conf" / "fleets" / "small.yaml")], ["topics", "members", "rejects"]),
 }

@@ -208,7 +208,7 @@ def test_members_and_their_partitions_are_shown_before_and_after(fleet: tuple[st
 
 def test_a_rolling_restart_is_drawn_under_each_setting_on_one_axis(fleet: tuple[str, list[Row]]) -> None:
     html, findings = fleet
-    group = next(row["group_id"] for row in findings if row["kind"] == "rolling-restart-downtime")
+    group = next(row["group_id"] for row in findings if row["kind"] == "rollout-downtime")
     text = dict(details(html))[group]
     assert "would help most" in text
     tables = re.findall(r'<table class="lanes".*?</table>', html, re.DOTALL)
