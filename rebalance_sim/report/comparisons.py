@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.report.page import CLUSTER, GROUP, CellType, Column, RunResults, Table
-from rebalance_sim.report.text import seconds, share, shown
+from rebalance_sim.report.text import seconds, shown
 from rebalance_sim.tables import BALANCE, COSTS, VERDICTS
 from rebalance_sim.tables import Table as OutputTable
 from rebalance_sim.wording import plural
@@ -156,4 +156,4 @@ def _change(before: float | None, after: float | None, cell_type: CellType) -> s
     difference = abs(after - before)
     amount = f"{seconds(difference)} s" if cell_type is CellType.SECONDS else shown(difference, cell_type)
     sign = "+" if after > before else "\N{MINUS SIGN}"
-    return f"{sign}{amount}" + (f" ({sign}{share(difference, before)})" if before and difference < before else "")
+    return f"{sign}{amount}" + (f" ({sign}{100 * difference / before:.1f} %)" if before and difference < before else "")

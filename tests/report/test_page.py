@@ -225,7 +225,7 @@ def test_runs_about_the_same_groups_are_compared(spark: SparkSession, tmp_path: 
     compared = html[html.index('<section id="comparison"') :]
     text = re.sub(r"\s+", " ", unescape(re.sub("<[^>]*>", " ", compared[: compared.index('<section id="runs"')])))
     assert "figure before: range after: range change" in text
-    assert "rebalances 8 5 \N{MINUS SIGN}3 (\N{MINUS SIGN}37.5\N{NO-BREAK SPACE}%)" in text
+    assert "rebalances 8 5 \N{MINUS SIGN}3 (\N{MINUS SIGN}37.5 %)" in text
     assert "mean s 2.5 0.8 \N{MINUS SIGN}1.8 s" in text
     assert f"default {SCRIPT} 4.5 1.0" in text
     assert "Over the 2 groups of all columns." in text
