@@ -70,7 +70,7 @@ class Runs:
         found: dict[str, Any] = {}
         for record in self.of(date).glob("*/_run.json"):
             run_record = json.loads(record.read_text())
-            del run_record["seconds"]
+            del run_record["started"], run_record["seconds"]
             found[f"{record.parent.name}/{record.name}"] = run_record
             for name in run_record["rows"].get("out", {}):
                 rows = pq.read_table(record.parent / name, partitioning=None).to_pylist()
