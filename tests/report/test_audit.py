@@ -143,6 +143,16 @@ def test_very_many_groups_keep_the_page_small(spark: SparkSession, tmp_path: Pat
     assert f"{LISTED_GROUPS:,} of {number:,} groups" in html
 
 
+def test_a_healthy_fleet_has_a_page(spark: SparkSession, tmp_path: Path) -> None:
+    notes = [found(name, "migration-possible", "note") for name in ("billing", "clicks")]
+    verdicts = [verdict("billing", "note", 2), verdict("clicks", "note", 3)]
+    html = page_of(
+        write_run(spark, tmp_path / "run", "audit", {FINDINGS: notes, VERDICTS: verdicts}), tmp_path / "page"
+    )
+    assert "No errors and no warnings in 2 groups." in html
+    assert [row[1] for row in rows_in(html)] == ["clicks", "billing"]
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_the_rows_for_the_script_cannot_end_it(name: str) -> None:
     row = GroupRow(name, name, "classic", 3, 9, "warning", (0, 1, 0), (name,), name, name, 1, 4, 5, 6, 7.0, name, name)
