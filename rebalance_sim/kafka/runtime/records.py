@@ -72,8 +72,8 @@ def rows(array: Any) -> Any:
     if names is None:
         return given.view(Rows)
     found = given.view(_RecordRows)
-    # Unlike an array, a memoryview has Python's numbers, which compare much faster with members of an enum.
-    found.row_type, found.columns = _row_type(names), [memoryview(given[name]) for name in names]
+    # Unlike arrays, memoryviews have Python's numbers, which compare much faster with members of an enum.
+    found.row_type, found.columns = _row_type(names), [given[name].data for name in names]
     return found
 
 

@@ -69,8 +69,9 @@ def group_rows(audited: AuditedRun, named: Collection[str] = ()) -> list[GroupRo
     """Return the groups of an audit that the table lists, those that matter first; ``named`` in any case."""
     verdicts = audited.run.table(VERDICTS)
     rank = F.when(F.col("errors") > 0, 0).when(F.col("warnings") > 0, 1).otherwise(2)
-    others_last = [~F.col("group_id").isin(*named)] if named else []
-    order = (*others_last, rank, F.desc("members"), "cluster", "group_id")
+    order = [rank, F.desc("members"), F.col("cluster"), F.col("group_id")]
+    if named:
+        order.insert(0, ~F.col("group_id").isin(*named))
     found = {(row["cluster"], row["group_id"]): row for row in verdicts.orderBy(*order).limit(LISTED_GROUPS).collect()}
     within = None if len(found) == audited.groups else found.keys()
     elections = audited.rows_by_group(ELECTIONS, ("protocol",), within)
