@@ -3,7 +3,7 @@
 The tables and their columns are described in ``rebalance_sim.tables``; docs/audit.md lists the kinds of findings.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
 from typing import TypedDict, Unpack
 
@@ -201,8 +201,15 @@ class Audit:
             tables=SIMULATED,
         )
 
-    def outcomes(self, tables: Mapping[str, DataFrame]) -> Outcomes:
-        """Return the findings and verdicts that follow from the tables of the three runs, by name."""
+    def outcomes(
+        self,
+        tables: Mapping[str, DataFrame],
+        stage: Callable[[DataFrame, str], DataFrame] = lambda rows, _: rows.persist(),
+    ) -> Outcomes:
+        """Return the findings and verdicts that follow from the tables of the three runs, by name.
+
+        ``stage`` keeps rows that are read several times, by name: the partition of each record.
+        """
         members = usable(fit(self.members, MEMBERS))
         found = {**tables, MEMBERS.name: members}
         found[REJECTS.name] = tables[REJECTS.name].where(f"table = '{MEMBERS.name}'")
@@ -212,7 +219,7 @@ class Audit:
                 found[OFFSETS.name], members, self.clusters.others.rules(), None
             )
         if self.placed is not None:
-            found[RECORD_PARTITIONS.name] = self.placed.record_partitions()
+            found[RECORD_PARTITIONS.name] = stage(self.placed.record_partitions(), RECORD_PARTITIONS.name)
             found[TOPICS_AT_RISK.name] = self.placed.topics_at_risk(found[RECORD_PARTITIONS.name])
         if self.placed is not None and self.fitted_after is not None:
             after = usable(self.fitted_after)

@@ -116,7 +116,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     bad += [] if rules.fitted_after is None else [rejected(rules.fitted_after, TOPICS_AFTER)]
     tables, lag, rules.assigned = _write_predicted(run, fleet, predicted, bad, options.on_bad_input)
     run.report_progress("auditing")
-    audited = rules.outcomes(tables).staged(lambda rows: run.stage(rows, "audited"))
+    audited = rules.outcomes(tables, run.stage).staged(lambda rows: run.stage(rows, "audited"))
     written = {name: run.write(name, audited[name]) for name in (FINDINGS.name, VERDICTS.name)}
     run.assumptions = [
         *earlier_assumptions(spark, options.members),

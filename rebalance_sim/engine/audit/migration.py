@@ -143,7 +143,7 @@ def _order(group: Group, assignor: str) -> str:
 
 def _fails(group: Group) -> Iterator[Finding]:
     costs = group.migration_costs
-    if costs and (costs["failed"] or not costs["stable"]):
+    if costs and (costs["failed"] or not (costs["finished"] and costs["stable"])):
         failure = costs["failure"] or "the group is not stable in the end, or has partitions without an owner"
         yield Finding(FAILS, cost_figures(costs) | {"failed": costs["failed"]}, {"failure": failure})
 
