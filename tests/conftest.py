@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 import hypothesis
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from rebalance_sim.engine.spark.class_archive import reading_archive
 from rebalance_sim.engine.spark.java_runtime import java_home
-from rebalance_sim.engine.spark.session import FOR_FEW_ROWS
+from rebalance_sim.engine.spark.session import FOR_FEW_ROWS, find_classes_once
 from tests.support.spark_settings import FOR_A_SHORT_LIFE, JAVA_OPTIONS
 
 # Fixed cases: the same commit always gets the same verdict. `make hunt` draws new ones.
@@ -35,5 +36,6 @@ def spark() -> Iterator[SparkSession]:
         for name, value in settings.items():
             builder = builder.config(name, value)
         session = builder.getOrCreate()
+        find_classes_once(SparkContext._jvm)
         yield session
         session.stop()

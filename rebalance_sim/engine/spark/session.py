@@ -68,6 +68,7 @@ FOR_SMALL_INPUTS = LocalSettings(
 )
 # spark.log.level applies only after Spark has started, and would not silence its first lines.
 _LOG_OPTION = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
+_OFTEN_CALLED = ("functions", "PythonUtils", "PythonSQLUtils")
 _SHARE_OF_MEMORY = 3
 """Locally the JVM uses at most a third of the memory: Python workers and the system need the rest."""
 
@@ -102,13 +103,25 @@ def session(app_name: str, packages: Sequence[str] = (), settings: LocalSettings
     try:
         if not submitted:
             start_java(SparkConf().setAll(list(properties.items())))
-        return builder.getOrCreate()
+        spark = builder.getOrCreate()
+        find_classes_once(SparkContext._jvm)
+        return spark
     except PySparkRuntimeError as problem:
         if not packages or problem.getCondition() != "JAVA_GATEWAY_EXITED":
             raise
         raise UserError(
             f"Spark cannot start with {', '.join(packages)} from a Maven repository; its own error is above"
         ) from problem
+
+
+def find_classes_once(jvm: Any) -> None:
+    """Keep the classes that PySpark names without their packages.
+
+    At each call of such a function, Py4J would look for a class without a package in all jars, and then in each package
+    that PySpark imports.
+    """
+    for name in _OFTEN_CALLED:
+        setattr(jvm, name, getattr(jvm, name))
 
 
 def _local_properties(settings: LocalSettings, packages: Sequence[str]) -> dict[str, str]:
