@@ -71,8 +71,8 @@ class ServerShape:
 
     @property
     def groups(self) -> int:
-        """Number of groups of a batch; batches of Spark are larger."""
-        return 100_000 // self.members
+        """Number of groups of a batch: as Spark sends them, but of less than the 2 GiB of names that Arrow allows."""
+        return min(100_000 // self.members, 50_000_000 // (self.members * self.topics))
 
     @property
     def kafkas_groups(self) -> int:
