@@ -61,6 +61,8 @@ def test_a_source_is_read_and_audited_as_by_two_jobs(spark: SparkSession, by_han
     assert [path.name for path in at_once.iterdir() if path.name.startswith(".")] == []
     for key in ("rows", "assumptions"):
         assert record(at_once)[key] == record(by_hand / "audit")[key]
+    assert record(at_once)["rows"]["in"] == {"topics": 13, "members": 72, "offsets": 305}
+    assert record(at_once)["rows"]["out"]["verdicts"] == 25
     assert record(at_once)["options"]["members"] == f"{at_once}/fleet/members"
 
 
@@ -71,6 +73,7 @@ def test_a_source_is_read_and_audited_as_by_two_jobs(spark: SparkSession, by_han
         (["--offsets-topic", "a", "--bootstrap-servers", "b:1"], "argument --bootstrap-servers: not allowed with "),
         ([], "--topics: no fleet is given; give --fleet, or --topics and --members"),
         (["--fleet", "a", "--protocols", "range"], "--protocols: not allowed with tables that exist already"),
+        (["--fleet", str(CAPTURE)], "is not the output of a finished run"),
         (["--kafka-tools", "nowhere"], "cannot read the capture 'nowhere'"),
         (["--kafka-tools", "a", "--command-config", "f"], "--command-config: only allowed with --bootstrap-servers"),
     ],

@@ -1,6 +1,5 @@
 """Audits of a fleet with a group for each kind of finding, and rules that no group of it shows."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -383,46 +382,36 @@ def test_an_assignor_that_fails_is_an_error() -> None:
     assert found(group_of(**{BALANCE.name: failed}), "leaders").keys() == {"assignment-fails"}
 
 
-def test_a_rollout_that_deadlocks_is_found_and_avoided(spark: SparkSession, tmp_path: Path) -> None:
-    """A new pod has no partitions before an old one stops, and no old one stops before a new one is ready.
+@pytest.fixture(scope="module")
+def with_files(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Audited:
+    """Audit three groups with a scenario and thresholds of files.
 
-    The findings have the name of the scenario.
+    In the scenario, a new pod has no partitions before an old one stops, and no old one stops before a new one is
+    ready.
     """
-    for readiness, found_kinds in (("assigned", {"rollout-deadlock"}), ("running", set())):
-        file = tmp_path / f"{readiness}-pods.yaml"
-        file.write_text(f"deployment: {{maxSurge: 1, maxUnavailable: 0, readiness: {readiness}}}\n")
-        members = [row for row in FLEET if row["group_id"] in ("healthy", "more-members-than-partitions")]
-        after = Audited(spark, tmp_path / readiness, "--scenario", str(file), members=members)
-        assert "rollout-deadlock" not in after.kinds("healthy")
-        assert after.kinds("more-members-than-partitions") & {"rollout-deadlock", "rollout-fails"} == found_kinds
-        rollouts = {row["scenario"] for row in after.findings if row["family"] == "rollouts"}
-        assert rollouts == {f"{readiness}-pods"}
+    folder = tmp_path_factory.mktemp("files")
+    scenario, thresholds = folder / "new-pods.yaml", folder / "thresholds.yaml"
+    scenario.write_text("deployment: {maxSurge: 1, maxUnavailable: 0, readiness: assigned}\n")
+    thresholds.write_text("imbalance_partitions: 3\n")
+    members = [row for row in FLEET if row["group_id"] in ("healthy", "more-members-than-partitions", "imbalance")]
+    options = ("--scenario", str(scenario), "--thresholds", str(thresholds))
+    return Audited(spark, folder / "fleet", *options, members=members)
 
 
-def test_thresholds_are_read_from_a_file(spark: SparkSession, tmp_path: Path) -> None:
-    """Under a higher one, the finding is gone; a mistake is reported with its line."""
+def test_a_rollout_that_deadlocks_is_found(with_files: Audited) -> None:
+    """The findings have the name of the scenario."""
+    assert "rollout-deadlock" not in with_files.kinds("healthy")
+    assert "rollout-deadlock" in with_files.kinds("more-members-than-partitions")
+    assert {row["scenario"] for row in with_files.findings if row["family"] == "rollouts"} == {"new-pods"}
+
+
+def test_under_a_higher_threshold_a_finding_is_gone(audited: Audited, with_files: Audited) -> None:
+    assert "imbalance" in audited.kinds("imbalance")
+    assert "imbalance" not in with_files.kinds("imbalance")
+
+
+def test_a_mistake_in_thresholds_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "thresholds.yaml"
-    file.write_text("imbalance_partitions: 3\n")
-    only = [row for row in FLEET if row["group_id"] == "imbalance"]
-    given = write_fleet(tmp_path, members=only)
-    assert main(["audit", *given, "--thresholds", str(file), "--out", f"{tmp_path}/out"]) == 0
-    rows = spark.read.parquet(f"{tmp_path}/out/findings").where("kind = 'imbalance'")
-    assert rows.count() == 0
     file.write_text("imbalance_partition: 3\n")
+    given = write_fleet(tmp_path, members=[])
     assert main(["audit", *given, "--thresholds", str(file), "--out", f"{tmp_path}/out"]) == 2
-
-
-def test_a_fleet_is_read_from_its_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its offsets too; a folder that is none is an error."""
-    capture = DOCS / "examples" / "kafka-4.3.1"
-    fleet, out = f"{tmp_path}/fleet", f"{tmp_path}/audit"
-    jobs = ["fleet", "--kafka-tools", str(capture), "--out", fleet, "then", "audit", "--fleet", fleet, "--out", out]
-    assert main(jobs) == 0
-    assert capsys.readouterr().out.count("25 groups: 0 errors, ") == 1
-    record = json.loads(Path(out, "_run.json").read_text())
-    assert record["rows"]["in"] == {"topics": 13, "members": 72, "offsets": 305}
-    assert record["rows"]["out"]["verdicts"] == 25
-    assert main(["audit", "--fleet", str(tmp_path), "--out", out]) == 2
-    assert "is not the output of a finished run" in capsys.readouterr().err
-    assert main(["audit", "--out", out]) == 2
-    assert "--topics: no fleet is given; give --fleet, or --topics and --members" in capsys.readouterr().err
