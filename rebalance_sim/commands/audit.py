@@ -111,10 +111,10 @@ def run(spark: SparkSession, options: Namespace) -> None:
     if not from_source:
         run.begin(_REPLACED)
 
-    run.report_progress(f"predicting the present state, under every assignor, and in the scenario {scenario.name}")
+    run.report_progress("predicting the present state")
     bad = [rules.placed.rejected_records] if rules.placed else []
     bad += [] if rules.fitted_after is None else [rejected(rules.fitted_after, TOPICS_AFTER)]
-    tables, lag, rules.assigned = _write_predicted(run, fleet, predicted, bad, options.on_bad_input)
+    tables, lag, rules.assigned = _write_predicted(run, fleet, predicted, bad, options.on_bad_input, scenario.name)
     run.report_progress("auditing")
     audited = rules.outcomes(tables, run.stage).staged(lambda rows: run.stage(rows, "audited"))
     written = {name: run.write(name, audited[name]) for name in (FINDINGS.name, VERDICTS.name)}
@@ -140,6 +140,7 @@ def _write_predicted(
     predicted: tuple[GroupOutcomes, GroupOutcomes, GroupOutcomes],
     bad: list[DataFrame],
     on_bad_input: str,
+    scenario: str,
 ) -> tuple[dict[str, DataFrame], LagTables | None, DataFrame | None]:
     """Write what is predicted now, under other assignors and in the scenario, and the lag. Count all rows.
 
@@ -151,7 +152,10 @@ def _write_predicted(
     tables[REJECTS.name] = union(bad)
     counts = write_rejects(run, tables[REJECTS.name], on_bad_input)
     fleet.count(run, now.used_topics or 0, counts)
-    tables |= run.write_outcomes(others, COMPARED) | run.write_outcomes(rolled_out, SIMULATED)
+    run.report_progress("predicting under every assignor")
+    tables |= run.write_outcomes(others, COMPARED)
+    run.report_progress(f"simulating the scenario {scenario} and a migration")
+    tables |= run.write_outcomes(rolled_out, SIMULATED)
     if fleet.offsets is None:
         return tables, None, None
     assigned = all_assignments(now.last_assignments, others.last_assignments)

@@ -189,7 +189,7 @@ def test_hostile_groups_can_be_found_sorted_and_opened(hostile_audit_page: Page)
 
 def test_the_groups_to_look_at_first_are_there_without_a_click(audit_page: Page) -> None:
     verdict = audit_page.locator(".verdict")
-    assert "errors and" in verdict.inner_text()
+    assert "need attention: " in verdict.inner_text()
     first = audit_page.locator(".action").first
     assert first.locator(".badge").inner_text() == "Error"
     box = first.locator(".affected a").first.bounding_box()

@@ -109,7 +109,7 @@ def test_the_verdict_counts_findings_as_the_console_does(
     ranked: str, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A group that is not stable in a scenario is not a finding about the present state."""
-    assert '<p class="verdict">1 error and 13 warnings in 12 of 12 groups.</p>' in ranked
+    assert '<p class="verdict">12 of 12 groups need attention: 1 error and 13 warnings.</p>' in ranked
     assert "stable" not in texts_of(section(ranked, "what-to-do"))
     assert '<section id="checks"' not in ranked
     findings = [found(name, "idle-members", "warning") for name in ("a", "b")]
@@ -141,6 +141,15 @@ def test_very_many_groups_keep_the_page_small(spark: SparkSession, tmp_path: Pat
     assert listed[21] == number - 1
     assert len(listed) == LISTED_GROUPS
     assert f"{LISTED_GROUPS:,} of {number:,} groups" in html
+
+
+def test_the_verdict_counts_what_needs_attention(spark: SparkSession, tmp_path: Path) -> None:
+    findings = [found("billing", "idle-members", "warning"), found("clicks", "migration-possible", "note")]
+    verdicts = [verdict("billing", "warning", 2), verdict("clicks", "note", 3)]
+    html = page_of(
+        write_run(spark, tmp_path / "run", "audit", {FINDINGS: findings, VERDICTS: verdicts}), tmp_path / "page"
+    )
+    assert "1 of 2 groups needs attention: 1 warning, no errors." in html
 
 
 def test_a_healthy_fleet_has_a_page(spark: SparkSession, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rebalance_sim.engine.audit.finding import Finding, Kind, Severity
+from rebalance_sim.engine.audit.finding import Finding, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import Group, Row
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.migration import Verdict
@@ -25,7 +25,7 @@ IMBALANCE = Kind(
     "imbalance",
     Severity.WARNING,
     "{min} to {max:partition} per member under {strategy}, at most {max_after} under {better}",
-    "Use {better}; {moved_after:partition moves|partitions move} once.",
+    "Use {better}{moves}.",
 )
 LAG = Kind(
     "lag-on-one-member",
@@ -40,6 +40,7 @@ LAG_IN_PARTITION = Kind(
     "Look for a hot key, or speed up the consumer of this partition.",
 )
 KINDS = (IDLE, TOO_MANY_MEMBERS, IMBALANCE, LAG, LAG_IN_PARTITION)
+_MOVES = "; {moved_after:partition moves|partitions move} once"
 _JAVAS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
 
@@ -97,7 +98,8 @@ def _lag(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
 
 def _change(kind: Kind, group: Group, better: str, figures: Mapping[str, Any], saving: Mapping[str, Any]) -> Finding:
     """Return a finding that recommends another assignor."""
-    names = {"strategy": str(group.strategy), "better": better}
+    moves = filled(_MOVES, figures) if figures.get("moved_after") else ""
+    names = {"strategy": str(group.strategy), "better": better, "moves": moves}
     return Finding(kind, figures, names, _settings(better), saving)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import functions as F
 
 from rebalance_sim.defaults import SCENARIO
+from rebalance_sim.engine.runs.run_files import RECORD, read_beside
 from rebalance_sim.report.audits.actions import Findings
 from rebalance_sim.report.audits.audited_run import AuditedRun
 from rebalance_sim.report.audits.group_rows import GroupRow
@@ -64,11 +65,13 @@ def _counted_clusters(audited: AuditedRun) -> tuple[Mapping[str, int], int]:
 
 
 def _sentence(findings: Findings, affected: int, groups: int) -> str:
-    numbers = findings.numbers
     if not affected:
         return f"No errors and no warnings in {plural(groups, 'group')}."
-    found = f"{plural(numbers['error'], 'error')} and {plural(numbers['warning'], 'warning')}"
-    return f"{found} in {affected:,} of {plural(groups, 'group')}."
+    numbers = {severity: findings.numbers[severity] for severity in ("error", "warning")}
+    found = " and ".join(plural(number, severity) for severity, number in numbers.items() if number)
+    none = "".join(f", no {severity}s" for severity, number in numbers.items() if not number)
+    need = "needs" if affected == 1 else "need"
+    return f"{affected:,} of {plural(groups, 'group')} {need} attention: {found}{none}."
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -86,5 +89,9 @@ def _scenario(audited: AuditedRun) -> str:
 
 
 def _times(audited: AuditedRun) -> list[tuple[str, str]]:
-    started = audited.run.record.get("started")
-    return [("audited", str(started).replace("T", " ").removesuffix("+00:00") + " UTC")] if started else []
+    """Return when the fleet was audited and, if an earlier run read it from its source, when that was."""
+    run = audited.run
+    fleet = read_beside(run.spark, str(run.record["options"].get("members") or ""), RECORD) or {}
+    read = fleet if fleet.get("job") == "fleet" else {}
+    times = {read.get("started"): "fleet read", run.record.get("started"): "audited"}
+    return [(name, f"{text[:19].replace('T', ' ')} UTC") for text, name in times.items() if text]
