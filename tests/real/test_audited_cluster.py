@@ -14,6 +14,8 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
+from rebalance_sim import findings
+from rebalance_sim.sources.live_cluster.cluster import read_cluster
 from tests.real.conftest import VERSIONS, running
 from tests.support.cluster.broker import Broker
 from tests.support.cluster.capture import until
@@ -96,3 +98,15 @@ def test_every_group_of_a_live_cluster_is_audited(
     lag = spark.read.parquet(f"{out}/fleet/offsets").selectExpr("sum(end - committed)").first()
     assert lag == (partitions * (RECORDS - 1),)
     assert Path(out, "report.html").exists()
+
+
+def test_a_group_that_rebalances_is_found(spark: SparkSession, broker_with_groups: Broker) -> None:
+    """Its members wait for an assignment; so what they own is unknown."""
+    servers = broker_with_groups.bootstrap_servers
+    SilentGroup("waiting", 2, (RANGE,), ("topic-00",)).join(servers)
+    capture = read_cluster(spark, servers)
+    members = capture.members.where("group_id IN ('waiting', 'group-000')")
+    states = {(row["group_id"], row["group_state"], row["owned"] is None) for row in members.collect()}
+    assert states == {("waiting", "CompletingRebalance", True), ("group-000", "Stable", False)}
+    found = members.transform(findings(capture.topics)).where("kind = 'rebalancing-now'")
+    assert [row["group_id"] for row in found.collect()] == ["waiting"]

@@ -223,6 +223,8 @@ def test_the_tables_are_complete(spark: SparkSession, busy: Busy) -> None:
     assert (brokers["cluster"], brokers["offsets_partitions"]) == ("c", topics["__consumer_offsets"]["partitions"])
 
     assert capture.rejects.isEmpty()
+    classic = capture.members.where(F.col("group_id") != NEXT_GENERATION)
+    assert {row["group_state"] for row in classic.select("group_state").distinct().collect()} == {"Stable"}
     told = capture.members.where("group_id = 'rdkafka-eager'").select("client_library", "subscription").distinct()
     if needs_zookeeper(busy.broker.version):
         assert {row["client_library"] for row in told.collect()} == {None}

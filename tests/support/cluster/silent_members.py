@@ -42,13 +42,7 @@ class SilentGroup:
         Partitions are dealt to the members in turn, and the leader commits offset 1 for each.
         """
         with ExitStack() as stack:
-            connections = [
-                stack.enter_context(_Connection(bootstrap_servers, f"{self.group_id}-{number}"))
-                for number in range(self.members)
-            ]
-            for connection in connections:
-                connection.send(_JOIN_GROUP, self._joining())
-            joined = [_Joined.read(connection.answer("JoinGroup")) for connection in connections]
+            connections, joined = self._join(stack, bootstrap_servers)
             (leader,) = [each for each in joined if each.member_id == each.leader_id]
             assert len({each.generation for each in joined}) == 1
             assert len(leader.members) == self.members
@@ -62,6 +56,20 @@ class SilentGroup:
             for connection in connections:
                 connection.answer("SyncGroup")
             self._commit(connections[joined.index(leader)], leader, partitions)
+
+    def join(self, bootstrap_servers: str) -> None:
+        """Let the members join, and nothing more: the coordinator waits for the leader's assignment."""
+        with ExitStack() as stack:
+            self._join(stack, bootstrap_servers)
+
+    def _join(self, stack: ExitStack, bootstrap_servers: str) -> tuple[list[_Connection], list[_Joined]]:
+        connections = [
+            stack.enter_context(_Connection(bootstrap_servers, f"{self.group_id}-{number}"))
+            for number in range(self.members)
+        ]
+        for connection in connections:
+            connection.send(_JOIN_GROUP, self._joining())
+        return connections, [_Joined.read(connection.answer("JoinGroup")) for connection in connections]
 
     def _joining(self) -> bytes:
         metadata = encode_subscription(Subscription(self.topics, owned=()), version=1)
