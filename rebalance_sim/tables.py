@@ -1009,6 +1009,12 @@ VERDICTS = Table(
             "one",
         ),
         Column(
+            "impossible_settings",
+            STRINGS,
+            "settings of `advice` that the group cannot use: its clients or brokers do not have them, or they are "
+            "settings of the brokers for all groups",
+        ),
+        Column(
             "migration",
             STRING,
             "whether the group can migrate to the consumer protocol (KIP-848): `online` (in a rolling restart), "

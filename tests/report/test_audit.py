@@ -225,6 +225,13 @@ def test_members_and_their_partitions_are_shown_before_and_after(fleet: tuple[st
     assert "rebalance-sim explain election --members" in shown["election-tie"]
 
 
+def test_settings_that_a_group_cannot_use_do_not_help_it(fleet: tuple[str, list[Row]]) -> None:
+    """Sarama does not have the consumer protocol, which would save most."""
+    text = dict(details(fleet[0]))["migration-library"]
+    assert re.search("group.protocol=consumer [^=]* not possible", text)
+    assert "group.protocol=consumer would help most" not in text
+
+
 def test_a_rolling_restart_is_drawn_under_each_setting_on_one_axis(fleet: tuple[str, list[Row]]) -> None:
     html, findings = fleet
     group = next(row["group_id"] for row in findings if row["kind"] == "rollout-downtime")

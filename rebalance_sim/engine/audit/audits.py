@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from rebalance_sim.engine.audit import balance, elections, keys, leaders, migration, risks, rollouts
+from rebalance_sim.engine.audit.changes import ASSIGNOR, CLASSIC_ONLY, PROTOCOL, is_possible
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
 from rebalance_sim.engine.audit.thresholds import Thresholds
@@ -98,7 +99,7 @@ _COLUMNS = {
 """Columns of the tables that an audit reads."""
 _RESULTS = (FINDINGS, VERDICTS)
 _OUTPUTS = StructType([StructField(table.name, table.schema) for table in _RESULTS])
-_ASSIGNOR_SETTINGS = ("partition.assignment.strategy", "group.protocol")
+_ASSIGNOR_SETTINGS = (ASSIGNOR, PROTOCOL)
 """Settings that exclude each other."""
 
 
@@ -212,12 +213,20 @@ class _Audit:
             groups = [self._group(row) for row in batch.to_pylist()]
             found = [(group, self._findings(group)) for group in groups]
             yield _as_outcome(FINDINGS.name, [_row(group, *each) for group, several in found for each in several])
-            yield _as_outcome(VERDICTS.name, [_verdict(group, several) for group, several in found])
+            yield _as_outcome(VERDICTS.name, [self._verdict(group, several) for group, several in found])
 
     def _group(self, row: Mapping[str, Any]) -> Group:
         cluster = row["cluster"]
         rows = {name: row.get(name) or () for name in _COLUMNS}
         return Group(cluster, row["group_id"], rows, self.clusters.of(cluster), self.topics, self.scenario)
+
+    def _verdict(self, group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, Any]:
+        """Return a row of ``verdicts``."""
+        tried = sorted({(row["setting"], row["value"]) for row in group.advice})
+        impossible = [
+            f"{name}={value}" for name, value in tried if not is_possible(group, name, value, self.thresholds)
+        ]
+        return _verdict(group, found) | {"impossible_settings": impossible}
 
     def _findings(self, group: Group) -> list[tuple[str, Finding]]:
         """Return the findings with their families: the worst first, and those about the present state first."""
@@ -250,7 +259,7 @@ def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
 
 
 def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, Any]:
-    """Return a row of ``verdicts``."""
+    """Return a row of ``verdicts``, without ``impossible_settings``."""
     findings = [finding for _, finding in found]
     severities = Counter(finding.kind.severity for finding in findings)
     found_migration, costs = group.migration, group.migration_costs
@@ -263,7 +272,7 @@ def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, An
         "severity": findings[0].kind.severity if findings else None,
         **{f"{severity}s": severities[severity] for severity in Severity},
         "kind": findings[0].kind.name if findings else None,
-        "settings": _entries(_recommended(findings)) or None,
+        "settings": _entries(recommended_settings(findings)) or None,
         "migration": found_migration.verdict,
         "migration_reason": found_migration.reason,
         "outdated_members": found_migration.outdated,
@@ -271,8 +280,11 @@ def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, An
     }
 
 
-def _recommended(findings: Iterable[Finding]) -> dict[str, str]:
-    """Return the settings of all findings but notes; of settings that exclude each other, those of the worst."""
+def recommended_settings(findings: Iterable[Finding]) -> dict[str, str]:
+    """Return the settings of all findings but notes; of settings that exclude each other, those of the worst.
+
+    A group that changes to the consumer protocol needs no settings of the classic one, which consumers then reject.
+    """
     settings: dict[str, str] = {}
     for finding in findings:
         has_assignor = any(name in settings for name in _ASSIGNOR_SETTINGS)
@@ -281,7 +293,8 @@ def _recommended(findings: Iterable[Finding]) -> dict[str, str]:
         ):
             continue
         settings |= {name: value for name, value in finding.settings.items() if name not in settings}
-    return settings
+    unneeded = CLASSIC_ONLY if settings.get(PROTOCOL) == "consumer" else ()
+    return {name: value for name, value in settings.items() if name not in unneeded}
 
 
 def _entries(values: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rebalance_sim.engine.audit.changes import how_to_roll_out
 from rebalance_sim.engine.audit.finding import Finding, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import Group, Row
 from rebalance_sim.engine.audit.thresholds import Thresholds
@@ -13,7 +14,7 @@ IDLE = Kind(
     "idle-members",
     Severity.WARNING,
     "{idle_members:member is|members are} idle under {strategy}, {idle_after} under {better}",
-    "Use {better}.",
+    "Use {better}{how}.",
 )
 TOO_MANY_MEMBERS = Kind(
     "more-members-than-partitions",
@@ -25,13 +26,13 @@ IMBALANCE = Kind(
     "imbalance",
     Severity.WARNING,
     "{min} to {max:partition} per member under {strategy}, at most {max_after} under {better}",
-    "Use {better}{moves}.",
+    "Use {better}{how}.{moves}",
 )
 LAG = Kind(
     "lag-on-one-member",
     Severity.WARNING,
     "one member has {max_lag} of {lag:record} of lag under {strategy}, at most {max_lag_after} under {better}",
-    "Use {better}, or move the lag of the largest partitions to several members.",
+    "Use {better}{how}.",
 )
 LAG_IN_PARTITION = Kind(
     "lag-in-one-partition",
@@ -40,7 +41,7 @@ LAG_IN_PARTITION = Kind(
     "Look for a hot key, or speed up the consumer of this partition.",
 )
 KINDS = (IDLE, TOO_MANY_MEMBERS, IMBALANCE, LAG, LAG_IN_PARTITION)
-_MOVES = "; {moved_after:partition moves|partitions move} once"
+_MOVES = " {moved_after:partition moves|partitions move} once."
 _JAVAS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
 
@@ -99,7 +100,7 @@ def _lag(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
 def _change(kind: Kind, group: Group, better: str, figures: Mapping[str, Any], saving: Mapping[str, Any]) -> Finding:
     """Return a finding that recommends another assignor."""
     moves = filled(_MOVES, figures) if figures.get("moved_after") else ""
-    names = {"strategy": str(group.strategy), "better": better, "moves": moves}
+    names = {"strategy": str(group.strategy), "better": better, "how": how_to_roll_out(group, better), "moves": moves}
     return Finding(kind, figures, names, _settings(better), saving)
 
 
@@ -125,6 +126,6 @@ def _usable(group: Group) -> list[str]:
     match group.migration.verdict:
         case Verdict.DONE:
             return servers
-        case Verdict.ONLINE:
+        case Verdict.ONLINE if not group.migration.outdated:
             return [*clients, *servers]
     return clients

@@ -42,9 +42,10 @@ BLOCKED: Mapping[Obstacle, Kind] = {
     ),
     Obstacle.LIBRARY: Kind(
         "migration-library",
-        Severity.WARNING,
+        Severity.NOTE,
         "cannot migrate to the consumer protocol: {reason}",
-        "Plan the change to a library that has it before the brokers drop the classic protocol (KIP-1274).",
+        "Keep the classic protocol, which KIP-1274 removes from Java's consumer only, or change to a library that has "
+        "the consumer protocol.",
     ),
     Obstacle.POLICY: Kind(
         "migration-policy",

@@ -4,12 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from rebalance_sim.defaults import SCENARIO
+from rebalance_sim.engine.audit.changes import ASSIGNOR, PROTOCOL, STATIC, how_to_roll_out, is_possible
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import Group, Row
 from rebalance_sim.engine.audit.thresholds import Thresholds
-from rebalance_sim.kafka.assignors.by_library import JAVA, offers
-from rebalance_sim.kafka.client_features import has_static_members
-from rebalance_sim.kafka.migration import Verdict
 
 
 def _kind(name: str, severity: Severity, description: str, recommendation: str = "") -> Kind:
@@ -53,12 +51,10 @@ DOWNTIME = _kind(
     Severity.WARNING,
     "{scenario}: each partition is without an owner for {mean_ms:s} on average (p99 {p99_ms:s}, max {max_ms:s}); "
     "{setting} saves {share:%}",
-    "Set {setting}.",
+    "{advice}",
 )
 KINDS = (COST, FAILS, DEADLOCK, UNSTABLE, STORM, DOWNTIME)
-_STATIC = "group.instance.id"
-_ASSIGNOR = "partition.assignment.strategy"
-_PROTOCOL = "group.protocol"
+_GIVE_IDS = f"Give each consumer a {STATIC} of its own, such as the name of its pod."
 
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
@@ -81,9 +77,10 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         yield finding(UNSTABLE)
     if costs["storms"]:
         yield finding(STORM, {"storms": costs["storms"]})
-    best = next((row for row in group.advice if not row["fails"] and _is_possible(group, row)), None)
+    possible = (row for row in group.advice if is_possible(group, row["setting"], row["value"], thresholds))
+    best = next((row for row in possible if not row["fails"]), None)
     if best is not None and _pays(costs, best, thresholds):
-        yield _with_setting(finding(DOWNTIME), best)
+        yield _with_setting(group, finding(DOWNTIME), best)
 
 
 def cost_figures(costs: Row) -> dict[str, float]:
@@ -93,30 +90,25 @@ def cost_figures(costs: Row) -> dict[str, float]:
     return figures | {f"{name}_ms": costs[f"{name}_unowned_ms"] for name in ("p99", "max")}
 
 
-def _with_setting(finding: Finding, best: Row) -> Finding:
+def _with_setting(group: Group, finding: Finding, best: Row) -> Finding:
     """Add the setting that saves most, and what it saves."""
     saving = {name: best[name] for name in ("unowned_ms_saved", "rebalances_saved", "moved_saved")}
     saving["share"] = best["unowned_ms_saved"] / max(finding.figures["unowned_ms"], 1)
     settings = {best["setting"]: best["value"]}
-    if best["setting"] == _PROTOCOL:
+    if best["setting"] == PROTOCOL:
         # What was simulated: advice replaces the protocols of all members by this assignor.
         settings |= {"group.remote.assignor": "uniform"}
     setting = " with ".join(f"{name}={value}" for name, value in settings.items())
-    return replace(finding, names={**finding.names, "setting": setting}, settings=settings, saving=saving)
+    how = how_to_roll_out(group, best["value"]) if best["setting"] == ASSIGNOR else ""
+    is_static = best["setting"] == STATIC
+    names = {
+        "setting": "static membership" if is_static else setting,
+        "advice": _GIVE_IDS if is_static else f"Set {setting}{how}.",
+    }
+    return replace(finding, names={**finding.names, **names}, settings=settings, saving=saving)
 
 
 def _pays(costs: Row, best: Row, thresholds: Thresholds) -> bool:
     saved_ms: int = best["unowned_ms_saved"]
     of_partition = saved_ms / max(costs["partitions"], 1)
     return of_partition >= thresholds.downtime_ms and saved_ms >= thresholds.downtime_share * costs["unowned_ms"]
-
-
-def _is_possible(group: Group, row: Row) -> bool:
-    """Return whether the clients of the group have a setting."""
-    libraries = {member["client_library"] or JAVA for member in group.members}
-    setting = row["setting"]
-    if setting == _PROTOCOL:
-        return group.migration.verdict in (Verdict.ONLINE, Verdict.DONE)
-    if setting == _ASSIGNOR:
-        return bool(group.classic_members) and all(offers(library, row["value"]) for library in libraries)
-    return setting != _STATIC or all(map(has_static_members, libraries))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import Row
 
 from rebalance_sim.api.audit import Audit
+from rebalance_sim.engine.audit.changes import STATIC
 from rebalance_sim.engine.audit.finding import Severity
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.figures import figure_texts, saving_texts
@@ -116,16 +117,15 @@ class _Details:
         self.comparisons = audited.rows_by_group(COMPARISON, ("strategies",), keys)
         self.lags = audited.rows_by_group(MEMBER_LAG, ("strategy", "member_id", "lag"), keys)
         self.rejects = audited.rows_by_group(REJECTS, ("table", "reason"), keys)
-        self.settings = {
-            key: dict(verdict[0]["settings"] or {})
-            for key, verdict in audited.rows_by_group(VERDICTS, ("settings",), keys).items()
-        }
+        of_verdict = audited.rows_by_group(VERDICTS, ("settings", "impossible_settings"), keys)
+        verdicts = {key: rows[0] for key, rows in of_verdict.items()}
+        self.settings = {key: dict(verdict["settings"] or {}) for key, verdict in verdicts.items()}
         self.members: Mapping[GroupKey, list[Row]] = {}
         self.assigned: dict[GroupKey, dict[str, Owned]] = {}
         rules = audited.find_audit(audited.run)
         if rules is not None:
             self._predict(rules)
-        self.restarts = restarts(audited, rows, self.settings, rules, named)
+        self.restarts = restarts(audited, rows, verdicts, rules, named)
 
     def _predict(self, rules: Audit) -> None:
         """Read the members, and predict who owns what."""
@@ -164,7 +164,7 @@ class _Details:
             row["description"],
             figure_texts(row["figures"]),
             row["recommendation"] or "",
-            tuple(f"{name}={value}" for name, value in (row["settings"] or {}).items()),
+            tuple(_property(name, value) for name, value in (row["settings"] or {}).items()),
             saving_texts(row["saving"]),
             row["confidence"],
             command_of(row["family"], options, row["group_id"], row["cluster"]),
@@ -238,6 +238,11 @@ class _Details:
             if figures["error"] is None
         )  # fmt: skip
         return Table("The same members under every assignor", head, rows)
+
+
+def _property(name: str, value: str) -> str:
+    """Return a setting as a line of a properties file; consumers must not share an id."""
+    return f"# {name}: a different one for each consumer" if name == STATIC else f"{name}={value}"
 
 
 def recommended(settings: Mapping[str, str]) -> str | None:

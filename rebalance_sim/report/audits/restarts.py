@@ -1,7 +1,7 @@
 """The next rollout of some groups: what it costs as it is and under other settings, and how it goes."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Row
@@ -37,7 +37,7 @@ class Restart:
 def restarts(
     audited: AuditedRun,
     rows: Sequence[GroupRow],
-    settings: Mapping[GroupKey, Mapping[str, str]],
+    verdicts: Mapping[GroupKey, Row],
     rules: Audit | None,
     named: Sequence[str],
 ) -> dict[GroupKey, Restart]:
@@ -45,16 +45,17 @@ def restarts(
     keys = [row.key for row in rows]
     figures = ("rebalances", "unowned_ms", "partitions", "moved", "stable", "stable_ms", "failure", "error")
     costs = {key: found[0] for key, found in audited.rows_by_group(COSTS, figures, keys).items()}
-    of_advice = ("setting", "value", "rebalances", "unowned_ms", "unowned_ms_saved", "moved_saved", "fails", "best")
+    of_advice = ("setting", "value", "rebalances", "unowned_ms", "unowned_ms_saved", "moved_saved", "fails")
     advice = audited.rows_by_group(ADVICE, of_advice, keys)
+    changes = {key: _Changes.of(advice[key], verdicts.get(key)) for key in keys}
     simulated = {key: row for key, row in costs.items() if row["error"] is None}
     followed = [row.key for row in rows if row.key in simulated and _is_followed(row, named)][:FOLLOWED_GROUPS]
-    drawn = {key: _drawn(advice[key], settings.get(key, {})) for key in followed}
+    drawn = {key: changes[key].drawn() for key in followed}
     played = _played(rules, drawn) if rules is not None and drawn else {}
     return {
         key: Restart(
-            _summary(row, advice[key], settings.get(key, {})),
-            _costs_table(row, advice[key], settings.get(key, {})),
+            _summary(row, changes[key]),
+            _costs_table(row, changes[key]),
             _rollout(key, row, drawn[key], played) if key in drawn and (key, None) in played else None,
         )
         for key, row in simulated.items()
@@ -66,15 +67,51 @@ def _is_followed(row: GroupRow, named: Sequence[str]) -> bool:
     return matters and row.members <= MOST_MEMBERS
 
 
-def _drawn(advice: Sequence[Row], settings: Mapping[str, str]) -> list[Row]:
-    """Return the settings that are drawn: what is recommended, then what saves most."""
-    saving = [row for row in advice if _is_recommended(row, settings) or (row["unowned_ms_saved"] or 0) > 0]
-    order = sorted(saving, key=lambda row: (not _is_recommended(row, settings), -(row["unowned_ms_saved"] or 0)))
-    return order[:DRAWN_SETTINGS]
+@dataclass(frozen=True)
+class _Changes:
+    """What other settings would change in the rollout of a group."""
+
+    advice: Sequence[Row]
+    """Those that save most downtime first."""
+    recommended: Mapping[str, str]
+    impossible: Collection[str]
+    """Settings that the group cannot use."""
+
+    @classmethod
+    def of(cls, advice: Sequence[Row], verdict: Row | None) -> "_Changes":
+        order = sorted(advice, key=lambda row: (-row["unowned_ms_saved"], row["setting"], row["value"]))
+        if verdict is None:
+            return cls(order, {}, ())
+        return cls(order, dict(verdict["settings"] or {}), verdict["impossible_settings"] or ())
+
+    def is_recommended(self, row: Row) -> bool:
+        return self.recommended.get(row["setting"]) == row["value"]
+
+    def is_possible(self, row: Row) -> bool:
+        return _named(row) not in self.impossible
+
+    def best(self) -> Row | None:
+        """Return what saves most downtime of the settings that the group can use; None if none saves any."""
+        usable = (row for row in self.advice if self.is_possible(row) and not row["fails"])
+        return next((row for row in usable if row["unowned_ms_saved"] > 0), None)
+
+    def drawn(self) -> list[Row]:
+        """Return the settings that are drawn: what is recommended, then what saves most."""
+        usable = [row for row in self.advice if self.is_possible(row) and not row["fails"]]
+        saving = [row for row in usable if self.is_recommended(row) or row["unowned_ms_saved"] > 0]
+        return sorted(saving, key=lambda row: not self.is_recommended(row))[:DRAWN_SETTINGS]
+
+    def note(self, row: Row) -> str:
+        """Return what the table of costs notes beside a setting."""
+        if row["fails"]:
+            return "fails"
+        if not self.is_possible(row):
+            return "not possible"
+        return "recommended" if self.is_recommended(row) else ""
 
 
-def _is_recommended(row: Row, settings: Mapping[str, str]) -> bool:
-    return settings.get(row["setting"]) == row["value"]
+def _named(row: Row) -> str:
+    return f"{row['setting']}={row['value']}"
 
 
 def _played(rules: Audit, drawn: Mapping[GroupKey, Sequence[Row]]) -> dict[tuple[GroupKey, Setting | None], list[Row]]:
@@ -107,11 +144,11 @@ def _rollout(
                 "partitions": partitions,
                 "moved": cost["moved"] - (row["moved_saved"] or 0),
             }
-            alternatives.append(Played(f"{row['setting']}={row['value']}", steps, cost_note(costs)))
+            alternatives.append(Played(_named(row), steps, cost_note(costs)))
     return rollout("Step by step", key[1], alternatives)
 
 
-def _costs_table(cost: Row, advice: Sequence[Row], settings: Mapping[str, str]) -> Table:
+def _costs_table(cost: Row, changes: _Changes) -> Table:
     partitions = max(cost["partitions"] or 0, 1)
     head = (
         Column("setting"),
@@ -125,31 +162,31 @@ def _costs_table(cost: Row, advice: Sequence[Row], settings: Mapping[str, str]) 
     own = (AS_IT_IS, cost["rebalances"], cost["unowned_ms"] / partitions, None, cost["moved"], state)
     others = [
         (
-            f"{row['setting']}={row['value']}",
+            _named(row),
             row["rebalances"],
             row["unowned_ms"] / partitions,
             row["unowned_ms_saved"] / max(cost["unowned_ms"], 1),
             cost["moved"] - (row["moved_saved"] or 0),
-            "fails" if row["fails"] else "recommended" if _is_recommended(row, settings) else "",
+            changes.note(row),
         )
-        for row in sorted(advice, key=lambda row: (-row["unowned_ms_saved"], row["setting"], row["value"]))
+        for row in changes.advice
     ]
     return Table("What it costs under each setting", head, (own, *others))
 
 
-def _summary(cost: Row, advice: Sequence[Row], settings: Mapping[str, str]) -> str:
+def _summary(cost: Row, changes: _Changes) -> str:
     """Return what happens in the next rollout, and what would help."""
     sentences = [f"As it is: {cost_note(cost)}."]
     if cost["failure"]:
         sentences.append(f"It fails: {cost['failure']}.")
-    best = next((row for row in advice if row["best"]), None)
+    best = changes.best()
     if best is None:
-        sentences.append("No other setting saves downtime.")
+        sentences.append("No other setting that it can use saves downtime.")
     else:
-        sentences.append(f"{best['setting']}={best['value']} would help most: {_change(best, cost)}.")
-    for row in advice:
-        if _is_recommended(row, settings) and not row["best"]:
-            sentences.append(f"The recommended {row['setting']}={row['value']} has {_change(row, cost)}.")
+        sentences.append(f"{_named(best)} would help most: {_change(best, cost)}.")
+    for row in changes.advice:
+        if changes.is_recommended(row) and row is not best:
+            sentences.append(f"The recommended {_named(row)} has {_change(row, cost)}.")
     return " ".join(sentences)
 
 

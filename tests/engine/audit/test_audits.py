@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from rebalance_sim.cli import main
 from rebalance_sim.commands.audit_summary import summarise_findings
-from rebalance_sim.engine.audit.audits import FAMILIES
+from rebalance_sim.engine.audit.audits import FAMILIES, recommended_settings
+from rebalance_sim.engine.audit.changes import how_to_roll_out, is_possible
 from rebalance_sim.engine.audit.finding import Finding
 from rebalance_sim.engine.audit.group import Group, TopicFacts
 from rebalance_sim.engine.audit.thresholds import Thresholds
@@ -115,6 +116,7 @@ def test_a_verdict_has_the_worst_finding_and_the_settings(audited: Audited) -> N
     assert audited.verdicts["partitions-without-leader"]["severity"] == "error"
     assert audited.verdicts["healthy"]["severity"] == "note"
     assert audited.verdicts["healthy"]["settings"] is None
+    assert audited.verdicts["healthy"]["impossible_settings"] == ["group.initial.rebalance.delay.ms=10000"]
 
 
 @pytest.mark.parametrize(
@@ -380,6 +382,55 @@ def test_an_assignor_that_fails_is_an_error() -> None:
     """Of the libraries, kafka-python's roundrobin raises a KeyError for some subscriptions."""
     failed: dict[str, Any] = {**dict.fromkeys(BALANCE.names), "strategy": "kafka-python-range", "error": "KeyError"}
     assert found(group_of(**{BALANCE.name: failed}), "leaders").keys() == {"assignment-fails"}
+
+
+def member_with(**columns: Any) -> Group:
+    """Return a group of one Java member, with other columns."""
+    (first, _) = group_of().rows[MEMBERS.name]
+    return group_of(**{MEMBERS.name: {**first, **columns}})
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "member", "possible"),
+    [
+        ("group.protocol", "consumer", {}, True),
+        ("group.protocol", "consumer", {"client_version": "3.4.0"}, False),
+        ("group.protocol", "consumer", {"client_library": "sarama", "client_version": None}, False),
+        ("partition.assignment.strategy", "cooperative-sticky", {"client_version": "2.4.0"}, True),
+        ("partition.assignment.strategy", "cooperative-sticky", {"client_version": "2.2.0"}, False),
+        ("partition.assignment.strategy", "cooperative-sticky", {"client_library": "kafka-go"}, False),
+        ("group.instance.id", "one per consumer", {"client_version": "2.3.0"}, True),
+        ("group.instance.id", "one per consumer", {"client_version": "2.2.0"}, False),
+        ("group.instance.id", "one per consumer", {"client_library": "kafka-go;platformatic-kafka"}, False),
+        ("session.timeout.ms", "10000", {}, True),
+        ("session.timeout.ms", "10000", {"instance_id": "a"}, False),
+        ("session.timeout.ms", "120000", {"instance_id": "a"}, True),
+        ("session.timeout.ms", "120000", {"protocols": ["server-uniform"]}, False),
+        ("group.initial.rebalance.delay.ms", "10000", {}, False),
+    ],
+)
+def test_a_group_can_use_the_settings_that_its_clients_have(
+    setting: str, value: str, member: Mapping[str, Any], possible: bool
+) -> None:
+    assert is_possible(member_with(**member), setting, value, Thresholds()) == possible
+
+
+@pytest.mark.parametrize(
+    ("offered", "how"),
+    [
+        (["range"], ", in two rolling restarts: the first adds it to partition.assignment.strategy, the second "
+         "removes the others"),
+        (["range", "sticky"], ": put it alone into partition.assignment.strategy, in one rolling restart"),
+    ],
+)  # fmt: skip
+def test_an_assignor_that_not_all_members_offer_takes_two_rolling_restarts(offered: list[str], how: str) -> None:
+    assert how_to_roll_out(member_with(protocols=offered), "sticky") == how
+
+
+def test_no_setting_of_the_classic_protocol_is_recommended_beside_the_consumer_protocol() -> None:
+    given = ({"session.timeout.ms": "60000"}, {"group.protocol": "consumer", "group.remote.assignor": "uniform"})
+    findings = [Finding(KINDS["idle-members"], {}, settings=settings) for settings in given]
+    assert recommended_settings(findings) == given[1]
 
 
 @pytest.fixture(scope="module")
