@@ -68,14 +68,24 @@ FOR_SMALL_INPUTS = LocalSettings(
 )
 # spark.log.level applies only after Spark has started, and would not silence its first lines.
 _LOG_OPTION = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
+_MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+LIMITS_OF_MEMORY = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Files with the limit of a container's memory in bytes: of cgroups v2 and v1."""
 _OFTEN_CALLED = ("functions", "PythonUtils", "PythonSQLUtils")
 _SHARE_OF_MEMORY = 3
 """Locally the JVM uses at most a third of the memory: Python workers and the system need the rest."""
 
 
-def _driver_memory() -> str:
-    megabytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**20
+def driver_memory() -> str:
+    """Return how much memory the JVM of a local session may use, as Spark writes it."""
+    megabytes = min(_MEMORY, *_limits()) // 2**20
     return f"{max(megabytes // _SHARE_OF_MEMORY, 1024)}m"
+
+
+def _limits() -> list[int]:
+    """Return the limits of the container's memory in bytes; none outside containers, or the largest possible number."""
+    texts = [path.read_text().strip() for path in LIMITS_OF_MEMORY if path.exists()]
+    return [int(text) for text in texts if text.isdigit()] or [_MEMORY]
 
 
 def session(app_name: str, packages: Sequence[str] = (), settings: LocalSettings = FOR_LARGE_INPUTS) -> SparkSession:
@@ -131,7 +141,7 @@ def _local_properties(settings: LocalSettings, packages: Sequence[str]) -> dict[
         **DEFAULTS,
         **settings.properties,
         "spark.driver.extraJavaOptions": " ".join([_LOG_OPTION, *reading_archive(home), *settings.java_options]),
-        "spark.driver.memory": _driver_memory(),
+        "spark.driver.memory": driver_memory(),
         "spark.ui.enabled": "false",
         # The console has a bar of its own.
         "spark.ui.showConsoleProgress": "false",
