@@ -115,7 +115,9 @@ def audited(
     if RECORD_PARTITIONS.name in tables:
         growth = tables.get(PARTITION_GROWTH.name)
         shown = key_facts(tables[RECORD_PARTITIONS.name], tables[TOPICS_AT_RISK.name], topics, growth)
-        facts = replace(facts, keys=shown, partitions=_partitions(topics, shown.loads))
+        # A topic whose records have no known partition has keys, but no loads.
+        with_records = shown.loads.keys() | shown.shared.keys()
+        facts = replace(facts, keys=shown, partitions=_partitions(topics, with_records))
     audit = _Audit(clusters, thresholds, facts, scenario)
     rows = map_batches(_by_group(tables), audit.batches, _OUTPUTS)
     outcomes = {name: outcome(name) for name in _OUTPUTS.names}

@@ -1,6 +1,7 @@
 """Findings about the keys of the topics that a group reads, when records are given."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 from rebalance_sim.engine.audit.finding import Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import Group
@@ -85,15 +86,18 @@ def _not_co_partitioned(group: Group, topics: Sequence[str], thresholds: Thresho
 
     Topics of one group need not be joined. Only those that share keys are reported.
     """
-    shared, partitions = group.topics.keys.shared if group.topics.keys else {}, group.topics.partitions
+    shared = group.topics.keys.shared if group.topics.keys else {}
+    known = {topic: group.topics.partitions.get((group.cluster, topic)) for topic in topics}
+    partitions = {topic: count for topic, count in known.items() if count is not None}
     pairs = [
         (shared.get((group.cluster, topic), {}).get(other, 0.0), topic, other)
-        for number, topic in enumerate(topics)
-        for other in topics[number + 1 :]
-        if partitions.get((group.cluster, topic)) != partitions.get((group.cluster, other))
+        for topic, other in combinations(partitions, 2)
+        if partitions[topic] != partitions[other]
     ]
-    share, topic, other = max(pairs, default=(0.0, "", ""))
+    if not pairs:
+        return
+    share, topic, other = max(pairs)
     if share < thresholds.shared_keys_share:
         return
-    counts = {"partitions": partitions[group.cluster, topic], "other_partitions": partitions[group.cluster, other]}
+    counts = {"partitions": partitions[topic], "other_partitions": partitions[other]}
     yield Finding(NOT_CO_PARTITIONED, {"shared": share, **counts}, {"topic": topic, "other": other})

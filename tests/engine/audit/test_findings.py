@@ -1,0 +1,35 @@
+"""Findings about one group, from the rows of its tables."""
+
+from dataclasses import replace
+from typing import Any
+
+from rebalance_sim.engine.audit.group import Group, TopicFacts
+from rebalance_sim.engine.audit.topic_keys import KeyFacts, TopicKeys
+from rebalance_sim.tables import MEMBERS
+from tests.engine.audit.test_audits import found, group_of
+
+
+def with_members(*rows: dict[str, Any], group: Group | None = None) -> Group:
+    """Return a group, by default a healthy one, whose members have these columns."""
+    group = group or group_of()
+    first = group.rows[MEMBERS.name][0]
+    members = [{**first, "member_id": f"m{number}", **row} for number, row in enumerate(rows)]
+    return replace(group, rows={**group.rows, MEMBERS.name: members})
+
+
+def with_keys(
+    partitions: dict[str, int], loads: TopicKeys | None = None, shared: dict[str, dict[str, float]] | None = None
+) -> Group:
+    """Return a group that reads topics a, b and c, whose records show this."""
+    of_topics = {("c", topic): others for topic, others in (shared or {}).items()}
+    facts = KeyFacts({}, {}, {}, loads or {}, {}, of_topics)
+    topics = TopicFacts(partitions={("c", topic): count for topic, count in partitions.items()}, keys=facts)
+    return replace(with_members({"subscription": ["a", "b", "c"]}), topics=topics)
+
+
+def test_topics_with_an_unknown_number_of_partitions_are_not_compared() -> None:
+    shared = {"a": {"b": 1.0, "c": 0.9}, "b": {"a": 1.0, "c": 0.9}, "c": {"a": 0.9, "b": 0.9}}
+    finding = found(with_keys({"a": 6, "c": 9}, shared=shared), "keys")["not-co-partitioned"]
+    assert finding.names == {"topic": "a", "other": "c"}
+    assert not found(with_keys({"a": 6}, shared=shared), "keys")
+    assert not found(with_keys({}, shared=shared), "keys")
