@@ -62,11 +62,10 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     moved = _worst(group, alike, facts.moved, "keys_moved")
     if moved:
         yield Finding(MOVED, facts.moved[group.cluster, moved], {"topic": moved})
-    hot = _worst(group, topics, facts.loads, "times")
+    uneven = [topic for topic in topics if _is_hot(facts.loads.get((group.cluster, topic)), thresholds)]
+    hot = _worst(group, uneven, facts.loads, "times")
     if hot:
-        load = facts.loads[group.cluster, hot]
-        if load["times"] >= thresholds.hot_partition_times and load["records"] >= thresholds.hot_partition_records:
-            yield Finding(HOT, load, {"topic": hot})
+        yield Finding(HOT, facts.loads[group.cluster, hot], {"topic": hot})
     yield from _not_co_partitioned(group, topics, thresholds)
     grown = _worst(group, topics, facts.grown, "keys_moved")
     if grown:
@@ -79,6 +78,12 @@ def _worst(
     """Return the topic with the largest figure; None if no topic has one."""
     known = [topic for topic in topics if (group.cluster, topic) in figures]
     return max(known, key=lambda topic: figures[group.cluster, topic][by], default=None)
+
+
+def _is_hot(load: Mapping[str, float] | None, thresholds: Thresholds) -> bool:
+    if load is None:
+        return False
+    return load["times"] >= thresholds.hot_partition_times and load["records"] >= thresholds.hot_partition_records
 
 
 def _not_co_partitioned(group: Group, topics: Sequence[str], thresholds: Thresholds) -> Iterator[Finding]:

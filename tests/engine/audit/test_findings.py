@@ -33,3 +33,13 @@ def test_topics_with_an_unknown_number_of_partitions_are_not_compared() -> None:
     assert finding.names == {"topic": "a", "other": "c"}
     assert not found(with_keys({"a": 6}, shared=shared), "keys")
     assert not found(with_keys({}, shared=shared), "keys")
+
+
+def test_a_small_topic_does_not_hide_a_hot_partition() -> None:
+    """Its hottest partition is further above the mean, but has too few records to matter."""
+    figures = {"partition": 1, "mean_records": 1.0, "p99_records": 1.0}
+    small, large = {**figures, "times": 12.0, "records": 12}, {**figures, "times": 4.0, "records": 90_000}
+    even = {**figures, "times": 1.5, "records": 900_000}
+    loads = {("c", "a"): small, ("c", "b"): large, ("c", "c"): even}
+    assert found(with_keys({}, loads), "keys")["hot-partition"].names == {"topic": "b"}
+    assert not found(with_keys({}, {("c", "a"): small, ("c", "c"): even}), "keys")
