@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import COMMITS, Group, Row, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.kafka.assignors.by_library import JAVA
 from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS
 from rebalance_sim.tables import REBALANCING_STATES
 
@@ -126,7 +127,7 @@ def _short_sessions(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     The sessions of consumer-protocol members are the coordinator's.
     """
     sessions = [_session_ms(group, member) for member in group.classic_members if member["instance_id"] is not None]
-    short = [session_ms for session_ms in sessions if session_ms < thresholds.restart_ms]
+    short = [session_ms for session_ms in sessions if session_ms is not None and session_ms < thresholds.restart_ms]
     if short:
         figures = {"members": len(short), "session_ms": min(short), "restart_ms": thresholds.restart_ms}
         settings = {"session.timeout.ms": str(2 * thresholds.restart_ms)}
@@ -196,6 +197,10 @@ def _rebalances(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         yield Finding(REPEATED, figures)
 
 
-def _session_ms(group: Group, member: Row) -> int:
+def _session_ms(group: Group, member: Row) -> int | None:
+    """Return a member's session timeout; None if it has the default of another library, which is not known."""
     given: int | None = member["session_timeout_ms"]
-    return group.rules_of(client_of(member)).session_timeout_ms if given is None else given
+    client = client_of(member)
+    if given is not None or client.library not in ("", JAVA):
+        return given
+    return group.rules_of(client).session_timeout_ms

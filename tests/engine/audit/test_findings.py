@@ -3,7 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from rebalance_sim.engine.audit.group import Group, TopicFacts
+import pytest
+
+from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
 from rebalance_sim.engine.audit.topic_keys import KeyFacts, TopicKeys
 from rebalance_sim.tables import MEMBERS
 from tests.engine.audit.test_audits import found, group_of
@@ -14,7 +16,7 @@ def with_members(*rows: dict[str, Any], group: Group | None = None) -> Group:
     group = group or group_of()
     first = group.rows[MEMBERS.name][0]
     members = [{**first, "member_id": f"m{number}", **row} for number, row in enumerate(rows)]
-    return replace(group, rows={**group.rows, MEMBERS.name: members})
+    return replace(group, rows={**group.rows, MEMBERS.name: members, COMMITS: []})
 
 
 def with_keys(
@@ -43,3 +45,23 @@ def test_a_small_topic_does_not_hide_a_hot_partition() -> None:
     loads = {("c", "a"): small, ("c", "b"): large, ("c", "c"): even}
     assert found(with_keys({}, loads), "keys")["hot-partition"].names == {"topic": "b"}
     assert not found(with_keys({}, {("c", "a"): small, ("c", "c"): even}), "keys")
+
+
+@pytest.mark.parametrize(
+    ("library", "release", "session_ms", "short_ms"),
+    [
+        (None, "2.8.0", None, 10_000),
+        ("java", "2.8.0", None, 10_000),
+        (None, "3.0.0", None, None),
+        ("librdkafka", "2.8.0", None, None),
+        ("java;librdkafka", "2.8.0", None, None),
+        ("librdkafka", "2.8.0", 20_000, 20_000),
+    ],
+)
+def test_only_java_has_the_default_session_of_its_release(
+    library: str | None, release: str, session_ms: int | None, short_ms: int | None
+) -> None:
+    client = {"client_library": library, "client_version": release, "session_timeout_ms": session_ms}
+    kinds = found(with_members({"instance_id": "i", **client}), "risks")
+    short = kinds.get("session-shorter-than-restart")
+    assert (short and short.figures["session_ms"]) == short_ms
