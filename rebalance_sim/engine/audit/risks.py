@@ -25,7 +25,7 @@ REJECTED = Kind(
 EXPIRE = Kind(
     "offsets-expire",
     Severity.WARNING,
-    "no members, and {partitions:committed offset expires|committed offsets expire}, the first {hours} hours after the "
+    "no members, and {partitions:committed offset expires|committed offsets expire}, the first {hours:hour} after the "
     "latest commit of the cluster",
     "Start the consumers before that, delete the group, or raise offsets.retention.minutes.",
 )
@@ -90,6 +90,7 @@ KINDS = (
     *(REGEX_FINDS_NOTHING, REGEX, OVERDUE, REPEATED, REBALANCING),
 )
 _HOUR_MS = 3_600_000
+_GENERATIONS = ("generation", "generation_at_ms", "earlier_generation", "earlier_generation_at_ms")
 
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
@@ -184,8 +185,8 @@ def _rebalances(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     state = next((member["group_state"] for member in group.members if member["group_state"]), None)
     if state in REBALANCING_STATES:
         yield Finding(REBALANCING, names={"state": state})
-    timed = [member for member in group.members if member["earlier_generation_at_ms"] is not None]
-    last = max(timed, key=lambda member: member["generation_at_ms"] or 0, default=None)
+    timed = [member for member in group.members if all(member[name] is not None for name in _GENERATIONS)]
+    last = max(timed, key=lambda member: int(member["generation_at_ms"]), default=None)
     if last is None or last["generation_at_ms"] < group.topics.latest_commit_ms.get(group.cluster, 0) - _HOUR_MS:
         return
     figures = {

@@ -7,7 +7,7 @@ import pytest
 
 from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
 from rebalance_sim.engine.audit.topic_keys import KeyFacts, TopicKeys
-from rebalance_sim.tables import MEMBERS
+from rebalance_sim.tables import EXPIRING_OFFSETS, MEMBERS
 from tests.engine.audit.test_audits import found, group_of
 
 
@@ -65,3 +65,28 @@ def test_only_java_has_the_default_session_of_its_release(
     kinds = found(with_members({"instance_id": "i", **client}), "risks")
     short = kinds.get("session-shorter-than-restart")
     assert (short and short.figures["session_ms"]) == short_ms
+
+
+GENERATIONS = {
+    "generation": 140,
+    "generation_at_ms": 3_000_000,
+    "earlier_generation": 100,
+    "earlier_generation_at_ms": 1_200_000,
+}
+
+
+@pytest.mark.parametrize("unknown", [None, *GENERATIONS])
+def test_rebalances_are_counted_only_between_known_generations(unknown: str | None) -> None:
+    generations = {name: None if name == unknown else value for name, value in GENERATIONS.items()}
+    kinds = found(with_members(generations), "risks")
+    assert ("rebalances-repeatedly" in kinds) == (unknown is None)
+
+
+@pytest.mark.parametrize(("hours", "shown"), [(0, "0 hours"), (1, "1 hour"), (24, "24 hours")])
+def test_the_time_until_offsets_expire_is_in_the_singular_or_plural(hours: int, shown: str) -> None:
+    expiring = {"partitions": 1, "first_expires_at_ms": hours * 3_600_000}
+    group = replace(group_of(), topics=TopicFacts(latest_commit_ms={"c": 0}))
+    tables = {**group.rows, MEMBERS.name: [], EXPIRING_OFFSETS.name: [expiring], COMMITS: []}
+    assert found(replace(group, rows=tables), "risks")["offsets-expire"].description == (
+        f"no members, and 1 committed offset expires, the first {shown} after the latest commit of the cluster"
+    )
