@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import COMMITS, Group, Row, client_of
@@ -49,6 +50,12 @@ SHARED_INSTANCE = Kind(
     "all but the last to join (FENCED_INSTANCE_ID)",
     "Derive group.instance.id from something that no two consumers share, such as the name of a StatefulSet's pod.",
 )
+SHARED_BY_CONSUMERS = replace(
+    SHARED_INSTANCE,
+    description="{members:member has|members have} the group.instance.id of another member, {instance_id}: the "
+    "coordinator refuses all but the first to join (UNRELEASED_INSTANCE_ID)",
+)
+"""Of members that all use the consumer protocol; a classic one gives way to the next with its id."""
 REGEX_FINDS_NOTHING = Kind(
     "regex-matches-nothing",
     Severity.WARNING,
@@ -139,9 +146,12 @@ def _shared_instances(group: Group) -> Iterator[Finding]:
     """Yield the finding about static members with one id, as pods of a Deployment with a fixed id have (KIP-345)."""
     counts = Counter(member["instance_id"] for member in group.members if member["instance_id"] is not None)
     shared = sorted(instance_id for instance_id, members in counts.items() if members > 1)
-    if shared:
-        members = sum(counts[instance_id] - 1 for instance_id in shared)
-        yield Finding(SHARED_INSTANCE, {"members": members}, {"instance_id": ", ".join(shared)})
+    if not shared:
+        return
+    members = sum(counts[instance_id] - 1 for instance_id in shared)
+    of_classic = {member["instance_id"] for member in group.classic_members}
+    kind = SHARED_BY_CONSUMERS if of_classic.isdisjoint(shared) else SHARED_INSTANCE
+    yield Finding(kind, {"members": members}, {"instance_id": ", ".join(shared)})
 
 
 def _regular_expressions(group: Group) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ import pytest
 
 from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
 from rebalance_sim.engine.audit.topic_keys import KeyFacts, TopicKeys
-from rebalance_sim.tables import EXPIRING_OFFSETS, MEMBERS
+from rebalance_sim.tables import ELECTIONS, EXPIRING_OFFSETS, MEMBERS
 from tests.engine.audit.test_audits import found, group_of
 
 
@@ -89,4 +89,35 @@ def test_the_time_until_offsets_expire_is_in_the_singular_or_plural(hours: int, 
     tables = {**group.rows, MEMBERS.name: [], EXPIRING_OFFSETS.name: [expiring], COMMITS: []}
     assert found(replace(group, rows=tables), "risks")["offsets-expire"].description == (
         f"no members, and 1 committed offset expires, the first {shown} after the latest commit of the cluster"
+    )
+
+
+def test_a_tie_of_a_consumer_protocol_group_is_one_of_preferences() -> None:
+    """Its members have no lists, and uniform wins whatever the hash order."""
+    group = with_members({"protocols": ["server-range"]}, {"protocols": ["server-uniform"]})
+    (election,) = group.rows[ELECTIONS.name]
+    votes = [("server-uniform", 1), ("server-range", 1)]
+    tie = {"type": "consumer", "tie": True, "protocol": "server-uniform", "votes": votes, "leader_id": None}
+    rows = {**group.rows, ELECTIONS.name: [{**election, **tie, "candidates": [name for name, _ in votes]}]}
+    finding = found(replace(group, rows=rows), "elections")["election-tie"]
+    assert finding.description == (
+        "server-range and server-uniform are each preferred by 1 member: the coordinator uses server-uniform"
+    )
+    assert finding.recommendation == "Set the same group.remote.assignor in all members."
+
+
+@pytest.mark.parametrize(
+    ("protocols", "consequence"),
+    [
+        (("range", "range"), "fences all but the last to join (FENCED_INSTANCE_ID)"),
+        (("server-uniform", "server-uniform"), "refuses all but the first to join (UNRELEASED_INSTANCE_ID)"),
+        (("range", "server-uniform"), "fences all but the last to join (FENCED_INSTANCE_ID)"),
+    ],
+)
+def test_what_a_shared_instance_id_leads_to_depends_on_the_protocol(
+    protocols: tuple[str, str], consequence: str
+) -> None:
+    group = with_members(*({"instance_id": "pod", "protocols": [protocol]} for protocol in protocols))
+    assert found(group, "risks")["shared-instance-id"].description == (
+        f"1 member has the group.instance.id of another member, pod: the coordinator {consequence}"
     )
