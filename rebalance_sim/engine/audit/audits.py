@@ -59,8 +59,9 @@ FAMILIES = {
 _KEYS = ("cluster", "group_id")
 _COLUMNS = {
     MEMBERS.name: (
-        *("member_id", "instance_id", "rack", "protocol_type", "protocols", "subscription", "session_timeout_ms"),
-        *("client_library", "client_version", "group_state", "generation", "generation_at_ms"),
+        # Of repeated members, predictions use the first by these columns, in this order.
+        *("join_order", "member_id", "protocol_type", "protocols", "client_library", "client_version", "instance_id"),
+        *("rack", "subscription", "session_timeout_ms", "group_state", "generation", "generation_at_ms"),
         *("earlier_generation", "earlier_generation_at_ms", "subscribed_regex", "rebalance_timeout_ms"),
     ),
     ELECTIONS.name: (

@@ -1,5 +1,6 @@
 """What an audit knows about one group: its rows of all tables."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -69,8 +70,11 @@ class Group:
     @cached_property
     def _all_members(self) -> list[Row]:
         """The members that can be used, each once."""
-        usable = [row for row in self.rows[MEMBERS.name] if row["protocols"]]
-        return list({row["member_id"]: row for row in sorted(usable, key=_by_id)}.values())
+        by_id: dict[str, list[Row]] = {}
+        for row in self.rows[MEMBERS.name]:
+            if row["protocols"]:
+                by_id.setdefault(row["member_id"], []).append(row)
+        return [_used(by_id[member_id]) for member_id in sorted(by_id)]
 
     @property
     def election(self) -> Row | None:
@@ -208,6 +212,12 @@ def _is_modern(member: Row) -> bool:
     return member["protocols"][0] in SERVER_ASSIGNORS
 
 
-def _by_id(member: Row) -> str:
-    found: str = member["member_id"]
-    return found
+def _used(repeated: Sequence[Row]) -> Row:
+    """Return the row of a member that predictions use: the first in join order; of equal ones, the first by content."""
+    if len(repeated) == 1:
+        return repeated[0]
+    return min(repeated, key=lambda row: (row["join_order"] is None, row["join_order"] or 0, _content(row)))
+
+
+def _content(row: Row) -> str:
+    return json.dumps({name: value for name, value in row.items() if value is not None}, ensure_ascii=False)

@@ -121,3 +121,21 @@ def test_what_a_shared_instance_id_leads_to_depends_on_the_protocol(
     assert found(group, "risks")["shared-instance-id"].description == (
         f"1 member has the group.instance.id of another member, pod: the coordinator {consequence}"
     )
+
+
+@pytest.mark.parametrize(
+    ("used", "other"),
+    [
+        ({"join_order": 0, "rack": "b"}, {"join_order": 1, "rack": "a"}),
+        ({"join_order": 0, "rack": "b"}, {"join_order": None, "rack": "a"}),
+        ({"join_order": 1, "rack": "a"}, {"join_order": 1, "rack": "b"}),
+        ({"join_order": None, "client_version": "3.9.0"}, {"join_order": None, "client_version": "4.1.0"}),
+    ],
+)
+def test_of_a_repeated_member_the_row_is_used_that_is_predicted(used: dict[str, Any], other: dict[str, Any]) -> None:
+    """Spark collects the rows of a group in any order."""
+    rows = [{"member_id": "b", "join_order": 7}, *({"member_id": "a", **row} for row in (used, other))]
+    for ordered in (rows, rows[::-1]):
+        first, second = with_members(*ordered).members
+        assert {name: first[name] for name in used} == used
+        assert second["member_id"] == "b"
