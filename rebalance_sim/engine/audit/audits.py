@@ -56,6 +56,8 @@ FAMILIES = {
     "keys": Family(keys.KINDS, keys.findings),
     "rollouts": Family(rollouts.KINDS, rollouts.findings),
 }
+_OF_LIBRARIES = ("balance", "leaders", "rollouts")
+"""Families of findings that rest on what the libraries of the members do."""
 _KEYS = ("cluster", "group_id")
 _COLUMNS = {
     MEMBERS.name: (
@@ -234,7 +236,6 @@ def _rank(finding: Finding) -> tuple[int, bool]:
 
 def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
     """Return a row of ``findings``."""
-    confidence = Confidence.ASSUMED if group.rejected else finding.kind.confidence
     return {
         "cluster": group.cluster,
         "group_id": group.group_id,
@@ -248,8 +249,14 @@ def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
         "recommendation": finding.recommendation,
         "settings": _entries(finding.settings) or None,
         "saving": _entries(finding.saving) or None,
-        "confidence": finding.confidence or confidence,
+        "confidence": finding.confidence or _confidence(group, family, finding.kind),
     }
+
+
+def _confidence(group: Group, family: str, kind: Kind) -> Confidence:
+    """Return what a finding rests on, unless it says so itself."""
+    assumed = group.rejected or (family in _OF_LIBRARIES and group.assumes_libraries)
+    return Confidence.ASSUMED if assumed else kind.confidence
 
 
 def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.audit.topic_keys import KeyFacts
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.assignors.by_library import JAVA, Leader
+from rebalance_sim.kafka.assignors.by_library import JAVA, SEPARATOR, Leader
 from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.kafka.migration import MigratingGroup, Migration, migration
 from rebalance_sim.releases import SERVER_ASSIGNORS, KafkaVersion
@@ -170,6 +170,12 @@ class Group:
     def classic_members(self) -> list[Row]:
         """The members that use the classic protocol."""
         return [member for member in self.members if not _is_modern(member)]
+
+    @cached_property
+    def assumes_libraries(self) -> bool:
+        """Whether the library of a classic member is unknown, so that Java or the most likely one is assumed."""
+        libraries = [member["client_library"] for member in self.classic_members]
+        return any(not library or SEPARATOR in library for library in libraries)
 
     @cached_property
     def migration(self) -> Migration:

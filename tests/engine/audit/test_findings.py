@@ -139,3 +139,19 @@ def test_of_a_repeated_member_the_row_is_used_that_is_predicted(used: dict[str, 
         first, second = with_members(*ordered).members
         assert {name: first[name] for name in used} == used
         assert second["member_id"] == "b"
+
+
+@pytest.mark.parametrize(
+    ("libraries", "protocol", "assumed"),
+    [
+        (("java", "librdkafka"), "range", False),
+        (("java", None), "range", True),
+        (("java", "sarama;kafka-go"), "range", True),
+        ((None, "sarama;kafka-go"), "server-uniform", False),
+    ],
+)
+def test_libraries_of_classic_members_are_assumed_unless_one_is_given(
+    libraries: tuple[str | None, ...], protocol: str, assumed: bool
+) -> None:
+    group = with_members(*({"client_library": library, "protocols": [protocol]} for library in libraries))
+    assert group.assumes_libraries == assumed
