@@ -984,7 +984,7 @@ FINDINGS = Table(
             "confidence",
             STRING,
             "`certain`: follows from the inputs; `simulated`: depends on the assumptions of a simulation; `assumed`: "
-            "depends on inputs that are missing, such as a client's release or rejected rows",
+            "depends on inputs that are missing, such as a client's library or release, or rejected rows",
         ),
     ),
 )

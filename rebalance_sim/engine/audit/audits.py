@@ -57,11 +57,14 @@ FAMILIES = {
     "keys": Family(keys.KINDS, keys.findings),
     "rollouts": Family(rollouts.KINDS, rollouts.findings),
 }
+_OF_LIBRARIES = ("balance", "leaders", "rollouts")
+"""Families of findings that rest on what the libraries of the members do."""
 _KEYS = ("cluster", "group_id")
 _COLUMNS = {
     MEMBERS.name: (
-        *("member_id", "instance_id", "rack", "protocol_type", "protocols", "subscription", "session_timeout_ms"),
-        *("client_library", "client_version", "group_state", "generation", "generation_at_ms"),
+        # Of repeated members, predictions use the first by these columns, in this order.
+        *("join_order", "member_id", "protocol_type", "protocols", "client_library", "client_version", "instance_id"),
+        *("rack", "subscription", "session_timeout_ms", "group_state", "generation", "generation_at_ms"),
         *("earlier_generation", "earlier_generation_at_ms", "subscribed_regex", "rebalance_timeout_ms"),
     ),
     ELECTIONS.name: (
@@ -116,7 +119,9 @@ def audited(
     if RECORD_PARTITIONS.name in tables:
         growth = tables.get(PARTITION_GROWTH.name)
         shown = key_facts(tables[RECORD_PARTITIONS.name], tables[TOPICS_AT_RISK.name], topics, growth)
-        facts = replace(facts, keys=shown, partitions=_partitions(topics, shown.loads))
+        # A topic whose records have no known partition has keys, but no loads.
+        with_records = shown.loads.keys() | shown.shared.keys()
+        facts = replace(facts, keys=shown, partitions=_partitions(topics, with_records))
     audit = _Audit(clusters, thresholds, facts, scenario)
     rows = map_batches(_by_group(tables), audit.batches, _OUTPUTS)
     outcomes = {name: outcome(name) for name in _OUTPUTS.names}
@@ -240,7 +245,6 @@ def _rank(finding: Finding) -> tuple[int, bool]:
 
 def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
     """Return a row of ``findings``."""
-    confidence = Confidence.ASSUMED if group.rejected else finding.kind.confidence
     return {
         "cluster": group.cluster,
         "group_id": group.group_id,
@@ -254,8 +258,14 @@ def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
         "recommendation": finding.recommendation,
         "settings": _entries(finding.settings) or None,
         "saving": _entries(finding.saving) or None,
-        "confidence": finding.confidence or confidence,
+        "confidence": finding.confidence or _confidence(group, family, finding.kind),
     }
+
+
+def _confidence(group: Group, family: str, kind: Kind) -> Confidence:
+    """Return what a finding rests on, unless it says so itself."""
+    assumed = group.rejected or (family in _OF_LIBRARIES and group.assumes_libraries)
+    return Confidence.ASSUMED if assumed else kind.confidence
 
 
 def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rebalance_sim.engine.audit.finding import Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import Group
 from rebalance_sim.engine.audit.thresholds import Thresholds
-from rebalance_sim.tables import CLASSIC
+from rebalance_sim.tables import CONSUMER
 
 REFUSES_ALL = Kind(
     "group-refused",
@@ -26,6 +27,12 @@ TIE = Kind(
     "{tied} have {votes:vote} each: hash order elects {protocol}, and another Kafka version may elect another one",
     "List the protocols in the same order in all members.",
 )
+TIE_OF_CONSUMERS = replace(
+    TIE,
+    description="{tied} are each preferred by {votes:member}: the coordinator uses {protocol}",
+    recommendation="Set the same group.remote.assignor in all members.",
+)
+"""Of a consumer-protocol group, whose members prefer one assignor each, and list none."""
 BUILD = Kind(
     "election-depends-on-build",
     Severity.WARNING,
@@ -67,7 +74,9 @@ def _tie(group: Group) -> Finding:
     names = {"tied": _listed(tied), "protocol": str(group.protocol)}
     figures = {"votes": most, "candidates": len(election["candidates"]), "members": election["members"]}
     others = dict(election["other_builds"] or ())
-    if election["type"] != CLASSIC or not others:
+    if election["type"] == CONSUMER:
+        return Finding(TIE_OF_CONSUMERS, figures, names)
+    if not others:
         return Finding(TIE, figures, names)
     shown = ", ".join(
         f"brokers built with Scala {scala} elect {protocol}" for scala, protocol in sorted(others.items())

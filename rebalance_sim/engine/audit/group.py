@@ -1,5 +1,6 @@
 """What an audit knows about one group: its rows of all tables."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,7 +9,7 @@ from typing import Any
 from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.audit.topic_keys import KeyFacts
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.assignors.by_library import JAVA, Leader
+from rebalance_sim.kafka.assignors.by_library import JAVA, SEPARATOR, Leader
 from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.kafka.migration import MigratingGroup, Migration, migration
 from rebalance_sim.releases import SERVER_ASSIGNORS, KafkaVersion
@@ -69,8 +70,11 @@ class Group:
     @cached_property
     def _all_members(self) -> list[Row]:
         """The members that can be used, each once."""
-        usable = [row for row in self.rows[MEMBERS.name] if row["protocols"]]
-        return list({row["member_id"]: row for row in sorted(usable, key=_by_id)}.values())
+        by_id: dict[str, list[Row]] = {}
+        for row in self.rows[MEMBERS.name]:
+            if row["protocols"]:
+                by_id.setdefault(row["member_id"], []).append(row)
+        return [_used(by_id[member_id]) for member_id in sorted(by_id)]
 
     @property
     def election(self) -> Row | None:
@@ -168,6 +172,12 @@ class Group:
         return [member for member in self.members if not _is_modern(member)]
 
     @cached_property
+    def assumes_libraries(self) -> bool:
+        """Whether the library of a classic member is unknown, so that Java or the most likely one is assumed."""
+        libraries = [member["client_library"] for member in self.classic_members]
+        return any(not library or SEPARATOR in library for library in libraries)
+
+    @cached_property
     def migration(self) -> Migration:
         """Whether the group can migrate to the consumer protocol."""
         members = self.members or self._all_members
@@ -208,6 +218,12 @@ def _is_modern(member: Row) -> bool:
     return member["protocols"][0] in SERVER_ASSIGNORS
 
 
-def _by_id(member: Row) -> str:
-    found: str = member["member_id"]
-    return found
+def _used(repeated: Sequence[Row]) -> Row:
+    """Return the row of a member that predictions use: the first in join order; of equal ones, the first by content."""
+    if len(repeated) == 1:
+        return repeated[0]
+    return min(repeated, key=lambda row: (row["join_order"] is None, row["join_order"] or 0, _content(row)))
+
+
+def _content(row: Row) -> str:
+    return json.dumps({name: value for name, value in row.items() if value is not None}, ensure_ascii=False)

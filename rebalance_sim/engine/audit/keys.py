@@ -1,6 +1,7 @@
 """Findings about the keys of the topics that a group reads, when records are given."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 from rebalance_sim.engine.audit.finding import Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import Group
@@ -61,11 +62,10 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     moved = _worst(group, alike, facts.moved, "keys_moved")
     if moved:
         yield Finding(MOVED, facts.moved[group.cluster, moved], {"topic": moved})
-    hot = _worst(group, topics, facts.loads, "times")
+    uneven = [topic for topic in topics if _is_hot(facts.loads.get((group.cluster, topic)), thresholds)]
+    hot = _worst(group, uneven, facts.loads, "times")
     if hot:
-        load = facts.loads[group.cluster, hot]
-        if load["times"] >= thresholds.hot_partition_times and load["records"] >= thresholds.hot_partition_records:
-            yield Finding(HOT, load, {"topic": hot})
+        yield Finding(HOT, facts.loads[group.cluster, hot], {"topic": hot})
     yield from _not_co_partitioned(group, topics, thresholds)
     grown = _worst(group, topics, facts.grown, "keys_moved")
     if grown:
@@ -80,20 +80,29 @@ def _worst(
     return max(known, key=lambda topic: figures[group.cluster, topic][by], default=None)
 
 
+def _is_hot(load: Mapping[str, float] | None, thresholds: Thresholds) -> bool:
+    if load is None:
+        return False
+    return load["times"] >= thresholds.hot_partition_times and load["records"] >= thresholds.hot_partition_records
+
+
 def _not_co_partitioned(group: Group, topics: Sequence[str], thresholds: Thresholds) -> Iterator[Finding]:
     """Yield the finding about the two topics that have the most keys in common and different numbers of partitions.
 
     Topics of one group need not be joined. Only those that share keys are reported.
     """
-    shared, partitions = group.topics.keys.shared if group.topics.keys else {}, group.topics.partitions
+    shared = group.topics.keys.shared if group.topics.keys else {}
+    known = {topic: group.topics.partitions.get((group.cluster, topic)) for topic in topics}
+    partitions = {topic: count for topic, count in known.items() if count is not None}
     pairs = [
         (shared.get((group.cluster, topic), {}).get(other, 0.0), topic, other)
-        for number, topic in enumerate(topics)
-        for other in topics[number + 1 :]
-        if partitions.get((group.cluster, topic)) != partitions.get((group.cluster, other))
+        for topic, other in combinations(partitions, 2)
+        if partitions[topic] != partitions[other]
     ]
-    share, topic, other = max(pairs, default=(0.0, "", ""))
+    if not pairs:
+        return
+    share, topic, other = max(pairs)
     if share < thresholds.shared_keys_share:
         return
-    counts = {"partitions": partitions[group.cluster, topic], "other_partitions": partitions[group.cluster, other]}
+    counts = {"partitions": partitions[topic], "other_partitions": partitions[other]}
     yield Finding(NOT_CO_PARTITIONED, {"shared": share, **counts}, {"topic": topic, "other": other})

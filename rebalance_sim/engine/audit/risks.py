@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import COMMITS, Group, Row, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.kafka.assignors.by_library import JAVA
 from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS
 from rebalance_sim.tables import REBALANCING_STATES
 
@@ -24,7 +26,7 @@ REJECTED = Kind(
 EXPIRE = Kind(
     "offsets-expire",
     Severity.WARNING,
-    "no members, and {partitions:committed offset expires|committed offsets expire}, the first {hours} hours after the "
+    "no members, and {partitions:committed offset expires|committed offsets expire}, the first {hours:hour} after the "
     "latest commit of the cluster",
     "Start the consumers before that, delete the group, or raise offsets.retention.minutes.",
 )
@@ -48,6 +50,12 @@ SHARED_INSTANCE = Kind(
     "all but the last to join (FENCED_INSTANCE_ID)",
     "Derive group.instance.id from something that no two consumers share, such as the name of a StatefulSet's pod.",
 )
+SHARED_BY_CONSUMERS = replace(
+    SHARED_INSTANCE,
+    description="{members:member has|members have} the group.instance.id of another member, {instance_id}: the "
+    "coordinator refuses all but the first to join (UNRELEASED_INSTANCE_ID)",
+)
+"""Of members that all use the consumer protocol; a classic one gives way to the next with its id."""
 REGEX_FINDS_NOTHING = Kind(
     "regex-matches-nothing",
     Severity.WARNING,
@@ -89,6 +97,7 @@ KINDS = (
     *(REGEX_FINDS_NOTHING, REGEX, OVERDUE, REPEATED, REBALANCING),
 )
 _HOUR_MS = 3_600_000
+_GENERATIONS = ("generation", "generation_at_ms", "earlier_generation", "earlier_generation_at_ms")
 
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
@@ -126,7 +135,7 @@ def _short_sessions(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     The sessions of consumer-protocol members are the coordinator's.
     """
     sessions = [_session_ms(group, member) for member in group.classic_members if member["instance_id"] is not None]
-    short = [session_ms for session_ms in sessions if session_ms < thresholds.restart_ms]
+    short = [session_ms for session_ms in sessions if session_ms is not None and session_ms < thresholds.restart_ms]
     if short:
         figures = {"members": len(short), "session_ms": min(short), "restart_ms": thresholds.restart_ms}
         settings = {"session.timeout.ms": str(2 * thresholds.restart_ms)}
@@ -137,9 +146,12 @@ def _shared_instances(group: Group) -> Iterator[Finding]:
     """Yield the finding about static members with one id, as pods of a Deployment with a fixed id have (KIP-345)."""
     counts = Counter(member["instance_id"] for member in group.members if member["instance_id"] is not None)
     shared = sorted(instance_id for instance_id, members in counts.items() if members > 1)
-    if shared:
-        members = sum(counts[instance_id] - 1 for instance_id in shared)
-        yield Finding(SHARED_INSTANCE, {"members": members}, {"instance_id": ", ".join(shared)})
+    if not shared:
+        return
+    members = sum(counts[instance_id] - 1 for instance_id in shared)
+    of_classic = {member["instance_id"] for member in group.classic_members}
+    kind = SHARED_BY_CONSUMERS if of_classic.isdisjoint(shared) else SHARED_INSTANCE
+    yield Finding(kind, {"members": members}, {"instance_id": ", ".join(shared)})
 
 
 def _regular_expressions(group: Group) -> Iterator[Finding]:
@@ -183,8 +195,8 @@ def _rebalances(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     state = next((member["group_state"] for member in group.members if member["group_state"]), None)
     if state in REBALANCING_STATES:
         yield Finding(REBALANCING, names={"state": state})
-    timed = [member for member in group.members if member["earlier_generation_at_ms"] is not None]
-    last = max(timed, key=lambda member: member["generation_at_ms"] or 0, default=None)
+    timed = [member for member in group.members if all(member[name] is not None for name in _GENERATIONS)]
+    last = max(timed, key=lambda member: int(member["generation_at_ms"]), default=None)
     if last is None or last["generation_at_ms"] < group.topics.latest_commit_ms.get(group.cluster, 0) - _HOUR_MS:
         return
     figures = {
@@ -196,6 +208,10 @@ def _rebalances(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         yield Finding(REPEATED, figures)
 
 
-def _session_ms(group: Group, member: Row) -> int:
+def _session_ms(group: Group, member: Row) -> int | None:
+    """Return a member's session timeout; None if it has the default of another library, which is not known."""
     given: int | None = member["session_timeout_ms"]
-    return group.rules_of(client_of(member)).session_timeout_ms if given is None else given
+    client = client_of(member)
+    if given is not None or client.library not in ("", JAVA):
+        return given
+    return group.rules_of(client).session_timeout_ms

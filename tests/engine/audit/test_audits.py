@@ -148,7 +148,16 @@ def test_incomplete_inputs_lower_the_confidence(audited: Audited) -> None:
     confidences = {row["confidence"] for row in audited.findings if row["group_id"] == "rejected-rows"}
     assert confidences == {"certain", "assumed"}
     assert audited.finding("rejected-rows")["confidence"] == "certain"
-    assert audited.finding("rollout-cost", "healthy")["confidence"] == "simulated"
+    assert audited.finding("rollout-cost", "healthy-librdkafka")["confidence"] == "simulated"
+
+
+def test_an_assumed_library_lowers_the_confidence_of_what_rests_on_it(audited: Audited) -> None:
+    assert audited.finding("rollout-cost", "healthy")["confidence"] == "assumed"
+    assert audited.finding("imbalance")["confidence"] == "assumed"
+    assert audited.finding("leader-decides-assignment")["confidence"] == "assumed"
+    assert audited.finding("election-tie")["confidence"] == "certain"
+    assert audited.finding("assignment-unpredictable")["confidence"] == "certain"
+    assert audited.finding("rollout-cost", "healthy-consumer-protocol")["confidence"] == "simulated"
 
 
 def with_settings(member: dict[str, Any], settings: dict[str, str]) -> dict[str, Any]:
