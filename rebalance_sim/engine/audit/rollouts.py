@@ -40,7 +40,7 @@ UNSTABLE = _kind(
     Severity.ERROR,
     "{scenario}: not stable, or with unowned partitions, at the end",
     "Raise max.poll.interval.ms if it is below heartbeat.interval.ms, which leaves members too little time to rejoin; "
-    "else look at the group's timeline: simulate --scenario {option} --follow.",
+    "else look at the group's timeline in its details on the page.",
 )
 STORM = _kind(
     "rebalance-storm",

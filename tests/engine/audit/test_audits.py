@@ -243,6 +243,13 @@ def test_a_rollout_that_goes_wrong_is_found(costs: dict[str, Any], kinds: set[st
     assert found(group, "rollouts").keys() == expected
 
 
+def test_an_unstable_rollout_is_looked_at_without_a_command() -> None:
+    """A command would need the group, and the file of the scenario; the page has a command with both."""
+    recommended = found(group_of(**{COSTS.name: COSTS_ROW | {"stable": False}}), "rollouts")["rollout-unstable"]
+    assert recommended.recommendation is not None
+    assert recommended.recommendation.endswith("; else look at the group's timeline in its details on the page.")
+
+
 def test_the_cost_of_a_rollout_has_mean_p99_and_max() -> None:
     cost = found(group_of(**{COSTS.name: COSTS_ROW}), "rollouts")["rollout-cost"]
     assert cost.description == (
