@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -129,6 +130,20 @@ def test_named_groups_are_the_ones_with_details(spark: SparkSession, tmp_path: P
     assert re.findall(r'id="group-\d+-title" tabindex="-1">\s*<bdi class="name">(\w)<', html) == ["c"]
     assert [(row[1], row[-1]) for row in rows_in(html)] == [("a", ""), ("b", ""), ("c", "group-1")]
     assert f"rebalance-sim report --runs {run} --groups NAME --out page" in unescape(html)
+
+
+def test_a_group_whose_id_has_commas_is_named_alone(spark: SparkSession, tmp_path: Path) -> None:
+    """The command that the page shows for it works; lists of other groups are split as ever."""
+    names = ("a,b", "a", "b")
+    findings = [found(name, "no-members", "warning") | {"family": "risks"} for name in names]
+    verdicts = [verdict(name) for name in names]
+    run = write_run(spark, tmp_path / "run", "audit", {FINDINGS: findings, VERDICTS: verdicts})
+    html = page_of(run, tmp_path / "page")
+    (command,) = set(re.findall(rf"rebalance-sim (report --runs {run} --groups a,b) --out page", unescape(html)))
+    assert main([*shlex.split(command), "--out", f"{tmp_path}/one"]) == 0
+    assert [name for name, _ in details((tmp_path / "one" / "report.html").read_text())] == ["a,b"]
+    both = page_of(run, tmp_path / "both", "--groups", "a, b")
+    assert [name for name, _ in details(both)] == ["a", "b"]
 
 
 def test_very_many_groups_keep_the_page_small(spark: SparkSession, tmp_path: Path) -> None:
