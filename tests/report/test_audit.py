@@ -240,6 +240,14 @@ def test_members_and_their_partitions_are_shown_before_and_after(fleet: tuple[st
     assert "rebalance-sim explain election --members" in shown["election-tie"]
 
 
+def test_the_assignor_that_the_leader_runs_is_marked(fleet: tuple[str, list[Row]]) -> None:
+    """Range of librdkafka is not the range of Java, which stands in the table."""
+    shown = dict(details(fleet[0]))
+    assert "elected now" in shown["healthy-range"]
+    assert "The same members under every assignor" in shown["healthy-librdkafka"]
+    assert "elected now" not in shown["healthy-librdkafka"]
+
+
 def test_a_rolling_restart_is_drawn_under_each_setting_on_one_axis(fleet: tuple[str, list[Row]]) -> None:
     html, findings = fleet
     group = next(row["group_id"] for row in findings if row["kind"] == "rollout-downtime")
