@@ -26,26 +26,35 @@ SHOWN_MIGRATIONS = 3
 def summarise_findings(findings: DataFrame, verdicts: DataFrame) -> list[Line]:
     """Return the number of findings, the largest groups of each kind of error and warning, and the migrations."""
     kinds = ranked_kinds(findings, SHOWN_GROUPS)
+    groups, several = _fleet(verdicts)
     severe = [kind for kind in kinds if kind.severity is not Severity.NOTE]
-    lines: list[Line] = [_counts(kinds, verdicts)]
+    lines: list[Line] = [_counts(kinds, groups)]
     for kind in severe[:SHOWN_KINDS]:
-        lines += _lines_of(kind)
+        lines += _lines_of(kind, several)
     if len(severe) > SHOWN_KINDS:
         lines.append(f"  and {plural(len(severe) - SHOWN_KINDS, 'more kind')} of findings (see {FINDINGS.name})")
-    return [*lines, *_notes(kinds), *_migrations(verdicts)]
+    return [*lines, *_notes(kinds), *_migrations(verdicts, several)]
 
 
-def _counts(kinds: Sequence[RankedKind], verdicts: DataFrame) -> str:
+def _fleet(verdicts: DataFrame) -> tuple[int, bool]:
+    """Return the number of groups, and whether they are of several clusters, so that an id may name several groups."""
+    several = F.min("cluster") < F.max("cluster")
+    row = verdicts.agg(F.count("*").alias("groups"), several.alias("several")).first()
+    assert row is not None
+    return row["groups"], bool(row["several"])
+
+
+def _counts(kinds: Sequence[RankedKind], groups: int) -> str:
     counts = (
         plural(sum(kind.groups for kind in kinds if kind.severity is severity), severity) for severity in Severity
     )
-    return f"{plural(verdicts.count(), 'group')}: {', '.join(counts)}"
+    return f"{plural(groups, 'group')}: {', '.join(counts)}"
 
 
-def _lines_of(kind: RankedKind) -> list[str]:
+def _lines_of(kind: RankedKind, several: bool) -> list[str]:
     """Return a kind of finding with its largest groups, and what to do about the first."""
     head = f"  {kind.severity}: {kind.kind}: {plural(kind.groups, 'group')}{kind.where}"
-    shown = [f"    {one_line(row['group_id'])}: {one_line(row['description'])}" for row in kind.first]
+    shown = [f"    {named_group(row, several)}: {one_line(row['description'])}" for row in kind.first]
     advice = kind.first[0]["recommendation"]
     return [head, *shown, *([f"    -> {one_line(advice)}"] if advice else [])]
 
@@ -55,14 +64,13 @@ def _notes(kinds: Sequence[RankedKind]) -> list[str]:
     return [f"  notes: {', '.join(notes)}"] if notes else []
 
 
-def _migrations(verdicts: DataFrame) -> list[str]:
+def _migrations(verdicts: DataFrame, several: bool) -> list[str]:
     """Return how many groups can migrate to the consumer protocol, and how."""
     counted: dict[str, int] = dict(verdicts.groupBy("migration").count().collect())
     found = [f"{counted[verdict]:,} {verdict}" for verdict in Verdict if verdict in counted]
     if not found:
         return []
     first = verdicts.where(F.col("migration_order") <= SHOWN_MIGRATIONS).orderBy("migration_order").collect()
-    several = len({row["cluster"] for row in first}) > 1
     named = ", ".join(named_group(row, several) for row in first)
     lines = [f"migration to the consumer protocol: {', '.join(found)} (see {VERDICTS.name})"]
     return [*lines, f"  migrate first: {named} (all in migration_order)"] if first else lines

@@ -34,10 +34,9 @@ def run(spark: SparkSession, options: Namespace) -> None:
         raise UserError(
             f"report needs Altair, vl-convert and Jinja2, and {missing} is missing: pip install rebalance-sim[report]"
         )
-    from rebalance_sim.report.contents import check_groups  # noqa: PLC0415 (needs optional dependencies)
+    from rebalance_sim.report.contents import find_groups  # noqa: PLC0415 (needs optional dependencies)
 
-    groups = items(options.groups) if options.groups else []
-    check_groups(runs, groups)
+    groups = find_groups(runs, options.groups, items(options.groups)) if options.groups else []
     kind = DryRun if options.dry_run else Run
     run = kind(spark, "report", options.out, on_record(options))
     run.begin([PAGE, CHARTS])

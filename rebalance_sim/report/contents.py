@@ -104,11 +104,17 @@ def run_labels(folders: Sequence[str]) -> list[str]:
     return [str(PurePosixPath(*path[common:])) for path in paths]
 
 
-def check_groups(runs: Sequence[FinishedRun], groups: Sequence[str]) -> None:
-    """Raise UserError for a group that no audit has and that has no timeline in any run, with similar names."""
+def find_groups(runs: Sequence[FinishedRun], whole: str, listed: Sequence[str]) -> Sequence[str]:
+    """Return the group with the id ``whole`` or, if there is none, those of the list that was split from it.
+
+    Raises UserError for a group that no audit has and that has no timeline in any run, with similar names.
+    """
     named = [run.table(table).select("group_id") for run in runs for table in (VERDICTS, TIMELINE) if run.rows(table)]
-    found = {row[0] for table in named for row in table.where(F.col("group_id").isin(*groups)).distinct().collect()}
-    for group in groups:
+    is_asked = F.col("group_id").isin(whole, *listed)
+    found = {row[0] for table in named for row in table.where(is_asked).distinct().collect()}
+    if whole in found:
+        return [whole]
+    for group in listed:
         if group in found:
             continue
         distance = F.levenshtein(F.col("group_id"), F.lit(group))
@@ -119,6 +125,7 @@ def check_groups(runs: Sequence[FinishedRun], groups: Sequence[str]) -> None:
         }
         nearest = ", ".join(repr(name) for _, name in sorted(near)[:_NEAREST])
         raise UserError(f"--groups: no run has an audit or a timeline of {group!r}; nearest: {nearest or 'none'}")
+    return listed
 
 
 def _is_shown(topic: _Topic, run: FinishedRun) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -131,6 +132,20 @@ def test_named_groups_are_the_ones_with_details(spark: SparkSession, tmp_path: P
     assert f"rebalance-sim report --runs {run} --groups NAME --out page" in unescape(html)
 
 
+def test_a_group_whose_id_has_commas_is_named_alone(spark: SparkSession, tmp_path: Path) -> None:
+    """The command that the page shows for it works; lists of other groups are split as ever."""
+    names = ("a,b", "a", "b")
+    findings = [found(name, "no-members", "warning") | {"family": "risks"} for name in names]
+    verdicts = [verdict(name) for name in names]
+    run = write_run(spark, tmp_path / "run", "audit", {FINDINGS: findings, VERDICTS: verdicts})
+    html = page_of(run, tmp_path / "page")
+    (command,) = set(re.findall(rf"rebalance-sim (report --runs {run} --groups a,b) --out page", unescape(html)))
+    assert main([*shlex.split(command), "--out", f"{tmp_path}/one"]) == 0
+    assert [name for name, _ in details((tmp_path / "one" / "report.html").read_text())] == ["a,b"]
+    both = page_of(run, tmp_path / "both", "--groups", "a, b")
+    assert [name for name, _ in details(both)] == ["a", "b"]
+
+
 def test_very_many_groups_keep_the_page_small(spark: SparkSession, tmp_path: Path) -> None:
     """Only those that matter are listed: with errors, with warnings, and the largest of the others."""
     number = LISTED_GROUPS + 1000
@@ -230,6 +245,14 @@ def test_settings_that_a_group_cannot_use_do_not_help_it(fleet: tuple[str, list[
     text = dict(details(fleet[0]))["migration-library"]
     assert re.search("group.protocol=consumer [^=]* not possible", text)
     assert "group.protocol=consumer would help most" not in text
+
+
+def test_the_assignor_that_the_leader_runs_is_marked(fleet: tuple[str, list[Row]]) -> None:
+    """Range of librdkafka is not the range of Java, which stands in the table."""
+    shown = dict(details(fleet[0]))
+    assert "elected now" in shown["healthy-range"]
+    assert "The same members under every assignor" in shown["healthy-librdkafka"]
+    assert "elected now" not in shown["healthy-librdkafka"]
 
 
 def test_a_rolling_restart_is_drawn_under_each_setting_on_one_axis(fleet: tuple[str, list[Row]]) -> None:

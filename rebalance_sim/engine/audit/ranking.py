@@ -18,6 +18,8 @@ class RankedKind(NamedTuple):
     scenario: str | None
     """The hypothetical scenario of which it is a result; None for the present state."""
     groups: int
+    members: int
+    """Of all these groups; one without members, such as one that is refused, counts as one."""
     first: list[Row]
     """Rows of ``findings`` about the largest groups, the largest first."""
 
@@ -37,7 +39,11 @@ def ranked_kinds(findings: DataFrame, shown_groups: int) -> list[RankedKind]:
     first: dict[tuple[str, ...], list[Row]] = {}
     for row in largest.orderBy("rank").collect():
         first.setdefault(tuple(row[key] for key in _KEYS), []).append(row)
-    counted = findings.groupBy(*_KEYS).count().collect()
-    kinds = [RankedKind(Severity(row[0]), row[1], row[2], row[3], first[tuple(row[:3])]) for row in counted]
+    members = F.sum(F.greatest("members", F.lit(1))).alias("members")
+    counted = findings.groupBy(*_KEYS).agg(F.count("*").alias("groups"), members).collect()
+    kinds = [
+        RankedKind(Severity(severity), kind, scenario, groups, all_members, first[severity, kind, scenario])
+        for severity, kind, scenario, groups, all_members in counted
+    ]
     order = list(Severity)
-    return sorted(kinds, key=lambda of: (order.index(of.severity), -of.groups * of.first[0]["members"], of.kind))
+    return sorted(kinds, key=lambda of: (order.index(of.severity), -of.members, of.kind))

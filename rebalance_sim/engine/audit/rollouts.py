@@ -38,7 +38,7 @@ UNSTABLE = _kind(
     Severity.ERROR,
     "{scenario}: not stable, or with unowned partitions, at the end",
     "Raise max.poll.interval.ms if it is below heartbeat.interval.ms, which leaves members too little time to rejoin; "
-    "else look at the group's timeline: simulate --scenario {option} --follow.",
+    "else look at the group's timeline in its details on the page.",
 )
 STORM = _kind(
     "rebalance-storm",
@@ -63,7 +63,7 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     if costs is None or not costs["events"]:
         return
     figures = cost_figures(costs)
-    names = {"scenario": group.scenario.replace("-", " "), "option": group.scenario, "failure": costs["failure"]}
+    names = {"scenario": group.scenario.replace("-", " "), "failure": costs["failure"]}
 
     def finding(kind: Kind, more: Mapping[str, float] | None = None) -> Finding:
         return Finding(kind, figures | dict(more or {}), names, simulated=group.scenario)

@@ -223,7 +223,7 @@ class _Details:
         if not found or not found[0]["strategies"]:
             return None
         better = recommended(self.settings.get(row.key, {}))
-        strategies = sorted(found[0]["strategies"].items(), key=lambda item: (item[0] != row.protocol, item[0]))
+        strategies = sorted(found[0]["strategies"].items(), key=lambda item: (item[0] != row.strategy, item[0]))
         head = (
             Column("assignor", CellType.NAME),
             *counts(
@@ -231,9 +231,10 @@ class _Details:
             ),
             Column("", CellType.TEXT),
         )
+        # The strategy, not the protocol: a leader of another library than Java runs its own assignor of the same name.
         rows = tuple(
             (name, figures["min"], figures["max"], figures["idle_members"], figures["moved"],
-             "elected now" if name == row.protocol else "recommended" if name == better else "")
+             "elected now" if name == row.strategy else "recommended" if name == better else "")
             for name, figures in strategies
             if figures["error"] is None
         )  # fmt: skip

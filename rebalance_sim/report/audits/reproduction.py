@@ -4,9 +4,13 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from rebalance_sim.defaults import SCENARIO
+from rebalance_sim.defaults import AUTO, SCENARIO
+from rebalance_sim.releases import OFFSETS_PARTITIONS
 
-_DEFAULTS = {"kafka_version", "scala_version", "client_version", "clusters", "assignors"}
+_BROKERS = ("kafka_version", "scala_version", "client_version", "clusters")
+_RULES = ("assignors", *_BROKERS, "offsets_partitions")
+_DEFAULTS = {"format": AUTO, "offsets_partitions": OFFSETS_PARTITIONS}
+"""Defaults of options that are not empty; an option with its default is left out."""
 _COMMAND = "rebalance-sim"
 
 
@@ -16,23 +20,28 @@ def command_of(family: str, options: Mapping[str, Any], group: str, cluster: str
     >>> command_of("elections", {"members": "out/fleet/members", "out": "out"}, "my group", "default")
     "rebalance-sim explain election --members out/fleet/members --cluster default --group 'my group'"
     """
-    rules = [part for name in sorted(_DEFAULTS) if options.get(name) for part in (_option(name), str(options[name]))]
-    members, topics = (["--" + name, str(options.get(name) or "")] for name in ("members", "topics"))
+
+    def given(*names: str) -> list[str]:
+        return [part for name in names for part in _option(name, options.get(name))]
+
     match family:
         case "elections":
-            parts = ["explain", "election", *members, "--cluster", cluster, "--group", group, *rules]
+            parts = ["explain", "election", *given("members", "format"), "--cluster", cluster, "--group", group]
+            parts += given("assignors", *_BROKERS)
         case "balance":
-            parts = ["assign", *topics, *members, "--strategy", "all", *rules, "--out", "assigned"]
+            tables = given("topics", "members", "offsets", "format")
+            parts = ["assign", *tables, "--strategy", "all", *given(*_RULES), "--out", "assigned"]
         case "rollouts":
             played = ["--scenario", str(options.get("scenario") or SCENARIO), "--advice", "--follow", group]
-            parts = ["simulate", *topics, *members, *played, *rules, "--out", "simulated"]
+            tables = given("topics", "members", "format")
+            parts = ["simulate", *tables, *played, *given("seed", *_RULES), "--out", "simulated"]
         case "keys":
-            records = ["--records", str(options.get("records") or "")]
-            parts = ["partition", *topics, *records, "--out", "placed"]
+            parts = ["partition", *given("topics", "records", "partitions_after", "format"), "--out", "placed"]
         case _:
             parts = ["report", "--runs", str(options.get("out") or ""), "--groups", group, "--out", "page"]
     return shlex.join([_COMMAND, *parts])
 
 
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+def _option(name: str, value: object) -> list[str]:
+    """Return an option with its value; nothing if the value is the default."""
+    return [f"--{name.replace('_', '-')}", str(value)] if value and value != _DEFAULTS.get(name) else []

@@ -211,7 +211,9 @@ function showOther(group) {
   document.getElementById("group-other").hidden = false;
   document.getElementById("group-other-title").textContent = shortened(group.group);
   const command = document.getElementById("other-command");
-  command.textContent = command.dataset.command.replace("NAME", () => quoted(group.group));
+  // Only the placeholder: the folder of the run may contain the same word.
+  command.textContent = command.dataset.command.replace(/( --groups )NAME( --out page)$/,
+    (_, before, after) => `${before}${quoted(group.group)}${after}`);
 }
 
 function follow() {

@@ -254,6 +254,13 @@ def test_a_rollout_that_goes_wrong_is_found(costs: dict[str, Any], kinds: set[st
     assert found(group, "rollouts").keys() == expected
 
 
+def test_an_unstable_rollout_is_looked_at_without_a_command() -> None:
+    """A command would need the group, and the file of the scenario; the page has a command with both."""
+    recommended = found(group_of(**{COSTS.name: COSTS_ROW | {"stable": False}}), "rollouts")["rollout-unstable"]
+    assert recommended.recommendation is not None
+    assert recommended.recommendation.endswith("; else look at the group's timeline in its details on the page.")
+
+
 def test_the_cost_of_a_rollout_has_mean_p99_and_max() -> None:
     cost = found(group_of(**{COSTS.name: COSTS_ROW}), "rollouts")["rollout-cost"]
     assert cost.description == (
@@ -375,16 +382,25 @@ def test_groups_that_can_migrate_are_ranked_by_risk_and_cost(audited: Audited, s
     others = [row for row in audited.verdicts.values() if row["migration"] != "online"]
     assert {row["migration_order"] for row in others} == {None}
     lines = summarise_findings(audited.table(spark, "findings"), audited.table(spark, "verdicts"))
-    assert lines[-1] == f"  migrate first: {', '.join(row['group_id'] for row in ranked[:3])} (all in migration_order)"
+    named = ", ".join(f"{row['group_id']} of cluster {row['cluster']}" for row in ranked[:3])
+    assert lines[-1] == f"  migrate first: {named} (all in migration_order)"
 
 
 def test_groups_of_several_clusters_are_named_with_their_cluster(spark: SparkSession) -> None:
-    rows = [
-        {"cluster": cluster, "group_id": "g", "migration": "online", "migration_order": place}
-        for place, cluster in enumerate(("east", "west"), 1)
+    """Wherever they are printed, even if all groups in one place are of one cluster."""
+    verdicts = [
+        {"cluster": cluster, "group_id": group, "migration": "online", "migration_order": place}
+        for place, (cluster, group) in enumerate([("east", "g"), ("east", "h"), ("east", "i"), ("west", "g")], 1)
     ]
-    lines = summarise_findings(table(spark, FINDINGS, []), table(spark, VERDICTS, rows))
-    assert lines[-1] == "  migrate first: g of cluster east, g of cluster west (all in migration_order)"
+    finding = {"group_id": "g", "severity": "warning", "kind": "imbalance", "description": "4 to 8", "members": 2}
+    findings = [finding | {"cluster": cluster} for cluster in ("east", "west")]
+    lines = summarise_findings(table(spark, FINDINGS, findings), table(spark, VERDICTS, verdicts))
+    assert lines[2:4] == ["    g of cluster east: 4 to 8", "    g of cluster west: 4 to 8"]
+    assert lines[-1] == (
+        "  migrate first: g of cluster east, h of cluster east, i of cluster east (all in migration_order)"
+    )
+    lines = summarise_findings(table(spark, FINDINGS, findings[:1]), table(spark, VERDICTS, verdicts[:3]))
+    assert (lines[2], lines[-1]) == ("    g: 4 to 8", "  migrate first: g, h, i (all in migration_order)")
 
 
 def test_an_assignor_that_fails_is_an_error() -> None:
