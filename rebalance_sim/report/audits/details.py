@@ -19,7 +19,7 @@ from rebalance_sim.report.page import CellType, Column, Table, counts
 from rebalance_sim.tables import COMPARISON, ELECTIONS, FINDINGS, MEMBER_LAG, REJECTS, VERDICTS
 from rebalance_sim.wording import plural
 
-DETAILED_GROUPS = 80
+DETAILED_GROUPS = 60
 """Groups with details: those that matter most."""
 SHOWN_MEMBERS = 50
 SHOWN_REJECTS = 3
