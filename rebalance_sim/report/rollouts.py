@@ -299,20 +299,21 @@ def _advice(rows: Sequence[Row], colours: StrategyColours) -> Chart | Table:
     if not saving:
         return data
     settings = unique(cut(printable(f"{row['setting']}={row['value']}"), SETTING_CHARACTERS) for row in saving)
+    several = len({row["strategy"] for row in saving}) > 1
+    strategies = [f" with {label(row['strategy'])}" if several else "" for row in saving]
     drawn = [
         {
             "label": setting,
             "value": row["unowned_ms"] / 1000,
-            "text": f"{seconds(row['unowned_ms'])} with {label(row['strategy'])}",
+            "text": f"{seconds(row['unowned_ms'])}{strategy}",
             "short": seconds(row["unowned_ms"]),
             "colour": colours[row["strategy"]],
         }
-        for setting, row in zip(settings, saving, strict=True)
+        for setting, strategy, row in zip(settings, strategies, saving, strict=True)
     ]
-    best = saving[0]
     return Chart(
         "costs-advice",
-        f"{settings[0]} would save {seconds(best['unowned_ms'])} partition-seconds with {label(best['strategy'])}",
+        f"{settings[0]} would save {seconds(saving[0]['unowned_ms'])} partition-seconds{strategies[0]}",
         "Partition-seconds of downtime that other settings would save in the same scenario, if they save any.",
         **both(bars(drawn, "partition-seconds saved")),
         data=data,

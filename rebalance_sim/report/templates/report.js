@@ -154,8 +154,8 @@ function groupTable(data) {
       && (!migration || group.migration === migration));
     state.found = ordered(found);
     state.page = 0;
-    controls["found-groups"].value = found.length === groups.length ? `${count(groups.length)} groups`
-      : `${count(found.length)} of ${count(groups.length)} groups`;
+    const all = `${count(groups.length)} ${groups.length === 1 ? "group" : "groups"}`;
+    controls["found-groups"].value = found.length === groups.length ? all : `${count(found.length)} of ${all}`;
     show();
   }
 
