@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from rebalance_sim.engine.audit.changes import CLASSIC_ONLY
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import Group
 from rebalance_sim.engine.audit.rollouts import ROLLOUT_COSTS, cost_figures
@@ -15,8 +16,8 @@ POSSIBLE = Kind(
     "migration-possible",
     Severity.NOTE,
     "can migrate {verdict} to the consumer protocol: {reason}{balance}{cost}",
-    "Set group.protocol=consumer and group.remote.assignor={assignor}. Remove partition.assignment.strategy, "
-    "session.timeout.ms and heartbeat.interval.ms, which consumers reject beside it. {order}",
+    "Set group.protocol=consumer and group.remote.assignor={assignor}. Remove "
+    f"{', '.join(CLASSIC_ONLY[:-1])} and {CLASSIC_ONLY[-1]}, which consumers reject beside it. {{order}}",
     _SCENARIO,
 )
 FAILS = Kind(

@@ -78,14 +78,14 @@ _SHARE_OF_MEMORY = 3
 
 def driver_memory() -> str:
     """Return how much memory the JVM of a local session may use, as Spark writes it."""
-    megabytes = min(_MEMORY, *_limits()) // 2**20
+    megabytes = min([_MEMORY, *_limits()]) // 2**20
     return f"{max(megabytes // _SHARE_OF_MEMORY, 1024)}m"
 
 
 def _limits() -> list[int]:
-    """Return the limits of the container's memory in bytes; none outside containers, or the largest possible number."""
+    """Return the limits of the container's memory in bytes, if it has any."""
     texts = [path.read_text().strip() for path in LIMITS_OF_MEMORY if path.exists()]
-    return [int(text) for text in texts if text.isdigit()] or [_MEMORY]
+    return [int(text) for text in texts if text.isdigit()]
 
 
 def session(app_name: str, packages: Sequence[str] = (), settings: LocalSettings = FOR_LARGE_INPUTS) -> SparkSession:

@@ -90,15 +90,18 @@ class _Changes:
     def is_possible(self, row: Row) -> bool:
         return _named(row) not in self.impossible
 
+    @property
+    def usable(self) -> list[Row]:
+        """The settings that the group can use, and with which its rollout succeeds."""
+        return [row for row in self.advice if self.is_possible(row) and not row["fails"]]
+
     def best(self) -> Row | None:
-        """Return what saves most downtime of the settings that the group can use; None if none saves any."""
-        usable = (row for row in self.advice if self.is_possible(row) and not row["fails"])
-        return next((row for row in usable if row["unowned_ms_saved"] > 0), None)
+        """Return the usable setting that saves most downtime; None if none saves any."""
+        return next((row for row in self.usable if row["unowned_ms_saved"] > 0), None)
 
     def drawn(self) -> list[Row]:
         """Return the settings that are drawn: what is recommended, then what saves most."""
-        usable = [row for row in self.advice if self.is_possible(row) and not row["fails"]]
-        saving = [row for row in usable if self.is_recommended(row) or row["unowned_ms_saved"] > 0]
+        saving = [row for row in self.usable if self.is_recommended(row) or row["unowned_ms_saved"] > 0]
         return sorted(saving, key=lambda row: not self.is_recommended(row))[:DRAWN_SETTINGS]
 
     def note(self, row: Row) -> str:
@@ -181,7 +184,7 @@ def _summary(cost: Row, changes: _Changes) -> str:
         sentences.append(f"It fails: {cost['failure']}.")
     best = changes.best()
     if best is None:
-        sentences.append("No other setting that it can use saves downtime.")
+        sentences.append("No other setting that the group can use saves downtime.")
     else:
         sentences.append(f"{_named(best)} would help most: {_change(best, cost)}.")
     for row in changes.advice:
