@@ -1011,8 +1011,8 @@ VERDICTS = Table(
         Column(
             "impossible_settings",
             STRINGS,
-            "settings of `advice` that the group cannot use: its clients or brokers do not have them, or they are "
-            "settings of the brokers for all groups",
+            "settings in `advice` that the group cannot use: its clients or brokers do not have them, they apply to a "
+            "whole broker, or a static member's session would be shorter than a restart",
         ),
         Column(
             "migration",

@@ -304,7 +304,7 @@ def _report(groups: OptionGroups) -> None:
         default="",
         metavar="GROUP,...",
         help="groups whose details and timelines are shown: groups of an audit, or those that simulate --timeline has "
-        "recorded; a group whose id has commas is named alone (default: those that matter most)",
+        "recorded; an id that contains commas must be given alone (default: those that matter most)",
     )
     _dry_run(groups.output)
 

@@ -59,5 +59,5 @@ def how_to_roll_out(group: Group, assignor: str) -> str:
     if assignor in SERVER_ASSIGNORS:
         return ""
     if all(assignor in member["protocols"] for member in group.classic_members):
-        return f": put it alone into {ASSIGNOR}, in one rolling restart"
+        return f": make it the only assignor in {ASSIGNOR}, in one rolling restart"
     return f", in two rolling restarts: the first adds it to {ASSIGNOR}, the second removes the others"

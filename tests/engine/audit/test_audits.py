@@ -445,7 +445,7 @@ def test_a_group_can_use_the_settings_that_its_clients_have(
     [
         (["range"], ", in two rolling restarts: the first adds it to partition.assignment.strategy, the second "
          "removes the others"),
-        (["range", "sticky"], ": put it alone into partition.assignment.strategy, in one rolling restart"),
+        (["range", "sticky"], ": make it the only assignor in partition.assignment.strategy, in one rolling restart"),
     ],
 )  # fmt: skip
 def test_an_assignor_that_not_all_members_offer_takes_two_rolling_restarts(offered: list[str], how: str) -> None:
