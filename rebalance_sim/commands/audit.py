@@ -107,11 +107,12 @@ def run(spark: SparkSession, options: Namespace) -> None:
         **({} if fleet.records is None else {"records": fleet.records}),
         **({} if fleet.after is None else {"partitions_after": fleet.after}),
     )
+    # A small run predicts and simulates here, others when they write the tables.
+    run.report_progress("predicting the present state")
     predicted = rules.now(), rules.others(), rules.rolled_out()
     if not from_source:
         run.begin(_REPLACED)
 
-    run.report_progress("predicting the present state")
     bad = [rules.placed.rejected_records] if rules.placed else []
     bad += [] if rules.fitted_after is None else [rejected(rules.fitted_after, TOPICS_AFTER)]
     tables, lag, rules.assigned = _write_predicted(run, fleet, predicted, bad, options.on_bad_input, scenario.name)
