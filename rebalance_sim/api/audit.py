@@ -20,7 +20,7 @@ from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.offset_expiry import expiring_offsets
 from rebalance_sim.engine.groups.prediction import ELECTED
-from rebalance_sim.engine.simulation.advice import variations
+from rebalance_sim.engine.simulation.variations import variations
 from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, usable
 from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation
 from rebalance_sim.errors import UserError
@@ -38,6 +38,7 @@ from rebalance_sim.tables import (
     EXPIRING_OFFSETS,
     FINDINGS,
     LAG_BALANCE,
+    LAG_COSTS,
     LAST_ASSIGNMENTS,
     MEMBERS,
     MIGRATION_COSTS,
@@ -103,7 +104,7 @@ def audit(
     rules = Audit(members, topics, offsets, **options)
     now, others, rolled_out = rules.now(), rules.others(), rules.rolled_out()
     tables = {name: now[name] for name in (*PREDICTED, REJECTS.name)} | {name: others[name] for name in COMPARED}
-    tables |= {name: rolled_out[name] for name in SIMULATED}
+    tables |= rolled_out
     if offsets is not None:
         assigned = all_assignments(now.last_assignments, others.last_assignments)
         tables[LAG_BALANCE.name] = lag_tables(assigned, offsets, members).lag_balance
@@ -143,8 +144,8 @@ PREDICTED = (ELECTIONS.name, BALANCE.name)
 """Tables of the prediction of the present state."""
 COMPARED = (COMPARISON.name,)
 """Tables of the prediction under every assignor."""
-SIMULATED = (COSTS.name, ADVICE.name, MIGRATION_COSTS.name)
-"""Tables of the simulated scenario and migration."""
+_SIMULATED = (COSTS.name, ADVICE.name, MIGRATION_COSTS.name)
+"""Tables of the simulated scenario and migration; with offsets, also ``lag_costs``."""
 
 
 def all_assignments(now: DataFrame, others: DataFrame) -> DataFrame:
@@ -189,7 +190,7 @@ class Audit:
         return self._predicted(named, (*COMPARED, *self._assigned))
 
     def rolled_out(self) -> GroupOutcomes:
-        """Simulate the scenario, with the groups' own settings and others, and a migration: ``SIMULATED``."""
+        """Simulate the scenario, with the groups' own settings and others, and a migration."""
         return simulate(
             self.members,
             self.topics,
@@ -198,7 +199,8 @@ class Audit:
             kafka_version=self.clusters,
             seed=self._seed,
             assignors=self._assignors,
-            tables=SIMULATED,
+            tables=_SIMULATED if self.offsets is None else (*_SIMULATED, LAG_COSTS.name),
+            offsets=self.offsets,
         )
 
     def outcomes(

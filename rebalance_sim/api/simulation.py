@@ -15,10 +15,10 @@ from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.lag import partition_lag
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.simulation import followed_group
-from rebalance_sim.engine.simulation.advice import advise, variations
-from rebalance_sim.engine.simulation.lag_costs import lag_costs as costs_with_lag
+from rebalance_sim.engine.simulation.lag_costs import ranked
 from rebalance_sim.engine.simulation.migrations import of_own_protocols
-from rebalance_sim.engine.simulation.simulations import VARIATION, Simulations
+from rebalance_sim.engine.simulation.simulations import Simulations
+from rebalance_sim.engine.simulation.variations import variations
 from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, usable
 from rebalance_sim.engine.tables.outcomes import Transformation, outcome
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
@@ -35,6 +35,7 @@ from rebalance_sim.tables import (
     BOUNCES,
     COSTS,
     EVENTS,
+    LAG_COSTS,
     MEMBERS,
     MIGRATION_COSTS,
     OWNED_PARTITIONS,
@@ -70,6 +71,8 @@ class RunOptions(SimulationOptions, total=False):
     """Groups whose timeline is recorded; None, the default: all. Name a few in a large fleet."""
     storms: Storms
     """What counts as a rebalance storm."""
+    offsets: DataFrame | None
+    """Adds ``lag_costs``, and to ``advice`` the records that wait."""
 
 
 def simulate(
@@ -84,8 +87,9 @@ def simulate(
     """Simulate a scenario and the events of an events table for every group, and return all tables of the run.
 
     The tables are ``costs``, ``bounces``, ``timeline``, ``rebalances``, ``owned_partitions``, ``partition_costs`` and
-    ``rejects``; with ``advice`` also ``advice``, for which the scenario is simulated again under other settings. All
-    are computed once, when the first of them is used. Options: see ``RunOptions`` and ``SimulationOptions``.
+    ``rejects``; with ``advice`` also ``advice``, for which the scenario is simulated again under other settings, and
+    with ``offsets`` (an option) also ``lag_costs``. All are computed once, when the first of them is used. Options: see
+    ``RunOptions`` and ``SimulationOptions``.
 
     Raises UserError for an unknown scenario, strategy or version, for an assignor that cannot be used, and for a table
     without a required column.
@@ -106,26 +110,25 @@ def simulate(
     +---------+-----------+---------+----------+------+
     <BLANKLINE>
     """
-    names = tuple(options.pop("tables", ())) or (*_SIMULATED, *((ADVICE.name,) if advice else ()), REJECTS.name)
     followed, storms = options.pop("followed", None), options.pop("storms", Storms())
-    computed = tuple(dict.fromkeys(COSTS.name if name == ADVICE.name else name for name in names))
-    simulations = _simulations(computed, scenario, topics, strategies, options)
+    offsets = options.pop("offsets", None)
+    added = {ADVICE.name: advice, LAG_COSTS.name: offsets is not None}
+    every = (*_SIMULATED, *[name for name, is_added in added.items() if is_added], REJECTS.name)
+    names = tuple(options.pop("tables", ())) or every
+    simulations = _simulations(names, scenario, topics, strategies, options)
     tried = variations(simulations.scenario, simulations.version) if advice else ()
     recorded = () if TIMELINE.name not in names else None if followed is None else tuple(followed)
     moved = of_own_protocols(scenario_of(MIGRATION)) if MIGRATION_COSTS.name in names else None
     simulations = replace(simulations, followed=recorded, storms=storms, variations=tried, migration=moved)
     given = {TOPICS: fit_topics(topics), MEMBERS: fit(members, MEMBERS)}
     given |= {} if events is None else {EVENTS: fit(events, EVENTS)}
-    derived: dict[str, Transformation] = {ADVICE.name: lambda rows: _all_costs(rows).transform(advise(tried))}
-    if advice:
-        derived[COSTS.name] = lambda rows: rows.where(f"{VARIATION} = 0").transform(outcome(COSTS.name))
-    plan = simulations.plan(given[MEMBERS], None if events is None else usable(given[EVENTS]))
-    return GroupOutcomes(plan, names, derived, given, simulations.metadata.topics.num_rows)
+    lags = None if offsets is None else partition_lag(usable(fit_offsets(offsets)))
+    plan = simulations.plan(given[MEMBERS], None if events is None else usable(given[EVENTS]), lags)
+    return GroupOutcomes(plan, names, {LAG_COSTS.name: _lag_costs}, given, simulations.metadata.topics.num_rows)
 
 
-def _all_costs(rows: DataFrame) -> DataFrame:
-    """Return the costs under all variations, with their numbers."""
-    return rows.where(f"{COSTS.name} IS NOT NULL").select(f"{COSTS.name}.*", VARIATION)
+def _lag_costs(rows: DataFrame) -> DataFrame:
+    return rows.transform(outcome(LAG_COSTS.name)).transform(ranked)
 
 
 def costs(
@@ -213,9 +216,9 @@ def lag_costs(
     +---+-----------+---------+--------------+-----------------+
     <BLANKLINE>
     """
-    partition_costs = _table(PARTITION_COSTS.name, scenario, topics, strategy, options)
-    with_lag = costs_with_lag(partition_lag(usable(fit_offsets(offsets))))
-    return lambda members: members.transform(partition_costs).transform(with_lag)
+    simulations = _simulations((LAG_COSTS.name,), scenario, topics, (strategy,), options)
+    lags = partition_lag(usable(fit_offsets(offsets)))
+    return lambda members: simulations.plan(fit(members, MEMBERS), lags=lags).rows().transform(_lag_costs)
 
 
 def follow(

@@ -7,7 +7,7 @@ from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 
-from rebalance_sim.api.audit import COMPARED, PREDICTED, SIMULATED, Audit, all_assignments
+from rebalance_sim.api.audit import COMPARED, PREDICTED, Audit, all_assignments
 from rebalance_sim.api.simulation import scenario_of
 from rebalance_sim.commands.audit_summary import summarise_findings
 from rebalance_sim.commands.brokers import brokers_of, clusters_of, early_access
@@ -156,7 +156,7 @@ def _write_predicted(
     run.report_progress("predicting under every assignor")
     tables |= run.write_outcomes(others, COMPARED)
     run.report_progress(f"simulating the scenario {scenario} and a migration")
-    tables |= run.write_outcomes(rolled_out, SIMULATED)
+    tables |= run.write_outcomes(rolled_out, tuple(rolled_out))
     if fleet.offsets is None:
         return tables, None, None
     assigned = all_assignments(now.last_assignments, others.last_assignments)

@@ -9,11 +9,9 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.api.lag import lag_tables, rejected_offsets
 from rebalance_sim.commands.console import Line, Table
-from rebalance_sim.engine.groups.lag import against_elected, partition_lag
+from rebalance_sim.engine.groups.lag import against_elected
 from rebalance_sim.engine.runs.run import Run
-from rebalance_sim.engine.simulation.lag_costs import lag_costs
-from rebalance_sim.engine.tables.inputs import fit_offsets, usable
-from rebalance_sim.tables import LAG_BALANCE, LAG_COSTS, MEMBER_LAG, OFFSETS
+from rebalance_sim.tables import LAG_BALANCE, MEMBER_LAG, OFFSETS
 from rebalance_sim.wording import plural
 
 SHOWN_GROUPS = 3
@@ -55,13 +53,6 @@ class Offsets:
         groups, lag = found.without_assignment.agg(F.count("*"), F.try_sum("lag")).first() or (0, None)
         member_lag, lag_balance = (run.write(table.name, found[table.name]) for table in (MEMBER_LAG, LAG_BALANCE))
         return LagTables(member_lag, lag_balance, groups, lag)
-
-    def write_costs(self, run: Run, partition_costs: DataFrame, bad: int) -> DataFrame:
-        """Write the lag that waits in a simulation's unowned or moved partitions; ``bad`` rows are rejected."""
-        run.report_progress("computing the lag affected by rebalances")
-        lags = run.stage(partition_lag(usable(fit_offsets(self.given))), "partition_lag")
-        run.count_rows(OFFSETS.name, run.number_of(self.given), run.number_of(lags), bad)
-        return run.write(LAG_COSTS.name, partition_costs.transform(lag_costs(lags)))
 
 
 def summarise_lag(found: LagTables, elections: DataFrame | None) -> list[Line]:

@@ -47,7 +47,6 @@ from rebalance_sim.tables import (
     MEMBERS,
     OFFSETS,
     OWNED_PARTITIONS,
-    PARTITION_COSTS,
     REBALANCES,
     REJECTS,
     TIMELINE,
@@ -78,6 +77,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run.report_progress(f"simulating {scenario.name or 'the events'} under {', '.join(wanted)}")
     written = [TIMELINE.name, REBALANCES.name, OWNED_PARTITIONS.name, COSTS.name, BOUNCES.name]
     written += [ADVICE.name] if options.advice else []
+    written += [LAG_COSTS.name] if offsets else []
     simulated = simulate(
         members,
         topics,
@@ -88,9 +88,10 @@ def run(spark: SparkSession, options: Namespace) -> None:
         kafka_version=clusters_of(options, run.read),
         seed=options.seed,
         assignors=tuple(own.values()),
-        tables=[*written, *([PARTITION_COSTS.name] if offsets else []), REJECTS.name],
+        tables=[*written, REJECTS.name],
         followed=_followed(options),
         storms=Storms(options.storm_rebalances, options.storm_window_ms),
+        offsets=offsets.given if offsets else None,
     )
     run.begin()
 
@@ -107,7 +108,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
         count = run.number_of(events)
         run.count_rows(EVENTS.name, count, count - bad[EVENTS.name], bad[EVENTS.name])
     if offsets:
-        tables[LAG_COSTS.name] = offsets.write_costs(run, simulated.partition_costs, bad[OFFSETS.name])
+        count = run.number_of(offsets.given)
+        run.count_rows(OFFSETS.name, count, count - bad[OFFSETS.name], bad[OFFSETS.name])
     run.assumptions = [*earlier_assumptions(spark, options.members), *simulation_assumptions(scenario)]
     run.assumptions += _assumed_of_clients(tables[COSTS.name])
     run.finish()

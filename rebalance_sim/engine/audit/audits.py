@@ -14,6 +14,7 @@ from rebalance_sim.engine.audit import balance, elections, keys, leaders, migrat
 from rebalance_sim.engine.audit.changes import ASSIGNOR, CLASSIC_ONLY, PROTOCOL, is_possible
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
+from rebalance_sim.engine.audit.rollouts import SAVED
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.audit.topic_keys import key_facts
 from rebalance_sim.engine.spark.driver_rows import map_batches
@@ -30,6 +31,7 @@ from rebalance_sim.tables import (
     EXPIRING_OFFSETS,
     FINDINGS,
     LAG_BALANCE,
+    LAG_COSTS,
     MEMBERS,
     MIGRATION_COSTS,
     OFFSETS,
@@ -87,6 +89,7 @@ _COLUMNS = {
     ),
     COMPARISON.name: ("optimum", "strategies"),
     LAG_BALANCE.name: ("strategy", "members", "lag", "max_lag", "max_partition_lag", "excess_lag"),
+    LAG_COSTS.name: ("unowned_lag", "delay_ms"),
     **dict.fromkeys(
         (COSTS.name, MIGRATION_COSTS.name),
         (
@@ -94,7 +97,7 @@ _COLUMNS = {
             *("p99_unowned_ms", "max_unowned_ms", "finished", "failure", "error"),
         ),
     ),
-    ADVICE.name: ("setting", "value", "unowned_ms_saved", "rebalances_saved", "moved_saved", "fails"),
+    ADVICE.name: ("setting", "value", "fails", *SAVED),
     EXPIRING_OFFSETS.name: ("partitions", "first_expires_at_ms"),
     COMMITS: ("member_id", "committed_at_ms", "lag"),
     REJECTS.name: ("reason",),

@@ -22,6 +22,7 @@ from rebalance_sim.tables import (
     ELECTIONS,
     EXPIRING_OFFSETS,
     LAG_BALANCE,
+    LAG_COSTS,
     MEMBERS,
     MIGRATION_COSTS,
     REJECTS,
@@ -129,6 +130,11 @@ class Group:
         """The row of ``costs``; None if the group cannot be simulated."""
         row = self._only(COSTS.name)
         return row if row and row["error"] is None else None
+
+    @property
+    def lag_costs(self) -> Row | None:
+        """The row of ``lag_costs``; None without offsets, or if no record waits or moves."""
+        return self._only(LAG_COSTS.name)
 
     @property
     def migration_costs(self) -> Row | None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.audit.changes import ASSIGNOR, PROTOCOL, STATIC, how_to_roll_out, is_possible
-from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
+from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import Group, Row
 from rebalance_sim.engine.audit.thresholds import Thresholds
 
@@ -19,7 +19,8 @@ ROLLOUT_COSTS = (
     "{max_ms:s}"
 )
 """What a rollout costs: a template of ``cost_figures``."""
-COST = _kind("rollout-cost", Severity.NOTE, f"{{scenario}}: {ROLLOUT_COSTS}")
+_LAG_COSTS = "; {unowned_lag:lagging record waits|lagging records wait} for an owner, mean delay {delay_ms:s}"
+COST = _kind("rollout-cost", Severity.NOTE, f"{{scenario}}: {ROLLOUT_COSTS}{{lag}}")
 FAILS = _kind(
     "rollout-fails",
     Severity.ERROR,
@@ -54,6 +55,11 @@ DOWNTIME = _kind(
     "{advice}",
 )
 KINDS = (COST, FAILS, DEADLOCK, UNSTABLE, STORM, DOWNTIME)
+SAVED = (
+    *("unowned_ms_saved", "p99_unowned_ms_saved", "max_unowned_ms_saved", "rebalances_saved", "moved_saved"),
+    *("unowned_lag_saved", "delay_ms_saved"),
+)
+"""Columns of ``advice`` with what a setting saves; those of lag are null without offsets."""
 _GIVE_IDS = f"Give each consumer a {STATIC} of its own, such as the name of its pod."
 
 
@@ -63,12 +69,12 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     if costs is None or not costs["events"]:
         return
     figures = cost_figures(costs)
-    names = {"scenario": group.scenario.replace("-", " "), "failure": costs["failure"]}
+    names = {"scenario": group.scenario.replace("-", " "), "failure": costs["failure"], "lag": ""}
 
     def finding(kind: Kind, more: Mapping[str, float] | None = None) -> Finding:
         return Finding(kind, figures | dict(more or {}), names, simulated=group.scenario)
 
-    yield finding(COST)
+    yield _with_lag(group, finding(COST))
     if costs["failed"]:
         yield finding(FAILS, {"failed": costs["failed"]})
     elif not costs["finished"]:
@@ -90,9 +96,20 @@ def cost_figures(costs: Row) -> dict[str, float]:
     return figures | {f"{name}_ms": costs[f"{name}_unowned_ms"] for name in ("p99", "max")}
 
 
+def _with_lag(group: Group, finding: Finding) -> Finding:
+    """Add the records that wait, if their number is known and there are any."""
+    lag = group.lag_costs
+    if lag is None or not lag["unowned_lag"] or lag["delay_ms"] is None:
+        return finding
+    waiting = {"unowned_lag": lag["unowned_lag"], "delay_ms": lag["delay_ms"]}
+    names = {**finding.names, "lag": filled(_LAG_COSTS, waiting)}
+    return replace(finding, figures={**finding.figures, **waiting}, names=names)
+
+
 def _with_setting(group: Group, finding: Finding, best: Row) -> Finding:
     """Add the setting that saves most, and what it saves."""
-    saving = {name: best[name] for name in ("unowned_ms_saved", "rebalances_saved", "moved_saved")}
+    saving = {name: best[name] for name in SAVED if best[name] is not None}
+    saving["mean_ms_saved"] = best["unowned_ms_saved"] / max(finding.figures["partitions"], 1)
     saving["share"] = best["unowned_ms_saved"] / max(finding.figures["unowned_ms"], 1)
     settings = {best["setting"]: best["value"]}
     if best["setting"] == PROTOCOL:

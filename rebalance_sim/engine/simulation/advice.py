@@ -1,85 +1,53 @@
-"""What other settings would save each group: the same scenario is simulated again under each of them."""
+"""What other settings would save each group, as rows: the same scenario is simulated again under each of them."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from rebalance_sim.engine.simulation.simulations import Variation
-from rebalance_sim.kafka.assignors import assignors_of
-from rebalance_sim.kafka.simulation.scenario import Overrides, Scenario
-from rebalance_sim.releases import CoordinatorRules, KafkaVersion
+from rebalance_sim.engine.simulation.variations import Variation
+from rebalance_sim.engine.tables.arrow import numbers, rows_of
 from rebalance_sim.tables import ADVICE
 
-_SHORT_SESSION_MS, _LONG_SESSION_MS = 10_000, 120_000
-_LONG_DELAY_MS = 10_000
+_KEYS = ("cluster", "group_id", "strategy")
+_SAVED = ("rebalances", "unowned_ms", "p99_unowned_ms", "max_unowned_ms", "stable_ms", "moved")
+_LAG_SAVED = ("unowned_lag", "delay_ms")
 
 
-def variations(scenario: Scenario, version: KafkaVersion) -> tuple[Variation, ...]:
-    """Return the scenario under each setting that the Kafka version has."""
-    consumers, settings = scenario.consumers, scenario.settings
+@dataclass(frozen=True)
+class RolloutCosts:
+    """What a rollout costs each group of a batch."""
 
-    def with_consumers(setting: str, value: str, otherwise: Overrides) -> Variation:
-        return Variation(setting, value, None, replace(scenario, consumers=otherwise))
-
-    def with_session(timeout_ms: int) -> Variation:
-        return with_consumers("session.timeout.ms", str(timeout_ms), replace(consumers, session_timeout_ms=timeout_ms))
-
-    tried = [
-        with_session(_SHORT_SESSION_MS),
-        with_session(_LONG_SESSION_MS),
-        Variation(
-            "group.initial.rebalance.delay.ms",
-            str(_LONG_DELAY_MS),
-            None,
-            replace(scenario, settings=replace(settings, group_initial_rebalance_delay_ms=_LONG_DELAY_MS)),
-        ),
-    ]
-    if version.coordinator >= CoordinatorRules.SCALA_2_3:
-        tried.insert(0, with_consumers("group.instance.id", "one per consumer", replace(consumers, static=True)))
-    plain = replace(scenario, consumers=replace(consumers, protocols=None))
-    if "cooperative-sticky" in assignors_of(version):
-        tried.append(Variation("partition.assignment.strategy", "cooperative-sticky", "cooperative-sticky", plain))
-    if "server-uniform" in assignors_of(version):
-        tried.append(Variation("group.protocol", "consumer", "server-uniform", plain))
-    return tuple(tried)
+    rows: pa.StructArray
+    """Rows of ``costs``, one per group."""
+    lag: pa.StructArray | None
+    """Rows of ``lag_costs``, one per group; None without offsets."""
 
 
-def advise(tried: Sequence[Variation]) -> Callable[[DataFrame], DataFrame]:
-    """From costs with a column ``variation``, the number of the variation (0: the scenario itself), to advice."""
-    return lambda costs: _advise(costs, tried)
-
-
-def _advise(costs: DataFrame, tried: Sequence[Variation]) -> DataFrame:
-    keys = ["cluster", "group_id", "strategy"]
-    usual = costs.where("variation = 0 AND error IS NULL").alias("usual")
-    other = costs.where("variation > 0 AND error IS NULL").alias("other")
-    named = F.array(*[F.struct(F.lit(of.setting).alias("setting"), F.lit(of.value).alias("value")) for of in tried])
-    setting = F.element_at(named, F.col("variation"))
-    saved = usual.select(*keys, *[F.col(name).alias(f"_{name}") for name in _SAVED]).join(other, keys)
-    figures = saved.select(
-        *keys,
-        setting["setting"].alias("setting"),
-        setting["value"].alias("value"),
-        "rebalances",
-        _fewer("rebalances"),
-        "unowned_ms",
-        _fewer("unowned_ms"),
-        _fewer("stable_ms"),
-        _fewer("moved"),
-        ((F.col("failed") > 0) | ~F.col("finished")).alias("fails"),
-        "variation",
-    )
+def advice_rows(usual: RolloutCosts, others: Sequence[tuple[Variation, RolloutCosts]]) -> pa.StructArray:
+    """Return what each variation saves each group that can be simulated with it and without it."""
+    rows = [_saved(usual, variation, costs) for variation, costs in others]
     # A setting with which the rollout fails is never the best, whatever it saves.
-    order = ("fails", F.desc("unowned_ms_saved"), "variation")
-    place = F.row_number().over(Window.partitionBy(*keys).orderBy(*order))
-    best = (place == 1) & (F.col("unowned_ms_saved") > 0) & ~F.col("fails")
-    return figures.withColumn("best", best).select(ADVICE.names)
+    gains = np.array([np.where(of["fails"], 0, numbers(of["unowned_ms_saved"].fill_null(0))) for of in rows])
+    best = (gains > 0) & (np.arange(len(rows))[:, np.newaxis] == gains.argmax(axis=0))
+    advice = []
+    for of, is_best, (_, costs) in zip(rows, best, others, strict=True):
+        simulated = pc.and_(usual.rows.field("error").is_null(), costs.rows.field("error").is_null())
+        advice.append(rows_of(ADVICE.schema, of | {"best": pa.array(is_best)}).filter(simulated))
+    return pa.concat_arrays(advice)
 
 
-_SAVED = ("rebalances", "unowned_ms", "stable_ms", "moved")
-
-
-def _fewer(name: str) -> Column:
-    return (F.col(f"_{name}") - F.col(name)).alias(f"{name}_saved")
+def _saved(usual: RolloutCosts, variation: Variation, other: RolloutCosts) -> dict[str, pa.Array]:
+    """Return the columns of ``advice`` for all groups, without ``best``."""
+    costs, count = other.rows, len(other.rows)
+    fails = pc.or_(pc.greater(costs.field("failed"), 0), pc.invert(costs.field("finished")))
+    columns = {name: costs.field(name) for name in (*_KEYS, "rebalances", "unowned_ms")}
+    columns |= {"setting": pa.repeat(variation.setting, count), "value": pa.repeat(variation.value, count)}
+    columns["fails"] = fails.fill_null(False)
+    columns |= {f"{name}_saved": pc.subtract(usual.rows.field(name), costs.field(name)) for name in _SAVED}
+    if usual.lag is not None and other.lag is not None:
+        lag, less = usual.lag, other.lag
+        columns |= {f"{name}_saved": pc.subtract(lag.field(name), less.field(name)) for name in _LAG_SAVED}
+    return columns

@@ -13,11 +13,14 @@ from rebalance_sim.engine.tables.arrow import list_offsets, numbers, strings
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.runtime.lists import gather, take_lists
+from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 from rebalance_sim.kafka.simulation.fleet import Lists
 from rebalance_sim.kafka.simulation.group_events import GroupEvents, JoiningConsumer
 from rebalance_sim.kafka.simulation.inputs import OptionalStrings, SimulatedGroups
 from rebalance_sim.kafka.simulation.model import ScenarioKind
 from rebalance_sim.kafka.simulation.protocols import Offers
+
+_NO_LAG = pa.array([], pa.struct({"topic": pa.string(), "partition": pa.int32(), "lag": pa.int64()}))
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class SimulationBatch:
     events: GroupEvents
     index: TopicIndex
     rejects: Sequence[pa.StructArray] = ()
+    lags: pa.ListArray | None = None
+    """The partitions with lag of each group, as ``collect_lag`` nests them; None without offsets."""
 
     def without_empty_groups(self) -> "SimulationBatch":
         """Leave out the groups without members that no consumer joins."""
@@ -44,6 +49,7 @@ class SimulationBatch:
             batch=groups_where(self.batch, kept),
             joining=[replace(each, group=int(numbers_of_kept[each.group])) for each in self.joining],
             events=self.events.of_groups(kept, numbers_of_kept),
+            lags=None if self.lags is None else self.lags.filter(pa.array(kept)),
         )
 
     @cached_property
@@ -63,7 +69,7 @@ class SimulationBatch:
 
     @cached_property
     def topics(self) -> BatchTopics:
-        """The topics of all subscriptions, of the consumers and then of the events, and of what the members own."""
+        """The topics of all subscriptions, of the consumers and then of the events, of what members own, and of lag."""
         subscriptions, owned = self._subscriptions, self.batch.column("owned")
         later = [event.group for _, event in self.events.of_kind(ScenarioKind.SUBSCRIBE)]
         groups = np.concatenate([self.consumers.group_of_member, np.array(later, np.int32)])
@@ -71,10 +77,28 @@ class SimulationBatch:
             [
                 np.repeat(groups, np.diff(list_offsets(subscriptions))),
                 np.repeat(self.batch.group_of_member, np.diff(list_offsets(owned))),
+                self.group_of_lag,
             ]
         )
-        names = pa.concat_arrays([subscriptions.flatten(), owned.flatten().field("topic")])
+        lagging = self.partitions_with_lag.field("topic")
+        names = pa.concat_arrays([subscriptions.flatten(), owned.flatten().field("topic"), lagging])
         return self.index.find(self.batch.clusters, of_names.astype(np.int32), names)
+
+    @cached_property
+    def partitions_with_lag(self) -> pa.StructArray:
+        """The partitions with lag, by group; none without offsets."""
+        return _NO_LAG if self.lags is None else self.lags.flatten()
+
+    @cached_property
+    def group_of_lag(self) -> Ints:
+        """The group of each partition with lag."""
+        lengths = np.zeros(0, np.int32) if self.lags is None else np.diff(list_offsets(self.lags))
+        return np.repeat(np.arange(len(lengths)), lengths)
+
+    @property
+    def topics_of_lag(self) -> Ints32:
+        """The number of the topic of each partition with lag."""
+        return self.topics.numbers[len(self.topics.numbers) - len(self.group_of_lag) :]
 
     @cached_property
     def _subscriptions(self) -> pa.ListArray:
@@ -89,7 +113,8 @@ class SimulationBatch:
         offsets = list_offsets(self._subscriptions)
         _, first_members = gather(consumers.offsets[:-1], np.diff(self.batch.offsets))
         _, subscribed = take_lists(offsets, first_members)
-        of_members = replace(topics, numbers=np.append(topics.numbers[subscribed], topics.numbers[offsets[-1] :]))
+        owned = topics.numbers[offsets[-1] : len(topics.numbers) - len(self.group_of_lag)]
+        of_members = replace(topics, numbers=np.append(topics.numbers[subscribed], owned))
         read_by_own = ("user_data", "rack") if consumers.has("user_data") else ()
         return SimulatedGroups(
             as_groups(self.batch.with_lists_written_out(), of_members, self.index),

@@ -16,11 +16,14 @@ from rebalance_sim.engine.groups.group_batches import GroupBatch, collect_member
 from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.groups.prediction_rows import reject_rows
+from rebalance_sim.engine.simulation.advice import RolloutCosts, advice_rows
 from rebalance_sim.engine.simulation.group_events import EventReader, collect_events, rejected_event_rows
+from rebalance_sim.engine.simulation.lag_costs import LAGS, affected, collect_lag, lag_cost_rows
 from rebalance_sim.engine.simulation.migrations import migrating
 from rebalance_sim.engine.simulation.partition_rows import owned_partition_rows, partition_cost_rows
 from rebalance_sim.engine.simulation.rows import SimulationResult, bounce_rows, cost_rows, rebalance_rows, timeline_rows
 from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch
+from rebalance_sim.engine.simulation.variations import Variation
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.topic_metadata import TopicIndex, TopicMetadata
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
@@ -36,8 +39,10 @@ from rebalance_sim.kafka.simulation.scenario_events import expand_scenario
 from rebalance_sim.kafka.simulation.storms import Storms
 from rebalance_sim.releases import KafkaVersion
 from rebalance_sim.tables import (
+    ADVICE,
     BOUNCES,
     COSTS,
+    LAG_COSTS,
     MIGRATION_COSTS,
     OUTPUTS,
     OWNED_PARTITIONS,
@@ -54,9 +59,7 @@ _ROWS = {
     OWNED_PARTITIONS.name: owned_partition_rows,
     PARTITION_COSTS.name: partition_cost_rows,
 }
-"""Functions that return the rows of each table but costs."""
-VARIATION = "variation"
-"""Column of the number of a variation; 0 is the scenario itself."""
+"""Functions that return the rows of each table of the scenario alone but costs."""
 GROUPS_AT_A_TIME = 800
 """Groups that are simulated side by side: enough to call each assignor for many groups, few enough for caches."""
 COLUMNS = (
@@ -64,17 +67,6 @@ COLUMNS = (
     "owned", "generation", "session_timeout_ms", "rebalance_timeout_ms", "client_library",
 )  # fmt: skip
 """Columns of the members table; ``user_data`` is added if there are assignors of the user's own."""
-
-
-@dataclass(frozen=True)
-class Variation:
-    """The same scenario under another setting."""
-
-    setting: str
-    value: str
-    strategy: str | None
-    """What all consumers offer; None: the same as without the variation."""
-    scenario: Scenario
 
 
 @dataclass(frozen=True)
@@ -93,7 +85,7 @@ class Simulations:
     """Groups whose timeline is recorded; None: all."""
     storms: Storms = field(default_factory=Storms)
     variations: tuple[Variation, ...] = ()
-    """Simulated besides the scenario itself, for their costs only."""
+    """Simulated besides the scenario itself, for ``advice``."""
     migration: Scenario | None = None
     """Simulated besides, for ``migration_costs``, of the groups that can migrate to the consumer protocol."""
     assignors: tuple[ConsumerPartitionAssignor, ...] = ()
@@ -116,22 +108,26 @@ class Simulations:
 
     @property
     def schema(self) -> StructType:
-        """One struct column per table, of which each row sets exactly one, and the number of the variation if any."""
-        fields = [StructField(name, OUTPUTS[name].schema) for name in self.outputs]
-        numbers = [StructField(VARIATION, COSTS.schema["rebalances"].dataType)] if self.variations else []
-        return StructType([*fields, *numbers])
+        """One struct column per table, of which each row sets exactly one."""
+        return StructType([StructField(name, OUTPUTS[name].schema) for name in self.outputs])
 
     def __call__(self, members: DataFrame, events: DataFrame | None = None) -> DataFrame:
         """Simulate all groups of a members table, with the scenario and the events of an events table."""
         return self.plan(members, events).rows()
 
-    def plan(self, members: DataFrame, events: DataFrame | None = None) -> GroupPlan:
-        """Return what is to be computed of the groups of a members table and, if given, of an events table."""
-        if events is None:
+    def plan(self, members: DataFrame, events: DataFrame | None = None, lags: DataFrame | None = None) -> GroupPlan:
+        """Return what is to be computed of the groups of a members table and, if given, of an events table.
+
+        ``lags`` are those of ``lag.partition_lag``, for ``lag_costs`` and ``advice``.
+        """
+        if events is None and lags is None:
             return GroupPlan.of_members(members, self.columns, self.simulate_batches, self.schema)
         groups = collect_members(members, self.columns)
-        with_events = groups.join(collect_events(events), ["cluster", "group_id"], "full_outer")
-        return GroupPlan(with_events, self.simulate_batches, self.schema)
+        if events is not None:
+            groups = groups.join(collect_events(events), ["cluster", "group_id"], "full_outer")
+        if lags is not None:
+            groups = groups.join(collect_lag(lags), ["cluster", "group_id"], "left")
+        return GroupPlan(groups, self.simulate_batches, self.schema)
 
     def simulate_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Simulate the groups of one Spark partition."""
@@ -139,22 +135,21 @@ class Simulations:
         for brokers, groups in by_brokers(batches, self.clusters):
             simulations = replace(self, clusters=Clusters(brokers))
             for first in range(0, len(groups), GROUPS_AT_A_TIME):
-                for name, variation, rows in simulations._outcomes(groups.slice(first, GROUPS_AT_A_TIME), index):
+                for name, rows in simulations._outcomes(groups.slice(first, GROUPS_AT_A_TIME), index):
                     if name in self.outputs and len(rows):
-                        yield self._as_outcome(name, variation, rows)
+                        yield self._as_outcome(name, rows)
 
-    def _as_outcome(self, name: str, variation: int, rows: pa.StructArray) -> pa.RecordBatch:
+    def _as_outcome(self, name: str, rows: pa.StructArray) -> pa.RecordBatch:
         columns = [
             rows if output == name else pa.nulls(len(rows), arrow_type(OUTPUTS[output].schema))
             for output in self.outputs
         ]
-        numbers = [pa.array(np.full(len(rows), variation, np.int32))] if self.variations else []
-        return pa.RecordBatch.from_arrays([*columns, *numbers], names=self.schema.names)
+        return pa.RecordBatch.from_arrays(columns, names=self.schema.names)
 
-    def _outcomes(self, rows: pa.RecordBatch, index: TopicIndex) -> Iterator[tuple[str, int, pa.StructArray]]:
+    def _outcomes(self, rows: pa.RecordBatch, index: TopicIndex) -> Iterator[tuple[str, pa.StructArray]]:
         batch = self.read(rows, index)
         for rejects in batch.rejects:
-            yield REJECTS.name, 0, rejects
+            yield REJECTS.name, rejects
         for strategy in self.strategies if len(batch.batch.group_ids) else ():
             yield from self._simulate(batch, strategy)
         if self.migration is not None:
@@ -180,21 +175,37 @@ class Simulations:
             found = EventReader(batch, joining, events, index).read(rows.column("events"))
             joining, events = joining + found.joining, GroupEvents.joined([events, GroupEvents.of(found.events)])
             rejects.append(rejected_event_rows(batch, found.rejected))
-        return SimulationBatch(batch, joining, events, index, rejects).without_empty_groups()
+        lags = rows.column(LAGS) if LAGS in rows.schema.names else None
+        return SimulationBatch(batch, joining, events, index, rejects, lags).without_empty_groups()
 
-    def _simulate(self, batch: SimulationBatch, strategy: str) -> Iterator[tuple[str, int, pa.StructArray]]:
-        for number, variation in enumerate([Variation("", "", None, self.scenario), *self.variations]):
-            *_, result = self.steps(batch, variation.strategy or strategy, variation.scenario)
-            yield COSTS.name, number, cost_rows(result, strategy, self.storms)
-            for name, rows_of in _ROWS.items() if number == 0 else ():
-                if name in self.outputs:
-                    yield name, 0, rows_of(result, strategy)
+    def _simulate(self, batch: SimulationBatch, strategy: str) -> Iterator[tuple[str, pa.StructArray]]:
+        *_, result = self.steps(batch, strategy, self.scenario)
+        costs = self._costs(result, strategy)
+        yield COSTS.name, costs.rows
+        if costs.lag is not None:
+            yield LAG_COSTS.name, affected(costs.lag)
+        for name, rows_of in _ROWS.items():
+            if name in self.outputs:
+                yield name, rows_of(result, strategy)
+        if self.variations:
+            yield (
+                ADVICE.name,
+                advice_rows(costs, [(each, self._varied(batch, strategy, each)) for each in self.variations]),
+            )
 
-    def _migrate(self, batch: SimulationBatch, migration: Scenario) -> Iterator[tuple[str, int, pa.StructArray]]:
+    def _varied(self, batch: SimulationBatch, strategy: str, variation: Variation) -> RolloutCosts:
+        *_, result = self.steps(batch, variation.strategy or strategy, variation.scenario)
+        return self._costs(result, strategy)
+
+    def _costs(self, result: SimulationResult, strategy: str) -> RolloutCosts:
+        lag = None if result.batch.lags is None else lag_cost_rows(result, strategy)
+        return RolloutCosts(cost_rows(result, strategy, self.storms), lag)
+
+    def _migrate(self, batch: SimulationBatch, migration: Scenario) -> Iterator[tuple[str, pa.StructArray]]:
         moving = migrating(batch, migration, self.version)
         if len(moving.batch.group_ids):
             *_, result = self.steps(moving, ELECTED, migration)
-            yield MIGRATION_COSTS.name, 0, cost_rows(result, ELECTED, self.storms)
+            yield MIGRATION_COSTS.name, cost_rows(result, ELECTED, self.storms)
 
     def steps(
         self, batch: SimulationBatch, strategy: str, scenario: Scenario, events: int = NO_LIMIT

@@ -7,11 +7,16 @@ from rebalance_sim.wording import plural_of
 
 _SAVED = "_saved"
 _NOUNS = {
+    "delay": ("mean delay per record", "mean delay per record"),
     "idle_members": ("idle member", "idle members"),
     "max": ("partition on the member with the most", "partitions on the member with the most"),
+    "max_unowned": ("downtime in the worst partition", "downtime in the worst partition"),
     "max_lag": ("record of lag on one member", "records of lag on one member"),
+    "mean": ("mean downtime per partition", "mean downtime per partition"),
     "moved": ("partition move", "partition moves"),
+    "p99_unowned": ("downtime at p99", "downtime at p99"),
     "rebalances": ("rebalance", "rebalances"),
+    "unowned_lag": ("record that waits for an owner", "records that wait for an owner"),
     "unowned": ("partition downtime", "partition downtime"),
 }
 """By figure, the noun of what is saved; other figures are shown by their names."""

@@ -22,6 +22,7 @@ DRAWN_SETTINGS = 3
 """Other settings that are drawn beside the group's own: those that save most."""
 AS_IT_IS = "as it is"
 Setting = tuple[str, str]
+_TIMES = ("unowned_ms", "p99_unowned_ms", "max_unowned_ms")
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,10 @@ def restarts(
 ) -> dict[GroupKey, Restart]:
     """Return the rollout of each group that is simulated."""
     keys = [row.key for row in rows]
-    figures = ("rebalances", "unowned_ms", "partitions", "moved", "stable", "stable_ms", "failure", "error")
+    figures = (*_TIMES, "rebalances", "partitions", "moved", "stable", "stable_ms", "failure", "error")
     costs = {key: found[0] for key, found in audited.rows_by_group(COSTS, figures, keys).items()}
-    of_advice = ("setting", "value", "rebalances", "unowned_ms", "unowned_ms_saved", "moved_saved", "fails")
+    saved = [f"{name}_saved" for name in (*_TIMES, "moved")]
+    of_advice = ("setting", "value", "rebalances", "unowned_ms", "fails", *saved)
     advice = audited.rows_by_group(ADVICE, of_advice, keys)
     changes = {key: _Changes.of(advice[key], verdicts.get(key)) for key in keys}
     simulated = {key: row for key, row in costs.items() if row["error"] is None}
@@ -156,18 +158,20 @@ def _costs_table(cost: Row, changes: _Changes) -> Table:
     head = (
         Column("setting"),
         *counts("rebalances"),
-        Column("downtime per partition s", CellType.SECONDS),
+        *(Column(f"downtime per partition: {name} s", CellType.SECONDS) for name in ("mean", "p99", "max")),
         Column("downtime saved", CellType.SHARE),
         *counts("partition moves"),
         Column(""),
     )
     state = "" if cost["stable"] else "not stable"
-    own = (AS_IT_IS, cost["rebalances"], cost["unowned_ms"] / partitions, None, cost["moved"], state)
+    times = (cost["unowned_ms"] / partitions, cost["p99_unowned_ms"], cost["max_unowned_ms"])
+    own = (AS_IT_IS, cost["rebalances"], *times, None, cost["moved"], state)
     others = [
         (
             _named(row),
             row["rebalances"],
             row["unowned_ms"] / partitions,
+            *(cost[name] - row[f"{name}_saved"] for name in _TIMES[1:]),
             row["unowned_ms_saved"] / max(cost["unowned_ms"], 1),
             cost["moved"] - (row["moved_saved"] or 0),
             changes.note(row),

@@ -11,10 +11,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim import lag_balance, member_lag
-from rebalance_sim.engine.groups.lag import partition_lag
-from rebalance_sim.engine.simulation.lag_costs import lag_costs
-from rebalance_sim.engine.tables.inputs import fit_offsets, rejected, usable
-from rebalance_sim.tables import ASSIGNMENTS, LAG_BALANCE, LAG_COSTS, MEMBER_LAG, OFFSETS, PARTITION_COSTS
+from rebalance_sim.engine.tables.inputs import fit_offsets, rejected
+from rebalance_sim.tables import ASSIGNMENTS, LAG_BALANCE, MEMBER_LAG, OFFSETS
 from tests.reference.lag import Assignment, Figures, Member, Offset, Offsets, Partition, least_max_lag, matters
 from tests.reference.lag import lag_balance as expected_balance
 from tests.reference.lag import member_lag as expected_member_lag
@@ -266,42 +264,3 @@ def test_partitioning_and_row_order_change_nothing(spark: SparkSession, found: F
     with shuffled_into(spark, 5):
         actual = contents(assignments.transform(lag_balance(offsets, joined)))
     assert actual == sorted(str(row.asDict(recursive=True)) for row in found.balances.values())
-
-
-# ---- Simulated
-
-
-def test_lag_costs_count_unowned_and_moved_lag(spark: SparkSession) -> None:
-    """Partitions without lag do not count, nor do those that stay owned and do not move."""
-    lags = {("late", "x", 0): 100, ("late", "x", 1): 10, ("late", "y", 0): 0, ("late", "y", 1): 5, ("calm", "x", 0): 7}
-    costs = [
-        ("late", "x", 0, 2_000, 1),
-        ("late", "x", 1, 30_000, 0),
-        ("late", "y", 0, 90_000, 3),
-        ("other", "x", 0, 90_000, 3),
-    ]
-    names = ("group_id", "topic", "partition")
-    offsets = [dict(zip(names, of, strict=True)) | {"committed": 50, "end": 50 + lag} for of, lag in lags.items()]
-    rows = [dict(zip((*names, "unowned_ms", "moved"), of, strict=True)) | {"strategy": "range"} for of in costs]
-    given = table(spark, OFFSETS, offsets).transform(fit_offsets).transform(usable).transform(partition_lag)
-    found = table(spark, PARTITION_COSTS, rows).transform(lag_costs(given))
-    assert found.dtypes == [(column.name, column.type.simpleString()) for column in LAG_COSTS.columns]
-    (row,) = found.drop("cluster").collect()
-    assert row.asDict(recursive=True) == {
-        "group_id": "late",
-        "strategy": "range",
-        "rank": 1,
-        "lag_partitions": 3,
-        "lag": 115,
-        "unowned_lag_partitions": 2,
-        "unowned_lag": 110,
-        "moved_lag": 100,
-        "max_unowned_ms": 30_000,
-        "unowned_record_ms": 100 * 2_000 + 10 * 30_000,
-        "delay_ms": 500_000 / 115,
-        "p99_delay_ms": 30_000,
-        "delays": [{"unowned_ms": 30_000, "records": 10}, {"unowned_ms": 2_000, "records": 100}],
-        "worst_partition": {"topic": "x", "partition": 1},
-        "worst_lag": 10,
-        "worst_unowned_ms": 30_000,
-    }

@@ -9,11 +9,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from rebalance_sim.api import simulate as simulate_all
 from rebalance_sim.engine.groups.prediction import ELECTED
-from rebalance_sim.engine.simulation.advice import advise, variations
 from rebalance_sim.engine.simulation.simulations import Simulations
+from rebalance_sim.engine.simulation.variations import variations
 from rebalance_sim.engine.tables.inputs import REASON, fit, rejected, usable
-from rebalance_sim.engine.tables.outcomes import outcome
+from rebalance_sim.engine.tables.outcomes import Outcomes, outcome
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.brokers import Clusters
@@ -27,6 +28,7 @@ from rebalance_sim.tables import (
     BOUNCES,
     COSTS,
     EVENTS,
+    LAG_COSTS,
     OWNED_PARTITIONS,
     PARTITION_COSTS,
     REBALANCES,
@@ -514,23 +516,34 @@ def test_figures_of_the_rolling_restart(simulated: dict[str, list[Row]]) -> None
 def test_advice_is_what_the_setting_would_have_saved(fleet: tuple[DataFrame, DataFrame]) -> None:
     """Found by hand: the same scenario under each of the settings, one after the other."""
     metadata, rows = fleet
-    few = rows.where(F.hash("group_id") % 2 == 0)
+    few = rows.where(F.hash("group_id") % 2 == 0).cache()
+    offsets = few.select("cluster", "group_id", F.explode(F.array_distinct("subscription")).alias("topic")).distinct()
+    offsets = offsets.selectExpr("*", "inline(transform(sequence(0, 7), n -> named_struct('partition', n)))")
+    given = offsets.withColumns({"committed": F.lit(0).cast("long"), "end": F.hash("topic", "partition") % 100})
     scenario = Scenario("s", steps=(ScenarioStep("restart", 10_000, Selection(first=2), 30_000, down_ms=5000),))
+    compared = (COSTS.name, LAG_COSTS.name)
+
+    def costs(of: DataFrame, tried: Scenario, strategy: str, **more: Any) -> Outcomes:
+        return simulate_all(of, metadata, tried, (strategy,), seed=1, offsets=given, **more)
+
+    found = costs(few, scenario, "range", advice=True, tables=(*compared, ADVICE.name))
+    usual, lag = ({key(row): row for row in found[name].collect()} for name in compared)
+    assert found.advice.dtypes == [(column.name, column.type.simpleString()) for column in ADVICE.columns]
+    advised = {(row["setting"], row["value"], key(row)): row for row in found.advice.collect()}
     tried = variations(scenario, NEWEST)
-    found = simulations(metadata, scenario, "range", variations=tried)(few).cache()
-    usual = {key(row): row for row in found.where("variation = 0").transform(outcome(COSTS.name)).collect()}
-    advice = found.where("costs IS NOT NULL").select("costs.*", "variation").transform(advise(tried))
-    assert advice.columns == ADVICE.names
-    advised = {(row["setting"], row["value"], key(row)): row for row in advice.collect()}
-    assert len(usual) > 5
+    assert len(lag) > 5
     assert len(advised) == len(tried) * len(usual) == 6 * len(usual)
     for variation in tried:
-        by_hand = simulations(metadata, variation.scenario, variation.strategy or "range")(few)
-        for row in by_hand.transform(outcome(COSTS.name)).collect():
+        by_hand = costs(few, variation.scenario, variation.strategy or "range", tables=compared)
+        lag_by_hand = {key(row): row for row in by_hand.lag_costs.collect()}
+        for row in by_hand.costs.collect():
             advised_row = advised[variation.setting, variation.value, key(row)]
             assert (advised_row["rebalances"], advised_row["unowned_ms"]) == (row["rebalances"], row["unowned_ms"])
-            for name in ("rebalances", "unowned_ms", "stable_ms", "moved"):
+            for name in ("rebalances", "unowned_ms", "p99_unowned_ms", "max_unowned_ms", "stable_ms", "moved"):
                 assert advised_row[f"{name}_saved"] == usual[key(row)][name] - row[name]
+            for name in ("unowned_lag", "delay_ms"):
+                now, then = (of[key(row)][name] if key(row) in of else 0 for of in (lag, lag_by_hand))
+                assert (advised_row[f"{name}_saved"] or 0) == now - then
     for group in usual:
         of_one = [row for (_, _, whose), row in advised.items() if whose == group]
         most = max(row["unowned_ms_saved"] for row in of_one)
