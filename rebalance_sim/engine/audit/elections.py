@@ -5,9 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rebalance_sim.engine.audit.finding import Finding, Kind, Severity
-from rebalance_sim.engine.audit.group import Group
+from rebalance_sim.engine.audit.group import Group, Row, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
-from rebalance_sim.tables import CONSUMER
+from rebalance_sim.kafka.assignors.by_library import JAVA
+from rebalance_sim.kafka.assignors.default_protocols import refused_by_default
+from rebalance_sim.kafka.migration import STREAMS_PROTOCOL
+from rebalance_sim.tables import CONSUMER, DEFAULT_PROTOCOL_TYPE
 
 REFUSES_ALL = Kind(
     "group-refused",
@@ -45,7 +48,16 @@ EAGER_DEFAULT = Kind(
     "all members offer range and cooperative-sticky, Java's default: the group rebalances eagerly with range",
     "Remove range from partition.assignment.strategy in a rolling restart to rebalance cooperatively (KIP-726).",
 )
-KINDS = (REFUSES_ALL, REFUSES_MEMBERS, TIE, BUILD, EAGER_DEFAULT)
+LIBRARY_CHANGE = Kind(
+    "library-change-refused",
+    Severity.NOTE,
+    "consumers of {libraries} would be refused with their default assignors (INCONSISTENT_GROUP_PROTOCOL): the members "
+    "agree on {candidates}",
+    "Before a change to one of these libraries, configure one of the group's assignors in it, or stop all old members "
+    "first.",
+    "library-change",
+)
+KINDS = (REFUSES_ALL, REFUSES_MEMBERS, TIE, BUILD, EAGER_DEFAULT, LIBRARY_CHANGE)
 _JAVA_DEFAULT = ["range", "cooperative-sticky"]
 
 
@@ -63,6 +75,25 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     if group.protocol == "range" and all(member["protocols"] == _JAVA_DEFAULT for member in group.members):
         settings = {"partition.assignment.strategy": "cooperative-sticky"}
         yield Finding(EAGER_DEFAULT, {"members": len(group.members)}, settings=settings)
+    yield from _library_change(group)
+
+
+def _library_change(group: Group) -> Iterator[Finding]:
+    """Yield the libraries that members cannot change to one by one, unless they configure them."""
+    election = group.election
+    if election is None or election["type"] == CONSUMER or not election["candidates"]:
+        return
+    if group.protocol == STREAMS_PROTOCOL or any(not _is_consumer(member) for member in group.members):
+        return
+    used = {client_of(member).library or JAVA for member in group.members}
+    refused = [library for library in refused_by_default(election["candidates"]) if library not in used]
+    if refused:
+        names = {"libraries": _listed(refused, "or"), "candidates": _listed(election["candidates"])}
+        yield Finding(LIBRARY_CHANGE, {"libraries": len(refused), "members": len(group.members)}, names)
+
+
+def _is_consumer(member: Row) -> bool:
+    return member["protocol_type"] in (None, DEFAULT_PROTOCOL_TYPE)
 
 
 def _tie(group: Group) -> Finding:
@@ -84,10 +115,10 @@ def _tie(group: Group) -> Finding:
     return Finding(BUILD, figures, {**names, "others": shown})
 
 
-def _listed(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str], last: str = "and") -> str:
     """Return names as a sentence lists them.
 
-    >>> _listed(["a", "b", "c"])
-    'a, b and c'
+    >>> _listed(["a", "b", "c"]), _listed(["a"])
+    ('a, b and c', 'a')
     """
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+    return f" {last} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

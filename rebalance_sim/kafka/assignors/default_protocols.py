@@ -1,5 +1,7 @@
 """The protocols that consumers of each library offer unless they are configured otherwise."""
 
+from collections.abc import Collection
+
 from rebalance_sim.errors import check_choice
 
 DEFAULT_PROTOCOLS: dict[str, tuple[tuple[tuple[int, ...], tuple[str, ...]], ...]] = {
@@ -27,3 +29,16 @@ def default_protocols(library: str, release: tuple[int, ...]) -> tuple[str, ...]
     """
     check_choice("client_library", library, list(DEFAULT_PROTOCOLS))
     return [protocols for since, protocols in DEFAULT_PROTOCOLS[library] if since <= release][-1]
+
+
+def refused_by_default(candidates: Collection[str]) -> list[str]:
+    """Return the libraries whose consumers a coordinator refuses in their newest release, unless they are configured.
+
+    ``candidates`` are the protocols that all members of a classic group offer: a consumer that offers none of them gets
+    INCONSISTENT_GROUP_PROTOCOL (``ClassicGroup.supportsProtocols``).
+
+    >>> refused_by_default(["range", "sticky"])
+    ['franz-go', 'kafkajs', 'platformatic-kafka', 'aiokafka']
+    """
+    newest = {library: lists[-1][1] for library, lists in DEFAULT_PROTOCOLS.items()}
+    return [library for library, protocols in newest.items() if not set(candidates) & set(protocols)]

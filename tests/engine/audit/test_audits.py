@@ -14,6 +14,7 @@ from rebalance_sim.engine.audit.audits import FAMILIES, recommended_settings
 from rebalance_sim.engine.audit.changes import how_to_roll_out, is_possible
 from rebalance_sim.engine.audit.finding import Finding
 from rebalance_sim.engine.audit.group import Group, TopicFacts
+from rebalance_sim.engine.audit.rollouts import SAVED
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.tables import (
@@ -34,7 +35,7 @@ from tests.support.rows import table
 
 DOCS = Path(__file__).parents[3] / "docs"
 BY_LAG = DOCS / "examples" / "by_lag.py"
-USUAL = {"migration-possible", "rollout-cost"}
+USUAL = {"migration-possible", "rollout-cost", "library-change-refused"}
 """Notes about nearly every group."""
 ALSO = {
     "migration-custom-assignor": {"assignment-unknown"},
@@ -111,7 +112,7 @@ def test_a_verdict_has_the_worst_finding_and_the_settings(audited: Audited) -> N
         "idle-members",
         "online",
     ]
-    assert [verdict[name] for name in ("errors", "warnings", "notes")] == [0, 1, 2]
+    assert [verdict[name] for name in ("errors", "warnings", "notes")] == [0, 1, 3]
     assert verdict["settings"] == {"partition.assignment.strategy": "cooperative-sticky"}
     assert audited.verdicts["partitions-without-leader"]["severity"] == "error"
     assert audited.verdicts["healthy"]["severity"] == "note"
@@ -142,6 +143,23 @@ def test_figures_and_savings_are_those_of_the_tables(audited: Audited) -> None:
     expiry = audited.finding("offsets-expire")
     assert expiry["figures"] == {"partitions": 2.0, "hours": 24.0}
     assert audited.finding("migration-possible", "healthy")["figures"]["max_after"] == 2.0
+
+
+def test_a_rollout_saves_downtime_rebalances_moves_and_records_that_wait(spark: SparkSession, audited: Audited) -> None:
+    """The saving of the setting is that of its row in advice, and the records are those of lag_costs."""
+    found = audited.finding("rollout-downtime")
+    setting, value = next(iter(found["settings"].items()))
+    advice = audited.table(spark, "advice").where(f"group_id = 'rollout-downtime' AND setting = '{setting}'")
+    (row,) = advice.where(f"value = '{value}'").collect()
+    (costs,) = audited.table(spark, "costs").where("group_id = 'rollout-downtime'").collect()
+    saving = {name: float(row[name]) for name in SAVED if row[name] is not None}
+    saving["mean_ms_saved"] = row["unowned_ms_saved"] / costs["partitions"]
+    assert found["saving"] == saving | {"share": row["unowned_ms_saved"] / costs["unowned_ms"]}
+    assert {"p99_unowned_ms_saved", "max_unowned_ms_saved", "unowned_lag_saved"} < saving.keys()
+    (lag,) = audited.table(spark, "lag_costs").where("group_id = 'lag-on-one-member'").collect()
+    cost = audited.finding("rollout-cost", "lag-on-one-member")
+    assert (cost["figures"]["unowned_lag"], cost["figures"]["delay_ms"]) == (lag["unowned_lag"], lag["delay_ms"])
+    assert f"; {lag['unowned_lag']:,} lagging records wait for an owner" in cost["description"]
 
 
 def test_incomplete_inputs_lower_the_confidence(audited: Audited) -> None:
@@ -217,6 +235,27 @@ def group_of(**rows: Mapping[str, Any]) -> Group:
 
 def found(group: Group, family: str) -> dict[str, Finding]:
     return {each.kind.name: each for each in FAMILIES[family].findings(group, Thresholds())}
+
+
+def test_a_change_to_a_library_whose_defaults_share_nothing_is_foreseen() -> None:
+    change = found(group_of(), "elections")["library-change-refused"]
+    assert change.description == (
+        "consumers of franz-go, kafkajs, platformatic-kafka or aiokafka would be refused with their default assignors "
+        "(INCONSISTENT_GROUP_PROTOCOL): the members agree on range"
+    )
+    assert (change.scenario, change.figures) == ("library-change", {"libraries": 4, "members": 2})
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "is_named"),
+    [("client_library", "sarama", True), ("client_library", "kafkajs", False), ("protocol_type", "connect", False)],
+)
+def test_only_consumers_change_and_to_other_libraries_than_their_own(column: str, value: str, is_named: bool) -> None:
+    group = group_of()
+    for member in group.rows[MEMBERS.name]:
+        member[column] = value  # type: ignore[index]
+    change = found(group, "elections").get("library-change-refused")
+    assert (change is not None and "kafkajs" in change.description) == is_named
 
 
 COSTS_ROW: dict[str, Any] = {

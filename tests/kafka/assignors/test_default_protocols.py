@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.assignors.default_protocols import DEFAULT_PROTOCOLS, default_protocols
+from rebalance_sim.kafka.assignors.default_protocols import DEFAULT_PROTOCOLS, default_protocols, refused_by_default
 from tests.support.batches import elect_all
 from tests.support.model import Joiner
 
@@ -40,3 +40,14 @@ def test_a_service_changes_its_library(before: str, after: str, elected: str | N
     (election,) = elect_all("4.3", [joiners])
     assert (len(election.admitted) == 2) == (elected is not None)
     assert elected in (None, election.protocol)
+
+
+@pytest.mark.parametrize("before", DEFAULT_PROTOCOLS)
+def test_libraries_that_would_be_refused_are_those_that_the_coordinator_refuses(before: str) -> None:
+    """A member of each library joins a group of another one, which all offer their default lists."""
+    offered = default_protocols(before, LATEST)
+    after = list(DEFAULT_PROTOCOLS)
+    joiners = [[Joiner("m1", offered), Joiner("m2", default_protocols(library, LATEST))] for library in after]
+    elections = elect_all("4.3", joiners)
+    refused = [library for library, election in zip(after, elections, strict=True) if len(election.admitted) < 2]
+    assert refused_by_default(offered) == refused
