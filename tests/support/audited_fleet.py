@@ -82,7 +82,7 @@ MEMBERS: Rows = [
     *_members("leader-decides-assignment", 3, ["seven"], ["range"], client_library="java;kafka-go"),
     *_members("partitions-without-leader", 2, ["broken"], COOPERATIVE),
     *_members("rejected-rows", 2, ["six"], COOPERATIVE),
-    *(row | {"member_id": ""} for row in _members("rejected-rows", 1, ["six"], COOPERATIVE)),
+    *(row | {"member_id": "text"} for row in _members("rejected-rows", 1, ["six,eight"], COOPERATIVE)),
     *(row | {"instance_id": row["member_id"]}
       for row in _members("session-shorter-than-restart", 2, ["six"], COOPERATIVE, session_timeout_ms=10_000)),
     *(row | {"instance_id": "pod"} for row in _members("shared-instance-id", 2, ["six"], COOPERATIVE)),
@@ -226,7 +226,7 @@ _BECOME_STATIC = ("shared-instance-id", "rebalance-storm")
 
 def followed_tables() -> dict[str, Rows]:
     """Return the tables after all these recommendations are followed."""
-    usable = [row for row in MEMBERS if row["group_id"] in FOLLOWED and row["member_id"]]
+    usable = [row for row in MEMBERS if row["group_id"] in FOLLOWED and row["subscription"] != ["six,eight"]]
     members = [row | FOLLOWED[row["group_id"]] for row in usable]
     for row in members:
         if row["group_id"] in _BECOME_STATIC:

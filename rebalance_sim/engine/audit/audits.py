@@ -251,7 +251,7 @@ def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
     return {
         "cluster": group.cluster,
         "group_id": group.group_id,
-        "members": len(group.members),
+        "members": group.accepted,
         "family": family,
         "kind": finding.kind.name,
         "severity": finding.kind.severity,
@@ -280,7 +280,7 @@ def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, An
         "cluster": group.cluster,
         "group_id": group.group_id,
         "type": group.election["type"] if group.election else None,
-        "members": len(group.members),
+        "members": group.accepted,
         "partitions": group.balance["partitions"] if group.balance else None,
         "severity": findings[0].kind.severity if findings else None,
         **{f"{severity}s": severities[severity] for severity in Severity},

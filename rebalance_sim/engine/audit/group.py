@@ -68,6 +68,11 @@ class Group:
         refused = {row["member_id"] for row in self.refused}
         return [row for row in self._all_members if row["member_id"] not in refused]
 
+    @property
+    def accepted(self) -> int:
+        """How many members the coordinator accepts, without those whose names predictions reject."""
+        return self.election["members"] if self.election else len(self.members)
+
     @cached_property
     def _all_members(self) -> list[Row]:
         """The members that can be used, each once."""

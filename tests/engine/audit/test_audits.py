@@ -166,6 +166,11 @@ def test_incomplete_inputs_lower_the_confidence(audited: Audited) -> None:
     confidences = {row["confidence"] for row in audited.findings if row["group_id"] == "rejected-rows"}
     assert confidences == {"certain", "assumed"}
     assert audited.finding("rejected-rows")["confidence"] == "certain"
+
+
+def test_rejected_members_do_not_count(audited: Audited) -> None:
+    """One of the three has a topic's name that is a list, written as text."""
+    assert audited.finding("rejected-rows")["members"] == audited.verdicts["rejected-rows"]["members"] == 2
     assert audited.finding("rollout-cost", "healthy-librdkafka")["confidence"] == "simulated"
 
 
