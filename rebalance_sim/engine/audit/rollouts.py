@@ -108,8 +108,9 @@ def _with_lag(group: Group, finding: Finding) -> Finding:
 
 def _with_setting(group: Group, finding: Finding, best: Row) -> Finding:
     """Add the setting that saves most, and what it saves."""
-    saving = {name: best[name] for name in SAVED if best[name] is not None}
-    saving["mean_ms_saved"] = best["unowned_ms_saved"] / max(finding.figures["partitions"], 1)
+    mean_ms = best["unowned_ms_saved"] / max(finding.figures["partitions"], 1)
+    known = {name: best[name] for name in SAVED if best[name] is not None}
+    saving = {"unowned_ms_saved": known.pop("unowned_ms_saved"), "mean_ms_saved": mean_ms, **known}
     saving["share"] = best["unowned_ms_saved"] / max(finding.figures["unowned_ms"], 1)
     settings = {best["setting"]: best["value"]}
     if best["setting"] == PROTOCOL:

@@ -23,17 +23,18 @@ _NOUNS = {
 
 
 def saving_texts(saving: Mapping[str, float] | None) -> tuple[str, ...]:
-    r"""Return what a recommendation saves, and what it costs, in words.
+    r"""Return what a recommendation saves, and then what it costs, in words.
 
     >>> saving_texts({"unowned_ms_saved": 1500.0, "moved_saved": -2.0, "share": 0.5, "rebalances_saved": 0.0})
-    ('1.5 s less partition downtime (50 %)', '2 more partition moves')
+    ('1.5 s less partition downtime (50 %)', 'but 2 more partition moves')
     """
     given = dict(saving or {})
     share = given.pop("share", None)
-    texts = [_saved(name, value) for name, value in given.items() if value]
-    if texts and share:
-        texts[0] += f" ({100 * share:.0f} %)"
-    return tuple(texts)
+    gains = [_saved(name, value) for name, value in given.items() if value > 0]
+    losses = [_saved(name, value) for name, value in given.items() if value < 0]
+    if gains and share:
+        gains[0] += f" ({100 * share:.0f} %)"
+    return (*gains, *([f"but {losses[0]}", *losses[1:]] if losses else []))
 
 
 def figure_texts(figures: Mapping[str, float] | None) -> tuple[tuple[str, str], ...]:
