@@ -398,6 +398,17 @@ def test_nothing_is_wider_than_the_window(
     page.close()
 
 
+def test_a_phone_shows_under_which_setting_a_rollout_is_drawn(browser: Browser, fleet: str) -> None:
+    page = browser.new_page(viewport=PHONE)
+    page.goto(fleet)
+    page.locator(".affected a", has_text="rollout-downtime").first.click()
+    titles = page.locator(".group:target .rollout .alternative b")
+    assert titles.first.inner_text() == "As it is"
+    assert titles.count() > 1
+    assert all(title.is_visible() for title in titles.all())
+    page.close()
+
+
 @pytest.mark.parametrize(("scheme", "colours"), [("light", LIGHT), ("dark", DARK)])
 def test_colours_follow_light_and_dark_mode(
     browser: Browser, address: str, scheme: str, colours: dict[str, str]

@@ -1,6 +1,6 @@
 """The lag that a simulation affects: records in partitions that become unowned or move to another consumer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -87,8 +87,8 @@ class _Partitions:
 
     def where(self, chosen: Flags | Ints) -> "_Partitions":
         """Return some of them."""
-        columns = dict(vars(self))
-        return _Partitions(columns.pop("count"), **{name: column[chosen] for name, column in columns.items()})
+        count, *columns = (getattr(self, column.name) for column in fields(self))
+        return _Partitions(count, *[column[chosen] for column in columns])
 
     @cached_property
     def offsets(self) -> Ints:
