@@ -12,12 +12,13 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.groups.lag_rows import GROUP_LAG, TABLES, lag_rows
-from rebalance_sim.engine.groups.whole_groups import sorted_by_hash
+from rebalance_sim.engine.groups.whole_groups import by_hash
 from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.outcomes import outcome
 from rebalance_sim.tables import LAG_BALANCE, struct
 
 _GROUP = ("cluster", "group_id")
+_MEMBER = (*_GROUP, "strategy", "member_id")
 _LAST = 2**63 - 1
 
 
@@ -42,14 +43,10 @@ def lag_of(lags: DataFrame, members: DataFrame, tables: Sequence[str]) -> Callab
     ``group_lag``.
     """
     join_order = F.coalesce("join_order", F.lit(_LAST)).alias("join_order")
-    joined = F.struct("member_id", join_order, "subscription", "owned", "generation")
-    # Each row has one of three structs: flat rows would have the columns of all tables.
-    given = lags.select(*_GROUP, F.struct("topic", "partition", "lag", "negative").alias("lag")).unionByName(
-        members.select(*_GROUP, joined.alias("joined")), allowMissingColumns=True
-    )
-    assigned = F.struct("strategy", "member_id", "partitions").alias("assigned")
+    joined = members.select(*_GROUP, "member_id", join_order, "subscription", "owned", "generation")
+    given = lags.unionByName(joined, allowMissingColumns=True)
     return lambda assignments: map_batches(
-        given.unionByName(assignments.select(*_GROUP, assigned), allowMissingColumns=True).transform(sorted_by_hash),
+        given.unionByName(assignments.select(*_MEMBER, "partitions"), allowMissingColumns=True).transform(by_hash),
         partial(lag_rows, tables=tuple(tables)),
         struct({name: TABLES[name] for name in tables}),
     )

@@ -219,7 +219,8 @@ def _takers(
     n, is_limited = len(has_limits), has_limits[holders.assignments]
     limited, kept = np.flatnonzero(is_limited), is_limited[holders.partitions.of]
     offsets, places = take_lists(
-        list_offsets(np.bincount(subscribed.of, minlength=max(holders.members, default=0) + 1)), holders.members[limited]
+        list_offsets(np.bincount(subscribed.of, minlength=max(holders.members, default=0) + 1)),
+        holders.members[limited],
     )
     held = pairs(holders.partitions.of[kept], partitions.topics[holders.partitions.items[kept]])
     may = pairs(np.repeat(limited, np.diff(offsets)), subscribed.items[places])

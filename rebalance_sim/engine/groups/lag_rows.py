@@ -1,7 +1,7 @@
 """The rows of lag tables, from Arrow batches with all rows of some groups.
 
-Each row has one of three structs: the ``lag`` of a partition, a member of an assignment (``assigned``), or a member
-that has joined (``joined``).
+Each row is a partition with offsets, a member of an assignment, or a member that has joined. All of them have all
+columns, and the first and the last kind alone have a ``topic`` and a ``join_order``.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,9 +17,9 @@ from rebalance_sim.engine.groups.lag_figures import (
     Entries,
     Holders,
     Partitions,
+    given_partitions,
     group_lag,
     lag_balance,
-    given_partitions,
     member_lag,
     owners,
     pairs,
@@ -38,6 +38,8 @@ TABLES = {
 }
 """The tables and their columns, of which ``rank`` is null; ``group_lag`` also has the groups without lag."""
 
+_CONTENT = ("join_order", "subscription", "owned", "generation")
+
 
 def lag_rows(batches: Iterable[pa.RecordBatch], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Return the rows of some tables, as ``outcome`` takes them, of groups whose rows follow each other."""
@@ -52,31 +54,31 @@ class _Part(NamedTuple):
     """Rows of one kind, or the entries of their lists."""
 
     groups: Ints
-    rows: pa.StructArray
-
-    @classmethod
-    def of(cls, groups: Ints, kind: pa.StructArray) -> "_Part":
-        """Take the rows that have a struct, of the group of each row."""
-        return cls(groups[_flags(kind.is_valid())], kind.drop_null())
+    rows: pa.RecordBatch
 
     def numbers(self, column: str) -> Ints:
         """Return a column of numbers, in which null is -1."""
-        return numbers(self.rows.field(column).fill_null(-1)).astype(np.int64, copy=False)
+        return numbers(self.rows[column].fill_null(-1)).astype(np.int64, copy=False)
+
+    def where(self, chosen: pa.BooleanArray) -> "_Part":
+        """Choose rows."""
+        return _Part(self.groups[_flags(chosen)], self.rows.filter(chosen))
 
     def take(self, chosen: Ints) -> "_Part":
-        """Choose rows."""
+        """Return rows in another order."""
         return _Part(self.groups[chosen], self.rows.take(pa.array(chosen)))
 
     def entries(self, column: str) -> tuple[Ints, "_Part"]:
-        """Return the row that each entry of a column of lists is in, and the entries; those with a null are left out."""
-        lists = self.rows.field(column)
+        """Return the row that each entry of a column of lists is in, and the entries without nulls."""
+        lists = self.rows[column]
         of, entries = np.repeat(np.arange(len(lists)), np.diff(list_offsets(lists))), lists.flatten()
-        if not pa.types.is_struct(entries.type):
-            entries = pa.StructArray.from_arrays([entries], names=["topic"])
-        if any(field.null_count for field in entries.flatten()):
-            complete = np.all([_flags(field.is_valid()) for field in entries.flatten()], axis=0)
-            of, entries = of[complete], entries.filter(pa.array(complete))
-        return of, _Part(self.groups[of], entries)
+        columns = entries.flatten() if pa.types.is_struct(entries.type) else [entries]
+        names = entries.type.names if pa.types.is_struct(entries.type) else ["topic"]
+        rows = pa.RecordBatch.from_arrays(columns, names=names)
+        if any(column.null_count for column in columns):
+            complete = np.all([_flags(column.is_valid()) for column in columns], axis=0)
+            of, rows = of[complete], rows.filter(pa.array(complete))
+        return of, _Part(self.groups[of], rows)
 
 
 class _Lag:
@@ -84,9 +86,7 @@ class _Lag:
 
     def __init__(self, rows: pa.RecordBatch, starts: Ints) -> None:
         """Number what the rows name, and sum up; ``starts`` has the first row of each group."""
-        groups = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
-        offsets, assigned, joined = (_Part.of(groups, rows[kind]) for kind in ("lag", "assigned", "joined"))
-        joined = _each_once(joined)
+        offsets, assigned, joined = _kinds(rows, starts)
         (holding, given), (claiming, owned) = assigned.entries("partitions"), joined.entries("owned")
         subscribing, subscribed = joined.entries("subscription")
         (*topics, subscribed_topics), group_of_topic, self._topics = _number_names(
@@ -107,7 +107,7 @@ class _Lag:
         self._first = np.flatnonzero(np.diff(self._holders.assignments, prepend=-1))
         self._of_members = member_lag(self._all, self._holders)
         self._of_groups = group_lag(self._all, len(starts), joined.groups)
-        negative = offsets.groups[_flags(offsets.rows.field("negative"))]
+        negative = offsets.groups[_flags(offsets.rows["negative"])]
         self._negative = np.bincount(negative, minlength=len(starts))
         self._without_offsets = np.bincount(
             self._given.assignments[~have_offsets[self._given.partitions]], minlength=len(self._first)
@@ -127,7 +127,7 @@ class _Lag:
         largest, has_none = np.append(self._all.lags, UNKNOWN)[held.largest], held.largest == UNKNOWN
         columns = {
             **self._named(np.arange(len(of))),
-            "member_id": self._names.rows.field("member_id"),
+            "member_id": self._names.rows["member_id"],
             "partitions": pa.array(held.partitions),
             "lag_partitions": pa.array(held.lag_partitions),
             "unknown_partitions": pa.array(held.unknown_partitions),
@@ -148,7 +148,7 @@ class _Lag:
         of, groups = self._names.groups[self._first], self._of_groups
         lag, owned_max_lag, is_known = groups.lag[of], groups.owned_max_lag[of], found.max_lag != UNKNOWN
         mean_lag = found.held_lag / found.members
-        member_ids = self._names.rows.field("member_id")
+        member_ids = self._names.rows["member_id"]
         columns = {
             **self._named(self._first),
             "members": pa.array(found.members),
@@ -183,7 +183,15 @@ class _Lag:
         """Return the columns that name the assignments of some holders."""
         chosen = self._names.take(holders)
         keys = {name: names.take(pa.array(chosen.groups)) for name, names in self._keys.items()}
-        return keys | {"strategy": chosen.rows.field("strategy")}
+        return keys | {"strategy": chosen.rows["strategy"]}
+
+
+def _kinds(rows: pa.RecordBatch, starts: Ints) -> tuple[_Part, _Part, _Part]:
+    """Return the partitions with offsets, the members of assignments, and the members that have joined, each once."""
+    every = _Part(np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows))), rows)
+    has_topic, has_joined = rows["topic"].is_valid(), rows["join_order"].is_valid()
+    assigned = every.where(pc.invert(pc.or_(has_topic, has_joined)))
+    return every.where(has_topic), assigned, _each_once(every.where(has_joined))
 
 
 def _each_once(joined: _Part) -> _Part:
@@ -194,7 +202,7 @@ def _each_once(joined: _Part) -> _Part:
     kept = order[starts]
     for place in np.flatnonzero(np.diff(starts, append=len(order)) > 1):
         same = order[starts[place] :][: np.diff(starts, append=len(order))[place]]
-        kept[place] = min(same, key=lambda row: _content(joined.rows[int(row)].as_py()))
+        kept[place] = min(same, key=lambda row: [_content(joined.rows[name][int(row)].as_py()) for name in _CONTENT])
     return joined.take(kept)
 
 
@@ -203,7 +211,7 @@ def _content(value: Any) -> tuple[Any, ...]:
     if value is None:
         return ()
     if isinstance(value, dict):
-        return (tuple(map(_content, value.values())),)
+        value = list(value.values())
     return (tuple(map(_content, value)) if isinstance(value, list) else value,)
 
 
@@ -217,7 +225,7 @@ def _precedence(joined: _Part) -> Ints:
 
 def _holders(assigned: _Part, joined: _Part, held: Entries) -> tuple[_Part, Holders]:
     """Return a row of each holder, and the holders. ``held`` are the partitions of each row."""
-    strategies, _ = codes(assigned.rows.field("strategy"))
+    strategies, _ = codes(assigned.rows["strategy"])
     _, (assignments,) = _number(pairs(assigned.groups, strategies.astype(np.int64) + 1))
     (members, joined_members), _, names = _number_names("member_id", assigned, joined)
     keys, (holder_of_row,) = _number(pairs(assignments, members))
@@ -227,7 +235,7 @@ def _holders(assigned: _Part, joined: _Part, held: Entries) -> tuple[_Part, Hold
     first = np.empty(len(keys), np.int64)
     first[holder_of_row] = np.arange(len(holder_of_row))
     joined_as = places[members]
-    may_take_all = np.append(_flags(joined.rows.field("subscription").is_null()), True)[joined_as]
+    may_take_all = np.append(_flags(joined.rows["subscription"].is_null()), True)[joined_as]
     return assigned.take(first), Holders(
         assignments, joined_as, may_take_all, Entries(holder_of_row[held.of], held.items)
     )
@@ -238,7 +246,7 @@ def _number_names(column: str, *parts: _Part) -> tuple[list[Ints], Ints, pa.Stri
 
     Returns the numbers of each part's names, and for each number its group and its name.
     """
-    encoded = pa.concat_arrays([part.rows.field(column) for part in parts]).dictionary_encode()
+    encoded = pa.concat_arrays([part.rows[column] for part in parts]).dictionary_encode()
     order = pc.sort_indices(encoded.dictionary)
     ranks = np.argsort(numbers(order))[numbers(encoded.indices)]
     keys, (places,) = _number(pairs(np.concatenate([part.groups for part in parts]), ranks))

@@ -31,10 +31,10 @@ def by_group(members: DataFrame, columns: Iterable[str]) -> DataFrame:
     out.
     """
     reason = F.col(REASON).isNotNull() if REASON in members.columns else F.lit(False)
-    return sorted_by_hash(members.where("group_id <> ''").select(*KEYS, *map(sent, columns), reason.alias(_REJECTED)))
+    return by_hash(members.where("group_id <> ''").select(*KEYS, *map(sent, columns), reason.alias(_REJECTED)))
 
 
-def sorted_by_hash(rows: DataFrame) -> DataFrame:
+def by_hash(rows: DataFrame) -> DataFrame:
     """Bring the rows of each group together, in the order of a hash of the group: ``_hash`` and the same columns."""
     return rows.select(F.xxhash64(*KEYS).alias(HASH), "*").repartition(HASH).sortWithinPartitions(HASH)
 
