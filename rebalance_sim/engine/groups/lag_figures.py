@@ -31,6 +31,8 @@ class Partitions(NamedTuple):
     """Topics are numbered by group and name."""
     lags: Ints
     have_offsets: Flags
+    are_negative: Flags
+    """Whether the committed offset is above the log end."""
     owners: Ints
     """The member that owned the partition before, or NOBODY."""
 
@@ -53,6 +55,7 @@ class GroupLag(NamedTuple):
     partitions: Ints
     lag_partitions: Ints
     unknown_partitions: Ints
+    negative_partitions: Ints
     lag: Ints
     owned_max_lag: Ints
     """Largest lag of what a member owned before."""
@@ -117,6 +120,7 @@ def group_lag(partitions: Partitions, n: int, group_of_member: Ints) -> GroupLag
         np.bincount(groups[have_offsets], minlength=n),
         np.bincount(groups[lags > 0], minlength=n),
         np.bincount(groups[have_offsets & (lags == UNKNOWN)], minlength=n),
+        np.bincount(groups[partitions.are_negative], minlength=n),
         _sums(lags, groups, n),
         _largest(lags_of_owners, group_of_member, n),
     )

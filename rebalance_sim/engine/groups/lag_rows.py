@@ -93,25 +93,24 @@ class _Lag:
             "topic", offsets, given, owned, subscribed
         )
         keys = (pairs(of, part.numbers("partition")) for of, part in zip(topics, (offsets, given, owned), strict=True))
-        self._partitions, (with_lag, held, claimed) = _number(*keys)
+        self._partitions, (with_offsets, held, claimed) = _number(*keys)
         of_topics, _ = split(self._partitions)
-        lags, have_offsets = np.full(len(of_topics), UNKNOWN), np.zeros(len(of_topics), np.bool_)
-        lags[with_lag], have_offsets[with_lag] = offsets.numbers("lag"), True
-        before = owners(Entries(claiming, claimed), _precedence(joined), len(of_topics))
+        n = len(of_topics)
+        lags, have_offsets, are_negative = np.full(n, UNKNOWN), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+        lags[with_offsets], have_offsets[with_offsets] = offsets.numbers("lag"), True
+        are_negative[with_offsets] = _flags(offsets.rows["negative"])
+        before = owners(Entries(claiming, claimed), _precedence(joined), n)
 
-        self._all = Partitions(group_of_topic[of_topics], of_topics, lags, have_offsets, before)
+        self._keys = {key: rows[key].take(pa.array(starts)) for key in KEYS}
+        self._all = Partitions(group_of_topic[of_topics], of_topics, lags, have_offsets, are_negative, before)
         self._subscribed = Entries(subscribing, subscribed_topics)
         self._names, self._holders = _holders(assigned, joined, Entries(holding, held))
-        self._keys = {key: rows[key].take(pa.array(starts)) for key in KEYS}
-        self._given = given_partitions(self._all, self._holders)
         self._first = np.flatnonzero(np.diff(self._holders.assignments, prepend=-1))
+        self._given = given_partitions(self._all, self._holders)
+        without_offsets = self._given.assignments[~have_offsets[self._given.partitions]]
+        self._without_offsets = np.bincount(without_offsets, minlength=len(self._first))
         self._of_members = member_lag(self._all, self._holders)
         self._of_groups = group_lag(self._all, len(starts), joined.groups)
-        negative = offsets.groups[_flags(offsets.rows["negative"])]
-        self._negative = np.bincount(negative, minlength=len(starts))
-        self._without_offsets = np.bincount(
-            self._given.assignments[~have_offsets[self._given.partitions]], minlength=len(self._first)
-        )
 
     @property
     def _has_lag(self) -> Flags:
@@ -155,7 +154,7 @@ class _Lag:
             "partitions": pa.array(groups.partitions[of] + self._without_offsets),
             "lag_partitions": pa.array(groups.lag_partitions[of]),
             "unknown_partitions": pa.array(groups.unknown_partitions[of] + self._without_offsets),
-            "negative_partitions": pa.array(self._negative[of]),
+            "negative_partitions": pa.array(groups.negative_partitions[of]),
             "lag": _known(lag),
             "unassigned_lag": pa.array(lag - np.maximum(found.given_lag, 0), mask=lag == UNKNOWN),
             "max_partition_lag": _known(found.max_partition_lag),
@@ -174,7 +173,7 @@ class _Lag:
 
     def group_lag(self) -> pa.StructArray:
         """Return the lag of all groups, and whether they have assignments."""
-        is_assigned = np.zeros(len(self._negative), np.bool_)
+        is_assigned = np.zeros(len(self._of_groups.lag), np.bool_)
         is_assigned[self._names.groups] = True
         columns = {"offsets": pa.array(self._of_groups.partitions), "lag": _known(self._of_groups.lag)}
         return rows_of(TABLES[GROUP_LAG], self._keys | columns | {"is_assigned": pa.array(is_assigned)})
@@ -197,12 +196,12 @@ def _kinds(rows: pa.RecordBatch, starts: Ints) -> tuple[_Part, _Part, _Part]:
 def _each_once(joined: _Part) -> _Part:
     """Take the first of repeated members, as assignments do: by join order, then by content. Sorts by group and id."""
     (members,), _, _ = _number_names("member_id", joined)
-    order = np.argsort(members, kind="stable")
-    starts = np.flatnonzero(np.diff(members[order], prepend=-1))
-    kept = order[starts]
-    for place in np.flatnonzero(np.diff(starts, append=len(order)) > 1):
-        same = order[starts[place] :][: np.diff(starts, append=len(order))[place]]
-        kept[place] = min(same, key=lambda row: [_content(joined.rows[name][int(row)].as_py()) for name in _CONTENT])
+    order, counts = np.argsort(members, kind="stable"), np.bincount(members)
+    ends = np.cumsum(counts)
+    kept = order[ends - counts]
+    for member in np.flatnonzero(counts > 1):
+        same = order[ends[member] - counts[member] : ends[member]]
+        kept[member] = min(same, key=lambda row: [_content(joined.rows[name][int(row)].as_py()) for name in _CONTENT])
     return joined.take(kept)
 
 
@@ -246,7 +245,7 @@ def _number_names(column: str, *parts: _Part) -> tuple[list[Ints], Ints, pa.Stri
 
     Returns the numbers of each part's names, and for each number its group and its name.
     """
-    encoded = pa.concat_arrays([part.rows[column] for part in parts]).dictionary_encode()
+    encoded = pa.concat_arrays([part.rows[column] for part in parts]).fill_null("").dictionary_encode()
     order = pc.sort_indices(encoded.dictionary)
     ranks = np.argsort(numbers(order))[numbers(encoded.indices)]
     keys, (places,) = _number(pairs(np.concatenate([part.groups for part in parts]), ranks))

@@ -67,6 +67,6 @@ def rows_of(schema: StructType, columns: dict[str, pa.Array]) -> pa.StructArray:
 
 
 def as_outcome(name: str, rows: pa.StructArray, schemas: Mapping[str, StructType]) -> pa.RecordBatch:
-    """Return rows of one of several tables as ``outcome`` takes them: a struct column per table, of which one is set."""
+    """Return rows of one of several tables as ``outcome`` takes them, with a struct column per table."""
     columns = [rows if other == name else pa.nulls(len(rows), arrow_type(schema)) for other, schema in schemas.items()]
     return pa.RecordBatch.from_arrays(columns, names=list(schemas))
