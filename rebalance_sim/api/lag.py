@@ -4,42 +4,31 @@ They take assignments of any origin: what ``assign`` and ``last_assignments`` re
 with the same columns. The tables and their columns are those of ``rebalance_sim.tables``.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
 from rebalance_sim.engine.groups import lag, offset_expiry
+from rebalance_sim.engine.groups.lag_rows import TABLES
 from rebalance_sim.engine.spark.driver_rows import no_rows
 from rebalance_sim.engine.tables.inputs import fit, fit_offsets, rejected, usable
-from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation
+from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation, outcome
 from rebalance_sim.errors import UserError
 from rebalance_sim.releases import NEWEST
 from rebalance_sim.releases import kafka_version as rules_of
 from rebalance_sim.tables import LAG_BALANCE, MEMBER_LAG, MEMBERS, OFFSETS
 
 
-def lag_tables(
-    assignments: DataFrame,
-    offsets: DataFrame,
-    members: DataFrame | None = None,
-    stage: Callable[[DataFrame, str], DataFrame] = lambda rows, _: rows.persist(),
-) -> Outcomes:
+def lag_tables(assignments: DataFrame, offsets: DataFrame, members: DataFrame | None = None) -> Outcomes:
     """Return all lag tables of some assignments, from rows that are computed once: ``member_lag`` and ``lag_balance``.
 
-    Beside them, ``partition_lag`` has the lag and the previous owner of each partition, and ``without_assignment`` the
-    groups that have lag but no assignment. ``stage`` keeps those of the partitions, by name. ``members`` are those of
-    ``lag_balance``.
+    Beside them, ``group_lag`` has the lag of each group and the number of its offsets, and ``without_assignment`` the
+    groups that have lag but no assignment. ``members`` are those of ``lag_balance``.
     """
-    partitions, used = _owned_lag(offsets, members)
-    partitions = stage(partitions, "partition_lag")
+    derived = {LAG_BALANCE.name: lag.lag_balance, "without_assignment": lag.without_assignment}
     return Outcomes(
-        assignments.transform(lag.held_lag(partitions, used)),
-        {
-            MEMBER_LAG.name: lag.member_lag,
-            LAG_BALANCE.name: lag.lag_balance,
-            "partition_lag": lambda _: partitions,
-            "without_assignment": lambda held: partitions.transform(lag.without_assignment(held)),
-        },
+        assignments.transform(_lag_of(offsets, members, tuple(TABLES))),
+        {name: outcome(name) for name in TABLES} | derived,
     )
 
 
@@ -63,7 +52,9 @@ def member_lag(offsets: DataFrame) -> Transformation:
     +---------+----------+------------------+---+-----+-----------------+
     <BLANKLINE>
     """
-    return lambda assignments: assignments.transform(_held(offsets)).transform(lag.member_lag)
+    return lambda assignments: assignments.transform(_lag_of(offsets, None, [MEMBER_LAG.name])).transform(
+        outcome(MEMBER_LAG.name)
+    )
 
 
 def lag_balance(offsets: DataFrame, members: DataFrame | None = None) -> Transformation:
@@ -85,7 +76,9 @@ def lag_balance(offsets: DataFrame, members: DataFrame | None = None) -> Transfo
     +----+---+-------+--------+-------------+----------+
     <BLANKLINE>
     """
-    return lambda assignments: assignments.transform(_held(offsets, members)).transform(lag.lag_balance)
+    return lambda assignments: assignments.transform(_lag_of(offsets, members, [LAG_BALANCE.name])).transform(
+        lag.lag_balance
+    )
 
 
 def rejected_offsets(offsets: DataFrame) -> DataFrame:
@@ -129,13 +122,7 @@ def expiring_offsets(
     )
 
 
-def _held(offsets: DataFrame, members: DataFrame | None = None) -> Transformation:
-    return lag.held_lag(*_owned_lag(offsets, members))
-
-
-def _owned_lag(offsets: DataFrame, members: DataFrame | None) -> tuple[DataFrame, DataFrame]:
-    """Return the lag of each partition with its previous owner, and the usable members."""
+def _lag_of(offsets: DataFrame, members: DataFrame | None, tables: Sequence[str]) -> Transformation:
     if members is None:
         members = no_rows(offsets.sparkSession, MEMBERS.schema)
-    used = usable(fit(members, MEMBERS))
-    return lag.partition_lag(usable(fit_offsets(offsets))).transform(lag.with_owners(used)), used
+    return lag.lag_of(lag.partition_lag(usable(fit_offsets(offsets))), usable(fit(members, MEMBERS)), tables)

@@ -47,9 +47,9 @@ class Offsets:
     def write(self, run: Run, assignments: DataFrame, members: DataFrame, bad: int) -> LagTables:
         """Write the lag of these assignments; ``bad`` rows of offsets are rejected."""
         run.report_progress("computing lag")
-        found = lag_tables(assignments, self.given, members, run.stage).staged(lambda rows: run.stage(rows, "held_lag"))
-        used = found.partition_lag.where("negative IS NOT NULL")
-        run.count_rows(OFFSETS.name, run.number_of(self.given), run.number_of(used), bad)
+        found = lag_tables(assignments, self.given, members).staged(lambda rows: run.stage(rows, "lag"))
+        used = found.group_lag.agg(F.sum("offsets").alias("offsets")).first()
+        run.count_rows(OFFSETS.name, run.number_of(self.given), (used and used["offsets"]) or 0, bad)
         groups, lag = found.without_assignment.agg(F.count("*"), F.try_sum("lag")).first() or (0, None)
         member_lag, lag_balance = (run.write(table.name, found[table.name]) for table in (MEMBER_LAG, LAG_BALANCE))
         return LagTables(member_lag, lag_balance, groups, lag)

@@ -40,7 +40,7 @@ from rebalance_sim.engine.groups.prediction_rows import (
     rebalance_rows,
     reject_rows,
 )
-from rebalance_sim.engine.tables.arrow import arrow_type, codes, numbers
+from rebalance_sim.engine.tables.arrow import arrow_type, as_outcome, codes, numbers
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex, TopicMetadata
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
@@ -142,11 +142,7 @@ class Prediction:
     def _as_outcome(self, name: str, rows: pa.StructArray) -> pa.RecordBatch:
         if len(self.outputs) == 1:
             return pa.RecordBatch.from_struct_array(rows)
-        columns = [
-            rows if output == name else pa.nulls(len(rows), arrow_type(OUTPUTS[output].schema))
-            for output in self.outputs
-        ]
-        return pa.RecordBatch.from_arrays(columns, names=list(self.outputs))
+        return as_outcome(name, rows, {output: OUTPUTS[output].schema for output in self.outputs})
 
 
 class _Run(NamedTuple):

@@ -18,7 +18,7 @@ from rebalance_sim.engine.tables.inputs import REASON
 from rebalance_sim.kafka.runtime.strings import Ints
 
 KEYS = ("cluster", "group_id")
-_HASH = "_hash"
+HASH = "_hash"
 _REJECTED = "_rejected"
 _BYTES_AT_A_TIME = 2**23
 """Of members that are nested at once; more if a group has more."""
@@ -31,16 +31,18 @@ def by_group(members: DataFrame, columns: Iterable[str]) -> DataFrame:
     out.
     """
     reason = F.col(REASON).isNotNull() if REASON in members.columns else F.lit(False)
-    rows = members.where("group_id <> ''").select(
-        F.xxhash64(*KEYS).alias(_HASH), *KEYS, *map(sent, columns), reason.alias(_REJECTED)
-    )
-    return rows.repartition(_HASH).sortWithinPartitions(_HASH)
+    return by_hash(members.where("group_id <> ''").select(*KEYS, *map(sent, columns), reason.alias(_REJECTED)))
+
+
+def by_hash(rows: DataFrame) -> DataFrame:
+    """Bring the rows of each group together, in the order of a hash of the group: ``_hash`` and the same columns."""
+    return rows.select(F.xxhash64(*KEYS).alias(HASH), "*").repartition(HASH).sortWithinPartitions(HASH)
 
 
 def nested_groups(batches: Iterable[pa.RecordBatch], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Nest the rows of ``by_group`` as ``collect_members`` does."""
-    for rows in whole_runs(batches, _HASH):
-        yield nest(*_in_groups(rows), columns)
+    for rows in whole_runs(batches, HASH):
+        yield nest(*in_groups(rows), columns)
 
 
 def whole_runs(batches: Iterable[pa.RecordBatch], key: str) -> Iterator[pa.RecordBatch]:
@@ -83,13 +85,16 @@ def group_starts(rows: pa.RecordBatch) -> Ints:
     return _starts(rows, *KEYS)
 
 
-def _in_groups(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints]:
-    """Return rows in which those of each group follow each other, and the first one of each."""
+def in_groups(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints]:
+    """Return rows in which those of each group follow each other, and the first one of each.
+
+    The given rows with equal hashes follow each other.
+    """
     starts = group_starts(rows)
-    if len(starts) == len(_starts(rows, _HASH)):
+    if len(starts) == len(_starts(rows, HASH)):
         return rows, starts
     # Groups with equal hashes are mixed.
-    ordered = rows.take(pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in (_HASH, *KEYS)]))
+    ordered = rows.take(pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in (HASH, *KEYS)]))
     return ordered, group_starts(ordered)
 
 

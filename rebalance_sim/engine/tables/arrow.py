@@ -1,5 +1,7 @@
 """Arrow arrays as the NumPy arrays of Kafka's rules, and back, without copying where possible."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -62,3 +64,9 @@ def rows_of(schema: StructType, columns: dict[str, pa.Array]) -> pa.StructArray:
     return pa.StructArray.from_arrays(
         [array.cast(field.type) for array, field in zip(arrays, fields, strict=True)], fields=fields
     )
+
+
+def as_outcome(name: str, rows: pa.StructArray, schemas: Mapping[str, StructType]) -> pa.RecordBatch:
+    """Return rows of one of several tables as ``outcome`` takes them, with a struct column per table."""
+    columns = [rows if other == name else pa.nulls(len(rows), arrow_type(schema)) for other, schema in schemas.items()]
+    return pa.RecordBatch.from_arrays(columns, names=list(schemas))

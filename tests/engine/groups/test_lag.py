@@ -133,12 +133,19 @@ def by_hand() -> dict[str, Group]:
     both = [Member("a", ["x"]), Member("b", ["x"]), Member("c", ["y"])]
     ends = {("x", 0): Offset(0, 100), ("x", 1): Offset(10, 20), ("y", 0): Offset(0, 0)}
     absurd = {("x", 0): Offset(0, 2**63 - 1), ("x", 1): Offset(0, 2**63 - 1)}
+    # Letters of which the first comes first by UTF-8 bytes, and last by UTF-16 code units.
+    late, later = "\ufffd", "\U0001f600"
+    tied = {(later, 0): Offset(0, 9), (late, 0): Offset(0, 9), ("x", 0): Offset(0, 18)}
+    namesakes = [Member(later, [late, later, "x"]), Member(late, ["x"]), Member("z", ["x"])]
     three = {("x", number): Offset(0, 10) for number in range(3)}
     return {
         "own topics": Group(own, ends, {"range": {"a": [("x", 0), ("x", 1)], "b": [("y", 0)]}}),
         "one too many": Group(both, three, {"range": {"a": [("x", 0), ("x", 1)], "b": [("x", 2)], "c": []}}),
         "worst": Group(both, three, {"range": {"a": list(three), "b": [], "c": []}}),
-        "absurd": Group(both, absurd, {"range": {"a": list(absurd), "b": [], "c": []}}),
+        "tied": Group(namesakes, tied, {"range": {later: [("x", 0)], "z": [], late: [(later, 0), (late, 0)]}}),
+        "absurd": Group(
+            [Member("a", ["x"], [("x", 0)]), *both[1:]], absurd, {"range": {"a": list(absurd), "b": [], "c": []}}
+        ),
     }
 
 
@@ -240,8 +247,45 @@ def test_balances_calculated_by_hand(found: Found) -> None:
 
 
 def test_overflowing_sums_are_unknown(found: Found) -> None:
+    """So is that of partitions of which each member owned few enough before."""
     row = found.balances["absurd", "range"]
     assert (row["lag"], row["lag_partitions"], row["unknown_partitions"]) == (None, 2, 0)
+    assert row["owned_max_lag"] == 2**63 - 1
+    assert {found.member_lags["absurd", "range", member_id]["share"] for member_id in "abc"} == {None}
+
+
+@pytest.mark.parametrize(
+    ("subscriptions", "owned", "expected"),
+    [
+        ([["x", "y"], ["x"], ["x", "x"]], [[], []], (16, None)),
+        ([["y"], ["x", "y"]], [[("y", 0)], [("y", 0), ("y", 1)]], (8, 16)),
+        ([["x"], ["x"]], [[("y", 0)], [("y", 0), ("y", 1)]], (16, 8)),
+        ([["x"], ["x"]], [[("y", 0)], None], (16, None)),
+    ],
+)
+def test_of_repeated_members_the_first_by_content_is_used(
+    spark: SparkSession,
+    subscriptions: list[list[str]],
+    owned: list[list[Partition] | None],
+    expected: tuple[int, int | None],
+) -> None:
+    """A list that ends comes before one that goes on, and null before all lists."""
+    claimed = [
+        None if has is None else [{"topic": topic, "partition": number} for topic, number in has] for has in owned
+    ]
+    repeated = [
+        member("a", ["range"], topics, owned=has, join_order=None)
+        for topics, has in zip(subscriptions, [*claimed, *claimed], strict=False)
+    ]
+    given = [{"topic": "y", "partition": number} for number in (0, 1)]
+    lags = [partition | {"group_id": "g", "committed": 0, "end": 8} for partition in given]
+    holders = {"a": [], "b": given}
+    assigned = [
+        {"group_id": "g", "strategy": "range", "member_id": name, "partitions": has} for name, has in holders.items()
+    ]
+    joined = members(spark, *repeated, member("b", ["range"], ["y"]))
+    balances = table(spark, ASSIGNMENTS, assigned).transform(lag_balance(table(spark, OFFSETS, lags), joined))
+    assert [(row["max_lag_bound"], row["owned_max_lag"]) for row in balances.collect()] == [expected]
 
 
 def test_ranks_follow_excess_lag(found: Found) -> None:
