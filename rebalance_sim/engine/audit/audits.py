@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.pandas.types import to_arrow_type
 
 from rebalance_sim.engine.audit import balance, elections, keys, leaders, migration, risks, rollouts
 from rebalance_sim.engine.audit.changes import ASSIGNOR, CLASSIC_ONLY, PROTOCOL, is_possible
@@ -18,7 +18,7 @@ from rebalance_sim.engine.audit.rollouts import SAVED
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.audit.topic_keys import key_facts
 from rebalance_sim.engine.spark.driver_rows import map_batches
-from rebalance_sim.engine.tables.arrow import arrow_type
+from rebalance_sim.engine.tables.arrow import as_outcome
 from rebalance_sim.engine.tables.outcomes import Outcomes, outcome
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.migration import Verdict
@@ -40,6 +40,7 @@ from rebalance_sim.tables import (
     REJECTS,
     TOPICS_AT_RISK,
     VERDICTS,
+    struct,
 )
 
 
@@ -103,8 +104,7 @@ _COLUMNS = {
     REJECTS.name: ("reason",),
 }
 """Columns of the tables that an audit reads."""
-_RESULTS = (FINDINGS, VERDICTS)
-_OUTPUTS = StructType([StructField(table.name, table.schema) for table in _RESULTS])
+_OUTPUTS = struct({table.name: table.schema for table in (FINDINGS, VERDICTS)})
 _ASSIGNOR_SETTINGS = (ASSIGNOR, PROTOCOL)
 """Settings that exclude each other."""
 
@@ -316,10 +316,4 @@ def _entries(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _as_outcome(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
-    columns = [
-        pa.array(rows, arrow_type(table.schema))
-        if table.name == name
-        else pa.nulls(len(rows), arrow_type(table.schema))
-        for table in _RESULTS
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=_OUTPUTS.names)
+    return as_outcome(name, pa.array(rows, to_arrow_type(_OUTPUTS[name].dataType)), _OUTPUTS)

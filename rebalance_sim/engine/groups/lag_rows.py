@@ -43,11 +43,11 @@ _CONTENT = ("join_order", "subscription", "owned", "generation")
 
 def lag_rows(batches: Iterable[pa.RecordBatch], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Return the rows of some tables, as ``outcome`` takes them, of groups whose rows follow each other."""
-    schemas = {name: TABLES[name] for name in tables}
+    schema = struct({name: TABLES[name] for name in tables})
     for rows in whole_runs(batches, HASH):
         lag = _Lag(*in_groups(rows))
         for name in tables:
-            yield as_outcome(name, getattr(lag, name)(), schemas)
+            yield as_outcome(name, getattr(lag, name)(), schema)
 
 
 class _Part(NamedTuple):

@@ -142,7 +142,7 @@ class Prediction:
     def _as_outcome(self, name: str, rows: pa.StructArray) -> pa.RecordBatch:
         if len(self.outputs) == 1:
             return pa.RecordBatch.from_struct_array(rows)
-        return as_outcome(name, rows, {output: OUTPUTS[output].schema for output in self.outputs})
+        return as_outcome(name, rows, self.schema)
 
 
 class _Run(NamedTuple):

@@ -8,7 +8,7 @@ import mmh3
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from rebalance_sim.engine.groups.batch_arrays import elect_protocols, refusals
 from rebalance_sim.engine.groups.by_brokers import by_brokers
@@ -24,7 +24,7 @@ from rebalance_sim.engine.simulation.partition_rows import owned_partition_rows,
 from rebalance_sim.engine.simulation.rows import SimulationResult, bounce_rows, cost_rows, rebalance_rows, timeline_rows
 from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch
 from rebalance_sim.engine.simulation.variations import Variation
-from rebalance_sim.engine.tables.arrow import arrow_type
+from rebalance_sim.engine.tables.arrow import as_outcome
 from rebalance_sim.engine.tables.topic_metadata import TopicIndex, TopicMetadata
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.resolved import Assignors
@@ -50,6 +50,7 @@ from rebalance_sim.tables import (
     REBALANCES,
     REJECTS,
     TIMELINE,
+    struct,
 )
 
 _ROWS = {
@@ -109,7 +110,7 @@ class Simulations:
     @property
     def schema(self) -> StructType:
         """One struct column per table, of which each row sets exactly one."""
-        return StructType([StructField(name, OUTPUTS[name].schema) for name in self.outputs])
+        return struct({name: OUTPUTS[name].schema for name in self.outputs})
 
     def __call__(self, members: DataFrame, events: DataFrame | None = None) -> DataFrame:
         """Simulate all groups of a members table, with the scenario and the events of an events table."""
@@ -137,14 +138,7 @@ class Simulations:
             for first in range(0, len(groups), GROUPS_AT_A_TIME):
                 for name, rows in simulations._outcomes(groups.slice(first, GROUPS_AT_A_TIME), index):
                     if name in self.outputs and len(rows):
-                        yield self._as_outcome(name, rows)
-
-    def _as_outcome(self, name: str, rows: pa.StructArray) -> pa.RecordBatch:
-        columns = [
-            rows if output == name else pa.nulls(len(rows), arrow_type(OUTPUTS[output].schema))
-            for output in self.outputs
-        ]
-        return pa.RecordBatch.from_arrays(columns, names=self.schema.names)
+                        yield as_outcome(name, rows, self.schema)
 
     def _outcomes(self, rows: pa.RecordBatch, index: TopicIndex) -> Iterator[tuple[str, pa.StructArray]]:
         batch = self.read(rows, index)

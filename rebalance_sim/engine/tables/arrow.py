@@ -1,7 +1,5 @@
 """Arrow arrays as the NumPy arrays of Kafka's rules, and back, without copying where possible."""
 
-from collections.abc import Mapping
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -66,7 +64,7 @@ def rows_of(schema: StructType, columns: dict[str, pa.Array]) -> pa.StructArray:
     )
 
 
-def as_outcome(name: str, rows: pa.StructArray, schemas: Mapping[str, StructType]) -> pa.RecordBatch:
+def as_outcome(name: str, rows: pa.StructArray, tables: StructType) -> pa.RecordBatch:
     """Return rows of one of several tables as ``outcome`` takes them, with a struct column per table."""
-    columns = [rows if other == name else pa.nulls(len(rows), arrow_type(schema)) for other, schema in schemas.items()]
-    return pa.RecordBatch.from_arrays(columns, names=list(schemas))
+    columns = [rows if of.name == name else pa.nulls(len(rows), to_arrow_type(of.dataType)) for of in tables]
+    return pa.RecordBatch.from_arrays(columns, names=tables.names)
