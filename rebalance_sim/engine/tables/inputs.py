@@ -120,13 +120,13 @@ def rejected(fitted: DataFrame, table: Table) -> DataFrame:
 def fit_topics(rows: DataFrame, table: Table = TOPICS) -> DataFrame:
     """Fit a topics table. Of a repeated topic, the first row by content is used."""
     again = message("topic '{topic}' is given more than once; one row is used")
-    return _used_once(fit(rows, table), "cluster, topic", again)
+    return _used_once(fit(rows, table), table, "cluster, topic", again)
 
 
 def fit_offsets(rows: DataFrame) -> DataFrame:
     """Fit an offsets table. Of a group's repeated partition, the first row by content is used."""
     again = message("partition '{topic}-{partition}' is given more than once in its group; one row is used")
-    return _used_once(fit(rows, OFFSETS), "cluster, group_id, topic, partition", again)
+    return _used_once(fit(rows, OFFSETS), OFFSETS, "cluster, group_id, topic, partition", again)
 
 
 def kind_of_reason(name: str) -> Column:
@@ -145,9 +145,10 @@ def groups_with_rejected_members(rejects: DataFrame) -> DataFrame:
     return rejects.where(of_members).select("cluster", "group_id").distinct()
 
 
-def _used_once(fitted: DataFrame, keys: str, again: str) -> DataFrame:
+def _used_once(fitted: DataFrame, table: Table, keys: str, again: str) -> DataFrame:
     """Use the first, by content, of the usable rows with the same keys; ``again`` is the reason for the others."""
-    number = f"row_number() OVER (PARTITION BY {keys}, {REASON} IS NULL ORDER BY _row)"
+    # Sorted by its columns, not by ``_row``, which would have to be written for every row.
+    number = f"row_number() OVER (PARTITION BY {keys}, {REASON} IS NULL ORDER BY {', '.join(table.names)})"
     return fitted.withColumn(REASON, F.expr(f"coalesce({REASON}, {when(f'{number} > 1', again)})"))
 
 
