@@ -15,10 +15,12 @@ from rebalance_sim.engine.groups.lag_rows import GROUP_LAG, TABLES, lag_rows
 from rebalance_sim.engine.groups.whole_groups import by_hash
 from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.outcomes import outcome
-from rebalance_sim.tables import LAG_BALANCE, struct
+from rebalance_sim.tables import LAG_BALANCE, MEMBERS, struct
 
 _GROUP = ("cluster", "group_id")
 _MEMBER = (*_GROUP, "strategy", "member_id")
+_LISTS = {"partitions": "owned", "subscription": "subscription"}
+"""Columns of lists, and columns of members with their types."""
 _LAST = 2**63 - 1
 
 
@@ -42,11 +44,15 @@ def lag_of(lags: DataFrame, members: DataFrame, tables: Sequence[str]) -> Callab
     subscription, and of one that is repeated the first is used. Groups that are known to have no lag are only in
     ``group_lag``.
     """
-    join_order = F.coalesce("join_order", F.lit(_LAST)).alias("join_order")
-    joined = members.select(*_GROUP, "member_id", join_order, "subscription", "owned", "generation")
+    join_order, owned = F.coalesce("join_order", F.lit(_LAST)).alias("join_order"), F.col("owned").alias("partitions")
+    joined = members.select(*_GROUP, "member_id", join_order, "subscription", owned, "generation")
     given = lags.unionByName(joined, allowMissingColumns=True)
+    # For each null list, Spark's Arrow writer visits all rows since the last list that is not null.
+    lists = {name: F.coalesce(name, F.array().cast(MEMBERS.schema[of].dataType)) for name, of in _LISTS.items()}
     return lambda assignments: map_batches(
-        given.unionByName(assignments.select(*_MEMBER, "partitions"), allowMissingColumns=True).transform(by_hash),
+        given.unionByName(assignments.select(*_MEMBER, "partitions"), allowMissingColumns=True)
+        .withColumns(lists)
+        .transform(by_hash),
         partial(lag_rows, tables=tuple(tables)),
         struct({name: TABLES[name] for name in tables}),
     )

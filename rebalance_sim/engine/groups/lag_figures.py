@@ -42,9 +42,7 @@ class Holders(NamedTuple):
 
     assignments: Ints
     members: Ints
-    """Their places among the members that have joined, or NOBODY."""
-    may_take_all: Flags
-    """Whether nothing is known of their subscriptions."""
+    """Their places among the members that have joined, or NOBODY: it may take any partition."""
     partitions: Entries
     """The partitions that are assigned to each."""
 
@@ -199,7 +197,7 @@ def _bound_of_takers(
     more partitions than members, two of the first n + 1 partitions by lag share a member.
     """
     n = len(given_lag)
-    has_limits = np.bincount(holders.assignments[holders.may_take_all], minlength=n) == 0
+    has_limits = np.bincount(holders.assignments[holders.members == NOBODY], minlength=n) == 0
     takers, bound_of_topics = _takers(partitions, holders, given, has_limits, subscribed)
     takers = np.maximum(np.where(has_limits, takers, np.bincount(holders.assignments)), 1)
     behind = given.lags > 0

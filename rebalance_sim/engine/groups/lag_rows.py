@@ -1,7 +1,7 @@
 """The rows of lag tables, from Arrow batches with all rows of some groups.
 
-Each row is a partition with offsets, a member of an assignment, or a member that has joined. All of them have all
-columns, and the first and the last kind alone have a ``topic`` and a ``join_order``.
+Each row is a partition with offsets, a member of an assignment, or a member that has joined, whose ``partitions`` are
+those that it owned. The first kind alone has a ``topic``, and the last one alone a ``join_order``.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,7 +38,7 @@ TABLES = {
 }
 """The tables and their columns, of which ``rank`` is null; ``group_lag`` also has the groups without lag."""
 
-_CONTENT = ("join_order", "subscription", "owned", "generation")
+_CONTENT = ("join_order", "subscription", "partitions", "generation")
 
 
 def lag_rows(batches: Iterable[pa.RecordBatch], tables: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -87,7 +87,7 @@ class _Lag:
     def __init__(self, rows: pa.RecordBatch, starts: Ints) -> None:
         """Number what the rows name, and sum up; ``starts`` has the first row of each group."""
         offsets, assigned, joined = _kinds(rows, starts)
-        (holding, given), (claiming, owned) = assigned.entries("partitions"), joined.entries("owned")
+        (holding, given), (claiming, owned) = assigned.entries("partitions"), joined.entries("partitions")
         subscribing, subscribed = joined.entries("subscription")
         (*topics, subscribed_topics), group_of_topic, self._topics = _number_names(
             "topic", offsets, given, owned, subscribed
@@ -234,10 +234,7 @@ def _holders(assigned: _Part, joined: _Part, held: Entries) -> tuple[_Part, Hold
     first = np.empty(len(keys), np.int64)
     first[holder_of_row] = np.arange(len(holder_of_row))
     joined_as = places[members]
-    may_take_all = np.append(_flags(joined.rows["subscription"].is_null()), True)[joined_as]
-    return assigned.take(first), Holders(
-        assignments, joined_as, may_take_all, Entries(holder_of_row[held.of], held.items)
-    )
+    return assigned.take(first), Holders(assignments, joined_as, Entries(holder_of_row[held.of], held.items))
 
 
 def _number_names(column: str, *parts: _Part) -> tuple[list[Ints], Ints, pa.StringArray]:
