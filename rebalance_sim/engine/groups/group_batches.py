@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.groups.name_lists import store_once
+from rebalance_sim.engine.spark.driver_rows import without_null
 from rebalance_sim.engine.tables.arrow import codes, list_offsets, numbers, strings
 from rebalance_sim.engine.tables.inputs import REASON
 from rebalance_sim.errors import UserError
@@ -22,7 +23,7 @@ from rebalance_sim.kafka.groups import groups_with_repeated_members
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, java_hashes, sort_sections
 from rebalance_sim.kafka.simulation.scenario import OFFERS
 from rebalance_sim.releases import SERVER_ASSIGNORS
-from rebalance_sim.tables import DEFAULT_PROTOCOL_TYPE
+from rebalance_sim.tables import DEFAULT_PROTOCOL_TYPE, MEMBERS
 
 _LAST = np.iinfo(np.int64).max
 
@@ -51,8 +52,12 @@ def collect_members(members: DataFrame, columns: Iterable[str]) -> DataFrame:
 
 
 def sent(name: str) -> Column:
-    """Return a column as it is sent: null for the value that nearly all members have, which costs less in Arrow."""
-    return F.nullif(name, F.lit(DEFAULT_PROTOCOL_TYPE)).alias(name) if name == "protocol_type" else F.col(name)
+    """Return a column as it is sent to Arrow, which takes longer for some values that nearly all members have."""
+    if name == "protocol_type":
+        return F.nullif(name, F.lit(DEFAULT_PROTOCOL_TYPE)).alias(name)
+    if name == "owned":
+        return without_null(name, MEMBERS.schema[name].dataType)
+    return F.col(name)
 
 
 def collect_group(members: DataFrame, columns: Iterable[str]) -> pa.RecordBatch:
@@ -191,7 +196,8 @@ class GroupBatch:
         given = self.members[member].as_py()
         if "protocol_type" in given and given["protocol_type"] is None:
             given["protocol_type"] = DEFAULT_PROTOCOL_TYPE
-        row |= {name: value for name, value in given.items() if value is not None}
+        # An empty list of what a member owns is what ``sent`` makes of a missing one.
+        row |= {name: value for name, value in given.items() if value is not None and (name, value) != ("owned", [])}
         return json.dumps(row, ensure_ascii=False, default=_base64)
 
     def without_unusable_members(self, all_vote: bool) -> tuple["GroupBatch", list[RejectedMember]]:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.engine.groups.lag_rows import GROUP_LAG, TABLES, lag_rows
 from rebalance_sim.engine.groups.whole_groups import by_hash
-from rebalance_sim.engine.spark.driver_rows import map_batches
+from rebalance_sim.engine.spark.driver_rows import map_batches, without_null
 from rebalance_sim.engine.tables.outcomes import outcome
 from rebalance_sim.tables import LAG_BALANCE, MEMBERS, struct
 
@@ -47,8 +47,7 @@ def lag_of(lags: DataFrame, members: DataFrame, tables: Sequence[str]) -> Callab
     join_order, owned = F.coalesce("join_order", F.lit(_LAST)).alias("join_order"), F.col("owned").alias("partitions")
     joined = members.select(*_GROUP, "member_id", join_order, "subscription", owned, "generation")
     given = lags.unionByName(joined, allowMissingColumns=True)
-    # For each null list, Spark's Arrow writer visits all rows since the last list that is not null.
-    lists = {name: F.coalesce(name, F.array().cast(MEMBERS.schema[of].dataType)) for name, of in _LISTS.items()}
+    lists = {name: without_null(name, MEMBERS.schema[of].dataType) for name, of in _LISTS.items()}
     return lambda assignments: map_batches(
         given.unionByName(assignments.select(*_MEMBER, "partitions"), allowMissingColumns=True)
         .withColumns(lists)

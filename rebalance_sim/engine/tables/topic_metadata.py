@@ -9,11 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from rebalance_sim.engine.spark.driver_rows import without_null
 from rebalance_sim.engine.tables.arrow import codes, list_offsets, numbers, strings
 from rebalance_sim.engine.tables.topic_ids import topic_ids
 from rebalance_sim.kafka.groups import NO_RACK, UNKNOWN_RACK, TopicArrays
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32, Strings, equal, java_hashes, sort_sections
+from rebalance_sim.tables import TOPICS
 
 _FEW_FOUND = 16
 """Sorting is faster than marking all topics if so many times fewer names than topics are looked up."""
@@ -33,8 +35,9 @@ class TopicMetadata:
 
         Few assignors need ``ids``, which take 24 bytes per topic.
         """
-        columns = ["cluster", "topic", "partitions", "racks"] + (["topic_id"] if ids else [])
-        return cls(topics.select(*columns).toArrow().combine_chunks())
+        racks = without_null("racks", TOPICS.schema["racks"].dataType)
+        columns = topics.select("cluster", "topic", "partitions", racks, *(["topic_id"] if ids else []))
+        return cls(columns.toArrow().combine_chunks())
 
     def index(self) -> "TopicIndex":
         """Return an index for look-ups, built once per worker process."""

@@ -49,7 +49,7 @@ def groups(*sizes: int, **more: Any) -> list[dict[str, Any]]:
 
 
 def contents(batches: Iterator[pa.RecordBatch]) -> list[tuple[str, str, list[dict[str, Any]]]]:
-    """Return each group's name and members, in the order of the names."""
+    """Return each group's name and members, in the order of the names. Spark sends a missing ``owned`` as empty."""
     found = []
     for rows in batches:
         batch = GroupBatch.of(rows).with_lists_written_out()
@@ -57,7 +57,8 @@ def contents(batches: Iterator[pa.RecordBatch]) -> list[tuple[str, str, list[dic
             zip(batch.clusters.to_pylist(), batch.group_ids.to_pylist(), strict=True)
         ):
             first, end = batch.offsets[group], batch.offsets[group + 1]
-            found.append((cluster, name, batch.members[first:end].to_pylist()))
+            members = batch.members[first:end].to_pylist()
+            found.append((cluster, name, [row | {"owned": row["owned"] or []} for row in members]))
     return sorted(found, key=lambda group: group[:2])
 
 
