@@ -40,6 +40,7 @@ from tests.support.offsets_records import (
     tombstone,
     topics_of_consumer_group,
 )
+from tests.support.rows import given_rows
 
 RECORDS = "key binary, value binary, partition int, offset long"
 Record = tuple[bytes | None, bytes | None, int, int]
@@ -48,7 +49,7 @@ MUTATIONS = 10_000
 
 
 def frame(spark: SparkSession, records: list[Record]) -> DataFrame:
-    return spark.createDataFrame(records, RECORDS)
+    return given_rows(spark, records, RECORDS)
 
 
 WRITTEN = [
@@ -248,7 +249,7 @@ def test_every_assumption_is_listed(read: OffsetsTopic) -> None:
 
 
 def test_given_topics_and_protocols_replace_assumptions(spark: SparkSession) -> None:
-    topics = spark.createDataFrame([("gone", 9, GONE)], "topic string, partitions int, topic_id string")
+    topics = given_rows(spark, [("gone", 9, GONE)], "topic string, partitions int, topic_id string")
     read = read_offsets_topic(frame(spark, by_hand()), topics=topics, protocols=["sticky", "range"])
     offered = {row.protocol_type: row.protocols for row in read.members.where("group_id != 'new'").collect()}
     assert offered == {"consumer": ["sticky", "range"], "connect": ["sessioned"]}
@@ -268,7 +269,7 @@ def test_given_topics_and_protocols_replace_assumptions(spark: SparkSession) -> 
 )
 def test_missing_columns_and_other_types_are_an_error(spark: SparkSession, schema: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        read_offsets_topic(spark.createDataFrame([], schema))
+        read_offsets_topic(given_rows(spark, [], schema))
 
 
 # ---- Kafka's own records
@@ -513,7 +514,7 @@ def test_a_group_with_a_member_that_cannot_be_read_is_marked(read: OffsetsTopic)
 
 def test_the_job_writes_its_tables(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     frame(spark, by_hand()).write.parquet(f"{tmp_path}/dump")
-    spark.createDataFrame([("gone", 9, GONE)], "topic string, partitions int, topic_id string").write.json(
+    given_rows(spark, [("gone", 9, GONE)], "topic string, partitions int, topic_id string").write.json(
         f"{tmp_path}/topics.json"
     )
     arguments = ["fleet", "--offsets-topic", f"{tmp_path}/dump", "--out", f"{tmp_path}/out"]
