@@ -9,9 +9,10 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from rebalance_sim.engine.spark.class_archive import reading_archive
+from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS
 from rebalance_sim.engine.spark.java_runtime import java_home
 from rebalance_sim.engine.spark.session import FOR_FEW_ROWS, find_classes_once
-from tests.support.spark_settings import FOR_A_SHORT_LIFE, JAVA_OPTIONS
+from tests.support.spark_settings import FOR_A_SHORT_LIFE, JAVA_OPTIONS, set_for_a_while
 
 # Fixed cases: the same commit always gets the same verdict. `make hunt` draws new ones.
 hypothesis.settings.load_profile("ci")
@@ -27,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Yield a local session on two cores that shuffles into one partition."""
-    home, settings = java_home(), FOR_A_SHORT_LIFE | FOR_FEW_ROWS
+    home, settings = java_home(), FOR_A_SHORT_LIFE | FOR_FEW_ROWS | {KEEPS_ROWS: "false"}
     settings[JAVA_OPTIONS] = " ".join([settings[JAVA_OPTIONS], *reading_archive(home)])
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("PYSPARK_PYTHON", sys.executable)
@@ -39,3 +40,13 @@ def spark() -> Iterator[SparkSession]:
         find_classes_once(SparkContext._jvm)
         yield session
         session.stop()
+
+
+@pytest.fixture(scope="module")
+def small_runs(spark: SparkSession) -> Iterator[None]:
+    """Keep the rows of a file's runs in the driver, as a session that a run on so few rows starts does.
+
+    They take two thirds of the time; ``test_small_runs`` and ``test_local_run`` compare their tables with others.
+    """
+    with set_for_a_while(spark, {KEEPS_ROWS: "true"}):
+        yield

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
+from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.conversion import LocalDataToArrowConversion
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -77,3 +78,9 @@ def given_by(folder: Path, **tables: DataFrame) -> list[str]:
 def contents(rows: DataFrame) -> list[str]:
     """Return the rows as sorted texts, to compare tables."""
     return sorted(str(row.asDict(recursive=True)) for row in rows.collect())
+
+
+def written(folder: Path) -> tuple[list[tuple[str, pa.DataType]], list[str]]:
+    """Return the columns of a table's Parquet files with their types, and the rows as sorted texts."""
+    found = parquet.read_table(folder)
+    return [(field.name, field.type) for field in found.schema], sorted(map(str, found.to_pylist()))
