@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -17,12 +18,39 @@ from tests.support.spark_settings import FOR_A_SHORT_LIFE, JAVA_OPTIONS, set_for
 # Fixed cases: the same commit always gets the same verdict. `make hunt` draws new ones.
 hypothesis.settings.load_profile("ci")
 
+LONGEST = (
+    "commands/test_small_runs.py",
+    "engine/runs/test_local_run.py",
+    "engine/audit/test_audits.py",
+    "report/test_audit.py",
+    "commands/test_jobs.py",
+    "commands/test_partition.py",
+    "sources/offsets_topic/test_fleet.py",
+    "commands/test_audit.py",
+    "commands/test_simulate.py",
+    "engine/simulation/test_simulation.py",
+    "commands/test_operations.py",
+    "kafka/coordinator/test_coordinator.py",
+    "kafka/coordinator/test_consumer_group.py",
+    "kafka/test_groups.py",
+    "kafka/simulation/test_simulation.py",
+    "kafka/partitioners/test_key_hashes.py",
+    "kafka/coordinator/test_mixed_group.py",
+)
+"""The files that take longest, in this order: started last, one would run while other processes have ended."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the seed of the live comparisons with Kafka's classes."""
     parser.addoption(
         "--seed", type=int, default=1, help="seed of the random cases in live comparisons with Kafka's classes"
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first."""
+    places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 @pytest.fixture(scope="session")
