@@ -31,6 +31,8 @@ LONGEST = (
     "engine/simulation/test_simulation.py",
     "commands/test_operations.py",
     "kafka/coordinator/test_coordinator.py",
+    "kafka/test_golden.py",
+    "kafka/assignors/test_sticky.py",
     "kafka/coordinator/test_consumer_group.py",
     "kafka/test_groups.py",
     "kafka/simulation/test_simulation.py",

@@ -86,7 +86,7 @@ def test_row_groups_and_files_may_end_within_a_group(spark: SparkSession, tmp_pa
     assert sorted(of_files(read), key=lambda group: group[:2]) == expected
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=8), st.integers(1, 7), st.integers(1, 9), st.data())
 def test_every_group_is_read_once(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int], row_group: int, batch: int, data: st.DataObject
