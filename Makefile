@@ -8,8 +8,9 @@ AIRFLOW := build/airflow
 CAPTURE ?= docs/examples/kafka-4.3.1
 OUT ?= out
 # Two processes, each with its own Spark session. All tests of a file run in one process, which creates shared fixtures
-# and compiles kernels once. The tests of the kernels come first, so that Spark's workers find them compiled.
-BY_FILE := -n 2 --dist loadfile
+# and compiles kernels once. The tests of the kernels come first, so that Spark's workers find them compiled. Files start
+# in the order of tests/conftest.py rather than those with the most tests first.
+BY_FILE := -n 2 --dist loadfile --no-loadscope-reorder
 # What the kernels rely on: it runs first, and once.
 NUMBA := tests/kafka/runtime/test_numba_internals.py
 # More processes than cores: half of the time these tests wait for servers and other programs.

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -9,12 +10,36 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from rebalance_sim.engine.spark.class_archive import reading_archive
+from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS
 from rebalance_sim.engine.spark.java_runtime import java_home
 from rebalance_sim.engine.spark.session import FOR_FEW_ROWS, find_classes_once
-from tests.support.spark_settings import FOR_A_SHORT_LIFE, JAVA_OPTIONS
+from tests.support.spark_settings import FOR_A_SHORT_LIFE, JAVA_OPTIONS, set_for_a_while
 
 # Fixed cases: the same commit always gets the same verdict. `make hunt` draws new ones.
 hypothesis.settings.load_profile("ci")
+
+LONGEST = (
+    "commands/test_small_runs.py",
+    "engine/runs/test_local_run.py",
+    "engine/audit/test_audits.py",
+    "report/test_audit.py",
+    "commands/test_jobs.py",
+    "commands/test_partition.py",
+    "sources/offsets_topic/test_fleet.py",
+    "commands/test_audit.py",
+    "commands/test_simulate.py",
+    "engine/simulation/test_simulation.py",
+    "commands/test_operations.py",
+    "kafka/coordinator/test_coordinator.py",
+    "kafka/test_golden.py",
+    "kafka/assignors/test_sticky.py",
+    "kafka/coordinator/test_consumer_group.py",
+    "kafka/test_groups.py",
+    "kafka/simulation/test_simulation.py",
+    "kafka/partitioners/test_key_hashes.py",
+    "kafka/coordinator/test_mixed_group.py",
+)
+"""The files that take longest, in this order: started last, one would run while other processes have ended."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,10 +49,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first."""
+    places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Yield a local session on two cores that shuffles into one partition."""
-    home, settings = java_home(), FOR_A_SHORT_LIFE | FOR_FEW_ROWS
+    home, settings = java_home(), FOR_A_SHORT_LIFE | FOR_FEW_ROWS | {KEEPS_ROWS: "false"}
     settings[JAVA_OPTIONS] = " ".join([settings[JAVA_OPTIONS], *reading_archive(home)])
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("PYSPARK_PYTHON", sys.executable)
@@ -39,3 +70,13 @@ def spark() -> Iterator[SparkSession]:
         find_classes_once(SparkContext._jvm)
         yield session
         session.stop()
+
+
+@pytest.fixture(scope="module")
+def small_runs(spark: SparkSession) -> Iterator[None]:
+    """Keep the rows of a file's runs in the driver, as a session that a run on so few rows starts does.
+
+    They take two thirds of the time; ``test_small_runs`` and ``test_local_run`` compare their tables with others.
+    """
+    with set_for_a_while(spark, {KEEPS_ROWS: "true"}):
+        yield

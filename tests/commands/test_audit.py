@@ -11,6 +11,8 @@ from rebalance_sim.cli import main
 from rebalance_sim.commands.input_size import are_small
 from rebalance_sim.commands.parsers import parsers
 
+pytestmark = pytest.mark.usefixtures("small_runs")
+
 CAPTURE = Path(__file__).parents[2] / "docs" / "examples" / "kafka-4.3.1"
 READ = ("topics", "members", "offsets", "rejects")
 AUDITED = ("elections", "comparison", "costs", "lag_balance", "findings", "verdicts")

@@ -12,9 +12,13 @@ from rebalance_sim.cli import main
 from rebalance_sim.commands.assign import strategies
 from rebalance_sim.commands.custom_assignors import load_assignors
 from rebalance_sim.engine.runs.run import Run
+from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS
 from rebalance_sim.releases import kafka_version
 from rebalance_sim.tables import MEMBERS, OFFSETS, TOPICS
 from tests.support.rows import given_by, member, members, table, topics
+from tests.support.spark_settings import set_for_a_while
+
+pytestmark = pytest.mark.usefixtures("small_runs")
 
 SMALL_FLEET = str(Path(__file__).parents[2] / "conf" / "fleets" / "small.yaml")
 
@@ -346,11 +350,16 @@ def test_mistakes_in_own_assignors_take_one_line(
 
 
 def test_a_module_that_workers_cannot_import_is_named(
-    given: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession,
+    given: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "on_the_driver.py").write_text(OWN_ASSIGNORS)
     monkeypatch.syspath_prepend(tmp_path)
-    assert main(["assign", *given, "--strategy", "on_the_driver:ToLast", "--out", f"{tmp_path}/out"]) == 2
+    with set_for_a_while(spark, {KEEPS_ROWS: "false"}):
+        assert main(["assign", *given, "--strategy", "on_the_driver:ToLast", "--out", f"{tmp_path}/out"]) == 2
     printed = capsys.readouterr().err.splitlines()[-1]
     assert printed.startswith(
         "rebalance-sim assign: Spark's workers cannot import module 'on_the_driver'; its folder must be "

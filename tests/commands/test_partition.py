@@ -14,6 +14,8 @@ from tests.commands.test_jobs import record as run_record
 from tests.support.keys import partition_of
 from tests.support.rows import given_by, record, records, table, topics
 
+pytestmark = pytest.mark.usefixtures("small_runs")
+
 
 @pytest.fixture(scope="module")
 def sent(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[str]:

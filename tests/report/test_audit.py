@@ -195,7 +195,7 @@ def test_long_names_leave_no_room_for_all_rows() -> None:
 
 
 @pytest.fixture(scope="module")
-def fleet(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[Row]]:
+def fleet(spark: SparkSession, small_runs: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[Row]]:
     """Audit the fleet with a group for each kind of finding; return its page and its findings."""
     folder = tmp_path_factory.mktemp("fleet")
     assert main(["audit", *write_fleet(folder), "--out", f"{folder}/audit"]) == 0

@@ -21,7 +21,7 @@ from rebalance_sim.tables import (
     PARTITION_LOAD,
     REJECTS,
 )
-from tests.support.rows import table
+from tests.support.rows import given_rows, table
 
 
 def test_elections_are_counted_by_protocol_and_by_reason(spark: SparkSession) -> None:
@@ -80,7 +80,7 @@ def test_partitions_per_member_are_those_after_the_last_rebalance(spark: SparkSe
 
 
 def test_histograms_have_empty_bins(spark: SparkSession) -> None:
-    numbers = spark.createDataFrame([("a", 0), ("a", 9), ("a", 16), ("b", 3), ("b", None)], "panel string, n int")
+    numbers = given_rows(spark, [("a", 0), ("a", 9), ("a", 16), ("b", 3), ("b", None)], "panel string, n int")
     rows = filled(counted(numbers, "panel", numbers["n"]), StrategyColours(["a", "b"]))
     by_panel = {name: [(row["bin"], row["value"]) for row in rows if row["panel"] == name] for name in "ab"}
     assert by_panel["a"] == [("0", 1), ("1", 0), ("2", 0), ("3–4", 0), ("5–8", 0), ("9–16", 2)]

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from rebalance_sim.engine.runs.table_files import write_table
 from rebalance_sim.report.page import MANY_GROUPS
 from rebalance_sim.tables import (
     ADVICE,
@@ -29,7 +30,7 @@ from rebalance_sim.tables import (
     TOPICS_AT_RISK,
     Table,
 )
-from tests.support.rows import table
+from tests.support.rows import arrow_rows, complete
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -46,7 +47,7 @@ HOSTILE = (SCRIPT, QUOTES, LONG, TURNED, CONTROL, ARABIC, "</svg></style>", "jav
 def write_run(spark: SparkSession, folder: Path, job: str, tables: Mapping[Table, Rows], **record: Any) -> str:
     """Write tables and the record of the run that made them."""
     for of, rows in tables.items():
-        table(spark, of, [dict(row) for row in rows]).coalesce(1).write.parquet(f"{folder}/{of.name}")
+        write_table(folder / of.name, arrow_rows(complete(of, rows), of.schema), of.schema)
     content = {
         "job": job,
         "options": {"out": str(folder), "strategy": "all", "output_format": "parquet"},
@@ -55,7 +56,7 @@ def write_run(spark: SparkSession, folder: Path, job: str, tables: Mapping[Table
         "assumptions": [],
         "seconds": 1.5,
     }
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "_run.json").write_text(json.dumps(content | record))
     return str(folder)
 

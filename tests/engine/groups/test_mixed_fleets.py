@@ -15,7 +15,7 @@ from rebalance_sim.tables import CLUSTERS, TOPICS
 from tests.support.batches import Batch, hashes
 from tests.support.cases import assignment_of, golden, group_of
 from tests.support.model import Assignment, Group
-from tests.support.rows import member, members, table, topics
+from tests.support.rows import given_rows, member, members, table, topics
 
 OF_JAVA = {
     "range": ("0.11.0.3", "2.1.1", "2.4.0", "3.5.0", "4.4.0"),
@@ -396,5 +396,5 @@ def test_clusters_elect_by_the_rules_of_their_brokers(spark: SparkSession) -> No
 )
 def test_mistakes_in_clusters_are_named(spark: SparkSession, rows: list[tuple[str, ...]], problem: str) -> None:
     with pytest.raises(UserError) as raised:
-        read_clusters(spark.createDataFrame(rows, "cluster string, broker_version string, scala_version string"))
+        read_clusters(given_rows(spark, rows, "cluster string, broker_version string, scala_version string"))
     assert str(raised.value).startswith(problem)

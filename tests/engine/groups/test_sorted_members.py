@@ -17,7 +17,7 @@ from rebalance_sim.engine.groups.sorted_members import SortedMembers, UnsortedMe
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.inputs import fit, rejected
 from rebalance_sim.tables import MEMBERS
-from tests.support.rows import member
+from tests.support.rows import given_rows, member
 
 COLUMNS = ("join_order", "member_id", "protocol_type", "subscription", "owned")
 UNUSABLE: list[dict[str, Any]] = [
@@ -87,7 +87,7 @@ def test_row_groups_and_files_may_end_within_a_group(spark: SparkSession, tmp_pa
     assert sorted(of_files(read), key=lambda group: group[:2]) == expected
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=8), st.integers(1, 7), st.integers(1, 9), st.data())
 def test_every_group_is_read_once(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int], row_group: int, batch: int, data: st.DataObject
@@ -105,7 +105,7 @@ def test_every_group_is_read_once(
 
 def test_missing_columns_have_their_defaults(spark: SparkSession, tmp_path: Path) -> None:
     required = ["group_id", "member_id", "protocols", "subscription"]
-    spark.createDataFrame(groups(2, 2), MEMBERS.schema).select(*required).coalesce(1).write.parquet(f"{tmp_path}/m")
+    given_rows(spark, groups(2, 2), MEMBERS.schema).select(*required).coalesce(1).write.parquet(f"{tmp_path}/m")
     read = spark.read.parquet(f"{tmp_path}/m")
     assert of_files(read) == brought_together(read)
 
@@ -138,7 +138,7 @@ def test_rows_that_are_not_sorted_are_noticed(
 
 
 def test_other_tables_are_not_read_from_files(spark: SparkSession, tmp_path: Path) -> None:
-    rows = spark.createDataFrame(groups(2, 2), MEMBERS.schema)
+    rows = given_rows(spark, groups(2, 2), MEMBERS.schema)
     rows.coalesce(1).write.orc(f"{tmp_path}/orc")
     rows.write.partitionBy("cluster").parquet(f"{tmp_path}/by_cluster")
     rows.withColumn("join_order", rows["join_order"].cast("int")).write.parquet(f"{tmp_path}/other_type")

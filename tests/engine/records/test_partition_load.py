@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.engine.records.partition_load import partition_load
 from rebalance_sim.tables import PARTITION_LOAD, RECORD_PARTITIONS
-from tests.support.rows import contents, record, table, topics
+from tests.support.rows import contents, given_rows, record, table, topics
 
 
 def in_partition(partition: int | None, key: bytes | None, count: int = 1, **more: object) -> list[dict[str, object]]:
@@ -73,7 +73,7 @@ def zipf(spark: SparkSession, rows: int, keys: int) -> DataFrame:
     draw = random.Random(7)
     weights = [1 / (rank + 1) for rank in range(keys)]
     drawn = [(i, key) for i, key in enumerate(draw.choices(range(keys), weights, k=rows))]
-    return spark.createDataFrame(drawn, "seq long, id int").select(
+    return given_rows(spark, drawn, "seq long, id int").select(
         F.lit("java-3.3").alias("client"),
         F.lit("default").alias("cluster"),
         F.lit("t").alias("topic"),

@@ -14,14 +14,14 @@ from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.kafka.partitioners.record_accumulator import ProducerSettings
 from rebalance_sim.tables import BATCHES, PRODUCE_REQUESTS, RECORD_PARTITIONS, RECORDS
 from tests.support.layout import shuffled_into
-from tests.support.rows import table
+from tests.support.rows import given_rows, table
 
 TOPICS = "topic string, partitions int, unavailable array<int>"
 LINGER = ProducerSettings(linger_ms=5)
 
 
 def topics(spark: SparkSession) -> DataFrame:
-    return usable(fit_topics(spark.createDataFrame([("t", 6, [1]), ("u", 3, None), ("none", 2, [0, 1, 7])], TOPICS)))
+    return usable(fit_topics(given_rows(spark, [("t", 6, [1]), ("u", 3, None), ("none", 2, [0, 1, 7])], TOPICS)))
 
 
 def record(topic: str, at_ms: int | None, **more: Any) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def sent(
 ) -> DataFrame:
     rows = [[given.get(name) for name in RECORDS.names] for given in records]
     chosen = [CLIENTS[name] for name in clients]
-    fitted = fit_records(spark.createDataFrame(rows, RECORDS.schema), topics(spark))
+    fitted = fit_records(given_rows(spark, rows, RECORDS.schema), topics(spark))
     usable_ones = usable(fitted).transform(sent_by(chosen)).transform(fixed_partitions(chosen))
     return usable_ones.transform(send_records(topics(spark), LINGER, seed)).cache()
 

@@ -13,7 +13,7 @@ from rebalance_sim.engine.tables.inputs import rejected, usable
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.tables import RECORDS
 from tests.support.keys import partition_of
-from tests.support.rows import contents, record, records, topics
+from tests.support.rows import contents, given_rows, record, records, topics
 
 KEYS = [None, b"", b"TT0124", b"caf\xc3\xa9", b"\xff\xfe\x00", b"1468509572224"]
 """Null, empty, text, bytes that are no text, and one that hashes to the smallest number."""
@@ -42,7 +42,7 @@ def test_the_partition_of_a_key(spark: SparkSession, clients: list[str]) -> None
 
 def test_where_spark_has_an_expression(spark: SparkSession) -> None:
     """Keys of the clients that most records come from need not travel to Python."""
-    rows = spark.createDataFrame([("java-3.3", bytearray(1), 7)], "client string, key binary, partitions int")
+    rows = given_rows(spark, [("java-3.3", bytearray(1), 7)], "client string, key binary, partitions int")
 
     def travels(*names: str) -> bool:
         planned = rows.select(partition_of_key([CLIENTS[name] for name in names]))

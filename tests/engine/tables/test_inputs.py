@@ -11,7 +11,7 @@ from rebalance_sim.engine.runs.input_files import read_input
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, rejected, usable
 from rebalance_sim.errors import UserError
 from rebalance_sim.tables import MEMBERS, TOPICS
-from tests.support.rows import member, members, table
+from tests.support.rows import given_rows, member, members, table
 
 
 def test_a_missing_column_is_named(spark: SparkSession) -> None:
@@ -121,7 +121,7 @@ def test_text_with_another_separator_is_no_list(spark: SparkSession) -> None:
     """In every format, also where only some rows have it."""
     texts = ["range,roundrobin", '["range", "roundrobin"]', "{range}", "['range']"]
     rows = [("g", "b", "range", " "), *(("g", f"a{number}", text, "t; u") for number, text in enumerate(texts))]
-    fitted = fit(spark.createDataFrame(rows, LISTS_AS_TEXT), MEMBERS)
+    fitted = fit(given_rows(spark, rows, LISTS_AS_TEXT), MEMBERS)
     (row,) = usable(fitted).collect()
     assert (row["member_id"], row["protocols"], row["subscription"]) == ("b", ["range"], [])
     reasons = [row["reason"] for row in rejected(fitted, MEMBERS).collect()]

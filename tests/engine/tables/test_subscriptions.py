@@ -19,7 +19,7 @@ from rebalance_sim.kafka.wire.consumer_protocol import (
 )
 from tests.support.cases import golden
 from tests.support.protocol_bytes import read
-from tests.support.rows import contents, topics
+from tests.support.rows import contents, given_rows, topics
 
 P0, P1, P2 = (TopicPartition("t", partition) for partition in range(3))
 STICKY = encode_sticky_user_data(StickyUserData((P2, P0), 4))
@@ -30,7 +30,7 @@ FILLED = ("subscription", "owned", "generation", "user_data", "rack", "metadata_
 def joined(spark: SparkSession, *values: tuple[str | None, bytes | None]) -> DataFrame:
     """Return members with these protocols and bytes, named by their position."""
     rows = [(i, protocol, data) for i, (protocol, data) in enumerate(values)]
-    return spark.createDataFrame(rows, "place int, protocol string, metadata binary")
+    return given_rows(spark, rows, "place int, protocol string, metadata binary")
 
 
 def read_by(spark: SparkSession, *values: tuple[str | None, bytes | None], **options: Any) -> list[tuple[Any, ...]]:
@@ -76,7 +76,8 @@ def test_broken_bytes_are_reported_and_no_row_is_dropped(spark: SparkSession) ->
 
 def test_given_values_stay(spark: SparkSession) -> None:
     metadata = encode_subscription(Subscription(("t",), None, (P0,), 3, "r1"))
-    given = spark.createDataFrame(
+    given = given_rows(
+        spark,
         [
             (metadata, None, [P1], "r2", None, ["u"]),
             (metadata, 7, None, None, "x", None),
@@ -100,7 +101,7 @@ def test_user_data_is_decoded(spark: SparkSession) -> None:
     metadata = [encode_subscription(Subscription(("t",), user_data)) for user_data in (b"mine", b"", None)]
     read = joined(spark, *[("by-lag", data) for data in (*metadata, b"", None)]).transform(decode_subscriptions())
     assert [row.user_data for row in read.orderBy("place").collect()] == [b"mine", b"", None, None, None]
-    given = spark.createDataFrame([(metadata[0], None), (metadata[0], b"given")], "metadata binary, user_data binary")
+    given = given_rows(spark, [(metadata[0], None), (metadata[0], b"given")], "metadata binary, user_data binary")
     assert [row.user_data for row in given.transform(decode_subscriptions()).collect()] == [b"mine", b"given"]
 
 

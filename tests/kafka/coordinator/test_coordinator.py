@@ -105,7 +105,7 @@ def test_every_request_is_answered_once(version: str) -> None:
     of state is an exception.
     """
     allowed = FORGOTTEN_BY_1_0 if version == "1.0" else FORGOTTEN
-    for case, answer in cases(version)[::3]:
+    for case, answer in some(cases(version)[::3]):
         ours = classic_group_answer(version, case | {"steps": _run_on(case["steps"])}, answer["made"])
         assert ours["parked"] == {}, case["id"]
         asked = {number: step["request"] for number, step in enumerate(case["steps"]) if _is_asked(step)}

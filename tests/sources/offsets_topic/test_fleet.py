@@ -40,6 +40,7 @@ from tests.support.offsets_records import (
     tombstone,
     topics_of_consumer_group,
 )
+from tests.support.rows import given_rows
 
 RECORDS = "key binary, value binary, partition int, offset long"
 Record = tuple[bytes | None, bytes | None, int, int]
@@ -48,7 +49,7 @@ MUTATIONS = 10_000
 
 
 def frame(spark: SparkSession, records: list[Record]) -> DataFrame:
-    return spark.createDataFrame(records, RECORDS)
+    return given_rows(spark, records, RECORDS)
 
 
 WRITTEN = [
@@ -248,7 +249,7 @@ def test_every_assumption_is_listed(read: OffsetsTopic) -> None:
 
 
 def test_given_topics_and_protocols_replace_assumptions(spark: SparkSession) -> None:
-    topics = spark.createDataFrame([("gone", 9, GONE)], "topic string, partitions int, topic_id string")
+    topics = given_rows(spark, [("gone", 9, GONE)], "topic string, partitions int, topic_id string")
     read = read_offsets_topic(frame(spark, by_hand()), topics=topics, protocols=["sticky", "range"])
     offered = {row.protocol_type: row.protocols for row in read.members.where("group_id != 'new'").collect()}
     assert offered == {"consumer": ["sticky", "range"], "connect": ["sessioned"]}
@@ -268,7 +269,7 @@ def test_given_topics_and_protocols_replace_assumptions(spark: SparkSession) -> 
 )
 def test_missing_columns_and_other_types_are_an_error(spark: SparkSession, schema: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        read_offsets_topic(spark.createDataFrame([], schema))
+        read_offsets_topic(given_rows(spark, [], schema))
 
 
 # ---- Kafka's own records
@@ -416,22 +417,26 @@ GENERATIONS = [(1, 0), (2, 1_000_000), (7, 2_000_000), (9, 4_000_000)]
 OF_GENERATIONS = ("generation", "generation_at_ms", "earlier_generation", "earlier_generation_at_ms")
 
 
-@pytest.mark.parametrize(
-    ("kept", "earlier"),
-    [((0, 1, 2, 3), (2, 1_000_000)), ((0, 3), (None, None)), ((2, 3), (7, 2_000_000)), ((3,), (None, None))],
-)
-def test_earlier_generations_of_a_group_are_read_as_far_as_they_are_kept(
-    spark: SparkSession, tmp_path: Path, kept: tuple[int, ...], earlier: tuple[Any, Any]
-) -> None:
+KEPT: list[tuple[tuple[int, ...], tuple[int | None, int | None]]] = [
+    ((0, 1, 2, 3), (2, 1_000_000)),
+    ((0, 3), (None, None)),
+    ((2, 3), (7, 2_000_000)),
+    ((3,), (None, None)),
+]
+"""Which of them the records of a group have, and the earlier one that is read."""
+
+
+def test_earlier_generations_of_a_group_are_read_as_far_as_they_are_kept(spark: SparkSession, tmp_path: Path) -> None:
     """From records, of which compaction may have removed some, and from what Kafka's formatter prints."""
     members = [member("a", ("orders",)), member("b", ("orders",))]
-    records = [group("often", members, at=GENERATIONS[number]) for number in kept]
-    expected = [(9, 4_000_000, *earlier)] * 2
+    named = {f"kept {kept}": (kept, earlier) for kept, earlier in KEPT}
+    records = [group(name, members, at=GENERATIONS[number]) for name, (kept, _) in named.items() for number in kept]
+    expected = sorted((name, 9, 4_000_000, *earlier) for name, (_, earlier) in named.items() for _ in members)
     found = read_offsets_topic(frame(spark, one_after_the_other(records)))
-    assert rows(found.members, *OF_GENERATIONS) == expected
+    assert rows(found.members, "group_id", *OF_GENERATIONS) == expected
     lines = [as_printed(key, value) for key, value in records if value is not None]
     (tmp_path / "groups.txt").write_text("".join(f"{line}\n" for line in lines))
-    assert rows(read_where(spark, str(tmp_path)).members, *OF_GENERATIONS) == expected
+    assert rows(read_where(spark, str(tmp_path)).members, "group_id", *OF_GENERATIONS) == expected
 
 
 def as_printed(key: bytes, value: bytes) -> str:
@@ -513,7 +518,7 @@ def test_a_group_with_a_member_that_cannot_be_read_is_marked(read: OffsetsTopic)
 
 def test_the_job_writes_its_tables(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     frame(spark, by_hand()).write.parquet(f"{tmp_path}/dump")
-    spark.createDataFrame([("gone", 9, GONE)], "topic string, partitions int, topic_id string").write.json(
+    given_rows(spark, [("gone", 9, GONE)], "topic string, partitions int, topic_id string").write.json(
         f"{tmp_path}/topics.json"
     )
     arguments = ["fleet", "--offsets-topic", f"{tmp_path}/dump", "--out", f"{tmp_path}/out"]

@@ -119,8 +119,8 @@ class Player(ABC):
         """Take all steps, and let timers expire between them."""
         groups = []
         for number, step in enumerate(self.steps):
-            while self.up and self.next_deadline() <= step["at_ms"]:
-                self.now = max(self.now, min(self.next_deadline(), step["at_ms"]))
+            while self.up and (due := self.next_deadline()) <= step["at_ms"]:
+                self.now = max(self.now, due)
                 self.expire()
             self.now = step["at_ms"]
             if step["request"] == "fail_store":
