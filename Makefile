@@ -14,7 +14,7 @@ BY_FILE := -n 2 --dist loadfile --no-loadscope-reorder
 # What the kernels rely on: it runs first, and once.
 NUMBA := tests/kafka/runtime/test_numba_internals.py
 # More processes than cores: half of the time these tests wait for servers and other programs.
-WITH_SERVERS := -n 3 --dist loadfile
+WITH_SERVERS := -n 3 --dist loadfile --no-loadscope-reorder
 # Tests that need more than Python and Java, or more time.
 REAL := oracle or cluster or scale or setup or clients or airflow or spark_cluster or browser
 HERE := not ($(REAL))

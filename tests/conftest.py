@@ -19,6 +19,16 @@ from tests.support.spark_settings import FOR_A_SHORT_LIFE, JAVA_OPTIONS, set_for
 hypothesis.settings.load_profile("ci")
 
 LONGEST = (
+    "real/airflow/test_dag.py",
+    "real/test_preparation.py",
+    "oracle/test_live.py",
+    "oracle/test_live_server_assignors.py",
+    "real/test_live_cluster.py",
+    "real/test_browser.py",
+    "real/test_fresh_clone.py",
+    "oracle/test_live_consumer_groups.py",
+    "oracle/test_live_coordinator.py",
+    "real/test_wheel.py",
     "commands/test_small_runs.py",
     "engine/runs/test_local_run.py",
     "engine/audit/test_audits.py",

@@ -1,4 +1,4 @@
-"""Fresh random cases, answered by Kafka's released classes and by the rules."""
+"""Fresh random elections and cases of consumers' assignors, answered by Kafka's released classes and by the rules."""
 
 import random
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import pytest
 from rebalance_sim.kafka.election import offsets_partition
 from rebalance_sim.releases import kafka_version
 from tests.oracle import answers
-from tests.oracle.oracle import CLIENT_RULES, SERVER_RULES, SERVER_VERSIONS, VERSIONS
+from tests.oracle.oracle import CLIENT_RULES, VERSIONS
 from tests.oracle.random_cases import (
     assignor_cases,
     crowded_assignor_cases,
@@ -18,7 +18,6 @@ from tests.oracle.random_cases import (
     partition_for_cases,
     sticky_cases,
 )
-from tests.oracle.server_cases import early_server_cases, server_cases
 from tests.reference.rebalances import rebalances
 from tests.support.batches import Batch, elect_all, hashes, in_map_order
 from tests.support.cases import STICKY_RULES, Answer, JsonObject, answer_of, assignment_of, group_of, joiners_of
@@ -108,26 +107,3 @@ def _as_joined(case: JsonObject, group: Group) -> JsonObject:
         for given, member in zip(case["members"], group.members, strict=True)
     ]
     return case | {"rule": "cooperative-sticky", "members": members}
-
-
-@pytest.mark.parametrize("version", SERVER_VERSIONS)
-@pytest.mark.parametrize("strategy", SERVER_RULES)
-def test_server_assignments(version: str, strategy: str, seed: int) -> None:
-    cases = [case | {"rule": strategy} for case in server_cases(seed, CASES)]
-    ours = Batch([group_of(case) for case in cases]).answers(version, strategy)
-    theirs = [answer_of(answer) for answer in answers(version, cases)]
-    different = [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]]
-    assert different == [], f"seed {seed}"
-
-
-@pytest.mark.parametrize("strategy", SERVER_RULES)
-def test_coordinators_of_other_releases(strategy: str, seed: int) -> None:
-    """Every release at which the rules change."""
-    cases = [case | {"rule": strategy} for case in early_server_cases(seed, CASES)]
-    batch = Batch([group_of(case) for case in cases])
-    for release in SERVER_RULES[strategy]:
-        theirs = [answer_of(answer) for answer in answers(release, cases)]
-        different = [
-            trio for trio in zip(cases, theirs, batch.answers(release, strategy), strict=True) if trio[1] != trio[2]
-        ]
-        assert different == [], f"seed {seed}, Kafka {release}"

@@ -152,13 +152,14 @@ class LiveSetUps:
                     waiting.discard(name)
             return not waiting
 
-        for _ in range(2):
+        while waiting:
             try:
                 until("the groups are stable", are_stable)
             except TimeoutError:
                 raise TimeoutError(f"not stable: {self._told(waiting)}") from None
             time.sleep(_QUIET_SECONDS)
             waiting = set(names)
+            are_stable()
 
     def _told(self, names: Iterable[str]) -> list[str]:
         by_clients = self._by_clients()
