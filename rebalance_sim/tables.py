@@ -948,14 +948,22 @@ ADVICE = Table(
         Column("rebalances_saved", INT, "rebalances it saves; negative if there are more"),
         Column("unowned_ms", LONG, "partition-milliseconds without an owner, with the setting"),
         Column("unowned_ms_saved", LONG, "partition-milliseconds it saves; negative if there are more"),
-        Column("p99_unowned_ms_saved", LONG, "how much less p99_unowned_ms of costs is with the setting"),
-        Column("max_unowned_ms_saved", LONG, "how much less max_unowned_ms of costs is with the setting"),
+        Column("p99_unowned_ms_saved", LONG, "how much shorter p99_unowned_ms of costs becomes; negative if longer"),
+        Column("max_unowned_ms_saved", LONG, "how much shorter max_unowned_ms of costs becomes; negative if longer"),
         Column(
             "stable_ms_saved", LONG, "how much earlier the group is stable; null if stable_ms is, with or without it"
         ),
         Column("moved_saved", INT, "partition moves it saves; negative if there are more"),
-        Column("unowned_lag_saved", LONG, "how much less unowned_lag of lag_costs is; null without offsets"),
-        Column("delay_ms_saved", DOUBLE, "how much less delay_ms of lag_costs is; null without lag"),
+        Column(
+            "unowned_lag_saved",
+            LONG,
+            "how much smaller unowned_lag of lag_costs becomes; negative if larger, null without offsets",
+        ),
+        Column(
+            "delay_ms_saved",
+            DOUBLE,
+            "how much shorter delay_ms of lag_costs becomes; negative if longer, null without lag",
+        ),
         Column("fails", BOOLEAN, "the rollout fails with the setting: a consumer fails, or it does not finish"),
         Column(
             "best",

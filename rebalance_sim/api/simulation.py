@@ -112,9 +112,8 @@ def simulate(
     """
     followed, storms = options.pop("followed", None), options.pop("storms", Storms())
     offsets = options.pop("offsets", None)
-    added = {ADVICE.name: advice, LAG_COSTS.name: offsets is not None}
-    every = (*_SIMULATED, *[name for name, is_added in added.items() if is_added], REJECTS.name)
-    names = tuple(options.pop("tables", ())) or every
+    added = [*([ADVICE.name] if advice else []), *([] if offsets is None else [LAG_COSTS.name])]
+    names = tuple(options.pop("tables", ())) or (*_SIMULATED, *added, REJECTS.name)
     simulations = _simulations(names, scenario, topics, strategies, options)
     tried = variations(simulations.scenario, simulations.version) if advice else ()
     recorded = () if TIMELINE.name not in names else None if followed is None else tuple(followed)
