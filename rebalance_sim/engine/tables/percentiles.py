@@ -25,11 +25,6 @@ def p99(value: str) -> Column:
     return F.expr(f"percentile_disc({QUANTILES['p99']}D) WITHIN GROUP (ORDER BY {value})")
 
 
-def p99_of_array(values: str) -> Column:
-    """Return the 99th percentile of an array without nulls, in the type of its elements."""
-    return F.expr(f"get(sort_array({values}, false), CAST(size({values}) DIV 100 AS INT))")
-
-
 def p99_of_counted(counted: str, value: str, count: str, total: str) -> Column:
     """Return the 99th percentile of ``total`` values, of which an array has the highest with their counts.
 
