@@ -1,5 +1,7 @@
 """Real brokers, and the environment for executors."""
 
+import fcntl
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -27,12 +29,18 @@ ALICE = {"alice": "alices-s3cret"}
 
 @pytest.fixture(scope="session")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Pack the environment for executors, as ``make package`` does."""
-    folder = tmp_path_factory.mktemp("package")
-    packing = start([sys.executable, "-m", "rebalance_sim.environment", f"{folder}/e.tar.gz"], folder / "log")
-    assert packing.wait() == 0, (folder / "log").read_text()
-    assert {path.name for path in folder.iterdir()} == {"log", "e.tar.gz"}
-    return folder / "e.tar.gz"
+    """Pack the environment for executors, as ``make package`` does; all test processes use the same archive."""
+    of_this_process = tmp_path_factory.getbasetemp()
+    folder = (of_this_process.parent if "PYTEST_XDIST_WORKER" in os.environ else of_this_process) / "package"
+    folder.mkdir(exist_ok=True)
+    packed, log = folder / "e.tar.gz", folder / "log"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not packed.exists():
+            packing = start([sys.executable, "-m", "rebalance_sim.environment", str(packed)], log)
+            assert packing.wait() == 0, log.read_text()
+            assert {path.name for path in folder.iterdir()} == {"lock", "log", "e.tar.gz"}
+    return packed
 
 
 @contextmanager
