@@ -53,7 +53,7 @@ def run_examples(folder: Path, parts: Sequence[str] = (ASSIGNING, SIMULATING)) -
 
 
 def prepare() -> None:
-    """Compile the rules in two processes, of which one writes the archive."""
+    """Compile the rules in two processes, of which one writes the archive; only that one runs for the archive alone."""
     from rebalance_sim.engine.spark.class_archive import class_archive  # noqa: PLC0415
     from rebalance_sim.engine.spark.java_runtime import java_home  # noqa: PLC0415
 
@@ -62,11 +62,15 @@ def prepare() -> None:
     with suppress(OSError):
         archive.parent.mkdir(parents=True, exist_ok=True)
     has_tried = archive.exists() or impossible.exists() or not os.access(archive.parent, os.W_OK)
-    if is_compiled() and has_tried:
+    compiles = not is_compiled()
+    if has_tried and not compiles:
         return
     unfinished = archive.with_suffix(f".{os.getpid()}")
+    task = "compiling Kafka's rules" if compiles else "archiving the classes of the JVM"
+    print(f"{task} (takes a few minutes, once)", file=sys.stderr)
     with TemporaryDirectory() as folder:
-        parts = [_Part(Path(folder), ASSIGNING, None if has_tried else unfinished), _Part(Path(folder), SIMULATING)]
+        parts = [_Part(Path(folder), ASSIGNING, None if has_tried else unfinished)]
+        parts += [_Part(Path(folder), SIMULATING)] if compiles else []
         try:
             _wait(parts)
         except BaseException:
@@ -77,9 +81,9 @@ def prepare() -> None:
         elif not has_tried:
             # Some Java runtimes cannot write an archive.
             impossible.touch()
-    if number_compiled():
+    if compiles and number_compiled():
         mark_complete()
-    print(f"compiled {number_compiled()} rules", file=sys.stderr)
+        print(f"compiled {number_compiled()} rules", file=sys.stderr)
 
 
 class _Part:
@@ -100,14 +104,15 @@ class _Part:
 
 
 def _wait(parts: Sequence[_Part]) -> None:
-    """Wait for all parts; a bar on a terminal shows how many rules they have compiled."""
+    """Wait for all parts; on a terminal, a bar shows how many rules several have compiled."""
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
-    print("compiling Kafka's rules (a minute, once)", file=sys.stderr)
     columns = (BarColumn(bar_width=24), TextColumn("{task.completed} rules"), TimeElapsedColumn())
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Progress(
+        *columns, console=console, transient=True, disable=len(parts) == 1 or not console.is_terminal
+    ) as progress:
         task = progress.add_task("", total=None)
         while not all(part.has_ended() for part in parts):
             progress.update(task, completed=number_compiled())
