@@ -1,6 +1,7 @@
 """A wheel, installed into an empty environment and used in an empty folder, without the repository."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -35,7 +36,9 @@ def program(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (archive,) = folder.glob("*.tar.gz")
     run([*pip, "wheel", "--no-deps", "--wheel-dir", folder, archive], folder)
     (wheel,) = folder.glob("*.whl")
-    run([*pip, "install", "--constraint", clone / "requirements.txt", f"{wheel}[report]"], folder)
+    # uv, where it is installed, takes a fraction of pip's time.
+    install = ["uv", "pip", "install", "--quiet", "--python", pip[0]] if shutil.which("uv") else [*pip, "install"]
+    run([*install, "--constraint", clone / "requirements.txt", f"{wheel}[report]"], folder)
     return folder / "venv" / "bin" / "rebalance-sim"
 
 
@@ -45,12 +48,13 @@ def test_the_jobs_run_without_the_repository(program: Path, tmp_path: Path) -> N
     kept = os.environ.get("NUMBA_CACHE_DIR", str(ROOT / "rebalance_sim" / "__pycache__"))
     environment |= {"JAVA_HOME": str(java_home()), "NUMBA_CACHE_DIR": kept}
 
-    def job(*arguments: str) -> str:
-        return run([program, *arguments], tmp_path, environment)
-
     fleet = ["--topics", "fleet/topics", "--members", "fleet/members"]
-    assert "members" in job("fleet", "--synthetic", "default", "--groups", "200", "--out", "fleet")
-    assert "200 groups" in job("assign", *fleet, "--out", "assign")
-    assert "200 groups" in job("simulate", *fleet, "--scenario", "rolling-restart", "--out", "simulate")
-    job("report", "--runs", "assign,simulate", "--out", "report")
+    jobs = [
+        ["fleet", "--synthetic", "default", "--groups", "200", "--out", "fleet"],
+        ["assign", *fleet, "--out", "assign"],
+        ["simulate", *fleet, "--scenario", "rolling-restart", "--out", "simulate"],
+        ["report", "--runs", "assign,simulate", "--out", "report"],
+    ]
+    printed = run([program, *" then ".join(map(" ".join, jobs)).split()], tmp_path, environment)
+    assert printed.count("200 groups") >= 2
     assert "</html>" in (tmp_path / "report" / "report.html").read_text()
