@@ -1,13 +1,12 @@
 """Members in Parquet files that are sorted by group: workers read whole groups from them, without an exchange.
 
-The statistics in the files' footers show which groups each row group can hold. Row groups whose ranges do not overlap
-can be read independently: a group that continues in the next row group belongs to the first of the two. That the rows
-inside a row group are sorted, and that Spark's readers would use all of them, is checked while they are read.
+A group that continues in the next row group belongs to the first of the two. That the rows inside a row group are
+sorted, and that Spark's readers would use all of them, is checked while they are read.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain
 from urllib.parse import unquote, urlparse
 
 import numpy as np
@@ -18,6 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StringType
 
+from rebalance_sim.engine.groups.sorted_row_groups import RowGroup, UnsortedMembersError, sorted_row_groups
 from rebalance_sim.engine.groups.whole_groups import KEYS, group_starts, nest, whole_runs
 from rebalance_sim.engine.spark.driver_rows import BatchFunction
 from rebalance_sim.engine.tables.arrow import numbers
@@ -26,20 +26,6 @@ from rebalance_sim.tables import DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS
 _ROWS_AT_A_TIME = 20_000
 _REQUIRED = frozenset(column.name for column in MEMBERS.columns if column.required)
 _NOT_EMPTY = {name for name in _REQUIRED if isinstance(MEMBERS.schema[name].dataType, StringType)} | {"protocol_type"}
-
-
-class UnsortedMembersError(Exception):
-    """The rows of a file are not what its place among sorted files requires."""
-
-
-@dataclass(frozen=True, order=True)
-class RowGroup:
-    """A row group of a Parquet file, with its least and its greatest group id."""
-
-    first: str
-    last: str
-    path: str
-    number: int
 
 
 @dataclass(frozen=True)
@@ -62,13 +48,8 @@ class SortedMembers:
         urls = [urlparse(url) for url in members.inputFiles()]
         if any(url.scheme != "file" for url in urls):
             return None
-        try:
-            found = [row_groups_of(unquote(url.path), schema.names) for url in urls]
-        except (UnsortedMembersError, pa.ArrowException, OSError, UnicodeDecodeError):
-            return None
-        ordered = sorted(chain.from_iterable(found))
-        overlap = any(following.first < one.last for one, following in pairwise(ordered))
-        return None if overlap or not ordered else cls(tuple(ordered), tuple(columns))
+        found = sorted_row_groups([unquote(url.path) for url in urls], schema.names)
+        return cls(found, tuple(columns)) if found else None
 
     def giving_groups_to(self, function: BatchFunction) -> BatchFunction:
         """Return a function of the numbers of row groups (column ``id``) that applies another to their groups."""
@@ -122,25 +103,6 @@ class SortedMembers:
         except (pa.ArrowException, OSError) as problem:
             # Spark reports the problem if it cannot read the file either.
             raise UnsortedMembersError(str(problem)) from problem
-
-
-def row_groups_of(path: str, columns: Sequence[str]) -> list[RowGroup]:
-    """Return the row groups of a file. Raises UnsortedMembersError if it does not show which groups they hold."""
-    file = pq.read_metadata(path)
-    # Columns of folder names, as in cluster=a/part-0.parquet, are not in the files.
-    if set(file.schema.to_arrow_schema().names) != set(columns):
-        raise UnsortedMembersError("the columns of the table are not those of the file")
-    place = next(i for i in range(file.num_columns) if file.schema.column(i).path == "group_id")
-    found = []
-    for number in range(file.num_row_groups):
-        row_group = file.row_group(number)
-        if not row_group.num_rows:
-            continue
-        statistics = row_group.column(place).statistics
-        if statistics is None or not statistics.has_min_max:
-            raise UnsortedMembersError("a row group has no statistics")
-        found.append(RowGroup(statistics.min, statistics.max, path, number))
-    return found
 
 
 def _is_always_given(name: str, row_group: pq.RowGroupMetaData) -> bool:

@@ -15,7 +15,7 @@ from pyarrow import parquet
 from pyspark import TaskContext
 from pyspark.sql.types import StructType
 
-from rebalance_sim.engine.groups.sorted_members import UnsortedMembersError
+from rebalance_sim.engine.groups.sorted_row_groups import UnsortedMembersError
 from rebalance_sim.engine.spark.driver_rows import BatchFunction
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.tables import LONG, OUTPUTS, STRING, struct

@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.engine.groups import sorted_members
 from rebalance_sim.engine.groups.group_batches import GroupBatch, collect_members
-from rebalance_sim.engine.groups.sorted_members import SortedMembers, UnsortedMembersError, row_groups_of
+from rebalance_sim.engine.groups.sorted_members import SortedMembers
+from rebalance_sim.engine.groups.sorted_row_groups import UnsortedMembersError, sorted_row_groups
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.inputs import fit, rejected
 from rebalance_sim.tables import MEMBERS
@@ -97,8 +98,9 @@ def test_every_group_is_read_once(
     folder = written(tmp_path_factory.mktemp("files") / "members", rows[:cut], rows[cut:], row_group=row_group)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sorted_members, "_ROWS_AT_A_TIME", batch)
-        files = [row_groups_of(str(path), MEMBERS.names) for path in sorted(folder.iterdir())]
-        found = SortedMembers(tuple(sorted(each for file in files for each in file)), COLUMNS)
+        row_groups = sorted_row_groups(map(str, folder.iterdir()), MEMBERS.names)
+        assert row_groups is not None
+        found = SortedMembers(row_groups, COLUMNS)
         read = [group for number in range(len(found.row_groups)) for group in contents(found.batches(number))]
     assert [(name, len(of)) for _, name, of in read] == [(f"group-{i:03}", size) for i, size in enumerate(sizes)]
 
