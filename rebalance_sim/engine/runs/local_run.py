@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from urllib.parse import unquote, urlparse
 
+from pyarrow.parquet import read_metadata
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -40,14 +42,31 @@ class LocalRun(Run):
     """A run whose workers write the tables of groups to Parquet files and, if they can, read the members from some."""
 
     _members: DataFrame | None = field(default=None, init=False)
+    _of_files: list[DataFrame] = field(default_factory=list, init=False)
+    """Tables whose rows are those of their files."""
 
     def read(self, table: Table, path: str, source: str) -> DataFrame:
         """Read an input table."""
         rows = super().read(table, path, source)
         # Other formats, such as delta, have Parquet files too, of which not every row is one of the table.
-        if table is MEMBERS and source in (AUTO, "parquet"):
-            self._members = rows
+        if source in (AUTO, "parquet"):
+            self._of_files.append(rows)
+            self._members = rows if table is MEMBERS else self._members
         return rows
+
+    def number_of(self, rows: DataFrame) -> int:
+        """Return the number of rows; for tables in Parquet files, the footers tell it at once."""
+        if not any(rows is table for table in self._of_files):
+            return super().number_of(rows)
+        urls = [urlparse(url) for url in rows.inputFiles()]
+        if not all(url.scheme == "file" and url.path.endswith(".parquet") for url in urls):
+            return super().number_of(rows)
+        return sum(read_metadata(unquote(url.path)).num_rows for url in urls)
+
+    def _written(self, name: str, rows: DataFrame) -> DataFrame:
+        written = super()._written(name, rows)
+        self._of_files.append(written)
+        return written
 
     def write_outcomes(self, outcomes: GroupOutcomes, names: Sequence[str]) -> dict[str, DataFrame]:
         """Compute the tables of a run over groups, and write those of these names."""

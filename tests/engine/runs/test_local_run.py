@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 from pyarrow import parquet
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim.cli import main
+from rebalance_sim.defaults import AUTO
 from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.groups.sorted_members import SortedMembers
 from rebalance_sim.engine.runs.local_run import LocalRun, runs_here
+from rebalance_sim.engine.runs.run import Run
+from rebalance_sim.tables import TOPICS
 from tests.support.rows import contents, member, members, written
 
 JOBS = {
@@ -89,6 +92,29 @@ def test_workers_read_the_files_of_sorted_members_only(spark: SparkSession, flee
     assert len(in_order.row_groups) >= 3
     assert found("fleet/members") is not None
     assert found("unsorted") is None
+
+
+def test_rows_of_parquet_tables_are_counted_without_reading_them(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = spark.range(7).selectExpr("concat('t', id) AS topic", "1 AS partitions")
+    rows.repartition(3).write.parquet(f"{tmp_path}/topics 100%")
+    rows.write.json(f"{tmp_path}/json")
+    counted = []
+
+    def noted(of: Run, rows: DataFrame) -> int:
+        counted.append(rows)
+        return rows.count()
+
+    monkeypatch.setattr(Run, "number_of", noted)
+    of = LocalRun(spark, "assign", f"{tmp_path}/out", {})
+    read = of.read(TOPICS, f"{tmp_path}/topics 100%", AUTO)
+    assert of.number_of(read) == of.number_of(of.write("elections", read)) == 7
+    assert not counted
+    assert of.number_of(read.where("topic = 't1'")) == 1
+    assert of.number_of(of.read(TOPICS, f"{tmp_path}/json", "json")) == 7
+    assert of.number_of(of.read(TOPICS, f"{tmp_path}/json", AUTO)) == 7
+    assert len(counted) == 3
 
 
 def test_tables_of_other_formats_and_places_are_written_by_spark(spark: SparkSession) -> None:
