@@ -4,9 +4,9 @@ import csv
 import os
 import re
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Limits(NamedTuple):
@@ -56,16 +56,46 @@ def is_small(options: Namespace, limits: Limits = IN_DRIVER, made: Sequence[str]
         return False
     if given.get("synthetic") and options.groups > limits.groups:
         return False
-    paths = [given[name] for name in _PATHS if given.get(name)]
-    paths += filter(None, given.get("runs", "").split(","))
-    # The partitions after growth may be a number.
-    read = [path for path in paths if not f"{path}/".startswith(tuple(made)) and not path.isdecimal()]
+    read = [path for path in _inputs(given) if not f"{path}/".startswith(tuple(made))]
     topics = [path for path in read if path in [given.get(name) for name in _OF_TOPICS]]
     try:
         return _fit(read, limits) and _partitions(topics) <= limits.partitions
     except OSError:
         # A name that is too long, or a link to nothing: Spark's reader says what is wrong.
         return False
+
+
+def are_read_by_workers(jobs: Iterable[Namespace]) -> bool:
+    """Return whether Spark's JVM has little to do: Python workers read and write the rows of nearly all inputs.
+
+    So they do with members in Parquet files that are sorted by group (``LocalRun``). All other inputs are small.
+    """
+    return all(_has_sorted_members(vars(options)) for options in jobs)
+
+
+def _has_sorted_members(given: Mapping[str, Any]) -> bool:
+    members = given.get("members")
+    if not members or not Path(members).is_dir() or given.get("output_format") != "parquet":
+        return False
+    from pyarrow.parquet import read_schema  # noqa: PLC0415 (small inputs do not need it)
+
+    from rebalance_sim.engine.groups.sorted_row_groups import sorted_row_groups  # noqa: PLC0415 (likewise)
+
+    others = [path for path in _inputs(given) if path != members]
+    try:
+        files = [str(file) for file in _files(Path(members)) if file.suffix == ".parquet"]
+        return bool(files and sorted_row_groups(files, read_schema(files[0]).names)) and _fit(others, IN_DRIVER)
+    except (OSError, ValueError):
+        # Spark will say what is wrong with them.
+        return False
+
+
+def _inputs(given: Mapping[str, Any]) -> list[str]:
+    """Return the paths of what a job reads."""
+    paths = [given[name] for name in _PATHS if given.get(name)]
+    paths += filter(None, given.get("runs", "").split(","))
+    # The partitions after growth may be a number.
+    return [path for path in paths if not path.isdecimal()]
 
 
 def _fit(paths: Iterable[str], limits: Limits) -> bool:

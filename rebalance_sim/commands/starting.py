@@ -10,8 +10,14 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from rebalance_sim.commands.input_size import AS_PLAIN_PYTHON, are_small
-from rebalance_sim.engine.spark.session import FOR_LARGE_INPUTS, FOR_SMALL_INPUTS, session
+from rebalance_sim.commands.input_size import AS_PLAIN_PYTHON, are_read_by_workers, are_small
+from rebalance_sim.engine.spark.session import (
+    FOR_LARGE_INPUTS,
+    FOR_SMALL_INPUTS,
+    FOR_SORTED_MEMBERS,
+    LocalSettings,
+    session,
+)
 from rebalance_sim.kafka.runtime.compiled_code import is_compiled
 
 
@@ -20,16 +26,19 @@ def start(options: Namespace, jobs: Sequence[Namespace]) -> SparkSession:
 
     Both the JVM and the imports take seconds: they start together.
     """
-    small = are_small(jobs)
     if _starts_spark() and not is_compiled() and are_small(jobs, AS_PLAIN_PYTHON):
         os.environ["NUMBA_DISABLE_JIT"] = "1"
     with ThreadPoolExecutor(1) as importer:
         imported = importer.submit(import_module, f"rebalance_sim.commands.{options.job}")
-        spark = session(
-            f"rebalance-sim {options.job}", _packages(jobs), FOR_SMALL_INPUTS if small else FOR_LARGE_INPUTS
-        )
+        spark = session(f"rebalance-sim {options.job}", _packages(jobs), _settings(jobs))
         imported.result()
     return spark
+
+
+def _settings(jobs: Sequence[Namespace]) -> LocalSettings:
+    if are_small(jobs):
+        return FOR_SMALL_INPUTS
+    return FOR_SORTED_MEMBERS if are_read_by_workers(jobs) else FOR_LARGE_INPUTS
 
 
 def _starts_spark() -> bool:

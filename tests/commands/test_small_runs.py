@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.cli import main
-from rebalance_sim.commands.input_size import AS_PLAIN_PYTHON, IN_DRIVER, are_small, is_small
+from rebalance_sim.commands.input_size import AS_PLAIN_PYTHON, IN_DRIVER, are_read_by_workers, are_small, is_small
 from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS, in_driver, keeps_rows
 from rebalance_sim.engine.spark.java_runtime import java_home
 from tests.support.rows import written
@@ -187,3 +187,26 @@ def test_plans_are_those_of_other_runs(tmp_path: Path) -> None:
 def test_synthetic_fleets_are_small_up_to_a_number_of_groups() -> None:
     assert is_small(options(synthetic="small", groups=IN_DRIVER.groups))
     assert not is_small(options(synthetic="small", groups=IN_DRIVER.groups + 1))
+
+
+def test_workers_read_members_that_are_sorted_and_have_small_companions(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.range(40).selectExpr("lpad(id, 2, '0') AS group_id", "'m' AS member_id")
+    rows.repartitionByRange(2, "group_id").write.parquet(f"{tmp_path}/sorted")
+    rows.repartition(2).write.parquet(f"{tmp_path}/unsorted")
+    rows.drop("group_id").write.parquet(f"{tmp_path}/without groups")
+    rows.write.json(f"{tmp_path}/json")
+    spark.range(1).selectExpr("'t' AS topic", "3 AS partitions").write.parquet(f"{tmp_path}/topics")
+    (tmp_path / "many").write_bytes(bytes(IN_DRIVER.size + 1))
+
+    def read(**given: str) -> bool:
+        paths = {name: f"{tmp_path}/{path}" for name, path in given.items()}
+        return are_read_by_workers([options(output_format="parquet", **paths)])
+
+    assert read(members="sorted")
+    assert read(members="sorted", topics="topics")
+    assert not read(members="sorted", topics="many")
+    assert not read(members="sorted", topics="missing")
+    for other in ("unsorted", "without groups", "json", "many", "missing"):
+        assert not read(members=other), other
+    assert not read(topics="topics")
+    assert not are_read_by_workers([options(output_format="orc", members=f"{tmp_path}/sorted")])
