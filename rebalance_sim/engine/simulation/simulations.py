@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 
 import mmh3
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
@@ -61,8 +63,8 @@ _ROWS = {
     PARTITION_COSTS.name: partition_cost_rows,
 }
 """Functions that return the rows of each table of the scenario alone but costs."""
-GROUPS_AT_A_TIME = 800
-"""Groups that are simulated side by side: enough to call each assignor for many groups, few enough for caches."""
+_MEMBERS_AT_A_TIME = 8_000
+"""Members of groups that are simulated side by side: enough to call each assignor for many, few enough for caches."""
 COLUMNS = (
     "join_order", "member_id", "instance_id", "client_id", "rack", "protocol_type", "protocols", "subscription",
     "owned", "generation", "session_timeout_ms", "rebalance_timeout_ms", "client_library",
@@ -135,8 +137,8 @@ class Simulations:
         index = self.metadata.index()
         for brokers, groups in by_brokers(batches, self.clusters):
             simulations = replace(self, clusters=Clusters(brokers))
-            for first in range(0, len(groups), GROUPS_AT_A_TIME):
-                for name, rows in simulations._outcomes(groups.slice(first, GROUPS_AT_A_TIME), index):
+            for part in _parts(groups):
+                for name, rows in simulations._outcomes(part, index):
                     if name in self.outputs and len(rows):
                         yield as_outcome(name, rows, self.schema)
 
@@ -220,3 +222,13 @@ class Simulations:
         if self.followed is None:
             return np.ones(len(batch.batch.group_ids), np.bool_)
         return np.array([group in self.followed for group in batch.batch.group_ids.to_pylist()], np.bool_)
+
+
+def _parts(groups: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Divide groups into those that are simulated side by side."""
+    # Groups whose members all join later have none yet.
+    sizes = np.maximum(pc.fill_null(pc.list_value_length(groups.column("members")), 0).to_numpy(), 1)
+    parts = (np.cumsum(sizes) - sizes) // _MEMBERS_AT_A_TIME
+    firsts = np.flatnonzero(np.diff(parts, prepend=-1))
+    for first, end in pairwise([*firsts.tolist(), len(sizes)]):
+        yield groups.slice(first, end - first)

@@ -10,7 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim.api import simulate as simulate_all
+from rebalance_sim.engine.groups.group_batches import collect_members
 from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.simulation import simulations as of_simulations
 from rebalance_sim.engine.simulation.simulations import Simulations
 from rebalance_sim.engine.simulation.variations import variations
 from rebalance_sim.engine.tables.inputs import REASON, fit, rejected, usable
@@ -455,6 +457,20 @@ def test_partitioning_and_row_order_change_nothing(
 ) -> None:
     with shuffled_into(spark, 7):
         assert results(simulate(fleet[1].orderBy(F.rand(2)).repartition(3))) == simulated
+
+
+@pytest.mark.parametrize("members_at_a_time", [1, 20])
+def test_groups_simulated_side_by_side_change_nothing(
+    fleet: tuple[DataFrame, DataFrame],
+    simulate: Simulations,
+    simulated: dict[str, list[Row]],
+    members_at_a_time: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(of_simulations, "_MEMBERS_AT_A_TIME", members_at_a_time)
+    nested = collect_members(fleet[1], simulate.columns).toArrow().to_batches()
+    rows = [row["costs"] for batch in simulate.simulate_batches(nested) for row in batch.to_pylist() if row["costs"]]
+    assert sorted(rows, key=str) == simulated["costs"]
 
 
 @pytest.mark.parametrize("name", ["migration", "migration-back"])
