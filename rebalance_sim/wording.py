@@ -21,6 +21,8 @@ def escaped(text: str) -> str:
     >>> escaped("a\nb\u202ec")
     'a\\nb\\u202ec'
     """
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
