@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,14 @@ def schema_of(file: Path) -> Path:
 
 def mistakes(schema: Path, value: Any) -> list[str]:
     """Check a value as JSON, whose keys are strings."""
+    return [problem.message for problem in validator_of(schema).iter_errors(json.loads(json.dumps(value)))]
+
+
+@cache
+def validator_of(schema: Path) -> Draft202012Validator:
     validator = Draft202012Validator(json.loads(schema.read_text()))
     validator.check_schema(validator.schema)
-    return [problem.message for problem in validator.iter_errors(json.loads(json.dumps(value)))]
+    return validator
 
 
 def test_the_schemas_are_those_of_the_program() -> None:

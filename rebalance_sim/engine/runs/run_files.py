@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from py4j.java_gateway import is_instance_of
+from py4j.java_gateway import get_java_class
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
@@ -88,7 +88,7 @@ def hadoop_path(spark: SparkSession, path: str) -> tuple[Any, Any]:
     path_class, local_files = _classes(context)
     hadoop = path_class(path)
     file_system = hadoop.getFileSystem(context._jsc.hadoopConfiguration())
-    if is_instance_of(context._gateway, file_system, local_files):
+    if local_files.isInstance(file_system):
         # It would write a hidden file with checksums beside each file.
         return file_system.getRawFileSystem(), hadoop
     return file_system, hadoop
@@ -103,6 +103,6 @@ def local_path(spark: SparkSession, path: str) -> Path | None:
 
 @lru_cache(maxsize=1)
 def _classes(context: SparkContext) -> tuple[Any, Any]:
-    """Return the classes of paths and of the local file system: each name takes several calls of the JVM."""
+    """Return the class of paths, and Java's object for that of local files: each takes several calls of the JVM."""
     jvm: Any = context._jvm
-    return jvm.org.apache.hadoop.fs.Path, jvm.org.apache.hadoop.fs.LocalFileSystem
+    return jvm.org.apache.hadoop.fs.Path, get_java_class(jvm.org.apache.hadoop.fs.LocalFileSystem)
