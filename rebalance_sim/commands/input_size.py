@@ -34,6 +34,9 @@ _PARTITIONS = re.compile(r'"partitions"\s*:\s*"?(\d+)')
 _INPUTS = ("topics", "members", "clusters", "offsets", "records", "events")
 _PATHS = (*_INPUTS, "kafka_tools", "offsets_topic", "partitions_after", "fleet")
 
+_FOR_WORKERS = ("assign", "elect", "simulate")
+"""Jobs that compute everything from each group alone."""
+
 
 def are_small(jobs: Iterable[Namespace], limits: Limits = IN_DRIVER) -> bool:
     """Return whether what jobs that run one after the other read stays within the limits."""
@@ -68,14 +71,17 @@ def is_small(options: Namespace, limits: Limits = IN_DRIVER, made: Sequence[str]
 def are_read_by_workers(jobs: Iterable[Namespace]) -> bool:
     """Return whether Spark's JVM has little to do: Python workers read and write the rows of nearly all inputs.
 
-    So they do with members in Parquet files that are sorted by group (``LocalRun``). All other inputs are small.
+    So they do with members in Parquet files that are sorted by group (``LocalRun``), unless Spark joins other rows to
+    the groups, or audits them. Other inputs are small.
     """
     return all(_has_sorted_members(vars(options)) for options in jobs)
 
 
 def _has_sorted_members(given: Mapping[str, Any]) -> bool:
     members = given.get("members")
-    if not members or not Path(members).is_dir() or given.get("output_format") != "parquet":
+    if given["job"] not in _FOR_WORKERS or not members or not Path(members).is_dir():
+        return False
+    if given["output_format"] != "parquet" or given.get("events") or given.get("offsets"):
         return False
     from pyarrow.parquet import read_schema  # noqa: PLC0415 (small inputs do not need it)
 

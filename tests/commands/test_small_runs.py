@@ -198,9 +198,9 @@ def test_workers_read_members_that_are_sorted_and_have_small_companions(spark: S
     spark.range(1).selectExpr("'t' AS topic", "3 AS partitions").write.parquet(f"{tmp_path}/topics")
     (tmp_path / "many").write_bytes(bytes(IN_DRIVER.size + 1))
 
-    def read(**given: str) -> bool:
+    def read(job: str = "simulate", output_format: str = "parquet", **given: str) -> bool:
         paths = {name: f"{tmp_path}/{path}" for name, path in given.items()}
-        return are_read_by_workers([options(output_format="parquet", **paths)])
+        return are_read_by_workers([options(job=job, output_format=output_format, **paths)])
 
     assert read(members="sorted")
     assert read(members="sorted", topics="topics")
@@ -209,4 +209,7 @@ def test_workers_read_members_that_are_sorted_and_have_small_companions(spark: S
     for other in ("unsorted", "without groups", "json", "many", "missing"):
         assert not read(members=other), other
     assert not read(topics="topics")
-    assert not are_read_by_workers([options(output_format="orc", members=f"{tmp_path}/sorted")])
+    assert not read("audit", members="sorted", topics="topics")
+    assert not read("assign", members="sorted", topics="topics", offsets="topics")
+    assert not read(members="sorted", topics="topics", events="topics")
+    assert not read(output_format="orc", members="sorted")
