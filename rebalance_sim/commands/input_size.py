@@ -35,7 +35,7 @@ _INPUTS = ("topics", "members", "clusters", "offsets", "records", "events")
 _PATHS = (*_INPUTS, "kafka_tools", "offsets_topic", "partitions_after", "fleet")
 
 _FOR_WORKERS = ("assign", "elect", "simulate")
-"""Jobs that compute everything from each group alone."""
+"""Jobs whose workers compute all tables group by group."""
 
 
 def are_small(jobs: Iterable[Namespace], limits: Limits = IN_DRIVER) -> bool:
@@ -69,10 +69,10 @@ def is_small(options: Namespace, limits: Limits = IN_DRIVER, made: Sequence[str]
 
 
 def are_read_by_workers(jobs: Iterable[Namespace]) -> bool:
-    """Return whether Spark's JVM has little to do: Python workers read and write the rows of nearly all inputs.
+    """Return whether Python workers read and write nearly all rows, so that Spark's JVM has little to do.
 
-    So they do with members in Parquet files that are sorted by group (``LocalRun``), unless Spark joins other rows to
-    the groups, or audits them. Other inputs are small.
+    They do if the members are in Parquet files sorted by group (``LocalRun``), the other inputs are small, and Spark
+    joins nothing to the groups.
     """
     return all(_has_sorted_members(vars(options)) for options in jobs)
 

@@ -7,7 +7,6 @@ sorted, and that Spark's readers would use all of them, is checked while they ar
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from urllib.parse import unquote, urlparse
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +20,7 @@ from rebalance_sim.engine.groups.sorted_row_groups import RowGroup, UnsortedMemb
 from rebalance_sim.engine.groups.whole_groups import KEYS, group_starts, nest, whole_runs
 from rebalance_sim.engine.spark.driver_rows import BatchFunction
 from rebalance_sim.engine.tables.arrow import numbers
+from rebalance_sim.engine.tables.local_files import local_files
 from rebalance_sim.tables import DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS
 
 _ROWS_AT_A_TIME = 20_000
@@ -45,10 +45,8 @@ class SortedMembers:
         schema = members.schema
         if any(field.name in MEMBERS.names and field != MEMBERS.schema[field.name] for field in schema):
             return None
-        urls = [urlparse(url) for url in members.inputFiles()]
-        if any(url.scheme != "file" for url in urls):
-            return None
-        found = sorted_row_groups([unquote(url.path) for url in urls], schema.names)
+        files = local_files(members)
+        found = None if files is None else sorted_row_groups(files, schema.names)
         return cls(found, tuple(columns)) if found else None
 
     def giving_groups_to(self, function: BatchFunction) -> BatchFunction:

@@ -1,7 +1,7 @@
 """Row groups of Parquet files in the order of the groups whose members they hold, as the files' footers show it.
 
 The statistics in a footer show which groups each row group can hold. Row groups whose ranges do not overlap can be read
-independently. Nothing here loads Spark: it is asked before Spark starts.
+independently. Nothing here imports PySpark, since the settings of the session depend on the answer.
 """
 
 from collections.abc import Collection, Iterable

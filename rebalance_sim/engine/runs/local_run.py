@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from urllib.parse import unquote, urlparse
 
 from pyarrow.parquet import read_metadata
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -22,6 +21,7 @@ from rebalance_sim.engine.runs.run_files import local_path
 from rebalance_sim.engine.runs.table_files import WRITTEN, mark_complete, write_table, writing_tables
 from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.inputs import union
+from rebalance_sim.engine.tables.local_files import local_files
 from rebalance_sim.tables import MEMBERS, OUTPUTS, Table
 
 _LOG = logging.getLogger(__name__)
@@ -55,13 +55,11 @@ class LocalRun(Run):
         return rows
 
     def number_of(self, rows: DataFrame) -> int:
-        """Return the number of rows; for tables in Parquet files, the footers tell it at once."""
-        if not any(rows is table for table in self._of_files):
+        """Return the number of rows: of Parquet files on this machine, from their footers."""
+        files = local_files(rows) if any(rows is table for table in self._of_files) else None
+        if files is None or not all(file.endswith(".parquet") for file in files):
             return super().number_of(rows)
-        urls = [urlparse(url) for url in rows.inputFiles()]
-        if not all(url.scheme == "file" and url.path.endswith(".parquet") for url in urls):
-            return super().number_of(rows)
-        return sum(read_metadata(unquote(url.path)).num_rows for url in urls)
+        return sum(read_metadata(file).num_rows for file in files)
 
     def _written(self, name: str, rows: DataFrame) -> DataFrame:
         written = super()._written(name, rows)

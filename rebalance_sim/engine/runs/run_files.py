@@ -103,6 +103,6 @@ def local_path(spark: SparkSession, path: str) -> Path | None:
 
 @lru_cache(maxsize=1)
 def _classes(context: SparkContext) -> tuple[Any, Any]:
-    """Return the class of paths, and Java's object for that of local files: each takes several calls of the JVM."""
+    """Return the class of paths, and the ``Class`` of local file systems: finding each takes several calls of Java."""
     jvm: Any = context._jvm
     return jvm.org.apache.hadoop.fs.Path, get_java_class(jvm.org.apache.hadoop.fs.LocalFileSystem)

@@ -225,7 +225,7 @@ class Simulations:
 
 
 def _parts(groups: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Divide groups into those that are simulated side by side."""
+    """Split groups into parts; the groups of a part are simulated side by side."""
     # Groups whose members all join later have none yet.
     sizes = np.maximum(pc.fill_null(pc.list_value_length(groups.column("members")), 0).to_numpy(), 1)
     parts = (np.cumsum(sizes) - sizes) // _MEMBERS_AT_A_TIME
