@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import pyarrow as pa
 from confluent_kafka import (
     ConsumerGroupState,
     ConsumerGroupTopicPartitions,
@@ -15,7 +16,9 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, NewPartitions, NewTopic
 
-from rebalance_sim.kafka.runtime.strings import Strings, java_hashes
+from rebalance_sim.engine.tables.topic_ids import topic_ids
+from rebalance_sim.kafka.assignors.server.specification import uuid_hashes
+from rebalance_sim.kafka.runtime.strings import Ints, Strings, java_hashes
 from tests.support.cluster.broker import Broker
 from tests.support.cluster.capture import seen_by_broker, until
 from tests.support.cluster.clients import Partitions, Runner
@@ -217,5 +220,16 @@ def _is_stable(found: ConsumerGroupDescription, now: _Now, by_clients: Mapping[s
 
 def share_a_bucket(member_ids: Collection[str]) -> bool:
     """Return whether two of a few members share a bucket of a HashMap, where the join order matters."""
-    hashes = java_hashes(Strings.of(list(member_ids)))
-    return len({int(h ^ h >> 16) & 15 for h in hashes}) < len(member_ids)
+    return _collide(java_hashes(Strings.of(list(member_ids))))
+
+
+def topics_share_a_bucket(ids: Mapping[str, str]) -> bool:
+    """Return whether two of a few topics, by name, share a bucket of a member's target assignment.
+
+    There the order in which the coordinator has added them matters, and no table has it.
+    """
+    return _collide(uuid_hashes(topic_ids(pa.array(ids.values()), pa.array(ids.keys()))))
+
+
+def _collide(hashes: Ints) -> bool:
+    return len({int(h ^ h >> 16) & 15 for h in hashes}) < len(hashes)
