@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import ceil
 from pathlib import Path
 
 from pyarrow.parquet import read_metadata
@@ -95,8 +96,9 @@ class LocalRun(Run):
         found = SortedMembers.of(self._members, plan.columns) if plan.columns and self._members is not None else None
         if found is None or len(found.row_groups) < self.spark.sparkContext.defaultParallelism:
             return None
-        most = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
-        numbers = self.spark.range(0, len(found.row_groups), 1, min(len(found.row_groups), most))
+        most, count = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1), len(found.row_groups)
+        # As many row groups for each task: otherwise one core may have another long task when all others are done.
+        numbers = self.spark.range(0, count, 1, ceil(count / ceil(count / most)))
         writing = writing_tables(found.giving_groups_to(plan.function), str(self._folder / _TABLES))
         files = map_batches(numbers, writing, WRITTEN).collect()
         problem = next((file["problem"] for file in files if file["problem"] is not None), None)

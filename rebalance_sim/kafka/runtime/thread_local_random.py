@@ -12,7 +12,10 @@ from rebalance_sim.kafka.runtime.strings import Ints
 HIGH, LOW = 0, 1
 """Columns of a state."""
 _MASK = 0xFFFFFFFF
+_LOW_31 = 0x7FFFFFFF
 _GAMMA_HIGH, _GAMMA_LOW = 0x9E3779B9, 0x7F4A7C15
+_FIRST_FACTOR, _SECOND_FACTOR = 0xFF51AFD7ED558CCD - 2**64, 0xC4CEB9FE1A85EC53 - 2**64
+"""Java's constants, as signed numbers."""
 
 
 def states(seeds: Ints) -> Ints:
@@ -32,22 +35,14 @@ def next_int(random: Ints, row: int) -> int:
     high = (int(random[row, HIGH]) + _GAMMA_HIGH + (low >> 32)) & _MASK
     low &= _MASK
     random[row, HIGH], random[row, LOW] = high, low
-    # mix32: (z ^ z >>> 33) times a constant, twice. Only the highest 32 bits of the last product are returned.
-    high, low = _product(high, low ^ high >> 1, 0xFF51AFD7, 0xED558CCD)
-    high, low = _product(high, low ^ high >> 1, 0xC4CEB9FE, 0x1A85EC53)
-    return (high ^ 0x80000000) - 0x80000000
+    # mix32. Only the lowest 64 bits of the numbers count: compiled code has no others.
+    mixed = high << 32 | low
+    mixed = (mixed ^ mixed >> 33 & _LOW_31) * _FIRST_FACTOR
+    mixed = (mixed ^ mixed >> 33 & _LOW_31) * _SECOND_FACTOR
+    return ((mixed >> 32 & _MASK) ^ 0x80000000) - 0x80000000
 
 
 @kernel_in_place
 def next_positive(random: Ints, row: int) -> int:
     """Draw a number from 0 to 2^31 - 1, as Kafka derives it from ``nextInt()`` (``Utils.toPositive``)."""
     return next_int(random, row) & 0x7FFFFFFF
-
-
-@kernel_in_place
-def _product(high: int, low: int, by_high: int, by_low: int) -> tuple[int, int]:
-    """Return the lowest 64 bits of a product as two halves; intermediate overflow affects higher bits only."""
-    upper = low * (by_low >> 16)
-    lower = low * (by_low & 0xFFFF) + ((upper & 0xFFFF) << 16)
-    above = (upper >> 16) + (lower >> 32)
-    return (above + high * by_low + low * by_high) & _MASK, lower & _MASK
