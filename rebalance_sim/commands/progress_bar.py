@@ -47,7 +47,8 @@ class ProgressBar(logging.Handler):
         elif "tasks" in fields:
             done, tasks = fields["tasks_done"], fields["tasks"]
             shown = f"{done:,} of {tasks:,} tasks"
-            self._progress.update(self._task, completed=done, total=tasks, done=shown, refresh=True)
+            step = fields["step"]
+            self._progress.update(self._task, description=step, completed=done, total=tasks, done=shown, refresh=True)
         else:
             self._progress.update(self._task, completed=0, description=record.getMessage(), done="")
             # Unknown until the step starts a Spark job; update() cannot set it.

@@ -131,8 +131,8 @@ def test_a_terminal_shows_one_bar_and_no_lines(
     assert shows_bar(Namespace(log_format="text", log_level="info"))
     log = logging.getLogger(f"{LOGGER}.test")
     with logged_by(ProgressBar(), "elect", "info", "text"):
-        log.info("electing protocols")
-        log.info("any", extra={"fields": {"tasks": 38, "tasks_done": 23}})
+        log.info("compiling the rules")
+        log.info("any", extra={"fields": {"step": "electing protocols", "tasks": 38, "tasks_done": 23}})
         log.warning("half of it")
         log.info("writing elections")
         print_summary(["elections: 1 group"])

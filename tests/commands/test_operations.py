@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import CHECK_FAILED, main
 from rebalance_sim.commands.job_options import JOBS
-from rebalance_sim.engine.runs.progress import progress
+from rebalance_sim.engine.runs.progress import progress, report_preparation, report_step
 from rebalance_sim.errors import CheckError
 from tests.support.rows import member, members, topics
 
@@ -305,6 +305,20 @@ def test_progress_is_logged_for_long_jobs(spark: SparkSession, caplog: pytest.Lo
     assert {fields["tasks"] for fields in printed} == {4}
     assert [fields["tasks_done"] for fields in printed] == sorted(fields["tasks_done"] for fields in printed)
     assert all("of 4 tasks done" in record.message for record in caplog.records)
+
+
+def test_progress_names_the_preparation_until_a_task_is_done(
+    spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    report_step("assigning")
+    report_preparation("compiling")
+    with caplog.at_level(logging.INFO, "rebalance_sim"), progress(spark, seconds=0.4):
+        spark.range(0, 9, 1, 9).mapInArrow(slow, "id long").collect()
+    report_step("finished")
+    found = [vars(record)["fields"] for record in caplog.records if "fields" in vars(record)]
+    named = {(fields["tasks_done"] > 0, fields["step"]) for fields in found if "step" in fields}
+    assert (True, "assigning") in named
+    assert named <= {(False, "compiling"), (True, "assigning")}
 
 
 @pytest.mark.setup

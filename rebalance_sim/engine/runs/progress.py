@@ -18,6 +18,8 @@ _SECONDS = 10.0
 @dataclass
 class _Step:
     name: str = "starting"
+    preparation: str = ""
+    """What comes before the first of its tasks is done."""
 
 
 _CURRENT = _Step()
@@ -26,8 +28,14 @@ _CURRENT = _Step()
 
 def report_step(name: str, **fields: Any) -> None:
     """Log the beginning of a step, which the progress lines name from now on."""
-    _CURRENT.name = name
+    _CURRENT.name, _CURRENT.preparation = name, ""
     _LOG.info("%s", name, extra={"fields": fields})
+
+
+def report_preparation(name: str) -> None:
+    """Log what the current step needs first; the progress lines name it until one of the step's tasks is done."""
+    _CURRENT.preparation = name
+    _LOG.info("%s", name)
 
 
 @contextmanager
@@ -60,5 +68,6 @@ def _log_job(tracker: StatusTracker, job: int) -> None:
     # Stages whose output already exists are skipped, and have no information.
     stages = [stage for stage in map(tracker.getStageInfo, found.stageIds if found else ()) if stage]
     done, tasks = sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
-    fields = {"step": _CURRENT.name, "spark_job": job, "tasks_done": done, "tasks": tasks}
-    _LOG.info("%s: %d of %d tasks done (Spark job %d)", _CURRENT.name, done, tasks, job, extra={"fields": fields})
+    step = _CURRENT.name if done else _CURRENT.preparation or _CURRENT.name
+    fields = {"step": step, "spark_job": job, "tasks_done": done, "tasks": tasks}
+    _LOG.info("%s: %d of %d tasks done (Spark job %d)", step, done, tasks, job, extra={"fields": fields})

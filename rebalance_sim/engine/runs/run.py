@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.runs.input_files import read_input
 from rebalance_sim.engine.runs.out_folders import OutFolder
-from rebalance_sim.engine.runs.progress import report_step
+from rebalance_sim.engine.runs.progress import report_preparation, report_step
 from rebalance_sim.engine.runs.run_files import BEGUN, RECORD, hadoop_path, names_in, read_beside
 from rebalance_sim.engine.runs.spark_failures import cause_of
 from rebalance_sim.engine.spark.driver_rows import no_rows
@@ -115,7 +115,7 @@ class Run:
         """Log, once, that the run is the first to compile rules."""
         if not self._compiles and not is_compiled() and not number_compiled():
             self._compiles = True
-            self.report_progress("compiling Kafka's rules (takes a minute, once per machine)")
+            report_preparation("compiling Kafka's rules (takes a minute, once per machine)")
 
     def stage(self, rows: DataFrame, name: str = "rows") -> DataFrame:
         """Compute rows that several outputs need, once. They stay until others are staged under the same name."""
