@@ -314,9 +314,9 @@ def test_progress_names_the_preparation_until_a_task_is_done(
     report_preparation("compiling")
     with caplog.at_level(logging.INFO, "rebalance_sim"), progress(spark, seconds=0.4):
         spark.range(0, 9, 1, 9).mapInArrow(slow, "id long").collect()
+    found = [vars(record)["fields"] for record in caplog.records]
     report_step("finished")
-    found = [vars(record)["fields"] for record in caplog.records if "fields" in vars(record)]
-    named = {(fields["tasks_done"] > 0, fields["step"]) for fields in found if "step" in fields}
+    named = {(fields["tasks_done"] > 0, fields["step"]) for fields in found}
     assert (True, "assigning") in named
     assert named <= {(False, "compiling"), (True, "assigning")}
 

@@ -97,7 +97,7 @@ class LocalRun(Run):
         if found is None or len(found.row_groups) < self.spark.sparkContext.defaultParallelism:
             return None
         most, count = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1), len(found.row_groups)
-        # As many row groups for each task: otherwise one core may have another long task when all others are done.
+        # The same number of row groups per task: a longer task that starts last would leave the other cores idle.
         numbers = self.spark.range(0, count, 1, ceil(count / ceil(count / most)))
         writing = writing_tables(found.giving_groups_to(plan.function), str(self._folder / _TABLES))
         files = map_batches(numbers, writing, WRITTEN).collect()

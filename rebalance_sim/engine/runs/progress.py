@@ -19,7 +19,7 @@ _SECONDS = 10.0
 class _Step:
     name: str = "starting"
     preparation: str = ""
-    """What comes before the first of its tasks is done."""
+    """What must happen before its first task can finish."""
 
 
 _CURRENT = _Step()

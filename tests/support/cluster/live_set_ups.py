@@ -18,6 +18,7 @@ from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, NewPart
 
 from rebalance_sim.engine.tables.topic_ids import topic_ids
 from rebalance_sim.kafka.assignors.server.specification import uuid_hashes
+from rebalance_sim.kafka.runtime.hash_order import java_bucket, java_table_size
 from rebalance_sim.kafka.runtime.strings import Ints, Strings, java_hashes
 from tests.support.cluster.broker import Broker
 from tests.support.cluster.capture import seen_by_broker, until
@@ -232,4 +233,4 @@ def topics_share_a_bucket(ids: Mapping[str, str]) -> bool:
 
 
 def _collide(hashes: Ints) -> bool:
-    return len({int(h ^ h >> 16) & 15 for h in hashes}) < len(hashes)
+    return len({java_bucket(int(h), java_table_size(len(hashes))) for h in hashes}) < len(hashes)
