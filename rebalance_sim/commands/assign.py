@@ -79,11 +79,14 @@ def run(spark: SparkSession, options: Namespace) -> None:
 
     run.report_progress(f"assigning partitions: {', '.join(wanted)}")
     tables = run.write_outcomes(predicted, written)
+    topics_given = run.number_of(topics)
+    if topics_given == predicted.used_topics:
+        predicted.expect_no_rejects_of(TOPICS)
     tables |= write_distributions(run, tables[COMPARISON.name]) if compares else {}
     rejects = [predicted.rejects, *([offsets.rejects] if offsets else [])]
     bad = write_rejects(run, union(rejects), options.on_bad_input)
 
-    run.count_rows(TOPICS.name, run.number_of(topics), predicted.used_topics or 0, bad[TOPICS.name])
+    run.count_rows(TOPICS.name, topics_given, predicted.used_topics or 0, bad[TOPICS.name])
     used = tables[COMPARISON.name if compares else BALANCE.name].agg({"members": "sum"}).first()
     run.count_rows(MEMBERS.name, run.number_of(members), (used and used[0]) or 0, bad[MEMBERS.name])
     lag = offsets.write(run, predicted.last_assignments, members, bad[OFFSETS.name]) if offsets else None

@@ -30,6 +30,7 @@ from rebalance_sim.commands.summary import print_summary, summarise_run
 from rebalance_sim.engine.groups.comparison import BEST
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
+from rebalance_sim.engine.simulation.cost_totals import COLUMNS, TOTALS, add_up
 from rebalance_sim.engine.simulation.followed_group import log_lines
 from rebalance_sim.engine.spark.driver_rows import driver_rows
 from rebalance_sim.engine.tables.inputs import fit, union, usable
@@ -96,10 +97,13 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run.begin()
 
     tables = run.write_outcomes(simulated, written)
+    topics_given = run.number_of(topics)
+    if topics_given == simulated.used_topics:
+        simulated.expect_no_rejects_of(TOPICS)
     rejects = [simulated.rejects, *([offsets.rejects] if offsets else []), _rejected_steps(spark, bad_steps)]
     bad = write_rejects(run, union(rejects), options.on_bad_input)
 
-    run.count_rows(TOPICS.name, run.number_of(topics), simulated.used_topics or 0, bad[TOPICS.name])
+    run.count_rows(TOPICS.name, topics_given, simulated.used_topics or 0, bad[TOPICS.name])
     count = run.number_of(members)
     run.count_rows(MEMBERS.name, count, count - bad[MEMBERS.name], bad[MEMBERS.name])
     if scenario.steps or bad_steps:
@@ -115,7 +119,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run.finish()
     if options.follow:
         print_summary(_log(tables[TIMELINE.name], options.follow))
-    lines = [*summarise_costs(tables[COSTS.name]), *summarise_bounces(tables[BOUNCES.name])]
+    totals = run.map_table(tables[COSTS.name], COLUMNS, add_up, TOTALS)
+    lines = [*summarise_costs(totals), *summarise_bounces(tables[BOUNCES.name])]
     lines += summarise_lag_costs(tables[LAG_COSTS.name]) if offsets else []
     lines += summarise_advice(tables[ADVICE.name]) if options.advice else []
     print_summary(lines + summarise_run(run))

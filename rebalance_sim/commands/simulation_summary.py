@@ -1,14 +1,16 @@
 """What ``simulate`` prints at the end of a run."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Line, Table, shown_number
 from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.simulation.cost_totals import costs_in
 from rebalance_sim.engine.tables.outcomes import Transformation
-from rebalance_sim.engine.tables.percentiles import p99, p99_of_counted, percentiles
+from rebalance_sim.engine.tables.percentiles import p99, p99_of_counted
 from rebalance_sim.tables import LAG_COSTS
 from rebalance_sim.wording import plural
 
@@ -17,35 +19,12 @@ SHOWN_LATE_GROUPS = 3
 _NAMES = {"group.instance.id": "static membership", "group.protocol": "consumer protocol (KIP-848)"}
 """Settings of the advice whose values are not worth printing."""
 _WIDTH = len("partition downtime") + 4
-_AFFECTED = "error IS NOT NULL OR events > 0 OR rebalances > 0 OR unowned_ms > 0"
-"""Whether any event affects a group."""
 _DOWNTIME_MS = "try_divide(unowned_ms, partitions)"
-_FAILS = "error IS NULL AND (failed > 0 OR NOT finished) IS TRUE"
-"""Whether the rollout of a group fails: a consumer fails, or it waits for consumers that never come back."""
-_FIGURES = (
-    "count(*) AS groups",
-    "count(error) AS not_simulated",
-    "sum(IF(error IS NULL, partitions, NULL)) AS partitions",
-    "sum(unowned_ms) AS unowned_ms",
-    "max(max_unowned_ms) AS max_ms",
-    f"count_if(NOT stable AND error IS NULL AND NOT ({_FAILS})) AS unstable",
-    f"count_if({_FAILS}) AS failing",
-    f"min_by(struct(cluster, group_id, failure), struct(cluster, group_id)) FILTER (WHERE {_FAILS}) AS first_failing",
-    *(f"sum({name}) AS {name}" for name in ("rebalances", "moved", "moved_back", "evicted", "storms", "failed")),
-)
 
 
-def summarise_costs(costs: DataFrame) -> list[Line]:
-    """Return the costs of each strategy; groups that no event affects are only counted."""
-    rows = (
-        costs.groupBy("strategy", F.expr(f"{_AFFECTED} AS affected"))
-        .agg(percentiles(f"IF({_FAILS}, NULL, stable_ms)")["p50"].alias("stable_ms"), *map(F.expr, _FIGURES))
-        .join(costs.transform(_counted("downtimes", "partitions")), "strategy", "left")
-        .withColumn("mean_ms", F.try_divide("unowned_ms", "partitions"))
-        .withColumn("p99_ms", p99_of_counted("downtimes", "unowned_ms", "partitions", "partitions"))
-        .orderBy("strategy", F.desc("affected"))
-        .collect()
-    )
+def summarise_costs(totals: DataFrame) -> list[Line]:
+    """Return the costs of each strategy from rows of ``TOTALS``; groups that no event affects are only counted."""
+    rows = costs_in(totals)
     named = _named(row["strategy"] for row in rows)
     return [line for row in rows for line in _lines_of(row, f"{row['strategy']}: " if named else "")]
 
@@ -66,7 +45,7 @@ def _named(strategies: Iterable[str]) -> bool:
     return set(strategies) != {ELECTED}
 
 
-def _lines_of(row: Row, prefix: str) -> list[str]:
+def _lines_of(row: Mapping[str, Any], prefix: str) -> list[str]:
     groups = plural(row["groups"], "group")
     if not row["affected"]:
         return [f"{prefix}no event affects {groups}; the figures do not include {_them(row['groups'])}"]
@@ -101,7 +80,7 @@ def _labelled(label: str, figures: str) -> str:
     return f"  {label:{_WIDTH}}{figures}"
 
 
-def _spread(row: Row) -> list[str]:
+def _spread(row: Row | Mapping[str, Any]) -> list[str]:
     return [f"{name} {_seconds(row[f'{name}_ms'] or 0)}" for name in ("mean", "p99", "max")]
 
 
@@ -109,7 +88,7 @@ def _seconds(milliseconds: float) -> str:
     return f"{milliseconds / 1000:,.1f} s"
 
 
-def _time_to_stable(row: Row) -> str:
+def _time_to_stable(row: Mapping[str, Any]) -> str:
     simulated, unstable, failing = row["groups"] - row["not_simulated"], row["unstable"], row["failing"]
     if unstable == simulated:
         return "no group becomes stable"
@@ -126,6 +105,8 @@ def _time_to_stable(row: Row) -> str:
 
 def summarise_bounces(bounces: DataFrame) -> list[str]:
     """Return the costs of each bounce, if the scenario has several."""
+    if bounces.where("bounce > 1").isEmpty():
+        return []
     rows = (
         bounces.groupBy("strategy", "bounce")
         .agg(
@@ -140,8 +121,6 @@ def summarise_bounces(bounces: DataFrame) -> list[str]:
         .orderBy("strategy", "bounce")
         .collect()
     )
-    if all(row["bounce"] == 1 for row in rows):
-        return []
     named = _named(row["strategy"] for row in rows)
     return ["", "bounces, one after the other", *(_bounce(row, named) for row in rows)]
 

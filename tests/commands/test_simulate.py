@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.cli import main
 from rebalance_sim.commands.simulation_summary import summarise_advice, summarise_bounces, summarise_costs
+from rebalance_sim.engine.simulation.cost_totals import COLUMNS, TOTALS, add_up
+from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.tables import ADVICE, BOUNCES, COSTS, EVENTS, REBALANCES, TIMELINE, TOPICS
 from tests.commands.test_jobs import SMALL_FLEET
 from tests.commands.test_jobs import record as run_record
@@ -215,6 +217,10 @@ def test_an_own_assignor(spark: SparkSession, tmp_path: Path) -> None:
     assert [row["strategy"] for row in spark.read.parquet(f"{out}/costs").collect()] == ["to-last"]
 
 
+def totals(spark: SparkSession, costs: list[dict[str, Any]]) -> DataFrame:
+    return map_batches(table(spark, COSTS, costs).select(*COLUMNS), add_up, TOTALS)
+
+
 def test_groups_that_no_event_affects_are_counted_apart(spark: SparkSession) -> None:
     """They do not make the figures of the others smaller."""
     usual = {"strategy": "s", "partitions": 2, "stable": True} | dict.fromkeys(
@@ -226,7 +232,7 @@ def test_groups_that_no_event_affects_are_counted_apart(spark: SparkSession) -> 
     thrown_out = {"rebalances": 4, "stable": False, "evicted": 4}
     not_simulated = dict.fromkeys(("rebalances", "stable", "unowned_ms", "moved")) | {"error": "why"}
     rows += [usual | {"strategy": "t"} | more for more in ({}, thrown_out, not_simulated)]
-    assert summarise_costs(table(spark, COSTS, rows)) == [
+    assert summarise_costs(totals(spark, rows)) == [
         "s: 1 group, 2 rebalances",
         "  partition downtime    mean 4.0 s   p99 6.0 s   max 6.0 s",
         "  time to stable        median 5.0 s, the group becomes stable",
@@ -250,13 +256,13 @@ def test_a_rollout_that_fails_is_an_error(spark: SparkSession) -> None:
     failing: dict[str, Any] = {"failed": 11, "failure": failure, "stable_ms": 90_000}
     stuck: dict[str, Any] = {"finished": False, "stable": False, "stable_ms": None, "failure": "it does not finish"}
     rows = [usual | {"group_id": f"g{place}", "events": 12} | more for place, more in enumerate(({}, failing, stuck))]
-    lines = summarise_costs(table(spark, COSTS, rows))
+    lines = summarise_costs(totals(spark, rows))
     assert lines[2:3] + lines[4:] == [
         "  time to stable        median 5.0 s, the rollout fails in 2 of 3 groups",
         f"  error: the rollout fails in 2 groups (11 failed consumers), first in group g1: {failure}",
     ]
     for failed in ([1], [1, 2]):
-        lines = summarise_costs(table(spark, COSTS, [rows[place] for place in failed]))
+        lines = summarise_costs(totals(spark, [rows[place] for place in failed]))
         assert str(lines[2]).endswith("the rollout fails" if len(failed) == 1 else "the rollout fails in all 2 groups")
 
 
@@ -298,6 +304,6 @@ def test_advice_compares_with_the_scenario_itself(spark: SparkSession) -> None:
 
 
 def test_summaries_of_nothing(spark: SparkSession) -> None:
-    assert summarise_costs(table(spark, COSTS, [])) == []
+    assert summarise_costs(totals(spark, [])) == []
     assert summarise_bounces(table(spark, BOUNCES, [])) == []
     assert summarise_advice(table(spark, ADVICE, [])) == []

@@ -12,6 +12,7 @@ from pyarrow.parquet import read_metadata
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from rebalance_sim.defaults import AUTO
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
@@ -19,8 +20,8 @@ from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.groups.sorted_members import SortedMembers
 from rebalance_sim.engine.runs.run import STAGING, Run
 from rebalance_sim.engine.runs.run_files import local_path
-from rebalance_sim.engine.runs.table_files import WRITTEN, mark_complete, write_table, writing_tables
-from rebalance_sim.engine.spark.driver_rows import map_batches
+from rebalance_sim.engine.runs.table_files import WRITTEN, mark_complete, reading_files, write_table, writing_tables
+from rebalance_sim.engine.spark.driver_rows import BatchFunction, map_batches
 from rebalance_sim.engine.tables.inputs import union
 from rebalance_sim.engine.tables.local_files import local_files
 from rebalance_sim.tables import MEMBERS, OUTPUTS, Table
@@ -57,10 +58,24 @@ class LocalRun(Run):
 
     def number_of(self, rows: DataFrame) -> int:
         """Return the number of rows: of Parquet files on this machine, from their footers."""
+        files = self._files_of(rows)
+        return super().number_of(rows) if files is None else sum(read_metadata(file).num_rows for file in files)
+
+    def map_table(
+        self, rows: DataFrame, columns: Sequence[str], function: BatchFunction, schema: StructType
+    ) -> DataFrame:
+        """Apply a function to Arrow batches of some columns of a table, in workers that read its files themselves."""
+        files = self._files_of(rows)
+        if files is None:
+            return super().map_table(rows, columns, function, schema)
+        tasks = min(len(files), self.spark.sparkContext.defaultParallelism)
+        numbers = self.spark.range(0, len(files), 1, tasks)
+        return map_batches(numbers, reading_files(files, columns, function), schema)
+
+    def _files_of(self, rows: DataFrame) -> list[str] | None:
+        """Return the Parquet files of this machine whose rows are those of a table; None if there are others."""
         files = local_files(rows) if any(rows is table for table in self._of_files) else None
-        if files is None or not all(file.endswith(".parquet") for file in files):
-            return super().number_of(rows)
-        return sum(read_metadata(file).num_rows for file in files)
+        return files if files and all(file.endswith(".parquet") for file in files) else None
 
     def _written(self, name: str, rows: DataFrame) -> DataFrame:
         written = super()._written(name, rows)
@@ -119,7 +134,9 @@ class LocalRun(Run):
             mark_complete(folder)
         else:
             write_table(folder, to_arrow_schema(schema).empty_table(), schema)
-        return self.spark.read.schema(schema).parquet(self._path(place))
+        rows = self.spark.read.schema(schema).parquet(self._path(place))
+        self._of_files.append(rows)
+        return rows
 
     @cached_property
     def _folder(self) -> Path:

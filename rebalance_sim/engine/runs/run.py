@@ -14,6 +14,7 @@ import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.runs.input_files import read_input
@@ -21,7 +22,7 @@ from rebalance_sim.engine.runs.out_folders import OutFolder
 from rebalance_sim.engine.runs.progress import report_preparation, report_step
 from rebalance_sim.engine.runs.run_files import BEGUN, RECORD, hadoop_path, names_in, read_beside
 from rebalance_sim.engine.runs.spark_failures import cause_of
-from rebalance_sim.engine.spark.driver_rows import no_rows
+from rebalance_sim.engine.spark.driver_rows import BatchFunction, map_batches, no_rows
 from rebalance_sim.engine.tables.inputs import first_line
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.runtime.compiled_code import is_compiled, number_compiled
@@ -150,6 +151,12 @@ class Run:
     def _written(self, name: str, rows: DataFrame) -> DataFrame:
         self._save(name, rows)
         return self.spark.read.schema(rows.schema).format(self.output_format).load(self._path(name))
+
+    def map_table(
+        self, rows: DataFrame, columns: Sequence[str], function: BatchFunction, schema: StructType
+    ) -> DataFrame:
+        """Apply a function to Arrow batches of some columns of a table."""
+        return map_batches(rows.select(*columns), function, schema)
 
     def write_file(self, name: str, content: bytes) -> None:
         """Write a file other than a table, such as a page or a picture."""

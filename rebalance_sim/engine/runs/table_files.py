@@ -4,8 +4,9 @@ A row with nested lists takes Spark's JVM far longer to read from Arrow and to w
 compute it. Arrow writes the same files in a tenth of the time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -25,6 +26,7 @@ WRITTEN = struct({"name": STRING, "file": STRING, "rows": LONG, "problem": STRIN
 _SPARK_SCHEMA = "org.apache.spark.sql.parquet.row.metadata"
 """Key under which Spark keeps the schema of a table in each of its Parquet files."""
 _BYTES_AT_A_TIME = 2**25
+_ROWS_AT_A_TIME = 2**18
 
 
 @dataclass
@@ -89,6 +91,17 @@ def writing_tables(function: BatchFunction, folder: str) -> BatchFunction:
         yield _rows_of([{"name": table, "file": str(file.path), "rows": file.rows} for table, file in files.items()])
 
     return write
+
+
+def reading_files(files: Sequence[str], columns: Sequence[str], function: BatchFunction) -> BatchFunction:
+    """Return a function of the numbers of files (column ``id``) that applies another to some columns of their rows."""
+
+    def read(numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in chain.from_iterable(batch["id"].to_pylist() for batch in numbers):
+            with parquet.ParquetFile(files[number]) as file:
+                yield from file.iter_batches(_ROWS_AT_A_TIME, columns=list(columns), use_threads=False)
+
+    return lambda numbers: function(read(numbers))
 
 
 def _rows_of(found: list[dict[str, Any]]) -> pa.RecordBatch:

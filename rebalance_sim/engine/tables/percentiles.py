@@ -4,6 +4,7 @@ A percentile is one of the values: exact, and never interpolated. The 99th of n 
 above it: of fewer than 100 values it is the maximum.
 """
 
+import numpy as np
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -37,6 +38,19 @@ def p99_of_counted(counted: str, value: str, count: str, total: str) -> Column:
         f"'found', coalesce(higher.found, IF({reached} > {total} DIV 100, entry.{value}, NULL))), "
         f"last -> IF({total} IS NULL, NULL, coalesce(last.found, 0L)))"
     )
+
+
+def ranked_below(values: Ints, counts: Ints, above: int) -> int:
+    """Return the highest value that so many others are ranked ``above``; 0 if there are not as many.
+
+    ``values`` ascend; ``counts`` says how often each of them is there.
+
+    >>> import numpy as np
+    >>> [ranked_below(np.array([5, 7]), np.array([2, 1]), above) for above in range(4)]
+    [7, 5, 5, 0]
+    """
+    reached = np.flatnonzero(np.cumsum(counts[::-1]) > above)
+    return int(values[::-1][reached[0]]) if len(reached) else 0
 
 
 def above_p99(counts: Ints) -> Ints:

@@ -55,8 +55,14 @@ def run(fleet: Path, out: Path, job: tuple[str, ...], kind: str, *options: str) 
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
 def test_the_tables_are_those_of_sparks_writers(
-    spark: SparkSession, fleet: Path, tmp_path: Path, job: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    fleet: Path,
+    tmp_path: Path,
+    job: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """What is printed of them is the same, too."""
     reads_files, without_exchange = LocalRun._files_of_sorted_members, []
 
     def noted(of: LocalRun, plan: GroupPlan) -> list[Row] | None:
@@ -66,10 +72,13 @@ def test_the_tables_are_those_of_sparks_writers(
 
     monkeypatch.setattr(LocalRun, "_files_of_sorted_members", noted)
     from_files, folder = run(fleet, tmp_path, job, "sorted")
+    printed = capsys.readouterr().out
     by_exchange, other = run(fleet, tmp_path, job, "unsorted" if job[0] == "assign" else IN_ANY_ORDER)
     assert without_exchange == [True, False]
+    capsys.readouterr()
     by_spark, third = run(fleet, tmp_path, job, "unsorted", "--output-format", "orc")
     assert from_files == by_exchange == by_spark
+    assert capsys.readouterr().out.replace(str(third), str(folder)) == printed
     assert from_files["rejected"]["members"] > 0
     names = sorted(from_files["out"])
     assert names == sorted(path.name for path in folder.iterdir() if path.is_dir())
