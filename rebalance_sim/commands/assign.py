@@ -80,8 +80,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run.report_progress(f"assigning partitions: {', '.join(wanted)}")
     tables = run.write_outcomes(predicted, written)
     topics_given = run.number_of(topics)
-    if topics_given == predicted.used_topics:
-        predicted.expect_no_rejects_of(TOPICS)
+    predicted.expect_topics(topics_given)
     tables |= write_distributions(run, tables[COMPARISON.name]) if compares else {}
     rejects = [predicted.rejects, *([offsets.rejects] if offsets else [])]
     bad = write_rejects(run, union(rejects), options.on_bad_input)

@@ -98,8 +98,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
 
     tables = run.write_outcomes(simulated, written)
     topics_given = run.number_of(topics)
-    if topics_given == simulated.used_topics:
-        simulated.expect_no_rejects_of(TOPICS)
+    simulated.expect_topics(topics_given)
     rejects = [simulated.rejects, *([offsets.rejects] if offsets else []), _rejected_steps(spark, bad_steps)]
     bad = write_rejects(run, union(rejects), options.on_bad_input)
 

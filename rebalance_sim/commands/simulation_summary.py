@@ -9,7 +9,6 @@ from pyspark.sql import functions as F
 from rebalance_sim.commands.console import Line, Table, shown_number
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.simulation.cost_totals import costs_in
-from rebalance_sim.engine.tables.outcomes import Transformation
 from rebalance_sim.engine.tables.percentiles import p99, p99_of_counted
 from rebalance_sim.tables import LAG_COSTS
 from rebalance_sim.wording import plural
@@ -29,14 +28,14 @@ def summarise_costs(totals: DataFrame) -> list[Line]:
     return [line for row in rows for line in _lines_of(row, f"{row['strategy']}: " if named else "")]
 
 
-def _counted(column: str, count: str) -> Transformation:
-    """From groups to each strategy's counts by ``unowned_ms``: the sums of those in the groups' structs."""
-    return lambda groups: (
-        groups.select("strategy", F.inline(column))
+def _delays(costs: DataFrame) -> DataFrame:
+    """Return, by strategy, how many records have each delay: the sums of what the groups' lists have."""
+    return (
+        costs.select("strategy", F.inline("delays"))
         .groupBy("strategy", "unowned_ms")
-        .agg(F.try_sum(count).alias(count))
+        .agg(F.try_sum("records").alias("records"))
         .groupBy("strategy")
-        .agg(F.collect_list(F.struct("unowned_ms", count)).alias(column))
+        .agg(F.collect_list(F.struct("unowned_ms", "records")).alias("delays"))
     )
 
 
@@ -172,7 +171,7 @@ def summarise_lag_costs(costs: DataFrame) -> list[Line]:
     by_strategy = (
         costs.groupBy("strategy")
         .agg(F.count("*").alias("groups"), F.max("max_unowned_ms").alias("max_ms"), *sums)
-        .join(costs.transform(_counted("delays", "records")), "strategy", "left")
+        .join(costs.transform(_delays), "strategy", "left")
         .withColumn("p99_ms", p99_of_counted("delays", "unowned_ms", "records", "lag"))
         .orderBy("strategy")
         .collect()

@@ -218,7 +218,8 @@ def test_an_own_assignor(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def totals(spark: SparkSession, costs: list[dict[str, Any]]) -> DataFrame:
-    return map_batches(table(spark, COSTS, costs).select(*COLUMNS), add_up, TOTALS)
+    """Return what several workers add up."""
+    return map_batches(table(spark, COSTS, costs).select(*COLUMNS).repartition(3), add_up, TOTALS)
 
 
 def test_groups_that_no_event_affects_are_counted_apart(spark: SparkSession) -> None:

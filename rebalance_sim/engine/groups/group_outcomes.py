@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.tables.inputs import rejected, union
 from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation, outcome
-from rebalance_sim.tables import REJECTS, Table
+from rebalance_sim.tables import REJECTS, TOPICS, Table
 
 
 class GroupOutcomes(Outcomes):
@@ -36,6 +36,11 @@ class GroupOutcomes(Outcomes):
     def expect_no_rejects_of(self, table: Table) -> None:
         """Do not look for rows of an input table that cannot be used: there are none."""
         self._fitted.pop(table, None)
+
+    def expect_topics(self, given: int) -> None:
+        """Do not look for rows of the topics table that cannot be used if it has as many rows as the run used."""
+        if given == self.used_topics:
+            self.expect_no_rejects_of(TOPICS)
 
     def __getitem__(self, name: str) -> DataFrame:
         """Return a table."""

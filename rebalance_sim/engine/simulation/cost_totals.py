@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from rebalance_sim.engine.tables.arrow import arrow_type, numbers
-from rebalance_sim.engine.tables.percentiles import ranked_below
+from rebalance_sim.engine.tables.percentiles import above_p99, ranked_below
 from rebalance_sim.tables import BOOLEAN, LONG, STRING, struct
 
 _SUMS = ("rebalances", "unowned_ms", "moved", "moved_back", "evicted", "storms", "failed")
@@ -17,20 +17,20 @@ COLUMNS = (
     *("finished", "failure", *_SUMS),
 )
 """Columns of ``costs`` that ``add_up`` reads."""
+_NAMED = ("cluster", "group_id", "failure")
 TOTALS = struct(
-    {"strategy": STRING, "affected": BOOLEAN, "figure": STRING, "value": LONG, "total": LONG, "first": STRING}
+    {"strategy": STRING, "affected": BOOLEAN, "figure": STRING, "value": LONG, "total": LONG}
+    | {"cluster": STRING, "group_id": STRING, "failure": STRING}
 )
 """Figures of the groups that the scenario affects under a strategy, and of those that it does not.
 
-The figures are sums of columns, of ``partitions`` for simulated groups only; ``groups`` and, of these,
-``not_simulated``, ``failing`` (their rollout fails) and ``unstable`` (others that do not become stable). Two are by
-``value``, which is null for the others: ``downtimes`` counts partitions, and ``stable_ms`` groups whose rollout does
-not fail. ``first`` is the cluster, the id and the failure of the first group that is ``failing``.
+Some figures are sums of columns; ``partitions`` leaves out groups that are not simulated. Others count groups:
+``groups``, ``not_simulated``, ``failing`` (the rollout fails; with the first such group) and ``unstable`` (the rollout
+does not fail, but the group does not become stable). ``downtimes`` counts partitions by their downtime, and
+``stable_ms`` the groups whose rollout does not fail by the time until they are stable; ``value`` is this time.
 """
 _SCHEMA = pa.schema(list(arrow_type(TOTALS)))
 _KEYS = ["strategy", "affected"]
-_BETWEEN_PARTS = "\0"
-"""Texts of several parts sort as the parts do."""
 
 
 def add_up(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -44,7 +44,8 @@ def costs_in(totals: DataFrame) -> list[dict[str, Any]]:
     """Return the figures in rows of ``TOTALS`` by strategy, those of affected groups first.
 
     Beside the figures without values there are ``mean_ms``, ``p99_ms`` and ``max_ms``, the downtime of a partition;
-    ``stable_ms``, the median; and ``first_failing``, a cluster, id and failure. They are null if there are none.
+    ``stable_ms``, the median; and ``first_failing`` with a ``cluster``, ``group_id`` and ``failure``. They are null if
+    there are none.
     """
     merged = _merged(totals.toArrow()).sort_by([("value", "ascending")])
     keys = merged.select(_KEYS).group_by(_KEYS).aggregate([]).to_pylist()
@@ -53,18 +54,17 @@ def costs_in(totals: DataFrame) -> list[dict[str, Any]]:
 
 def _costs(totals: pa.Table, strategy: str, affected: bool) -> dict[str, Any]:
     own = totals.filter((pc.field("strategy") == strategy) & (pc.field("affected") == affected))
-    figures = {row["figure"]: row["total"] for row in own.filter(pc.field("value").is_null()).to_pylist()}
+    rows = {row["figure"]: row for row in own.filter(pc.field("value").is_null()).to_pylist()}
+    figures = {"failing": 0} | {name: row["total"] for name, row in rows.items()}
     downtimes, stable = (own.filter(pc.field("figure") == name) for name in ("downtimes", "stable_ms"))
-    first = own.filter(pc.field("figure") == "failing")["first"][0].as_py()
     return figures | {
         "strategy": strategy,
         "affected": affected,
         "mean_ms": figures["unowned_ms"] / figures["partitions"] if figures["partitions"] else None,
-        "p99_ms": _ranked(downtimes, figures["partitions"] // 100),
+        "p99_ms": _ranked(downtimes, above_p99(figures["partitions"])),
         "max_ms": _ranked(downtimes, 0),
         "stable_ms": _ranked(stable, pc.sum(stable["total"]).as_py() // 2) if len(stable) else None,
-        "first_failing": first
-        and dict(zip(("cluster", "group_id", "failure"), first.split(_BETWEEN_PARTS, 2), strict=True)),
+        "first_failing": rows.get("failing"),
     }
 
 
@@ -82,15 +82,11 @@ def _totals(costs: pa.Table) -> Iterator[pa.Table]:
     for name in ("events", "rebalances", "unowned_ms"):
         affected = pc.or_(affected, _is_positive(costs[name]))
     groups = pa.table([costs["strategy"], affected], _KEYS)
-    yield from _sums(
-        groups,
-        {name: costs[name] for name in _SUMS}
-        | {"partitions": pc.if_else(not_simulated, 0, costs["partitions"]), "groups": pa.repeat(1, len(costs))}
-        | {"not_simulated": not_simulated, "failing": fails, "unstable": unstable},
-        pc.binary_join_element_wise(
-            *(pc.if_else(fails, costs[name], None) for name in ("cluster", "group_id", "failure")), _BETWEEN_PARTS
-        ),
-    )
+    sums = {name: costs[name] for name in _SUMS} | {"partitions": pc.if_else(not_simulated, 0, costs["partitions"])}
+    sums |= {"groups": pa.repeat(1, len(costs)), "not_simulated": not_simulated, "unstable": unstable}
+    yield from _sums(groups, sums)
+    failing = costs.filter(fails)
+    yield _merged(_rows(groups.filter(fails), "failing", None, pa.repeat(1, len(failing)), failing))
     becomes_stable = pc.and_not(costs["stable_ms"].is_valid(), fails)
     stable_ms = costs["stable_ms"].filter(becomes_stable)
     yield _counts(groups.filter(becomes_stable), "stable_ms", stable_ms, pa.repeat(1, len(stable_ms)))
@@ -100,43 +96,38 @@ def _totals(costs: pa.Table) -> Iterator[pa.Table]:
     yield _counts(groups.take(pc.list_parent_indices(lists)), "downtimes", milliseconds, partitions)
 
 
-def _sums(groups: pa.Table, columns: dict[str, pa.ChunkedArray], failing: pa.ChunkedArray) -> Iterator[pa.Table]:
-    """Return figures without values; ``failing`` names the groups whose rollout fails."""
+def _sums(groups: pa.Table, columns: dict[str, pa.ChunkedArray]) -> Iterator[pa.Table]:
+    """Return figures without values."""
     for name, column in columns.items():
         groups = groups.append_column(name, column)
-    sums = [(name, "sum") for name in columns]
-    added = (
-        groups.append_column("first", failing).group_by(_KEYS, use_threads=False).aggregate([*sums, ("first", "min")])
-    )
+    added = groups.group_by(_KEYS, use_threads=False).aggregate([(name, "sum") for name in columns])
     for name in columns:
-        first = added["first_min"] if name == "failing" else None
-        yield _rows(added, name, None, added[f"{name}_sum"], first)
+        yield _rows(added, name, None, added[f"{name}_sum"])
 
 
 def _counts(groups: pa.Table, figure: str, values: pa.ChunkedArray, counts: pa.ChunkedArray) -> pa.Table:
     """Return a figure by value."""
     counted = groups.append_column("value", values).append_column("total", counts)
     added = counted.group_by([*_KEYS, "value"], use_threads=False).aggregate([("total", "sum")])
-    return _rows(added, figure, added["value"], added["total_sum"], None)
+    return _rows(added, figure, added["value"], added["total_sum"])
 
 
 def _rows(
-    keys: pa.Table, figure: str, values: pa.ChunkedArray | None, totals: pa.ChunkedArray, first: pa.ChunkedArray | None
+    keys: pa.Table, figure: str, values: pa.ChunkedArray | None, totals: pa.ChunkedArray, named: pa.Table | None = None
 ) -> pa.Table:
+    """Return rows of ``TOTALS``, with the groups that are ``named``."""
     count = keys.num_rows
-    columns = {
-        "figure": pa.repeat(figure, count),
-        "value": pa.nulls(count) if values is None else values,
-        "total": totals,
-        "first": pa.nulls(count) if first is None else first,
-    }
-    return pa.table({name: keys[name] for name in _KEYS} | columns).cast(_SCHEMA)
+    columns = {name: keys[name] for name in _KEYS} | {"figure": pa.repeat(figure, count)}
+    columns |= {"value": pa.nulls(count) if values is None else values, "total": totals}
+    columns |= {name: pa.nulls(count) if named is None else named[name] for name in _NAMED}
+    return pa.table(columns).cast(_SCHEMA)
 
 
 def _merged(totals: pa.Table) -> pa.Table:
     """Return one row for each figure and value."""
-    merged = totals.group_by([*_KEYS, "figure", "value"], use_threads=False).aggregate(
-        [("total", "sum"), ("first", "min")]
+    in_order = totals.sort_by([("cluster", "ascending"), ("group_id", "ascending")])
+    merged = in_order.group_by([*_KEYS, "figure", "value"], use_threads=False).aggregate(
+        [("total", "sum"), *((name, "first") for name in _NAMED)]
     )
     return merged.rename_columns(TOTALS.names)
 

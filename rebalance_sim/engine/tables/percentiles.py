@@ -4,12 +4,15 @@ A percentile is one of the values: exact, and never interpolated. The 99th of n 
 above it: of fewer than 100 values it is the maximum.
 """
 
+from typing import TypeVar
+
 import numpy as np
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from rebalance_sim.kafka.runtime.strings import Ints
 
+_Count = TypeVar("_Count", int, Ints)
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 """Shares of the values by the names of their percentiles."""
 
@@ -53,7 +56,7 @@ def ranked_below(values: Ints, counts: Ints, above: int) -> int:
     return int(values[::-1][reached[0]]) if len(reached) else 0
 
 
-def above_p99(counts: Ints) -> Ints:
+def above_p99(counts: _Count) -> _Count:
     """Return how many of so many values are ranked above the 99th percentile.
 
     >>> import numpy as np
