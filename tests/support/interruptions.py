@@ -22,6 +22,8 @@ MANY_TASKS = FOR_A_SHORT_LIFE | {
     "spark.sql.adaptive.coalescePartitions.enabled": "false",
 }
 """Many tasks, so that a job can be killed after some have written their rows and before others have."""
+WRITTEN_BY_TASKS = ("_staging/tables/*/*.parquet", "**/_temporary/0/task_*")
+"""What the tasks of an unfinished step leave: files of workers that write tables themselves, or of Spark's writers."""
 
 
 def start(command: Sequence[str], log: Path, **variables: str) -> subprocess.Popen[bytes]:
@@ -41,7 +43,7 @@ def start(command: Sequence[str], log: Path, **variables: str) -> subprocess.Pop
 def wait_for_the_middle(job: subprocess.Popen[bytes], out: Path, log: Path) -> None:
     """Wait until one task has written its rows and others of the same step have not."""
     deadline = time.monotonic() + SECONDS
-    while not any(out.glob("**/_temporary/0/task_*")):
+    while not any(next(out.glob(files), None) for files in WRITTEN_BY_TASKS):
         assert job.poll() is None, f"ended before a task had written rows:\n{log.read_text()[-3000:]}"
         assert time.monotonic() < deadline, f"no task wrote rows:\n{log.read_text()[-3000:]}"
         time.sleep(0.01)
