@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from tests.support.maven import SHORT_LIFE, maven_environment
+
 _HERE = Path(__file__).resolve().parent
 VERSIONS = ("1.0", "2.3", "3.9", "4.3")
 PRODUCER_VERSIONS = ("1.0", "2.3", "2.8", "3.9", "4.3")
@@ -136,7 +138,7 @@ def _built_for(release: str, module: str, *properties: str) -> str:
 
 def _answers(version: str, classpath: str, cases: Iterable[JsonObject], seconds: int = 10) -> list[JsonObject]:
     fed = _Feed(cases)
-    lines = _converse(version, classpath, [f"{_PACKAGE}.Main"], fed, seconds)
+    lines = _converse(version, [*SHORT_LIFE, f"-Doracle.seconds={seconds}", "-cp", classpath, f"{_PACKAGE}.Main"], fed)
     if len(lines) != fed.count:
         raise RuntimeError(f"the oracle gave {len(lines)} answers to {fed.count} cases")
     return lines
@@ -151,7 +153,8 @@ def measure(version: str, rule: str, cases: Iterable[JsonObject], seconds: float
     On a busy machine only "cases_per_cpu_second" is the speed of Kafka's code; "cases_per_second" is lower.
     """
     build()
-    (result,) = _converse(version, _classpath(version), [f"{_PACKAGE}.Bench", rule, str(seconds)], _Feed(cases))
+    program = ["-cp", _classpath(version), f"{_PACKAGE}.Bench", rule, str(seconds)]
+    (result,) = _converse(version, program, _Feed(cases))
     return result
 
 
@@ -175,10 +178,9 @@ class _Feed:
             self.failure = failure
 
 
-def _converse(version: str, classpath: str, program: Sequence[str], feed: _Feed, seconds: int = 10) -> list[JsonObject]:
+def _converse(version: str, program: Sequence[str], feed: _Feed) -> list[JsonObject]:
     # One thread does the work; a parallel garbage collector would only take cores from other processes.
-    options = ["-XX:+UseSerialGC", f"-Doracle.seconds={seconds}"]
-    command = ["java", *options, "-cp", classpath, *program]
+    command = ["java", "-XX:+UseSerialGC", *program]
     with (
         tempfile.TemporaryFile() as complaints,
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints) as process,
@@ -218,20 +220,38 @@ def _classpath(version: str) -> str:
     if _module(version).name == f"kafka-{_ANY}":
         numbers = tuple(map(int, version.split(".")))
         release = version if len(numbers) > 2 else f"{version}.0"
-        own = [_jar_of(name, release) for name, since in _JARS_SINCE.items() if numbers >= since]
+        own = _jars_of(release, [name for name, since in _JARS_SINCE.items() if numbers >= since])
         replaced = re.compile(f"({'|'.join(_JARS_SINCE)})-[0-9.]+jar")
         found = [*own, *(jar for jar in found if not replaced.fullmatch(Path(jar).name))]
     return ":".join(found)
 
 
-def _jar_of(name: str, release: str) -> str:
-    """Return a jar of a release, which Maven fetches if it is missing."""
+def _jars_of(release: str, names: Iterable[str]) -> list[str]:
+    """Return jars of a release; Maven fetches those that are missing, all at once."""
     folder = _TARGET / "releases"
-    jar = folder / f"{name}-{release}.jar"
-    if not jar.exists():
-        artifact = f"org.apache.kafka:{name}:{release}"
-        _run_maven(f"{_COPY}:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}", "-N")
-    return str(jar)
+    jars = {name: folder / f"{name}-{release}.jar" for name in names}
+    with _lock():
+        missing = [name for name, jar in jars.items() if not jar.exists()]
+        if missing:
+            folder.mkdir(exist_ok=True)
+            project = folder / f"{release}.xml"
+            project.write_text(_fetching(release, missing))
+            _run_maven(f"{_COPY}:copy", "-f", str(project), f"-DoutputDirectory={folder}")
+    return list(map(str, jars.values()))
+
+
+def _fetching(release: str, names: Iterable[str]) -> str:
+    """Return a project of Maven that copies jars of a release."""
+    group, artifact, version = _COPY.split(":")
+    of_kafka = "<groupId>org.apache.kafka</groupId><artifactId>{}</artifactId><version>{}</version>"
+    items = [f"<artifactItem>{of_kafka.format(name, release)}</artifactItem>" for name in names]
+    return (
+        "<project><modelVersion>4.0.0</modelVersion><groupId>rebalancesim</groupId><artifactId>jars</artifactId>"
+        "<version>1</version><packaging>pom</packaging><build><plugins><plugin>"
+        f"<groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>"
+        f"<configuration><artifactItems>{''.join(items)}</artifactItems>"
+        "</configuration></plugin></plugins></build></project>"
+    )
 
 
 def _is_built_from(fingerprint: str) -> bool:
@@ -262,7 +282,13 @@ def _run_maven(*goals: str) -> None:
     if shutil.which("mvn") is None:
         raise OracleUnavailable("mvn is not on the PATH, and the oracle is not built yet")
     result = subprocess.run(
-        ["mvn", "-q", "-B", *goals], cwd=_HERE, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        ["mvn", "-q", "-B", *goals],
+        cwd=_HERE,
+        env=maven_environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if result.returncode == 0:
         return
