@@ -24,6 +24,14 @@ def test_groups_of_a_cluster_do_not_influence_each_other(strategy: str, batch: l
     assert Batch(batch).answers("4.3", strategy) == alone
 
 
+@pytest.mark.parametrize("strategy", KNOWN_ASSIGNORS)
+def test_a_rack_of_another_cluster_does_not_count(strategy: str) -> None:
+    member, wanted = Member("m", ("t",), rack="a"), {"t": 2}
+    batch = [Group((member,), Cluster(wanted, {"t": [["a"], ["b"]]})), Group((member,), Cluster(wanted))]
+    alone = [Batch([group]).answers("4.3", strategy)[0] for group in batch]
+    assert Batch(batch).answers("4.3", strategy) == alone
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_rack_of_other_topics_is_known(version: str) -> None:
     """A member's rack has replicas, though not of any of the batch's own topics."""

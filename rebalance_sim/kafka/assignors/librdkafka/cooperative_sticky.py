@@ -15,6 +15,7 @@ import numpy as np
 
 from rebalance_sim.kafka.assignors.steps.byte_order import in_byte_order
 from rebalance_sim.kafka.assignors.steps.join_response import listed_members, without_instance_ids
+from rebalance_sim.kafka.assignors.steps.rack_matching import has_rack
 from rebalance_sim.kafka.assignors.steps.ranges import first_partitions
 from rebalance_sim.kafka.groups import (
     AssignmentFailure,
@@ -65,7 +66,8 @@ def _assign(
         start, room = places[first], places[end] - places[first]
         joined = _with_topics(groups, listed[groups.members[g] : groups.members[g + 1]])
         ids = _with_topics(groups, in_id_order[groups.members[g] : groups.members[g + 1]])
-        if not _are_alike(first, end, topics, by_topic, len(joined)) or (groups.member_racks[joined] >= 0).any():
+        shares = _share_a_rack(groups.member_racks[joined], topics, by_topic.topics[first:end])
+        if shares or not _are_alike(first, end, topics, by_topic, len(joined)):
             errors[g] = _UNDETERMINED
             continue
         for i in range(len(ids)):
@@ -111,6 +113,19 @@ def _are_alike(first: int, end: int, topics: TopicArrays, by_topic: Subscribers,
         if topics.partitions[by_topic.topics[entry]] > 0 and by_topic.end[entry] - by_topic.first[entry] != n_members:
             return False
     return True
+
+
+@kernel
+def _share_a_rack(member_racks: Ints32, topics: TopicArrays, named: Ints32) -> bool:
+    """Return whether a member shares a rack with a replica of these topics."""
+    for rack in member_racks:
+        if rack < 0:
+            continue
+        for topic in named:
+            for partition in range(topics.partitions[topic]):
+                if has_rack(topics, topic, partition, rack):
+                    return True
+    return False
 
 
 class _Claims(NamedTuple):
