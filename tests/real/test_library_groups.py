@@ -15,6 +15,7 @@ from rebalance_sim.sources.live_cluster.cluster import read_cluster
 from rebalance_sim.sources.offsets_topic.fleet import read_offsets_topic
 from rebalance_sim.tables import DEFAULT_CLUSTER, MEMBERS
 from tests.real.conftest import VERSIONS, running
+from tests.support.cluster import truth
 from tests.support.cluster.clients import Partitions
 from tests.support.cluster.fleet import Client
 from tests.support.cluster.library_clients import library_clients
@@ -50,6 +51,8 @@ class Seen:
     """The members that joined then."""
     at_rest: dict[str, Assigned]
     after: dict[str, Assigned]
+    lacking: set[str]
+    """Groups whose leader assigned before it knew all topics, and once more when it did."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +87,13 @@ def seen(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Seen:
         clusters = read_clusters(capture.clusters)
         live.go_on()
         after = live.assigned()
+        lacking = {group for group, of_group in truth.records(broker).items() if truth.lacks_a_topic(of_group)}
         new_ids = {group: ids - before[group] for group, ids in live.member_ids().items()}
     read = read_offsets_topic(spark.createDataFrame(records, OFFSETS_RECORD), topics=topics)
     members["offsets topic"] = read.members.persist()
     assert read.rejects.isEmpty()
     assert capture.rejects.isEmpty()
-    return Seen(topics, clusters, members, joined(spark, new_ids), at_rest, after)
+    return Seen(topics, clusters, members, joined(spark, new_ids), at_rest, after, lacking)
 
 
 def joined(spark: SparkSession, new_ids: Mapping[str, set[str]]) -> DataFrame:
@@ -167,15 +171,17 @@ def test_every_group_is_predicted_or_uncertain(seen: Seen, source: str, joins: b
         later = seen.joined.withColumn("join_order", F.lit(2 if source == "offsets topic" else None).cast("long"))
         members = members.unionByName(later)
     actual = seen.after if joins else seen.at_rest
+    groups = GROUPS.keys() - (seen.lacking if joins else set())
     predicted = predictions(members, seen)
     ids = members.groupBy("group_id").agg(F.collect_list("member_id").alias("ids")).collect()
     # The order in which members joined, which the sources do not tell, matters to members in one bucket of a HashMap.
     ordered = [row["group_id"] for row in ids if not share_a_bucket(row["ids"])]
+    ordered = [group for group in ordered if group in groups]
     assert differing(ordered, predicted, actual) == []
     assert len(GROUPS) - len(predicted.errors) - len(predicted.uncertain) >= len(GROUPS) // 3
     # With libraries and the order of joining, only what no data tell is left.
     told = predictions(named(members), seen)
-    assert differing(GROUPS, told, actual) == []
+    assert differing(groups, told, actual) == []
     assert told.uncertain == set()
     assert set(told.errors) == {group for group in GROUPS if not is_predictable(group)}
     assert told.bounds.keys() == told.errors.keys()
@@ -188,8 +194,8 @@ def test_every_group_is_predicted_or_uncertain(seen: Seen, source: str, joins: b
     assert outside == []
 
 
-def test_enough_groups_are_compared() -> None:
+def test_enough_groups_are_compared(seen: Seen) -> None:
     libraries = [{client.library for client in each.clients().values()} for each in GROUPS.values()]
-    assert len(GROUPS) >= 49
+    assert len(GROUPS) - len(seen.lacking) >= 66
     assert len(reduce(set.union, libraries)) == 8
     assert sum(len(each) > 1 for each in libraries) >= 15

@@ -86,6 +86,8 @@ def test_assignments_are_as_predicted(seen: Seen, set_up: SetUp) -> None:
         pytest.skip("the random ids of two members share a bucket, and no record contains their join order")
     if set_up not in CLASSIC and topics_share_a_bucket({name: seen.topic_ids[name] for name in set_up.topics}):
         pytest.skip("the random ids of two topics share a bucket, and no table has the order of a target assignment")
+    if truth.lacks_a_topic(seen.generations.get(set_up.group, [])):
+        pytest.skip("the leader assigned before it knew all topics, and once more when it did")
     assert [each[set_up.group].assigned for each in seen.predicted] == [seen.assigned[set_up.group]] * 3
 
 

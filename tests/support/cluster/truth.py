@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.support.cluster.broker import Broker
@@ -72,10 +72,32 @@ def check(generation: Generation, seen: Mapping[str, Partitions]) -> None:
             raise AssertionError(f"{member_id}: {partitions} but seen {seen[member_id]}")
 
 
+def lacks_a_topic(records: Sequence[Record]) -> bool:
+    """
+    Return whether a leader assigned no partition of a topic that a member subscribes to.
+
+    A Java leader forgets the topics of other members when it rejoins, and may assign with a metadata
+    response that was under way by then (`ConsumerCoordinator.onJoinPrepare`, `updateGroupSubscription`).
+    It asks for another rebalance once it knows all topics, and by then members own other partitions.
+    """
+    for record in records:
+        subscribed = {topic for member in record["members"] for topic in read_topics(member)}
+        assigned = {topic for member in record["members"] for topic, _ in read_assignment(member)}
+        if subscribed - assigned:
+            return True
+    return False
+
+
 def read_assignment(member: Record) -> Listing:
     reader = _Reader(base64.b64decode(member["assignment"]))
     reader.integer(2)
     return reader.partitions()
+
+
+def read_topics(member: Record) -> list[str]:
+    reader = _Reader(base64.b64decode(member["subscription"]))
+    reader.integer(2)
+    return [reader.string() for _ in range(reader.integer(4))]
 
 
 def read_owned(member: Record, protocol: str) -> tuple[Listing, int]:
