@@ -349,12 +349,26 @@ class _KafkaPythonPolling(_Polling):
         with closing(KafkaConsumer(**_kafka_python_settings(self._client, self._bootstrap_servers))) as consumer:
             commit = self._client.commit
             while not self.ending.is_set():
+                _keep_refreshing(consumer)
                 self._renew_subscription(consumer.subscribe)
                 messages = consumer.poll(timeout_ms=200, max_records=20)
                 if messages and commit != "never" and _has_committed(consumer, KafkaError):
                     commit = "never" if commit == "once" else commit
                 member_id = consumer.group_metadata().member_id
                 self.assigned = (member_id, {(p.topic, p.partition) for p in consumer.assignment()})
+
+
+def _keep_refreshing(consumer: Any) -> None:
+    """Start the loop that refreshes metadata again if it has ended.
+
+    It ends when a refresh fails that another task has begun, and the consumer never learns of new partitions then
+    (``ClusterMetadata._refresh_loop`` of kafka-python 3.0.12).
+    """
+    metadata = consumer._cluster
+    loop = metadata._refresh_loop_future
+    if loop is not None and loop.is_done:
+        metadata._refresh_loop_future = None
+        metadata.start_refresh_loop()
 
 
 def _kafka_python_settings(client: Client, bootstrap_servers: str) -> dict[str, Any]:
