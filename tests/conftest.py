@@ -9,11 +9,10 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from rebalance_sim.engine.spark.class_archive import reading_archive
 from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS
 from rebalance_sim.engine.spark.java_runtime import java_home
 from rebalance_sim.engine.spark.session import FOR_FEW_ROWS, find_classes_once
-from tests.support.spark_settings import FOR_A_SHORT_LIFE, JAVA_OPTIONS, set_for_a_while
+from tests.support.spark_settings import FOR_A_SHORT_LIFE, set_for_a_while, with_archive
 
 # Fixed cases: the same commit always gets the same verdict. `make hunt` draws new ones.
 hypothesis.settings.load_profile("ci")
@@ -68,8 +67,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Yield a local session on two cores that shuffles into one partition."""
-    home, settings = java_home(), FOR_A_SHORT_LIFE | FOR_FEW_ROWS | {KEEPS_ROWS: "false"}
-    settings[JAVA_OPTIONS] = " ".join([settings[JAVA_OPTIONS], *reading_archive(home)])
+    home, settings = java_home(), with_archive(FOR_A_SHORT_LIFE | FOR_FEW_ROWS | {KEEPS_ROWS: "false"})
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("PYSPARK_PYTHON", sys.executable)
         environment.setenv("JAVA_HOME", str(home))

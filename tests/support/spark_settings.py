@@ -5,9 +5,13 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
+from rebalance_sim.engine.spark.class_archive import reading_archive
+from rebalance_sim.engine.spark.java_runtime import java_home
 from rebalance_sim.engine.spark.session import DEFAULTS
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+FEW_COMPILERS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+"""Without the C2 compiler, which took a quarter of all processor time for code that runs a few times."""
 FOR_A_SHORT_LIFE = DEFAULTS | {
     "spark.sql.shuffle.partitions": "4",
     "spark.ui.enabled": "false",
@@ -15,14 +19,19 @@ FOR_A_SHORT_LIFE = DEFAULTS | {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
-    # Without the C2 compiler, which took a quarter of all processor time for code that runs a few times.
-    JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC",
+    JAVA_OPTIONS: FEW_COMPILERS,
+    "spark.executor.extraJavaOptions": FEW_COMPILERS,
     "spark.log.level": "ERROR",
     # Plans run once, over a few rows: generating code for each took longer. The tests of the docs pages run jobs with
     # the settings that users have.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+
+
+def with_archive(settings: Mapping[str, str]) -> dict[str, str]:
+    """Add the archive of the JVM's classes for a driver that starts on this machine."""
+    return {**settings, JAVA_OPTIONS: " ".join([settings[JAVA_OPTIONS], *reading_archive(java_home())])}
 
 
 @contextmanager

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rebalance_sim.engine.spark.java_runtime import java_home
-from tests.support.spark_settings import FOR_A_SHORT_LIFE
+from tests.support.spark_settings import FOR_A_SHORT_LIFE, with_archive
 
 ROOT = Path(__file__).parents[2]
 
 
 def submitted(master: str, job: Sequence[str], settings: Mapping[str, str] = FOR_A_SHORT_LIFE) -> list[str]:
     """Return the command that submits a job with settings."""
-    configured = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    configured = [part for name, value in with_archive(settings).items() for part in ("--conf", f"{name}={value}")]
     name, *options = job
     return [f"{sys.prefix}/bin/spark-submit", "--master", master, *configured, f"jobs/{name}.py", *options]
 
