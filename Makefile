@@ -10,14 +10,16 @@ install = $(if $(shell command -v uv),uv pip install --quiet --python $(1)/bin/p
 AIRFLOW := build/airflow
 CAPTURE ?= docs/examples/kafka-4.3.1
 OUT ?= out
-# Two processes, each with its own Spark session. All tests of a file run in one process, which creates shared fixtures
-# and compiles kernels once. The tests of the kernels come first, so that Spark's workers find them compiled. Files start
-# in the order of tests/conftest.py rather than those with the most tests first.
+# All tests of a file run in one process, which creates shared fixtures and compiles kernels once. The tests of the
+# kernels come first, so that Spark's workers find them compiled. Files start in the order of tests/conftest.py rather
+# than those with the most tests first.
 BY_FILE := -n 2 --dist loadfile --no-loadscope-reorder
+# Each process has its own Spark session, which waits for Spark's driver and workers in turn: more processes than cores.
+WITH_SPARK := -n 3 --dist loadfile --no-loadscope-reorder
 # What the kernels rely on: it runs first, and once.
 NUMBA := tests/kafka/runtime/test_numba_internals.py
-# More processes than cores: half of the time these tests wait for servers and other programs.
-WITH_SERVERS := -n 3 --dist loadfile --no-loadscope-reorder
+# Half of the time these tests wait for servers and other programs.
+WITH_SERVERS := -n 4 --dist loadfile --no-loadscope-reorder
 # Tests that need more than Python and Java, or more time.
 REAL := oracle or cluster or scale or setup or clients or airflow or spark_cluster or browser
 HERE := not ($(REAL))
@@ -59,7 +61,7 @@ run: $(STAMP) ## audit every group of a real Kafka capture, and make a page
 test: $(STAMP) ## run the tests (at most 7 minutes on two cores)
 	$(BIN)/python -m pytest $(NUMBA)
 	$(BIN)/python -m pytest $(BY_FILE) -m "$(HERE)" --ignore $(NUMBA) tests/kafka
-	$(BIN)/python -m pytest $(BY_FILE) -m "$(HERE)" --ignore tests/kafka
+	$(BIN)/python -m pytest $(WITH_SPARK) -m "$(HERE)" --ignore tests/kafka
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(BY_FILE) -m "not scale" tests/kafka
 
 .PHONY: test-real
