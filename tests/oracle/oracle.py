@@ -153,7 +153,8 @@ def measure(version: str, rule: str, cases: Iterable[JsonObject], seconds: float
     On a busy machine only "cases_per_cpu_second" is the speed of Kafka's code; "cases_per_second" is lower.
     """
     build()
-    program = ["-cp", _classpath(version), f"{_PACKAGE}.Bench", rule, str(seconds)]
+    # One thread does the work; a parallel garbage collector would only take cores from other processes.
+    program = ["-XX:+UseSerialGC", "-cp", _classpath(version), f"{_PACKAGE}.Bench", rule, str(seconds)]
     (result,) = _converse(version, program, _Feed(cases))
     return result
 
@@ -179,11 +180,11 @@ class _Feed:
 
 
 def _converse(version: str, program: Sequence[str], feed: _Feed) -> list[JsonObject]:
-    # One thread does the work; a parallel garbage collector would only take cores from other processes.
-    command = ["java", "-XX:+UseSerialGC", *program]
     with (
         tempfile.TemporaryFile() as complaints,
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints) as process,
+        subprocess.Popen(
+            ["java", *program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints
+        ) as process,
     ):
         assert process.stdin is not None
         assert process.stdout is not None

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyspark
 
 from tests.support.interruptions import kill
-from tests.support.spark_settings import FEW_COMPILERS
+from tests.support.spark_settings import WITHOUT_C2
 
 HOST = "127.0.0.1"
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -48,7 +48,7 @@ class SparkCluster:
             "SPARK_WORKER_DIR": str(self.directory / "work"),
             "SPARK_LOCAL_DIRS": str(self.directory / "local"),
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": FEW_COMPILERS,
+            "SPARK_DAEMON_JAVA_OPTS": WITHOUT_C2,
         }
 
     def __enter__(self) -> SparkCluster:
