@@ -46,7 +46,7 @@ def compiled(caches: Path) -> set[Path]:
 def copy_prepared_rules(caches: Path) -> None:
     """Take over the rules that ``make setup`` compiled: compiling them again takes minutes and tests nothing new.
 
-    Those that tests have compiled since stay behind.
+    Those that tests have compiled since stay behind, though not their entries in the index of their function.
     """
     kept = cache_folder()
     complete = kept / "complete"
@@ -54,7 +54,7 @@ def copy_prepared_rules(caches: Path) -> None:
         return
     end = complete.stat().st_mtime
     for file in kept.rglob("*.nb?"):
-        if file.stat().st_mtime <= end:
+        if file.suffix == ".nbi" or file.stat().st_mtime <= end:
             copy = caches / "numba" / file.relative_to(kept.parent)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, copy)
