@@ -85,9 +85,10 @@ def seen(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Seen:
         topics.count(), members["live"].count()
         assert capture.clusters is not None
         clusters = read_clusters(capture.clusters)
+        resting = truth.records(broker)
         live.go_on()
         after = live.assigned()
-        lacking = {group for group, of_group in truth.records(broker).items() if truth.lacks_a_topic(of_group)}
+        lacking = truth.lacking_topics(resting, truth.records(broker))
         new_ids = {group: ids - before[group] for group, ids in live.member_ids().items()}
     read = read_offsets_topic(spark.createDataFrame(records, OFFSETS_RECORD), topics=topics)
     members["offsets topic"] = read.members.persist()

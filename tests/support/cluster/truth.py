@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.support.cluster.broker import Broker
@@ -72,20 +72,32 @@ def check(generation: Generation, seen: Mapping[str, Partitions]) -> None:
             raise AssertionError(f"{member_id}: {partitions} but seen {seen[member_id]}")
 
 
-def lacks_a_topic(records: Sequence[Record]) -> bool:
+def lacking_topics(before: Records, after: Records) -> set[str]:
     """
-    Return whether a leader assigned no partition of a topic that a member subscribes to.
+    Return the groups whose leader has since assigned no partition of a topic that a member subscribes to.
 
     A Java leader forgets the topics of other members when it rejoins, and may assign with a metadata
     response that was under way by then (`ConsumerCoordinator.onJoinPrepare`, `updateGroupSubscription`).
     It asks for another rebalance once it knows all topics, and by then members own other partitions.
     """
-    for record in records:
-        subscribed = {topic for member in record["members"] for topic in read_topics(member)}
-        assigned = {topic for member in record["members"] for topic, _ in read_assignment(member)}
-        if subscribed - assigned:
-            return True
-    return False
+    return {
+        group
+        for group, records in after.items()
+        if any(map(_lacks_a_topic, _new_generations(before.get(group, []), records)))
+    }
+
+
+def _new_generations(before: list[Record], after: list[Record]) -> list[Record]:
+    """Return the first record of each generation: a static member that restarts has its group written once more."""
+    known = {record["generation"] for record in before}
+    first = {record["generation"]: record for record in reversed(after)}
+    return [record for generation, record in first.items() if generation not in known]
+
+
+def _lacks_a_topic(record: Record) -> bool:
+    subscribed = {topic for member in record["members"] for topic in read_topics(member)}
+    assigned = {topic for member in record["members"] for topic, _ in read_assignment(member)}
+    return bool(subscribed - assigned)
 
 
 def read_assignment(member: Record) -> Listing:
