@@ -43,11 +43,18 @@ def start(command: Sequence[str], log: Path, **variables: str) -> subprocess.Pop
 def wait_for_the_middle(job: subprocess.Popen[bytes], out: Path, log: Path) -> None:
     """Wait until one task has written its rows and others of the same step have not."""
     deadline = time.monotonic() + SECONDS
-    while not any(next(out.glob(files), None) for files in WRITTEN_BY_TASKS):
+    while not _have_tasks_written(out):
         assert job.poll() is None, f"ended before a task had written rows:\n{log.read_text()[-3000:]}"
         assert time.monotonic() < deadline, f"no task wrote rows:\n{log.read_text()[-3000:]}"
         time.sleep(0.01)
     assert not (out / RECORD).exists()
+
+
+def _have_tasks_written(out: Path) -> bool:
+    # A folder may be removed while it is searched.
+    with suppress(FileNotFoundError):
+        return any(next(out.glob(files), None) for files in WRITTEN_BY_TASKS)
+    return False
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
