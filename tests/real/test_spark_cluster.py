@@ -15,8 +15,7 @@ from rebalance_sim.engine.spark.java_runtime import java_home
 from rebalance_sim.errors import UserError
 from tests.support.cluster.spark_cluster import SparkCluster
 from tests.support.interruptions import MANY_TASKS, SECONDS, kill, start, tables, wait_for_the_middle
-from tests.support.spark_settings import with_archive
-from tests.support.submitted_jobs import ROOT
+from tests.support.submitted_jobs import ROOT, submission
 
 pytestmark = pytest.mark.spark_cluster
 
@@ -90,8 +89,7 @@ def test_a_killed_worker_does_not_change_the_rows(
     """The command is that of docs/clusters.md; the rows are those of local mode."""
     options = PAGE.read_text().partition("spark-submit --master spark://HOST:7077 ")[2].partition("jobs/")[0]
     settings = ON_LOOPBACK | {"spark.eventLog.dir": tmp_path.as_uri()}
-    submit = [f"{sys.prefix}/bin/spark-submit", "--master", cluster.url]
-    submit += [part for name, value in with_archive(settings).items() for part in ("--conf", f"{name}={value}")]
+    submit = submission(cluster.url, settings)
     submit += shlex.split(options.replace("\\\n", " ").replace(ARCHIVE, str(archive)))
     out, log = tmp_path / "out", tmp_path / "log"
     before = set(cluster.executor_folders())

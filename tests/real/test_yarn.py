@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,8 @@ from rebalance_sim.engine.spark.java_runtime import java_home
 from rebalance_sim.errors import UserError
 from tests.support.interruptions import SECONDS, kill, start, tables
 from tests.support.maven import JarsUnavailable
-from tests.support.spark_settings import FOR_A_SHORT_LIFE, with_archive
-from tests.support.submitted_jobs import ROOT
+from tests.support.spark_settings import FOR_A_SHORT_LIFE
+from tests.support.submitted_jobs import ROOT, submission
 from tests.support.yarn.cluster import JARS, YarnCluster
 
 pytestmark = pytest.mark.spark_cluster
@@ -65,8 +64,7 @@ def options_of_the_page(mode: str) -> str:
 def test_assign_gives_the_rows_of_local_mode(
     mode: str, yarn: YarnCluster, archive: Path, local_rows: dict[str, Any], spark: SparkSession, tmp_path: Path
 ) -> None:
-    submit = [f"{sys.prefix}/bin/spark-submit", "--master", "yarn"]
-    submit += [part for name, value in with_archive(SETTINGS).items() for part in ("--conf", f"{name}={value}")]
+    submit = submission("yarn", SETTINGS)
     submit += shlex.split(options_of_the_page(mode).replace(ARCHIVE, str(archive)))
     job = ["jobs/assign.py", "--topics", "hdfs:///fleet/topics", "--members", "hdfs:///fleet/members"]
     variables = {"HADOOP_CONF_DIR": str(yarn.configuration), "PYSPARK_PYTHON": "./environment/bin/python"}

@@ -8,9 +8,10 @@ from pyspark.sql import SparkSession
 from rebalance_sim.engine.spark.class_archive import reading_archive
 from rebalance_sim.engine.spark.java_runtime import java_home
 from rebalance_sim.engine.spark.session import DEFAULTS
+from tests.support.maven import SHORT_LIFE
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-WITHOUT_C2 = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+WITHOUT_C2 = " ".join([*SHORT_LIFE, "-XX:ReservedCodeCacheSize=240m"])
 """The C2 compiler took a quarter of all processor time, for code that runs a few times."""
 FOR_A_SHORT_LIFE = DEFAULTS | {
     "spark.sql.shuffle.partitions": "4",

@@ -12,9 +12,14 @@ ROOT = Path(__file__).parents[2]
 
 def submitted(master: str, job: Sequence[str], settings: Mapping[str, str] = FOR_A_SHORT_LIFE) -> list[str]:
     """Return the command that submits a job with settings."""
-    configured = [part for name, value in with_archive(settings).items() for part in ("--conf", f"{name}={value}")]
     name, *options = job
-    return [f"{sys.prefix}/bin/spark-submit", "--master", master, *configured, f"jobs/{name}.py", *options]
+    return [*submission(master, settings), f"jobs/{name}.py", *options]
+
+
+def submission(master: str, settings: Mapping[str, str]) -> list[str]:
+    """Return the start of a command that submits a job with settings, before further options and the job."""
+    configured = [part for name, value in with_archive(settings).items() for part in ("--conf", f"{name}={value}")]
+    return [f"{sys.prefix}/bin/spark-submit", "--master", master, *configured]
 
 
 def environment() -> dict[str, str]:
