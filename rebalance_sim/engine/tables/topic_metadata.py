@@ -153,6 +153,8 @@ class TopicIndex:
 
     def racks(self, names: pa.Array) -> Ints32:
         """Return the numbers of the members' racks. An empty name is no rack (``RangeAssignor.consumerRacks``)."""
+        if names.null_count == len(names):
+            return np.full(len(names), NO_RACK, np.int32)
         found = numbers(pc.index_in(names, self._rack_names).fill_null(UNKNOWN_RACK)).astype(np.int32)
         none = numbers(pc.equal(pc.binary_length(names), 0).fill_null(True))
         found[none] = NO_RACK
