@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.runtime.hash_order import coordinator_order, vote_order
+from rebalance_sim.kafka.runtime.hash_order import coordinator_order, vote_order, vote_order_depends_on_first_votes
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
-from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings, java_hash
 
 INCONSISTENT_GROUP_PROTOCOL = "INCONSISTENT_GROUP_PROTOCOL"
 _FEW = 32
@@ -72,13 +72,13 @@ class Elections(NamedTuple):
 
 @kernel
 def elect(
-    groups: Ints32, member_hashes: Ints, types: Ints32, offered: Ints32, preferences: PreferenceLists, map_rule: int
+    groups: Ints32, member_ids: Strings, types: Ints32, offered: Ints32, preferences: PreferenceLists, map_rule: int
 ) -> Elections:
     """Elect the protocol of every group.
 
-    The members of group g are ``groups[g]`` to ``groups[g + 1]``, in join order. By member, ``member_hashes`` has the
-    ``hashCode`` of the id, ``types`` the index of the protocol type, and ``offered`` the list of preferences, which may
-    not be empty or name a protocol twice (``repeats_a_protocol``).
+    The members of group g are ``groups[g]`` to ``groups[g + 1]``, in join order. By member, ``types`` has the
+    index of the protocol type, and ``offered`` the list of preferences, which may not be empty or name a protocol twice
+    (``repeats_a_protocol``).
     """
     n_groups = len(groups) - 1
     winner = np.full(n_groups, -1, np.int32)
@@ -121,7 +121,9 @@ def elect(
                     ahead += 1
             if ahead > 1:
                 tie[g] = True
-                winner[g] = _break_tie(start, end, member_hashes, member_count, poll, best, map_rule)
+                if vote_order_depends_on_first_votes(preferences.hashes, voted_in_order, map_rule):
+                    _sort_by_first_vote(voted_in_order, start, end, member_ids, member_count, poll, map_rule)
+                winner[g] = _first_with(best, vote_order(preferences.hashes, voted_in_order, map_rule), counted)
             _reset(start, start + 1 if alike else end, poll)
         candidate_offsets[g + 1] = filled
     return Elections(winner, tie, admitted, candidate_offsets, candidates[:filled], votes[:filled])
@@ -241,34 +243,38 @@ def _reset(start: int, end: int, poll: _Poll) -> None:
             poll.counted[preferences.protocols[k]] = 0
 
 
-@kernel
-def _break_tie(
-    start: int, end: int, member_hashes: Ints, member_count: int, poll: _Poll, best: int, map_rule: int
-) -> int:
-    """Return the protocol that ``selectProtocol`` picks among those with ``best`` votes.
+@inner_kernel
+def _first_with(votes: int, protocols: Ints32, counted: Ints32) -> int:
+    """Return the first protocol with so many votes, as ``selectProtocol`` keeps the first maximum."""
+    for protocol in protocols:
+        if counted[protocol] == votes:
+            return int(protocol)
+    return -1
 
-    It iterates over its map of votes, which was filled in the iteration order of its map of members, and keeps the
-    first maximum: the hash codes of member ids and protocol names decide.
+
+@kernel
+def _sort_by_first_vote(
+    voted: Ints32, start: int, end: int, member_ids: Strings, member_count: int, poll: _Poll, map_rule: int
+) -> None:
+    """Sort the protocols that have votes as ``selectProtocol`` puts them into its map.
+
+    It iterates over its map of members, whose order depends on the hash codes of their ids.
     """
-    joined = np.empty(member_count, np.int32)
+    joined, hashes = np.empty(member_count, np.int32), np.empty(member_count, np.int64)
     n = 0
     for m in range(start, end):
         if poll.admitted[m]:
-            joined[n] = m
+            joined[n], hashes[n] = m, java_hash(member_ids, m)
             n += 1
     n = 0
-    for m in coordinator_order(member_hashes, joined, map_rule):
-        protocol = ballot(poll.offered[m], poll.preferences, poll.support, member_count)
+    for place in coordinator_order(hashes, np.arange(member_count).astype(np.int32), map_rule):
+        protocol = ballot(poll.offered[joined[place]], poll.preferences, poll.support, member_count)
         first = True
-        for other in poll.voted[:n]:
+        for other in voted[:n]:
             first = first and other != protocol
         if first:
-            poll.voted[n] = protocol
+            voted[n] = protocol
             n += 1
-    for protocol in vote_order(poll.preferences.hashes, poll.voted[:n], map_rule):
-        if poll.counted[protocol] == best:
-            return int(protocol)
-    return -1
 
 
 def offsets_partition(group_hash: Ints, partitions: int) -> Ints32:

@@ -11,10 +11,21 @@ import numpy as np
 
 from rebalance_sim.kafka.runtime.hash_order import java_table_size, sort_in_java_order
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel, kernel_in_place
-from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings, equal, sort_sections
+from rebalance_sim.kafka.runtime.strings import (
+    WORD,
+    Flags,
+    Ints,
+    Ints32,
+    Strings,
+    equal,
+    fast_hash,
+    java_hash,
+    sort_sections,
+)
 
 NO_RACK = -1
 _NOBODY, _SHARED = -1, -2
+_FEW_MEMBERS = 24
 NO_GENERATION = -1
 """``DEFAULT_GENERATION`` of Kafka's assignors, ``UNKNOWN_GENERATION`` of its protocol."""
 UNKNOWN_RACK = -2
@@ -99,8 +110,6 @@ class Groups(NamedTuple):
     members: Ints32
     """Members of group g: ``members[g]`` to ``members[g + 1]``."""
     member_ids: Strings
-    member_hashes: Ints
-    """``hashCode`` of the member id."""
     instance_first: Ints
     """0 for a static member, 1 for a dynamic one."""
     sort_ids: Strings
@@ -166,15 +175,42 @@ class Subscribers(NamedTuple):
 @kernel
 def map_order(groups: Groups) -> Ints32:
     """Return the members of each group in the order of the leader's ``HashMap`` of subscriptions."""
-    order = np.arange(len(groups.member_hashes)).astype(np.int32)
+    order = np.arange(len(groups.member_racks)).astype(np.int32)
+    hashes = np.empty(len(order), np.int64)
     for g in range(len(groups.members) - 1):
-        sort_in_java_order(order[groups.members[g] : groups.members[g + 1]], groups.member_hashes)
+        _sort_in_map_order(groups, groups.members[g], groups.members[g + 1], order, hashes)
     return order
+
+
+@kernel
+def naming_order(groups: Groups) -> Ints32:
+    """Return the members of each group in an order in which they name topics as in the order of ``map_order``.
+
+    Members with the same list of topics may come in any order, and need no hash codes.
+    """
+    order = np.arange(len(groups.member_racks)).astype(np.int32)
+    hashes = np.empty(len(order), np.int64)
+    lists = groups.subscriptions.of_members
+    for g in range(len(groups.members) - 1):
+        start, end = groups.members[g], groups.members[g + 1]
+        for m in range(start + 1, end):
+            if lists[m] != lists[start]:
+                _sort_in_map_order(groups, start, end, order, hashes)
+                break
+    return order
+
+
+@kernel
+def _sort_in_map_order(groups: Groups, start: int, end: int, order: Ints32, hashes: Ints) -> None:
+    """Sort the members of a group in place; ``hashes`` is scratch space."""
+    for m in range(start, end):
+        hashes[m] = java_hash(groups.member_ids, m)
+    sort_in_java_order(order[start:end], hashes)
 
 
 def any_order(groups: Groups) -> Ints32:
     """Return the members of each group as they are given, for an assignor that sorts them."""
-    return np.arange(len(groups.member_hashes), dtype=np.int32)
+    return np.arange(len(groups.member_racks), dtype=np.int32)
 
 
 def has_static_members(groups: Groups) -> bool:
@@ -411,20 +447,40 @@ def topics_by_name(topics: TopicArrays, by_topic: Subscribers) -> Ints32:
 
 
 @kernel
-def groups_with_repeated_members(groups: Ints32, member_ids: Strings, member_hashes: Ints) -> Flags:
+def groups_with_repeated_members(groups: Ints32, member_ids: Strings) -> Flags:
     """Return, by group, whether a member id occurs more than once."""
     repeated = np.zeros(len(groups) - 1, np.bool_)
+    hashes = np.empty(len(member_ids.offsets) - 1, np.int64)
     for g in range(len(groups) - 1):
-        start, end = groups[g], groups[g + 1]
-        size = java_table_size(end - start)
-        table = np.full(size, -1, np.int32)
-        for m in range(start, end):
-            h = member_hashes[m]
-            place = (h ^ h >> 16) & (size - 1)
-            while table[place] >= 0:
-                if member_hashes[table[place]] == h and equal(member_ids, table[place], member_ids, m):
-                    repeated[g] = True
-                    break
-                place = (place + 1) & (size - 1)
-            table[place] = m
+        if groups[g + 1] - groups[g] <= _FEW_MEMBERS:
+            repeated[g] = _are_some_equal(member_ids, groups[g], groups[g + 1], hashes)
+        else:
+            repeated[g] = _are_some_of_many_equal(member_ids, groups[g], groups[g + 1], hashes)
     return repeated
+
+
+@inner_kernel
+def _are_some_equal(strings: Strings, start: int, end: int, tails: Ints) -> bool:
+    """Compare each string with each, by their last bytes first: those of member ids are random."""
+    for m in range(start, end):
+        low, high = strings.offsets[m], strings.offsets[m + 1]
+        tails[m] = fast_hash(strings.data, max(low, high - WORD), high, 0)
+        for other in range(start, m):
+            if tails[other] == tails[m] and equal(strings, other, strings, m):
+                return True
+    return False
+
+
+@kernel
+def _are_some_of_many_equal(strings: Strings, start: int, end: int, hashes: Ints) -> bool:
+    size = java_table_size(end - start)
+    table = np.full(size, _NOBODY, np.int32)
+    for m in range(start, end):
+        hashes[m] = fast_hash(strings.data, strings.offsets[m], strings.offsets[m + 1], 0)
+        place = hashes[m] >> 16 & (size - 1)
+        while table[place] >= 0:
+            if hashes[table[place]] == hashes[m] and equal(strings, table[place], strings, m):
+                return True
+            place = (place + 1) & (size - 1)
+        table[place] = m
+    return False

@@ -100,7 +100,7 @@ def rebalances(
     follow the eager protocol. The first rebalance includes all groups. The iterator is lazy.
     """
     numbers = np.arange(len(groups.members) - 1, dtype=np.int32)
-    members = np.arange(len(groups.member_hashes), dtype=np.int32)
+    members = np.arange(len(groups.member_racks), dtype=np.int32)
     if protocol is not RebalanceProtocol.COOPERATIVE:
         told = groups._replace(owned=_told(groups, silent)) if silent.any() else groups
         outcome = assign(told, members)
@@ -209,7 +209,7 @@ class _AfterAssignment(NamedTuple):
 @kernel
 def _accept_assignments(groups: Groups, ranks: Ints, sent: Assignments, outcome: AssignmentOutcome) -> _AfterAssignment:
     assigned = outcome.assignments
-    n_members = len(groups.member_hashes)
+    n_members = len(groups.member_racks)
     by_rank = np.empty(len(ranks), np.int32)
     for topic in range(len(ranks)):
         by_rank[ranks[topic]] = topic
@@ -329,7 +329,6 @@ def take_groups(groups: Groups, chosen: Flags) -> Groups:
     return Groups(
         list_offsets(sizes[chosen]),
         take_strings(groups.member_ids, members),
-        groups.member_hashes[members],
         groups.instance_first[members],
         take_strings(groups.sort_ids, members),
         groups.member_racks[members],

@@ -12,7 +12,7 @@ from rebalance_sim.kafka.runtime.hash_order import (
     scala_2_11_index,
     vote_order,
 )
-from rebalance_sim.kafka.runtime.strings import Ints, Ints32
+from rebalance_sim.kafka.runtime.strings import Ints32, Strings, java_hashes
 from rebalance_sim.releases import MapRule
 
 _BITS_OF_16_BUCKETS = 4
@@ -31,14 +31,14 @@ class Votes(NamedTuple):
 
 
 def count_votes(
-    offered: Ints32, preferences: PreferenceLists, member_hashes: Ints, joined: Ints32, map_rule: MapRule
+    offered: Ints32, preferences: PreferenceLists, member_ids: Strings, joined: Ints32, map_rule: MapRule
 ) -> Votes:
     """Count the votes of the members at ``joined``, in their order of joining; ``offered`` are their preferences."""
     support = np.zeros(len(preferences.hashes), np.int32)
     for of in offered[joined]:
         support[preferences.protocols[preferences.offsets[of] : preferences.offsets[of + 1]]] += 1
     ballots = [ballot(int(of), preferences, support, len(joined)) for of in offered[joined]]
-    places = coordinator_order(member_hashes[joined], np.arange(len(joined), dtype=np.int32), int(map_rule))
+    places = coordinator_order(java_hashes(member_ids)[joined], np.arange(len(joined), dtype=np.int32), int(map_rule))
     in_order = np.array(list(dict.fromkeys(ballots[place] for place in places)), np.int32)
     counted: list[int] = vote_order(preferences.hashes, in_order, int(map_rule)).tolist()
     buckets = [_bucket(int(preferences.hashes[protocol]), len(counted), map_rule) for protocol in counted]

@@ -6,9 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
-from rebalance_sim.kafka.groups import groups_with_repeated_members
+from rebalance_sim.kafka.groups import (
+    any_order,
+    groups_with_repeated_members,
+    map_order,
+    naming_order,
+    sorted_order,
+    subscribers,
+)
 from rebalance_sim.kafka.runtime.strings import Strings
-from tests.support.batches import Batch, hashes, offsets
+from tests.support.batches import Batch, offsets
 from tests.support.examples import examples
 from tests.support.model import VERSIONS, Cluster, Group, Member, Partition
 from tests.support.strategies import COLLIDING, groups
@@ -45,11 +52,24 @@ def test_a_rack_of_other_topics_is_known(version: str) -> None:
     assert given == {"m1": first, "m2": [zz[1], t[2]]}
 
 
+@examples(100)
+@given(groups())
+def test_topics_are_named_as_in_the_order_of_the_map(batch: list[Group]) -> None:
+    arrays, topics = Batch(batch).arrays, len(Batch(batch).topics.partitions)
+    in_order = sorted_order(arrays, any_order(arrays), static_members_first=True)
+    expected, found = (
+        subscribers(arrays, order, in_order, topics, count_repeats=False)
+        for order in (map_order(arrays), naming_order(arrays))
+    )
+    for name, value in expected._asdict().items():
+        assert np.array_equal(value, found._asdict()[name])
+
+
 @examples(150)
-@given(st.lists(st.lists(st.one_of(st.sampled_from(COLLIDING), st.text("aé😀", max_size=3)), max_size=16), max_size=4))
+@given(st.lists(st.lists(st.one_of(st.sampled_from(COLLIDING), st.text("aé😀", max_size=3)), max_size=40), max_size=4))
 def test_repeated_member_ids_are_found(batch: list[list[str]]) -> None:
     ids = [member_id for group in batch for member_id in group]
-    found = groups_with_repeated_members(offsets(len(group) for group in batch), Strings.of(ids), hashes(ids))
+    found = groups_with_repeated_members(offsets(len(group) for group in batch), Strings.of(ids))
     assert found.tolist() == [len(set(group)) < len(group) for group in batch]
 
 

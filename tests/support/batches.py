@@ -103,7 +103,7 @@ class Voters:
         self.type_numbers = numbered(member.protocol_type for member in self.members)
         self.names = list(protocols)
         self.sections = offsets(len(group) for group in voters)
-        self.hashes = hashes([member.member_id for member in self.members])
+        self.member_ids = Strings.of([member.member_id for member in self.members])
         self.types = ints(self.type_numbers[member.protocol_type] for member in self.members)
         lists = {listed: k for k, listed in enumerate(dict.fromkeys(member.protocols for member in self.members))}
         self.offered = ints(lists[member.protocols] for member in self.members)
@@ -140,7 +140,7 @@ def elect_all(version: str, groups: Sequence[Sequence[Joiner]], scala: str | Non
     """Elect the protocols of many groups, by the build of a release with this Scala version."""
     voters = Voters(groups)
     map_rule = int(kafka_version(version, scala).coordinator_map)
-    elections = elect(voters.sections, voters.hashes, voters.types, voters.offered, voters.preferences, map_rule)
+    elections = elect(voters.sections, voters.member_ids, voters.types, voters.offered, voters.preferences, map_rule)
     return voters.elections(elections)
 
 
@@ -289,7 +289,6 @@ class Batch:
         return Groups(
             offsets(len(group.members) for group in self.groups),
             Strings.of(ids),
-            hashes(ids),
             np.array([member.instance_id is None for member in self._members], np.int64),
             Strings.of(sort_ids),
             ints(self._rack(member.rack) for member in self._members),

@@ -92,7 +92,7 @@ class NumberedBatch:
     def __init__(self, batch: Batch) -> None:
         groups, partitions = batch.arrays, batch.topics.partitions
         self.batch, self.partitions = batch, partitions
-        self.n_groups, self.n_members, self.n_topics = len(batch.groups), len(groups.member_hashes), len(partitions) + 1
+        self.n_groups, self.n_members, self.n_topics = len(batch.groups), len(groups.member_racks), len(partitions) + 1
         self.group = np.repeat(np.arange(self.n_groups), np.diff(groups.members))
         """By member."""
         listed, entries = take_lists(groups.subscriptions.offsets, groups.subscriptions.of_members)

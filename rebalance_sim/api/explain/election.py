@@ -145,7 +145,7 @@ def explain_election(group: pa.RecordBatch, clusters: Clusters) -> ElectionExpla
         counted = [CountedVotes(names[protocol], votes[protocol], None) for protocol in candidates if votes[protocol]]
         lacking: dict[str, tuple[str, ...]] = {}
     else:
-        cast = count_votes(batch.offered, preferences, batch.member_hashes, joined, version.coordinator_map)
+        cast = count_votes(batch.offered, preferences, batch.member_ids, joined, version.coordinator_map)
         ballots = [names[protocol] for protocol in cast.ballots]
         counted = [
             CountedVotes(names[protocol], votes[protocol], bucket)

@@ -42,7 +42,7 @@ def elect_protocols(batch: GroupBatch, version: KafkaVersion) -> GroupProtocols:
     preferences, names = batch.preferences
     return group_protocols(
         batch.offsets,
-        batch.member_hashes,
+        batch.member_ids,
         types,
         batch.offered,
         preferences,
@@ -99,18 +99,16 @@ def find_topics(batch: GroupBatch, index: TopicIndex, ids: bool) -> BatchTopics:
 
 def as_groups(batch: GroupBatch, topics: BatchTopics, index: TopicIndex) -> Groups:
     """Return the groups as their leaders see them; ``topics`` are those of ``find_topics``."""
-    member_ids = strings(batch.column("member_id"))
     instance_ids = batch.column("instance_id")
     # AbstractPartitionAssignor.MemberInfo.compareTo: static members by group.instance.id, the others by member id.
-    sort_ids = member_ids
+    sort_ids = batch.member_ids
     if instance_ids.null_count < len(instance_ids):
         sort_ids = strings(instance_ids.fill_null(batch.column("member_id")))
     of_members, lists = batch.lists("subscription")
     offsets = list_offsets(lists)
     return Groups(
         batch.offsets,
-        member_ids,
-        batch.member_hashes,
+        batch.member_ids,
         numbers(instance_ids.is_null()).astype(np.int64),
         sort_ids,
         index.racks(batch.column("rack")),

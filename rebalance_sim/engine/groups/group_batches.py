@@ -20,7 +20,7 @@ from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.coordinator.group_types import mixes_protocols
 from rebalance_sim.kafka.election import PreferenceLists, repeats_a_protocol
 from rebalance_sim.kafka.groups import groups_with_repeated_members
-from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, java_hashes, sort_sections
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings, java_hashes, sort_sections
 from rebalance_sim.kafka.simulation.scenario import OFFERS
 from rebalance_sim.releases import SERVER_ASSIGNORS
 from rebalance_sim.tables import DEFAULT_PROTOCOL_TYPE, MEMBERS
@@ -110,7 +110,7 @@ class GroupBatch:
         if not _rises_in_sections(join_order, offsets):
             order = np.arange(len(members), dtype=np.int32)
             sort_sections(order, offsets, join_order, strings(members.field("member_id")))
-            members = members.take(pa.array(order))
+            members = _take(members, pa.array(order))
         rejected = numbers(batch.column("rejected_members").fill_null(0)).astype(np.int32)
         return cls(batch.column("cluster"), batch.column("group_id"), offsets, members, rejected)
 
@@ -154,9 +154,9 @@ class GroupBatch:
         return _join_order(self.members)
 
     @cached_property
-    def member_hashes(self) -> Ints:
-        """``hashCode`` of the member ids."""
-        return java_hashes(strings(self.column("member_id")))
+    def member_ids(self) -> Strings:
+        """The ids of the members."""
+        return strings(self.column("member_id"))
 
     @cached_property
     def group_of_member(self) -> Ints32:
@@ -262,9 +262,8 @@ class GroupBatch:
     def _repeated(self) -> dict[int, str]:
         """Find repeated members: the first in join order is used; of equal ones, the first by content."""
         # A member id is a key of the coordinator's map of members, so a group cannot have it twice.
-        ids = strings(self.column("member_id"))
         reasons: dict[int, str] = {}
-        for group in np.flatnonzero(groups_with_repeated_members(self.offsets, ids, self.member_hashes)):
+        for group in np.flatnonzero(groups_with_repeated_members(self.offsets, self.member_ids)):
             by_id: dict[str, list[tuple[int, str, int]]] = {}
             for member in range(self.offsets[group], self.offsets[group + 1]):
                 join_order = self.column("join_order")[member].as_py()
@@ -274,6 +273,12 @@ class GroupBatch:
                 for _, _, member in sorted(rows)[1:]:
                     reasons[member] = f"member_id {member_id!r} is given {len(rows)} times in its group; one is used"
         return reasons
+
+
+def _take(members: pa.StructArray, order: pa.Array) -> pa.StructArray:
+    """Return the members in another order, without moving columns that no member has."""
+    columns = [column if column.null_count == len(column) else column.take(order) for column in members.flatten()]
+    return pa.StructArray.from_arrays(columns, names=members.type.names)
 
 
 def _join_order(members: pa.StructArray) -> Ints:

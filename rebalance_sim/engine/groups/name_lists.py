@@ -5,11 +5,11 @@ import pyarrow as pa
 
 from rebalance_sim.engine.tables.arrow import list_offsets, numbers, strings
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
-from rebalance_sim.kafka.runtime.strings import WORD, Bytes, Ints, Ints32, Strings, byte_at, word
+from rebalance_sim.kafka.runtime.strings import WORD, Ints, Ints32, Strings, fast_hash, word
 
 _NULL = -1
-_MULTIPLIER = 0x1E3779B97F4A7C15
-_MASK = 0x7FFFFFFFFFFFFFFF
+_SHORT = 8 * WORD
+"""Bytes of names that are hashed as fast as they are compared with those of the list before."""
 
 
 def store_once(lists: pa.ListArray, namespaces: Ints32) -> pa.DictionaryArray:
@@ -53,10 +53,11 @@ def _number_lists(offsets: Ints32, names: Strings, scopes: Ints) -> tuple[Ints32
     hashes = np.empty(n, np.int64)
     table = np.full(1 << bits, -1, np.int32)
     for k in range(n):
-        if k > 0 and _are_equal(offsets, names, scopes, k - 1, k):
+        start, end = names.offsets[offsets[k]], names.offsets[offsets[k + 1]]
+        if end - start > _SHORT and k > 0 and _are_equal(offsets, names, scopes, k - 1, k):
             places[k] = places[k - 1]
             continue
-        code = _hash(names.data, names.offsets[offsets[k]], names.offsets[offsets[k + 1]], scopes[k])
+        code = fast_hash(names.data, start, end, scopes[k])
         slot = code >> 16 & len(table) - 1
         while table[slot] >= 0:
             of = table[slot]
@@ -105,18 +106,3 @@ def _are_equal(offsets: Ints32, names: Strings, scopes: Ints, a: int, b: int) ->
             return False
     # The last word overlaps the one before it: a loop over single bytes would take as long as all words.
     return word(names.data, start_a + length - WORD) == word(names.data, start_b + length - WORD)
-
-
-@inner_kernel
-def _hash(data: Bytes, start: int, end: int, scope: int) -> int:
-    """Return a number that is equal for equal bytes of one scope."""
-    code = int(end - start) * 31 + int(scope)
-    if end - start < WORD:
-        for k in range(start, end):
-            code = ((code ^ byte_at(data, k)) * _MULTIPLIER) & _MASK
-        return code ^ code >> 29
-    for k in range(start, end - WORD, WORD):
-        code = ((code ^ word(data, k)) * _MULTIPLIER) & _MASK
-        code ^= code >> 32
-    code = ((code ^ word(data, end - WORD)) * _MULTIPLIER) & _MASK
-    return code ^ code >> 29

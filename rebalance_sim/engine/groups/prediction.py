@@ -388,7 +388,7 @@ def _listed(batch: GroupBatch, assignor: ResolvedAssignor) -> Ints32 | None:
     version = assignor.version
     if version.coordinator_map == MapRule.JAVA or not assignor.fills_a_map:
         return None
-    return response_order(batch.offsets, batch.member_hashes, version.coordinator_map, version.member_list)
+    return response_order(batch.offsets, batch.member_ids, version.coordinator_map, version.member_list)
 
 
 def asks_topic_ids(strategies: Iterable[str]) -> bool:

@@ -93,7 +93,7 @@ class ResolvedAssignor:
             return known.assign(joined, view.topics, self.version)
         assert self.error is not None
         no_partitions = np.empty(0, np.int32)
-        nothing = Assignments(np.zeros(len(joined.member_hashes) + 1, np.int32), no_partitions, no_partitions)
+        nothing = Assignments(np.zeros(len(joined.member_racks) + 1, np.int32), no_partitions, no_partitions)
         return AssignmentOutcome(nothing, np.full(len(joined.members) - 1, view.failures.add(self.error), np.int32))
 
 

@@ -21,8 +21,8 @@ import numpy as np
 
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.election import INCONSISTENT_GROUP_PROTOCOL, Elections, PreferenceLists, elect
-from rebalance_sim.kafka.runtime.lists import list_offsets
-from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
+from rebalance_sim.kafka.runtime.lists import list_offsets, take_strings
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings
 from rebalance_sim.releases import SERVER_ASSIGNORS
 
 UNSUPPORTED_VERSION = "UNSUPPORTED_VERSION"
@@ -85,7 +85,7 @@ def leaders(groups: Ints32, protocols: GroupProtocols) -> Ints:
 
 def group_protocols(
     groups: Ints32,
-    member_hashes: Ints,
+    member_ids: Strings,
     types: Ints32,
     offered: Ints32,
     preferences: PreferenceLists,
@@ -96,7 +96,7 @@ def group_protocols(
     n_groups = len(groups) - 1
     assignors = consumer_protocol.assignors
     if (assignors == NONE).all():
-        elected = elect(groups, member_hashes, types, offered, preferences, map_rule)
+        elected = elect(groups, member_ids, types, offered, preferences, map_rule)
         return GroupProtocols(elected, np.zeros(n_groups, np.bool_), np.ones(len(types), np.bool_))
     group_of_member = np.repeat(np.arange(n_groups), np.diff(groups))
     preferred = assignors[preferences.protocols[preferences.offsets[offered]]]
@@ -109,7 +109,8 @@ def group_protocols(
     # The classic protocol is elected as if the members that use it were the only ones.
     voters = np.flatnonzero(joins)
     before = np.searchsorted(voters, groups).astype(np.int32)
-    elected = elect(before, member_hashes[voters], types[voters], offered[voters], preferences, map_rule)
+    ids = take_strings(member_ids, voters)
+    elected = elect(before, ids, types[voters], offered[voters], preferences, map_rule)
     admitted = supported.copy()
     admitted[joins] = elected.admitted
     elections = _with_preferred(elected._replace(admitted=admitted), of_consumers, counts, assignors)

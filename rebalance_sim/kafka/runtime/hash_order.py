@@ -345,3 +345,19 @@ def vote_order(hashes: Ints, keys: Ints32, map_rule: int) -> Ints32:
     if map_rule == _SCALA_2_12_13 and len(keys) <= _FEW_KEYS:
         return keys.copy()
     return scala_2_11_group_by_order(hashes, keys)
+
+
+@kernel
+def vote_order_depends_on_first_votes(hashes: Ints, keys: Ints32, map_rule: int) -> bool:
+    """Return whether ``vote_order`` may differ for the same keys in another order."""
+    if map_rule != _JAVA:
+        return True
+    size, buckets = java_table_size(len(keys)), 0
+    if size > _FEWEST_BUCKETS:
+        return True
+    for key in keys:
+        bit = 1 << java_bucket(hashes[key], size)
+        if buckets & bit:
+            return True
+        buckets |= bit
+    return False

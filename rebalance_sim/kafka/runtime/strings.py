@@ -20,6 +20,8 @@ _NOT_ASCII = 0x80808080808080
 _ONES = 0x01010101010101
 WORD = 8
 """Bytes of a ``word``."""
+_MULTIPLIER = 0x1E3779B97F4A7C15
+_MASK = 0x7FFFFFFFFFFFFFFF
 _POWER_4 = 31**4
 _POWER_8 = 31**8 & 0xFFFFFFFF
 
@@ -144,6 +146,21 @@ def java_hashes(strings: Strings) -> Ints:
     for i in range(n):
         hashes[i] = java_hash(strings, i)
     return hashes
+
+
+@inner_kernel
+def fast_hash(data: Bytes, start: int, end: int, scope: int) -> int:
+    """Return a number from 0 that is equal for equal bytes of one scope; its upper bits differ most."""
+    code = int(end - start) * 31 + int(scope)
+    if end - start < WORD:
+        for k in range(start, end):
+            code = ((code ^ byte_at(data, k)) * _MULTIPLIER) & _MASK
+        return code ^ code >> 29
+    for k in range(start, end - WORD, WORD):
+        code = ((code ^ word(data, k)) * _MULTIPLIER) & _MASK
+        code ^= code >> 32
+    code = ((code ^ word(data, end - WORD)) * _MULTIPLIER) & _MASK
+    return code ^ code >> 29
 
 
 @inner_kernel

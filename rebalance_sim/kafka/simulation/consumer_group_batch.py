@@ -33,7 +33,7 @@ from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Groups, Subsc
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel, kernel_written_out
 from rebalance_sim.kafka.runtime.lists import choose_strings, take_lists, take_strings
 from rebalance_sim.kafka.runtime.records import Records, new_records, reference, rows
-from rebalance_sim.kafka.runtime.strings import Flags, Ints32, Strings, java_hashes
+from rebalance_sim.kafka.runtime.strings import Flags, Ints32, Strings
 from rebalance_sim.kafka.simulation.batch import ClassicBatch, begin_classic_group, begin_consumer, begin_simulation
 from rebalance_sim.kafka.simulation.batch_state import (
     BatchState,
@@ -476,7 +476,6 @@ def _as_groups(state: BatchState, fleet: SimulatedFleet, due: Ints32, members: _
     return Groups(
         members.offsets,
         ids,
-        java_hashes(ids),
         (~is_static).astype(np.int64),
         choose_strings(ids, take_strings(fleet.names.instance_ids, members.consumers), is_static),
         fleet.racks[members.consumers],

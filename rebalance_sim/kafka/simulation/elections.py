@@ -46,7 +46,6 @@ class _JoinedMembers(NamedTuple):
     offsets: Ints32
     consumers: Ints32
     numbers: Ints32
-    hashes: Ints
     preferences: Ints32
     elected_only: Ints32
     """The only protocol that the coordinator knows of a member, if it has loaded the group from the log; else NONE."""
@@ -67,7 +66,6 @@ def _collect(state: BatchState, fleet: SimulatedFleet, due: Ints32) -> _JoinedMe
         offsets[k + 1] = offsets[k] + state.groups[due[k]].member_count
     total = offsets[-1]
     consumers, numbers = np.empty(total, np.int32), np.empty(total, np.int32)
-    hashes = np.empty(total, np.int64)
     preferences, elected_only = np.empty(total, np.int32), np.empty(total, np.int32)
     subscriptions, owned = np.empty(total, np.int32), np.empty(total, np.int32)
     metadata_events = np.zeros(len(due), np.int32)
@@ -89,7 +87,6 @@ def _collect(state: BatchState, fleet: SimulatedFleet, due: Ints32) -> _JoinedMe
             number = numbers[m]
             member = state.members[state.first_member[g] + number]
             consumers[m] = fleet.consumers[g] + member.client
-            hashes[m] = member.hash
             preferences[m] = member.preferences
             elected_only[m] = protocol_in_batch(fleet, g, group.protocol) if member.elected_only else NONE
             subscriptions[m] = metadata_subscription(member.metadata)
@@ -109,7 +106,6 @@ def _collect(state: BatchState, fleet: SimulatedFleet, due: Ints32) -> _JoinedMe
         offsets,
         consumers,
         numbers,
-        hashes,
         preferences,
         elected_only,
         subscriptions,
@@ -131,7 +127,7 @@ def hold_elections(
     """Elect the protocol of each group, run the leaders' assignors over all groups of a protocol at once, and go on."""
     joined = _collect(state, fleet, due)
     ids = _member_ids(state, fleet, joined)
-    protocols = _elect(fleet, joined, broker.map_rule)
+    protocols = _elect(fleet, joined, ids, broker.map_rule)
     first_rows = np.zeros(len(due), np.int64)
     for protocol in np.unique(protocols[joined.of_generation]):
         chosen = np.flatnonzero(joined.of_generation & (protocols == protocol)).astype(np.int32)
@@ -157,10 +153,10 @@ def hold_elections(
 def elected_protocols(state: BatchState, fleet: SimulatedFleet, due: Ints32, map_rule: int) -> Ints32:
     """Return the protocols that groups would elect with their present members."""
     joined = _collect(state, fleet, due)
-    return _elect(fleet, joined, map_rule)
+    return _elect(fleet, joined, _member_ids(state, fleet, joined), map_rule)
 
 
-def _elect(fleet: SimulatedFleet, joined: _JoinedMembers, map_rule: int) -> Ints32:
+def _elect(fleet: SimulatedFleet, joined: _JoinedMembers, ids: Strings, map_rule: int) -> Ints32:
     """Return the elected protocol of each group; without a choice, the only protocol."""
     if len(fleet.preferences.hashes) == 1:
         return np.zeros(len(joined.offsets) - 1, np.int32)
@@ -173,7 +169,7 @@ def _elect(fleet: SimulatedFleet, joined: _JoinedMembers, map_rule: int) -> Ints
         offered = np.arange(len(offered), dtype=np.int32)
         preferences = PreferenceLists(of_known, protocols[known], preferences.hashes)
     types = np.zeros(len(joined.consumers), np.int32)
-    return elect(joined.offsets, joined.hashes, types, offered, preferences, map_rule).winner
+    return elect(joined.offsets, ids, types, offered, preferences, map_rule).winner
 
 
 def _members_of(offsets: Ints32, groups: Ints32) -> Ints32:
@@ -260,7 +256,6 @@ def _as_groups(
     return Groups(
         offsets,
         member_ids,
-        joined.hashes[members],
         (~is_static).astype(np.int64),
         sort_ids,
         fleet.racks[consumers],

@@ -45,7 +45,7 @@ def start_groups(prepared: PreparedGroups) -> StartingState:
     first = np.append(offered.of_groups, 0)[offered.first_of_group[:-1]]
     return StartingState(
         np.where(elected == NONE, first, elected).astype(np.int32),
-        _together(len(groups.initial.member_hashes), parts),
+        _together(len(groups.initial.member_racks), parts),
         _generations(prepared),
         errors,
     )
@@ -60,7 +60,7 @@ def _elected_protocols(prepared: PreparedGroups) -> tuple[Ints32, Flags]:
     types = np.zeros(len(groups.first_members), np.int32)
     found: GroupProtocols = group_protocols(
         groups.initial.members,
-        groups.initial.member_hashes,
+        groups.initial.member_ids,
         types,
         offered.of_consumers[groups.first_members],
         offered.preferences,

@@ -10,9 +10,10 @@ from pyspark.sql import SparkSession
 
 from rebalance_sim.api import Brokers, Clusters, UserError, elect, predict, read_clusters
 from rebalance_sim.kafka.assignors.steps.join_response import response_order
+from rebalance_sim.kafka.runtime.strings import Strings
 from rebalance_sim.releases import NEWEST, KafkaVersion, kafka_version
 from rebalance_sim.tables import CLUSTERS, TOPICS
-from tests.support.batches import Batch, hashes
+from tests.support.batches import Batch
 from tests.support.cases import assignment_of, golden, group_of
 from tests.support.model import Assignment, Group
 from tests.support.rows import given_rows, member, members, table, topics
@@ -92,9 +93,9 @@ def on_old_brokers() -> Iterator[Predicted]:
 
 def as_listed(group: Group, rules: KafkaVersion) -> Group:
     """Return the members in the order in which the coordinator lists them."""
-    member_hashes = hashes([each.member_id for each in group.members])
-    ends = np.array([0, len(member_hashes)], np.int32)
-    order = response_order(ends, member_hashes, rules.coordinator_map, rules.member_list)
+    member_ids = Strings.of([each.member_id for each in group.members])
+    ends = np.array([0, len(group.members)], np.int32)
+    order = response_order(ends, member_ids, rules.coordinator_map, rules.member_list)
     return replace(group, members=tuple(group.members[place] for place in order))
 
 

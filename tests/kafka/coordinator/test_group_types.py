@@ -25,7 +25,7 @@ def found(version: str, groups: list[tuple[Joiner, ...]]) -> list[tuple[bool, El
     rules = kafka_version(version)
     protocols = group_protocols(
         voters.sections,
-        voters.hashes,
+        voters.member_ids,
         voters.types,
         voters.offered,
         voters.preferences,

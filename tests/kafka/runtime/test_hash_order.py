@@ -3,16 +3,21 @@
 from itertools import permutations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rebalance_sim.kafka.runtime.hash_order import (
     java_table_size,
     scala_2_11_group_by_order,
     scala_2_13_group_by_order,
     vote_order,
+    vote_order_depends_on_first_votes,
 )
 from rebalance_sim.releases import MapRule
 from tests.support.batches import hashes, ints
+from tests.support.examples import examples
 from tests.support.java import hash_improved_to, name_with_hash
+from tests.support.strategies import COLLIDING
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
@@ -58,6 +63,18 @@ def test_scala_2_12_13_counts_up_to_four_protocols_in_the_order_of_their_votes()
             vote_order(names, ints(voted), int(rule)) for rule in (MapRule.SCALA_2_11, MapRule.SCALA_2_12_13)
         )
         assert in_2_11.tolist() == in_2_12.tolist()
+
+
+@pytest.mark.parametrize("rule", MapRule)
+@examples(100)
+@given(st.lists(st.sampled_from([*COLLIDING[:2], *map(str, range(40))]), max_size=5, unique=True))
+def test_first_votes_matter_unless_they_are_known_not_to(rule: MapRule, names: list[str]) -> None:
+    codes = hashes(names)
+    orders = {tuple(vote_order(codes, ints(keys), int(rule))) for keys in permutations(range(len(names)))}
+    depends = vote_order_depends_on_first_votes(codes, ints(range(len(names))), int(rule))
+    assert depends or len(orders) == 1
+    if rule is MapRule.JAVA:
+        assert depends == (len(orders) > 1)
 
 
 def test_a_table_doubles_when_over_three_quarters_full() -> None:

@@ -511,7 +511,6 @@ class MixedGroupPlayer(Player):
         return Groups(
             np.array([0, len(members)], np.int32),
             ids,
-            java_hashes(ids),
             np.array([int(instance == NONE) for instance in instances], np.int64),
             Strings.of(sort_ids),
             np.full(len(members), NO_RACK, np.int32),

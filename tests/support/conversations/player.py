@@ -243,7 +243,7 @@ class Player(ABC):
         numbers = np.array([protocol for each in lists for protocol in each], np.int32)
         preferences = PreferenceLists(offsets, numbers, java_hashes(Strings.of(self.protocols.known)))
         groups = np.array([0, len(lists)], np.int32)
-        ids = java_hashes(Strings.of([self.member_id(m) for m in members]))
+        ids = Strings.of([self.member_id(m) for m in members])
         types, offered = np.zeros(len(lists), np.int32), np.arange(len(lists), dtype=np.int32)
         elections = elect(groups, ids, types, offered, preferences, self.classic.map_rule)
         self.finish_election(int(elections.winner[0]))

@@ -50,7 +50,7 @@ class Plan(NamedTuple):
     def outcome(self, topics: TopicArrays) -> AssignmentOutcome:
         """Return the plan as members' lists."""
         order = topics_by_name(topics, self.by_topic)
-        members = len(self.seen.member_hashes)
+        members = len(self.seen.member_racks)
         return AssignmentOutcome(lists_of_owners(members, self.by_topic, self.places, self.owners, order), self.errors)
 
 

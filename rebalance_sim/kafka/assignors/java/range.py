@@ -14,7 +14,9 @@ from rebalance_sim.kafka.groups import (
     Groups,
     Subscribers,
     TopicArrays,
+    has_static_members,
     map_order,
+    naming_order,
     own_lists,
     sorted_order,
     subscribers,
@@ -32,11 +34,12 @@ _NAMED_BY_COMPUTE_IF_ABSENT = int(RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT)
 
 def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
     """Assign the partitions of every group of a batch."""
-    in_map_order = map_order(groups)
+    # Only equal instance ids leave the order of two members to the leader's map.
+    as_given = map_order(groups) if has_static_members(groups) else naming_order(groups)
     by_topic = subscribers(
         groups,
-        in_map_order,
-        sorted_order(groups, in_map_order, version.static_members_first),
+        as_given,
+        sorted_order(groups, as_given, version.static_members_first),
         len(topics.partitions),
         count_repeats=version.range_walk is not RangeWalk.KNOWN,
     )
@@ -45,7 +48,7 @@ def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> Assign
         by_topic = with_lists(by_topic, *own_lists(by_topic))
         return without_failures(groups, assign_with_racks(groups, topics, by_topic, by_librdkafka=False))
     order = _topic_orders(topics, by_topic, int(version.range_walk))
-    return without_failures(groups, assign_ranges(len(groups.member_hashes), topics, by_topic, order))
+    return without_failures(groups, assign_ranges(len(groups.member_racks), topics, by_topic, order))
 
 
 @kernel

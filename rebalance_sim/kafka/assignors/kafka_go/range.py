@@ -27,7 +27,7 @@ def assign(groups: Groups, topics: TopicArrays, _: KafkaVersion) -> AssignmentOu
     places = first_partitions(topics, by_topic)
     owners = _owners(topics, by_topic, places)
     order = topics_by_name(topics, by_topic)
-    return without_failures(groups, lists_of_owners(len(groups.member_hashes), by_topic, places, owners, order))
+    return without_failures(groups, lists_of_owners(len(groups.member_racks), by_topic, places, owners, order))
 
 
 @kernel

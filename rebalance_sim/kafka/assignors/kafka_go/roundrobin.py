@@ -16,4 +16,4 @@ def assign(groups: Groups, topics: TopicArrays, _: KafkaVersion) -> AssignmentOu
     places = first_partitions(topics, by_topic)
     owners = owners_in_turn_by_topic(by_topic, places)
     order = topics_by_name(topics, by_topic)
-    return without_failures(groups, lists_of_owners(len(groups.member_hashes), by_topic, places, owners, order))
+    return without_failures(groups, lists_of_owners(len(groups.member_racks), by_topic, places, owners, order))

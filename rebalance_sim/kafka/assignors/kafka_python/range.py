@@ -27,4 +27,4 @@ def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> Assign
     offsets, members = remaining_members(subscribed, sections, seen)
     order = topics_by_name(topics, by_topic)
     remaining = with_lists(by_topic, offsets, members)
-    return without_failures(groups, assign_ranges(len(seen.member_hashes), topics, remaining, order))
+    return without_failures(groups, assign_ranges(len(seen.member_racks), topics, remaining, order))

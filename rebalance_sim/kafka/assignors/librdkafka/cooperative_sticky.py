@@ -60,7 +60,7 @@ def _assign(
     owners, errors = np.full(places[-1], _NOBODY, np.int32), np.zeros(len(groups.members) - 1, np.int32)
     returned = np.zeros(len(groups.owned.topics), np.bool_)
     base = np.full(len(topics.partitions), -1, np.int32)
-    ranks = np.full(len(groups.member_hashes), _NOBODY, np.int32)
+    ranks = np.full(len(groups.member_racks), _NOBODY, np.int32)
     for g in range(len(errors)):
         first, end = by_topic.group_topics[g], by_topic.group_topics[g + 1]
         start, room = places[first], places[end] - places[first]
@@ -320,18 +320,18 @@ def _outcome(
     errors: Ints32,
 ) -> AssignmentOutcome:
     """Return the members' lists: sorted by topic and number, then the partitions that are returned."""
-    owned, sizes = groups.owned, np.zeros(len(groups.member_hashes) + 1, np.int32)
+    owned, sizes = groups.owned, np.zeros(len(groups.member_racks) + 1, np.int32)
     for owner in owners:
         if owner != _NOBODY:
             sizes[owner + 1] += 1
-    for m in range(len(groups.member_hashes)):
+    for m in range(len(groups.member_racks)):
         sizes[m + 1] += returned[owned.offsets[m] : owned.offsets[m + 1]].sum()
     lists, cursor = empty_lists(sizes)
     for entry in by_name:
         for place in range(places[entry], places[entry + 1]):
             if owners[place] != _NOBODY:
                 append_partition(lists, cursor, owners[place], by_topic.topics[entry], place - places[entry])
-    for m in range(len(groups.member_hashes)):
+    for m in range(len(groups.member_racks)):
         for k in range(owned.offsets[m], owned.offsets[m + 1]):
             if returned[k]:
                 append_partition(lists, cursor, m, owned.topics[k], owned.partitions[k])

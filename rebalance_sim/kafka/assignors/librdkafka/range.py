@@ -32,4 +32,4 @@ def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> Assign
     if have_racks(seen, topics):
         return without_failures(groups, assign_with_racks(seen, topics, by_topic, by_librdkafka=True))
     order = topics_by_name(topics, by_topic)
-    return without_failures(groups, assign_ranges(len(seen.member_hashes), topics, by_topic, order))
+    return without_failures(groups, assign_ranges(len(seen.member_racks), topics, by_topic, order))

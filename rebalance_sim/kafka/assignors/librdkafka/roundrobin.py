@@ -25,7 +25,7 @@ def _sorted_members(groups: Groups, listed: Ints32) -> Ints32:
     comparison is not transitive.
     """
     of_members, offsets, _ = groups.subscriptions
-    order = np.empty(len(groups.member_hashes), np.int32)
+    order = np.empty(len(groups.member_racks), np.int32)
     sections = np.zeros(2 * len(groups.members) - 1, np.int32)
     n = 0
     for g in range(len(groups.members) - 1):

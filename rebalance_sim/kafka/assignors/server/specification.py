@@ -18,18 +18,18 @@ import numpy as np
 from rebalance_sim.kafka.groups import Groups
 from rebalance_sim.kafka.runtime.hash_order import java_order, java_table_size, timeline_order
 from rebalance_sim.kafka.runtime.kernel import kernel
-from rebalance_sim.kafka.runtime.strings import Ints, Ints32
+from rebalance_sim.kafka.runtime.strings import Ints, Ints32, java_hashes
 
 
 @kernel
 def specification_order(groups: Groups) -> Ints32:
     """Return the members of each group in the order in which an assignor gets them (``GroupSpec.memberIds``)."""
-    order = np.empty(len(groups.member_hashes), np.int32)
+    order, hashes = np.empty(len(groups.member_racks), np.int32), java_hashes(groups.member_ids)
     for g in range(len(groups.members) - 1):
         start, end = groups.members[g], groups.members[g + 1]
         joined = np.arange(start, end).astype(np.int32)
-        kept = timeline_order(groups.member_hashes, joined)
-        order[start:end] = java_order(groups.member_hashes, kept, java_table_size(end - start))
+        kept = timeline_order(hashes, joined)
+        order[start:end] = java_order(hashes, kept, java_table_size(end - start))
     return order
 
 

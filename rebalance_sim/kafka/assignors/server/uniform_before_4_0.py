@@ -38,7 +38,7 @@ from rebalance_sim.kafka.groups import (
     topics_by_name,
 )
 from rebalance_sim.kafka.runtime.kernel import kernel
-from rebalance_sim.kafka.runtime.strings import Ints32
+from rebalance_sim.kafka.runtime.strings import Ints32, java_hashes
 from rebalance_sim.releases import ServerUniformRules
 
 _NONE = int(AssignmentFailure.NONE)
@@ -70,7 +70,7 @@ def assign_before_4_0(
     batch = _Batch(
         new_batch(groups, topics, by_topic),
         topics,
-        EarlyMembers(groups.member_hashes, ranks, groups.member_racks, loads, held, limits),
+        EarlyMembers(java_hashes(groups.member_ids), ranks, groups.member_racks, loads, held, limits),
         by_topic,
         topics_by_name(topics, by_topic),
         np.full(len(topics.partitions), -1, np.int32),

@@ -23,7 +23,7 @@ from rebalance_sim.kafka.runtime.strings import Ints32
 @kernel
 def in_byte_order(groups: Groups) -> Ints32:
     """Return the members of each group: static ones by instance id, then dynamic ones by member id."""
-    order = np.empty(len(groups.member_hashes), np.int32)
+    order = np.empty(len(groups.member_racks), np.int32)
     n = 0
     for g in range(len(groups.members) - 1):
         for dynamic in range(2):

@@ -9,7 +9,7 @@ import numpy as np
 from rebalance_sim.kafka.groups import Groups
 from rebalance_sim.kafka.runtime.hash_order import coordinator_order, scala_2_11_immutable_order, scala_2_11_order
 from rebalance_sim.kafka.runtime.kernel import kernel
-from rebalance_sim.kafka.runtime.strings import Ints, Ints32, Strings, byte_at
+from rebalance_sim.kafka.runtime.strings import Ints, Ints32, Strings, byte_at, java_hashes
 from rebalance_sim.releases import CoordinatorRules, KafkaVersion, MapRule, MemberList
 
 _IMMUTABLE_MAP = int(MemberList.IMMUTABLE_MAP)
@@ -30,15 +30,15 @@ def without_instance_ids(groups: Groups) -> Groups:
 def listed_members(groups: Groups, version: KafkaVersion) -> tuple[Groups, Ints32]:
     """Return the groups as their leaders see them, and the members of each in the order of the response."""
     seen = as_leader_sees(groups, version)
-    return seen, response_order(seen.members, seen.member_hashes, version.coordinator_map, version.member_list)
+    return seen, response_order(seen.members, seen.member_ids, version.coordinator_map, version.member_list)
 
 
-def response_order(groups: Ints32, member_hashes: Ints, map_rule: MapRule, member_list: MemberList) -> Ints32:
+def response_order(groups: Ints32, member_ids: Strings, map_rule: MapRule, member_list: MemberList) -> Ints32:
     """Return the members of each group in the order in which the coordinator lists them.
 
     The members of group g, in join order, are ``groups[g]`` to ``groups[g + 1]``.
     """
-    return _response_order(groups, member_hashes, int(map_rule), int(member_list))
+    return _response_order(groups, java_hashes(member_ids), int(map_rule), int(member_list))
 
 
 @kernel

@@ -303,7 +303,7 @@ def assign_with_racks(groups: Groups, topics: TopicArrays, by_topic: Subscribers
             _assign_rest(state, topics, by_topic, entry)
         orders[by_topic.group_topics[g] : by_topic.group_topics[g] + len(order)] = order
         orders[by_topic.group_topics[g] + len(order) : by_topic.group_topics[g + 1]] = -1
-    return lists_of_owners(len(groups.member_hashes), by_topic, state.first_partition, state.owner, orders)
+    return lists_of_owners(len(groups.member_racks), by_topic, state.first_partition, state.owner, orders)
 
 
 @kernel

@@ -78,7 +78,7 @@ def assign(groups: Groups, topics: TopicArrays, rules: StickyRules, cooperative:
 def _assign(
     groups: Groups, topics: TopicArrays, in_map_order: Ints32, in_id_order: Ints32, rules: int, cooperative: bool
 ) -> AssignmentOutcome:
-    member_count = len(groups.member_hashes)
+    member_count = len(groups.member_racks)
     errors = np.zeros(len(groups.members) - 1, np.int32)
     batch = sticky_batch(groups, topics, in_map_order, in_id_order, rules)
     room = max(16, len(groups.owned.topics))

@@ -50,7 +50,7 @@ def _assign(
     rules: int,
     cooperative: bool,
 ) -> AssignmentOutcome:
-    member_count = len(groups.member_hashes)
+    member_count = len(groups.member_racks)
     errors = np.zeros(len(groups.members) - 1, np.int32)
     batch = sticky_batch(groups, topics, in_map_order, in_id_order, rules)
     room = max(16, len(groups.owned.topics))
