@@ -76,8 +76,8 @@ def elect(
 ) -> Elections:
     """Elect the protocol of every group.
 
-    The members of group g are ``groups[g]`` to ``groups[g + 1]``, in join order. By member, ``types`` has the
-    index of the protocol type, and ``offered`` the list of preferences, which may not be empty or name a protocol twice
+    The members of group g are ``groups[g]`` to ``groups[g + 1]``, in join order. By member, ``types`` has the index
+    of the protocol type, and ``offered`` the list of preferences, which may not be empty or name a protocol twice
     (``repeats_a_protocol``).
     """
     n_groups = len(groups) - 1

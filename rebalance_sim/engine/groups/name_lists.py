@@ -8,8 +8,6 @@ from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import WORD, Ints, Ints32, Strings, fast_hash, word
 
 _NULL = -1
-_SHORT = 8 * WORD
-"""Bytes of names that are hashed as fast as they are compared with those of the list before."""
 
 
 def store_once(lists: pa.ListArray, namespaces: Ints32) -> pa.DictionaryArray:
@@ -53,11 +51,10 @@ def _number_lists(offsets: Ints32, names: Strings, scopes: Ints) -> tuple[Ints32
     hashes = np.empty(n, np.int64)
     table = np.full(1 << bits, -1, np.int32)
     for k in range(n):
-        start, end = names.offsets[offsets[k]], names.offsets[offsets[k + 1]]
-        if end - start > _SHORT and k > 0 and _are_equal(offsets, names, scopes, k - 1, k):
+        if k > 0 and _are_equal(offsets, names, scopes, k - 1, k):
             places[k] = places[k - 1]
             continue
-        code = fast_hash(names.data, start, end, scopes[k])
+        code = fast_hash(names.data, names.offsets[offsets[k]], names.offsets[offsets[k + 1]], scopes[k])
         slot = code >> 16 & len(table) - 1
         while table[slot] >= 0:
             of = table[slot]
