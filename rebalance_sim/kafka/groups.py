@@ -26,6 +26,7 @@ from rebalance_sim.kafka.runtime.strings import (
 NO_RACK = -1
 _NOBODY, _SHARED = -1, -2
 _FEW_MEMBERS = 24
+"""Members that are compared with each other faster than they are put into a hash table."""
 NO_GENERATION = -1
 """``DEFAULT_GENERATION`` of Kafka's assignors, ``UNKNOWN_GENERATION`` of its protocol."""
 UNKNOWN_RACK = -2
@@ -184,9 +185,9 @@ def map_order(groups: Groups) -> Ints32:
 
 @kernel
 def naming_order(groups: Groups) -> Ints32:
-    """Return the members of each group in an order in which they name topics as in the order of ``map_order``.
+    """Return the members of each group in an order that names its topics in the same order as ``map_order``.
 
-    Members with the same list of topics may come in any order, and need no hash codes.
+    If all members have the same list of topics, any order does, and no hash code is computed.
     """
     order = np.arange(len(groups.member_racks)).astype(np.int32)
     hashes = np.empty(len(order), np.int64)
@@ -453,15 +454,18 @@ def groups_with_repeated_members(groups: Ints32, member_ids: Strings) -> Flags:
     hashes = np.empty(len(member_ids.offsets) - 1, np.int64)
     for g in range(len(groups) - 1):
         if groups[g + 1] - groups[g] <= _FEW_MEMBERS:
-            repeated[g] = _are_some_equal(member_ids, groups[g], groups[g + 1], hashes)
+            repeated[g] = _find_equal_of_few(member_ids, groups[g], groups[g + 1], hashes)
         else:
-            repeated[g] = _are_some_of_many_equal(member_ids, groups[g], groups[g + 1], hashes)
+            repeated[g] = _find_equal_of_many(member_ids, groups[g], groups[g + 1], hashes)
     return repeated
 
 
 @inner_kernel
-def _are_some_equal(strings: Strings, start: int, end: int, tails: Ints) -> bool:
-    """Compare each string with each, by their last bytes first: those of member ids are random."""
+def _find_equal_of_few(strings: Strings, start: int, end: int, tails: Ints) -> bool:
+    """Return whether two strings are equal: each is compared with each, the last bytes first, which are random in ids.
+
+    ``tails`` is scratch space.
+    """
     for m in range(start, end):
         low, high = strings.offsets[m], strings.offsets[m + 1]
         tails[m] = fast_hash(strings.data, max(low, high - WORD), high, 0)
@@ -472,7 +476,8 @@ def _are_some_equal(strings: Strings, start: int, end: int, tails: Ints) -> bool
 
 
 @kernel
-def _are_some_of_many_equal(strings: Strings, start: int, end: int, hashes: Ints) -> bool:
+def _find_equal_of_many(strings: Strings, start: int, end: int, hashes: Ints) -> bool:
+    """Return whether two strings are equal, by a hash table; ``hashes`` is scratch space."""
     size = java_table_size(end - start)
     table = np.full(size, _NOBODY, np.int32)
     for m in range(start, end):

@@ -53,12 +53,12 @@ def test_a_rack_of_other_topics_is_known(version: str) -> None:
 
 
 @examples(100)
-@given(groups())
-def test_topics_are_named_as_in_the_order_of_the_map(batch: list[Group]) -> None:
+@given(groups(), st.booleans())
+def test_topics_are_named_as_in_the_order_of_the_map(batch: list[Group], count_repeats: bool) -> None:
     arrays, topics = Batch(batch).arrays, len(Batch(batch).topics.partitions)
     in_order = sorted_order(arrays, any_order(arrays), static_members_first=True)
     expected, found = (
-        subscribers(arrays, order, in_order, topics, count_repeats=False)
+        subscribers(arrays, order, in_order, topics, count_repeats)
         for order in (map_order(arrays), naming_order(arrays))
     )
     for name, value in expected._asdict().items():

@@ -106,13 +106,19 @@ class GroupBatch:
         nested = batch.column("members")
         offsets = list_offsets(nested)
         members = _with_lists_stored_once(nested.flatten(), batch.column("cluster"), offsets)
-        join_order = _join_order(members)
-        if not _rises_in_sections(join_order, offsets):
-            order = np.arange(len(members), dtype=np.int32)
-            sort_sections(order, offsets, join_order, strings(members.field("member_id")))
-            members = _take(members, pa.array(order))
         rejected = numbers(batch.column("rejected_members").fill_null(0)).astype(np.int32)
-        return cls(batch.column("cluster"), batch.column("group_id"), offsets, members, rejected)
+        groups = cls(batch.column("cluster"), batch.column("group_id"), offsets, members, rejected)
+        if _rises_in_sections(groups.join_order, offsets):
+            return groups
+        order = np.arange(len(members), dtype=np.int32)
+        sort_sections(order, offsets, groups.join_order, groups.member_ids)
+        return groups.with_members_in(order)
+
+    def with_members_in(self, order: Ints32) -> "GroupBatch":
+        """Return the same groups with their members in another order, without moving columns that no member has."""
+        taken = pa.array(order)
+        columns = [each if each.null_count == len(each) else each.take(taken) for each in self.members.flatten()]
+        return replace(self, members=pa.StructArray.from_arrays(columns, names=self.members.type.names))
 
     def column(self, name: str) -> pa.Array:
         """Return a column of the members."""
@@ -151,7 +157,7 @@ class GroupBatch:
     @cached_property
     def join_order(self) -> Ints:
         """The position of each member in the join order; members without one come last."""
-        return _join_order(self.members)
+        return numbers(self.members.field("join_order").fill_null(_LAST)).astype(np.int64, copy=False)
 
     @cached_property
     def member_ids(self) -> Strings:
@@ -273,16 +279,6 @@ class GroupBatch:
                 for _, _, member in sorted(rows)[1:]:
                     reasons[member] = f"member_id {member_id!r} is given {len(rows)} times in its group; one is used"
         return reasons
-
-
-def _take(members: pa.StructArray, order: pa.Array) -> pa.StructArray:
-    """Return the members in another order, without moving columns that no member has."""
-    columns = [column if column.null_count == len(column) else column.take(order) for column in members.flatten()]
-    return pa.StructArray.from_arrays(columns, names=members.type.names)
-
-
-def _join_order(members: pa.StructArray) -> Ints:
-    return numbers(members.field("join_order").fill_null(_LAST)).astype(np.int64, copy=False)
 
 
 def _without_unused_lists(column: pa.Array) -> pa.Array:

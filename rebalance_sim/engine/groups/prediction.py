@@ -324,7 +324,7 @@ class _OfBrokers:
         assert self.index is not None
         assignor, silent = way
         order = _listed(given, assignor)
-        batch = given if order is None else replace(given, members=given.members.take(pa.array(order)))
+        batch = given if order is None else given.with_members_in(order)
         topics = find_topics(batch, self.index, asks_topic_ids((assignor.name,)))
         groups = as_leader_sees(as_groups(batch, topics, self.index), assignor.version)
         view = LeaderView(

@@ -150,7 +150,7 @@ def java_hashes(strings: Strings) -> Ints:
 
 @inner_kernel
 def fast_hash(data: Bytes, start: int, end: int, scope: int) -> int:
-    """Return a number from 0 that is equal for equal bytes of one scope; its upper bits differ most."""
+    """Return a hash from 0 on that is equal for equal bytes of the same scope."""
     code = int(end - start) * 31 + int(scope)
     if end - start < WORD:
         for k in range(start, end):

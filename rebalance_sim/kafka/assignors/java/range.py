@@ -34,7 +34,7 @@ _NAMED_BY_COMPUTE_IF_ABSENT = int(RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT)
 
 def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
     """Assign the partitions of every group of a batch."""
-    # Only equal instance ids leave the order of two members to the leader's map.
+    # The order of the leader's map decides which topic is named first, and between members with equal instance ids.
     as_given = map_order(groups) if has_static_members(groups) else naming_order(groups)
     by_topic = subscribers(
         groups,
