@@ -273,6 +273,9 @@ class PythonConsumers:
 
     def assignments(self) -> dict[str, Partitions]:
         """Return the partitions of each member id, from its own consumer."""
+        ended = [name for name, each in self._running.items() if not each.is_alive()]
+        if ended:
+            raise RuntimeError(f"the consumers of {', '.join(ended)} have ended: see the warnings")
         return dict(each.assigned for each in self._running.values())
 
 
@@ -350,6 +353,7 @@ class _KafkaPythonPolling(_Polling):
             commit = self._client.commit
             while not self.ending.is_set():
                 _keep_refreshing(consumer)
+                _keep_joining(consumer)
                 self._renew_subscription(consumer.subscribe)
                 messages = consumer.poll(timeout_ms=200, max_records=20)
                 if messages and commit != "never" and _has_committed(consumer, KafkaError):
@@ -369,6 +373,18 @@ def _keep_refreshing(consumer: Any) -> None:
     if loop is not None and loop.is_done:
         metadata._refresh_loop_future = None
         metadata.start_refresh_loop()
+
+
+def _keep_joining(consumer: Any) -> None:
+    """Let a member that joins its group again go on with it in the next poll.
+
+    A leader whose topics have grown forgets that it joins once it has assigned the partitions, if a poll ends before it
+    has its own: it sends no heartbeats then, and loses its place (``ConsumerCoordinator.need_rejoin`` of kafka-python
+    3.0.12 compares the topics before with those of the assignment).
+    """
+    coordinator = consumer._coordinator
+    if coordinator._join_task is not None:
+        coordinator.request_rejoin()
 
 
 def _kafka_python_settings(client: Client, bootstrap_servers: str) -> dict[str, Any]:
