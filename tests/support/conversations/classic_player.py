@@ -102,7 +102,7 @@ class ScalaPlayer(Player):
             self.unload()
         elif request == "load" and not self.up:
             self.load()
-        elif request == "check_offsets" and self.up and self.classic.group.exists:
+        elif request == "check_offsets" and self.up and self.group_row.exists:
             self.check_offsets()
 
     def refuse(self, number: int, step: JsonObject) -> None:
@@ -112,7 +112,7 @@ class ScalaPlayer(Player):
     def _join(self, number: int, step: JsonObject) -> None:
         request = self.join_request(number, step, self.next_id(step))
         self.carry_out(number, lambda: join_group(self.classic, request, self.now))
-        del self.made[self.classic.group.made :]
+        del self.made[self.group_row.made :]
 
     def _sync(self, number: int, step: JsonObject) -> None:
         request = self.sync_request(number, step)
@@ -126,7 +126,7 @@ class ScalaPlayer(Player):
         self.carry_out(number, lambda: self._leave_all(number, step))
 
     def _leave_all(self, number: int, step: JsonObject) -> None:
-        had_group = bool(self.classic.group.exists)
+        had_group = bool(self.group_row.exists)
         errors, last = [], None
         for leaver in step["members"]:
             member = self.number_of(leaver["member"])
@@ -194,7 +194,7 @@ class ScalaPlayer(Player):
     def check_offsets(self) -> None:
         """Remove expired offsets; nothing waits for this write or depends on its success."""
         ends_group = self.mark_expired()
-        has_tombstone = ends_group and self.classic.group.generation > 0
+        has_tombstone = ends_group and self.group_row.generation > 0
         written = not has_tombstone or self.store_error == Errors.NONE
         if written:
             self.store_tombstones()
@@ -214,7 +214,7 @@ class ScalaPlayer(Player):
 
     def unload(self) -> None:
         """Lose the group to another coordinator."""
-        if self.classic.group.exists:
+        if self.group_row.exists:
             unload(self.classic)
             self.run()
         self.up = False
@@ -226,7 +226,7 @@ class ScalaPlayer(Player):
         load(self.classic, self.now)
         self.offsets = self.copied(self.stored_offsets)
         if any(self.offsets[k].offset != NONE for k in range(len(self.partitions))):
-            self.classic.group.exists = True
+            self.group_row.exists = True
         self.keep_elected_protocols()
         self._note_topics()
         self.run()
@@ -236,13 +236,13 @@ class ScalaPlayer(Player):
     def number_of(self, given: int | str) -> int:
         if given == "":
             return NONE
-        return given if isinstance(given, int) and given < self.classic.group.made else _UNKNOWN
+        return given if isinstance(given, int) and given < self.group_row.made else _UNKNOWN
 
     def shown_joiner(self, number: int, member: int) -> int | str:
         return self.named(self.steps[number]["member"]) if member == _UNKNOWN else member
 
     def named(self, given: int | str) -> int | str:
-        return given if isinstance(given, str) or given < self.classic.group.made else "nobody"
+        return given if isinstance(given, str) or given < self.group_row.made else "nobody"
 
     def place(self, topic: str, partition: int) -> int:
         """Return the number of a partition."""
@@ -264,22 +264,22 @@ class ScalaPlayer(Player):
 
     def run(self) -> None:
         """Hold elections, begin writes and collect answers until nothing is left to do."""
-        generation = int(self.classic.group.generation)
+        generation = int(self.group_row.generation)
         while True:
             self.collect()
             self.note_parked()
-            assert self.classic.group.generation >= generation or not self.classic.group.exists, "generation falls"
-            generation = int(self.classic.group.generation)
-            if self.classic.group.state == State.EMPTY and generation > 0:
+            assert self.group_row.generation >= generation or not self.group_row.exists, "generation falls"
+            generation = int(self.group_row.generation)
+            if self.group_row.state == State.EMPTY and generation > 0:
                 self._note_topics()
-            if self.classic.group.election != AwaitedElection.NOT_DUE:
+            if self.group_row.election != AwaitedElection.NOT_DUE:
                 self.elect()
             elif not self.begin_write():
                 return
 
     def begin_write(self) -> bool:
         """Hand over the next write that the group has begun, if there is one."""
-        if self.writes == self.classic.group.writes:
+        if self.writes == self.group_row.writes:
             return False
         self.writes += 1
         self.append(self.end_write, of_group=True)
@@ -304,15 +304,15 @@ class ScalaPlayer(Player):
             ended(error)
 
     def finish_election(self, winner: int) -> None:
-        begins_generation = self.classic.group.election == AwaitedElection.OF_GENERATION
+        begins_generation = self.group_row.election == AwaitedElection.OF_GENERATION
         super().finish_election(winner)
         if begins_generation:
             self._note_topics()
 
     def _note_topics(self) -> None:
         """Read the members' subscriptions, as ``computeSubscribedTopics`` does."""
-        protocol, subscribed = self.name(self.classic.group.protocol), set()
-        self.topics_known = self.classic.group.protocol_type == self.types.of("consumer")
+        protocol, subscribed = self.name(self.group_row.protocol), set()
+        self.topics_known = self.group_row.protocol_type == self.types.of("consumer")
         for m in self.members():
             [text] = [text for name, text in self.offered(m) if name == protocol]
             try:
@@ -373,12 +373,12 @@ class JavaPlayer(ScalaPlayer):
 
     def carry_out(self, number: int | None, operation: Callable[[], object]) -> None:
         """Run an operation; all its records, and a new group, are one write."""
-        existed, writes = bool(self.classic.group.exists), int(self.classic.group.writes)
+        existed, writes = bool(self.group_row.exists), int(self.group_row.writes)
         self.replies = []
         operation()
         self.run()
-        begun = int(self.classic.group.writes) - writes
-        is_new = bool(self.classic.group.exists) and not existed
+        begun = int(self.group_row.writes) - writes
+        is_new = bool(self.group_row.exists) and not existed
         self._write(number, begun=begun, is_new=is_new and begun == 0)
 
     def begin_write(self) -> bool:
@@ -408,7 +408,7 @@ class JavaPlayer(ScalaPlayer):
                 self._forget_group()
             ended(self.store_error)
             return
-        for write in range(int(self.classic.group.writes) - begun, int(self.classic.group.writes)):
+        for write in range(int(self.group_row.writes) - begun, int(self.group_row.writes)):
             self.classic.writes[write % MOST_WRITES].appended = waits
         if is_new:
             self.store_new_group()
@@ -435,7 +435,7 @@ class JavaPlayer(ScalaPlayer):
         return any(answer["step"] == number for answer in self.answers)
 
     def _forget_group(self) -> None:
-        if self.classic.group.join_deadline != NEVER:
+        if self.group_row.join_deadline != NEVER:
             self.left_out = "the timer of a group that was taken back goes on, and its successor may meet it"
         remove_expired(self.classic, rows(self.offsets), 0, True, False)
         self.note_parked()
@@ -472,7 +472,7 @@ class JavaPlayer(ScalaPlayer):
         is_refused = ends_group and not self.held and not self.waiting and self.store_error != Errors.NONE
         if is_refused or not (ends_group or any(self.offsets[k].expired for k in range(len(self.partitions)))):
             return
-        if ends_group and self.classic.group.writes > self.classic.group.writes_ended:
+        if ends_group and self.group_row.writes > self.group_row.writes_ended:
             self.left_out = "a write of a group that is deleted goes on, and would end in its successor"
         self.store_tombstones()
         remove_expired(self.classic, rows(self.offsets), len(self.partitions), ends_group, True)

@@ -75,7 +75,7 @@ from rebalance_sim.kafka.runtime.strings import Ints32, Strings, java_hash, java
 from rebalance_sim.kafka.wire.consumer_protocol import decode_assignment, decode_subscription
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.releases import SERVER_ASSIGNORS, kafka_version
-from tests.support.conversations.player import JsonObject, Player, in_order
+from tests.support.conversations.player import JsonObject, Player, in_order, new_record
 
 ASSIGNORS = [name.removeprefix("server-") for name in SERVER_ASSIGNORS]
 _MOST_MEMBERS = 64
@@ -160,8 +160,9 @@ class MixedGroupPlayer(Player):
         self.first_listed = np.zeros(_MOST_ROWS, np.int64)
         self.listed = np.zeros(16 * _MOST_ROWS, np.int32)
         self.listed_rows = 0
+        group, self.modern_row = new_record(ModernGroup)
         self.modern = ConsumerGroup(
-            new_records(ModernGroup, 1)[0],
+            group,
             rows(new_records(ModernMember, _MOST_MEMBERS)),
             rows(new_records(SubscribedTopic, len(self.topic_names))),
             rows(new_records(AssignedPartition, len(self.topic_names) * _MOST_PARTITIONS)),
@@ -175,7 +176,7 @@ class MixedGroupPlayer(Player):
             group_rules(self.version),
         )
         clear_consumer_group(self.modern)
-        self.modern.group.topics = len(self.topic_names)
+        self.modern_row.topics = len(self.topic_names)
         for k in range(len(self.topic_names)):
             topic = self.modern.topics[k]
             topic.number, topic.first, topic.places = k, k * _MOST_PARTITIONS, _MOST_PARTITIONS
@@ -284,23 +285,23 @@ class MixedGroupPlayer(Player):
         return self.subscriptions.index(topics)
 
     def _join(self, number: int, step: JsonObject) -> None:
-        to_consumer_group = bool(is_consumer_group(self.mixed)) and self.modern.group.member_count > 0
+        to_consumer_group = bool(is_consumer_group(self.mixed)) and self.modern_row.member_count > 0
         self.number_of(step["member"])
-        count = int(self.classic.group.made)
+        count = int(self.group_row.made)
         next_id = self._next_uuid(step, to_consumer_group) if step["member"] == "" else ""
         request = self.join_request(number, step, next_id)
         self._note_map(False)
-        existed, writes = bool(self.classic.group.exists), int(self.classic.group.writes)
+        existed, writes = bool(self.group_row.exists), int(self.group_row.writes)
         names, texts = self.preferences.known[request.preferences], self.metadata.known[request.metadata]
         join_any_group(self.mixed, request, self._offer(names, texts), int(self.store_error), self.now)
-        if self.classic.group.made > count:
+        if self.group_row.made > count:
             self.names.append(next_id)
         else:
             del self.made[self.made.index(next_id) if next_id else len(self.made) :]
         self._bring_target()
         self._run()
-        is_new = self.classic.group.exists and not existed and not to_consumer_group
-        if is_new and self.classic.group.writes == writes:
+        is_new = self.group_row.exists and not existed and not to_consumer_group
+        if is_new and self.group_row.writes == writes:
             if self.store_error != Errors.NONE:
                 self.left_out = "a group that is new is refused by the log"
             self.store_new_group()
@@ -325,7 +326,7 @@ class MixedGroupPlayer(Player):
         return Offer(self._subscription(list(subscription.topics)), self._row(owned) if owned else NOTHING, protocol)
 
     def _leave(self, number: int, step: JsonObject) -> None:
-        writes = int(self.classic.group.writes)
+        writes = int(self.group_row.writes)
         errors, last = [], None
         for leaver in step["members"]:
             member = self.number_of(leaver["member"])
@@ -334,7 +335,7 @@ class MixedGroupPlayer(Player):
         refused: int = Errors.NONE
         if last is not None:
             refused = finish_leave_any_group(self.mixed, last, int(self.store_error), self.now)
-        if self.classic.group.writes > writes:
+        if self.group_row.writes > writes:
             refused = commit_response_error(int(self.store_error), self.classic.rules)
         if refused != Errors.NONE:
             self.answer_error(number, refused, "")
@@ -407,7 +408,7 @@ class MixedGroupPlayer(Player):
 
     def _run(self) -> None:
         """Hold elections, end writes and collect answers until nothing is left to do."""
-        group = self.classic.group
+        group = self.group_row
         while True:
             self.collect()
             if group.election != AwaitedElection.NOT_DUE:
@@ -418,7 +419,7 @@ class MixedGroupPlayer(Player):
                 break
 
     def finish_election(self, winner: int) -> None:
-        if self.classic.group.election != AwaitedElection.OF_DOWNGRADE:
+        if self.group_row.election != AwaitedElection.OF_DOWNGRADE:
             super().finish_election(winner)
             return
         self.assignments.append({m: self._target_text(m) for m in self.members()})
@@ -457,27 +458,27 @@ class MixedGroupPlayer(Player):
         into which each member is put once, in the order of the map that it was in.
         """
         if is_consumer_group(self.mixed):
-            known = [m for m in range(self.modern.group.made) if self.modern.members[m].known]
+            known = [m for m in range(self.modern_row.made) if self.modern.members[m].known]
             names = [self.names[m] for m in sorted(known, key=lambda m: int(self.modern.members[m].entered))]
-            self.map_order = _timeline_order(names, int(self.modern.group.largest) + 1)
+            self.map_order = _timeline_order(names, int(self.modern_row.largest) + 1)
         elif upgrades:
             names = [self.names[m] for m in self.in_order_of_joining()]
             hashes = java_hashes(Strings.of(names or [""]))
-            size = java_table_size(max(int(self.classic.group.largest), 1))
+            size = java_table_size(max(int(self.group_row.largest), 1))
             order = java_order(hashes, np.arange(len(names), dtype=np.int32), size)
             self.map_order = _timeline_order([names[k] for k in order], len(names))
         else:
             self.map_order = []
 
     def _bring_target(self) -> None:
-        if self.modern.group.target_due:
+        if self.modern_row.target_due:
             self._assign()
             finish_target_any_group(self.mixed, self.now)
 
     def _in_order(self) -> list[str]:
         """Return the members in the order in which the assignor is given them (``TargetAssignmentBuilder``)."""
         put = list(self.map_order)
-        asking = self.names[self.modern.group.asking]
+        asking = self.names[self.modern_row.asking]
         if asking not in put:
             put.append(asking)
         hashes = java_hashes(Strings.of(put))
@@ -491,7 +492,7 @@ class MixedGroupPlayer(Player):
         order: Ints32 = np.arange(len(members), dtype=np.int32)
         is_uniform = ASSIGNORS[max(preferred_assignor(self.modern), 0)] == "uniform"
         in_turn = order if is_uniform else server_range.range_order(groups, order)
-        groups = subscribed_as_first(groups, in_turn, np.array([self.modern.group.homogeneous]))
+        groups = subscribed_as_first(groups, in_turn, np.array([self.modern_row.homogeneous]))
         if is_uniform:
             made = assign_in_order(groups, topics, order, self.version.server_uniform).assignments
         else:
@@ -589,7 +590,7 @@ class MixedGroupPlayer(Player):
     def group(self) -> JsonObject | None:
         if not is_consumer_group(self.mixed):
             return super().group()
-        group = self.modern.group
+        group = self.modern_row
         members = [m for m in range(group.made) if self.modern.members[m].known]
         return {
             "state": ConsumerGroupState(group.state).name.capitalize(),
