@@ -67,8 +67,8 @@ public final class Cluster {
         // A driver that fails is not started again.
         configuration.setInt(YarnConfiguration.RM_AM_MAX_ATTEMPTS, 1);
         configuration.setInt(YarnConfiguration.RM_SCHEDULER_MINIMUM_ALLOCATION_MB, 128);
-        // The disk of a test machine may well be over 90 % full, which makes a node unhealthy.
-        configuration.setBoolean(YarnConfiguration.NM_DISK_HEALTH_CHECK_ENABLE, false);
+        // The disk of a test machine may well be over 90 % full, above which a node does not use its folders.
+        configuration.setFloat(YarnConfiguration.NM_MAX_PER_DISK_UTILIZATION_PERCENTAGE, 100);
         MiniYARNCluster yarn = new MiniYARNCluster("yarn", 1, 1, 1);
         yarn.init(configuration);
         yarn.start();
