@@ -275,7 +275,7 @@ class PythonConsumers:
         """Return the partitions of each member id, from its own consumer."""
         ended = [name for name, each in self._running.items() if not each.is_alive()]
         if ended:
-            raise RuntimeError(f"the consumers of {', '.join(ended)} have ended: see the warnings")
+            raise RuntimeError(f"the consumers of {', '.join(ended)} have ended; pytest prints why as a warning")
         return dict(each.assigned for each in self._running.values())
 
 
@@ -376,11 +376,11 @@ def _keep_refreshing(consumer: Any) -> None:
 
 
 def _keep_joining(consumer: Any) -> None:
-    """Let a member that joins its group again go on with it in the next poll.
+    """Let a member that is rejoining its group go on with that in the next poll.
 
-    A leader whose topics have grown forgets that it joins once it has assigned the partitions, if a poll ends before it
-    has its own: it sends no heartbeats then, and loses its place (``ConsumerCoordinator.need_rejoin`` of kafka-python
-    3.0.12 compares the topics before with those of the assignment).
+    A leader whose topics have grown otherwise forgets the rejoin once it has computed the assignment, if a poll ends
+    before it receives its own: it sends no heartbeats then, and its session times out
+    (``ConsumerCoordinator.need_rejoin`` of kafka-python 3.0.12 compares the topics with those of the assignment).
     """
     coordinator = consumer._coordinator
     if coordinator._join_task is not None:
