@@ -37,9 +37,16 @@ def without_java(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     (commands / "python3").unlink(missing_ok=True)
     (commands / "python3").symlink_to(os.path.realpath(sys.executable))
     environment = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "VIRTUAL_ENV")}
-    # Use the rules that other tests compiled: compiling them again takes minutes and tests nothing new.
-    kept = {"NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(ROOT / "rebalance_sim" / "__pycache__"))}
-    return environment | kept | {"PATH": str(commands), "PYTHON": str(commands / "python3")}
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    # Use the rules that other tests compiled, and packages that are here: both take minutes and test nothing new.
+    kept = {
+        "NUMBA_CACHE_DIR": str(ROOT / "rebalance_sim" / "__pycache__"),
+        "PIP_CACHE_DIR": f"{caches}/pip",
+        "UV_CACHE_DIR": f"{caches}/uv",
+    }
+    # The archive of classes is new, although a clone at the same path may have left one.
+    new = {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("caches"))}
+    return kept | environment | new | {"PATH": str(commands), "PYTHON": str(commands / "python3")}
 
 
 def made(clone: Path, environment: dict[str, str], *targets: str) -> subprocess.CompletedProcess[str]:
