@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from tests.oracle.conversation import uuid_hash
 from tests.oracle.random_cases import JsonObject, assignor_case, bucket, place_racks
+from tests.support.java import java_hash
 
 
 def server_cases(seed: int, count: int) -> Iterator[JsonObject]:
@@ -54,11 +55,19 @@ def server_case(rng: random.Random, case_id: str) -> JsonObject:
 
 
 def _name_many_topics(rng: random.Random, members: list[JsonObject], topics: dict[str, int]) -> None:
-    """Makes the maps of topics grow past their first size."""
+    """Makes the maps of topics grow past their first size.
+
+    No bucket has more than eight names: the ninth would double a small map.
+    """
     more = {f"more-{i}": rng.randint(1, 3) for i in range(rng.randint(14, 21) - len(topics))}
-    topics.update(more)
+    names = Counter(bucket(java_hash(name)) for name in topics)
+    for name, partitions in more.items():
+        of_name = bucket(java_hash(name))
+        if names[of_name] < 8:
+            names[of_name] += 1
+            topics[name] = partitions
     for member in members:
-        member["topics"] += rng.sample(list(more), len(more))
+        member["topics"] += [name for name in rng.sample(list(more), len(more)) if name in topics]
 
 
 def _assign_before(rng: random.Random, members: list[JsonObject], topics: dict[str, int]) -> None:
