@@ -38,7 +38,7 @@ def without_java(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     (commands / "python3").symlink_to(os.path.realpath(sys.executable))
     environment = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "VIRTUAL_ENV")}
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    # Use the rules that other tests compiled, and packages that are here: both take minutes and test nothing new.
+    # Use the rules that other tests compiled, and cached packages: both take minutes and test nothing new.
     kept = {
         "NUMBA_CACHE_DIR": str(ROOT / "rebalance_sim" / "__pycache__"),
         "PIP_CACHE_DIR": f"{caches}/pip",

@@ -353,7 +353,7 @@ class _KafkaPythonPolling(_Polling):
             commit = self._client.commit
             while not self.ending.is_set():
                 _keep_refreshing(consumer)
-                _keep_joining(consumer)
+                _keep_rejoining(consumer)
                 self._renew_subscription(consumer.subscribe)
                 messages = consumer.poll(timeout_ms=200, max_records=20)
                 if messages and commit != "never" and _has_committed(consumer, KafkaError):
@@ -375,7 +375,7 @@ def _keep_refreshing(consumer: Any) -> None:
         metadata.start_refresh_loop()
 
 
-def _keep_joining(consumer: Any) -> None:
+def _keep_rejoining(consumer: Any) -> None:
     """Let a member that is rejoining its group go on with that in the next poll.
 
     A leader whose topics have grown otherwise forgets the rejoin once it has computed the assignment, if a poll ends
