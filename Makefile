@@ -10,16 +10,18 @@ install = $(if $(shell command -v uv),uv pip install --quiet --python $(1)/bin/p
 AIRFLOW := build/airflow
 CAPTURE ?= docs/examples/kafka-4.3.1
 OUT ?= out
-# All tests of a file run in one process, which creates shared fixtures and compiles kernels once. The tests of the
-# kernels come first, so that Spark's workers find them compiled. Files start in the order of tests/conftest.py rather
-# than those with the most tests first.
-BY_FILE := -n 2 --dist loadfile --no-loadscope-reorder
+# All tests of a file run in one process, which creates shared fixtures and compiles kernels once. Files start in the
+# order of tests/conftest.py rather than those with the most tests first. A process that crashes ends the run, since
+# pytest-xdist would run the same test again and then wait forever.
+EACH_FILE := --dist loadfile --no-loadscope-reorder --max-worker-restart 0
+# The tests of the kernels come first, so that Spark's workers find them compiled.
+BY_FILE := -n 2 $(EACH_FILE)
 # Each process has its own Spark session, which waits for Spark's driver and workers in turn: more processes than cores.
-WITH_SPARK := -n 3 --dist loadfile --no-loadscope-reorder
+WITH_SPARK := -n 3 $(EACH_FILE)
 # What the kernels rely on: it runs first, and once.
 NUMBA := tests/kafka/runtime/test_numba_internals.py
 # Half of the time these tests wait for servers and other programs.
-WITH_SERVERS := -n 4 --dist loadfile --no-loadscope-reorder
+WITH_SERVERS := -n 4 $(EACH_FILE)
 # Tests that need more than Python and Java, or more time.
 REAL := oracle or cluster or scale or setup or clients or airflow or spark_cluster or browser
 HERE := not ($(REAL))

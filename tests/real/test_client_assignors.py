@@ -153,14 +153,17 @@ def asked(request: pytest.FixtureRequest, programs: Path) -> tuple[str, list[Gro
 def test_librdkafkas_cooperative_sticky_returns_the_predicted_assignment(
     version: str, request: pytest.FixtureRequest
 ) -> None:
+    """Groups that are not predicted are not asked: in some, the library uses memory it has freed, and may crash."""
     seed = request.config.getoption("--seed")
     some = [*other_libraries.some_groups(seed, 600), *other_libraries.one_topic_groups(seed, 400)]
     groups = other_libraries.with_equal_subscriptions(some)
-    ours = Batch(groups).answers(version, "librdkafka-cooperative-sticky")
-    theirs = ask_librdkafka("cooperative-sticky", other_libraries.as_listed(version, groups))
-    answered = [(in_order(a), in_order(b)) for a, b in zip(theirs, ours, strict=True) if b != "undetermined"]
-    assert [pair for pair in answered if pair[0] != pair[1]] == []
-    assert len(answered) >= 500
+    answers = Batch(groups).answers(version, "librdkafka-cooperative-sticky")
+    predicted = [(group, answer) for group, answer in zip(groups, answers, strict=True) if answer != "undetermined"]
+    assert len(predicted) >= 500
+    asked = other_libraries.as_listed(version, [group for group, _ in predicted])
+    theirs = map(in_order, ask_librdkafka("cooperative-sticky", asked))
+    ours = [in_order(answer) for _, answer in predicted]
+    assert [pair for pair in zip(theirs, ours, strict=True) if pair[0] != pair[1]] == []
 
 
 @pytest.mark.parametrize("strategy", [*other_libraries.OF_GO, *other_libraries.OF_JAVASCRIPT])
