@@ -35,6 +35,12 @@ def with_archive(settings: Mapping[str, str]) -> dict[str, str]:
     return {**settings, JAVA_OPTIONS: " ".join([settings[JAVA_OPTIONS], *reading_archive(java_home())])}
 
 
+def as_java_options(settings: Mapping[str, str]) -> str:
+    """Return settings for ``SPARK_SUBMIT_OPTS``, which leaves the class path, and so the archive, as it is."""
+    properties = [f'"-D{name}={value}"' for name, value in settings.items() if name != JAVA_OPTIONS]
+    return " ".join([settings[JAVA_OPTIONS], *properties])
+
+
 @contextmanager
 def set_for_a_while(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
     """Apply settings, and restore the previous values, which must exist, at the end."""

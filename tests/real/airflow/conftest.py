@@ -12,21 +12,12 @@ from pathlib import Path
 import pytest
 
 from rebalance_sim.engine.spark.java_runtime import java_home
+from tests.support.spark_settings import FOR_A_SHORT_LIFE, as_java_options, with_archive
 
 ROOT = Path(__file__).parents[3]
 AIRFLOW = str(ROOT / "build" / "airflow" / "bin" / "airflow")
 DEADLINE_S = 900
-LOCAL_SPARK = """
-spark.sql.shuffle.partitions 1
-spark.sql.adaptive.enabled false
-spark.ui.enabled false
-spark.log.level ERROR
-spark.driver.host 127.0.0.1
-spark.driver.bindAddress 127.0.0.1
-spark.driver.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
-spark.sql.codegen.wholeStage false
-spark.sql.codegen.factoryMode NO_CODEGEN
-"""
+LOCAL_SPARK = FOR_A_SHORT_LIFE | {"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false"}
 
 
 @dataclass(frozen=True)
@@ -84,7 +75,6 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Airflow:
     if made.returncode:
         pytest.skip(f"Airflow cannot be installed: {made.stderr.strip().splitlines()[-1]}")
     home = tmp_path_factory.mktemp("airflow")
-    (home / "spark-defaults.conf").write_text(LOCAL_SPARK)
     settings = {
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "conf" / "airflow"),
@@ -94,6 +84,6 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Airflow:
         "JAVA_HOME": str(java_home()),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYSPARK_PYTHON": sys.executable,
-        "SPARK_CONF_DIR": str(home),
+        "SPARK_SUBMIT_OPTS": as_java_options(with_archive(LOCAL_SPARK)),
     }
     return Airflow(home, os.environ | settings)
