@@ -36,7 +36,10 @@ def with_archive(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def as_java_options(settings: Mapping[str, str]) -> str:
-    """Return settings for ``SPARK_SUBMIT_OPTS``, which leaves the class path, and so the archive, as it is."""
+    """Return settings as ``SPARK_SUBMIT_OPTS`` takes them.
+
+    A folder with ``spark-defaults.conf`` would join the class path, and Java would not use the archive.
+    """
     properties = [f'"-D{name}={value}"' for name, value in settings.items() if name != JAVA_OPTIONS]
     return " ".join([settings[JAVA_OPTIONS], *properties])
 
