@@ -14,14 +14,12 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numba
-
-from rebalance_sim.engine.spark.session import FOR_FEW_ROWS, LocalSettings, session
 from rebalance_sim.kafka.runtime.compiled_code import cache_folder
-from rebalance_sim.preparation import run_examples
+from rebalance_sim.preparation import prepare
 
 _PACKAGE = Path(__file__).parent
 _OF_SPARK = ("pyspark", "py4j")
+_CPU = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
 _OF_THIS_CHECKOUT = ("__editable__", "direct_url.json")
 """Parts of the names of files that refer to the folder of an editable installation."""
 _LAUNCHER = """#!/bin/sh
@@ -37,9 +35,9 @@ def pack(archive: Path) -> None:
     archive.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=archive.parent) as folder:
         environment = Path(folder) / "environment"
+        prepare()
         _copy_packages(environment / "lib")
-        launcher = _write_launcher(environment / "bin" / "python")
-        _compile_rules(launcher, Path(folder) / "runs")
+        _write_launcher(environment / "bin" / "python")
         unfinished = Path(folder) / archive.name
         # Level 1: the archive is mostly machine code, which higher levels hardly make smaller.
         with tarfile.open(unfinished, "w:gz", compresslevel=1) as tar:
@@ -63,7 +61,7 @@ def _copy_packages(lib: Path) -> None:
     shutil.copytree(_PACKAGE, here, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     compiled = cache_folder()
     if compiled.is_dir():
-        shutil.copytree(compiled, here / "__pycache__" / compiled.name)
+        shutil.copytree(compiled, here / "__pycache__" / "rules")
 
 
 def _distributions() -> list[Distribution]:
@@ -84,22 +82,13 @@ def _distributions() -> list[Distribution]:
     return list(found.values())
 
 
-def _write_launcher(launcher: Path) -> Path:
+def _write_launcher(launcher: Path) -> None:
     python = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    # Compiled rules depend on the type of processor. If it is set here, executors must use the same setting.
-    cpu = f"export NUMBA_CPU_NAME={numba.config.CPU_NAME}\n" if numba.config.CPU_NAME else ""
+    # Rules that were compiled for another type of processor than the usual one serve executors with the same setting.
+    set_here = [f"export {name}={os.environ[name]}\n" for name in _CPU if name in os.environ]
     launcher.parent.mkdir(parents=True)
-    launcher.write_text(_LAUNCHER.format(python=python, cpu=cpu))
+    launcher.write_text(_LAUNCHER.format(python=python, cpu="".join(set_here)))
     launcher.chmod(0o755)
-    return launcher
-
-
-def _compile_rules(launcher: Path, runs: Path) -> None:
-    """Run the jobs on small inputs in workers of the packed environment, which keep the code that they compile."""
-    os.environ["PYSPARK_PYTHON"] = str(launcher)
-    os.environ.pop("NUMBA_CACHE_DIR", None)
-    session("rebalance-sim environment", settings=LocalSettings(FOR_FEW_ROWS))
-    run_examples(runs)
 
 
 def _without_owner(entry: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -24,8 +24,6 @@ class Limits(NamedTuple):
 
 IN_DRIVER = Limits(2**20, 100_000, 1000, 100_000)
 """Up to here the driver takes less time than Spark's workers."""
-AS_PLAIN_PYTHON = Limits(2**18, 2_000, 100, 10_000)
-"""Up to here the rules as plain Python take less time than compiling them."""
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".orc")
 _RATIO = 100
 """A compressed file counts as this many times its size."""

@@ -1,16 +1,14 @@
 """Start Spark for a job, by the size of its inputs, while the job itself is imported."""
 
-import os
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import Any
 
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from rebalance_sim.commands.input_size import AS_PLAIN_PYTHON, are_read_by_workers, are_small
+from rebalance_sim.commands.input_size import are_read_by_workers, are_small
 from rebalance_sim.engine.spark.session import (
     FOR_LARGE_INPUTS,
     FOR_SMALL_INPUTS,
@@ -18,7 +16,6 @@ from rebalance_sim.engine.spark.session import (
     LocalSettings,
     session,
 )
-from rebalance_sim.kafka.runtime.compiled_code import is_compiled
 
 
 def start(options: Namespace, jobs: Sequence[Namespace]) -> SparkSession:
@@ -26,8 +23,6 @@ def start(options: Namespace, jobs: Sequence[Namespace]) -> SparkSession:
 
     Both the JVM and the imports take seconds: they start together.
     """
-    if _starts_spark() and not is_compiled() and are_small(jobs, AS_PLAIN_PYTHON):
-        os.environ["NUMBA_DISABLE_JIT"] = "1"
     with ThreadPoolExecutor(1) as importer:
         imported = importer.submit(import_module, f"rebalance_sim.commands.{options.job}")
         spark = session(f"rebalance-sim {options.job}", _packages(jobs), _settings(jobs))
@@ -39,11 +34,6 @@ def _settings(jobs: Sequence[Namespace]) -> LocalSettings:
     if are_small(jobs):
         return FOR_SMALL_INPUTS
     return FOR_SORTED_MEMBERS if are_read_by_workers(jobs) else FOR_LARGE_INPUTS
-
-
-def _starts_spark() -> bool:
-    """Return whether no session is running, here or under spark-submit."""
-    return SparkContext._active_spark_context is None and "PYSPARK_GATEWAY_PORT" not in os.environ
 
 
 def _packages(jobs: Sequence[Namespace]) -> Sequence[str]:

@@ -20,8 +20,9 @@ from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import CHECK_FAILED, main
 from rebalance_sim.commands.job_options import JOBS
-from rebalance_sim.engine.runs.progress import progress, report_preparation, report_step
+from rebalance_sim.engine.runs.progress import progress, report_step
 from rebalance_sim.errors import CheckError
+from rebalance_sim.kafka.runtime.compiled_code import compiling
 from tests.support.rows import member, members, topics
 
 ROOT = Path(__file__).parents[2]
@@ -307,18 +308,18 @@ def test_progress_is_logged_for_long_jobs(spark: SparkSession, caplog: pytest.Lo
     assert all("of 4 tasks done" in record.message for record in caplog.records)
 
 
-def test_progress_names_the_preparation_until_a_task_is_done(
-    spark: SparkSession, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("seconds", [0.1, 10.0])
+def test_a_rule_that_any_process_compiles_is_logged(
+    spark: SparkSession, caplog: pytest.LogCaptureFixture, seconds: float
 ) -> None:
-    report_step("assigning")
-    report_preparation("compiling")
-    with caplog.at_level(logging.INFO, "rebalance_sim"), progress(spark, seconds=0.4):
-        spark.range(0, 9, 1, 9).mapInArrow(slow, "id long").collect()
-    found = [vars(record)["fields"] for record in caplog.records]
-    report_step("finished")
-    named = {(fields["tasks_done"] > 0, fields["step"]) for fields in found}
-    assert (True, "assigning") in named
-    assert named <= {(False, "compiling"), (True, "assigning")}
+    """At once, however rarely the tasks of Spark's jobs are logged; then the step again, which a bar shows."""
+    with caplog.at_level(logging.INFO, "rebalance_sim"), progress(spark, seconds):
+        report_step("assigning")
+        with compiling("rebalance_sim.kafka.assignors.one._assign"):
+            time.sleep(0.8)
+        time.sleep(0.8)
+    rule = "compiling a rule, once on this machine: kafka.assignors.one._assign"
+    assert [record.message for record in caplog.records] == ["assigning", rule, "assigning"]
 
 
 @pytest.mark.setup

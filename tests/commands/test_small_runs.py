@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.cli import main
-from rebalance_sim.commands.input_size import AS_PLAIN_PYTHON, IN_DRIVER, are_read_by_workers, are_small, is_small
+from rebalance_sim.commands.input_size import IN_DRIVER, are_read_by_workers, are_small, is_small
 from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS, in_driver, keeps_rows
 from rebalance_sim.engine.spark.java_runtime import java_home
 from tests.support.rows import written
@@ -139,7 +139,6 @@ def test_small_files_of_many_rows_are_not_small(spark: SparkSession, tmp_path: P
     for name, rows in (("few", IN_DRIVER.rows), ("many", IN_DRIVER.rows + 1)):
         spark.range(rows).selectExpr("'a' AS member_id").write.parquet(f"{tmp_path}/{name}")
     assert is_small(options(members=f"{tmp_path}/few"))
-    assert not is_small(options(members=f"{tmp_path}/few"), AS_PLAIN_PYTHON)
     assert not is_small(options(members=f"{tmp_path}/many"))
     for name in ("members.json", "members.json.gz"):
         (tmp_path / name).write_bytes(bytes(IN_DRIVER.size // 50))
@@ -148,15 +147,13 @@ def test_small_files_of_many_rows_are_not_small(spark: SparkSession, tmp_path: P
 
 
 def test_small_files_of_many_partitions_are_not_small(spark: SparkSession, tmp_path: Path) -> None:
-    for name, partitions in (("few", AS_PLAIN_PYTHON.partitions), ("many", AS_PLAIN_PYTHON.partitions + 1)):
+    for name, partitions in (("few", IN_DRIVER.partitions), ("many", IN_DRIVER.partitions + 1)):
         rows = spark.createDataFrame([("a", 1), ("b", partitions - 1)], "topic string, partitions int")
         rows.write.parquet(f"{tmp_path}/{name}")
         rows.coalesce(1).write.json(f"{tmp_path}/{name}-json")
         rows.coalesce(1).write.csv(f"{tmp_path}/{name}-csv", header=True)
         for form in (name, f"{name}-json", f"{name}-csv"):
-            topics = options(topics=f"{tmp_path}/{form}")
-            assert is_small(topics)
-            assert is_small(topics, AS_PLAIN_PYTHON) == (name == "few"), form
+            assert is_small(options(topics=f"{tmp_path}/{form}")) == (name == "few"), form
 
 
 def test_unknown_sizes_are_not_small(tmp_path: Path) -> None:

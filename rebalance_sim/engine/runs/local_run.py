@@ -87,7 +87,6 @@ class LocalRun(Run):
         plan = outcomes.plan
         if not set(plan.schema.names) <= OUTPUTS.keys():
             return super().write_outcomes(outcomes, names)
-        self.report_compiling()
         self._outcomes_written += 1
         staging = f"{STAGING}/rows-{self._outcomes_written}"
         (self._folder / _TABLES).mkdir(parents=True, exist_ok=True)

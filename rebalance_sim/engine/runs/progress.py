@@ -1,6 +1,7 @@
 """Progress lines while Spark works."""
 
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,15 +12,17 @@ from py4j.protocol import Py4JError
 from pyspark import StatusTracker
 from pyspark.sql import SparkSession
 
+from rebalance_sim.kafka.runtime.compiled_code import being_compiled
+
 _LOG = logging.getLogger(__name__)
-_SECONDS = 10.0
+_SECONDS, _COMPILING_SECONDS = 10.0, 0.3
 
 
 @dataclass
 class _Step:
     name: str = "starting"
-    preparation: str = ""
-    """What must happen before its first task can finish."""
+    compiling: str = ""
+    """The rule that it waits for, if one is being compiled."""
 
 
 _CURRENT = _Step()
@@ -28,19 +31,16 @@ _CURRENT = _Step()
 
 def report_step(name: str, **fields: Any) -> None:
     """Log the beginning of a step, which the progress lines name from now on."""
-    _CURRENT.name, _CURRENT.preparation = name, ""
+    _CURRENT.name = name
     _LOG.info("%s", name, extra={"fields": fields})
-
-
-def report_preparation(name: str) -> None:
-    """Log what the current step needs first; the progress lines name it until one of the step's tasks is done."""
-    _CURRENT.preparation = name
-    _LOG.info("%s", name)
 
 
 @contextmanager
 def progress(spark: SparkSession, seconds: float = _SECONDS) -> Iterator[None]:
-    """Log at an interval the finished tasks of each Spark job that was already running at the last one."""
+    """Log at an interval the finished tasks of each Spark job that was already running at the last one.
+
+    A rule that a process of this machine starts to compile is logged at once.
+    """
     ended = Event()
     tracker = spark.sparkContext.statusTracker()
     Thread(target=_watch, args=(tracker, ended, seconds), name="progress", daemon=True).start()
@@ -52,7 +52,12 @@ def progress(spark: SparkSession, seconds: float = _SECONDS) -> Iterator[None]:
 
 def _watch(tracker: StatusTracker, ended: Event, seconds: float) -> None:
     before: set[int] = set()
-    while not ended.wait(seconds):
+    due = time.monotonic() + seconds
+    while not ended.wait(min(seconds, _COMPILING_SECONDS)):
+        _log_compiling()
+        if time.monotonic() < due:
+            continue
+        due = time.monotonic() + seconds
         try:
             running = set(tracker.getActiveJobsIds())
             for job in sorted(running & before):
@@ -63,11 +68,24 @@ def _watch(tracker: StatusTracker, ended: Event, seconds: float) -> None:
         before = running
 
 
+def _log_compiling() -> None:
+    """Log the rule that is being compiled, if it is another than before, and the step again when it is done."""
+    rules = being_compiled()
+    found = rules[0] if rules else ""
+    if found == _CURRENT.compiling:
+        return
+    _CURRENT.compiling = found
+    if found:
+        _LOG.info("compiling a rule, once on this machine: %s", found.removeprefix("rebalance_sim."))
+    else:
+        _LOG.info("%s", _CURRENT.name)
+
+
 def _log_job(tracker: StatusTracker, job: int) -> None:
     found = tracker.getJobInfo(job)
     # Stages whose output already exists are skipped, and have no information.
     stages = [stage for stage in map(tracker.getStageInfo, found.stageIds if found else ()) if stage]
     done, tasks = sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
-    step = _CURRENT.name if done else _CURRENT.preparation or _CURRENT.name
+    step = _CURRENT.name
     fields = {"step": step, "spark_job": job, "tasks_done": done, "tasks": tasks}
     _LOG.info("%s: %d of %d tasks done (Spark job %d)", step, done, tasks, job, extra={"fields": fields})

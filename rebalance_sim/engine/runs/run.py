@@ -19,13 +19,12 @@ from pyspark.sql.types import StructType
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.runs.input_files import read_input
 from rebalance_sim.engine.runs.out_folders import OutFolder
-from rebalance_sim.engine.runs.progress import report_preparation, report_step
+from rebalance_sim.engine.runs.progress import report_step
 from rebalance_sim.engine.runs.run_files import BEGUN, RECORD, hadoop_path, names_in, read_beside
 from rebalance_sim.engine.runs.spark_failures import cause_of
 from rebalance_sim.engine.spark.driver_rows import BatchFunction, map_batches, no_rows
 from rebalance_sim.engine.tables.inputs import first_line
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.runtime.compiled_code import is_compiled, number_compiled
 from rebalance_sim.tables import ASSIGNMENTS, OUTPUTS, Table
 from rebalance_sim.wording import plural
 
@@ -52,7 +51,6 @@ class Run:
     assumptions: list[str] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
     started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
-    _compiles: bool = field(default=False, init=False)
     _outcomes_written: int = field(default=0, init=False)
     """Runs over groups so far; each stages tables of the same names in a folder of its own."""
     reads_rows: ClassVar[bool] = True
@@ -112,15 +110,8 @@ class Run:
         """Log a step, with fields for logs in JSON."""
         report_step(message, **fields)
 
-    def report_compiling(self) -> None:
-        """Log, once, that the run is the first to compile rules."""
-        if not self._compiles and not is_compiled() and not number_compiled():
-            self._compiles = True
-            report_preparation("compiling Kafka's rules (takes a minute, once per machine)")
-
     def stage(self, rows: DataFrame, name: str = "rows") -> DataFrame:
         """Compute rows that several outputs need, once. They stay until others are staged under the same name."""
-        self.report_compiling()
         path = self._path(f"{STAGING}/{name}")
         # Files, not the cache: a lost executor takes its cached rows with it, and the rules would run again.
         rows.write.mode("overwrite").parquet(path)

@@ -19,7 +19,6 @@ class SmallRun(Run):
 
     def read(self, table: Table, path: str, source: str) -> DataFrame:
         """Read an input table into the driver, where the rules will run."""
-        self.report_compiling()
         return in_driver(super().read(table, path, source))
 
     def stage(self, rows: DataFrame, name: str = "rows") -> DataFrame:

@@ -1,46 +1,67 @@
-"""The folder in which compiled kernels are kept between runs."""
+"""Where the compiled code of rules is kept between runs, and what is being compiled."""
 
-import hashlib
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2]
+_LOCKS = "being-compiled"
 
 
 @cache
 def cache_folder() -> Path:
-    """Return the folder of the compiled code of exactly this source.
-
-    The name contains a hash of all rules: numba recompiles a kernel when its own file changes, but not when a kernel
-    that it calls, in another file, does.
-    """
-    digest = hashlib.sha256()
-    for source in (PACKAGE / "releases.py", *sorted((PACKAGE / "kafka").rglob("*.py"))):
-        digest.update(source.read_bytes())
-    name = f"kernels-{digest.hexdigest()[:16]}"
+    """Return the folder of compiled code, which several versions of this package may share."""
     if "NUMBA_CACHE_DIR" in os.environ:
-        return Path(os.environ["NUMBA_CACHE_DIR"]) / name
-    beside = PACKAGE / "__pycache__" / name
+        return Path(os.environ["NUMBA_CACHE_DIR"]) / "rebalance-sim-rules"
+    beside = PACKAGE / "__pycache__" / "rules"
     if beside.is_dir() or os.access(PACKAGE, os.W_OK):
         return beside
-    return Path.home() / ".cache" / "rebalance_sim" / name
-
-
-def is_compiled() -> bool:
-    """Return whether all rules are compiled, or need not be; otherwise the first run compiles for a minute."""
-    return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0") or _complete().exists()
+    return Path(os.path.expanduser("~/.cache")) / "rebalance_sim" / "rules"
 
 
 def number_compiled() -> int:
     """Return the number of compiled rules."""
-    return sum(1 for _ in cache_folder().rglob("*.nbc"))
+    return sum(1 for _ in cache_folder().glob("*.nbc"))
 
 
-def mark_complete() -> None:
-    """Record that all rules are compiled."""
-    _complete().touch()
+@contextmanager
+def compiling(rule: str) -> Iterator[None]:
+    """Mark a rule as being compiled until the end; if another process compiles it, wait for that first.
+
+    Where the folder cannot be written, nothing is marked.
+    """
+    try:
+        (cache_folder() / _LOCKS).mkdir(parents=True, exist_ok=True)
+        lock = os.open(cache_folder() / _LOCKS / rule, os.O_CREAT | os.O_RDWR)
+    except OSError:
+        yield
+        return
+    try:
+        # The system releases it if the process is killed.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
-def _complete() -> Path:
-    return cache_folder() / "complete"
+def being_compiled() -> list[str]:
+    """Return the rules that a process of this machine is compiling."""
+    folder = cache_folder() / _LOCKS
+    return sorted(file.name for file in folder.iterdir() if _is_locked(file)) if folder.is_dir() else []
+
+
+def _is_locked(file: Path) -> bool:
+    try:
+        lock = os.open(file, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(lock)
+    return False

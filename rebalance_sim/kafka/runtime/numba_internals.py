@@ -3,26 +3,26 @@
 ``kernel.py`` describes the switch that does without this module; ``tests/kafka/runtime/test_numba_internals.py`` checks
 what the module relies on. It changes five things about ``numba.njit``:
 
-- Compiled code is kept where a copy of the package on another machine finds it.
+- Compiled code is kept by what a rule is made of, where a copy of the package on another machine finds it.
 - A kernel that another kernel calls is linked into its caller and optimized only there.
 - Kernels count references to arrays without atomic instructions.
 - Arrays that may not be written have the type of those that may.
 - ``Rows`` and the tuples of ``reference`` are passed as an address, and the names of record types are short.
 """
 
-import hashlib
 import operator
-import os
+import platform
+import sys
 import zlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numba
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
@@ -36,65 +36,103 @@ from numba.core.typing.typeof import _typeof_ndarray
 from numba.extending import NativeValue, intrinsic, lower_builtin, models, overload, register_model, typeof_impl, unbox
 from numba.np import numpy_support
 
-from rebalance_sim.kafka.runtime.compiled_code import PACKAGE, cache_folder
+from rebalance_sim.kafka.runtime.compiled_code import cache_folder, compiling
+from rebalance_sim.kafka.runtime.kernel import ENTRY, IN_PLACE, INNER, WRITTEN_OUT, NotKept, Rule
 from rebalance_sim.kafka.runtime.records import Rows, reference, rows
 
-_Called = TypeVar("_Called", bound=Callable[..., Any])
 _BYTE_POINTER = ir.IntType(8).as_pointer()
+
+# ---- Which processors compiled code runs on
+
+# Those of the last fifteen years, so that one cache serves all executors of a cluster and travels with the package. The
+# rules hardly gain from newer instructions (docs/clusters.md).
+_PORTABLE = {"x86_64": "x86-64-v2"}
+
+if numba.config.CPU_NAME is None and numba.config.CPU_FEATURES is None:
+    numba.config.CPU_NAME = _PORTABLE.get(platform.machine(), "generic")
+    numba.config.CPU_FEATURES = ""
 
 # ---- Where compiled code is kept
 
 
-@cache
-def _digest_of(source: str) -> str:
-    return hashlib.sha256(Path(source).read_bytes()).hexdigest()
-
-
 class _Locator:
-    """Locates compiled code by the path of its source within the package.
+    """Locates compiled code by the name and key of the rule.
 
     numba's own locators use the absolute path: executors would not find the code in the archive that they unpack.
     """
 
-    def __init__(self, function: Callable[..., Any], source: str) -> None:
-        self._py_file = source
-        self._line = function.__code__.co_firstlineno
-
-    @classmethod
-    def from_function(cls, function: Callable[..., Any], source: str) -> "_Locator":
-        return cls(function, source)
+    def __init__(self, rule: Rule[..., Any]) -> None:
+        self._key = rule.key
 
     def get_cache_path(self) -> str:
-        return str(cache_folder() / Path(self._py_file).parent.relative_to(PACKAGE))
+        return str(cache_folder())
 
     def ensure_cache_path(self) -> None:
-        os.makedirs(self.get_cache_path(), exist_ok=True)
+        cache_folder().mkdir(parents=True, exist_ok=True)
 
     def get_source_stamp(self) -> str:
         # numba's own stamp is the time and size of the file, which differ between copies.
-        return _digest_of(self._py_file)
-
-    def get_disambiguator(self) -> str:
-        return str(self._line)
+        return self._key
 
 
 class _CacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = (_Locator,)
+    def __init__(self, rule: Rule[..., Any]) -> None:
+        # Instead of numba's: a docstring that moves a rule to another line must not compile it again.
+        self._locator = _Locator(rule)
+        self._filename_base = f"{rule.file_name}.py{sys.version_info[0]}{sys.version_info[1]}"
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]
     _impl_class = _CacheImpl
+
+    def __init__(self, rule: Rule[..., Any]) -> None:
+        self._rule = rule.full_name
+        self.compiles = True
+        self.waiting = ExitStack()
+        super().__init__(rule)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load compiled code. If none is kept, it is about to be compiled, unless another process compiles it now."""
+        kept = super().load_overload(sig, target_context)
+        if kept is not None:
+            return kept
+        if not self.compiles:
+            raise NotKept
+        self.waiting.enter_context(compiling(self._rule))
+        return super().load_overload(sig, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Save compiled code; a folder that cannot be written, or a full disk, must not fail the run."""
         with suppress(OSError):
             super().save_overload(sig, data)
 
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        # The name of the file has the rest.
+        return sig, codegen.magic_tuple()
 
-def keep_compiled_code(function: Callable[..., Any], called: _Called) -> _Called:
-    """Let a compiled function keep its code in the folder of this source."""
-    called._cache = _Cache(function)  # type: ignore[attr-defined]
+
+def entry(rule: Rule[..., Any]) -> Any:
+    """Return a rule that Python calls compiled, which keeps its code."""
+    called = numba.njit(nogil=True, pipeline_class=KernelCompiler, **_OPTIONS[rule.kind])(rule.py_func)
+    kept = called._cache = _Cache(rule)
+    compile_or_load = called.compile
+
+    def compile_with_lock(sig: Any) -> Any:
+        with kept.waiting:
+            return compile_or_load(sig)
+
+    called.compile = compile_with_lock
     return called
+
+
+@contextmanager
+def only_kept_code(called: Any) -> Iterator[None]:
+    """Raise NotKept instead of compiling."""
+    called._cache.compiles = False
+    try:
+        yield
+    finally:
+        called._cache.compiles = True
 
 
 # ---- Kernels that kernels call
@@ -138,19 +176,31 @@ class _LinkedCompiler(CompilerBase):  # type: ignore[misc]
         return [DefaultPassBuilder.define_nopython_pipeline(state)]
 
 
-def link_into_callers(function: Callable[..., Any], called: _Called, **options: bool) -> _Called:
-    """Let kernels that call a compiled function link its code; Python still calls it as before."""
-    linked = numba.njit(
-        nogil=True, pipeline_class=_LinkedCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
-    )(function)
+_OPTIONS: dict[str, dict[str, Any]] = {
+    ENTRY: {},
+    INNER: {"_nrt": False},
+    IN_PLACE: {"_nrt": False, "forceinline": True},
+    WRITTEN_OUT: {"inline": "always"},
+}
+"""numba's options by kind of rule."""
 
-    def call_template(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
-        return linked.get_call_template(
-            tuple(map(_widened, args)), {name: _widened(argument) for name, argument in kws.items()}
-        )
 
-    vars(called).update(get_call_template=call_template, get_overload=linked.get_overload)
+def linked(rule: Rule[..., Any]) -> Any:
+    """Return a rule as its callers link it."""
+    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS[rule.kind]}
+    called = numba.njit(nogil=True, pipeline_class=_LinkedCompiler, **options)(rule.py_func)
+    template = called.get_call_template
+
+    def widened_template(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+        return template(tuple(map(_widened, args)), {name: _widened(argument) for name, argument in kws.items()})
+
+    called.get_call_template = widened_template
     return called
+
+
+@typeof_impl.register(Rule)  # type: ignore[untyped-decorator]
+def _typeof_rule(rule: Rule[..., Any], context: Any) -> Any:
+    return types.Dispatcher(rule.linked)
 
 
 def _widened(argument: Any) -> Any:
@@ -201,6 +251,18 @@ class _KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         for function in self._final_module.functions:
             if function.name in ("NRT_incref", "NRT_decref") and not function.is_declaration:
                 function.linkage = "internal"
+
+    def serialize_using_object_code(self) -> Any:
+        """Return what is kept: the machine code, and a module that defines the same names.
+
+        numba would keep the whole code for other libraries to link, but callers link another compilation of it.
+        """
+        names = ir.Module(self.name)
+        for function in self._get_module_for_linking().functions:
+            if not function.is_declaration:
+                body = ir.Function(names, ir.FunctionType(ir.VoidType(), []), function.name).append_basic_block()
+                ir.IRBuilder(body).ret_void()
+        return self.name, "object", (self._get_compiled_object(), llvm.parse_assembly(str(names)).as_bitcode())
 
 
 class KernelCompiler(_LinkedCompiler):

@@ -36,6 +36,8 @@ compiled = pytest.mark.skipif(not COMPILED, reason="kernels run as plain Python"
 SIGNATURES = {
     CacheImpl.__init__: ["self", "py_func"],
     FunctionCache.__init__: ["self", "py_func"],
+    FunctionCache.load_overload: ["self", "sig", "target_context"],
+    FunctionCache._index_key: ["self", "sig", "codegen"],
     FunctionCache.save_overload: ["self", "sig", "data"],
     JITCodeLibrary.__init__: ["self", "codegen", "name"],
     JITCodeLibrary.enable_object_caching: ["self"],
@@ -45,9 +47,12 @@ SIGNATURES = {
     JITCodeLibrary._optimize_final_module: ["self"],
     JITCodeLibrary._verify_declare_only_symbols: ["self"],
     JITCodeLibrary.get_pointer_to_function: ["self", "name"],
+    JITCodeLibrary.serialize_using_object_code: ["self"],
+    JITCodeLibrary._get_module_for_linking: ["self"],
+    JITCodeLibrary._get_compiled_object: ["self"],
     DefaultPassBuilder.define_nopython_pipeline: ["state", "name"],
     Dispatcher.get_call_template: ["self", "args", "kws"],
-    Dispatcher.get_overload: ["self", "sig"],
+    Dispatcher.compile: ["self", "sig"],
     nrtdynmod._define_nrt_incref: ["module", "atomic_incr"],
     nrtdynmod._define_nrt_decref: ["module", "atomic_decr"],
     types.Record.__init__: ["self", "fields", "size", "aligned"],
@@ -81,8 +86,11 @@ def test_the_cache_takes_its_locators_and_its_implementation_from_these_attribut
     assert FunctionCache._impl_class is CompileResultCacheImpl
     locator = {name for name in dir(CompileResultCacheImpl._locator_classes[0]) if name.startswith(("get_", "ensure"))}
     assert {name for name in dir(numba_internals._Locator) if name.startswith(("get_", "ensure"))} >= locator - {
-        "get_suitable_cache_subpath"
+        "get_disambiguator",
+        "get_suitable_cache_subpath",
     }
+    # What _CacheImpl sets instead of numba's constructor.
+    assert {"locator", "filename_base"} <= {name for name, _ in inspect.getmembers(CompileResultCacheImpl)}
 
 
 @compiled
@@ -96,12 +104,12 @@ def test_a_called_kernel_is_linked_into_its_caller_and_optimized_only_there(comp
         return [double(double(number)) for number in numbers] + [double(1)]
 
     assert quadruples(np.array([3], np.int32)) == [12, 2]
-    linked = double.get_overload.__self__  # type: ignore[attr-defined]
+    linked = double.linked  # type: ignore[attr-defined]
     # One compilation: numbers of 32 bits, of 64 bits and constants share it.
     assert linked.signatures == [(types.int64,)]
     library = linked.overloads[(types.int64,)].library
     assert type(library) is numba_internals._LinkedLibrary
-    assert double.signatures == []  # type: ignore[attr-defined]
+    assert double.compiled.signatures == []  # type: ignore[attr-defined]
 
 
 @compiled
@@ -117,7 +125,7 @@ def test_a_kernel_counts_references_without_atomic_instructions_and_frees_its_ar
     assert len(longest(100)) == 99
     after = rtsys.get_allocation_stats()
     assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free > 100
-    (code,) = longest.inspect_llvm().values()  # type: ignore[attr-defined]
+    (code,) = longest.compiled.inspect_llvm().values()  # type: ignore[attr-defined]
     assert re.search(r"define internal void @NRT_incref\(.*\) ", code)
     assert re.search(r"define internal void @NRT_decref\(.*\) ", code)
     assert "atomicrmw" not in code
@@ -164,9 +172,9 @@ def test_a_kernel_passes_a_reference_to_a_tuple_and_to_the_tuples_in_it_as_an_ad
         return found
 
     assert total(new_records(Member, 2)) == 1 + 2 + 3 + 11 * (0 + 1 + 2)
-    (passed,) = both.get_overload.__self__.signatures[0]  # type: ignore[attr-defined]
+    (passed,) = both.linked.signatures[0]  # type: ignore[attr-defined]
     assert re.fullmatch("Reference[0-9a-f]{8}", str(passed))
-    assert age.get_overload.__self__.signatures == [(numba_internals._ReferenceType(passed.of[0]),)]  # type: ignore[attr-defined]
+    assert age.linked.signatures == [(numba_internals._ReferenceType(passed.of[0]),)]  # type: ignore[attr-defined]
 
 
 @compiled
@@ -179,7 +187,8 @@ def test_kernels_do_the_same_with_documented_options_only() -> None:
 
 def test_a_numba_without_these_internals_is_reported_with_the_way_out() -> None:
     script = (
-        "import numba.core.codegen; del numba.core.codegen.JITCodeLibrary; import rebalance_sim.kafka.runtime.kernel"
+        "import numba.core.codegen; del numba.core.codegen.JITCodeLibrary\n"
+        "from rebalance_sim.kafka.runtime.hash_order import java_table_size; java_table_size(3)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert f"ImportError: numba {numba.__version__} lacks internals" in done.stderr
