@@ -11,6 +11,7 @@ import numpy as np
 
 from rebalance_sim.kafka.runtime.hash_order import java_table_size, sort_in_java_order
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel, kernel_in_place
+from rebalance_sim.kafka.runtime.sorting import stable_order
 from rebalance_sim.kafka.runtime.strings import (
     WORD,
     Flags,
@@ -443,7 +444,7 @@ def topics_by_name(topics: TopicArrays, by_topic: Subscribers) -> Ints32:
         if end == first + 1:
             order[first] = first
         elif end > first:
-            order[first:end] = np.argsort(topics.ranks[by_topic.topics[first:end]]) + first
+            order[first:end] = stable_order(topics.ranks[by_topic.topics[first:end]]) + first
     return order
 
 

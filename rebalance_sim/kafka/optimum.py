@@ -19,6 +19,7 @@ import numpy as np
 from rebalance_sim.kafka.balance import partition_owners
 from rebalance_sim.kafka.groups import Assignments, Subscribers, TopicArrays
 from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.sorting import stable_order
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 
 STEPS = 1 << 27
@@ -96,7 +97,7 @@ def optimum(
 @kernel
 def _measure(g: int, loads: Ints, out: Optimum) -> None:
     members = len(loads)
-    ascending = np.sort(loads)
+    ascending = loads[stable_order(loads)]
     total, squares, score, idle = 0, 0, 0, 0
     for i in range(members):
         load = int(ascending[i])
@@ -427,9 +428,10 @@ def _fill_up(net: _Network, supply: Ints, loads: Ints) -> None:
 
     Loads rise like the level of water. The result is often optimal, or nearly.
     """
-    for t in np.argsort(np.diff(net.first[: net.n_topics + 1]), kind="mergesort"):
+    for t in stable_order(np.diff(net.first[: net.n_topics + 1])):
         edges = net.edges[net.first[t] : net.first[t + 1]]
-        heights = np.sort(loads[net.member[edges] - net.n_topics])
+        heights = loads[net.member[edges] - net.n_topics]
+        heights = heights[stable_order(heights)]
         left, wet = supply[t], 1
         while wet < len(heights) and (heights[wet] - heights[wet - 1]) * wet <= left:
             left -= (heights[wet] - heights[wet - 1]) * wet

@@ -27,6 +27,7 @@ from rebalance_sim.kafka.election import PreferenceLists
 from rebalance_sim.kafka.groups import AssignmentFailure, AssignmentOutcome, Assignments, Groups
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.lists import gather, list_offsets, take_lists, take_strings
+from rebalance_sim.kafka.runtime.sorting import stable_order
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 
 MOST_REBALANCES = 20
@@ -263,7 +264,7 @@ def _sorted_set(lists: Assignments, member: int, ranks: Ints) -> Ints:
     partitions = np.empty(high - low, np.int64)
     for k in range(low, high):
         partitions[k - low] = ranks[lists.topics[k]] << 32 | np.int64(lists.partitions[k])
-    partitions.sort()
+    partitions[:] = partitions[stable_order(partitions)]
     n = 0
     for partition in partitions:
         if n == 0 or partition != partitions[n - 1]:

@@ -30,6 +30,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
 from numba.core.runtime import nrtdynmod
+from numba.core.targetconfig import TargetConfig
 from numba.core.types.misc import unliteral
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature
 from numba.core.typing.typeof import _typeof_ndarray
@@ -99,7 +100,10 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         if not self.compiles:
             raise NotKept
         self.waiting.enter_context(compiling(self._rule))
-        return super().load_overload(sig, target_context)
+        kept = super().load_overload(sig, target_context)
+        if kept is None:
+            self.waiting.enter_context(_linking_helpers(target_context.codegen()))
+        return kept
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Save compiled code; a folder that cannot be written, or a full disk, must not fail the run."""
@@ -185,6 +189,17 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 """numba's options by kind of rule."""
 
 
+@contextmanager
+def _linking_helpers(codegen: Any) -> Iterator[None]:
+    """Link numba's own functions too, such as those for ``np.empty``, instead of compiling each by itself."""
+    usual = codegen._library_class
+    codegen._library_class = _LinkedLibrary
+    try:
+        yield
+    finally:
+        codegen._library_class = usual
+
+
 def linked(rule: Rule[..., Any]) -> Any:
     """Return a rule as its callers link it."""
     options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS[rule.kind]}
@@ -201,6 +216,20 @@ def linked(rule: Rule[..., Any]) -> Any:
 @typeof_impl.register(Rule)  # type: ignore[untyped-decorator]
 def _typeof_rule(rule: Rule[..., Any], context: Any) -> Any:
     return types.Dispatcher(rule.linked)
+
+
+def _values(options: TargetConfig) -> dict[str, Any]:
+    """Return what ``TargetConfig.values`` does, which took a tenth of the time: options are compared at each call."""
+    kind = type(options)
+    if kind not in _DEFAULTS:
+        _DEFAULTS[kind] = {name: option.default for name, option in kind.options.items()}
+    return _DEFAULTS[kind] | options._values
+
+
+_DEFAULTS: dict[type[Any], dict[str, Any]] = {}
+
+
+TargetConfig.values = _values
 
 
 def _widened(argument: Any) -> Any:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel, kernel_in_place
+from rebalance_sim.kafka.runtime.sorting import stable_order
 
 Ints = NDArray[np.int64]
 Ints32 = NDArray[np.int32]
@@ -214,7 +215,7 @@ def sort_by_key(values: Ints32, keys: Ints) -> None:
     if sorted_to >= len(keys):
         return
     if len(values) > _FEW:
-        order = np.argsort(keys, kind="mergesort")
+        order = stable_order(keys)
         values[:] = values[order]
         keys[:] = keys[order]
         return

@@ -29,6 +29,7 @@ from rebalance_sim.kafka.groups import (
     topics_by_name,
 )
 from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.sorting import stable_order
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.releases import KafkaVersion
 
@@ -157,8 +158,8 @@ def _claims(groups: Groups, topics: TopicArrays, base: Ints32, joined: Ints32, r
                 generations[n], members[n] = groups.generations[m], ranks[m]
                 claims.last[places[n]] = ranks[m]
                 n += 1
-    in_order = np.argsort(generations[:n], kind="mergesort")
-    in_order = in_order[np.argsort(places[in_order], kind="mergesort")]
+    in_order = stable_order(generations[:n])
+    in_order = in_order[stable_order(places[in_order])]
     repeated = np.zeros(room, np.bool_)
     for i in range(n):
         k = in_order[i]
@@ -304,7 +305,7 @@ def _return_others(groups: Groups, topics: TopicArrays, base: Ints32, joined: In
                 keys[n] = np.int64(groups.owned.topics[k]) << 32 | np.int64(groups.owned.partitions[k])
                 claims[n] = k
                 n += 1
-    in_order = np.argsort(keys[:n], kind="mergesort")
+    in_order = stable_order(keys[:n])
     for i in range(n):
         returned[claims[in_order[i]]] = i == n - 1 or keys[in_order[i]] != keys[in_order[i + 1]]
 

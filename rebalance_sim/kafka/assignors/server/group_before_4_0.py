@@ -8,6 +8,7 @@ from rebalance_sim.kafka.assignors.server.racks_3_7 import RackMatches
 from rebalance_sim.kafka.assignors.server.target_assignment import UniformBatch
 from rebalance_sim.kafka.groups import TopicArrays
 from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.sorting import stable_order
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 
 NO_LIMIT = -1
@@ -62,4 +63,4 @@ def topics_of_places(batch: UniformBatch, topics: Ints32, places: int) -> Ints32
 @kernel
 def places_by_id(batch: UniformBatch, topic_of: Ints32) -> Ints32:
     """Return all places by topic id and partition."""
-    return np.argsort(batch.id_ranks[topic_of], kind="mergesort").astype(np.int32)
+    return stable_order(batch.id_ranks[topic_of]).astype(np.int32)

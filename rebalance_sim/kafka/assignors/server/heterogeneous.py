@@ -17,6 +17,7 @@ from rebalance_sim.kafka.assignors.server.target_assignment import (
 )
 from rebalance_sim.kafka.groups import AssignmentFailure, Subscribers
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
+from rebalance_sim.kafka.runtime.sorting import stable_order
 from rebalance_sim.kafka.runtime.strings import Ints32
 
 _NONE = int(AssignmentFailure.NONE)
@@ -88,9 +89,9 @@ def _sorted_topics(batch: UniformBatch, by_topic: Subscribers, first: int, end: 
         n += 1
     entries = entries[:n]
     counts = by_topic.end[entries] - by_topic.first[entries]
-    order = np.argsort(batch.id_ranks[by_topic.topics[entries]])
-    order = order[np.argsort(counts[order], kind="mergesort")]
-    order = order[np.argsort(per_subscriber[:n][order], kind="mergesort")]
+    order = stable_order(batch.id_ranks[by_topic.topics[entries]])
+    order = order[stable_order(counts[order])]
+    order = order[stable_order(per_subscriber[:n][order])]
     return entries[order]
 
 
@@ -216,7 +217,7 @@ def _sorted_by_load(members: Ints32, loads: Ints32) -> Ints32:
     for m in members:
         fewest, most = min(fewest, loads[m]), max(most, loads[m])
     if most - fewest > 4 * len(members) + 16:
-        return members[np.argsort(loads[members], kind="mergesort")]
+        return members[stable_order(loads[members])]
     starts = np.zeros(most - fewest + 2, np.int32)
     for m in members:
         starts[loads[m] - fewest + 1] += 1

@@ -27,6 +27,7 @@ from rebalance_sim.kafka.assignors.server.target_assignment import (
 from rebalance_sim.kafka.groups import AssignmentFailure, Subscribers
 from rebalance_sim.kafka.runtime.hash_order import java_copy_size, java_order, java_table_size
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
+from rebalance_sim.kafka.runtime.sorting import stable_order
 from rebalance_sim.kafka.runtime.strings import Ints32
 
 _NONE = int(AssignmentFailure.NONE)
@@ -130,7 +131,7 @@ def _ids_of_sorted_names(batch: UniformBatch, m: int) -> Ints32:
     """Return the known topics of a member in the order of its set of ids, which is filled by name (3.7)."""
     names, _ = distinct_names(batch, m)
     known = names[batch.partitions[names] >= 0]
-    return java_order(batch.id_hashes, known[np.argsort(batch.ranks[known])], java_table_size(len(known)))
+    return java_order(batch.id_hashes, known[stable_order(batch.ranks[known])], java_table_size(len(known)))
 
 
 @kernel
@@ -151,9 +152,9 @@ def _sorted_places(by_topic: Subscribers, entry_of: Ints32, in_hash_order: Ints3
         subscribers[start:end] = count
         per_subscriber[start:end] = -(end - start) / count
         start = end
-    order = in_hash_order[np.argsort(partitions[in_hash_order], kind="mergesort")]
-    order = order[np.argsort(subscribers[order], kind="mergesort")]
-    return order[np.argsort(per_subscriber[order], kind="mergesort")]
+    order = in_hash_order[stable_order(partitions[in_hash_order])]
+    order = order[stable_order(subscribers[order])]
+    return order[stable_order(per_subscriber[order])]
 
 
 @kernel

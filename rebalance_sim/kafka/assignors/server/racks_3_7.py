@@ -9,6 +9,7 @@ from rebalance_sim.kafka.assignors.steps.rack_matching import has_rack
 from rebalance_sim.kafka.groups import TopicArrays
 from rebalance_sim.kafka.runtime.hash_order import java_copy_size, java_order
 from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.sorting import stable_order
 from rebalance_sim.kafka.runtime.strings import Ints32
 
 
@@ -112,7 +113,7 @@ def racks_mismatch(batch: UniformBatch, topics: TopicArrays, rack: int, topic: i
 def sort_matches(matches: RackMatches, place: int, loads: Ints32) -> None:
     """Sort the members that match a partition by load, stably (``getSortedMembersWithMatchingRack``)."""
     listed = matches.members[matches.offsets[place] : matches.offsets[place + 1]]
-    listed[:] = listed[np.argsort(loads[listed], kind="mergesort")]
+    listed[:] = listed[stable_order(loads[listed])]
 
 
 @kernel
@@ -123,4 +124,4 @@ def unassigned_with_matches(matches: RackMatches, by_id: Ints32, owners: Ints32)
     """
     counts = np.diff(matches.offsets)[by_id]
     chosen = (counts > 0) & (owners[by_id] < 0)
-    return by_id[chosen][np.argsort(counts[chosen], kind="mergesort")]
+    return by_id[chosen][stable_order(counts[chosen])]

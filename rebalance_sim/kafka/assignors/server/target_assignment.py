@@ -8,6 +8,7 @@ from rebalance_sim.kafka.assignors.server.specification import uuid_hashes, uuid
 from rebalance_sim.kafka.groups import Assignments, Groups, Subscribers, Subscriptions, TopicArrays, append_partition
 from rebalance_sim.kafka.runtime.hash_order import java_copy_size, java_order, java_table_size
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
+from rebalance_sim.kafka.runtime.sorting import stable_order
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 
 
@@ -198,7 +199,7 @@ def sort_lists(ranks: Ints, start: int, end: int, lists: Assignments) -> None:
         high = lists.offsets[m + 1]
         topics, partitions = lists.topics[low:high].copy(), lists.partitions[low:high].copy()
         low, first = high, filled
-        for k in np.argsort(ranks[topics] << 32 | partitions):
+        for k in stable_order(ranks[topics] << 32 | partitions):
             last = filled - 1
             if last < first or lists.topics[last] != topics[k] or lists.partitions[last] != partitions[k]:
                 lists.topics[filled], lists.partitions[filled] = topics[k], partitions[k]

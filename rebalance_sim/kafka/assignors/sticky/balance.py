@@ -37,6 +37,7 @@ from rebalance_sim.kafka.assignors.sticky.movements import (
 )
 from rebalance_sim.kafka.groups import AssignmentFailure
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
+from rebalance_sim.kafka.runtime.sorting import stable_order
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32, sort_by_key
 
 _NONE = int(AssignmentFailure.NONE)
@@ -329,7 +330,7 @@ def _is_balanced_literally(state: _State) -> tuple[int, bool]:
     """
     current, potential, participates = state.current, state.potential, state.participates
     members = np.flatnonzero(participates)
-    for place in np.argsort(current.sizes[members], kind="mergesort"):
+    for place in stable_order(current.sizes[members]):
         member = int(members[place])
         size = current.sizes[member]
         if size == potential.max_sizes[member]:
@@ -499,7 +500,8 @@ def _perform_reassignments(state: _State, partitions: Ints32) -> tuple[int, bool
 @kernel
 def _balance_score(sizes: Ints32, participates: Flags) -> int:
     """Return ``getBalanceScore``: the differences of all pairs of members, added up as a Java ``int``."""
-    sorted_sizes = np.sort(sizes[participates])
+    sorted_sizes = sizes[participates]
+    sorted_sizes = sorted_sizes[stable_order(sorted_sizes)]
     n = len(sorted_sizes)
     score = 0
     for i in range(n):

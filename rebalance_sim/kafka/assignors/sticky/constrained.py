@@ -15,6 +15,7 @@ from rebalance_sim.kafka.assignors.sticky.group import NOBODY, NumberedGroup, St
 from rebalance_sim.kafka.assignors.sticky.racks import RackInfo, members_by_rack, mismatch, next_in_rack
 from rebalance_sim.kafka.groups import AssignmentFailure, Assignments
 from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.sorting import stable_order
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32, sort_by_key
 from rebalance_sim.releases import StickyRules
 
@@ -135,7 +136,7 @@ def _unassigned(group: NumberedGroup, claims: Claims, kept: _Kept, racks: RackIn
             n += 1
     unassigned = unassigned[:n]
     if len(racks.in_reach) > 0:
-        return unassigned[np.argsort(racks.in_reach[unassigned], kind="mergesort")]
+        return unassigned[stable_order(racks.in_reach[unassigned])]
     return unassigned
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from rebalance_sim.kafka.groups import Assignments, Groups, Subscriptions, TopicArrays
 from rebalance_sim.kafka.runtime.kernel import kernel, kernel_written_out
+from rebalance_sim.kafka.runtime.sorting import stable_order
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 
 UNKNOWN = -1
@@ -92,7 +93,7 @@ def sticky_batch(
 def _sort_by_rank(topics: Ints32, ranks: Ints) -> Ints32:
     """Sort a group's topics by name; by insertion, since few groups have many."""
     if len(topics) > _FEW:
-        return topics[np.argsort(ranks[topics])]
+        return topics[stable_order(ranks[topics])]
     for k in range(1, len(topics)):
         moving = topics[k]
         place = k
@@ -280,7 +281,7 @@ def partitions_by_popularity(potential: PotentialConsumers) -> Ints32:
     popularity = potential.member_offsets[1:] - potential.member_offsets[:-1]
     partitions = np.empty(potential.first_partition[-1], np.int32)
     filled = 0
-    for t in np.argsort(popularity, kind="mergesort"):
+    for t in stable_order(popularity):
         for partition in range(potential.first_partition[t], potential.first_partition[t + 1]):
             partitions[filled] = partition
             filled += 1
