@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rebalance_sim.api.explain import explain_agreement, explain_assignment, explain_election, explain_key
+from rebalance_sim.api.explain import explain_assignment, explain_election
 from rebalance_sim.commands.assign import strategies
 from rebalance_sim.commands.brokers import brokers_of, clusters_of
 from rebalance_sim.commands.custom_assignors import load_assignors
@@ -22,6 +22,8 @@ from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.runs.input_files import read_input
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, usable
 from rebalance_sim.errors import UserError, check_choice
+from rebalance_sim.explanations.agreement import explain_agreement
+from rebalance_sim.explanations.key import explain_key
 from rebalance_sim.tables import MEMBERS, TOPICS
 
 
