@@ -8,7 +8,6 @@ from typing import Self
 from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.api.audit import COMPARED, PREDICTED, Audit, all_assignments
-from rebalance_sim.api.simulation import scenario_of
 from rebalance_sim.commands.audit_summary import summarise_findings
 from rebalance_sim.commands.brokers import brokers_of, clusters_of, early_access
 from rebalance_sim.commands.console import Line
@@ -25,11 +24,12 @@ from rebalance_sim.engine.groups.comparison import BEST
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.runs.finished_runs import FinishedRun, finished_run
+from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
-from rebalance_sim.engine.runs.run_files import names_in
 from rebalance_sim.engine.tables.inputs import fit, rejected, union, usable
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.audit_thresholds import read_thresholds
+from rebalance_sim.sources.scenarios import scenario_of
 from rebalance_sim.tables import (
     CLUSTERS,
     ELECTIONS,
@@ -206,7 +206,7 @@ def _find_tables(spark: SparkSession, options: Namespace) -> None:
     if options.fleet:
         folder = options.fleet.rstrip("/")
         finished_run(spark, "--fleet", folder)
-        _set_tables(options, folder, names_in(spark, folder))
+        _set_tables(options, folder, HadoopFiles(spark).names_in(folder))
     for name in (TOPICS.name, MEMBERS.name):
         if not getattr(options, name):
             where = f"{options.fleet!r} has no table {name}" if options.fleet else "no fleet is given"

@@ -6,7 +6,6 @@ from argparse import Namespace
 from pyspark.errors import PySparkException
 
 from rebalance_sim.api.audit import Audit
-from rebalance_sim.api.simulation import scenario_of
 from rebalance_sim.commands.brokers import brokers_of, clusters_of
 from rebalance_sim.commands.custom_assignors import load_assignors
 from rebalance_sim.commands.job_options import ALL
@@ -16,6 +15,7 @@ from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.input_files import read_input
 from rebalance_sim.errors import UserError
+from rebalance_sim.sources.scenarios import scenario_of
 from rebalance_sim.tables import MEMBERS, TOPICS
 
 _LOG = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from rebalance_sim.sources.kafka_tools.capture import Capture, read_capture
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
 from rebalance_sim.sources.live_cluster.cluster import read_cluster
 from rebalance_sim.sources.live_cluster.topic_records import read_records
-from rebalance_sim.sources.offsets_topic.dump import KAFKA
+from rebalance_sim.sources.offsets_topic import KAFKA
 from rebalance_sim.sources.synthetic.fleet import synthetic_fleet
 from rebalance_sim.sources.synthetic.fleet_spec import load
 from rebalance_sim.tables import CLUSTERS, INPUTS, MEMBERS, OFFSETS, OUTPUTS, RECORDS, TOPICS

@@ -13,7 +13,7 @@ from rebalance_sim.commands.custom_assignors import WHERE_MODULES_ARE
 from rebalance_sim.commands.plan import plan
 from rebalance_sim.commands.progress_bar import shows_bar
 from rebalance_sim.commands.summary import print_summary
-from rebalance_sim.engine.runs.out_folders import claims_released
+from rebalance_sim.engine.runs.claims import claims_released
 from rebalance_sim.engine.runs.planned_runs import DryRun, PlanComplete
 from rebalance_sim.engine.runs.progress import progress
 from rebalance_sim.engine.runs.spark_failures import spark_errors, unreadable_input

@@ -7,6 +7,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.run_files import RECORD, read_json
 from rebalance_sim.engine.tables.inputs import first_line
 from rebalance_sim.errors import UserError
@@ -43,7 +44,7 @@ class FinishedRun:
 def finished_run(spark: SparkSession, option: str, folder: str) -> FinishedRun:
     """Read the record of a run. Raises UserError, naming the option, for a folder without a finished run."""
     path = f"{folder.rstrip('/')}/{RECORD}"
-    record = read_json(spark, path)
+    record = read_json(HadoopFiles(spark), path)
     if record is None:
         raise UserError(f"{option}: {folder!r} is not the output of a finished run (no {RECORD})")
     expected = {"job": str, "options": dict, "versions": dict, "rows": dict, "assumptions": list}
