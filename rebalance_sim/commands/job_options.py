@@ -488,6 +488,15 @@ _ASSIGNORS = (
 )
 
 
+def _explains_more_than_keys(options: Namespace) -> bool:
+    """Return whether groups are explained, or keys of a topic whose table only Spark can read."""
+    if options.what not in (KEY, AGREEMENT):
+        return True
+    from rebalance_sim.commands.topic_partitions import known_partitions  # noqa: PLC0415 (help does not need it)
+
+    return known_partitions(options) is None
+
+
 def _has_runs_elsewhere(options: Namespace) -> bool:
     """Return whether a finished run is not in Parquet files of this machine."""
     from rebalance_sim.engine.runs.recorded_runs import is_in_local_parquet  # noqa: PLC0415 (help does not need it)
@@ -564,7 +573,7 @@ JOBS = {
             "key --key TT0124 --partitions 15 --client java-3.3,librdkafka",
             "agreement --client java-3.3,librdkafka --partitions 12",
         ),
-        needs_spark=lambda options: options.what not in (KEY, AGREEMENT) or options.partitions is None,
+        needs_spark=_explains_more_than_keys,
     ),
     "check": Job(
         "compare the figures of finished runs with limits; exit code 3 if one is exceeded",
