@@ -4,13 +4,15 @@ import logging
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from types import FrameType
 
 from rebalance_sim.commands.configuration import read_options
 from rebalance_sim.commands.job_options import JOBS
 from rebalance_sim.commands.parsers import parsers
+from rebalance_sim.engine.runs.files import spark_runs
 from rebalance_sim.errors import CheckError, UserError
 from rebalance_sim.logs import LOGGER, logged_by
 
@@ -35,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as mistake:
         print(f"rebalance-sim: {mistake}", file=sys.stderr)
         return USER_ERROR
-    return next((code for job in jobs if (code := _exit_code(job, jobs))), 0)
+    # A mistake in any job is reported before the first starts.
+    return next((code for step in (_validate, _run) for job in jobs if (code := _exit_code(step, job, jobs))), 0)
 
 
 def _separated(arguments: Sequence[str]) -> Iterator[list[str]]:
@@ -54,12 +57,14 @@ def _separated(arguments: Sequence[str]) -> Iterator[list[str]]:
     yield job
 
 
-def _exit_code(options: Namespace, jobs: Sequence[Namespace]) -> int:
-    """Run one of the jobs that share a session, and return its exit code."""
+def _exit_code(
+    step: Callable[[Namespace, Sequence[Namespace]], None], options: Namespace, jobs: Sequence[Namespace]
+) -> int:
+    """Validate or run one of the jobs that share a session, and return its exit code."""
     with logged_by(_handler(options), options.job, options.log_level, options.log_format):
         try:
             with _interrupted_by_sigterm():
-                _run(options, jobs)
+                step(options, jobs)
         except (KeyboardInterrupt, Exception) as problem:
             return _log_failure(problem)
     return 0
@@ -72,15 +77,22 @@ def _handler(options: Namespace) -> logging.Handler:
     return ProgressBar() if shows_bar(options) else logging.StreamHandler(sys.stderr)
 
 
-def _run(options: Namespace, jobs: Sequence[Namespace]) -> None:
-    spark = None
-    # Only now: these imports take seconds, and --help needs none of them.
-    if JOBS[options.job].needs_spark(options):
-        if "pyspark" not in sys.modules:
-            _LOG.info("starting Spark")
-        from rebalance_sim.commands.starting import start  # noqa: PLC0415
+def _validate(options: Namespace, jobs: Sequence[Namespace]) -> None:
+    from rebalance_sim.commands.validation import validate  # noqa: PLC0415 (--help needs none of these imports)
 
-        spark = start(options, jobs)
+    validate(options, jobs)
+
+
+def _run(options: Namespace, jobs: Sequence[Namespace]) -> None:
+    if not JOBS[options.job].needs_spark(options):
+        import_module(f"rebalance_sim.commands.without_spark.{options.job}").run(options)
+        return
+    if not spark_runs():
+        _LOG.info("starting Spark")
+    # Only now: these imports take seconds.
+    from rebalance_sim.commands.starting import start  # noqa: PLC0415
+
+    spark = start(options, jobs)
     from rebalance_sim.commands.running import run_job  # noqa: PLC0415
 
     run_job(spark, options)

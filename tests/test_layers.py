@@ -11,6 +11,7 @@ LAYERS = (
     ("errors", "logs", "wording", "defaults"),
     ("releases",),
     ("kafka",),
+    ("explanations",),
     ("tables",),
     ("engine",),
     ("sources",),

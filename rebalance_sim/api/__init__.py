@@ -4,7 +4,7 @@ from inspect import isfunction
 
 from rebalance_sim.api.arguments import checked
 from rebalance_sim.api.audit import audit, findings, verdicts
-from rebalance_sim.api.explain import explain_agreement, explain_assignment, explain_election, explain_key
+from rebalance_sim.api.explain import explain_assignment, explain_election
 from rebalance_sim.api.groups import (
     assign,
     balance,
@@ -50,6 +50,8 @@ from rebalance_sim.engine.records.produce_requests import produce_requests
 from rebalance_sim.engine.records.producers import batches
 from rebalance_sim.engine.tables.clusters import read_clusters
 from rebalance_sim.errors import UserError
+from rebalance_sim.explanations.agreement import explain_agreement
+from rebalance_sim.explanations.key import explain_key
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.brokers import Brokers, Clusters
 from rebalance_sim.kafka.partitioners.record_accumulator import ProducerSettings

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from rebalance_sim.api.groups import clusters_of, custom_names, predict
 from rebalance_sim.api.lag import lag_tables
 from rebalance_sim.api.records import PlacedRecords
-from rebalance_sim.api.simulation import scenario_of, simulate
+from rebalance_sim.api.simulation import simulate
 from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.audit.audits import audited
 from rebalance_sim.engine.audit.thresholds import Thresholds
@@ -29,6 +29,7 @@ from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPa
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.releases import NEWEST
+from rebalance_sim.sources.scenarios import scenario_of
 from rebalance_sim.tables import (
     ADVICE,
     BALANCE,

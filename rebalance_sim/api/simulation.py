@@ -22,14 +22,13 @@ from rebalance_sim.engine.simulation.variations import variations
 from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, usable
 from rebalance_sim.engine.tables.outcomes import Transformation, outcome
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
-from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import check_strategy
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.kafka.simulation.storms import Storms
 from rebalance_sim.releases import NEWEST
-from rebalance_sim.sources.scenarios import read_scenario
+from rebalance_sim.sources.scenarios import scenario_of
 from rebalance_sim.tables import (
     ADVICE,
     BOUNCES,
@@ -263,13 +262,3 @@ def _simulations(
         check_strategy("strategy", strategy, version, [*custom_names(own, version), ELECTED])
     metadata, seed = TopicMetadata.of(usable(fit_topics(topics))), options.get("seed", 0)
     return Simulations(outputs, clusters, tuple(strategies), metadata, scenario_of(scenario), seed, assignors=own)
-
-
-def scenario_of(given: str | Scenario) -> Scenario:
-    """Return a scenario by its name or from a file. Raises UserError for a mistake in the file."""
-    if isinstance(given, Scenario):
-        return given
-    scenario, rejects = read_scenario(given)
-    if rejects:
-        raise UserError(f"scenario {given!r}: {rejects[0].reason}")
-    return scenario

@@ -1,33 +1,28 @@
 """``assign``: predict the partitions of every member and the balance of every group."""
 
 from argparse import Namespace
-from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
 from rebalance_sim.api.groups import predict
-from rebalance_sim.commands.brokers import brokers_of, clusters_of, early_access
+from rebalance_sim.commands.brokers import clusters_of, early_access
 from rebalance_sim.commands.comparison import summarise_comparison, write_distributions
-from rebalance_sim.commands.custom_assignors import load_assignors
-from rebalance_sim.commands.job_options import ALL
+from rebalance_sim.commands.console import print_summary
 from rebalance_sim.commands.lag import Offsets, summarise_lag
-from rebalance_sim.commands.options import items, new_run
+from rebalance_sim.commands.new_runs import new_run
+from rebalance_sim.commands.options import brokers_of
 from rebalance_sim.commands.rejects import write_rejects
+from rebalance_sim.commands.strategies import own_assignors, strategies
 from rebalance_sim.commands.summary import (
-    print_summary,
     summarise_assignments,
     summarise_balance,
     summarise_elections,
     summarise_rebalances,
     summarise_run,
 )
-from rebalance_sim.engine.groups.comparison import BEST
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.runs.run import earlier_assumptions
 from rebalance_sim.engine.tables.inputs import union
-from rebalance_sim.kafka.assignors import assignors_of, check_strategy
-from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
-from rebalance_sim.releases import KafkaVersion
 from rebalance_sim.tables import (
     ASSIGNMENTS,
     BALANCE,
@@ -42,27 +37,10 @@ from rebalance_sim.tables import (
 )
 
 
-def strategies(
-    asked: str, version: KafkaVersion, own: Mapping[str, ConsumerPartitionAssignor] | None = None
-) -> tuple[str, ...]:
-    """Return the strategies of the option, each once; ``own`` are the user's assignors by MODULE:CLASS.
-
-    >>> from rebalance_sim.releases import kafka_version
-    >>> strategies("roundrobin,range", kafka_version("4.3"))
-    ('roundrobin', 'range')
-    """
-    name_of = {item: assignor.name for item, assignor in (own or {}).items()}
-    names: list[str] = []
-    for name in (name_of.get(item, item) for item in items(asked)):
-        check_strategy("--strategy", name, version, [*name_of.values(), ELECTED, ALL])
-        names += [*assignors_of(version), *name_of.values()] if name == ALL else [name]
-    return tuple(dict.fromkeys(names))
-
-
 def run(spark: SparkSession, options: Namespace) -> None:
     """Read topics and members, elect where needed, assign, write all tables and, of several strategies, compare."""
     version = brokers_of(options).rules()
-    own = load_assignors(options.assignors, options.strategy, version, [ELECTED, ALL, BEST])
+    own = own_assignors(options, version)
     wanted = strategies(options.strategy, version, own)
     compares = len(wanted) > 1
     run = new_run(spark, "assign", options)

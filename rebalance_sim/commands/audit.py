@@ -1,37 +1,37 @@
 """``audit``: find out what is wrong with each group, and what to do about it."""
 
 from argparse import Namespace
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.api.audit import COMPARED, PREDICTED, Audit, all_assignments
-from rebalance_sim.api.simulation import scenario_of
 from rebalance_sim.commands.audit_summary import summarise_findings
-from rebalance_sim.commands.brokers import brokers_of, clusters_of, early_access
-from rebalance_sim.commands.console import Line
-from rebalance_sim.commands.custom_assignors import load_assignors
-from rebalance_sim.commands.fleet import has_source, write_fleet
-from rebalance_sim.commands.job_options import ALL, AUDIT_TITLE, PARTITIONS_AFTER
+from rebalance_sim.commands.brokers import clusters_of, early_access
+from rebalance_sim.commands.console import Line, print_summary
+from rebalance_sim.commands.fleet import write_fleet
+from rebalance_sim.commands.job_options import AUDIT_TITLE
 from rebalance_sim.commands.lag import LagTables, Offsets, total_lag
-from rebalance_sim.commands.options import new_run, on_record
+from rebalance_sim.commands.new_runs import new_run
+from rebalance_sim.commands.options import brokers_of, on_record
 from rebalance_sim.commands.rejects import write_rejects
-from rebalance_sim.commands.report import CHARTS, PAGE, missing_library, plan_page, write_page
+from rebalance_sim.commands.report import CHARTS, PAGE, plan_page, write_page
 from rebalance_sim.commands.simulate import simulation_assumptions
-from rebalance_sim.commands.summary import print_summary, summarise_read, summarise_run
-from rebalance_sim.engine.groups.comparison import BEST
+from rebalance_sim.commands.strategies import own_assignors
+from rebalance_sim.commands.summary import summarise_read, summarise_run
+from rebalance_sim.commands.validation.audit import find_tables, set_tables
+from rebalance_sim.commands.validation.fleet import has_source
+from rebalance_sim.commands.validation.report import missing_library
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
-from rebalance_sim.engine.groups.prediction import ELECTED
-from rebalance_sim.engine.runs.finished_runs import FinishedRun, finished_run
+from rebalance_sim.engine.runs.finished_runs import FinishedRun
+from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
-from rebalance_sim.engine.runs.run_files import names_in
 from rebalance_sim.engine.tables.inputs import fit, rejected, union, usable
-from rebalance_sim.errors import UserError
 from rebalance_sim.sources.audit_thresholds import read_thresholds
+from rebalance_sim.sources.scenarios import scenario_of
 from rebalance_sim.tables import (
-    CLUSTERS,
     ELECTIONS,
     FINDINGS,
     LAG_BALANCE,
@@ -47,7 +47,6 @@ from rebalance_sim.tables import (
 from rebalance_sim.wording import plural
 
 _REPLACED = (*OUTPUTS, PAGE, CHARTS)
-_TABLES = (TOPICS.name, MEMBERS.name, OFFSETS.name, CLUSTERS.name, RECORDS.name)
 
 
 @dataclass(frozen=True)
@@ -64,8 +63,6 @@ class _Fleet:
     @classmethod
     def read(cls, run: Run, options: Namespace) -> Self:
         """Read the tables that the options name."""
-        if options.partitions_after and not options.records:
-            raise UserError(f"{PARTITIONS_AFTER}: needs records, whose keys may move; give --records")
         return cls(
             run.read(TOPICS, options.topics, options.format),
             run.read(MEMBERS, options.members, options.format),
@@ -88,10 +85,10 @@ def run(spark: SparkSession, options: Namespace) -> None:
     """Read a fleet, predict and simulate it, audit every group, and write findings, verdicts and what they rest on."""
     thresholds, scenario = read_thresholds(options.thresholds), scenario_of(options.scenario)
     version = brokers_of(options).rules()
-    own = tuple(load_assignors(options.assignors, "", version, [ELECTED, ALL, BEST]).values())
+    own = tuple(own_assignors(options, version).values())
     from_source = has_source(options)
     if not from_source:
-        _find_tables(spark, options)
+        find_tables(HadoopFiles(spark), options)
     run = new_run(spark, "audit", options)
     source = _read_source(run, options) if from_source else []
     fleet = _Fleet.read(run, options)
@@ -127,7 +124,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     ]
     missing = missing_library()
     if run.writes and not missing:
-        write_page(run, [FinishedRun(spark, run.out, run.record())], AUDIT_TITLE, lambda _: rules)
+        write_page(run, [FinishedRun(run.out, run.record(), spark)], AUDIT_TITLE, lambda _: rules)
     elif not missing:
         plan_page(run)
     run.finish()
@@ -185,7 +182,7 @@ def _read_source(run: Run, options: Namespace) -> list[Line]:
         part.begin(replaced)
 
     about = write_fleet(part, Namespace(**vars(options) | {"records_from": None}), begin)
-    _set_tables(options, part.out, part.counts["out"])
+    set_tables(options, part.out, part.counts["out"])
     run.options |= on_record(options)
     return [*about, *(["", "from the source:", *summarise_read(part)] if part.counts["out"].get(REJECTS.name) else [])]
 
@@ -196,25 +193,3 @@ def _unknown_clients(members: DataFrame) -> list[str]:
     if not unknown:
         return []
     return [f"the client library of {plural(unknown, 'member')} is unknown; Java is assumed"]
-
-
-def _find_tables(spark: SparkSession, options: Namespace) -> None:
-    """Set the options of the tables to those in the folder of --fleet. Raises UserError if there is none."""
-    for name in ("protocols", "command_config"):
-        if getattr(options, name):
-            raise UserError(f"--{name.replace('_', '-')}: not allowed with tables that exist already")
-    if options.fleet:
-        folder = options.fleet.rstrip("/")
-        finished_run(spark, "--fleet", folder)
-        _set_tables(options, folder, names_in(spark, folder))
-    for name in (TOPICS.name, MEMBERS.name):
-        if not getattr(options, name):
-            where = f"{options.fleet!r} has no table {name}" if options.fleet else "no fleet is given"
-            raise UserError(f"--{name}: {where}; give --fleet, or --topics and --members")
-
-
-def _set_tables(options: Namespace, folder: str, existing: Collection[str]) -> None:
-    """Set the options of the tables to those that exist in a folder; a table that is given is used instead."""
-    for name in _TABLES:
-        if name in existing and not getattr(options, name):
-            setattr(options, name, f"{folder}/{name}")

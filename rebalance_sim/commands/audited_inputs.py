@@ -6,16 +6,14 @@ from argparse import Namespace
 from pyspark.errors import PySparkException
 
 from rebalance_sim.api.audit import Audit
-from rebalance_sim.api.simulation import scenario_of
-from rebalance_sim.commands.brokers import brokers_of, clusters_of
-from rebalance_sim.commands.custom_assignors import load_assignors
-from rebalance_sim.commands.job_options import ALL
+from rebalance_sim.commands.brokers import clusters_of
+from rebalance_sim.commands.options import brokers_of
+from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.defaults import SCENARIO
-from rebalance_sim.engine.groups.comparison import BEST
-from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.input_files import read_input
 from rebalance_sim.errors import UserError
+from rebalance_sim.sources.scenarios import scenario_of
 from rebalance_sim.tables import MEMBERS, TOPICS
 
 _LOG = logging.getLogger(__name__)
@@ -25,7 +23,7 @@ def audit_of_run(run: FinishedRun) -> Audit | None:
     """Return the audit of a finished run over the inputs that its record names; None if they cannot be read."""
     options = Namespace(**{"scenario": SCENARIO} | run.record["options"])
     try:
-        own = load_assignors(options.assignors, "", brokers_of(options).rules(), [ELECTED, ALL, BEST])
+        own = own_assignors(options, brokers_of(options).rules())
         topics, members = (
             read_input(run.spark, table, getattr(options, table.name), options.format) for table in (TOPICS, MEMBERS)
         )

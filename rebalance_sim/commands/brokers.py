@@ -5,19 +5,11 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame
 
-from rebalance_sim.commands.options import check_at_least
+from rebalance_sim.commands.options import brokers_of
 from rebalance_sim.engine.tables.clusters import read_clusters
-from rebalance_sim.kafka.brokers import Brokers, Clusters
+from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.releases import SERVER_ASSIGNORS
 from rebalance_sim.tables import CLUSTERS, Table
-
-
-def brokers_of(options: Namespace) -> Brokers:
-    """Return the brokers of clusters that no table describes. Raises UserError for options that are not allowed."""
-    offsets_partitions = {"offsets_partitions": options.offsets_partitions} if "offsets_partitions" in options else {}
-    for value in offsets_partitions.values():
-        check_at_least("--offsets-partitions", value, 1)
-    return Brokers(options.kafka_version, options.scala_version, options.client_version, **offsets_partitions)
 
 
 def clusters_of(options: Namespace, read: Callable[[Table, str, str], DataFrame]) -> Clusters:

@@ -1,5 +1,7 @@
 """Lines and tables on the console: they fit a terminal, and are plain and complete in a pipe."""
 
+import logging
+import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -13,6 +15,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from rebalance_sim.logs import LOGGER
 from rebalance_sim.wording import escaped
 
 _LONGEST = 4096
@@ -101,6 +104,16 @@ def text_of(lines: Iterable[Line], console: Console | None = None) -> str:
         for line in lines:
             console.print(_renderable(line, console.width), crop=False)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def print_summary(lines: Iterable[Line]) -> None:
+    """Print to standard output, below all progress. A reader that stops early, such as ``head``, is no error."""
+    for handler in logging.getLogger(LOGGER).handlers:
+        handler.flush()
+    try:
+        print(text_of(lines, console_of_stdout()), flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def console_of_stdout() -> Console:

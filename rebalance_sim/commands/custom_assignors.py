@@ -3,7 +3,10 @@
 from importlib import import_module
 from types import ModuleType
 
+from rebalance_sim.commands.job_options import ALL
 from rebalance_sim.commands.options import items
+from rebalance_sim.defaults import STRATEGY
+from rebalance_sim.engine.groups.comparison import BEST
 from rebalance_sim.engine.groups.custom_assignors import check_travels
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
@@ -13,9 +16,7 @@ from rebalance_sim.releases import KafkaVersion
 WHERE_MODULES_ARE = "its folder must be on PYTHONPATH, or its file among --py-files"
 
 
-def load_assignors(
-    registered: str, strategy: str, version: KafkaVersion, reserved: list[str]
-) -> dict[str, ConsumerPartitionAssignor]:
+def load_assignors(registered: str, strategy: str, version: KafkaVersion) -> dict[str, ConsumerPartitionAssignor]:
     """Return instances of the assignors that --assignors and --strategy name, by their MODULE:CLASS.
 
     Raises UserError if one cannot be imported, instantiated or used, and for two assignors of one name.
@@ -24,7 +25,7 @@ def load_assignors(
     named += [("--strategy", item) for item in items(strategy) if ":" in item]
     made = {item: _load(f"{option}: {item}", item) for option, item in named}
     for option, item in named:
-        check_assignor(f"{option}: {item}", made[item], version, reserved)
+        check_assignor(f"{option}: {item}", made[item], version, [STRATEGY, ALL, BEST])
     by_name("--assignors", made.values())
     return made
 

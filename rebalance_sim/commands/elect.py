@@ -6,9 +6,10 @@ from pyspark.sql import SparkSession
 
 from rebalance_sim.api.groups import predict
 from rebalance_sim.commands.brokers import clusters_of, early_access
-from rebalance_sim.commands.options import new_run
+from rebalance_sim.commands.console import print_summary
+from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.rejects import write_rejects
-from rebalance_sim.commands.summary import print_summary, summarise_elections, summarise_run
+from rebalance_sim.commands.summary import summarise_elections, summarise_run
 from rebalance_sim.engine.runs.run import earlier_assumptions
 from rebalance_sim.tables import ELECTIONS, MEMBERS
 

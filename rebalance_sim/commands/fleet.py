@@ -5,19 +5,19 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 
-from rebalance_sim.commands.console import Line
+from rebalance_sim.commands.console import Line, print_summary
+from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.offsets_topic import write_offsets_topic
-from rebalance_sim.commands.options import check_at_least, items, new_run
+from rebalance_sim.commands.options import items
 from rebalance_sim.commands.rejects import write_rejects
-from rebalance_sim.commands.summary import print_summary, summarise_run, summarise_written
+from rebalance_sim.commands.summary import summarise_run, summarise_written
+from rebalance_sim.commands.validation.fleet import properties_of, protocols_of
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.tables.inputs import no_rejects
-from rebalance_sim.errors import UserError, check_choice
+from rebalance_sim.errors import check_choice
 from rebalance_sim.sources.kafka_tools.capture import Capture, read_capture
-from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
 from rebalance_sim.sources.live_cluster.cluster import read_cluster
 from rebalance_sim.sources.live_cluster.topic_records import read_records
-from rebalance_sim.sources.offsets_topic.dump import KAFKA
 from rebalance_sim.sources.synthetic.fleet import synthetic_fleet
 from rebalance_sim.sources.synthetic.fleet_spec import load
 from rebalance_sim.tables import CLUSTERS, INPUTS, MEMBERS, OFFSETS, OUTPUTS, RECORDS, TOPICS
@@ -25,10 +25,6 @@ from rebalance_sim.tables import CLUSTERS, INPUTS, MEMBERS, OFFSETS, OUTPUTS, RE
 
 def run(spark: SparkSession, options: Namespace) -> None:
     """Write topics and members; for a real cluster also offsets, and records if topics are named."""
-    if options.records_from and options.bootstrap_servers is None:
-        raise UserError("--records-from: only allowed with --bootstrap-servers")
-    if options.topics and options.offsets_topic is None:
-        raise UserError("--topics: only allowed with --offsets-topic")
     run = new_run(spark, "fleet", options)
     about = write_fleet(run, options, run.begin)
     print_summary([summarise_written(run), *about, *summarise_run(run)])
@@ -39,10 +35,9 @@ def write_fleet(run: Run, options: Namespace, begin: Callable[[list[str]], None]
 
     ``begin`` is called with the tables that are replaced once the source has been found to be readable.
     """
-    _check(options)
     replaced = [*INPUTS, *OUTPUTS]
     if options.offsets_topic:
-        about = write_offsets_topic(run, options, _properties(options), lambda: begin(replaced))
+        about = write_offsets_topic(run, options, properties_of(options), lambda: begin(replaced))
     else:
         tables, rejects = _tables(run, options)
         begin(replaced)
@@ -54,25 +49,9 @@ def write_fleet(run: Run, options: Namespace, begin: Callable[[list[str]], None]
     return about
 
 
-def has_source(options: Namespace) -> bool:
-    """Return whether the options name a source of a fleet."""
-    return any((options.synthetic, options.kafka_tools, options.bootstrap_servers, options.offsets_topic))
-
-
-def _check(options: Namespace) -> None:
-    """Raise UserError for options that do not apply to the chosen source."""
-    if options.command_config and options.bootstrap_servers is None and not _reads_topic_from_brokers(options):
-        raise UserError(f"--command-config: only allowed with --bootstrap-servers and --offsets-topic {KAFKA}HOST:PORT")
-
-
-def _reads_topic_from_brokers(options: Namespace) -> bool:
-    return options.offsets_topic is not None and options.offsets_topic.startswith(KAFKA)
-
-
 def _tables(run: Run, options: Namespace) -> tuple[dict[str, DataFrame], DataFrame]:
     """Return the tables of a synthetic fleet or of a real cluster, and the rejects."""
     if options.synthetic:
-        check_at_least("--groups", options.groups, 0)
         fleet = synthetic_fleet(run.spark, load(options.synthetic), options.groups, options.seed)
         return {TOPICS.name: fleet.topics, MEMBERS.name: fleet.members}, no_rejects(run.spark)
     capture, records = _read(run, options)
@@ -85,10 +64,10 @@ def _tables(run: Run, options: Namespace) -> tuple[dict[str, DataFrame], DataFra
 
 def _read(run: Run, options: Namespace) -> tuple[Capture, dict[str, DataFrame]]:
     """Read a real cluster, with records if they are asked for."""
-    protocols = options.protocols.split(",") if options.protocols else None
+    protocols = protocols_of(options)
     if options.kafka_tools:
         return read_capture(run.spark, options.kafka_tools, protocols=protocols, cluster=options.cluster), {}
-    servers, properties = options.bootstrap_servers, _properties(options)
+    servers, properties = options.bootstrap_servers, properties_of(options)
     capture = read_cluster(
         run.spark,
         servers,
@@ -104,7 +83,3 @@ def _read(run: Run, options: Namespace) -> tuple[Capture, dict[str, DataFrame]]:
         check_choice("--records-from", topic, existing)
     records = read_records(run.spark, servers, wanted, properties=properties, cluster=options.cluster)
     return capture, {RECORDS.name: records}
-
-
-def _properties(options: Namespace) -> dict[str, str]:
-    return read_client_properties(options.command_config) if options.command_config else {}

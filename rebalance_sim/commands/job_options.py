@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from rebalance_sim.commands.configuration import CONFIG
+from rebalance_sim.commands.options import items
 from rebalance_sim.defaults import AUTO, CLIENT, CLUSTER, SCENARIO, STORM_REBALANCES, STORM_WINDOW_MS, STRATEGY
 from rebalance_sim.engine.runs.figures import CHECKS, FINDING_CHECKS, FINDINGS
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
@@ -487,6 +488,22 @@ _ASSIGNORS = (
 )
 
 
+def _explains_more_than_keys(options: Namespace) -> bool:
+    """Return whether groups are explained, or keys of a topic whose table only Spark can read."""
+    if options.what not in (KEY, AGREEMENT):
+        return True
+    from rebalance_sim.commands.topic_partitions import known_partitions  # noqa: PLC0415 (help does not need it)
+
+    return known_partitions(options) is None
+
+
+def _has_runs_elsewhere(options: Namespace) -> bool:
+    """Return whether a finished run is not in Parquet files of this machine."""
+    from rebalance_sim.engine.runs.recorded_runs import is_in_local_parquet  # noqa: PLC0415 (help does not need it)
+
+    return not all(map(is_in_local_parquet, items(options.runs)))
+
+
 class Job(NamedTuple):
     """A job as its help shows it."""
 
@@ -494,7 +511,7 @@ class Job(NamedTuple):
     add_options: Callable[[OptionGroups], None]
     examples: tuple[str, ...]
     needs_spark: Callable[[Namespace], bool] = lambda _: True
-    """Whether the job needs Spark for these options."""
+    """Whether the job needs Spark for these options; otherwise its module in ``without_spark`` runs it."""
 
 
 JOBS = {
@@ -556,12 +573,13 @@ JOBS = {
             "key --key TT0124 --partitions 15 --client java-3.3,librdkafka",
             "agreement --client java-3.3,librdkafka --partitions 12",
         ),
-        needs_spark=lambda options: options.what not in (KEY, AGREEMENT) or options.partitions is None,
+        needs_spark=_explains_more_than_keys,
     ),
     "check": Job(
         "compare the figures of finished runs with limits; exit code 3 if one is exceeded",
         _check,
         ("--runs out/assign,out/rolling --max-imbalance 10 --max-rejected-share 0.01",),
+        needs_spark=_has_runs_elsewhere,
     ),
     "report": Job(
         "write a page about finished runs, and its charts as pictures",

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 
 from rebalance_sim.commands.console import Line, Table
 from rebalance_sim.commands.rejects import write_rejects
+from rebalance_sim.commands.validation.fleet import protocols_of
 from rebalance_sim.defaults import AUTO
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.sources.offsets_topic.dump import read_where
@@ -30,7 +31,7 @@ def write_offsets_topic(
         options.offsets_topic,
         properties=properties,
         topics=_topics(run, options.topics),
-        protocols=options.protocols.split(",") if options.protocols else None,
+        protocols=protocols_of(options),
         cluster=options.cluster,
         stage=stage,
     )

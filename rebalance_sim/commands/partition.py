@@ -8,17 +8,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim.api.records import PlacedRecords
+from rebalance_sim.commands.console import print_summary
 from rebalance_sim.commands.job_options import EXACT
-from rebalance_sim.commands.options import items, named_clients, new_run
+from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.partition_summary import summarise_partitions
 from rebalance_sim.commands.partition_what_ifs import WhatIfs
 from rebalance_sim.commands.producers import producer_settings, write_record_partitions
 from rebalance_sim.commands.rejects import write_rejects
-from rebalance_sim.commands.summary import print_summary, summarise_run
+from rebalance_sim.commands.summary import summarise_run
+from rebalance_sim.commands.validation.partition import clients_of, format_of_keys
 from rebalance_sim.engine.records.keys_as_records import fit_keys, keys_as_records
+from rebalance_sim.engine.runs.input_formats import TEXT
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.tables.inputs import fit_topics, rejected, union, usable
-from rebalance_sim.errors import UserError
 from rebalance_sim.tables import KEY_FINDINGS, KEYS, PARTITION_LOAD, RECORD_PARTITIONS, RECORDS, TOPICS, TOPICS_AFTER
 
 
@@ -44,25 +46,6 @@ class _Sent:
         return cls(records if "client" in given.columns else records.drop("client"), given, rejected(fitted, KEYS))
 
 
-def _clients(option: str) -> tuple[dict[str, str], list[str]]:
-    """Return the clients of the topics that the option names, or those that place all records.
-
-    Raises UserError for an unknown client, and if only some of the clients have a topic.
-
-    >>> _clients("orders=sarama,clicks=librdkafka"), _clients("sarama,java-3.3")
-    (({'orders': 'sarama', 'clicks': 'librdkafka'}, []), ({}, ['sarama', 'java-3.3']))
-    """
-    parts = [item.rpartition("=") for item in items(option)] if option else []
-    found = [client.name for client in named_clients("--client", ",".join(name for _, _, name in parts))]
-    if not any(equals for _, equals, _ in parts):
-        return {}, found
-    if not all(topic for topic, _, _ in parts):
-        raise UserError(
-            f"--client: {option!r} names a topic for some clients only; allowed: NAME,... or TOPIC=NAME,..."
-        )
-    return {topic: name for topic, _, name in parts}, []
-
-
 def _sent_by(clients: Mapping[str, str]) -> Callable[[DataFrame], DataFrame]:
     """Set the client of all records of the named topics; records of other topics keep theirs."""
 
@@ -78,14 +61,13 @@ def _sent_by(clients: Mapping[str, str]) -> Callable[[DataFrame], DataFrame]:
 
 def _read_keys(run: Run, options: Namespace) -> DataFrame:
     """Read keys from a table, or from the lines of a text file."""
-    is_text = ".txt" in options.keys.rpartition("/")[2].lower()
-    given = run.read(KEYS, options.keys, "text" if is_text else options.format)
-    return given.withColumnRenamed("value", "key") if is_text else given
+    given = run.read(KEYS, options.keys, format_of_keys(options))
+    return given.withColumnRenamed("value", "key") if format_of_keys(options) == TEXT else given
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
     """Read topics and records, place the records, and write all tables that follow."""
-    of_topics, asked = _clients(options.client)
+    of_topics, asked = clients_of(options.client)
     settings = producer_settings(options)
     run = new_run(spark, "partition", options)
     what_ifs = WhatIfs.read(run, options)

@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from rebalance_sim.api.records import PlacedRecords
-from rebalance_sim.commands.job_options import COMPARE, PARTITIONS_AFTER
-from rebalance_sim.commands.options import check_between, named_clients
+from rebalance_sim.commands.validation.partition import compared_clients, partitions_after
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.tables.inputs import fit_topics, no_rejects, rejected, usable
-from rebalance_sim.errors import UserError
 from rebalance_sim.tables import (
     CLIENT_AGREEMENT,
     CONFLICTING_KEYS,
-    MAX_PARTITIONS,
     MOVED_KEYS,
     PARTITION_GROWTH,
     PARTITION_LOAD_AFTER,
@@ -37,17 +34,11 @@ class WhatIfs:
 
     @classmethod
     def read(cls, run: Run, options: Namespace) -> "WhatIfs":
-        """Return the what-ifs of the options; raise UserError for values that are not allowed."""
-        compared = tuple(client.name for client in named_clients(COMPARE, options.compare))
-        if len(compared) == 1:
-            raise UserError(f"{COMPARE}: {options.compare!r} is one client; at least two are needed")
-        asked = options.partitions_after
-        if not asked:
-            return cls(None, None, no_rejects(run.spark), compared)
-        if asked.lstrip("+-").isdecimal():
-            check_between(PARTITIONS_AFTER, int(asked), 1, MAX_PARTITIONS)
-            return cls(int(asked), None, no_rejects(run.spark), compared)
-        given = run.read(TOPICS_AFTER, asked, options.format)
+        """Read the what-ifs of the options."""
+        compared, after = compared_clients(options), partitions_after(options)
+        if not isinstance(after, str):
+            return cls(after, None, no_rejects(run.spark), compared)
+        given = run.read(TOPICS_AFTER, after, options.format)
         fitted = fit_topics(given, TOPICS_AFTER)
         return cls(usable(fitted), given, rejected(fitted, TOPICS_AFTER), compared)
 

@@ -6,23 +6,17 @@ from pyspark.sql import DataFrame
 
 from rebalance_sim.api import batches, produce_requests
 from rebalance_sim.api.records import PlacedRecords
-from rebalance_sim.commands.options import check_between
+from rebalance_sim.commands.validation.partition import batches_of
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.kafka.partitioners.record_accumulator import ProducerSettings
-from rebalance_sim.releases import kafka_version
 from rebalance_sim.tables import BATCHES, PRODUCE_REQUESTS, RECORD_PARTITIONS
 
-LARGEST = 2**30
-"""The partitioner compares with twice the batch size, which would overflow a Java int beyond this."""
 _BROKERS_READY = "every broker is ready and answers at once; batches wait for further records only"
 
 
 def producer_settings(options: Namespace) -> ProducerSettings:
-    """Return the configured settings; raise UserError for values out of range."""
-    linger_ms = kafka_version(options.kafka_version).linger_ms if options.linger_ms is None else options.linger_ms
-    check_between("--batch-size", options.batch_size, 0, LARGEST)
-    check_between("--linger-ms", linger_ms, 0, LARGEST)
-    return ProducerSettings(options.batch_size, linger_ms, not options.not_adaptive)
+    """Return the configured settings."""
+    return ProducerSettings(*batches_of(options), not options.not_adaptive)
 
 
 def write_record_partitions(

@@ -2,38 +2,29 @@
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
 from rebalance_sim.api.audit import Audit
 from rebalance_sim.commands.audited_inputs import audit_of_run
-from rebalance_sim.commands.console import one_line
+from rebalance_sim.commands.console import one_line, print_summary
 from rebalance_sim.commands.options import items, on_record
 from rebalance_sim.commands.plan import plan_lines
-from rebalance_sim.commands.summary import print_summary
 from rebalance_sim.engine.runs.finished_runs import FinishedRun, finished_run
 from rebalance_sim.engine.runs.planned_runs import DryRun
 from rebalance_sim.engine.runs.run import Run
-from rebalance_sim.errors import UserError
 
 if TYPE_CHECKING:
     from rebalance_sim.report.page import Check
     from rebalance_sim.report.rendering import Rendered
 
 PAGE, CHARTS = "report.html", "charts"
-_OPTIONAL = {"altair", "vl_convert", "jinja2"}
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
     """Read the tables of the runs, check and summarize them, draw charts, write the page and the pictures."""
     runs = [finished_run(spark, "--runs", folder) for folder in items(options.runs)]
-    missing = missing_library()
-    if missing:
-        raise UserError(
-            f"report needs Altair, vl-convert and Jinja2, and {missing} is missing: pip install rebalance-sim[report]"
-        )
     from rebalance_sim.report.contents import find_groups  # noqa: PLC0415 (needs optional dependencies)
 
     groups = find_groups(runs, options.groups, items(options.groups)) if options.groups else []
@@ -74,11 +65,6 @@ def plan_page(run: Run) -> None:
     """Add the page and its charts to the outputs of a run that writes nothing."""
     for name in (PAGE, CHARTS):
         run.write_file(name, b"")
-
-
-def missing_library() -> str | None:
-    """Return the name of a library that only pages need and that is missing; None if there is none."""
-    return next((name for name in sorted(_OPTIONAL) if find_spec(name) is None), None)
 
 
 def _input(run: FinishedRun) -> str:

@@ -1,6 +1,5 @@
 """Run a job on Spark, and say why one failed. The command line imports this when a job runs, not for ``--help``."""
 
-import logging
 import re
 from argparse import Namespace
 from importlib import import_module
@@ -9,31 +8,21 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from rebalance_sim.commands.console import print_summary
 from rebalance_sim.commands.custom_assignors import WHERE_MODULES_ARE
 from rebalance_sim.commands.plan import plan
 from rebalance_sim.commands.progress_bar import shows_bar
-from rebalance_sim.commands.summary import print_summary
-from rebalance_sim.engine.runs.out_folders import claims_released
+from rebalance_sim.engine.runs.claims import claims_released
 from rebalance_sim.engine.runs.planned_runs import DryRun, PlanComplete
 from rebalance_sim.engine.runs.progress import progress
 from rebalance_sim.engine.runs.spark_failures import spark_errors, unreadable_input
-from rebalance_sim.releases import NEWEST_TESTED, is_tested
 
-_LOG = logging.getLogger(__name__)
 _BAR_SECONDS = 0.3
 
 
-def run_job(spark: SparkSession | None, options: Namespace) -> None:
-    """Run a job, or print its plan; without a session, a job that needs none."""
-    release = getattr(options, "kafka_version", None)
-    if release is not None and not is_tested(release):
-        _LOG.warning(
-            "Kafka %s is newer than %s, the newest tested release, whose rules are used", release, NEWEST_TESTED
-        )
+def run_job(spark: SparkSession, options: Namespace) -> None:
+    """Run a job, or print its plan."""
     job = import_module(f"rebalance_sim.commands.{options.job}")
-    if spark is None:
-        job.run(None, options)
-        return
     errors, claims = spark_errors(spark, options.log_level == "debug"), claims_released()
     try:
         with errors, progress(spark, *([_BAR_SECONDS] if shows_bar(options) else [])), claims:

@@ -2,7 +2,6 @@
 
 from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -12,13 +11,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from rebalance_sim.api.simulation import simulate
-from rebalance_sim.commands.assign import strategies
-from rebalance_sim.commands.brokers import brokers_of, clusters_of
-from rebalance_sim.commands.custom_assignors import load_assignors
+from rebalance_sim.commands.brokers import clusters_of
+from rebalance_sim.commands.console import print_summary
 from rebalance_sim.commands.job_options import ALL, NONE
 from rebalance_sim.commands.lag import Offsets
 from rebalance_sim.commands.named_groups import unknown_group
-from rebalance_sim.commands.options import check_at_least, items, new_run
+from rebalance_sim.commands.new_runs import new_run
+from rebalance_sim.commands.options import brokers_of, items
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.simulation_summary import (
     summarise_advice,
@@ -26,19 +25,18 @@ from rebalance_sim.commands.simulation_summary import (
     summarise_costs,
     summarise_lag_costs,
 )
-from rebalance_sim.commands.summary import print_summary, summarise_run
-from rebalance_sim.engine.groups.comparison import BEST
-from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.commands.strategies import own_assignors, strategies
+from rebalance_sim.commands.summary import summarise_run
+from rebalance_sim.commands.validation.simulate import scenario_played, storm_limits
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.simulation.cost_totals import COLUMNS, TOTALS, add_up
 from rebalance_sim.engine.simulation.followed_group import log_lines
 from rebalance_sim.engine.spark.driver_rows import driver_rows
 from rebalance_sim.engine.tables.inputs import fit, union, usable
-from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.kafka.simulation.storms import Storms
-from rebalance_sim.sources.scenarios import RejectedStep, read_scenario, settings_of
+from rebalance_sim.sources.scenarios import RejectedStep
 from rebalance_sim.tables import (
     ADVICE,
     BOUNCES,
@@ -65,11 +63,9 @@ _ASSUMED = (
 def run(spark: SparkSession, options: Namespace) -> None:
     """Read the input tables and the scenario, simulate, and write all tables of the run."""
     version = brokers_of(options).rules().simulated
-    check_at_least("--storm-rebalances", options.storm_rebalances, 2)
-    check_at_least("--storm-window-ms", options.storm_window_ms, 1)
-    own = load_assignors(options.assignors, options.strategy, version, [ELECTED, ALL, BEST])
+    own = own_assignors(options, version)
     wanted = strategies(options.strategy, version, own)
-    scenario, bad_steps = _scenario(options)
+    scenario, bad_steps = scenario_played(options)
     run = new_run(spark, "simulate", options)
     topics, members = (run.read(table, getattr(options, table.name), options.format) for table in (TOPICS, MEMBERS))
     events = run.read(EVENTS, options.events, options.format) if options.events else None
@@ -91,7 +87,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         assignors=tuple(own.values()),
         tables=[*written, REJECTS.name],
         followed=_followed(options),
-        storms=Storms(options.storm_rebalances, options.storm_window_ms),
+        storms=Storms(*storm_limits(options)),
         offsets=offsets.given if offsets else None,
     )
     run.begin()
@@ -160,19 +156,6 @@ def _log(timeline: DataFrame, group: str) -> list[str]:
     for (cluster, strategy), logged in groupby(rows, lambda row: (row["cluster"], row["strategy"])):
         lines += [f"{cluster} {group}, {strategy}:", *log_lines(row.asDict() for row in logged)]
     return lines or [f"group {group!r} has no timeline (see error in costs, and rejects)"]
-
-
-def _scenario(options: Namespace) -> tuple[Scenario, list[RejectedStep]]:
-    if not options.scenario and not options.events:
-        raise UserError("--scenario: nothing to simulate; give --scenario, --events, or both")
-    scenario, bad = read_scenario(options.scenario) if options.scenario else (Scenario(""), [])
-    given: dict[str, Any] = {}
-    for item in items(options.settings) if options.settings else []:
-        name, _, value = item.partition("=")
-        if name in given:
-            raise UserError(f"--settings: {name!r} is given more than once")
-        given[name] = {"true": True, "false": False}.get(value, int(value) if value.isdecimal() else value)
-    return replace(scenario, settings=settings_of("--settings", given, scenario.settings)), bad
 
 
 def _rejected_steps(spark: SparkSession, bad: list[RejectedStep]) -> DataFrame:

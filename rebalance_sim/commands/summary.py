@@ -1,8 +1,5 @@
 """The summary that a job prints when it ends."""
 
-import logging
-import os
-import sys
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -10,11 +7,10 @@ from operator import itemgetter
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.commands.console import Line, Table, console_of_stdout, one_line, text_of
+from rebalance_sim.commands.console import Line, Table, one_line
 from rebalance_sim.commands.rejects import rejects_summary
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.tables.percentiles import p99
-from rebalance_sim.logs import LOGGER
 from rebalance_sim.tables import CLASSIC, INPUTS, REJECTS
 from rebalance_sim.wording import plural
 
@@ -23,16 +19,6 @@ SHOWN_GROUPS = 25
 SHOWN_MEMBERS = 120
 _SUMMED = ("idle_members", "moved", "kept", "revoked", "unassigned")
 """Figures of ``balance`` that are added up."""
-
-
-def print_summary(lines: Iterable[Line]) -> None:
-    """Print to standard output, below all progress. A reader that stops early, such as ``head``, is no error."""
-    for handler in logging.getLogger(LOGGER).handlers:
-        handler.flush()
-    try:
-        print(text_of(lines, console_of_stdout()), flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def counted_rows(number: int, table: str) -> str:

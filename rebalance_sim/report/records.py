@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
+from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.run_files import RECORD, read_beside
 from rebalance_sim.engine.tables.inputs import groups_with_rejected_members, kind_of_reason
 from rebalance_sim.report.groups import check_of, group_of
@@ -117,7 +118,7 @@ def _rejected_earlier(run: FinishedRun) -> int:
     """Return how many rows were rejected when the inputs were written, as far as their runs' records are there."""
     paths = [str(run.record["options"].get(name) or "") for name in INPUTS]
     one_by_folder = {path.rstrip("/").rpartition("/")[0]: path for path in paths if path}
-    records = [read_beside(run.spark, path, RECORD) or {} for path in one_by_folder.values()]
+    records = [read_beside(HadoopFiles(run.spark), path, RECORD) or {} for path in one_by_folder.values()]
     return sum(record.get("rows", {}).get("out", {}).get(REJECTS.name, 0) for record in records)
 
 

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 
+from rebalance_sim.errors import UserError
 from rebalance_sim.wording import plural
 
 JAVA_DEFAULT_PROTOCOLS = ("range", "cooperative-sticky")
@@ -60,3 +61,10 @@ def names(found: Collection[str], number: int = 0) -> str:
     shown = sorted(found)[:MOST_NAMES]
     more = (number or len(found)) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def given_protocols(protocols: Sequence[str] | None) -> tuple[str, ...]:
+    """Check and return the given assignors, if any. Raises UserError unless they are a list of names."""
+    if protocols is not None and (isinstance(protocols, str) or not all(protocols) or not protocols):
+        raise UserError(f"protocols: expected a list of assignors, not {protocols!r}")
+    return tuple(protocols or ())

@@ -271,6 +271,16 @@ def read_scenario(asked: str) -> tuple[Scenario, list[RejectedStep]]:
     return scenario, rejected
 
 
+def scenario_of(given: str | Scenario) -> Scenario:
+    """Return a scenario by its name or from a file. Raises UserError for a mistake in the file."""
+    if isinstance(given, Scenario):
+        return given
+    scenario, rejects = read_scenario(given)
+    if rejects:
+        raise UserError(f"scenario {given!r}: {rejects[0].reason}")
+    return scenario
+
+
 def settings_of(what: str, given: Mapping[str, Any], base: SimulationSettings) -> SimulationSettings:
     """Check settings; those that are not given are taken from ``base``.
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rebalance_sim import explain_agreement
-from rebalance_sim.api.explain.agreement import SAMPLE
+from rebalance_sim.explanations.agreement import SAMPLE
 from tests.support.keys import partition_of
 
 

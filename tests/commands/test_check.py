@@ -1,13 +1,16 @@
 """``check`` from the command line."""
 
+from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import main
+from rebalance_sim.commands.job_options import JOBS
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.tables import BALANCE, COSTS, ELECTIONS, PARTITION_LOAD, REJECTS, Table
 from tests.support.rows import table
@@ -47,6 +50,7 @@ def runs(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
         REJECTS: [{"table": "members", "group_id": "c", "reason": "protocols is empty"}],
     }
     folders = [finish(spark, base / "assign", assign), finish(spark, base / "simulate", simulate, "json")]
+    finish(spark, base / "simulate-in-parquet", simulate)
     return ",".join([*folders, finish(spark, base / "partition", {PARTITION_LOAD: [], REJECTS: []})])
 
 
@@ -119,3 +123,34 @@ def test_runs_without_the_table_are_an_error(runs: str, tmp_path: Path, capsys: 
     assert "--max-ties: no run of --runs has a table elections" in capsys.readouterr().err
     assert main(["check", "--runs", str(tmp_path), "--max-ties", "1"]) == 2
     assert "is not the output of a finished run (no _run.json)" in capsys.readouterr().err
+
+
+def test_parquet_files_of_this_machine_need_no_spark(
+    runs: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same is printed, of files with several row groups, without a column, and hidden ones too."""
+    here = runs.replace("/simulate", "/simulate-in-parquet")
+    elections = Path(runs.split(",", maxsplit=1)[0]) / "elections"
+    whole = parquet.read_table(elections)
+    for name, rows in (("b.parquet", whole.drop_columns(["tie"])), ("_c.parquet", whole), ("d.parquet", whole)):
+        parquet.write_table(rows, elections / name, row_group_size=1)
+    limits = [f"--max-{name}=0" for name in FOUND]
+
+    def printed() -> str:
+        assert main(["check", "--runs", here, *limits]) == 3
+        return capsys.readouterr().out
+
+    with_spark = printed()
+    monkeypatch.delattr("rebalance_sim.commands.starting.start")
+    monkeypatch.setattr("rebalance_sim.engine.runs.files.spark_runs", lambda: False)
+    assert printed() == with_spark
+    assert "failed: ties = 2, limit 0" in with_spark
+    (elections / "e.parquet").write_text("PAR1 and no more")
+    assert main(["check", "--runs", here, *limits]) == 2
+    assert f"elections: cannot read '{elections}' as parquet: " in capsys.readouterr().err
+
+
+def test_other_formats_need_spark(runs: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rebalance_sim.engine.runs.files.spark_runs", lambda: False)
+    of_runs = [JOBS["check"].needs_spark(Namespace(runs=folder)) for folder in runs.split(",")]
+    assert of_runs == [False, True, False]

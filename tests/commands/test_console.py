@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 from rich.cells import cell_len
 from rich.console import Console
 
-from rebalance_sim.commands.console import Line, Table, shortened, text_of
+from rebalance_sim.commands.console import Line, Table, print_summary, shortened, text_of
 from rebalance_sim.commands.progress_bar import ProgressBar, shows_bar
-from rebalance_sim.commands.summary import print_summary, summarise_balance
+from rebalance_sim.commands.summary import summarise_balance
 from rebalance_sim.logs import LOGGER, logged_by
 from rebalance_sim.tables import BALANCE
 from tests.support.rows import table

@@ -1,10 +1,14 @@
 """``explain`` prints what the functions of the same name explain."""
 
+from argparse import Namespace
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim import explain_agreement, explain_assignment, explain_election, explain_key
 from rebalance_sim.cli import main
+from rebalance_sim.commands.job_options import JOBS
 from tests.support.rows import given_by, member, members, topics
 
 
@@ -49,6 +53,54 @@ def test_a_key_with_its_number_of_partitions_needs_no_spark(
     assert main(["explain", "key", "--key-hex", "ff00", "--partitions", "15", "--client", "sarama,java-3.3"]) == 0
     expected = [explain_key(b"\xff\x00", 15, client) for client in ("sarama", "java-3.3")]
     assert capsys.readouterr().out == "".join(f"{each!r}\n" for each in expected)
+
+
+TOPICS = {
+    "topics.json": '{"topic": "orders", "partitions": 4}\n\n{"topic": "other", "partitions": 2, "cluster": "eu"}\n',
+    "topics.csv": "cluster,topic,partitions,topic_id\n,orders,4,\neu,other,2,AAAAAAAAAAAAAAAAAAAAAA\n",
+}
+LEFT_TO_SPARK = {
+    "twice.json": TOPICS["topics.json"] * 2,
+    "text.json": '{"topic": "orders", "partitions": "4"}',
+    "unusable.json": '{"topic": "orders", "partitions": 4, "racks": [["a"]]}',
+    "no-id.json": '{"topic": "orders", "partitions": 4, "topic_id": "1"}',
+    "negative.json": '{"topic": "orders", "partitions": -4}',
+    "none.json": '{"topic": "payments", "partitions": 4}',
+    "broken.json": '{"topic": "orders", "partitions": 4}\n{',
+    "list.json": '[{"topic": "orders", "partitions": 4}]',
+    "quoted.csv": 'topic,partitions\n"orders",4\n',
+    "short.csv": "topic,partitions\norders\n",
+    "digits.csv": "topic,partitions\norders,٤\n",
+    "number.json": '{"topic": "orders", "partitions": 4, "topic_id": 1}',
+    "fraction.csv": "topic,partitions\norders,4.0\n",
+    "folder.json/cluster=eu/a.json": '{"topic": "orders", "partitions": 4}',
+}
+
+
+@pytest.mark.parametrize("name", ["topics", *TOPICS])
+def test_the_partitions_in_a_small_local_table_need_no_spark(
+    given: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (tmp_path / name).write_text(TOPICS.get(name, ""))
+    path = str(tmp_path / name) if name in TOPICS else given[1]
+    asked = ["explain", "key", "--topics", path, "--topic", "orders", "--key", "TT0124", "--cluster", "default"]
+    assert main(asked) == 0
+    with_spark = capsys.readouterr().out
+    monkeypatch.delattr("rebalance_sim.commands.starting.start")
+    monkeypatch.setattr("rebalance_sim.engine.runs.files.spark_runs", lambda: False)
+    assert main(asked) == 0
+    assert capsys.readouterr().out == with_spark == f"{explain_key('TT0124', 4)!r}\n"
+
+
+@pytest.mark.parametrize("name", LEFT_TO_SPARK)
+def test_what_spark_may_read_otherwise_is_left_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("rebalance_sim.engine.runs.files.spark_runs", lambda: False)
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(LEFT_TO_SPARK[name])
+    asked = {"what": "key", "partitions": None, "topic": "orders", "cluster": None, "format": "auto"}
+    assert JOBS["explain"].needs_spark(Namespace(**asked, topics=str(tmp_path / name.partition("/")[0])))
 
 
 def test_clients_are_compared_without_records_and_without_spark(

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import main
-from rebalance_sim.commands.assign import strategies
 from rebalance_sim.commands.custom_assignors import load_assignors
+from rebalance_sim.commands.strategies import strategies
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS
 from rebalance_sim.releases import kafka_version
@@ -306,7 +306,7 @@ def test_strategies_can_name_own_assignors(
     own_assignors: str, strategy: str, registered: str, expected: tuple[str, ...]
 ) -> None:
     version = kafka_version("3.6")
-    own = load_assignors(registered, strategy, version, ["elected", "all"])
+    own = load_assignors(registered, strategy, version)
     assert strategies(strategy, version, own) == expected
     assert "to-last" in [assignor.name for assignor in own.values()]
 

@@ -224,9 +224,12 @@ def a_job(monkeypatch: pytest.MonkeyPatch, work: Any) -> list[str]:
 
     monkeypatch.setitem(JOBS, "own", JOBS["elect"]._replace(summary="do this work", examples=()))
     monkeypatch.setitem(sys.modules, "rebalance_sim.commands.own", SimpleNamespace(run=run))
+    validation = SimpleNamespace(validate=lambda *_: None)
+    monkeypatch.setitem(sys.modules, "rebalance_sim.commands.validation.own", validation)
     return ["own", "--members", "m", "--out", "o"]
 
 
+@pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize(
     ("function", "printed"),
     [

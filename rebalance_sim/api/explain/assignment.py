@@ -12,11 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from rebalance_sim.api.explain.explanation import MOST_SHOWN, Explanation, first_lines, listed
 from rebalance_sim.engine.groups.batch_arrays import as_groups, elect_protocols, find_topics, refusals
 from rebalance_sim.engine.groups.group_batches import GroupBatch
 from rebalance_sim.engine.groups.prediction import Prediction
 from rebalance_sim.errors import UserError, check_choice
+from rebalance_sim.explanations.explanation import MOST_SHOWN, Explanation, first_lines, listed
 from rebalance_sim.kafka.assignors import FORGETFUL
 from rebalance_sim.kafka.groups import map_order, sorted_order, subscribers, topics_by_name
 from rebalance_sim.releases import KafkaVersion

@@ -7,10 +7,10 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from rebalance_sim.api.explain.explanation import Explanation, first_lines, listed
 from rebalance_sim.engine.groups.batch_arrays import elect_protocols
 from rebalance_sim.engine.groups.group_batches import GroupBatch
 from rebalance_sim.errors import UserError
+from rebalance_sim.explanations.explanation import Explanation, first_lines, listed
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.coordinator.group_types import leaders, refusal_errors

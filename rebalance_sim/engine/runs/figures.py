@@ -1,6 +1,9 @@
-"""The figures of tables that can have a limit. Nothing here imports Spark, because ``check --help`` lists them."""
+"""The figures of tables that can have a limit. Nothing here imports Spark or Arrow: ``check --help`` lists them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -10,30 +13,69 @@ class Check:
     name: str
     description: str
     tables: tuple[str, ...]
-    figure: str
-    """SQL expression for a row; null if the row does not count."""
+    columns: tuple[str, ...]
+    figure: Callable[..., Any]
+    """Returns the figures of rows from the Arrow arrays of ``columns``; null for a row that does not count."""
     adds_up: bool = False
     """Whether a table's figures are summed; otherwise the largest counts."""
 
 
-_ERROR = "int(error IS NOT NULL)"
-_WITH_ERROR = ("elections", "balance", "costs")
+def _itself(values: Any) -> Any:
+    return values
+
+
+def _is_given(values: Any) -> Any:
+    return values.is_valid()
+
+
+def _difference(most: Any, fewest: Any) -> Any:
+    from pyarrow import compute  # noqa: PLC0415 (help does not need it)
+
+    return compute.subtract(most, fewest)
+
+
+def _is_unstable(stable: Any, failed: Any, finished: Any) -> Any:
+    from pyarrow import compute  # noqa: PLC0415 (likewise)
+
+    ended_well = compute.and_kleene(stable, finished)
+    return compute.or_kleene(compute.invert(ended_well), compute.greater(failed, 0))
+
+
+def _is(value: str, values: Any) -> Any:
+    from pyarrow import compute  # noqa: PLC0415 (likewise)
+
+    return compute.equal(values, value)
+
 
 CHECKS = (
-    Check("rejects", "rejected rows", ("rejects",), "1", adds_up=True),
-    Check("errors", "groups with an error instead of a result", _WITH_ERROR, _ERROR, adds_up=True),
-    Check("ties", "groups whose election is a tie", ("elections",), "int(tie)", adds_up=True),
-    Check("imbalance", "most minus fewest partitions per member of a group", ("balance",), "max - min"),
-    Check("idle-members", "members of a group without a partition", ("balance",), "idle_members"),
+    Check("rejects", "rejected rows", ("rejects",), ("table",), _is_given, adds_up=True),
+    Check(
+        "errors",
+        "groups with an error instead of a result",
+        ("elections", "balance", "costs"),
+        ("error",),
+        _is_given,
+        adds_up=True,
+    ),
+    Check("ties", "groups whose election is a tie", ("elections",), ("tie",), _itself, adds_up=True),
+    Check("imbalance", "most minus fewest partitions per member of a group", ("balance",), ("max", "min"), _difference),
+    Check("idle-members", "members of a group without a partition", ("balance",), ("idle_members",), _itself),
     Check(
         "unstable",
         "groups whose rollout fails or that are not stable when the simulation ends",
         ("costs",),
-        "int(NOT stable OR failed > 0 OR NOT finished)",
+        ("stable", "failed", "finished"),
+        _is_unstable,
         adds_up=True,
     ),
-    Check("unowned-ms", "partition-milliseconds without an owner, of a group", ("costs",), "unowned_ms"),
-    Check("partition-load", "load of a partition, as a multiple of its topic's mean", ("partition_load",), "imbalance"),
+    Check("unowned-ms", "partition-milliseconds without an owner, of a group", ("costs",), ("unowned_ms",), _itself),
+    Check(
+        "partition-load",
+        "load of a partition, as a multiple of its topic's mean",
+        ("partition_load",),
+        ("imbalance",),
+        _itself,
+    ),
 )
 
 FINDINGS = "findings"
@@ -43,7 +85,8 @@ FINDING_CHECKS = {
         f"{FINDINGS} {severity}",
         f"findings of severity {severity}",
         (FINDINGS,),
-        f"int(severity = '{severity}')",
+        ("severity",),
+        partial(_is, severity),
         adds_up=True,
     )
     for severity in ("error", "warning", "note")

@@ -1,39 +1,36 @@
-"""Output folders of finished runs: their records and their tables."""
+"""Finished runs whose tables Spark reads."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
 
+import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from rebalance_sim.engine.runs.run_files import RECORD, read_json
+from rebalance_sim.engine.runs.checks import FOUND, CheckedTable
+from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
+from rebalance_sim.engine.runs.recorded_runs import RecordedRun, recorded_run
+from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.inputs import first_line
 from rebalance_sim.errors import UserError
 from rebalance_sim.tables import Table
 
 
 @dataclass(frozen=True)
-class FinishedRun:
-    """The output folder of a finished run, with its record."""
+class FinishedRun(RecordedRun):
+    """The output folder of a finished run, with its record and its tables."""
 
     spark: SparkSession
-    folder: str
-    record: dict[str, Any]
-
-    @property
-    def job(self) -> str:
-        """The job's name."""
-        return str(self.record["job"])
 
     def rows(self, table: Table) -> int:
         """Return the number of rows that the run wrote into a table; 0 if it has no such table."""
-        return int(self.record["rows"].get("out", {}).get(table.name, 0))
+        return self.written.get(table.name, 0)
 
     def table(self, table: Table) -> DataFrame:
         """Read a table that the run wrote. Raises UserError if it is missing."""
-        source = self.record["options"].get("output_format", "parquet")
-        path = f"{self.folder.rstrip('/')}/{table.name}"
+        path, source = self.path(table.name), self.output_format
         try:
             return self.spark.read.schema(table.schema).format(source).load(path)
         except (PySparkException, Py4JJavaError) as problem:
@@ -42,12 +39,14 @@ class FinishedRun:
 
 def finished_run(spark: SparkSession, option: str, folder: str) -> FinishedRun:
     """Read the record of a run. Raises UserError, naming the option, for a folder without a finished run."""
-    path = f"{folder.rstrip('/')}/{RECORD}"
-    record = read_json(spark, path)
-    if record is None:
-        raise UserError(f"{option}: {folder!r} is not the output of a finished run (no {RECORD})")
-    expected = {"job": str, "options": dict, "versions": dict, "rows": dict, "assumptions": list}
-    for name, of in expected.items():
-        if not isinstance(record.get(name), of):
-            raise UserError(f"{option}: {path} is not the record of a run (no {name!r})")
-    return FinishedRun(spark, folder, record)
+    return FinishedRun(folder, recorded_run(HadoopFiles(spark), option, folder).record, spark)
+
+
+def apply_with_spark(spark: SparkSession, tables: Sequence[CheckedTable]) -> pa.Table:
+    """Return the figures of tables that only Spark can read."""
+
+    def figures(of: CheckedTable) -> DataFrame:
+        rows = FinishedRun(of.run.folder, of.run.record, spark).table(of.table)
+        return map_batches(rows.select(*of.columns), of.figures, FOUND)
+
+    return reduce(DataFrame.unionByName, map(figures, tables)).toArrow()

@@ -18,8 +18,8 @@ from rebalance_sim.defaults import AUTO
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.groups.sorted_members import SortedMembers
+from rebalance_sim.engine.runs.hadoop_files import local_path
 from rebalance_sim.engine.runs.run import STAGING, Run
-from rebalance_sim.engine.runs.run_files import local_path
 from rebalance_sim.engine.runs.table_files import WRITTEN, mark_complete, reading_files, write_table, writing_tables
 from rebalance_sim.engine.spark.driver_rows import BatchFunction, map_batches
 from rebalance_sim.engine.tables.inputs import union

@@ -8,9 +8,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from rebalance_sim.engine.runs.input_files import input_format
+from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
+from rebalance_sim.engine.runs.input_formats import input_format
 from rebalance_sim.engine.runs.run import Run
-from rebalance_sim.engine.runs.run_files import RECORD, hadoop_path
+from rebalance_sim.engine.runs.run_files import RECORD
 from rebalance_sim.engine.spark.driver_rows import no_rows
 from rebalance_sim.tables import OUTPUTS, REJECTS, Table
 
@@ -111,7 +112,7 @@ class DryRun(_PlannedRun):
         """Record the columns of a table, and return it without rows."""
         if path in self.written:
             return self.written[path]
-        found = input_format(self.spark, table, path, source)
+        found = input_format(HadoopFiles(self.spark), table.name, path, source)
         rows = super().read(table, path, found)
         self.inputs.append(Input(table, path, found, rows.schema))
         return rows.limit(0)
@@ -128,8 +129,7 @@ class DryRun(_PlannedRun):
     @property
     def replaces(self) -> bool:
         """Return whether a finished run is in the output folder."""
-        file_system, record = hadoop_path(self.spark, self._path(RECORD))
-        return bool(file_system.exists(record))
+        return HadoopFiles(self.spark).exists(self._path(RECORD))
 
 
 class ExplainedRun(_PlannedRun):

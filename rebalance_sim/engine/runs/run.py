@@ -17,10 +17,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
+from rebalance_sim.engine.runs.claims import ClaimableFolder
+from rebalance_sim.engine.runs.hadoop_files import HadoopFiles, hadoop_path
 from rebalance_sim.engine.runs.input_files import read_input
-from rebalance_sim.engine.runs.out_folders import OutFolder
 from rebalance_sim.engine.runs.progress import report_step
-from rebalance_sim.engine.runs.run_files import BEGUN, RECORD, hadoop_path, names_in, read_beside
+from rebalance_sim.engine.runs.run_files import BEGUN, RECORD, read_beside
 from rebalance_sim.engine.runs.spark_failures import cause_of
 from rebalance_sim.engine.spark.driver_rows import BatchFunction, map_batches, no_rows
 from rebalance_sim.engine.tables.inputs import first_line
@@ -75,9 +76,9 @@ class Run:
         names = list(replaced)
         try:
             self.check_out()
-            OutFolder(self.spark, self.job, self.out).claim(names)
+            self._folder_of_run.claim(names)
             # The record first: if the job is killed here, nothing looks finished.
-            existing = names_in(self.spark, self.out)
+            existing = HadoopFiles(self.spark).names_in(self.out)
             for name in (RECORD, STAGING, *names):
                 if name in existing:
                     self._delete(name)
@@ -91,7 +92,11 @@ class Run:
 
     def check_out(self) -> None:
         """Raise UserError if the run may not replace the output folder."""
-        OutFolder(self.spark, self.job, self.out).check(self.options)
+        self._folder_of_run.check(self.options)
+
+    @property
+    def _folder_of_run(self) -> ClaimableFolder:
+        return ClaimableFolder(HadoopFiles(self.spark), self.job, self.out)
 
     def _try_output_format(self) -> None:
         """Raise UserError for a format that Spark cannot write, or not with nested columns: now and not after hours."""
@@ -214,5 +219,5 @@ class Run:
 
 def earlier_assumptions(spark: SparkSession, table_path: str) -> list[str]:
     """Return the assumptions of the run that wrote an input table, if its record is in the same folder."""
-    record = read_beside(spark, table_path, RECORD)
+    record = read_beside(HadoopFiles(spark), table_path, RECORD)
     return [] if record is None else list(record.get("assumptions", []))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame
 
+from rebalance_sim.engine.runs.hadoop_files import local_path
 from rebalance_sim.engine.runs.run import Run
-from rebalance_sim.engine.runs.run_files import local_path
 from rebalance_sim.engine.runs.table_files import write_table
 from rebalance_sim.engine.spark.driver_rows import driver_rows, in_driver
 from rebalance_sim.tables import Table

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import functions as F
 
 from rebalance_sim.defaults import SCENARIO
+from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.run_files import RECORD, read_beside
 from rebalance_sim.report.audits.actions import Findings
 from rebalance_sim.report.audits.audited_run import AuditedRun
@@ -91,7 +92,7 @@ def _scenario(audited: AuditedRun) -> str:
 def _times(audited: AuditedRun) -> list[tuple[str, str]]:
     """Return when the fleet was audited and, if an earlier run read it from its source, when that was."""
     run = audited.run
-    fleet = read_beside(run.spark, str(run.record["options"].get("members") or ""), RECORD) or {}
+    fleet = read_beside(HadoopFiles(run.spark), str(run.record["options"].get("members") or ""), RECORD) or {}
     read = fleet if fleet.get("job") == "fleet" else {}
     times = {read.get("started"): "fleet read", run.record.get("started"): "audited"}
     return [(name, f"{text[:19].replace('T', ' ')} UTC") for text, name in times.items() if text]

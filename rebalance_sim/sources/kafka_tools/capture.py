@@ -20,6 +20,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
+from rebalance_sim.engine.runs.input_formats import check_exists
 from rebalance_sim.engine.tables.inputs import first_line
 from rebalance_sim.errors import UserError
 from rebalance_sim.releases import SERVER_ASSIGNORS
@@ -32,6 +34,7 @@ from rebalance_sim.sources.assumptions import (
     USED_TOPICS,
     WITHOUT_MEMBERS,
     Tallies,
+    given_protocols,
     groups,
     names,
 )
@@ -131,15 +134,9 @@ def read_capture(
     )
 
 
-def given_protocols(protocols: Sequence[str] | None) -> tuple[str, ...]:
-    """Check and return the given assignors, if any. Raises UserError unless they are a list of names."""
-    if protocols is not None and (isinstance(protocols, str) or not all(protocols) or not protocols):
-        raise UserError(f"protocols: expected a list of assignors, not {protocols!r}")
-    return tuple(protocols or ())
-
-
 def _files(spark: SparkSession, directory: str) -> dict[str, bytes]:
     """Return the contents of a directory's files by path."""
+    check_exists(HadoopFiles(spark), "the capture", directory)
     try:
         rows = spark.read.format("binaryFile").load(directory).select("path", "content").toLocalIterator()
         return {row["path"]: bytes(row["content"]) for row in rows}

@@ -27,14 +27,16 @@ from rebalance_sim.sources.assumptions import (
     USED_TOPICS,
     WITHOUT_MEMBERS,
     Tallies,
+    given_protocols,
     groups,
 )
 from rebalance_sim.sources.consumer_groups import CLASSIC, SERVER, SERVER_DEFAULT, classic_by_id, server_protocols
-from rebalance_sim.sources.kafka_tools.capture import Capture, frame, given_protocols
+from rebalance_sim.sources.kafka_tools.capture import Capture, frame
 from rebalance_sim.sources.kafka_tools.text import ToolOutput, TopicPartition
 from rebalance_sim.sources.live_cluster.broker_release import SupportedVersions
 from rebalance_sim.sources.live_cluster.group_offsets import CommittedOffsets, OffsetReader
 from rebalance_sim.sources.live_cluster.librdkafka_properties import (
+    check_installed,
     config_problem,
     librdkafka_properties,
     without_secrets,
@@ -44,7 +46,6 @@ from rebalance_sim.sources.sent_subscriptions import sent_columns
 from rebalance_sim.tables import CLUSTERS, DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS, OFFSETS, REJECTS, TOPICS
 from rebalance_sim.wording import plural
 
-_INSTALL = "pip install rebalance-sim[live]"
 _REBALANCING_STATES = {"PREPARING_REBALANCING": "PreparingRebalance", "COMPLETING_REBALANCING": "CompletingRebalance"}
 _STATES = {**_REBALANCING_STATES, "STABLE": "Stable"}
 """States of groups with members, by librdkafka's names."""
@@ -178,11 +179,10 @@ class _Reader:
         return self._found
 
     def _connected(self) -> Any:
-        try:
-            from confluent_kafka import KafkaException  # noqa: PLC0415 (an optional dependency)
-            from confluent_kafka.admin import AdminClient  # noqa: PLC0415
-        except ImportError:
-            raise UserError(f"--bootstrap-servers needs confluent-kafka, which is not installed: {_INSTALL}") from None
+        check_installed()
+        from confluent_kafka import KafkaException  # noqa: PLC0415 (an optional dependency)
+        from confluent_kafka.admin import AdminClient  # noqa: PLC0415
+
         # librdkafka's log would mix with the progress lines. Errors that matter reach error_cb.
         configuration = {"log_level": 0, "client.id": "rebalance-sim"} | self._configuration
         try:

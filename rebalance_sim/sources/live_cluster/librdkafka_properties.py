@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 
 from rebalance_sim.errors import UserError
 
@@ -29,6 +30,14 @@ _LIBRDKAFKAS_OWN = {
     *("sasl.username", "sasl.password", "sasl.mechanisms", "ssl.ca.location", "ssl.ca.pem"),
     *("ssl.certificate.location", "ssl.certificate.pem", "ssl.key.location", "ssl.key.pem"),
 }
+
+
+def check_installed() -> None:
+    """Raise UserError if the library that reads live clusters is missing."""
+    if find_spec("confluent_kafka") is None:
+        raise UserError(
+            "--bootstrap-servers needs confluent-kafka, which is not installed: pip install rebalance-sim[live]"
+        )
 
 
 def librdkafka_properties(properties: Mapping[str, str]) -> dict[str, str]:

@@ -7,11 +7,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.runs.run_files import first_bytes, hadoop_path
+from rebalance_sim.engine.runs.hadoop_files import HadoopFiles, hadoop_path
+from rebalance_sim.engine.runs.input_formats import check_exists
 from rebalance_sim.engine.tables.inputs import first_line, union
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.live_cluster.librdkafka_properties import java_properties
 from rebalance_sim.sources.live_cluster.topic_records import read_internal_topic
+from rebalance_sim.sources.offsets_topic import KAFKA
 from rebalance_sim.sources.offsets_topic.fleet import (
     OffsetsTopic,
     Stage,
@@ -21,8 +23,6 @@ from rebalance_sim.sources.offsets_topic.fleet import (
 from rebalance_sim.sources.offsets_topic.text import BETWEEN_OBJECTS
 from rebalance_sim.tables import DEFAULT_CLUSTER
 
-KAFKA = "kafka:"
-"""Prefix of brokers, to distinguish them from a path."""
 TOPIC = "__consumer_offsets"
 _PARQUET = ".parquet"
 _SAMPLE_BYTES = 1 << 16
@@ -50,6 +50,7 @@ def read_where(
         configuration = {**java_properties(properties or {}), "isolation.level": "read_committed"}
         rows = read_internal_topic(spark, where.removeprefix(KAFKA), TOPIC, configuration)
         return read_offsets_topic(rows, topics=topics, protocols=protocols, cluster=cluster, stage=stage)
+    check_exists(HadoopFiles(spark), "the dump", where)
     try:
         files = _files(spark, where)
         if not files:
@@ -58,7 +59,7 @@ def read_where(
             rows = spark.read.parquet(where)
             return read_offsets_topic(rows, topics=topics, protocols=protocols, cluster=cluster, stage=stage)
         lines = _lines(spark, files)
-    except (PySparkException, Py4JError) as problem:
+    except (PySparkException, Py4JError, OSError) as problem:
         raise UserError(f"cannot read the dump {where!r}: {first_line(problem)}") from problem
     return read_printed_offsets_topic(lines, topics=topics, protocols=protocols, cluster=cluster, stage=stage)
 
@@ -95,7 +96,7 @@ def _lines(spark: SparkSession, files: list[str]) -> DataFrame:
 
 def _line_end(spark: SparkSession, file: str) -> str:
     """Return the separator of a file's lines, from its first bytes."""
-    sample = first_bytes(spark, file, _SAMPLE_BYTES)
+    sample = HadoopFiles(spark).first_bytes(file, _SAMPLE_BYTES)
     if sample.startswith(_UTF_16):
         raise UserError(f"{file}: is UTF-16; text must be UTF-8")
     return BETWEEN_OBJECTS if BETWEEN_OBJECTS.encode() in sample else "\n"

@@ -37,9 +37,8 @@ from rebalance_sim.kafka.wire.offsets_topic import (
     decode_value,
 )
 from rebalance_sim.kafka.wire.readable import SchemaError
-from rebalance_sim.sources.assumptions import GIVEN, MOST_NAMES, USED_TOPICS, WITHOUT_MEMBERS, groups
+from rebalance_sim.sources.assumptions import GIVEN, MOST_NAMES, USED_TOPICS, WITHOUT_MEMBERS, given_protocols, groups
 from rebalance_sim.sources.consumer_groups import server_protocols
-from rebalance_sim.sources.kafka_tools.capture import given_protocols
 from rebalance_sim.sources.offsets_topic.text import BadText, NotPrinted, Printed, read_printed
 from rebalance_sim.sources.sent_subscriptions import sent_columns
 from rebalance_sim.tables import (

@@ -14,7 +14,6 @@ from itertools import accumulate
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rebalance_sim.errors import UserError
 from rebalance_sim.sources.synthetic.fleet_spec import (
     ClusterSpec,
     Distribution,
@@ -26,6 +25,7 @@ from rebalance_sim.sources.synthetic.fleet_spec import (
     TopicSpec,
     Varying,
     Zipf,
+    check_size,
 )
 from rebalance_sim.tables import DEFAULT_PROTOCOL_TYPE, MEMBERS, TOPICS, Table
 
@@ -34,7 +34,6 @@ _GIANT_ROWS_A_TASK = 1_000
 _TOPICS_A_BLOCK = 5_000
 _TOPICS_A_TASK = 20_000
 _GIANTS_CLUSTER = 0
-_MOST_GROUPS = 1_000_000_000
 _MANY_PARTITIONS = 2**31 - 1
 
 _Step = Callable[[DataFrame], DataFrame]
@@ -66,10 +65,7 @@ def synthetic_fleet(
 
     Raises UserError for a number of groups or a seed out of range.
     """
-    if not 0 <= groups <= _MOST_GROUPS:
-        raise UserError(f"groups: expected a whole number from 0 to {_MOST_GROUPS}, got {groups}")
-    if not -(2**63) <= seed < 2**63:
-        raise UserError(f"seed: expected a whole number of 64 bits, got {seed}")
+    check_size(groups, seed)
     draws = Draws(seed)
     group_draws = _with_group_draws(spec, draws)
     ordinary = _ordinary_groups(spark, spec, draws, groups, tasks).transform(group_draws)

@@ -5,6 +5,7 @@ from typing import Annotated, Generic, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct
 
+from rebalance_sim.errors import UserError
 from rebalance_sim.sources.yaml_checks import read_as
 from rebalance_sim.sources.yaml_files import find_yaml, read_yaml
 
@@ -13,6 +14,7 @@ MAX_TOPICS = 10_000_000
 MAX_PARTITIONS = 1_000_000
 """As in ``rebalance_sim.tables``, which needs Spark and is therefore not imported here; a test compares them."""
 _MAX_INT = 2**31 - 1
+_MOST_GROUPS = 1_000_000_000
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Weight = Annotated[float, Meta(gt=0, le=1e12)]
@@ -187,6 +189,14 @@ class FleetSpec(Spec, frozen=True):
     racks: RackSpec | None = None
     previous: PreviousSpec | None = None
     giants: Annotated[tuple[GiantSpec, ...], Meta(description="a list of giant groups")] = ()
+
+
+def check_size(groups: int, seed: int) -> None:
+    """Raise UserError for a number of groups or a seed out of range."""
+    if not 0 <= groups <= _MOST_GROUPS:
+        raise UserError(f"groups: expected a whole number from 0 to {_MOST_GROUPS}, got {groups}")
+    if not -(2**63) <= seed < 2**63:
+        raise UserError(f"seed: expected a whole number of 64 bits, got {seed}")
 
 
 def _check_distinct(key: str, names: Names) -> None:

@@ -9,7 +9,9 @@ from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import main
 from rebalance_sim.defaults import AUTO
-from rebalance_sim.engine.runs.input_files import input_format, read_input
+from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
+from rebalance_sim.engine.runs.input_files import read_input
+from rebalance_sim.engine.runs.input_formats import input_format
 from rebalance_sim.engine.tables.inputs import fit
 from rebalance_sim.errors import UserError
 from rebalance_sim.tables import MEMBERS, TOPICS
@@ -28,7 +30,7 @@ def test_the_format_is_found_in_the_name_or_the_content(spark: SparkSession, tmp
     (tmp_path / "lines").write_text(f"\n  {JSON}")
     (tmp_path / "text").write_text(CSV)
     (tmp_path / "zipped.gz").write_bytes(gzip.compress(JSON.encode()))
-    found = {path.name: input_format(spark, MEMBERS, str(path), AUTO) for path in tmp_path.iterdir()}
+    found = {path.name: input_format(HadoopFiles(spark), MEMBERS.name, str(path), AUTO) for path in tmp_path.iterdir()}
     assert found == {
         "folder-of-parquet": "parquet",
         "folder-of-orc": "orc",
@@ -38,7 +40,7 @@ def test_the_format_is_found_in_the_name_or_the_content(spark: SparkSession, tmp
         "text": "csv",
         "zipped.gz": "json",
     }
-    assert input_format(spark, MEMBERS, f"{tmp_path}/*-of-orc", AUTO) == "orc"
+    assert input_format(HadoopFiles(spark), MEMBERS.name, f"{tmp_path}/*-of-orc", AUTO) == "orc"
     for name in found:
         (row,) = fit(read_input(spark, MEMBERS, f"{tmp_path}/{name}", AUTO), MEMBERS).collect()
         assert (row["member_id"], row["protocols"], row["_reason"]) == ("a", ["range", "roundrobin"], None)

@@ -11,7 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import main
-from rebalance_sim.engine.runs.out_folders import OutFolder, claims_released
+from rebalance_sim.engine.runs.claims import ClaimableFolder, claims_released
+from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
+from rebalance_sim.engine.runs.out_folders import OutFolder
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.errors import UserError
 from tests.support.rows import given_by, member, members
@@ -108,7 +110,7 @@ def test_a_failed_run_releases_its_folder(
 
 def test_two_runs_of_one_process_exclude_each_other(spark: SparkSession, tmp_path: Path) -> None:
     """So do two that begin at the same moment, which both find the folder free."""
-    folder = OutFolder(spark, "elect", f"{tmp_path}/out")
+    folder = ClaimableFolder(HadoopFiles(spark), "elect", f"{tmp_path}/out")
     with claims_released():
         folder.check({})
         folder.claim(["elections"])
@@ -148,8 +150,9 @@ def test_an_output_folder_overlaps_no_input(
 def test_patterns_and_lists_of_inputs_are_seen(spark: SparkSession, fleet: Path) -> None:
     for options in ({"members": f"{fleet}/mem*"}, {"runs": f"elsewhere,{fleet}/"}, {"kafka_tools": f"{fleet}/members"}):
         with pytest.raises(UserError, match=f"^--out: '{fleet}' (contains|is) the input of --"):
-            OutFolder(spark, "fleet", str(fleet)).check(options)
-    OutFolder(spark, "fleet", str(fleet)).check({"partitions_after": "12", "offsets_topic": "kafka:broker:9092"})
+            OutFolder(HadoopFiles(spark), "fleet", str(fleet)).check(options)
+    no_paths = {"partitions_after": "12", "offsets_topic": "kafka:broker:9092"}
+    OutFolder(HadoopFiles(spark), "fleet", str(fleet)).check(no_paths)
 
 
 def test_no_job_replaces_the_output_of_another(

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rebalance_sim.api.explain.explanation import Explanation
-from rebalance_sim.kafka.partitioners.clients import Client, KeyHash, ToPartition
+from rebalance_sim.defaults import CLIENT
+from rebalance_sim.explanations.explanation import Explanation, check_partitions
+from rebalance_sim.kafka.partitioners.clients import Client, KeyHash, ToPartition, client_named
 from rebalance_sim.kafka.partitioners.key_hashes import (
     crc32,
     fnv1a,
@@ -87,13 +88,26 @@ def rule_of(client: Client, partitions: int) -> str:
     return f"{name}{of_key}, {_TO_PARTITION[client.to_partition].format(partitions)}{empty}"
 
 
-def explain_key(key: bytes | None, partitions: int, client: Client) -> KeyExplanation:
-    """Explain where a client sends a record with this key, in a topic with this number of partitions."""
-    data = key or b""
+def explain_key(key: bytes | str | None, partitions: int, client: str = CLIENT) -> KeyExplanation:
+    """Explain to which of a topic's partitions a client sends a record with this key; a str is encoded as UTF-8.
+
+    Raises UserError for an unknown client, and for a number of partitions below one.
+
+    >>> explain_key("TT0124", 15)
+    key 'TT0124' goes to partition 10 of 15 (client java-3.3)
+      murmur2 of 6 bytes: -1442328778
+      sign bit cleared, modulo 15: 10
+    >>> explain_key("TT0124", 15, "librdkafka").partition
+    9
+    """
+    known = client_named("client", client)
+    check_partitions(partitions)
+    given = key.encode() if isinstance(key, str) else key
+    data = given or b""
     keys = Strings.over(np.array([0, len(data)], np.int32), np.frombuffer(data, np.uint8))
-    given, counts = np.array([key is not None]), np.array([partitions], np.int32)
-    found = int(key_partitions(client, keys, given, counts)[0])
+    exists, counts = np.array([given is not None]), np.array([partitions], np.int32)
+    found = int(key_partitions(known, keys, exists, counts)[0])
     if found == UNKEYED:
-        return KeyExplanation(client, key, partitions, None, None)
-    _, hash_of = _HASHES[client.hash]
-    return KeyExplanation(client, key, partitions, int(hash_of(hashed_bytes(client, keys), 0)), found)
+        return KeyExplanation(known, given, partitions, None, None)
+    _, hash_of = _HASHES[known.hash]
+    return KeyExplanation(known, given, partitions, int(hash_of(hashed_bytes(known, keys), 0)), found)

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from rebalance_sim.errors import UserError
 from rebalance_sim.wording import escaped
 
 MOST_SHOWN = 20
@@ -39,3 +40,9 @@ def first_lines(lines: Sequence[str]) -> list[str]:
     """Return the first lines, and the number of those left out."""
     more = len(lines) - MOST_SHOWN
     return [*lines[:MOST_SHOWN], *([f"    and {more:,} more"] if more > 0 else [])]
+
+
+def check_partitions(partitions: int) -> None:
+    """Raise UserError for a number of partitions that no topic has."""
+    if partitions < 1:
+        raise UserError(f"partitions is {partitions}; allowed: at least 1")

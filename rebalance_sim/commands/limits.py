@@ -1,0 +1,51 @@
+"""Compare the figures of finished runs with limits."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+
+from rebalance_sim.commands.console import one_line, print_summary
+from rebalance_sim.commands.job_options import REJECTED_SHARE
+from rebalance_sim.commands.validation.check import checks_of, limits_of
+from rebalance_sim.engine.runs.checks import Apply, Found, find
+from rebalance_sim.engine.runs.recorded_runs import RecordedRun
+from rebalance_sim.errors import CheckError
+from rebalance_sim.wording import plural
+
+
+def compare_with_limits(options: Namespace, runs: Sequence[RecordedRun], apply: Apply) -> None:
+    """Print every figure with its limit. Raises CheckError if a limit is exceeded."""
+    allowed = limits_of(options)
+    found = find(runs, checks_of(allowed, runs), apply)
+    if REJECTED_SHARE in allowed:
+        found[REJECTED_SHARE] = _largest_rejected_share(runs)
+    failed = {name: limit for name, limit in allowed.items() if found[name].amount > limit}
+    lines = {name: _line(name, found[name], limit) for name, limit in allowed.items()}
+    print_summary(f"{'failed' if name in failed else 'passed'}: {line}" for name, line in lines.items())
+    if failed:
+        raise CheckError(f"{len(failed)} of {plural(len(allowed), 'check')} failed: {lines[next(iter(failed))]}")
+
+
+def _largest_rejected_share(runs: Sequence[RecordedRun]) -> Found:
+    """Return the largest share of rejected rows of an input; jobs without input tables have none."""
+    shares = [Found(0, None)]
+    for run in runs:
+        rejected = run.record["rows"].get("rejected", {})
+        for table, given in run.record["rows"].get("in", {}).items():
+            if rejected.get(table):
+                worst = f"{rejected[table]:,} of {given:,} rows of {table}, in {run.folder}"
+                shares.append(Found(rejected[table] / given, worst))
+    return max(shares, key=lambda found: found.amount)
+
+
+def _line(name: str, found: Found, limit: float) -> str:
+    worst = f" ({one_line(found.worst)})" if found.worst else ""
+    return f"{name} = {_shown(found.amount)}, limit {_shown(limit)}{worst}"
+
+
+def _shown(number: float) -> str:
+    """Return a count or a share with separators.
+
+    >>> _shown(1234567.0), _shown(1 / 3)
+    ('1,234,567', '0.333333')
+    """
+    return f"{round(number, 6):,.15g}"

@@ -1,0 +1,58 @@
+"""Read and validate the options of ``check``."""
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+
+from rebalance_sim.commands.job_options import REJECTED_SHARE
+from rebalance_sim.commands.options import items
+from rebalance_sim.commands.validation.known_files import KnownFiles
+from rebalance_sim.engine.runs.figures import CHECKS, FINDING_CHECKS, FINDINGS, Check
+from rebalance_sim.engine.runs.recorded_runs import RecordedRun
+from rebalance_sim.errors import UserError, check_choice
+
+
+def validate(options: Namespace, known: KnownFiles) -> None:
+    """Raise UserError for a mistake that shows without reading tables."""
+    limits = limits_of(options)
+    runs = known.runs("--runs", options.runs)
+    if len(runs) == len(items(options.runs)):
+        checks_of(limits, runs)
+
+
+def checks_of(limits: Mapping[str, float], runs: Sequence[RecordedRun]) -> list[Check]:
+    """Return the checks of tables that have a limit. Raises UserError for one without a table in any run."""
+    asked = [check for check in (*CHECKS, *FINDING_CHECKS.values()) if check.name in limits]
+    for check in asked:
+        if not any(table in run.written for table in check.tables for run in runs):
+            tables = " or ".join(check.tables)
+            option = FINDINGS if FINDINGS in check.tables else check.name
+            raise UserError(f"--max-{option}: no run of --runs has a table {tables}")
+    return asked
+
+
+def limits_of(options: Namespace) -> dict[str, float]:
+    """Return the limits by the names of their checks."""
+    names = [*(check.name for check in CHECKS), REJECTED_SHARE]
+    given = {name: getattr(options, f"max_{name.replace('-', '_')}") for name in names}
+    allowed = {name: limit for name, limit in given.items() if limit is not None} | _of_findings(options.max_findings)
+    if not allowed:
+        raise UserError(f"no limit is given; allowed: {', '.join(f'--max-{name}' for name in (*names, FINDINGS))}")
+    for name, limit in allowed.items():
+        # Every comparison with NaN is false, so it would pass any check.
+        if not 0 <= limit <= (1 if name == REJECTED_SHARE else float("inf")):
+            raise UserError(
+                f"--max-{name}: {limit} is not allowed; allowed: 0 {'to 1' if name == REJECTED_SHARE else 'or more'}"
+            )
+    return allowed
+
+
+def _of_findings(given: str) -> dict[str, float]:
+    """Return the limits of an audit's findings, given as SEVERITY=N."""
+    limits: dict[str, float] = {}
+    for item in items(given) if given else ():
+        severity, _, limit = item.partition("=")
+        check_choice("--max-findings", severity, list(FINDING_CHECKS))
+        if not limit.isdecimal():
+            raise UserError(f"--max-findings: {item!r} is not allowed; allowed: {severity}=N with a whole number")
+        limits[FINDING_CHECKS[severity].name] = float(limit)
+    return limits

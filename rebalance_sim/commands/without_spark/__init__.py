@@ -1,0 +1,1 @@
+"""Jobs whose options need no Spark: a module per job, which imports none."""

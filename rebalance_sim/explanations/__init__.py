@@ -1,0 +1,1 @@
+"""Explanations of where keys go, which need no Spark."""
