@@ -20,6 +20,8 @@ BY_FILE := -n 2 $(EACH_FILE)
 WITH_SPARK := -n 3 $(EACH_FILE)
 # What the kernels rely on: it runs first, and once.
 NUMBA := tests/kafka/runtime/test_numba_internals.py
+# Tests that run no rule, for which it is the same whether rules are compiled.
+WITHOUT_RULES := $(addprefix --ignore tests/kafka/,wire runtime/test_numba_internals.py assignors/test_custom.py)
 # Half of the time these tests wait for servers and other programs.
 WITH_SERVERS := -n 4 $(EACH_FILE)
 # Tests that need more than Python and Java, or more time.
@@ -66,7 +68,7 @@ test: $(STAMP) ## run the tests (at most 6 minutes on two cores; SEED=N draws ot
 	$(BIN)/python -m pytest $(NUMBA)
 	$(BIN)/python -m pytest $(BY_FILE) $(RANDOM) -m "$(HERE)" --ignore $(NUMBA) tests/kafka
 	$(BIN)/python -m pytest $(WITH_SPARK) $(RANDOM) -m "$(HERE)" --ignore tests/kafka
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(BY_FILE) $(RANDOM) -m "not scale" tests/kafka
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(BY_FILE) $(RANDOM) -m "$(HERE)" $(WITHOUT_RULES) tests/kafka
 
 .PHONY: test-change
 test-change: $(STAMP) ## run of test-real what a change touches, and a part of the rest (CI_BASE=COMMIT: since then)

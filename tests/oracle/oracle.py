@@ -21,6 +21,8 @@ _HERE = Path(__file__).resolve().parent
 VERSIONS = ("1.0", "2.3", "3.9", "4.3")
 PRODUCER_VERSIONS = ("1.0", "2.3", "2.8", "3.9", "4.3")
 """Releases that represent the rules of producers; 2.8 has no other cases."""
+GOLDEN_PRODUCERS = ("2.3", "2.8", "4.3")
+"""One release of each generation of their rules; the live tests cover the others."""
 DEFAULT_PARTITIONER_VERSIONS = ("1.0", "2.3", "2.8", "3.9")
 BUILT_IN_PARTITIONER_VERSIONS = ("3.9", "4.3")
 _SINCE_2_4 = ("2.4.0", "2.5.1", "2.8.1", "3.0.0", "3.4.1", "3.5.0", "3.5.2", "3.7.1", "4.4.0")

@@ -170,9 +170,8 @@ def _and_others(count: int) -> str:
     return f" and {count} other{'s' if count > 1 else ''}" if count else ""
 
 
-def plan(changed: Mapping[str, bool], seed: int, root: Path = ROOT) -> Plan:
+def plan(changed: Mapping[str, bool], seed: int, imports: Imports) -> Plan:
     """Return what runs after a change; the seed decides which of the tiers without a change has its turn."""
-    imports = Imports(root)
     in_full = {tier: touched for tier in TIERS if (touched := _touched(tier, changed, imports))}
     rest = [tier for tier in TIERS if tier not in in_full]
     waiting = [tier for tier in rest if not tier.always]
@@ -232,11 +231,14 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     passed = record().read_text().split() if record().exists() else []
     if task == "passed":
+        if changed_files("HEAD"):
+            print("not recorded: the files are not those of HEAD", file=sys.stderr)
+            return 1
         record().parent.mkdir(parents=True, exist_ok=True)
         record().write_text("\n".join([*passed[-100:], git(ROOT, "rev-parse", "HEAD")]))
         return 0
     commit, reason = base(passed)
-    planned = plan(changed_files(commit), seed)
+    planned = plan(changed_files(commit), seed, Imports())
     print(f"changes since {commit[:10]} ({reason}) decide what runs:", *planned.lines(), sep="\n", flush=True)
     return _run(["--seed", str(seed), *planned.arguments()], arguments[1], arguments[2:]) if task == "run" else 0
 
