@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from tests.support.changes import ROOT, Imports, changed_files, git
 
 SHARE = 10
@@ -150,12 +148,17 @@ class Plan:
     in_turn: Tier | None
     left_out: Sequence[Tier]
 
+    def files(self) -> list[str]:
+        """Return the test files."""
+        return [file for tier in (*self._whole(), *self.in_part) for file in tier.files]
+
     def arguments(self) -> list[str]:
         """Return pytest's."""
-        in_full = [*self.in_full, *([self.in_turn] if self.in_turn else [])]
-        whole = [file for tier in in_full for file in tier.files]
-        in_part = [file for tier in self.in_part for file in tier.files]
-        return ["--share", str(SHARE), *(f"--in-full={file}" for file in whole), *whole, *in_part]
+        whole = [f"--in-full={file}" for tier in self._whole() for file in tier.files]
+        return ["--share", str(SHARE), *whole, *self.files()]
+
+    def _whole(self) -> list[Tier]:
+        return [*self.in_full, *([self.in_turn] if self.in_turn else [])]
 
     def lines(self) -> list[str]:
         """Return the plan as text."""
@@ -240,15 +243,17 @@ def main(arguments: Sequence[str]) -> int:
     commit, reason = base(passed)
     planned = plan(changed_files(commit), seed, Imports())
     print(f"changes since {commit[:10]} ({reason}) decide what runs:", *planned.lines(), sep="\n", flush=True)
-    return _run(["--seed", str(seed), *planned.arguments()], arguments[1], arguments[2:]) if task == "run" else 0
+    return _run(planned, seed, arguments[1], arguments[2:]) if task == "run" else 0
 
 
-def _run(arguments: Sequence[str], markers: str, options: Sequence[str]) -> int:
+def _run(planned: Plan, seed: int, markers: str, options: Sequence[str]) -> int:
     """Run the tests with these markers, and after them, with nothing beside it, each that must be alone."""
-    command = [sys.executable, "-m", "pytest", *arguments, "-m"]
-    together = subprocess.run([*command, f"({markers}) and not alone", *options], check=False).returncode
-    alone = subprocess.run([*command, f"({markers}) and alone"], check=False).returncode
-    return together or (0 if alone == pytest.ExitCode.NO_TESTS_COLLECTED else alone)
+    command = [sys.executable, "-m", "pytest", "--seed", str(seed), *planned.arguments(), "-m"]
+    runs = [[*command, f"({markers}) and not alone", *options]]
+    if any("pytest.mark.alone" in (ROOT / file).read_text() for file in planned.files()):
+        runs.append([*command, f"({markers}) and alone"])
+    failed = [run for run in runs if subprocess.run(run, check=False).returncode]
+    return int(bool(failed))
 
 
 if __name__ == "__main__":
