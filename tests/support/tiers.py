@@ -19,7 +19,14 @@ SHARE = 10
 _RULES = ("tests/", "rebalance_sim/kafka/", "rebalance_sim/releases.py")
 _OF_ALL = ("requirements.txt",)
 """Inputs of every tier."""
-_HOW_JOBS_RUN = ("jobs/", "rebalance_sim/engine/spark/", "rebalance_sim/engine/runs/", "rebalance_sim/kafka/runtime/")
+_HOW_JOBS_RUN = (
+    "jobs/",
+    "rebalance_sim/cli.py",
+    "rebalance_sim/engine/runs/",
+    "rebalance_sim/engine/spark/",
+    "rebalance_sim/kafka/runtime/",
+)
+_WHAT_PAGES_SHOW = tuple(f"rebalance_sim/{part}/" for part in ("api", "commands", "engine/audit", "report", "sources"))
 _PACKING = ("rebalance_sim/environment.py", "rebalance_sim/preparation.py")
 _CLUSTERS = ("tests/support/cluster/", "tests/support/pom.xml", "rebalance_sim/sources/live_cluster/")
 _PROGRAMS = ("tests/real/client_libraries/",)
@@ -86,11 +93,11 @@ TIERS = (
         (*_HOW_JOBS_RUN, *_PACKING),
     ),
     Tier("Spark Connect", ("tests/real/test_spark_connect.py",), ("rebalance_sim/api/", *_HOW_JOBS_RUN)),
-    Tier("wheel", ("tests/real/test_wheel.py",), ("pyproject.toml", *_HOW_JOBS_RUN, *_PACKING)),
+    Tier("wheel", ("tests/real/test_wheel.py",), ("pyproject.toml", "conf/", *_HOW_JOBS_RUN, *_PACKING)),
     Tier(
         "fresh clone",
         ("tests/real/test_fresh_clone.py", "tests/real/test_preparation.py"),
-        ("Makefile", "pyproject.toml", "requirements-java.txt", *_HOW_JOBS_RUN, *_PACKING),
+        ("Makefile", "pyproject.toml", "requirements-java.txt", "docs/audit.md", *_HOW_JOBS_RUN, *_PACKING),
     ),
     Tier(
         "browser", ("tests/real/test_browser.py",), ("rebalance_sim/report/", "tests/real/accessibility/", "docs/page")
@@ -132,7 +139,7 @@ TIERS = (
             "tests/test_docstrings.py",
             "tests/test_documentation.py",
         ),
-        ("README.md", "docs/", "conf/", "rebalance_sim/api/", "rebalance_sim/commands/"),
+        ("README.md", "docs/", "conf/", *_WHAT_PAGES_SHOW),
         reads_text=True,
     ),
 )
