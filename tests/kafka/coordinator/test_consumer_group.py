@@ -14,7 +14,7 @@ from tests.oracle.consumer_group_cases import consumer_group_cases
 from tests.oracle.oracle import CONSUMER_GROUP_RELEASES
 from tests.support.cases import JsonObject, golden_sample
 from tests.support.conversations.mixed_player import group_answer, in_words, is_comparable
-from tests.support.examples import scaled
+from tests.support.examples import COMPILED
 from tests.support.simulated import History, Played, at, consumer, play
 
 HEARTBEAT_MS = 5000
@@ -61,7 +61,7 @@ def test_target_assignments_of_a_group_formed_at_time_0_are_a_second_apart(relea
 
 
 def test_epochs_never_fall(seed: int) -> None:
-    for case in consumer_group_cases(seed, scaled(80)):
+    for case in consumer_group_cases(seed, 80 if COMPILED else 40):
         groups = [group for group in group_answer(case)["groups"] if group is not None]
         for before, after in pairwise(groups):
             assert before["group_epoch"] <= after["group_epoch"], case["id"]

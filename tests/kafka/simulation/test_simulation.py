@@ -18,9 +18,9 @@ from tests.support.simulated import History, Played, at, consumer, play
 from tests.support.simulation_invariants import faults
 
 VERSIONS = ("1.0", "2.3", "3.9", "4.3")
-SETTINGS = 10 if COMPILED else 1
+SETTINGS = 10 if COMPILED else 2
 GROUPS = 100 if COMPILED else 2
-"""Per settings: 5,000 histories for four versions and groups that migrate to the consumer protocol; 10 as plain
+"""Per settings: 5,000 histories for four versions and groups that migrate to the consumer protocol; 20 as plain
 Python."""
 
 
