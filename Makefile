@@ -20,11 +20,15 @@ BY_FILE := -n 2 $(EACH_FILE)
 WITH_SPARK := -n 3 $(EACH_FILE)
 # What the kernels rely on: it runs first, and once.
 NUMBA := tests/kafka/runtime/test_numba_internals.py
+# Tests that run no rule, for which it is the same whether rules are compiled.
+WITHOUT_RULES := $(addprefix --ignore tests/kafka/,wire runtime/test_numba_internals.py assignors/test_custom.py)
 # Half of the time these tests wait for servers and other programs.
 WITH_SERVERS := -n 4 $(EACH_FILE)
 # Tests that need more than Python and Java, or more time.
 REAL := oracle or cluster or scale or setup or clients or airflow or spark_cluster or browser
 HERE := not ($(REAL))
+# A seed draws other random cases, and the same again. Without one they are those of every run before.
+RANDOM := $(if $(SEED),--seed $(SEED) --hypothesis-seed $(SEED) --hypothesis-profile fresh)
 
 .DEFAULT_GOAL := help
 
@@ -60,11 +64,15 @@ run: $(STAMP) ## audit every group of a real Kafka capture, and make a page
 	$(BIN)/rebalance-sim audit --kafka-tools $(CAPTURE) --out $(OUT)
 
 .PHONY: test
-test: $(STAMP) ## run the tests (at most 7 minutes on two cores)
+test: $(STAMP) ## run the tests (at most 6 minutes on two cores; SEED=N draws other random cases)
 	$(BIN)/python -m pytest $(NUMBA)
-	$(BIN)/python -m pytest $(BY_FILE) -m "$(HERE)" --ignore $(NUMBA) tests/kafka
-	$(BIN)/python -m pytest $(WITH_SPARK) -m "$(HERE)" --ignore tests/kafka
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(BY_FILE) -m "not scale" tests/kafka
+	$(BIN)/python -m pytest $(BY_FILE) $(RANDOM) -m "$(HERE)" --ignore $(NUMBA) tests/kafka
+	$(BIN)/python -m pytest $(WITH_SPARK) $(RANDOM) -m "$(HERE)" --ignore tests/kafka
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(BY_FILE) $(RANDOM) -m "$(HERE)" $(WITHOUT_RULES) tests/kafka
+
+.PHONY: test-change
+test-change: $(STAMP) ## run of test-real what a change touches, and a part of the rest (CI_BASE=COMMIT: since then)
+	$(BIN)/python -m tests.support.tiers run "$(REAL)" $(WITH_SERVERS)
 
 .PHONY: test-real
 test-real: $(STAMP) ## run the tests that need Maven, brokers, Spark or YARN clusters, other clients, Airflow, a browser or more time

@@ -12,10 +12,12 @@ from pyspark.sql import SparkSession
 from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS
 from rebalance_sim.engine.spark.java_runtime import java_home
 from rebalance_sim.engine.spark.session import FOR_FEW_ROWS, find_classes_once
+from tests.support.shares import Draws, add_options, share_of
 from tests.support.spark_settings import FOR_A_SHORT_LIFE, set_for_a_while, with_archive
 
-# Fixed cases: the same commit always gets the same verdict. `make hunt` draws new ones.
+# Fixed cases, unless a seed is given: see RANDOM in the Makefile. `make hunt` draws more.
 hypothesis.settings.load_profile("ci")
+hypothesis.settings.register_profile("fresh", hypothesis.settings.get_profile("ci"), derandomize=False)
 
 LONGEST = (
     "real/airflow/test_dag.py",
@@ -58,16 +60,33 @@ LONGEST = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the seed of the live comparisons with Kafka's classes."""
-    parser.addoption(
-        "--seed", type=int, default=1, help="seed of the random cases in live comparisons with Kafka's classes"
-    )
+    """Add the seed of random cases, and how many of them live comparisons draw."""
+    parser.addoption("--seed", type=int, default=1, help="seed of random cases in live comparisons and invariants")
+    add_options(parser)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Print the seed, with which a failure can be repeated."""
+    return f"seed of random cases: {config.getoption('--seed')}"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first."""
     places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+@pytest.fixture(scope="session")
+def seed(request: pytest.FixtureRequest) -> int:
+    """Return what random cases are drawn from."""
+    return int(request.config.getoption("--seed"))
+
+
+@pytest.fixture(scope="module")
+def draws(request: pytest.FixtureRequest) -> Draws:
+    """Return how many random cases to draw where a full comparison draws a number of them."""
+    share = share_of(request.config, request.path)
+    return lambda count: max(count // share, 1)
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from tests.support.strategies import owned_and_assigned
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
-SMALL = 1_500 if COMPILED else 1_000
+SMALL = 1_500 if COMPILED else 300
 MEDIUM = scaled(200)
 
 
@@ -113,16 +113,16 @@ def wants_differ(group: Group) -> bool:
     return len(wants - {frozenset()}) > 1
 
 
-def medium_groups() -> list[Group]:
-    rng = Random(2)
+def medium_groups(seed: int) -> list[Group]:
+    rng = Random(seed)
     return [random_medium_group(rng) for _ in range(MEDIUM)]
 
 
 # ---- tests
 
 
-def test_no_assignment_of_a_small_group_is_better() -> None:
-    rng = Random(1)
+def test_no_assignment_of_a_small_group_is_better(seed: int) -> None:
+    rng = Random(seed)
     groups = [random_small_group(rng) for _ in range(SMALL)]
     optimum = Batch(groups).best()
     expect(optimum, [best_of_all(group) for group in groups])
@@ -131,8 +131,8 @@ def test_no_assignment_of_a_small_group_is_better() -> None:
     assert (optimum.max > optimum.min + 1).sum() > SMALL // 4
 
 
-def test_shortest_paths_give_the_same_in_medium_groups() -> None:
-    groups = medium_groups()
+def test_shortest_paths_give_the_same_in_medium_groups(seed: int) -> None:
+    groups = medium_groups(seed)
     expect(Batch(groups).best(), [best_by_shortest_paths(group) for group in groups])
 
 
@@ -156,10 +156,10 @@ def assigns_once(version: str, strategy: str, group: Group) -> bool:
 
 
 @pytest.mark.parametrize("strategy", [name for name in ASSIGNORS if name != "cooperative-sticky"])
-def test_no_strategy_is_better(strategy: str) -> None:
+def test_no_strategy_is_better(strategy: str, seed: int) -> None:
     """Except cooperative-sticky, which leaves partitions unassigned in the first of its rebalances."""
-    rng = Random(3)
-    groups = [*medium_groups(), *(random_small_group(rng) for _ in range(SMALL // 10))]
+    rng = Random(seed)
+    groups = [*medium_groups(seed), *(random_small_group(rng) for _ in range(SMALL // 10))]
     for version in VERSIONS:
         if strategy in kafka_version(version).assignors:
             answers = zip(groups, Batch(groups).answers(version, strategy), strict=True)
@@ -205,9 +205,9 @@ def test_a_chain_of_layers_is_exact() -> None:
 
 
 @pytest.mark.parametrize("steps", [0, 1, 20, 100, 400, 1000, STEPS])
-def test_figures_are_bounds_when_the_steps_run_out(steps: int) -> None:
+def test_figures_are_bounds_when_the_steps_run_out(steps: int, seed: int) -> None:
     """If the steps run out, the figures are valid bounds."""
-    groups = medium_groups()
+    groups = medium_groups(seed)
     exact, bound = Batch(groups).best(), Batch(groups).best(steps)
     assert (bound.max <= exact.max).all()
     assert (bound.min >= exact.min).all()
@@ -219,4 +219,5 @@ def test_figures_are_bounds_when_the_steps_run_out(steps: int) -> None:
     for figure in ("min", "max", "stddev", "score", "idle_members"):
         assert (getattr(bound, figure) == getattr(exact, figure))[bound.balance_exact].all()
     assert (bound.moved == exact.moved)[bound.moved_exact].all()
-    assert bound.moved_exact.all() == (steps == STEPS)
+    assert bound.moved_exact.all() or steps < STEPS
+    assert not bound.moved_exact.all() or steps > 0

@@ -15,7 +15,7 @@ from tests.reference.balance import measure
 from tests.reference.rebalances import Rebalance, rebalances
 from tests.support.batches import Batch, hashes, ints, offsets
 from tests.support.cases import Answer, group_of
-from tests.support.examples import scaled
+from tests.support.examples import COMPILED
 from tests.support.model import Cluster, Group, Member, Partition
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -26,7 +26,7 @@ COOPERATIVE = "cooperative-sticky"
 @cache
 def batch() -> Batch:
     """Return random groups, some of which rebalance for ever, and some without members."""
-    some = [group_of(case) for case in sticky_cases(429, scaled(1000))]
+    some = [group_of(case) for case in sticky_cases(429, 1000 if COMPILED else 125)]
     return Batch([Group((), Cluster({"t": 1})), *some, Group((), Cluster({"t": 1}))])
 
 

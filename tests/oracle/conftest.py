@@ -11,9 +11,3 @@ def _built() -> None:
         build()
     except OracleUnavailable as reason:
         pytest.skip(str(reason))
-
-
-@pytest.fixture(scope="module")
-def seed(request: pytest.FixtureRequest) -> int:
-    """Return what the cases are drawn from; pytest shows it where a comparison fails."""
-    return int(request.config.getoption("--seed"))

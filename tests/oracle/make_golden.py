@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from tests.oracle import golden_coverage
 from tests.oracle.consumer_group_cases import consumer_group_cases
 from tests.oracle.coordinator_cases import as_known_to, coordinator_cases
 from tests.oracle.migration_cases import migration_cases
@@ -19,6 +20,7 @@ from tests.oracle.oracle import (
     CLIENT_RULES,
     CONSUMER_GROUP_RELEASES,
     DEFAULT_PARTITIONER_VERSIONS,
+    GOLDEN_PRODUCERS,
     PRODUCER_VERSIONS,
     SCALA_2_12_BUILDS,
     SERVER_RULES,
@@ -70,8 +72,6 @@ MIGRATION_SEED, MIGRATION_COUNT = 27, 300
 GROUP_RELEASES_SEED, GROUP_RELEASES_COUNT = 31, 60
 CLASSIC_RELEASES_SEED, CLASSIC_RELEASES_COUNT = 32, 120
 OFFSETS_TOPIC_SEED, OFFSETS_TOPIC_COUNT = 28, 250
-GOLDEN_PRODUCERS = ("2.3", "2.8", "4.3")
-"""One release of each generation of rules; the live tests cover the others."""
 
 
 def main() -> None:
@@ -104,6 +104,7 @@ def main() -> None:
     _write_migrations()
     _write_consumer_groups_by_release()
     _write_classic_groups_by_release()
+    golden_coverage.check()
 
 
 def _write_elections() -> None:

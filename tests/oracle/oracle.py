@@ -1,25 +1,28 @@
-"""Build the Maven project beside this file, and ask it for the answers of Kafka's released classes."""
+"""Build the Maven project beside this file, and ask it for the answers of Kafka's released classes.
 
-import fcntl
+It is built in a copy that all clones on this machine share.
+"""
+
 import functools
-import hashlib
 import json
 import re
 import shutil
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from tests.support.built_once import copied, kept, locked
 from tests.support.maven import SHORT_LIFE, maven_environment
 
 _HERE = Path(__file__).resolve().parent
 VERSIONS = ("1.0", "2.3", "3.9", "4.3")
 PRODUCER_VERSIONS = ("1.0", "2.3", "2.8", "3.9", "4.3")
 """Releases that represent the rules of producers; 2.8 has no other cases."""
+GOLDEN_PRODUCERS = ("2.3", "2.8", "4.3")
+"""One release of each generation of their rules; the live tests cover the others."""
 DEFAULT_PARTITIONER_VERSIONS = ("1.0", "2.3", "2.8", "3.9")
 BUILT_IN_PARTITIONER_VERSIONS = ("3.9", "4.3")
 _SINCE_2_4 = ("2.4.0", "2.5.1", "2.8.1", "3.0.0", "3.4.1", "3.5.0", "3.5.2", "3.7.1", "4.4.0")
@@ -66,8 +69,8 @@ _JARS_SINCE = {
 
 JsonObject = dict[str, Any]
 
-_TARGET = _HERE / "target"
-_STAMP = _TARGET / "built-from.sha256"
+_BUILT = "built"
+"""The file that marks a complete build."""
 _PACKAGE = "rebalancesim.oracle"
 _OLDEST_JAVA = 17
 _RELEASE = re.compile(r"\d+(\.\d+){1,3}")
@@ -88,12 +91,11 @@ class OracleUnavailable(Exception):  # noqa: N818 - a state of the machine, whic
 def build() -> None:
     """Build the oracle unless it is up to date. Several processes may call this at once."""
     _require_java()
-    with _lock():
-        fingerprint = _fingerprint()
-        if not _is_built_from(fingerprint):
-            _STAMP.unlink(missing_ok=True)
+    stamp = _folder() / _BUILT
+    with locked(_folder()):
+        if not (stamp.exists() and _has_jars()):
             _run_maven("package")
-            _STAMP.write_text(fingerprint)
+            stamp.touch()
 
 
 def answers(version: str, cases: Iterable[JsonObject], seconds: int = 10) -> list[JsonObject]:
@@ -126,13 +128,11 @@ def scala_2_12_answers(release: str, cases: Iterable[JsonObject]) -> list[JsonOb
 def _built_for(release: str, module: str, *properties: str) -> str:
     """Build a module for a release, unless it is up to date; return its classpath."""
     _require_java()
-    target = _HERE / module / "target" / release
-    with _lock():
-        fingerprint = _fingerprint()
-        stamp = target / _STAMP.name
-        if not stamp.exists() or stamp.read_text() != fingerprint:
+    target = _folder() / module / "target" / release
+    with locked(_folder()):
+        if not (target / _BUILT).exists():
             _run_maven("package", "-f", f"{module}/pom.xml", f"-Dkafka.version={release}", *properties)
-            stamp.write_text(fingerprint)
+            (target / _BUILT).touch()
     return f"{target / 'classes'}:{(target / 'classpath.txt').read_text().strip()}"
 
 
@@ -207,7 +207,7 @@ def _module(version: str) -> Path:
         version = _ANY
     if version not in _MODULES:
         raise ValueError(f"no oracle for Kafka {version}; there are {', '.join(_MODULES)}")
-    return _HERE / f"kafka-{version}"
+    return _folder() / f"kafka-{version}"
 
 
 def jars(version: str) -> list[str]:
@@ -229,12 +229,11 @@ def _classpath(version: str) -> str:
 
 def _jars_of(release: str, names: Iterable[str]) -> list[str]:
     """Return jars of a release; Maven fetches those that are missing, all at once."""
-    folder = _TARGET / "releases"
+    folder = kept("releases")
     jars = {name: folder / f"{name}-{release}.jar" for name in names}
-    with _lock():
+    with locked(folder):
         missing = [name for name, jar in jars.items() if not jar.exists()]
         if missing:
-            folder.mkdir(exist_ok=True)
             project = folder / f"{release}.xml"
             project.write_text(_fetching(release, missing))
             _run_maven(f"{_COPY}:copy", "-f", str(project), f"-DoutputDirectory={folder}")
@@ -255,28 +254,16 @@ def _fetching(release: str, names: Iterable[str]) -> str:
     )
 
 
-def _is_built_from(fingerprint: str) -> bool:
-    if not _STAMP.exists() or _STAMP.read_text() != fingerprint:
-        return False
-    # The jars are in Maven's local repository, which may have been emptied since.
+def _has_jars() -> bool:
+    """Return whether the jars are still there: Maven's local repository may have been emptied."""
     return all(jars(v) and all(Path(jar).exists() for jar in jars(v)) for v in _MODULES)
 
 
-def _fingerprint() -> str:
-    """Return a hash of all sources of the build."""
-    digest = hashlib.sha256()
+@functools.cache
+def _folder() -> Path:
+    """Return the folder in which these sources are built."""
     sources = [*_HERE.rglob("*.java"), *_HERE.rglob("pom.xml"), *_HERE.rglob("mockito-extensions/*")]
-    for path in sorted(p for p in sources if "target" not in p.relative_to(_HERE).parts):
-        digest.update(f"{path.relative_to(_HERE)}\n{path.read_text()}\n".encode())
-    return digest.hexdigest()
-
-
-@contextmanager
-def _lock() -> Iterator[None]:
-    _TARGET.mkdir(exist_ok=True)
-    with (_TARGET / "build.lock").open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+    return copied("oracle", _HERE, (path for path in sources if "target" not in path.relative_to(_HERE).parts))
 
 
 def _run_maven(*goals: str) -> None:
@@ -284,7 +271,7 @@ def _run_maven(*goals: str) -> None:
         raise OracleUnavailable("mvn is not on the PATH, and the oracle is not built yet")
     result = subprocess.run(
         ["mvn", "-q", "-B", *goals],
-        cwd=_HERE,
+        cwd=_folder(),
         env=maven_environment(),
         stdin=subprocess.DEVNULL,
         capture_output=True,

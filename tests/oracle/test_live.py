@@ -22,6 +22,7 @@ from tests.reference.rebalances import rebalances
 from tests.support.batches import Batch, elect_all, hashes, in_map_order
 from tests.support.cases import STICKY_RULES, Answer, JsonObject, answer_of, assignment_of, group_of, joiners_of
 from tests.support.model import Group
+from tests.support.shares import Draws
 
 pytestmark = pytest.mark.oracle
 every_version = pytest.mark.parametrize("version", VERSIONS)
@@ -30,9 +31,9 @@ CASES, CROWDED = 3000, 300
 
 
 @every_version
-def test_elections(version: str, seed: int) -> None:
+def test_elections(version: str, seed: int, draws: Draws) -> None:
     """The protocol, the leader, and the order of the members in the coordinator's map."""
-    cases = [*election_cases(seed, CASES), *crowded_election_cases(seed, CROWDED)]
+    cases = [*election_cases(seed, draws(CASES)), *crowded_election_cases(seed, draws(CROWDED))]
     ours = elect_all(version, [joiners_of(case) for case in cases])
     rule = kafka_version(version).coordinator_map
     different = []
@@ -45,16 +46,16 @@ def test_elections(version: str, seed: int) -> None:
 
 
 @every_version
-def test_coordinators_of_groups(version: str, seed: int) -> None:
-    cases = list(partition_for_cases(seed, CASES))
+def test_coordinators_of_groups(version: str, seed: int, draws: Draws) -> None:
+    cases = list(partition_for_cases(seed, draws(CASES)))
     ours = [offsets_partition(hashes([case["group_id"]]), case["offsets_partitions"])[0] for case in cases]
     assert [answer["partition"] for answer in answers(version, cases)] == ours, f"seed {seed}"
 
 
 @every_version
 @pytest.mark.parametrize("strategy", ["range", "roundrobin"])
-def test_assignments(version: str, strategy: str, seed: int) -> None:
-    cases = [*assignor_cases(seed, CASES), *crowded_assignor_cases(seed, CROWDED)]
+def test_assignments(version: str, strategy: str, seed: int, draws: Draws) -> None:
+    cases = [*assignor_cases(seed, draws(CASES)), *crowded_assignor_cases(seed, draws(CROWDED))]
     ours = Batch([group_of(case) for case in cases]).assign(version, strategy)
     theirs = [assignment_of(answer) for answer in answers(version, (case | {"rule": strategy} for case in cases))]
     different = [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]]
@@ -62,18 +63,18 @@ def test_assignments(version: str, strategy: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize(("strategy", "version"), STICKY_RULES)
-def test_sticky(strategy: str, version: str, seed: int) -> None:
-    cases = [*sticky_cases(seed, CASES), *crowded_assignor_cases(seed, CROWDED)]
+def test_sticky(strategy: str, version: str, seed: int, draws: Draws) -> None:
+    cases = [*sticky_cases(seed, draws(CASES)), *crowded_assignor_cases(seed, draws(CROWDED))]
     theirs = [answer_of(answer) for answer in answers(version, (case | {"rule": strategy} for case in cases))]
     ours = Batch([group_of(case) for case in cases]).answers(version, strategy)
     assert [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"
 
 
 @pytest.mark.parametrize("strategy", CLIENT_RULES)
-def test_consumers_of_other_releases(strategy: str, seed: int) -> None:
+def test_consumers_of_other_releases(strategy: str, seed: int, draws: Draws) -> None:
     """One release of those at which the rules change: another one with most seeds."""
     release = random.Random(seed).choice(CLIENT_RULES[strategy])
-    cases = list(sticky_cases(seed, CASES // 10))
+    cases = list(sticky_cases(seed, draws(CASES // 10)))
     theirs = [answer_of(answer) for answer in answers(release, (case | {"rule": strategy} for case in cases))]
     ours = Batch([group_of(case) for case in cases]).answers(release, strategy)
     different = [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]]
@@ -82,9 +83,9 @@ def test_consumers_of_other_releases(strategy: str, seed: int) -> None:
 
 @pytest.mark.parametrize("version", ["3.9", "4.3"])
 @pytest.mark.parametrize("share_of_eager", [0.0, 0.1])
-def test_cooperative_rebalances(version: str, share_of_eager: float, seed: int) -> None:
+def test_cooperative_rebalances(version: str, share_of_eager: float, seed: int, draws: Draws) -> None:
     """Kafka's class is asked again as long as a consumer that follows ``ConsumerCoordinator`` would join again."""
-    cases = list(sticky_cases(seed, CASES // 3))
+    cases = list(sticky_cases(seed, draws(CASES // 3)))
     rng = random.Random(seed)
     groups = [group_of(case) for case in cases]
     eager = [{member.member_id for member in group.members if rng.random() < share_of_eager} for group in groups]

@@ -11,6 +11,7 @@ from tests.oracle.oracle import CONSUMER_GROUP_RELEASES, coordinator_answers
 from tests.support.conversations.mixed_player import group_answer, in_words, is_comparable
 from tests.support.coordinator_scenarios import migration as scenarios_migration
 from tests.support.coordinator_scenarios.expectations import check
+from tests.support.shares import Draws
 
 pytestmark = pytest.mark.oracle
 
@@ -18,9 +19,9 @@ CASES = 300
 _LONGEST_FAILURE_MS = 20_000
 
 
-def test_consumer_groups_are_answered_as_by_kafka(seed: int) -> None:
+def test_consumer_groups_are_answered_as_by_kafka(seed: int, draws: Draws) -> None:
     """Without failing writes: Kafka's coordinator rolls back everything but timers."""
-    cases = [case for case in consumer_group_cases(seed, CASES) if not _fails(case["steps"])]
+    cases = [case for case in consumer_group_cases(seed, draws(CASES)) if not _fails(case["steps"])]
     different = []
     for case, answer in zip(cases, answers("4.3", cases), strict=True):
         theirs = {name: answer[name] for name in ("id", "answers", "groups")}
@@ -30,9 +31,9 @@ def test_consumer_groups_are_answered_as_by_kafka(seed: int) -> None:
     assert different == [], f"seed {seed}"
 
 
-def test_migrations_are_answered_as_by_kafka(seed: int) -> None:
+def test_migrations_are_answered_as_by_kafka(seed: int, draws: Draws) -> None:
     """Without cases that the oracle cannot answer: a JoinGroup with an id that it does not know."""
-    cases = [case for case in migration_cases(seed, CASES) if not _fails_for_long(case["steps"])]
+    cases = [case for case in migration_cases(seed, draws(CASES)) if not _fails_for_long(case["steps"])]
     different, left_out = [], 0
     for case, answer in zip(cases, answers("4.3", cases), strict=True):
         ours = {} if "answers" not in answer else group_answer(case, answer["made"])
@@ -41,14 +42,14 @@ def test_migrations_are_answered_as_by_kafka(seed: int) -> None:
         elif in_words(ours) != in_words(answer):
             different.append((case, in_words(answer), in_words(ours)))
     assert different == [], f"seed {seed}"
-    assert left_out < CASES // 10
+    assert left_out < draws(CASES) / 10
 
 
-def test_a_release_of_4_is_answered_as_by_its_classes(seed: int) -> None:
+def test_a_release_of_4_is_answered_as_by_its_classes(seed: int, draws: Draws) -> None:
     """Each seed asks another release."""
     release = CONSUMER_GROUP_RELEASES[seed % len(CONSUMER_GROUP_RELEASES)]
-    cases = [case for case in consumer_group_cases(seed, CASES // 2) if not _fails(case["steps"])]
-    cases += [case for case in migration_cases(seed, CASES // 2) if not _fails_for_long(case["steps"])]
+    cases = [case for case in consumer_group_cases(seed, draws(CASES // 2)) if not _fails(case["steps"])]
+    cases += [case for case in migration_cases(seed, draws(CASES // 2)) if not _fails_for_long(case["steps"])]
     cases = [case for case in cases if is_comparable(case, release)]
     different = []
     for case, answer in zip(cases, coordinator_answers(release, cases), strict=True):

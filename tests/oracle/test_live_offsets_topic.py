@@ -7,6 +7,7 @@ from tests.oracle import answers
 from tests.oracle.offsets_topic_cases import offsets_topic_cases
 from tests.oracle.oracle import VERSIONS
 from tests.support.offsets_topic import expected_key, expected_value, in_any_order
+from tests.support.shares import Draws
 
 pytestmark = pytest.mark.oracle
 
@@ -14,8 +15,8 @@ CASES = 1000
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_reading(version: str, seed: int) -> None:
-    cases = list(offsets_topic_cases(version, seed, CASES))
+def test_reading(version: str, seed: int, draws: Draws) -> None:
+    cases = list(offsets_topic_cases(version, seed, draws(CASES)))
     different = []
     for case, answer in zip(cases, answers(version, cases), strict=True):
         for step, record in zip(case["steps"], answer["records"], strict=True):

@@ -14,6 +14,7 @@ from tests.oracle.partitioner_cases import (
 )
 from tests.support.cases import JsonObject
 from tests.support.producer_answers import differences
+from tests.support.shares import Draws
 
 pytestmark = pytest.mark.oracle
 
@@ -35,7 +36,7 @@ RULES: dict[Callable[[int, int], Iterator[JsonObject]], tuple[str, ...]] = {
     ],
 )
 def test_answers_are_those_of_kafkas_classes(
-    cases: Callable[[int, int], Iterator[JsonObject]], version: str, seed: int
+    cases: Callable[[int, int], Iterator[JsonObject]], version: str, seed: int, draws: Draws
 ) -> None:
-    asked = list(cases(seed, CASES))
+    asked = list(cases(seed, draws(CASES)))
     assert differences(version, asked, answers(version, asked)) == [], f"seed {seed}"

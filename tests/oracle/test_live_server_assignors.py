@@ -7,6 +7,7 @@ from tests.oracle.oracle import SERVER_RULES, SERVER_VERSIONS
 from tests.oracle.server_cases import early_server_cases, server_cases
 from tests.support.batches import Batch
 from tests.support.cases import answer_of, group_of
+from tests.support.shares import Draws
 
 pytestmark = pytest.mark.oracle
 
@@ -15,8 +16,8 @@ CASES = 3000
 
 @pytest.mark.parametrize("version", SERVER_VERSIONS)
 @pytest.mark.parametrize("strategy", SERVER_RULES)
-def test_server_assignments(version: str, strategy: str, seed: int) -> None:
-    cases = [case | {"rule": strategy} for case in server_cases(seed, CASES)]
+def test_server_assignments(version: str, strategy: str, seed: int, draws: Draws) -> None:
+    cases = [case | {"rule": strategy} for case in server_cases(seed, draws(CASES))]
     ours = Batch([group_of(case) for case in cases]).answers(version, strategy)
     theirs = [answer_of(answer) for answer in answers(version, cases)]
     different = [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]]
@@ -24,9 +25,9 @@ def test_server_assignments(version: str, strategy: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("strategy", SERVER_RULES)
-def test_coordinators_of_other_releases(strategy: str, seed: int) -> None:
+def test_coordinators_of_other_releases(strategy: str, seed: int, draws: Draws) -> None:
     """Every release at which the rules change; at each change, hundreds of these cases get another answer."""
-    cases = [case | {"rule": strategy} for case in early_server_cases(seed, CASES)]
+    cases = [case | {"rule": strategy} for case in early_server_cases(seed, draws(CASES))]
     batch = Batch([group_of(case) for case in cases])
     for release in SERVER_RULES[strategy]:
         theirs = [answer_of(answer) for answer in answers(release, cases)]

@@ -14,6 +14,7 @@ from tests.support.bounds import outside
 from tests.support.cases import Answer, group_of
 from tests.support.librdkafka_leader import ask_librdkafka
 from tests.support.model import VERSIONS, Assignment, Group, Member, Partition
+from tests.support.shares import Draws
 from tests.support.strategies import as_sent
 
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated")]
@@ -30,8 +31,8 @@ def in_order(answer: Answer) -> Answer:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("strategy", ["range", "roundrobin"])
-def test_librdkafka_returns_the_predicted_assignment(strategy: str, version: str) -> None:
-    groups = some_groups(8, 600)
+def test_librdkafka_returns_the_predicted_assignment(strategy: str, version: str, seed: int, draws: Draws) -> None:
+    groups = some_groups(seed, draws(600))
     ours = Batch(groups).answers(version, f"librdkafka-{strategy}")
     theirs = ask_librdkafka(strategy, other_libraries.as_listed(version, groups))
     assert [pair for pair in zip(map(in_order, theirs), ours, strict=True) if pair[0] != pair[1]] == []
@@ -92,12 +93,12 @@ def ask_kafka_python(assignor: Any, group: Group) -> Answer:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("strategy", ["range", "roundrobin"])
-def test_kafka_python_returns_the_predicted_assignment(strategy: str, version: str) -> None:
+def test_kafka_python_returns_the_predicted_assignment(strategy: str, version: str, seed: int, draws: Draws) -> None:
     from kafka.coordinator.assignors.range import RangePartitionAssignor  # noqa: PLC0415 - the whole package, which warns
     from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor  # noqa: PLC0415
 
     assignor = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}[strategy]
-    groups = some_groups(9, 3000)
+    groups = some_groups(seed, draws(3000))
     ours = Batch(groups).answers(version, f"kafka-python-{strategy}")
     theirs = [ask_kafka_python(assignor, group) for group in other_libraries.as_listed(version, groups)]
     assert [pair for pair in zip(theirs, ours, strict=True) if pair[0] != pair[1]] == []
@@ -112,7 +113,7 @@ class Subscribed(NamedTuple):
 
 
 @pytest.mark.parametrize("strategy", ["range", "roundrobin"])
-def test_aiokafka_returns_the_predicted_assignment(strategy: str, request: pytest.FixtureRequest) -> None:
+def test_aiokafka_returns_the_predicted_assignment(strategy: str, seed: int, draws: Draws) -> None:
     from aiokafka.coordinator.assignors.range import RangePartitionAssignor  # noqa: PLC0415
     from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor  # noqa: PLC0415
 
@@ -123,7 +124,7 @@ def test_aiokafka_returns_the_predicted_assignment(strategy: str, request: pytes
         answer = assignor.assign(Metadata(group.cluster.partitions), joined)
         return {member_id: partitions_of(assigned.assignment) for member_id, assigned in answer.items()}
 
-    groups = some_groups(request.config.getoption("--seed"), 3000)
+    groups = some_groups(seed, draws(3000))
     ours = Batch(groups).answers("4.3", f"aiokafka-{strategy}")
     theirs = [ask(group) for group in groups]
     assert [pair for pair in zip(theirs, map(in_order, ours), strict=True) if pair[0] != pair[1]] == []
@@ -137,10 +138,11 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
-def asked(request: pytest.FixtureRequest, programs: Path) -> tuple[str, list[Group], list[dict[str, Assignment]]]:
+def asked(
+    request: pytest.FixtureRequest, programs: Path, seed: int, draws: Draws
+) -> tuple[str, list[Group], list[dict[str, Assignment]]]:
     """Ask the libraries of Go and JavaScript about groups of brokers of a version."""
-    seed = request.config.getoption("--seed")
-    groups = [*other_libraries.some_groups(seed, 500), *other_libraries.one_topic_groups(seed, 500)]
+    groups = [*other_libraries.some_groups(seed, draws(500)), *other_libraries.one_topic_groups(seed, draws(500))]
     try:
         of_go = other_libraries.ask_go(request.param, groups, programs)
         of_node = other_libraries.ask_node(request.param, groups, programs)
@@ -150,16 +152,13 @@ def asked(request: pytest.FixtureRequest, programs: Path) -> tuple[str, list[Gro
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_librdkafkas_cooperative_sticky_returns_the_predicted_assignment(
-    version: str, request: pytest.FixtureRequest
-) -> None:
+def test_librdkafkas_cooperative_sticky_returns_the_predicted_assignment(version: str, seed: int, draws: Draws) -> None:
     """Groups that are not predicted are left out: in some of them librdkafka reads freed memory, and may crash."""
-    seed = request.config.getoption("--seed")
-    some = [*other_libraries.some_groups(seed, 600), *other_libraries.one_topic_groups(seed, 400)]
+    some = [*other_libraries.some_groups(seed, draws(600)), *other_libraries.one_topic_groups(seed, draws(400))]
     groups = other_libraries.with_equal_subscriptions(some)
     answers = Batch(groups).answers(version, "librdkafka-cooperative-sticky")
     predicted = [(group, answer) for group, answer in zip(groups, answers, strict=True) if answer != "undetermined"]
-    assert len(predicted) >= 500
+    assert len(predicted) >= draws(500)
     listed = other_libraries.as_listed(version, [group for group, _ in predicted])
     theirs = map(in_order, ask_librdkafka("cooperative-sticky", listed))
     ours = [in_order(answer) for _, answer in predicted]
@@ -177,15 +176,18 @@ def test_libraries_of_go_and_javascript_return_the_predicted_assignment(
         (answer[strategy], given) for answer, given in zip(answers, ours, strict=True) if given != "undetermined"
     ]
     assert [pair for pair in answered if pair[0] != pair[1]] == []
-    assert len(answered) == len(groups) or (strategy in other_libraries.STICKY_OF_ONE_TOPIC and len(answered) > 400)
+    assert len(answered) == len(groups) or (
+        strategy in other_libraries.STICKY_OF_ONE_TOPIC and len(answered) > 0.4 * len(groups)
+    )
 
 
 # ---- bounds of what cannot be predicted
 
 
-def bounded_groups(seed: int) -> list[Group]:
-    some = other_libraries.some_groups(seed, 500)
-    return [*some, *other_libraries.with_equal_subscriptions(some[:200]), *other_libraries.one_topic_groups(seed, 200)]
+@pytest.fixture(scope="module")
+def bounded_groups(seed: int, draws: Draws) -> list[Group]:
+    some, one_topic = other_libraries.some_groups(seed, draws(500)), other_libraries.one_topic_groups(seed, draws(200))
+    return [*some, *other_libraries.with_equal_subscriptions(some[: draws(200)]), *one_topic]
 
 
 def outside_of_bounds(
@@ -199,15 +201,12 @@ def outside_of_bounds(
 
 
 @pytest.mark.parametrize("strategy", [*other_libraries.UNPREDICTABLE_OF_GO, *other_libraries.STICKY_OF_ONE_TOPIC])
-def test_libraries_of_go_assign_within_the_bounds(
-    strategy: str, request: pytest.FixtureRequest, programs: Path
-) -> None:
+def test_libraries_of_go_assign_within_the_bounds(strategy: str, bounded_groups: list[Group], programs: Path) -> None:
     def ask(groups: Sequence[Group]) -> list[Assignment]:
         return [answer[strategy] for answer in other_libraries.ask_go("4.3", groups, programs)]
 
-    groups = bounded_groups(request.config.getoption("--seed"))
     try:
-        assert outside_of_bounds(strategy, groups, ask) == []
+        assert outside_of_bounds(strategy, bounded_groups, ask) == []
     except other_libraries.LibrariesUnavailable as reason:
         pytest.skip(str(reason))
 
@@ -247,9 +246,11 @@ def ask_aiokafkas_sticky(assignor: Any, group: Group) -> Assignment | None:
     return {member_id: partitions_of(assigned.assignment) for member_id, assigned in answer.items()}
 
 
-def python_assigns_within_the_bounds(strategy: str, seed: int, ask_for: Callable[[Group], Assignment | None]) -> None:
-    groups = [group for group in bounded_groups(seed) if ask_for(group) is not None]
-    assert len(groups) >= 500
+def python_assigns_within_the_bounds(
+    strategy: str, some: list[Group], ask_for: Callable[[Group], Assignment | None]
+) -> None:
+    groups = [group for group in some if ask_for(group) is not None]
+    assert len(groups) > 0.5 * len(some)
 
     def ask(some: Sequence[Group]) -> list[Assignment]:
         return [answer for group in some if (answer := ask_for(group)) is not None]
@@ -258,21 +259,19 @@ def python_assigns_within_the_bounds(strategy: str, seed: int, ask_for: Callable
 
 
 @pytest.mark.parametrize("strategy", ["sticky", "cooperative-sticky"])
-def test_kafka_python_assigns_within_the_bounds(strategy: str, request: pytest.FixtureRequest) -> None:
+def test_kafka_python_assigns_within_the_bounds(strategy: str, bounded_groups: list[Group]) -> None:
     from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor  # noqa: PLC0415
     from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor  # noqa: PLC0415
 
     assignor = {"sticky": StickyPartitionAssignor, "cooperative-sticky": CooperativeStickyAssignor}[strategy]()
-    seed = request.config.getoption("--seed")
     python_assigns_within_the_bounds(
-        f"kafka-python-{strategy}", seed, lambda group: ask_kafka_pythons_sticky(assignor, group)
+        f"kafka-python-{strategy}", bounded_groups, lambda group: ask_kafka_pythons_sticky(assignor, group)
     )
 
 
-def test_aiokafka_assigns_within_the_bounds(request: pytest.FixtureRequest) -> None:
+def test_aiokafka_assigns_within_the_bounds(bounded_groups: list[Group]) -> None:
     from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor  # noqa: PLC0415
 
-    seed = request.config.getoption("--seed")
     python_assigns_within_the_bounds(
-        "aiokafka-sticky", seed, lambda group: ask_aiokafkas_sticky(StickyPartitionAssignor, group)
+        "aiokafka-sticky", bounded_groups, lambda group: ask_aiokafkas_sticky(StickyPartitionAssignor, group)
     )

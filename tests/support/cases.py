@@ -3,9 +3,11 @@
 import base64
 import gzip
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.support.examples import some
 from tests.support.model import VERSIONS, Assignment, Cluster, Group, Joiner, Member, Partition
 
 JsonObject = dict[str, Any]
@@ -22,6 +24,11 @@ def golden(name: str) -> list[JsonObject]:
     """Return the lines of a file of golden vectors."""
     with gzip.open(_GOLDEN / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
+
+
+def golden_sample(name: str) -> Sequence[JsonObject]:
+    """Return the lines; of rules that run as plain Python, the same few of cases and answers."""
+    return some(golden(name))
 
 
 def joiners_of(case: JsonObject) -> tuple[Joiner, ...]:

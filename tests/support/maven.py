@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support.built_once import copied, locked
 
 MAVEN_SECONDS = 600
 SHORT_LIFE = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -25,7 +24,10 @@ class JarsUnavailable(Exception):  # noqa: N818 - a reason to skip, not a fault
 
 @dataclass(frozen=True)
 class MavenProject:
-    """A ``pom.xml`` that writes ``target/VERSION/classpath.txt``, and Java sources in ``src`` below ``folder``."""
+    """A ``pom.xml`` that writes ``target/VERSION/classpath.txt``, and Java sources in ``src`` below ``folder``.
+
+    It is built in a copy that all clones on this machine share.
+    """
 
     folder: Path
     pom: Path
@@ -37,26 +39,19 @@ class MavenProject:
         return [_program("java"), *SHORT_LIFE, *options, "-cp", self.classpath()]
 
     def classpath(self) -> str:
-        """Build the project if it changed, and return the path of its classes and jars."""
-        target = self.folder / "target" / self.version
+        """Build the project unless these sources are built, and return the path of its classes and jars."""
+        root = _PARENT.parent
+        copy = copied(self.folder.name, root, [_PARENT, self.pom, *(self.folder / "src").rglob("*.java")])
+        target = copy / self.folder.relative_to(root) / "target" / self.version
         listing = target / "classpath.txt"
-        with self._lock():
-            if not self._is_up_to_date(listing):
-                self._build()
-                # Maven does not touch an unchanged listing, and its time is the time of the build.
-                listing.touch()
+        with locked(copy):
+            # The jars are in Maven's local repository, which may have been emptied since.
+            if not listing.exists() or not all(map(os.path.exists, listing.read_text().strip().split(os.pathsep))):
+                self._build(copy / self.pom.relative_to(root))
         return f"{target / 'classes'}{os.pathsep}{listing.read_text().strip()}"
 
-    def _is_up_to_date(self, listing: Path) -> bool:
-        if not listing.exists():
-            return False
-        built = listing.stat().st_mtime
-        sources = [self.pom, _PARENT, *(self.folder / "src").rglob("*.java")]
-        jars = listing.read_text().strip().split(os.pathsep)
-        return all(path.stat().st_mtime <= built for path in sources) and all(map(os.path.exists, jars))
-
-    def _build(self) -> None:
-        command = [_program("mvn"), "--batch-mode", "--quiet", "--file", str(self.pom)]
+    def _build(self, pom: Path) -> None:
+        command = [_program("mvn"), "--batch-mode", "--quiet", "--file", str(pom)]
         command += [f"-D{self.version_property}={self.version}", "process-classes"]
         try:
             done = subprocess.run(
@@ -71,14 +66,6 @@ class MavenProject:
             errors = [line.partition("[ERROR]")[2].strip() for line in done.stdout.splitlines()]
             reason = next(filter(None, errors), "no reason given")
             raise JarsUnavailable(f"mvn could not fetch {self.version_property} {self.version}: {reason}")
-
-    @contextmanager
-    def _lock(self) -> Iterator[None]:
-        """Let only one of several test processes build into the folder."""
-        (self.folder / "target").mkdir(exist_ok=True)
-        with (self.folder / "target" / f"{self.version}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
 
 
 def java_environment() -> dict[str, str]:

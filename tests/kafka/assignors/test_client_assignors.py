@@ -14,7 +14,7 @@ from rebalance_sim.kafka.assignors import ASSIGNORS, CLIENTS_ASSIGNORS, assignor
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.releases import kafka_version
 from tests.support.batches import Batch
-from tests.support.cases import assignment_of, golden, group_of
+from tests.support.cases import assignment_of, golden_sample, group_of
 from tests.support.examples import examples
 from tests.support.invariants import BASIC, NumberedBatch, faults, faults_on_the_way
 from tests.support.model import Cluster, Group, Member, Partition
@@ -222,9 +222,9 @@ def cases_of(strategy: str) -> str:
 @pytest.mark.parametrize("strategy", [*OF_GO, *OF_JAVASCRIPT, OF_LIBRDKAFKA])
 def test_answers_of_the_libraries(strategy: str) -> None:
     """Lists are compared sorted: in Go the order of topics is that of a map."""
-    cases = golden(cases_of(strategy))
+    cases = golden_sample(cases_of(strategy))
     ours = Batch([group_of(case) for case in cases]).answers("4.3", strategy)
-    theirs = [assignment_of(answer) for answer in golden(strategy)]
+    theirs = [assignment_of(answer) for answer in golden_sample(strategy)]
     found = [
         (answer, {member_id: sorted(has) for member_id, has in given.items()})
         for answer, given in zip(theirs, ours, strict=True)
@@ -232,7 +232,7 @@ def test_answers_of_the_libraries(strategy: str) -> None:
     ]
     assert [pair for pair in found if pair[0] != pair[1]] == []
     if strategy in (*STICKY_OF_ONE_TOPIC, OF_LIBRDKAFKA):
-        assert len(found) >= 500
+        assert len(found) > 0.7 * len(cases)
     else:
         assert len(found) == len(cases)
 

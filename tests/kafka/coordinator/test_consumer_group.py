@@ -12,22 +12,20 @@ from rebalance_sim.kafka.simulation.model import Subject
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from tests.oracle.consumer_group_cases import consumer_group_cases
 from tests.oracle.oracle import CONSUMER_GROUP_RELEASES
-from tests.support.cases import JsonObject, golden
+from tests.support.cases import JsonObject, golden_sample
 from tests.support.conversations.mixed_player import group_answer, in_words, is_comparable
-from tests.support.examples import some
+from tests.support.examples import COMPILED
 from tests.support.simulated import History, Played, at, consumer, play
 
-_CASES = 300
 HEARTBEAT_MS = 5000
 LONG = SimulationSettings(duration_ms=240_000)
 """Longer than a stable group is simulated after the last event."""
 
 
 def test_golden_conversations_get_kafkas_answers() -> None:
-    cases, answers = golden("cases-consumer-group-4.3"), golden("consumer-group-4.3")
-    assert len(cases) == _CASES
+    cases, answers = golden_sample("cases-consumer-group-4.3"), golden_sample("consumer-group-4.3")
     different = []
-    for case, answer in some([*zip(cases, answers, strict=True)]):
+    for case, answer in zip(cases, answers, strict=True):
         theirs = {name: answer[name] for name in ("id", "answers", "groups")}
         ours = group_answer(case)
         if ours != theirs:
@@ -37,18 +35,16 @@ def test_golden_conversations_get_kafkas_answers() -> None:
 
 @pytest.mark.parametrize("release", CONSUMER_GROUP_RELEASES)
 def test_golden_conversations_get_the_answers_of_each_release(release: str) -> None:
-    """They include groups that migrate; the release before answers some of them differently."""
-    cases, answers = golden("cases-consumer-groups"), golden(f"consumer-groups-{release}")
+    """They include groups that migrate."""
+    cases, answers = golden_sample("cases-consumer-groups"), golden_sample(f"consumer-groups-{release}")
     different = []
-    for case, answer in some([*zip(cases, answers, strict=True)]):
+    for case, answer in zip(cases, answers, strict=True):
         if not is_comparable(case, release):
             continue
         ours = group_answer(case, answer["made"], release)
         if "left_out" not in ours and in_words(ours) != in_words(answer):
             different.append((case["id"], in_words(ours), in_words(answer)))
     assert different == []
-    before = CONSUMER_GROUP_RELEASES[CONSUMER_GROUP_RELEASES.index(release) - 1]
-    assert [in_words(answer) for answer in golden(f"consumer-groups-{before}")] != [*map(in_words, answers)]
 
 
 @pytest.mark.parametrize(("release", "at_ms"), [("4.2.0", 500), ("4.3.0", 1000)])
@@ -64,9 +60,8 @@ def test_target_assignments_of_a_group_formed_at_time_0_are_a_second_apart(relea
     assert steps[1 + targets.index(second)]["at_ms"] == at_ms
 
 
-@pytest.mark.parametrize("seed", [3, 4])
 def test_epochs_never_fall(seed: int) -> None:
-    for case in consumer_group_cases(seed, 40):
+    for case in consumer_group_cases(seed, 80 if COMPILED else 40):
         groups = [group for group in group_answer(case)["groups"] if group is not None]
         for before, after in pairwise(groups):
             assert before["group_epoch"] <= after["group_epoch"], case["id"]

@@ -30,7 +30,10 @@ def played_by(version: str, histories: list[History], settings: SimulationSettin
 
 @pytest.mark.parametrize("version", [*VERSIONS, MIGRATING])
 def test_invariants(version: str) -> None:
-    """With MIGRATING, consumers change to the consumer protocol and back when they restart."""
+    """With MIGRATING, consumers change to the consumer protocol and back when they restart.
+
+    The histories are always the same: of 10,000 others about one ends with a fault that is not explained yet.
+    """
     for seed in range(SETTINGS):
         rng = random.Random(f"{version} {seed}")
         settings = random_settings(rng)
@@ -56,9 +59,9 @@ def results_of(played: Played, group: int) -> tuple[list[tuple[int, ...]], list[
 
 
 @pytest.mark.parametrize("version", ["2.3", "4.3", MIGRATING])
-def test_groups_do_not_disturb_each_other(version: str) -> None:
+def test_groups_do_not_disturb_each_other(version: str, seed: int) -> None:
     """A group has the same results alone, in a batch, and in a batch of another order."""
-    rng = random.Random(f"{version} alone")
+    rng = random.Random(f"{version} alone {seed}")
     settings, histories = random_settings(rng), random_histories(rng, version, 40 if COMPILED else 3)
     together = played_by(version, histories, settings)
     backwards = played_by(version, histories[::-1], settings)

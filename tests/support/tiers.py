@@ -1,0 +1,267 @@
+"""What ``make test-change`` runs of ``make test-real``: in full what a change touches, and a part of the rest.
+
+``python -m tests.support.tiers`` prints it; ``run MARKERS OPTIONS`` runs those of its tests that have the markers, with
+options of pytest; ``passed`` records that the checks of HEAD have passed on this machine, and ``seed`` prints the seed
+of HEAD's random cases.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.changes import ROOT, Imports, changed_files, git
+
+SHARE = 10
+"""A live comparison that nothing touches draws one in so many of its random cases."""
+_RULES = ("tests/", "rebalance_sim/kafka/", "rebalance_sim/releases.py")
+_OF_ALL = ("requirements.txt",)
+"""Inputs of every tier."""
+_HOW_JOBS_RUN = (
+    "jobs/",
+    "rebalance_sim/cli.py",
+    "rebalance_sim/engine/runs/",
+    "rebalance_sim/engine/spark/",
+    "rebalance_sim/kafka/runtime/",
+)
+_WHAT_PAGES_SHOW = tuple(f"rebalance_sim/{part}/" for part in ("api", "commands", "engine/audit", "report", "sources"))
+_PACKING = ("rebalance_sim/environment.py", "rebalance_sim/preparation.py")
+_CLUSTERS = ("tests/support/cluster/", "tests/support/pom.xml", "rebalance_sim/sources/live_cluster/")
+_PROGRAMS = ("tests/real/client_libraries/",)
+
+
+@dataclass(frozen=True)
+class Tier:
+    """Test files that run together, and what they depend on."""
+
+    name: str
+    files: tuple[str, ...]
+    inputs: tuple[str, ...] = ()
+    """Beginnings of the paths of files that count although no import leads to them."""
+    within: tuple[str, ...] = ("tests/",)
+    """Beginnings of the paths of the files into which imports are followed.
+
+    The rows of a job are the same wherever it runs, and ``make test`` compares them on every change. So the tests of
+    an environment depend on what starts jobs and moves their files there, and not on the rules and tables.
+    """
+    always: bool = False
+    """Whether a part of it runs if nothing that it depends on has changed."""
+    reads_text: bool = False
+    """Whether docstrings count."""
+
+
+def _live(name: str, file: str, *inputs: str) -> Tier:
+    return Tier(name, (file,), inputs, _RULES, always=True)
+
+
+def _with_oracle(name: str, file: str) -> Tier:
+    return _live(name, f"tests/oracle/{file}", *_ORACLE)
+
+
+_ORACLE = tuple(
+    f"tests/oracle/{folder}"
+    for folder in ("pom.xml", "kafka-", "shared/", "groups", "assignors-", "server-", "producers", "coordinator")
+)
+TIERS = (
+    _with_oracle("live: elections and consumers' assignors", "test_live.py"),
+    _with_oracle("live: server-side assignors", "test_live_server_assignors.py"),
+    _with_oracle("live: classic groups", "test_live_coordinator.py"),
+    _with_oracle("live: consumer-protocol groups", "test_live_consumer_groups.py"),
+    _with_oracle("live: partitioners", "test_live_partitioners.py"),
+    _with_oracle("live: protocol bytes", "test_live_protocol_bytes.py"),
+    _with_oracle("live: offsets topic", "test_live_offsets_topic.py"),
+    _live("live: other libraries' assignors", "tests/real/test_client_assignors.py", *_PROGRAMS),
+    _live("invariants", "tests/kafka/assignors/test_invariants.py"),
+    Tier(
+        "brokers", ("tests/real/test_live_cluster.py",), (*_CLUSTERS, "README.md", "docs/live-clusters.md"), always=True
+    ),
+    Tier(
+        "Airflow",
+        ("tests/real/airflow/test_dag.py",),
+        (*_HOW_JOBS_RUN, "conf/airflow/", "docs/airflow.md", "requirements-airflow.txt", "rebalance_sim/commands/"),
+    ),
+    Tier(
+        "YARN",
+        ("tests/real/test_yarn.py",),
+        (*_HOW_JOBS_RUN, *_PACKING, "docs/clusters.md", "tests/support/yarn/", "tests/support/pom.xml"),
+    ),
+    Tier(
+        "Spark cluster",
+        ("tests/real/test_spark_cluster.py", "tests/real/test_interrupted_runs.py"),
+        (*_HOW_JOBS_RUN, *_PACKING),
+    ),
+    Tier("Spark Connect", ("tests/real/test_spark_connect.py",), ("rebalance_sim/api/", *_HOW_JOBS_RUN)),
+    Tier("wheel", ("tests/real/test_wheel.py",), ("pyproject.toml", "conf/", *_HOW_JOBS_RUN, *_PACKING)),
+    Tier(
+        "fresh clone",
+        ("tests/real/test_fresh_clone.py", "tests/real/test_preparation.py"),
+        ("Makefile", "pyproject.toml", "requirements-java.txt", "docs/audit.md", *_HOW_JOBS_RUN, *_PACKING),
+    ),
+    Tier(
+        "browser", ("tests/real/test_browser.py",), ("rebalance_sim/report/", "tests/real/accessibility/", "docs/page")
+    ),
+    Tier(
+        "other libraries on a broker",
+        ("tests/real/test_library_groups.py", "tests/real/test_client_libraries.py"),
+        (*_CLUSTERS, *_PROGRAMS, "rebalance_sim/kafka/partitioners/", "rebalance_sim/kafka/assignors/by_library.py"),
+    ),
+    Tier("predicted groups on a broker", ("tests/real/test_predicted_groups.py",), _CLUSTERS),
+    Tier("migrations on a broker", ("tests/real/test_migrations.py",), (*_CLUSTERS, *_PROGRAMS)),
+    Tier("times on a broker", ("tests/real/test_measured_times.py",), _CLUSTERS),
+    Tier("an audited cluster", ("tests/real/test_audited_cluster.py",), _CLUSTERS),
+    Tier(
+        "topics of a broker",
+        ("tests/real/test_topic_records.py", "tests/real/test_offsets_topic.py"),
+        (*_CLUSTERS, "rebalance_sim/sources/offsets_topic/"),
+    ),
+    Tier(
+        "large inputs",
+        (
+            "tests/commands/test_jobs.py",
+            "tests/commands/test_partition.py",
+            "tests/commands/test_simulate.py",
+            "tests/engine/records/test_client_agreement.py",
+            "tests/engine/records/test_key_findings.py",
+            "tests/engine/records/test_key_partitions.py",
+            "tests/engine/records/test_partition_growth.py",
+            "tests/real/test_flights.py",
+            "tests/sources/offsets_topic/test_fleet.py",
+        ),
+        ("rebalance_sim/engine/records/", "rebalance_sim/sources/offsets_topic/"),
+    ),
+    Tier(
+        "documents",
+        (
+            "tests/commands/test_operations.py",
+            "tests/engine/runs/test_spark_failures.py",
+            "tests/test_docstrings.py",
+            "tests/test_documentation.py",
+        ),
+        ("README.md", "docs/", "conf/", *_WHAT_PAGES_SHOW),
+        reads_text=True,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What runs, and why."""
+
+    in_full: Mapping[Tier, list[str]]
+    """Tiers that a change touches, with the changed files on which they depend."""
+    in_part: Sequence[Tier]
+    in_turn: Tier | None
+    left_out: Sequence[Tier]
+
+    def files(self) -> list[str]:
+        """Return the test files."""
+        return [file for tier in (*self._whole(), *self.in_part) for file in tier.files]
+
+    def arguments(self) -> list[str]:
+        """Return pytest's."""
+        whole = [f"--in-full={file}" for tier in self._whole() for file in tier.files]
+        return ["--share", str(SHARE), *whole, *self.files()]
+
+    def _whole(self) -> list[Tier]:
+        return [*self.in_full, *([self.in_turn] if self.in_turn else [])]
+
+    def lines(self) -> list[str]:
+        """Return the plan as text."""
+        reasons = {tier.name: f"{files[0]}{_and_others(len(files) - 1)}" for tier, files in self.in_full.items()}
+        lines = [f"  in full: {name} ({reason} changed)" for name, reason in reasons.items()]
+        lines += [f"  one in {SHARE} cases: {tier.name}" for tier in self.in_part]
+        lines += [f"  in full, in turn: {self.in_turn.name}"] if self.in_turn else []
+        return [*lines, f"  not this time: {', '.join(tier.name for tier in self.left_out) or 'none'}"]
+
+
+def _and_others(count: int) -> str:
+    return f" and {count} other{'s' if count > 1 else ''}" if count else ""
+
+
+def plan(changed: Mapping[str, bool], seed: int, imports: Imports) -> Plan:
+    """Return what runs after a change; the seed decides which of the tiers without a change has its turn."""
+    in_full = {tier: touched for tier in TIERS if (touched := _touched(tier, changed, imports))}
+    rest = [tier for tier in TIERS if tier not in in_full]
+    waiting = [tier for tier in rest if not tier.always]
+    in_turn = waiting[seed % len(waiting)] if waiting else None
+    left_out = [tier for tier in waiting if tier is not in_turn]
+    return Plan(in_full, [tier for tier in rest if tier.always], in_turn, left_out)
+
+
+def _touched(tier: Tier, changed: Mapping[str, bool], imports: Imports) -> list[str]:
+    """Return the changed files on which a tier depends."""
+    closure = imports.closure(tier.files, tier.within)
+    inputs = (*tier.inputs, *_OF_ALL)
+    return [
+        name
+        for name, has_code in changed.items()
+        if (has_code or tier.reads_text) and (name in closure or name.startswith(inputs))
+    ]
+
+
+def seed_of_tree() -> int:
+    """Return a number that depends on the content of HEAD: new cases for a change, the same for the same content."""
+    return int(git(ROOT, "rev-parse", "HEAD^{tree}")[:8], 16)
+
+
+# ---- The commit with which HEAD is compared
+
+
+def record() -> Path:
+    """Return the file of the commits whose checks have passed on this machine, the last one at the end."""
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(caches) / "rebalance_sim" / "ci" / "passed"
+
+
+def base(passed: Sequence[str], root: Path = ROOT) -> tuple[str, str]:
+    """Return the commit with which the files are compared, and why that one."""
+    if given := os.environ.get("CI_BASE"):
+        return git(root, "rev-parse", f"{given}^{{commit}}").strip(), "CI_BASE"
+    history = set(git(root, "rev-list", "HEAD").split())
+    for commit in reversed(passed):
+        if commit in history:
+            return commit, "the last commit that passed on this machine"
+    # A change lands when its checks have passed, so what came before HEAD has. CI_BASE names an earlier commit where
+    # several land at once.
+    before = git(root, "rev-list", "--max-count=1", "--skip=1", "--first-parent", "HEAD").strip()
+    return (before, "the commit before, as none is known to have passed here") if before else (_EMPTY, "nothing")
+
+
+_EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+"""git's tree without files."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the plan and carry it out, print the seed, or record that HEAD has passed."""
+    task, seed = arguments[0] if arguments else "", seed_of_tree()
+    if task == "seed":
+        print(seed)
+        return 0
+    passed = record().read_text().split() if record().exists() else []
+    if task == "passed":
+        if changed_files("HEAD"):
+            print("not recorded as passed: the files are not those of HEAD")
+            return 0
+        record().parent.mkdir(parents=True, exist_ok=True)
+        record().write_text("\n".join([*passed[-100:], git(ROOT, "rev-parse", "HEAD")]))
+        return 0
+    commit, reason = base(passed)
+    planned = plan(changed_files(commit), seed, Imports())
+    print(f"changes since {commit[:10]} ({reason}) decide what runs:", *planned.lines(), sep="\n", flush=True)
+    return _run(planned, seed, arguments[1], arguments[2:]) if task == "run" else 0
+
+
+def _run(planned: Plan, seed: int, markers: str, options: Sequence[str]) -> int:
+    """Run the tests with these markers, and after them, with nothing beside it, each that must be alone."""
+    command = [sys.executable, "-m", "pytest", "--seed", str(seed), *planned.arguments(), "-m"]
+    runs = [[*command, f"({markers}) and not alone", *options]]
+    if any("pytest.mark.alone" in (ROOT / file).read_text() for file in planned.files()):
+        runs.append([*command, f"({markers}) and alone"])
+    failed = [run for run in runs if subprocess.run(run, check=False).returncode]
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
