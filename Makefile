@@ -4,8 +4,9 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
-# $(call install,ENVIRONMENT): uv, where it is installed, takes a fraction of pip's time.
-install = $(if $(shell command -v uv),uv pip install --quiet --python $(1)/bin/python,$(1)/bin/python -m pip install \
+# $(call install,ENVIRONMENT): uv, where it is installed, takes a fraction of pip's time. Bytecode is written at once:
+# the first runs would compile hundreds of modules, and where PYTHONDONTWRITEBYTECODE is set all of them would.
+install = $(if $(shell command -v uv),uv pip install --quiet --compile-bytecode --python $(1)/bin/python,$(1)/bin/python -m pip install \
 	--quiet --disable-pip-version-check)
 AIRFLOW := build/airflow
 CAPTURE ?= docs/examples/kafka-4.3.1
@@ -46,6 +47,7 @@ $(STAMP): requirements.txt requirements-java.txt pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(call install,$(VENV)) -r requirements.txt
 	@$(call install,$(VENV)) --no-deps --editable .
+	@$(BIN)/python -m compileall -q -x /conf/ rebalance_sim
 	@$(BIN)/python -c 'from rebalance_sim.engine.spark.java_runtime import java_home; java_home()' 2>/dev/null \
 		|| $(call install,$(VENV)) -r requirements-java.txt
 	@touch $@

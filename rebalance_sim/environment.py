@@ -14,7 +14,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rebalance_sim.kafka.runtime.compiled_code import cache_folder
+from rebalance_sim.kafka.runtime.compiled_code import NAME, cache_folder
 from rebalance_sim.preparation import prepare
 
 _PACKAGE = Path(__file__).parent
@@ -61,7 +61,7 @@ def _copy_packages(lib: Path) -> None:
     shutil.copytree(_PACKAGE, here, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     compiled = cache_folder()
     if compiled.is_dir():
-        shutil.copytree(compiled, here / "__pycache__" / "rules")
+        shutil.copytree(compiled, here / "__pycache__" / NAME)
 
 
 def _distributions() -> list[Distribution]:

@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from rebalance_sim.kafka.runtime.kernel import ALWAYS_COMPILES
+
 ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.setup
+NOT_OF_USERS = ("JAVA_HOME", "VIRTUAL_ENV", ALWAYS_COMPILES)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +39,7 @@ def without_java(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
                 link.symlink_to(command)
     (commands / "python3").unlink(missing_ok=True)
     (commands / "python3").symlink_to(os.path.realpath(sys.executable))
-    environment = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "VIRTUAL_ENV")}
+    environment = {name: value for name, value in os.environ.items() if name not in NOT_OF_USERS}
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     # Use the rules that other tests compiled, and cached packages: both take minutes and test nothing new.
     kept = {

@@ -1,5 +1,6 @@
 """The preparation of a machine: it compiles every rule and archives Java's classes, and no job depends on either."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,7 +11,8 @@ import pytest
 
 from rebalance_sim.engine.spark.class_archive import class_archive
 from rebalance_sim.engine.spark.java_runtime import java_home
-from rebalance_sim.kafka.runtime.compiled_code import cache_folder
+from rebalance_sim.kafka.runtime.compiled_code import NAME, cache_folder
+from rebalance_sim.kafka.runtime.kernel import ALWAYS_COMPILES
 from rebalance_sim.preparation import ASSIGNING
 
 pytestmark = pytest.mark.setup
@@ -22,9 +24,14 @@ def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("caches")
 
 
-def python(caches: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def python(caches: Path, *arguments: str, compiles: str = "") -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_DISABLE_JIT"}
-    environment |= {"NUMBA_CACHE_DIR": f"{caches}/numba", "XDG_CACHE_HOME": str(caches), "JAVA_HOME": str(java_home())}
+    environment |= {
+        ALWAYS_COMPILES: compiles,
+        "NUMBA_CACHE_DIR": f"{caches}/numba",
+        "XDG_CACHE_HOME": str(caches),
+        "JAVA_HOME": str(java_home()),
+    }
     done = subprocess.run(
         [sys.executable, "-m", *arguments], env=environment, capture_output=True, text=True, check=False
     )
@@ -32,10 +39,10 @@ def python(caches: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def predict(caches: Path, out: Path) -> str:
+def predict(caches: Path, out: Path, compiles: str = "") -> str:
     fleet = ("rebalance_sim.cli", "fleet", "--kafka-tools", str(CAPTURE), "--out", f"{out}/fleet")
     members = ("--topics", f"{out}/fleet/topics", "--members", f"{out}/fleet/members")
-    printed = python(caches, *fleet, "then", "assign", *members, "--out", f"{out}/assign").stdout
+    printed = python(caches, *fleet, "then", "assign", *members, "--out", f"{out}/assign", compiles=compiles).stdout
     return printed.replace(str(out), "OUT")
 
 
@@ -46,17 +53,14 @@ def compiled(caches: Path) -> set[Path]:
 def copy_prepared_rules(caches: Path) -> None:
     """Take over the rules that ``make setup`` compiled: compiling them again takes minutes and tests nothing new.
 
-    Those that tests have compiled since stay behind, though not their entries in the index of their function.
+    Those that tests have compiled since stay behind.
     """
-    kept = cache_folder()
-    complete = kept / "complete"
-    if not complete.exists():
-        return
-    end = complete.stat().st_mtime
-    for file in kept.rglob("*.nb?"):
-        if file.suffix == ".nbi" or file.stat().st_mtime <= end:
-            copy = caches / "numba" / file.relative_to(kept.parent)
-            copy.parent.mkdir(parents=True, exist_ok=True)
+    prepared = cache_folder() / "prepared.json"
+    rules = json.loads(prepared.read_text()) if prepared.exists() else {}
+    copy = caches / "numba" / NAME
+    copy.mkdir(parents=True, exist_ok=True)
+    for rule, key in rules.items():
+        for file in cache_folder().glob(f"{rule}-{key}.*"):
             shutil.copy2(file, copy)
 
 
@@ -71,10 +75,11 @@ def test_jobs_give_the_same_answer_before_and_after_it(
     monkeypatch.setenv("XDG_CACHE_HOME", str(caches))
     archive = class_archive(java_home())
     archive.parent.mkdir()
-    python(caches, "rebalance_sim.preparation", ASSIGNING, f"{tmp_path}/examples", str(archive))
+    part = ("--part", ASSIGNING, "--folder", f"{tmp_path}/examples", "--archive", str(archive))
+    python(caches, "rebalance_sim.preparation", *part, compiles="always")
     rules, archives = compiled(caches), list(caches.rglob("*.jsa"))
     assert rules
-    assert predict(caches, tmp_path / "after") == before
+    assert predict(caches, tmp_path / "after", compiles="always") == before
     assert compiled(caches) == rules, "the preparation has not compiled every rule that the jobs call"
 
     for archive in archives:

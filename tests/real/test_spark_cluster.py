@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from rebalance_sim.cli import main
 from rebalance_sim.engine.spark.java_runtime import java_home
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.runtime.compiled_code import NAME
 from tests.support.cluster.spark_cluster import SparkCluster
 from tests.support.interruptions import MANY_TASKS, SECONDS, kill, start, tables, wait_for_the_middle
 from tests.support.submitted_jobs import ROOT, submission
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.spark_cluster
 
 PAGE = ROOT / "docs" / "clusters.md"
 ARCHIVE = "dist/rebalance-sim-environment.tar.gz"
-COMPILED = "lib/rebalance_sim/__pycache__/kernels-"
+COMPILED = f"lib/rebalance_sim/__pycache__/{NAME}/"
 ON_LOOPBACK = MANY_TASKS | {
     "spark.executor.memory": "512m",
     # Fail soon when the lost worker's shuffle files cannot be fetched.
@@ -112,5 +113,5 @@ def test_a_killed_worker_does_not_change_the_rows(
     assert len(folders) >= 2
     for folder in folders:
         environment = folder / "environment"
-        kept = [path for path in environment.glob(f"{COMPILED}*/**/*") if path.is_file()]
+        kept = [path for path in environment.glob(f"{COMPILED}**/*") if path.is_file()]
         assert {str(path.relative_to(environment)): path.stat().st_size for path in kept} == compiled_in(archive)

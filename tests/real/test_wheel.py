@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rebalance_sim.engine.spark.java_runtime import java_home
+from rebalance_sim.kafka.runtime.kernel import ALWAYS_COMPILES
 from tests.real.test_fresh_clone import clone
 from tests.support.submitted_jobs import ROOT
 
@@ -42,8 +43,11 @@ def program(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "venv" / "bin" / "rebalance-sim"
 
 
+NOT_OF_USERS = ("PYTHONPATH", "VIRTUAL_ENV", ALWAYS_COMPILES)
+
+
 def test_the_jobs_run_without_the_repository(program: Path, tmp_path: Path) -> None:
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    environment = {name: value for name, value in os.environ.items() if name not in NOT_OF_USERS}
     # Use the rules that other tests compiled: compiling them again takes minutes and tests nothing new.
     kept = os.environ.get("NUMBA_CACHE_DIR", str(ROOT / "rebalance_sim" / "__pycache__"))
     environment |= {"JAVA_HOME": str(java_home()), "NUMBA_CACHE_DIR": kept}

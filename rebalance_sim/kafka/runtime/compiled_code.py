@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2]
+NAME = "rebalance-sim-rules"
+"""Name of the folder of compiled code, wherever it is."""
 _LOCKS = "being-compiled"
 
 
@@ -15,11 +17,11 @@ _LOCKS = "being-compiled"
 def cache_folder() -> Path:
     """Return the folder of compiled code, which several versions of this package may share."""
     if "NUMBA_CACHE_DIR" in os.environ:
-        return Path(os.environ["NUMBA_CACHE_DIR"]) / "rebalance-sim-rules"
-    beside = PACKAGE / "__pycache__" / "rules"
+        return Path(os.environ["NUMBA_CACHE_DIR"]) / NAME
+    beside = PACKAGE / "__pycache__" / NAME
     if beside.is_dir() or os.access(PACKAGE, os.W_OK):
         return beside
-    return Path(os.path.expanduser("~/.cache")) / "rebalance_sim" / "rules"
+    return Path(os.path.expanduser("~/.cache")) / "rebalance_sim" / NAME
 
 
 def number_compiled() -> int:

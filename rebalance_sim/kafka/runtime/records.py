@@ -56,9 +56,14 @@ class _RecordRows(Rows):
 
     row_type: type[_Row]
     columns: list[Any]
+    made: dict[int, _Row]
+    """Those that have been read: a simulation reads the same ones over and over."""
 
     def __getitem__(self, index: Any) -> Any:
-        return self.row_type(self, index)
+        row = self.made.get(index)
+        if row is None:
+            row = self.made[index] = self.row_type(self, index)
+        return row
 
     def __setitem__(self, index: Any, value: Any) -> None:
         record = np.ndarray.__getitem__(value._rows, value._index) if isinstance(value, _Row) else value
@@ -73,7 +78,7 @@ def rows(array: Any) -> Any:
         return given.view(Rows)
     found = given.view(_RecordRows)
     # Unlike arrays, memoryviews have Python's numbers, which compare much faster with members of an enum.
-    found.row_type, found.columns = _row_type(names), [given[name].data for name in names]
+    found.row_type, found.columns, found.made = _row_type(names), [given[name].data for name in names], {}
     return found
 
 
