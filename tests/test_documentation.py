@@ -48,6 +48,7 @@ PAGES_OF_OUTPUT = [
 """Pages whose output is compared, with their number of commands and of shell examples."""
 RUN_ELSEWHERE = {
     "rebalance-sim partition --topics topics.json --keys": "tests/commands/test_partition.py",
+    ".venv/bin/python -m rebalance_sim.preparation": "tests/real/test_preparation.py",
     "make run": "tests/real/test_fresh_clone.py",
     "make test": ".ci/run",
     "make test-real": ".ci/run",

@@ -313,9 +313,15 @@ def test_progress_is_logged_for_long_jobs(spark: SparkSession, caplog: pytest.Lo
 
 @pytest.mark.parametrize("seconds", [0.1, 10.0])
 def test_a_rule_that_any_process_compiles_is_logged(
-    spark: SparkSession, caplog: pytest.LogCaptureFixture, seconds: float
+    spark: SparkSession,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float,
 ) -> None:
     """At once, however rarely the tasks of Spark's jobs are logged; then the step again, which a bar shows."""
+    # Other tests may compile meanwhile.
+    monkeypatch.setattr("rebalance_sim.kafka.runtime.compiled_code.cache_folder", lambda: tmp_path)
     with caplog.at_level(logging.INFO, "rebalance_sim"), progress(spark, seconds):
         report_step("assigning")
         with compiling("rebalance_sim.kafka.assignors.one._assign"):

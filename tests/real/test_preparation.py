@@ -86,3 +86,28 @@ def test_jobs_give_the_same_answer_before_and_after_it(
         archive.chmod(0o644)
         archive.write_bytes(b"damaged")
     assert predict(caches, tmp_path / "damaged") == before
+
+
+def test_the_rules_of_a_library_are_compiled_ahead(caches: Path, tmp_path: Path) -> None:
+    copy_prepared_rules(caches)
+    part = ("--part", ASSIGNING, "--folder", f"{tmp_path}/examples", "--libraries", "kafkajs")
+    python(caches, "rebalance_sim.preparation", *part, compiles="always")
+    rules = compiled(caches)
+    fleet = f"{tmp_path}/examples/fleet"
+    assign = ("assign", "--topics", f"{fleet}/topics", "--members", f"{fleet}/members", "--out", f"{tmp_path}/out")
+    python(caches, "rebalance_sim.cli", *assign, "--strategy", "kafkajs-roundrobin", compiles="always")
+    assert compiled(caches) == rules
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "message"),
+    [
+        ("--libraries", "saram", "--libraries: 'saram' is not known"),
+        ("--releases", "2.x", "kafka version '2.x' is not known"),
+    ],
+)
+def test_a_misspelt_name_is_reported_before_anything_is_compiled(option: str, name: str, message: str) -> None:
+    command = [sys.executable, "-m", "rebalance_sim.preparation", option, name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert message in done.stderr
