@@ -105,6 +105,12 @@ def spark() -> Iterator[SparkSession]:
         session.stop()
 
 
+@pytest.fixture(autouse=True)
+def _only_own_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the rules that other tests compile meanwhile out of the logs of jobs."""
+    monkeypatch.setattr("rebalance_sim.engine.runs.progress.being_compiled", list)
+
+
 @pytest.fixture(scope="module")
 def small_runs(spark: SparkSession) -> Iterator[None]:
     """Keep the rows of a file's runs in the driver, as a session that a run on so few rows starts does.

@@ -22,7 +22,7 @@ from rebalance_sim.cli import CHECK_FAILED, main
 from rebalance_sim.commands.job_options import JOBS
 from rebalance_sim.engine.runs.progress import progress, report_step
 from rebalance_sim.errors import CheckError
-from rebalance_sim.kafka.runtime.compiled_code import compiling
+from rebalance_sim.kafka.runtime.compiled_code import being_compiled, compiling
 from tests.support.rows import member, members, topics
 
 ROOT = Path(__file__).parents[2]
@@ -320,8 +320,8 @@ def test_a_rule_that_any_process_compiles_is_logged(
     seconds: float,
 ) -> None:
     """At once, however rarely the tasks of Spark's jobs are logged; then the step again, which a bar shows."""
-    # Other tests may compile meanwhile.
     monkeypatch.setattr("rebalance_sim.kafka.runtime.compiled_code.cache_folder", lambda: tmp_path)
+    monkeypatch.setattr("rebalance_sim.engine.runs.progress.being_compiled", being_compiled)
     with caplog.at_level(logging.INFO, "rebalance_sim"), progress(spark, seconds):
         report_step("assigning")
         with compiling("rebalance_sim.kafka.assignors.one._assign"):

@@ -12,7 +12,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import main
-from rebalance_sim.commands import report
 from rebalance_sim.report.colours import PLACEHOLDERS
 from rebalance_sim.report.page import MANY_GROUPS, CellType
 from rebalance_sim.report.rendering import LONGEST, WholeTexts, csp_hash
@@ -191,7 +190,8 @@ def test_a_missing_library_is_named(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = write_run(spark, tmp_path / "run", "elect", {})
-    monkeypatch.setattr(report, "find_spec", lambda name: None if name == "jinja2" else object())
+    missing = "rebalance_sim.commands.validation.report.find_spec"
+    monkeypatch.setattr(missing, lambda name: None if name == "jinja2" else object())
     assert main(["report", "--runs", run, "--out", str(tmp_path / "out")]) == 2
     assert "jinja2 is missing: pip install rebalance-sim[report]" in capsys.readouterr().err
 

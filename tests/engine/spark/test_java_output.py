@@ -34,10 +34,9 @@ def test_java_that_does_not_start_says_why() -> None:
     assert "ERROR Invalid maximum heap size: -Xmx1x" in printed
 
 
-def test_the_first_line_comes_before_spark_is_imported(tmp_path: Path) -> None:
-    (tmp_path / "pyspark.py").write_text("raise ImportError('not yet')")
-    code = "from rebalance_sim.cli import main\nmain(['elect', '--members', 'm', '--out', 'o'])"
-    paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    printed = printed_by(code, PYTHONPATH=paths)
+def test_the_first_line_comes_before_spark_starts(tmp_path: Path) -> None:
+    start = "from rebalance_sim.commands import starting\nstarting.start = lambda *_: 1 / 0\n"
+    job = f"main(['fleet', '--synthetic', 'small', '--out', '{tmp_path}/out'])"
+    printed = printed_by(f"{start}from rebalance_sim.cli import main\n{job}")
     assert printed[0].endswith("starting Spark")
-    assert printed[-1] == "ImportError: not yet"
+    assert "ZeroDivisionError: division by zero" in printed
