@@ -124,7 +124,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     ]
     missing = missing_library()
     if run.writes and not missing:
-        write_page(run, [FinishedRun(run.out, run.record(), spark)], AUDIT_TITLE, lambda _: rules)
+        write_page(run, [FinishedRun(run.out, run.record(), spark, run.tables)], AUDIT_TITLE, lambda _: rules)
     elif not missing:
         plan_page(run)
     run.finish()

@@ -1,8 +1,9 @@
 """Start Spark for a job, by the size of its inputs, while the job itself is imported."""
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -23,11 +24,31 @@ def start(options: Namespace, jobs: Sequence[Namespace]) -> SparkSession:
 
     Both the JVM and the imports take seconds: they start together.
     """
-    with ThreadPoolExecutor(1) as importer:
-        imported = importer.submit(import_module, f"rebalance_sim.commands.{options.job}")
-        spark = session(f"rebalance-sim {options.job}", _packages(jobs), _settings(jobs))
-        imported.result()
+    importer = ThreadPoolExecutor(1)
+    imported = importer.submit(import_module, f"rebalance_sim.commands.{options.job}")
+    for later in _NEEDED_LATER.get(options.job, ()):
+        importer.submit(later)
+    importer.shutdown(wait=False)
+    spark = session(f"rebalance-sim {options.job}", _packages(jobs), _settings(jobs))
+    imported.result()
     return spark
+
+
+def _rules() -> None:
+    from rebalance_sim.kafka.runtime.kernel import get_ready  # noqa: PLC0415 (it is imported while Spark starts)
+
+    get_ready()
+
+
+def _page() -> None:
+    # Without a library that only pages need, the job says so when it gets there.
+    with suppress(ImportError):
+        import_module("rebalance_sim.report.contents")
+        import_module("rebalance_sim.report.rendering")
+
+
+_NEEDED_LATER: Mapping[str, Sequence[Callable[[], None]]] = {"audit": (_rules, _page), "simulate": (_rules,)}
+"""What a job will surely need, beside its own module."""
 
 
 def _settings(jobs: Sequence[Namespace]) -> LocalSettings:

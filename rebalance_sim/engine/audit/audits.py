@@ -1,6 +1,6 @@
 """Brings the tables of a fleet together by group, and audits every group."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 
 from rebalance_sim.engine.audit import balance, elections, keys, leaders, migration, risks, rollouts
 from rebalance_sim.engine.audit.changes import ASSIGNOR, CLASSIC_ONLY, PROTOCOL, is_possible
@@ -17,7 +17,7 @@ from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
 from rebalance_sim.engine.audit.rollouts import SAVED
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.audit.topic_keys import key_facts
-from rebalance_sim.engine.spark.driver_rows import map_batches
+from rebalance_sim.engine.spark.driver_rows import driver_rows, keeps_rows, map_batches
 from rebalance_sim.engine.tables.arrow import as_outcome
 from rebalance_sim.engine.tables.outcomes import Outcomes, outcome
 from rebalance_sim.kafka.brokers import Clusters
@@ -126,7 +126,7 @@ def audited(
         with_records = shown.loads.keys() | shown.shared.keys()
         facts = replace(facts, keys=shown, partitions=_partitions(topics, with_records))
     audit = _Audit(clusters, thresholds, facts, scenario)
-    rows = map_batches(_by_group(tables), audit.batches, _OUTPUTS)
+    rows = _audited_rows({**tables, **_summed_up(tables)}, audit)
     outcomes = {name: outcome(name) for name in _OUTPUTS.names}
     outcomes[VERDICTS.name] = lambda rows: rows.transform(outcome(VERDICTS.name)).transform(_ranked)
     return Outcomes(rows, outcomes)
@@ -140,19 +140,30 @@ def _ranked(verdicts: DataFrame) -> DataFrame:
     return verdicts.withColumn("migration_order", F.when(F.col("migration") == Verdict.ONLINE, place))
 
 
+def _audited_rows(tables: Mapping[str, DataFrame], audit: "_Audit") -> DataFrame:
+    """Bring all rows of each group together, in the driver if it keeps rows, and audit the groups."""
+    rows = {name: tables[name].select(*_KEYS, *columns) for name, columns in _COLUMNS.items() if name in tables}
+    spark = rows[MEMBERS.name].sparkSession
+    if not keeps_rows(spark):
+        return map_batches(_by_group(rows), audit.batches, _OUTPUTS)
+    groups: defaultdict[tuple[Any, ...], dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    for name, of_table in rows.items():
+        for row in of_table.toArrow().to_pylist():
+            groups[tuple(row[key] for key in _KEYS)][name].append(row)
+    named = [dict(zip(_KEYS, key, strict=True)) | found for key, found in groups.items() if key[1]]
+    return driver_rows(spark, pa.Table.from_batches(audit.of_groups(named), to_arrow_schema(_OUTPUTS)), _OUTPUTS)
+
+
 def _by_group(tables: Mapping[str, DataFrame]) -> DataFrame:
     """Bring all rows of each group together: a row per group, with a list of rows for each table."""
-    found = {**tables, **_summed_up(tables)}
     rows = [
-        found[name].where("group_id <> ''").select(*_KEYS, F.struct(*columns).alias(name))
-        for name, columns in _COLUMNS.items()
-        if name in found
+        of_table.where("group_id <> ''").select(*_KEYS, F.struct(*_COLUMNS[name]).alias(name))
+        for name, of_table in tables.items()
     ]
     united = rows[0]
     for more in rows[1:]:
         united = united.unionByName(more, allowMissingColumns=True)
-    lists = [F.collect_list(name).alias(name) for name in _COLUMNS if name in found]
-    return united.groupBy(*_KEYS).agg(*lists)
+    return united.groupBy(*_KEYS).agg(*[F.collect_list(name).alias(name) for name in tables])
 
 
 def _summed_up(tables: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
@@ -218,10 +229,14 @@ class _Audit:
     def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Audit batches of groups; return batches with a column for each table."""
         for batch in batches:
-            groups = [self._group(row) for row in batch.to_pylist()]
-            found = [(group, self._findings(group)) for group in groups]
-            yield _as_outcome(FINDINGS.name, [_row(group, *each) for group, several in found for each in several])
-            yield _as_outcome(VERDICTS.name, [self._verdict(group, several) for group, several in found])
+            yield from self.of_groups(batch.to_pylist())
+
+    def of_groups(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:
+        """Audit groups that are given with a list of rows for each table."""
+        groups = [self._group(row) for row in rows]
+        found = [(group, self._findings(group)) for group in groups]
+        yield _as_outcome(FINDINGS.name, [_row(group, *each) for group, several in found for each in several])
+        yield _as_outcome(VERDICTS.name, [self._verdict(group, several) for group, several in found])
 
     def _group(self, row: Mapping[str, Any]) -> Group:
         cluster = row["cluster"]

@@ -1,7 +1,7 @@
 """Finished runs whose tables Spark reads."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 
 import pyarrow as pa
@@ -23,6 +23,8 @@ class FinishedRun(RecordedRun):
     """The output folder of a finished run, with its record and its tables."""
 
     spark: SparkSession
+    tables: Mapping[str, DataFrame] = field(default_factory=dict)
+    """Tables that need not be read, since this process wrote them."""
 
     def rows(self, table: Table) -> int:
         """Return the number of rows that the run wrote into a table; 0 if it has no such table."""
@@ -30,6 +32,8 @@ class FinishedRun(RecordedRun):
 
     def table(self, table: Table) -> DataFrame:
         """Read a table that the run wrote. Raises UserError if it is missing."""
+        if table.name in self.tables:
+            return self.tables[table.name]
         path, source = self.path(table.name), self.output_format
         try:
             return self.spark.read.schema(table.schema).format(source).load(path)

@@ -52,6 +52,9 @@ class Run:
     assumptions: list[str] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
     started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    tables: dict[str, DataFrame] = field(default_factory=dict, init=False)
+    """The output tables so far, as written."""
+    _parts: list["Run"] = field(default_factory=list, init=False)
     _outcomes_written: int = field(default=0, init=False)
     """Runs over groups so far; each stages tables of the same names in a folder of its own."""
     reads_rows: ClassVar[bool] = True
@@ -61,10 +64,15 @@ class Run:
 
     def part(self, job: str, options: dict[str, Any]) -> "Run":
         """Return a run of another job, of the same kind, into the folder of that name within this run's."""
-        return type(self)(self.spark, job, self._path(job), options, self.output_format)
+        part = type(self)(self.spark, job, self._path(job), options, self.output_format)
+        self._parts.append(part)
+        return part
 
     def read(self, table: Table, path: str, source: str) -> DataFrame:
-        """Read an input table."""
+        """Read an input table, unless a part of this run wrote it."""
+        for part in self._parts:
+            if path == part._path(table.name) and table.name in part.tables:
+                return part.tables[table.name]
         return read_input(self.spark, table, path, source)
 
     def begin(self, replaced: Iterable[str] = OUTPUTS) -> None:
@@ -138,6 +146,7 @@ class Run:
         self.report_progress(f"writing {name}", table=name)
         written = self._written(name, rows)
         self._record_output(name, self.number_of(written))
+        self.tables[name] = written
         return written
 
     def _record_output(self, name: str, rows: int) -> None:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from rebalance_sim.engine.runs.hadoop_files import local_path
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.runs.table_files import write_table
-from rebalance_sim.engine.spark.driver_rows import driver_rows, in_driver
+from rebalance_sim.engine.spark.driver_rows import in_driver
 from rebalance_sim.tables import Table
 
 
@@ -29,10 +29,6 @@ class SmallRun(Run):
         """Compute rows now and keep them in the driver."""
         return in_driver(rows)
 
-    def number_of(self, rows: DataFrame) -> int:
-        """Return the number of rows; for rows in the driver, Spark needs no job."""
-        return len(rows.select().collect())
-
     @cached_property
     def _folder(self) -> Path | None:
         """The output folder; None if it is not on this machine."""
@@ -40,12 +36,11 @@ class SmallRun(Run):
 
     def _written(self, name: str, rows: DataFrame) -> DataFrame:
         """Return the rows of an output table, which need not be read again."""
+        kept = in_driver(rows)
         if self.output_format != "parquet" or self._folder is None:
-            kept = in_driver(rows)
             self._save(name, kept)
             return kept
         # A job of Spark would take longer than the rules.
-        table = rows.toArrow()
         (self._folder / name).mkdir()
-        write_table(self._folder / name, table, rows.schema)
-        return driver_rows(self.spark, table, rows.schema)
+        write_table(self._folder / name, kept.toArrow(), kept.schema)
+        return kept

@@ -5,13 +5,17 @@ other session: ``map_batches`` calls the same functions.
 """
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.conversion import ArrowTableToRowsConversion
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import DataType, StructField, StructType
@@ -20,6 +24,7 @@ KEEPS_ROWS = "spark.rebalanceSim.keepsRowsInDriver"
 """Property of a session for small inputs."""
 
 _BATCH, _USUAL_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch", 10_000
+_Options = ParamSpec("_Options")
 BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 ArrayFunction = Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]
 
@@ -76,8 +81,86 @@ def without_null(name: str, kind: DataType) -> Column:
     return F.coalesce(name, F.array().cast(kind)).alias(name)
 
 
+class DriverRows(ClassicDataFrame):
+    """Rows of the driver as a DataFrame: Spark gets them when it first needs them, and no job reads them back."""
+
+    # A job takes Spark 0.1 s however few the rows are, and a run would start a hundred of them.
+
+    def __init__(self, spark: SparkSession, rows: pa.Table, schema: StructType) -> None:
+        """Take rows with the columns of the schema."""
+        self._session, self._sc = spark, spark.sparkContext
+        self.is_cached = self._support_repr_html = False
+        self._rows = rows.cast(to_arrow_schema(schema))
+        self.__dict__["schema"] = schema
+        self.derived: dict[Hashable, DataFrame] = {}
+        """What ``once`` computed of these rows."""
+
+    @cached_property
+    def _jdf(self) -> Any:
+        rows = self._rows if self._rows.num_rows else self._rows.schema.empty_table()
+        return cast(Any, self._session.createDataFrame(rows, self.schema))._jdf
+
+    def toArrow(self) -> pa.Table:  # noqa: N802 (PySpark's name)
+        """Return the rows."""
+        return self._rows
+
+    def collect(self) -> list[Row]:
+        """Return the rows."""
+        return ArrowTableToRowsConversion.convert(self._rows, self.schema)
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        return self._rows.num_rows
+
+    def persist(self, *_: Any) -> "DriverRows":
+        """Return the same rows."""
+        return self
+
+    def unpersist(self, *_: Any) -> "DriverRows":
+        """Return the same rows."""
+        return self
+
+    def select(self, *columns: Any) -> DataFrame:
+        """Select columns; Spark is asked for all but plain names."""
+        names = columns[0] if len(columns) == 1 and isinstance(columns[0], list) else columns
+        if not names or not all(isinstance(name, str) and name in self.schema.names for name in names):
+            return super().select(*columns)
+        schema = StructType([self.schema[name] for name in names])
+        return DriverRows(self._session, self._rows.select(list(names)), schema)
+
+    def field(self, name: str) -> DataFrame:
+        """Return the fields of a struct column as columns, without the rows in which it is null."""
+        structs = self._rows[name].combine_chunks()
+        rows = pa.Table.from_struct_array(structs.filter(structs.is_valid()))
+        return DriverRows(self._session, rows, cast(StructType, self.schema[name].dataType))
+
+    def with_value(self, name: str, is_null: bool) -> "DriverRows":
+        """Return the rows whose column is null, or those where it is not."""
+        kept = pc.is_null(self._rows[name])
+        return DriverRows(self._session, self._rows.filter(kept if is_null else pc.invert(kept)), self.schema)
+
+
+def once(
+    function: Callable[Concatenate[DataFrame, _Options], DataFrame],
+) -> Callable[Concatenate[DataFrame, _Options], DataFrame]:
+    """Compute a function of rows of the driver once, and keep its rows there too; of others, Spark computes it."""
+
+    @wraps(function)
+    def computed(rows: DataFrame, *args: _Options.args, **options: _Options.kwargs) -> DataFrame:
+        if not isinstance(rows, DriverRows):
+            return function(rows, *args, **options)
+        key = (function, args, *options.items())
+        if key not in rows.derived:
+            rows.derived[key] = in_driver(function(rows, *args, **options))
+        return rows.derived[key]
+
+    return computed
+
+
 def in_driver(rows: DataFrame) -> DataFrame:
     """Compute rows and keep them in the driver; rows that Arrow cannot hold stay where they are."""
+    if isinstance(rows, DriverRows):
+        return rows
     try:
         to_arrow_schema(rows.schema)
     except PySparkException:
@@ -87,10 +170,12 @@ def in_driver(rows: DataFrame) -> DataFrame:
 
 def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
     """Return an empty DataFrame; made of an empty list, it would be an RDD, which takes a job to read."""
-    return driver_rows(spark, pa.table({}), schema)
+    return driver_rows(spark, to_arrow_schema(schema).empty_table(), schema)
 
 
 def driver_rows(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame:
-    """Return rows of the driver as a DataFrame."""
+    """Return rows of the driver as a DataFrame, which stay there in a session for small inputs."""
+    if keeps_rows(spark):
+        return DriverRows(spark, rows, schema)
     # Spark cannot read a nested column without any batch.
     return spark.createDataFrame(rows if rows.num_rows else to_arrow_schema(schema).empty_table(), schema)

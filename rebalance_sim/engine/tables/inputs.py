@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DecimalType, FractionalType, IntegralType, StringType, StructType
 
-from rebalance_sim.engine.spark.driver_rows import no_rows
+from rebalance_sim.engine.spark.driver_rows import DriverRows, no_rows, once
 from rebalance_sim.engine.spark.sql_text import literal, message, one_of, when
 from rebalance_sim.engine.tables.topic_ids import UUID_PATTERN
 from rebalance_sim.errors import UserError
@@ -49,6 +49,7 @@ def first_line(problem: Exception) -> str:
     return str(message).strip().partition("\n")[0]
 
 
+@once
 def fit(rows: DataFrame, table: Table) -> DataFrame:
     """Cast rows to a table's columns, add missing columns, and add a reason to rows that cannot be used.
 
@@ -104,11 +105,13 @@ def _check_columns(given: Sequence[str], table: Table) -> None:
     raise UserError(f"{table.name}: column {missing!r} is missing{hint}; available: {available}")
 
 
+@once
 def usable(fitted: DataFrame) -> DataFrame:
     """Select the rows that can be used."""
     return fitted.where(f"{REASON} IS NULL").drop(REASON, "_row")
 
 
+@once
 def rejected(fitted: DataFrame, table: Table) -> DataFrame:
     """Select the rows that cannot be used, as rejects."""
     group = "group_id" if "group_id" in table.names else "CAST(NULL AS STRING)"
@@ -117,12 +120,14 @@ def rejected(fitted: DataFrame, table: Table) -> DataFrame:
     )
 
 
+@once
 def fit_topics(rows: DataFrame, table: Table = TOPICS) -> DataFrame:
     """Fit a topics table. Of a repeated topic, the first row by content is used."""
     again = message("topic '{topic}' is given more than once; one row is used")
     return _used_once(fit(rows, table), table, "cluster, topic", again)
 
 
+@once
 def fit_offsets(rows: DataFrame) -> DataFrame:
     """Fit an offsets table. Of a group's repeated partition, the first row by content is used."""
     again = message("partition '{topic}-{partition}' is given more than once in its group; one row is used")
@@ -283,4 +288,5 @@ _CHECKS = {
 
 def union(tables: list[DataFrame]) -> DataFrame:
     """Return the rows of several tables with the same columns."""
-    return reduce(DataFrame.unionByName, tables)
+    kept = [rows for rows in tables if not isinstance(rows, DriverRows) or rows.count()]
+    return reduce(DataFrame.unionByName, kept or tables[:1])

@@ -5,6 +5,8 @@ from functools import cached_property
 
 from pyspark.sql import DataFrame
 
+from rebalance_sim.engine.spark.driver_rows import DriverRows
+
 Transformation = Callable[[DataFrame], DataFrame]
 
 
@@ -13,7 +15,13 @@ def outcome(name: str) -> Transformation:
 
     Each of those rows has a struct column per output table, of which exactly one is set.
     """
-    return lambda rows: rows.where(f"{name} IS NOT NULL").select(f"{name}.*")
+
+    def taken(rows: DataFrame) -> DataFrame:
+        if isinstance(rows, DriverRows):
+            return rows.field(name)
+        return rows.where(f"{name} IS NOT NULL").select(f"{name}.*")
+
+    return taken
 
 
 class Outcomes(Mapping[str, DataFrame]):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from rebalance_sim.engine.spark.driver_rows import without_null
+from rebalance_sim.engine.spark.driver_rows import DriverRows, without_null
 from rebalance_sim.engine.tables.arrow import codes, list_offsets, numbers, strings
 from rebalance_sim.engine.tables.topic_ids import topic_ids
 from rebalance_sim.kafka.groups import NO_RACK, UNKNOWN_RACK, TopicArrays
@@ -35,8 +35,10 @@ class TopicMetadata:
 
         Few assignors need ``ids``, which take 24 bytes per topic.
         """
+        names = ("cluster", "topic", "partitions", "racks", *(["topic_id"] if ids else []))
         racks = without_null("racks", TOPICS.schema["racks"].dataType)
-        columns = topics.select("cluster", "topic", "partitions", racks, *(["topic_id"] if ids else []))
+        kept = isinstance(topics, DriverRows)
+        columns = topics.select(*names) if kept else topics.withColumn("racks", racks).select(*names)
         return cls(columns.toArrow().combine_chunks())
 
     def index(self) -> "TopicIndex":

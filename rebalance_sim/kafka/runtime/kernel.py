@@ -22,7 +22,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from rebalance_sim.kafka.runtime.compiled_code import cache_folder
+from rebalance_sim.kafka.runtime.compiled_code import cache_folder, number_compiled
 from rebalance_sim.kafka.runtime.rule_keys import rule_key
 
 _P = ParamSpec("_P")
@@ -162,7 +162,7 @@ class Rule(Generic[_P, _R]):
             return self.compiled(*given, **named)
 
     def _may_be_kept(self) -> bool:
-        # Without importing numba, and without looking for the key of a rule, where nothing is compiled at all.
+        # Without importing numba, and without the key of a rule where nothing was ever compiled.
         folder = cache_folder()
         return folder.is_dir() and any(folder.glob(f"{self.file_name}*.nbi"))
 
@@ -181,6 +181,12 @@ def _size(given: Any) -> int:
     if isinstance(given, np.ndarray):
         return given.size
     return sum(map(_size, given)) if isinstance(given, tuple) else 0
+
+
+def get_ready() -> None:
+    """Import numba, and what it takes to load the first rule, if any is kept compiled: that takes seconds."""
+    if not PLAIN_NUMBA and not _PLAIN_PYTHON and number_compiled():
+        _numba().get_ready()
 
 
 _PLAIN_NAMES: dict[str, dict[str, Any]] = {}

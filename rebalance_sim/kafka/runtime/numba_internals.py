@@ -28,7 +28,9 @@ from numba.core import cgutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
+from numba.core.registry import cpu_target
 from numba.core.runtime import nrtdynmod
 from numba.core.targetconfig import TargetConfig
 from numba.core.types.misc import unliteral
@@ -113,6 +115,12 @@ class _Cache(FunctionCache):  # type: ignore[misc]
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         # The name of the file has the rest.
         return sig, codegen.magic_tuple()
+
+
+def get_ready() -> None:
+    """Do what numba does before it loads or compiles the first function, which takes a second."""
+    with global_compiler_lock:
+        cpu_target.target_context.refresh()
 
 
 def entry(rule: Rule[..., Any]) -> Any:

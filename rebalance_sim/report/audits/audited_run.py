@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.api.audit import Audit
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
+from rebalance_sim.engine.spark.driver_rows import DriverRows
 from rebalance_sim.tables import FINDINGS, VERDICTS, Table
 
 GroupKey = tuple[str, str]
@@ -44,7 +45,7 @@ class AuditedRun:
         if not self.run.rows(table):
             return found
         rows = self.run.table(table).select("cluster", "group_id", *columns)
-        if groups is not None:
+        if groups is not None and not isinstance(rows, DriverRows):
             rows = self.only(rows, groups)
         for row in rows.collect():
             key = (row["cluster"], row["group_id"])

@@ -20,8 +20,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
+from rebalance_sim.engine.runs.hadoop_files import HadoopFiles, local_path
 from rebalance_sim.engine.runs.input_formats import check_exists
+from rebalance_sim.engine.spark.driver_rows import driver_rows
 from rebalance_sim.engine.tables.inputs import first_line
 from rebalance_sim.errors import UserError
 from rebalance_sim.releases import SERVER_ASSIGNORS
@@ -137,10 +138,15 @@ def read_capture(
 def _files(spark: SparkSession, directory: str) -> dict[str, bytes]:
     """Return the contents of a directory's files by path."""
     check_exists(HadoopFiles(spark), "the capture", directory)
+    folder = local_path(spark, directory)
     try:
+        if folder is not None and folder.is_dir():
+            # Those that Spark would read, without starting its first job for them.
+            files = [file for file in folder.iterdir() if file.is_file() and not file.name.startswith(("_", "."))]
+            return {str(file): file.read_bytes() for file in files}
         rows = spark.read.format("binaryFile").load(directory).select("path", "content").toLocalIterator()
         return {row["path"]: bytes(row["content"]) for row in rows}
-    except (PySparkException, Py4JError) as problem:
+    except (OSError, PySparkException, Py4JError) as problem:
         raise UserError(f"cannot read the capture {directory!r}: {first_line(problem)}") from problem
 
 
@@ -166,7 +172,7 @@ def arrow_table(table: Table, rows: Iterable[tuple[object, ...]]) -> pa.Table:
 
 def frame(spark: SparkSession, table: Table, rows: Iterable[tuple[object, ...]]) -> DataFrame:
     """Return rows as a DataFrame."""
-    return spark.createDataFrame(arrow_table(table, rows), table.schema)
+    return driver_rows(spark, arrow_table(table, rows), table.schema)
 
 
 # --- Lines, joined over files ---
