@@ -21,6 +21,7 @@ from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.offset_expiry import expiring_offsets
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.simulation.variations import variations
+from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, usable
 from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation
 from rebalance_sim.errors import UserError
@@ -232,12 +233,12 @@ class Audit:
 
     def members_of(self, groups: Collection[str]) -> DataFrame:
         """Return the usable members of some groups."""
-        return usable(fit(self.members, MEMBERS)).where(F.col("group_id").isin(*groups))
+        return where_in(usable(fit(self.members, MEMBERS)), "group_id", groups)
 
     def assignments(self, groups: Collection[str], strategies: Sequence[str]) -> DataFrame:
         """Return who owns what in some groups: ``last_assignments`` of the present state and under assignors."""
         if self.assigned is not None:
-            return self.assigned.where(F.col("group_id").isin(*groups))
+            return where_in(self.assigned, "group_id", groups)
         members = self.members_of(groups)
         now, *others = (
             predict(members, self.topics, names, self.clusters, self._assignors, (LAST_ASSIGNMENTS.name,))

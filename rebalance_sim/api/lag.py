@@ -22,13 +22,12 @@ from rebalance_sim.tables import LAG_BALANCE, MEMBER_LAG, MEMBERS, OFFSETS
 def lag_tables(assignments: DataFrame, offsets: DataFrame, members: DataFrame | None = None) -> Outcomes:
     """Return all lag tables of some assignments, from rows that are computed once: ``member_lag`` and ``lag_balance``.
 
-    Beside them, ``group_lag`` has the lag of each group and the number of its offsets, and ``without_assignment`` the
-    groups that have lag but no assignment. ``members`` are those of ``lag_balance``.
+    Beside them, ``group_lag`` has the lag of each group, the number of its offsets, and whether it has an assignment.
+    ``members`` are those of ``lag_balance``.
     """
-    derived = {LAG_BALANCE.name: lag.lag_balance, "without_assignment": lag.without_assignment}
     return Outcomes(
         assignments.transform(_lag_of(offsets, members, tuple(TABLES))),
-        {name: outcome(name) for name in TABLES} | derived,
+        {name: outcome(name) for name in TABLES} | {LAG_BALANCE.name: lag.lag_balance},
     )
 
 

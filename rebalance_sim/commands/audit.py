@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Self
 
@@ -28,6 +29,7 @@ from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
+from rebalance_sim.engine.spark.driver_rows import where_null
 from rebalance_sim.engine.tables.inputs import fit, rejected, union, usable
 from rebalance_sim.sources.audit_thresholds import read_thresholds
 from rebalance_sim.sources.scenarios import scenario_of
@@ -104,15 +106,21 @@ def run(spark: SparkSession, options: Namespace) -> None:
         **({} if fleet.records is None else {"records": fleet.records}),
         **({} if fleet.after is None else {"partitions_after": fleet.after}),
     )
-    # A small run predicts and simulates here, others when they write the tables.
+    # A small run predicts and simulates here, others when they write the tables. While the rules of the simulation run
+    # in Python, Spark does what the predictions and the lag need.
     run.report_progress("predicting the present state")
-    predicted = rules.now(), rules.others(), rules.rolled_out()
-    if not from_source:
-        run.begin(_REPLACED)
-
-    bad = [rules.placed.rejected_records] if rules.placed else []
-    bad += [] if rules.fitted_after is None else [rejected(rules.fitted_after, TOPICS_AFTER)]
-    tables, lag, rules.assigned = _write_predicted(run, fleet, predicted, bad, options.on_bad_input, scenario.name)
+    now = rules.now()
+    with ThreadPoolExecutor(1) as beside:
+        rolled_out = beside.submit(rules.rolled_out)
+        others = rules.others()
+        if not from_source:
+            run.begin(_REPLACED)
+        bad = [rules.placed.rejected_records] if rules.placed else []
+        bad += [] if rules.fitted_after is None else [rejected(rules.fitted_after, TOPICS_AFTER)]
+        tables, lag, rules.assigned = _write_predicted(run, fleet, (now, others), bad, options.on_bad_input)
+    run.report_progress(f"simulating the scenario {scenario.name} and a migration")
+    simulated = rolled_out.result()
+    tables |= run.write_outcomes(simulated, tuple(simulated))
     run.report_progress("auditing")
     audited = rules.outcomes(tables, run.stage).staged(lambda rows: run.stage(rows, "audited"))
     written = {name: run.write(name, audited[name]) for name in (FINDINGS.name, VERDICTS.name)}
@@ -133,18 +141,13 @@ def run(spark: SparkSession, options: Namespace) -> None:
 
 
 def _write_predicted(
-    run: Run,
-    fleet: _Fleet,
-    predicted: tuple[GroupOutcomes, GroupOutcomes, GroupOutcomes],
-    bad: list[DataFrame],
-    on_bad_input: str,
-    scenario: str,
+    run: Run, fleet: _Fleet, predicted: tuple[GroupOutcomes, GroupOutcomes], bad: list[DataFrame], on_bad_input: str
 ) -> tuple[dict[str, DataFrame], LagTables | None, DataFrame | None]:
-    """Write what is predicted now, under other assignors and in the scenario, and the lag. Count all rows.
+    """Write what is predicted now and under other assignors, and the lag. Count all rows.
 
     Returns the tables, and with offsets also the lag and the assignments that it rests on.
     """
-    now, others, rolled_out = predicted
+    now, others = predicted
     tables = run.write_outcomes(now, PREDICTED)
     bad = [now.rejects, *([fleet.offsets.rejects] if fleet.offsets else []), *bad]
     tables[REJECTS.name] = union(bad)
@@ -152,11 +155,9 @@ def _write_predicted(
     fleet.count(run, now.used_topics or 0, counts)
     run.report_progress("predicting under every assignor")
     tables |= run.write_outcomes(others, COMPARED)
-    run.report_progress(f"simulating the scenario {scenario} and a migration")
-    tables |= run.write_outcomes(rolled_out, tuple(rolled_out))
     if fleet.offsets is None:
         return tables, None, None
-    assigned = all_assignments(now.last_assignments, others.last_assignments)
+    assigned = run.kept(all_assignments(now.last_assignments, others.last_assignments))
     lag = fleet.offsets.write(run, assigned, fleet.members, counts[OFFSETS.name])
     return tables | {LAG_BALANCE.name: lag.lag_balance}, lag, assigned
 
@@ -189,7 +190,7 @@ def _read_source(run: Run, options: Namespace) -> list[Line]:
 
 def _unknown_clients(members: DataFrame) -> list[str]:
     """Return the assumption about members whose client library is unknown."""
-    unknown = usable(fit(members, MEMBERS)).where("client_library IS NULL").count()
+    unknown = where_null(usable(fit(members, MEMBERS)), "client_library").count()
     if not unknown:
         return []
     return [f"the client library of {plural(unknown, 'member')} is unknown; Java is assumed"]

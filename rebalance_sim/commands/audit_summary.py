@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Line, one_line
@@ -26,22 +26,23 @@ SHOWN_MIGRATIONS = 3
 def summarise_findings(findings: DataFrame, verdicts: DataFrame) -> list[Line]:
     """Return the number of findings, the largest groups of each kind of error and warning, and the migrations."""
     kinds = ranked_kinds(findings, SHOWN_GROUPS)
-    groups, several = _fleet(verdicts)
+    by_migration = _by_migration(verdicts)
+    groups = sum(row["groups"] for row in by_migration)
+    # If so, an id may name several groups.
+    several = len({row[name] for row in by_migration for name in ("first", "last")}) > 1
     severe = [kind for kind in kinds if kind.severity is not Severity.NOTE]
     lines: list[Line] = [_counts(kinds, groups)]
     for kind in severe[:SHOWN_KINDS]:
         lines += _lines_of(kind, several)
     if len(severe) > SHOWN_KINDS:
         lines.append(f"  and {plural(len(severe) - SHOWN_KINDS, 'more kind')} of findings (see {FINDINGS.name})")
-    return [*lines, *_notes(kinds), *_migrations(verdicts, several)]
+    return [*lines, *_notes(kinds), *_migrations(verdicts, by_migration, several)]
 
 
-def _fleet(verdicts: DataFrame) -> tuple[int, bool]:
-    """Return the number of groups, and whether they are of several clusters, so that an id may name several groups."""
-    several = F.min("cluster") < F.max("cluster")
-    row = verdicts.agg(F.count("*").alias("groups"), several.alias("several")).first()
-    assert row is not None
-    return row["groups"], bool(row["several"])
+def _by_migration(verdicts: DataFrame) -> list[Row]:
+    """Return the number of groups by how they can migrate to the consumer protocol, with two of their clusters."""
+    clusters = (F.min("cluster").alias("first"), F.max("cluster").alias("last"))
+    return verdicts.groupBy("migration").agg(F.count("*").alias("groups"), *clusters).collect()
 
 
 def _counts(kinds: Sequence[RankedKind], groups: int) -> str:
@@ -64,9 +65,9 @@ def _notes(kinds: Sequence[RankedKind]) -> list[str]:
     return [f"  notes: {', '.join(notes)}"] if notes else []
 
 
-def _migrations(verdicts: DataFrame, several: bool) -> list[str]:
+def _migrations(verdicts: DataFrame, by_migration: Sequence[Row], several: bool) -> list[str]:
     """Return how many groups can migrate to the consumer protocol, and how."""
-    counted: dict[str, int] = dict(verdicts.groupBy("migration").count().collect())
+    counted: dict[str, int] = {row["migration"]: row["groups"] for row in by_migration}
     found = [f"{counted[verdict]:,} {verdict}" for verdict in Verdict if verdict in counted]
     if not found:
         return []

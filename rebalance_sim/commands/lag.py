@@ -48,9 +48,10 @@ class Offsets:
         """Write the lag of these assignments; ``bad`` rows of offsets are rejected."""
         run.report_progress("computing lag")
         found = lag_tables(assignments, self.given, members).staged(lambda rows: run.stage(rows, "lag"))
-        used = found.group_lag.agg(F.sum("offsets").alias("offsets")).first()
-        run.count_rows(OFFSETS.name, run.number_of(self.given), (used and used["offsets"]) or 0, bad)
-        groups, lag = found.without_assignment.agg(F.count("*"), F.try_sum("lag")).first() or (0, None)
+        unassigned = (F.col("lag") > 0) & ~F.col("is_assigned")
+        totals = (F.sum("offsets"), F.count_if(unassigned), F.try_sum(F.when(unassigned, F.col("lag"))))
+        used, groups, lag = found.group_lag.agg(*totals).first() or (0, 0, None)
+        run.count_rows(OFFSETS.name, run.number_of(self.given), used or 0, bad)
         member_lag, lag_balance = (run.write(table.name, found[table.name]) for table in (MEMBER_LAG, LAG_BALANCE))
         return LagTables(member_lag, lag_balance, groups, lag)
 

@@ -1,18 +1,29 @@
 """Charts of a few rows, as Vega-Lite specifications. Colours are placeholders (see ``colours``)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from __future__ import annotations
 
-import altair as alt
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import LazyLoader, find_spec, module_from_spec
+from typing import TYPE_CHECKING, Any
 
 from rebalance_sim.report.colours import PLACEHOLDERS
+
+if TYPE_CHECKING:
+    import altair as alt
+else:
+    # A page without charts does not need it, and it takes a second to import.
+    _FOUND = find_spec("altair")
+    if _FOUND is None:
+        raise ModuleNotFoundError("No module named 'altair'", name="altair")
+    alt = sys.modules["altair"] = module_from_spec(_FOUND)
+    LazyLoader(_FOUND.loader).exec_module(alt)
 
 WIDE, NARROW = 1290, 340
 """Width in pixels of a page's column and of a phone."""
 _BAR = 24
 Rows = Sequence[Mapping[str, Any]]
 Draw = Callable[[int], dict[str, Any]]
-_Chart = alt.LayerChart | alt.FacetChart
 
 _INK, _MUTED, _GRID, _LINE = (PLACEHOLDERS[name] for name in ("ink", "muted", "grid", "line"))
 _AXIS = {
@@ -228,6 +239,6 @@ def _fitted(
     return _spec(chart.properties(width=width, height=bar * max(len(lanes), 1), autosize=fit, padding=padding))
 
 
-def _spec(chart: _Chart) -> dict[str, Any]:
+def _spec(chart: alt.LayerChart | alt.FacetChart) -> dict[str, Any]:
     spec: dict[str, Any] = chart.to_dict()
     return spec | {"config": _CONFIG}

@@ -11,7 +11,7 @@ from functools import partial
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.groups.lag_rows import GROUP_LAG, TABLES, lag_rows
+from rebalance_sim.engine.groups.lag_rows import TABLES, lag_rows
 from rebalance_sim.engine.groups.whole_groups import by_hash
 from rebalance_sim.engine.spark.driver_rows import map_batches, without_null
 from rebalance_sim.engine.tables.outcomes import outcome
@@ -61,11 +61,6 @@ def lag_balance(rows: DataFrame) -> DataFrame:
     """From ``lag_of`` to the balance of each group's lag, and the lag that moves."""
     first = Window.partitionBy("strategy").orderBy(F.desc_nulls_last("excess_lag"), F.desc_nulls_last("lag"), *_GROUP)
     return rows.transform(outcome(LAG_BALANCE.name)).withColumn("rank", F.row_number().over(first))
-
-
-def without_assignment(rows: DataFrame) -> DataFrame:
-    """From ``lag_of`` to the groups with lag but no assignment: ``cluster, group_id, lag``."""
-    return rows.transform(outcome(GROUP_LAG)).where("lag > 0 AND NOT is_assigned").select(*_GROUP, "lag")
 
 
 def against_elected(elections: DataFrame) -> Callable[[DataFrame], DataFrame]:

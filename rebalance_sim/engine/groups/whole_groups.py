@@ -11,8 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
 from rebalance_sim.engine.groups.group_batches import sent
+from rebalance_sim.engine.spark.driver_rows import DriverRows, driver_rows
 from rebalance_sim.engine.tables.arrow import lists, numbers
 from rebalance_sim.engine.tables.inputs import REASON
 from rebalance_sim.kafka.runtime.strings import Ints
@@ -30,8 +32,28 @@ def by_group(members: DataFrame, columns: Iterable[str]) -> DataFrame:
     Only the given columns are shuffled. ``_rejected`` marks rows with a ``REASON``; those that name no group are left
     out.
     """
+    if isinstance(members, DriverRows):
+        return _by_group_in_driver(members, columns)
     reason = F.col(REASON).isNotNull() if REASON in members.columns else F.lit(False)
     return by_hash(members.where("group_id <> ''").select(*KEYS, *map(sent, columns), reason.alias(_REJECTED)))
+
+
+def _by_group_in_driver(members: DriverRows, columns: Iterable[str]) -> DataFrame:
+    """Do the same without a job of Spark; the groups are in the order of their keys, with their number for a hash."""
+    rows = members.toArrow().filter(pc.not_equal(members.toArrow()["group_id"], "")).combine_chunks()
+    rows = rows.take(pc.sort_indices(rows, sort_keys=[(key, "ascending") for key in KEYS]))
+    reasons = rows[REASON] if REASON in rows.schema.names else pa.nulls(len(rows))
+    starts = np.zeros(len(rows), np.int64)
+    if len(rows):
+        starts[_starts(rows, *KEYS)] = 1
+    kept = [*KEYS, *columns]
+    schema = StructType([StructField(HASH, LongType()), *(members.schema[name] for name in kept)])
+    grouped = rows.select(kept).add_column(0, HASH, pa.array(np.cumsum(starts)))
+    return driver_rows(
+        members.sparkSession,
+        grouped.append_column(_REJECTED, pc.is_valid(reasons)),
+        schema.add(_REJECTED, BooleanType()),
+    )
 
 
 def by_hash(rows: DataFrame) -> DataFrame:
@@ -98,7 +120,7 @@ def in_groups(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints]:
     return ordered, group_starts(ordered)
 
 
-def _starts(rows: pa.RecordBatch, *keys: str) -> Ints:
+def _starts(rows: pa.RecordBatch | pa.Table, *keys: str) -> Ints:
     """Return the first row of each run of equal keys."""
     changes = np.zeros(len(rows) - 1, np.bool_)
     for key in keys:

@@ -5,8 +5,8 @@ other session: ``map_batches`` calls the same functions.
 """
 
 import gc
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import cached_property, wraps
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from functools import cached_property, update_wrapper
 from typing import Any, Concatenate, ParamSpec, cast
 
 import pyarrow as pa
@@ -128,16 +128,33 @@ class DriverRows(ClassicDataFrame):
         schema = StructType([self.schema[name] for name in names])
         return DriverRows(self._session, self._rows.select(list(names)), schema)
 
+    def drop(self, *columns: Any) -> DataFrame:
+        """Leave out columns."""
+        return self.select([name for name in self.schema.names if name not in columns])
+
     def field(self, name: str) -> DataFrame:
         """Return the fields of a struct column as columns, without the rows in which it is null."""
         structs = self._rows[name].combine_chunks()
         rows = pa.Table.from_struct_array(structs.filter(structs.is_valid()))
         return DriverRows(self._session, rows, cast(StructType, self.schema[name].dataType))
 
-    def with_value(self, name: str, is_null: bool) -> "DriverRows":
-        """Return the rows whose column is null, or those where it is not."""
-        kept = pc.is_null(self._rows[name])
-        return DriverRows(self._session, self._rows.filter(kept if is_null else pc.invert(kept)), self.schema)
+    def filtered(self, kept: pa.ChunkedArray) -> "DriverRows":
+        """Return the rows for which ``kept`` is true."""
+        return DriverRows(self._session, self._rows.filter(kept), self.schema)
+
+
+def where_null(rows: DataFrame, name: str) -> DataFrame:
+    """Return the rows in which a column is null."""
+    if isinstance(rows, DriverRows):
+        return rows.filtered(pc.is_null(rows.toArrow()[name]))
+    return rows.where(F.col(name).isNull())
+
+
+def where_in(rows: DataFrame, name: str, values: Collection[str]) -> DataFrame:
+    """Return the rows in which a column of texts has one of these values."""
+    if isinstance(rows, DriverRows):
+        return rows.filtered(pc.is_in(rows.toArrow()[name], pa.array(values, pa.string())))
+    return rows.where(F.col(name).isin(*values))
 
 
 def once(
@@ -145,8 +162,7 @@ def once(
 ) -> Callable[Concatenate[DataFrame, _Options], DataFrame]:
     """Compute a function of rows of the driver once, and keep its rows there too; of others, Spark computes it."""
 
-    @wraps(function)
-    def computed(rows: DataFrame, *args: _Options.args, **options: _Options.kwargs) -> DataFrame:
+    def computed(rows: DataFrame, /, *args: _Options.args, **options: _Options.kwargs) -> DataFrame:
         if not isinstance(rows, DriverRows):
             return function(rows, *args, **options)
         key = (function, args, *options.items())
@@ -154,6 +170,7 @@ def once(
             rows.derived[key] = in_driver(function(rows, *args, **options))
         return rows.derived[key]
 
+    update_wrapper(computed, function)
     return computed
 
 

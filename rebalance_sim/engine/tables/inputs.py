@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DecimalType, FractionalType, IntegralType, StringType, StructType
 
-from rebalance_sim.engine.spark.driver_rows import DriverRows, no_rows, once
+from rebalance_sim.engine.spark.driver_rows import DriverRows, no_rows, once, where_null
 from rebalance_sim.engine.spark.sql_text import literal, message, one_of, when
 from rebalance_sim.engine.tables.topic_ids import UUID_PATTERN
 from rebalance_sim.errors import UserError
@@ -56,6 +56,10 @@ def fit(rows: DataFrame, table: Table) -> DataFrame:
     The reason is in the extra column ``REASON``, the original row as JSON in ``_row``; ``usable`` and ``rejected``
     select the two kinds. Raises UserError for a column that is missing or whose type cannot be cast.
     """
+    return _fitted(rows, table)
+
+
+def _fitted(rows: DataFrame, table: Table) -> DataFrame:
     given = {field.name: field.dataType for field in rows.schema}
     _check_columns(list(given), table)
     converted = [column for column in table.columns if given.get(column.name, column.type) != column.type]
@@ -108,12 +112,14 @@ def _check_columns(given: Sequence[str], table: Table) -> None:
 @once
 def usable(fitted: DataFrame) -> DataFrame:
     """Select the rows that can be used."""
-    return fitted.where(f"{REASON} IS NULL").drop(REASON, "_row")
+    return where_null(fitted, REASON).drop(REASON, "_row")
 
 
 @once
 def rejected(fitted: DataFrame, table: Table) -> DataFrame:
     """Select the rows that cannot be used, as rejects."""
+    if isinstance(fitted, DriverRows) and where_null(fitted, REASON).count() == fitted.count():
+        return no_rejects(fitted.sparkSession)
     group = "group_id" if "group_id" in table.names else "CAST(NULL AS STRING)"
     return fitted.where(f"{REASON} IS NOT NULL").selectExpr(
         f"{literal(table.name)} AS `table`", "cluster", f"{group} AS group_id", "_row AS row", f"{REASON} AS reason"
@@ -124,14 +130,14 @@ def rejected(fitted: DataFrame, table: Table) -> DataFrame:
 def fit_topics(rows: DataFrame, table: Table = TOPICS) -> DataFrame:
     """Fit a topics table. Of a repeated topic, the first row by content is used."""
     again = message("topic '{topic}' is given more than once; one row is used")
-    return _used_once(fit(rows, table), table, "cluster, topic", again)
+    return _used_once(_fitted(rows, table), table, "cluster, topic", again)
 
 
 @once
 def fit_offsets(rows: DataFrame) -> DataFrame:
     """Fit an offsets table. Of a group's repeated partition, the first row by content is used."""
     again = message("partition '{topic}-{partition}' is given more than once in its group; one row is used")
-    return _used_once(fit(rows, OFFSETS), OFFSETS, "cluster, group_id, topic, partition", again)
+    return _used_once(_fitted(rows, OFFSETS), OFFSETS, "cluster, group_id, topic, partition", again)
 
 
 def kind_of_reason(name: str) -> Column:

@@ -36,10 +36,9 @@ class TopicMetadata:
         Few assignors need ``ids``, which take 24 bytes per topic.
         """
         names = ("cluster", "topic", "partitions", "racks", *(["topic_id"] if ids else []))
-        racks = without_null("racks", TOPICS.schema["racks"].dataType)
-        kept = isinstance(topics, DriverRows)
-        columns = topics.select(*names) if kept else topics.withColumn("racks", racks).select(*names)
-        return cls(columns.toArrow().combine_chunks())
+        if not isinstance(topics, DriverRows):
+            topics = topics.withColumn("racks", without_null("racks", TOPICS.schema["racks"].dataType))
+        return cls(topics.select(*names).toArrow().combine_chunks())
 
     def index(self) -> "TopicIndex":
         """Return an index for look-ups, built once per worker process."""

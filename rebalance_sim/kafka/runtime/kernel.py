@@ -23,6 +23,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 import numpy as np
 
 from rebalance_sim.kafka.runtime.compiled_code import cache_folder, number_compiled
+from rebalance_sim.kafka.runtime.records import plain_rows, rows
 from rebalance_sim.kafka.runtime.rule_keys import rule_key
 
 _P = ParamSpec("_P")
@@ -40,9 +41,11 @@ _PLAIN_PYTHON = _is_set("NUMBA_DISABLE_JIT")
 _ALWAYS = os.environ.get(ALWAYS_COMPILES) == "always"
 _FEW = 2**16
 """Up to so many numbers in its arrays, a call may run as plain Python."""
-_LOADING_S, _COMPILING_S = 0.1, 30.0
-"""Seconds that the calls of a rule may take as plain Python before its compiled code is loaded, if it is kept, and
-before it is compiled. The first needs numba, which takes seconds to import; the second takes up to a minute."""
+_IMPORTING_S, _LOADING_S, _COMPILING_S = 0.1, 0.005, 30.0
+"""Seconds that the calls of a rule may take as plain Python before numba is imported for its compiled code, if that is
+kept, before the code is loaded where numba is imported already, and before the rule is compiled: that takes seconds,
+some milliseconds, and up to a minute."""
+_IMPORTED = "rebalance_sim.kafka.runtime.numba_internals"
 ENTRY, INNER, IN_PLACE, WRITTEN_OUT = "entry", "inner", "in place", "written out"
 
 
@@ -102,7 +105,7 @@ class Rule(Generic[_P, _R]):
         """Run the function."""
         if _ALWAYS or self._seconds > _COMPILING_S or _size(given) > _FEW:
             return self.compiled(*given, **named)
-        if self._seconds > _LOADING_S and not self._has_no_code:
+        if self._seconds > (_LOADING_S if _IMPORTED in sys.modules else _IMPORTING_S) and not self._has_no_code:
             try:
                 return self._with_kept_code(*given, **named)
             except NotKept:
@@ -197,6 +200,7 @@ def _plain_names(module: str) -> dict[str, Any]:
     if module not in _PLAIN_NAMES:
         names = _PLAIN_NAMES[module] = dict(vars(sys.modules[module]))
         names |= {name: value.as_plain_python for name, value in names.items() if isinstance(value, Rule)}
+        names |= {name: plain_rows for name, value in names.items() if value is rows}
     return _PLAIN_NAMES[module]
 
 

@@ -6,7 +6,8 @@ first element, without a length and without a check of the index (see ``numba_in
 """
 
 from collections.abc import MutableSequence
-from functools import cache
+from ctypes import Structure, c_bool, c_int64
+from functools import cache, lru_cache
 from typing import Any, TypeVar, cast, get_type_hints
 
 import numpy as np
@@ -42,59 +43,46 @@ class Rows(np.ndarray):
     """An array that a kernel called from Python receives as Rows."""
 
 
-class _Row:
-    """A record of an array, which plain Python reads and writes about twenty times faster than those of numpy."""
-
-    __slots__ = ("_columns", "_index", "_rows")
-
-    def __init__(self, rows_: "_RecordRows", index: int) -> None:
-        self._rows, self._columns, self._index = rows_, rows_.columns, index
-
-
 class _RecordRows(Rows):
-    """Rows of records, which plain Python reads and writes by ``_Row``."""
+    """Rows of records, which plain Python reads and writes as ``plain_rows``."""
 
-    row_type: type[_Row]
-    columns: list[Any]
-    made: dict[int, _Row]
-    """Those that have been read: a simulation reads the same ones over and over."""
+    records: Any
 
     def __getitem__(self, index: Any) -> Any:
-        row = self.made.get(index)
-        if row is None:
-            row = self.made[index] = self.row_type(self, index)
-        return row
+        return self.records[index]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        record = np.ndarray.__getitem__(value._rows, value._index) if isinstance(value, _Row) else value
-        np.ndarray.__setitem__(self, index, record)
+        self.records[index] = value
 
 
 def rows(array: Any) -> Any:
     """Return the elements of an array as Rows, which must not outlive the array."""
     given = np.asarray(array)
-    names = given.dtype.names
-    if names is None:
+    if given.dtype.names is None:
         return given.view(Rows)
     found = given.view(_RecordRows)
-    # Unlike arrays, memoryviews have Python's numbers, which compare much faster with members of an enum.
-    found.row_type, found.columns, found.made = _row_type(names), [given[name].data for name in names], {}
+    found.records = plain_rows(given)
     return found
 
 
+def plain_rows(array: Any) -> Any:
+    """Return the elements of an array as rules read them that run as plain Python.
+
+    Records of C take a third of the time of Python's properties, and a fiftieth of numpy's records.
+    """
+    given = np.asarray(array)
+    return given.data if given.dtype.names is None else _array_type(given.dtype, len(given)).from_buffer(given)
+
+
+@lru_cache(maxsize=1024)
+def _array_type(of: np.dtype[np.void], length: int) -> Any:
+    return _structure(of) * length
+
+
 @cache
-def _row_type(names: tuple[str, ...]) -> type[_Row]:
-    return type("Row", (_Row,), {"__slots__": (), **{name: _column(place) for place, name in enumerate(names)}})
-
-
-def _column(place: int) -> property:
-    def read(row: Any) -> Any:
-        return row._columns[place][row._index]
-
-    def write(row: Any, value: Any) -> None:
-        row._columns[place][row._index] = value
-
-    return property(read, write)
+def _structure(of: np.dtype[np.void]) -> Any:
+    kinds = {name: c_bool if kind == np.bool_ else c_int64 for name, (kind, *_) in (of.fields or {}).items()}
+    return type("Record", (Structure,), {"_fields_": list(kinds.items())})
 
 
 def reference(of: _Named) -> _Named:

@@ -4,12 +4,11 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
+from pyspark.sql import Row
 
 from rebalance_sim.api.audit import Audit
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
-from rebalance_sim.engine.spark.driver_rows import DriverRows
+from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.tables import FINDINGS, VERDICTS, Table
 
 GroupKey = tuple[str, str]
@@ -45,14 +44,10 @@ class AuditedRun:
         if not self.run.rows(table):
             return found
         rows = self.run.table(table).select("cluster", "group_id", *columns)
-        if groups is not None and not isinstance(rows, DriverRows):
-            rows = self.only(rows, groups)
+        if groups is not None:
+            rows = where_in(rows, "group_id", {group for _, group in groups})
         for row in rows.collect():
             key = (row["cluster"], row["group_id"])
             if groups is None or key in groups:
                 found[key].append(row)
         return found
-
-    def only(self, rows: DataFrame, groups: Collection[GroupKey]) -> DataFrame:
-        """Keep the rows of groups with these names."""
-        return rows.where(F.col("group_id").isin(*{group for _, group in groups}))
