@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from rebalance_sim.commands.console import Line, one_line
 from rebalance_sim.commands.summary import named_group
 from rebalance_sim.engine.audit.finding import Severity
-from rebalance_sim.engine.audit.ranking import RankedKind, ranked_kinds
+from rebalance_sim.engine.audit.ranking import NAMED_GROUPS, RankedKind, ranked_kinds
 from rebalance_sim.kafka.migration import Verdict
 from rebalance_sim.tables import FINDINGS, VERDICTS
 from rebalance_sim.wording import plural
@@ -25,7 +25,7 @@ SHOWN_MIGRATIONS = 3
 
 def summarise_findings(findings: DataFrame, verdicts: DataFrame) -> list[Line]:
     """Return the number of findings, the largest groups of each kind of error and warning, and the migrations."""
-    kinds = ranked_kinds(findings, SHOWN_GROUPS)
+    kinds = ranked_kinds(findings, NAMED_GROUPS)
     by_migration = _by_migration(verdicts)
     groups = sum(row["groups"] for row in by_migration)
     # If so, an id may name several groups.
@@ -55,7 +55,7 @@ def _counts(kinds: Sequence[RankedKind], groups: int) -> str:
 def _lines_of(kind: RankedKind, several: bool) -> list[str]:
     """Return a kind of finding with its largest groups, and what to do about the first."""
     head = f"  {kind.severity}: {kind.kind}: {plural(kind.groups, 'group')}{kind.where}"
-    shown = [f"    {named_group(row, several)}: {one_line(row['description'])}" for row in kind.first]
+    shown = [f"    {named_group(row, several)}: {one_line(row['description'])}" for row in kind.first[:SHOWN_GROUPS]]
     advice = kind.first[0]["recommendation"]
     return [head, *shown, *([f"    -> {one_line(advice)}"] if advice else [])]
 

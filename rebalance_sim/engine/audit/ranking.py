@@ -6,8 +6,11 @@ from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.audit.finding import Severity
+from rebalance_sim.engine.spark.driver_rows import once
 
 _KEYS = ("severity", "kind", "scenario")
+NAMED_GROUPS = 5
+"""Groups that are named for each kind of finding, the largest first."""
 
 
 class RankedKind(NamedTuple):
@@ -34,16 +37,27 @@ def ranked_kinds(findings: DataFrame, shown_groups: int) -> list[RankedKind]:
 
     Errors come first, then the kinds that concern most members.
     """
-    largest_first = Window.partitionBy(*_KEYS).orderBy(F.desc("members"), "cluster", "group_id")
-    largest = findings.withColumn("rank", F.row_number().over(largest_first)).where(F.col("rank") <= shown_groups)
     first: dict[tuple[str, ...], list[Row]] = {}
-    for row in largest.orderBy("rank").collect():
+    for row in _largest_groups(findings, shown_groups).collect():
         first.setdefault(tuple(row[key] for key in _KEYS), []).append(row)
-    members = F.sum(F.greatest("members", F.lit(1))).alias("members")
-    counted = findings.groupBy(*_KEYS).agg(F.count("*").alias("groups"), members).collect()
     kinds = [
         RankedKind(Severity(severity), kind, scenario, groups, all_members, first[severity, kind, scenario])
-        for severity, kind, scenario, groups, all_members in counted
+        for severity, kind, scenario, groups, all_members in _counted(findings).collect()
     ]
     order = list(Severity)
     return sorted(kinds, key=lambda of: (order.index(of.severity), -of.members, of.kind))
+
+
+@once
+def _largest_groups(findings: DataFrame, shown_groups: int) -> DataFrame:
+    """Return the findings of each kind about the largest groups, the largest first."""
+    largest_first = Window.partitionBy(*_KEYS).orderBy(F.desc("members"), "cluster", "group_id")
+    ranked = findings.withColumn("rank", F.row_number().over(largest_first))
+    return ranked.where(F.col("rank") <= shown_groups).orderBy("rank")
+
+
+@once
+def _counted(findings: DataFrame) -> DataFrame:
+    """Return the kinds of findings, with the numbers of their groups and of the members of those."""
+    members = F.sum(F.greatest("members", F.lit(1))).alias("members")
+    return findings.groupBy(*_KEYS).agg(F.count("*").alias("groups"), members)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pyspark.sql import Row
 
 from rebalance_sim.engine.audit.finding import Severity
-from rebalance_sim.engine.audit.ranking import RankedKind, ranked_kinds
+from rebalance_sim.engine.audit.ranking import NAMED_GROUPS, RankedKind, ranked_kinds
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.figures import saving_texts
 from rebalance_sim.report.page import Check, Level
@@ -16,8 +16,6 @@ from rebalance_sim.wording import plural_of
 
 TO_DO = "what-to-do"
 """Name of the section."""
-NAMED_GROUPS = 5
-"""Groups that are named for each kind of finding, the largest first."""
 
 
 @dataclass(frozen=True)
