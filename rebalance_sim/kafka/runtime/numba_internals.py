@@ -14,7 +14,7 @@ import operator
 import platform
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -29,6 +29,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.cpu import CPUContext
 from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
 from numba.core.registry import cpu_target
 from numba.core.runtime import nrtdynmod
@@ -157,25 +158,59 @@ class _NoCodegen:
         """Do nothing: only functions that raise exceptions with computed arguments read their environment."""
 
 
-class _LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
+class _Library(JITCodeLibrary):  # type: ignore[misc]
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Do what numba does, with one pass manager for all functions of a module."""
+        ll_module.data_layout = self._codegen._data_layout
+        passes, builder = self._codegen._function_pass_manager()
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
+
+
+class _LinkedLibrary(_Library):
     """Code that is linked into kernels, and is neither optimized nor translated to machine code by itself.
 
-    numba does both with every function and all functions it calls, and again with each caller.
+    numba does both with every function and all functions it calls, and again with each caller, of which each has a
+    copy of the code of all functions below it.
     """
 
     codegen = _NoCodegen()
 
-    def _optimize_final_module(self) -> None:
-        """Do nothing: the code is optimized as a part of the kernel."""
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._verify_declare_only_symbols()
+    def finalize(self) -> None:
+        self._raise_if_finalized()
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
         self._ensure_finalized()
         return 0
+
+
+_SIZES: dict[str, int] = {}
+
+
+def _size_of(context: Any, of: Any) -> int:
+    """Return what ``get_abi_sizeof`` does, for which LLVM parses a module with the type for each variable."""
+    text = str(of)
+    if text not in _SIZES:
+        _SIZES[text] = of.get_abi_size(context.target_data)
+    return _SIZES[text]
+
+
+CPUContext.get_abi_sizeof = _size_of
+llvm.get_process_triple = cache(llvm.get_process_triple)
+
+
+def _all_below(libraries: Iterable[Any]) -> list[Any]:
+    """Return libraries with those that they call, each once."""
+    found: dict[int, Any] = {}
+    waiting = list(libraries)
+    while waiting:
+        library = waiting.pop()
+        if id(library) not in found:
+            found[id(library)] = library
+            waiting += library._linking_libraries if isinstance(library, _LinkedLibrary) else ()
+    return list(found.values())
 
 
 class _LinkedCompiler(CompilerBase):  # type: ignore[misc]
@@ -276,10 +311,10 @@ def _plain_counts(codegen: Any) -> Any:
     return library
 
 
-class _KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
+class _KernelLibrary(_Library):
     def finalize(self) -> None:
         # Of several definitions, the one that is linked first stays.
-        self._linking_libraries.insert(0, _plain_counts(self.codegen))
+        self._linking_libraries: list[Any] = [_plain_counts(self.codegen), *_all_below(self._linking_libraries)]
         super().finalize()
 
     def _optimize_final_module(self) -> None:

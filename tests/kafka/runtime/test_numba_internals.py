@@ -17,8 +17,9 @@ import numba
 import numpy as np
 import pytest
 from numba.core import types
+from numba.core.base import BaseContext
 from numba.core.caching import CacheImpl, CompileResultCacheImpl, FunctionCache
-from numba.core.codegen import JITCodeLibrary
+from numba.core.codegen import CPUCodegen, JITCodeLibrary
 from numba.core.compiler import DefaultPassBuilder
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
@@ -42,10 +43,10 @@ SIGNATURES = {
     JITCodeLibrary.__init__: ["self", "codegen", "name"],
     JITCodeLibrary.enable_object_caching: ["self"],
     JITCodeLibrary.finalize: ["self"],
-    JITCodeLibrary._finalize_final_module: ["self"],
-    JITCodeLibrary._finalize_dynamic_globals: ["self"],
     JITCodeLibrary._optimize_final_module: ["self"],
-    JITCodeLibrary._verify_declare_only_symbols: ["self"],
+    JITCodeLibrary._optimize_functions: ["self", "ll_module"],
+    CPUCodegen._function_pass_manager: ["self", "kwargs"],
+    BaseContext.get_abi_sizeof: ["self", "ty"],
     JITCodeLibrary.get_pointer_to_function: ["self", "name"],
     JITCodeLibrary.serialize_using_object_code: ["self"],
     JITCodeLibrary._get_module_for_linking: ["self"],
@@ -110,6 +111,28 @@ def test_a_called_kernel_is_linked_into_its_caller_and_optimized_only_there(comp
     library = linked.overloads[(types.int64,)].library
     assert type(library) is numba_internals._LinkedLibrary
     assert double.compiled.signatures == []  # type: ignore[attr-defined]
+
+
+@compiled
+@pytest.mark.usefixtures("compiled_code")
+def test_each_function_below_a_kernel_is_linked_once_and_has_no_copies_of_those_that_it_calls() -> None:
+    @kernel
+    def one(number: int) -> int:
+        return number + 1
+
+    @kernel
+    def two(number: int) -> int:
+        return one(one(number))
+
+    @kernel
+    def four(numbers: Any) -> int:
+        return two(two(numbers[0])) + one(numbers[0])
+
+    assert four(np.array([3])) == 11
+    (code,) = two.linked.overloads.values()  # type: ignore[attr-defined]
+    assert [function.name for function in code.library._final_module.functions if not function.is_declaration] == [
+        code.fndesc.mangled_name
+    ]
 
 
 @compiled

@@ -54,16 +54,16 @@ def test_few_numbers_need_no_numba_and_many_are_compiled(tmp_path: Path) -> None
 
 def test_a_rule_that_takes_long_is_loaded_if_it_is_kept_and_compiled_after_much_longer(tmp_path: Path) -> None:
     often = "for _ in range(50): order(100)\nprint('numba' in sys.modules, number_compiled())\n"
-    assert printed_by("kernel._LOADING_S = 0\n" + often, tmp_path) == ["False", "0"]
+    assert printed_by("kernel._IMPORTING_S = 0\n" + often, tmp_path) == ["False", "0"]
     assert printed_by("kernel._COMPILING_S = 0\n" + often, tmp_path) == ["True", "2"]
     assert printed_by(often, tmp_path) == ["False", "2"]
-    assert printed_by("kernel._LOADING_S = 0\n" + often, tmp_path) == ["True", "2"]
+    assert printed_by("kernel._IMPORTING_S = 0\n" + often, tmp_path) == ["True", "2"]
 
 
 def test_arguments_for_which_no_code_is_kept_run_as_plain_python(tmp_path: Path) -> None:
     printed_by("order(40_000)", tmp_path)
     other = "print(java_order(np.arange(9.0).astype(np.int8), np.arange(9, dtype=np.int32), 16).tolist() == order(9))"
-    assert printed_by(f"kernel._LOADING_S = -1\n{other}; print(number_compiled())", tmp_path) == ["True", "1"]
+    assert printed_by(f"kernel._IMPORTING_S = -1\n{other}; print(number_compiled())", tmp_path) == ["True", "1"]
 
 
 def test_processes_wait_for_each_other_and_one_compiles(tmp_path: Path) -> None:
