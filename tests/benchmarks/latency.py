@@ -28,9 +28,10 @@ JOBS: Mapping[str, Sequence[str]] = {
         *("partition", "--format", "json", "--topics", str(_ORDERS / "topics.json")),
         *("--records", str(_ORDERS / "clicks.json"), "--out", "partition"),
     ],
+    "audit": ["audit", "--kafka-tools", str(ROOT / "docs" / "examples" / "kafka-4.3.1"), "--out", "audit"],
     "simulate": ["simulate", *_FLEET, "--scenario", "rolling-restart", "--out", "simulate"],
 }
-LIMITS = {"fleet": "0.7", "elect": "0.7", "assign": "0.8", "partition": "1.0", "simulate": "1.0"}
+LIMITS = {"fleet": "0.7", "elect": "0.7", "assign": "0.8", "partition": "1.0", "audit": "1.0", "simulate": "1.0"}
 LIMITS |= {"--help": "0.3 s", "--version": "0.3 s"}
 """Of a prepared machine, as multiples of the trivial job unless there is a unit."""
 _TRIVIAL = """

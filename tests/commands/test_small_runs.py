@@ -33,6 +33,7 @@ JOBS = {
     "batches": ("partition", *ORDERS, "--records", f"{EXAMPLES}/orders/records.json"),
     "large": ("assign", *LARGE, "--strategy", "all"),
     "unusable": ("assign", "--topics", f"{EXAMPLES}/orders/topics.json", "--members", "unusable.json"),
+    "audited": ("audit", "--kafka-tools", f"{EXAMPLES}/kafka-4.3.1"),
     "left": ("simulate", *FLEET, "--scenario", "leave", "--timeline", "all", "--advice"),
 }
 RUNS = ("elected", "assigned", "compared", "keys", "left")
