@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.audit.finding import Severity
-from rebalance_sim.engine.spark.driver_rows import once
+from rebalance_sim.engine.spark.driver_rows import collected, once
 
 _KEYS = ("severity", "kind", "scenario")
 NAMED_GROUPS = 5
@@ -38,7 +38,7 @@ def ranked_kinds(findings: DataFrame, shown_groups: int) -> list[RankedKind]:
     Errors come first, then the kinds that concern most members.
     """
     first: dict[tuple[str, ...], list[Row]] = {}
-    for row in _largest_groups(findings, shown_groups).collect():
+    for row in collected(_largest_groups(findings, shown_groups)):
         first.setdefault(tuple(row[key] for key in _KEYS), []).append(row)
     kinds = [
         RankedKind(Severity(severity), kind, scenario, groups, all_members, first[severity, kind, scenario])

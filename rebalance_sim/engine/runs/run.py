@@ -53,7 +53,7 @@ class Run:
     started: float = field(default_factory=time.monotonic)
     started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     tables: dict[str, DataFrame] = field(default_factory=dict, init=False)
-    """The output tables so far, as written."""
+    """The output tables that ``write`` has written so far."""
     _parts: list["Run"] = field(default_factory=list, init=False)
     _outcomes_written: int = field(default=0, init=False)
     """Runs over groups so far; each stages tables of the same names in a folder of its own."""

@@ -106,7 +106,7 @@ class DriverRows(ClassicDataFrame):
 
     def collect(self) -> list[Row]:
         """Return the rows."""
-        return ArrowTableToRowsConversion.convert(self._rows, self.schema)
+        return collected(self)
 
     def count(self) -> int:
         """Return the number of rows."""
@@ -141,6 +141,11 @@ class DriverRows(ClassicDataFrame):
     def filtered(self, kept: pa.ChunkedArray) -> "DriverRows":
         """Return the rows for which ``kept`` is true."""
         return DriverRows(self._session, self._rows.filter(kept), self.schema)
+
+
+def collected(rows: DataFrame) -> list[Row]:
+    """Return rows whose maps have their entries in the order in which they were written; ``collect`` loses it."""
+    return ArrowTableToRowsConversion.convert(rows.toArrow(), rows.schema)
 
 
 def where_null(rows: DataFrame, name: str) -> DataFrame:

@@ -1,13 +1,14 @@
 """All uses of numba's internals, which may change with any release: numba's version is bounded in pyproject.toml.
 
 ``kernel.py`` describes the switch that does without this module; ``tests/kafka/runtime/test_numba_internals.py`` checks
-what the module relies on. It changes five things about ``numba.njit``:
+what the module relies on. It changes six things about ``numba.njit``:
 
 - Compiled code is kept by what a rule is made of, where a copy of the package on another machine finds it.
 - A kernel that another kernel calls is linked into its caller and optimized only there.
 - Kernels count references to arrays without atomic instructions.
 - Arrays that may not be written have the type of those that may.
 - ``Rows`` and the tuples of ``reference`` are passed as an address, and the names of record types are short.
+- The sizes of types and the defaults of options, which numba finds out again for every variable and call, are kept.
 """
 
 import operator

@@ -8,7 +8,7 @@ from pyspark.sql import Row
 
 from rebalance_sim.api.audit import Audit
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
-from rebalance_sim.engine.spark.driver_rows import where_in
+from rebalance_sim.engine.spark.driver_rows import collected, where_in
 from rebalance_sim.tables import FINDINGS, VERDICTS, Table
 
 GroupKey = tuple[str, str]
@@ -46,7 +46,7 @@ class AuditedRun:
         rows = self.run.table(table).select("cluster", "group_id", *columns)
         if groups is not None:
             rows = where_in(rows, "group_id", {group for _, group in groups})
-        for row in rows.collect():
+        for row in collected(rows):
             key = (row["cluster"], row["group_id"])
             if groups is None or key in groups:
                 found[key].append(row)
