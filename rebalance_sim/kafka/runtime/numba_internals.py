@@ -34,6 +34,7 @@ from numba.core.cpu import CPUContext
 from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
 from numba.core.registry import cpu_target
 from numba.core.runtime import nrtdynmod
+from numba.core.runtime.context import NRTContext
 from numba.core.targetconfig import TargetConfig
 from numba.core.types.misc import unliteral
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature
@@ -127,7 +128,8 @@ def get_ready() -> None:
 
 def entry(rule: Rule[..., Any]) -> Any:
     """Return a rule that Python calls compiled, which keeps its code."""
-    called = numba.njit(nogil=True, pipeline_class=KernelCompiler, **_OPTIONS[rule.kind])(rule.py_func)
+    options: dict[str, Any] = {"no_cfunc_wrapper": True, **_OPTIONS[rule.kind]}
+    called = numba.njit(nogil=True, pipeline_class=KernelCompiler, **options)(rule.py_func)
     kept = called._cache = _Cache(rule)
     compile_or_load = called.compile
 
@@ -283,6 +285,19 @@ def _widened(argument: Any) -> Any:
 
 
 # ---- References to arrays
+
+
+def _meminfos(context: Any, builder: Any, of: Any, value: Any) -> list[Any]:
+    """Return what ``NRTContext.get_meminfos`` does, without an instruction for each number in the shape of an array."""
+    manager = context._context.data_model_manager
+    found = [(of, manager[of].get_nrt_meminfo(builder, value))] if manager[of].has_nrt_meminfo() else []
+    for member, get in manager[of].traverse(builder):
+        if manager[member].contains_nrt_meminfo():
+            found += context.get_meminfos(builder, member, get(value))
+    return found
+
+
+NRTContext.get_meminfos = _meminfos
 
 
 def _plain(module: ir.Module, operation: str) -> ir.Function:
