@@ -19,9 +19,8 @@ from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.groups import AssignmentOutcome, Groups
 from rebalance_sim.kafka.runtime.records import Records
 from rebalance_sim.kafka.runtime.strings import Ints32
-from rebalance_sim.kafka.simulation.batch import ClassicBatch, simulate
+from rebalance_sim.kafka.simulation.batch import Batch, simulate
 from rebalance_sim.kafka.simulation.batch_state import BatchResult, broker_of
-from rebalance_sim.kafka.simulation.consumer_group_batch import ConsumerGroupBatch
 from rebalance_sim.kafka.simulation.fleet import SimulatedFleet
 from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS, GroupEvent, GroupEvents, JoiningConsumer
 from rebalance_sim.kafka.simulation.model import Consumer, GroupProgress, PartitionState, Subject
@@ -29,7 +28,7 @@ from rebalance_sim.kafka.simulation.prepared import Conditions, PreparedGroups
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.kafka.simulation.start import start_groups
-from rebalance_sim.releases import SERVER_ASSIGNORS, kafka_version
+from rebalance_sim.releases import kafka_version
 from rebalance_sim.tables import MEMBERS, TOPICS
 from tests.support.cases import JsonObject
 
@@ -169,8 +168,7 @@ def play(
     at_first = AssignmentOutcome(start.assignments, np.zeros(len(histories), np.int32))
     keep(groups.first_members, at_first, groups.initial.members, "at first")
     broker = broker_of(scenario.settings, rules)
-    batch_type = ConsumerGroupBatch if set(prepared.protocols.names) & set(SERVER_ASSIGNORS) else ClassicBatch
-    (simulated,) = simulate(batch_type(fleet, given, scenario.settings, broker, assign), ~start.failed)
+    (simulated,) = simulate(Batch(fleet, given, scenario.settings, broker, assign), ~start.failed)
     return Played(version, histories, batch, prepared, fleet, given_twice, start.errors, simulated)
 
 

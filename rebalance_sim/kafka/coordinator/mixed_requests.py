@@ -82,7 +82,7 @@ from rebalance_sim.kafka.coordinator.migration import (
     order_timers,
 )
 from rebalance_sim.kafka.coordinator.write_errors import response_error
-from rebalance_sim.kafka.runtime.kernel import inner_kernel
+from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel_in_place
 from rebalance_sim.releases import ConsumerGroupRules, CoordinatorRules
 
 CURRENT = -2
@@ -497,7 +497,7 @@ def commit_offsets_any_group(
 # ---- Timers, moves of the coordinator
 
 
-@inner_kernel
+@kernel_in_place
 def next_mixed_deadline(mixed: MixedGroup) -> int:
     """Return a time before which no timer expires; NEVER if there is none."""
     return mixed.modern.group.earliest_ms if mixed.modern.group.exists else next_deadline(mixed.classic)

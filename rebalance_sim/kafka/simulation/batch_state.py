@@ -7,13 +7,23 @@ import numpy as np
 
 from rebalance_sim.kafka.coordinator.broker_config import BrokerConfig
 from rebalance_sim.kafka.coordinator.classic.group import NONE, Answer, ClassicGroup, Counter, Group, Member, Write
-from rebalance_sim.kafka.coordinator.consumer.group import GroupRules, group_rules
-from rebalance_sim.kafka.groups import NO_GENERATION, Assignments
+from rebalance_sim.kafka.coordinator.consumer.group import (
+    AssignedPartition,
+    ConsumerGroup,
+    GroupRules,
+    ModernAnswer,
+    ModernGroup,
+    ModernMember,
+    SubscribedTopic,
+    group_rules,
+)
+from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, TopicArrays
 from rebalance_sim.kafka.runtime.kernel import kernel, kernel_written_out
+from rebalance_sim.kafka.runtime.lists import gather
 from rebalance_sim.kafka.runtime.records import Record, Records, new_records, reference, rows
-from rebalance_sim.kafka.runtime.strings import Ints, Ints32
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.kafka.runtime.thread_local_random import HIGH, LOW
-from rebalance_sim.kafka.simulation.classic_simulation import REBALANCE_ROWS_PER_EVENT, Pause, timeline_rows_per_event
+from rebalance_sim.kafka.simulation.consumer_group_model import AsyncConsumer, ConsumerGroupSimulation
 from rebalance_sim.kafka.simulation.event_queue import Event, Place, Queue
 from rebalance_sim.kafka.simulation.fleet import GroupTopics, Lists, SimulatedFleet
 from rebalance_sim.kafka.simulation.model import (
@@ -27,6 +37,7 @@ from rebalance_sim.kafka.simulation.model import (
     TopicState,
     WrittenRows,
 )
+from rebalance_sim.kafka.simulation.pauses import ASSIGNMENT_ROWS_PER_EVENT, Pause
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.releases import KafkaVersion
 
@@ -35,6 +46,7 @@ _SPARE_MEMBERS = 4
 _SPARE_EVENTS = 24
 _EVENTS_PER_CONSUMER = 8
 _WRITES = 8
+_MODERN_ANSWERS = 4
 
 
 class BatchState(NamedTuple):
@@ -43,6 +55,13 @@ class BatchState(NamedTuple):
     groups: Records[Group]
     members: Records[Member]
     first_member: Ints
+    modern_groups: Records[ModernGroup]
+    modern_members: Records[ModernMember]
+    modern_topics: Records[SubscribedTopic]
+    modern_partitions: Records[AssignedPartition]
+    clients: Records[AsyncConsumer]
+    modern_answers: Records[ModernAnswer]
+    modern_answered: Records[Counter]
     writes: Records[Write]
     answers: Records[Answer]
     answered: Records[Counter]
@@ -133,7 +152,7 @@ def broker_of(settings: SimulationSettings, version: KafkaVersion) -> Broker:
     return Broker(config, int(version.coordinator), int(version.coordinator_map), group_rules(version))
 
 
-def new_state(fleet: SimulatedFleet, settings: SimulationSettings) -> BatchState:
+def new_state(fleet: SimulatedFleet, settings: SimulationSettings, topics: TopicArrays) -> BatchState:
     """Allocate the state of a fleet's groups, with spare capacity for members and events."""
     n_groups, n_consumers = len(fleet.members), len(fleet.of_consumers)
     sizes = np.diff(fleet.consumers)
@@ -158,6 +177,13 @@ def new_state(fleet: SimulatedFleet, settings: SimulationSettings) -> BatchState
         new_records(Group, n_groups),
         new_records(Member, int(first_member[-1])),
         first_member,
+        new_records(ModernGroup, n_groups),
+        new_records(ModernMember, int(first_member[-1])),
+        _modern_topics(fleet.topics, topics),
+        new_records(AssignedPartition, int(fleet.partitions[-1])),
+        new_records(AsyncConsumer, n_consumers),
+        new_records(ModernAnswer, _MODERN_ANSWERS),
+        new_records(Counter, 1),
         new_records(Write, n_groups * _WRITES),
         new_records(Answer, 2 * largest + 16),
         new_records(Counter, 1),
@@ -183,7 +209,49 @@ def new_state(fleet: SimulatedFleet, settings: SimulationSettings) -> BatchState
         written,
         of_settings,
     )
-    return store_capacities(state)
+    set_field(state.modern_groups, "topics", np.diff(fleet.topics.offsets))
+    return _with_spare_rows(_with_sorted_rows(state, fleet), fleet)
+
+
+def _with_sorted_rows(state: BatchState, fleet: SimulatedFleet) -> BatchState:
+    """Sort the partitions in the assignment rows of consumer-protocol groups, which are compared as sets."""
+    is_modern = fleet.assignors[fleet.protocols] != NONE
+    if not is_modern.any():
+        return state
+    row_of = np.repeat(np.arange(len(state.first_listed) - 1), np.diff(state.first_listed))
+    group_of_row = np.repeat(np.arange(len(fleet.members)), fleet.members)
+    numbers = np.where(is_modern[group_of_row[row_of]], state.listed, np.arange(len(state.listed)))
+    order = np.lexsort((numbers, row_of))
+    return state._replace(
+        listed=state.listed[order],
+        listed_topics=state.listed_topics[order],
+        listed_partitions=state.listed_partitions[order],
+    )
+
+
+def _with_spare_rows(state: BatchState, fleet: SimulatedFleet) -> BatchState:
+    """Double the number of assignment rows that fit, and add what one event of the largest group needs.
+
+    Only the consumer protocol adds such rows between pauses.
+    """
+    if (fleet.assignors == NONE).all():
+        return store_capacities(state)
+    largest = int(np.diff(fleet.partitions).max(initial=0) + np.diff(fleet.consumers).max(initial=0))
+    made = state.written[0].assignments
+    listed = int(state.first_listed[made])
+    rows_added, listed_added = made + ASSIGNMENT_ROWS_PER_EVENT + largest, 2 * ASSIGNMENT_ROWS_PER_EVENT * largest
+    return store_capacities(_with_row_capacity(state, rows_added, listed + listed_added))
+
+
+def _modern_topics(topics: GroupTopics, at_first: TopicArrays) -> Records[SubscribedTopic]:
+    known = new_records(SubscribedTopic, len(topics.topics))
+    partitions = at_first.partitions[topics.topics].astype(np.int64)
+    set_field(known, "number", topics.topics.astype(np.int64))
+    set_field(known, "first", topics.first_partition.astype(np.int64))
+    set_field(known, "places", topics.partitions.astype(np.int64))
+    set_field(known, "exists", (partitions >= 0).astype(np.int64))
+    set_field(known, "partitions", np.maximum(partitions, 0))
+    return known
 
 
 def _topic_states(topics: GroupTopics) -> Records[TopicState]:
@@ -200,7 +268,7 @@ def _subscriptions_at_first(fleet: SimulatedFleet, group_of_row: Ints32, row_set
     return np.append(_kept_subscriptions(fleet.subscriptions, subscriptions, fleet.assignments), np.int32(NONE))
 
 
-def _firsts(sizes: Ints32) -> Ints:
+def _firsts(sizes: Ints | Ints32) -> Ints:
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
@@ -220,6 +288,7 @@ def make_room(state: BatchState, fleet: SimulatedFleet, active: Ints32, pauses: 
         state = state._replace(
             rebalances=_doubled(state.rebalances, RebalanceRow), timeline=_doubled(state.timeline, TimelineRow)
         )
+        state = _with_spare_rows(state, fleet)
     if (pauses == Pause.ROOM_FOR_MEMBERS).any():
         state = _with_more_members(state, active[pauses == Pause.ROOM_FOR_MEMBERS])
     if (pauses == Pause.ROOM_FOR_EVENTS).any():
@@ -235,37 +304,51 @@ def _doubled(records: Records[Record], of: type[Record]) -> Records[Record]:
 
 def _with_more_members(state: BatchState, groups: Ints32) -> BatchState:
     """Double the member capacity of some groups."""
-    sizes = np.diff(state.first_member)
-    larger = sizes.copy()
-    larger[groups] *= 2
+    before, sizes = state.first_member, np.diff(state.first_member)
+    larger = _doubled_in(sizes, groups)
     first = _firsts(larger)
-    members = new_records(Member, int(first[-1]))
-    for g in range(len(sizes)):
-        members[first[g] : first[g] + sizes[g]] = state.members[state.first_member[g] : state.first_member[g + 1]]
     answers = new_records(Answer, max(len(state.answers), 2 * int(larger.max()) + 16))
-    return state._replace(members=members, first_member=first, answers=answers)
+    return state._replace(
+        members=_moved(state.members, new_records(Member, int(first[-1])), before, first, sizes),
+        modern_members=_moved(state.modern_members, new_records(ModernMember, int(first[-1])), before, first, sizes),
+        first_member=first,
+        answers=answers,
+    )
 
 
 def _with_more_events(state: BatchState, groups: Ints32) -> BatchState:
     """Double the event capacity of some groups."""
-    sizes = np.diff(state.first_place)
-    larger = sizes.copy()
-    larger[groups] *= 2
+    before, sizes = state.first_place, np.diff(state.first_place)
+    larger = _doubled_in(sizes, groups)
     first = _firsts(larger)
     places, events = new_records(Place, int(first[-1])), new_records(Event, int(first[-1]) + len(sizes))
-    for g in range(len(sizes)):
-        old, new, size = state.first_place[g], first[g], sizes[g]
-        places[new : new + size] = state.places[old : old + size]
-        events[new + g : new + g + size] = state.events[old + g : old + g + size]
-        for k in range(size, larger[g]):
-            places[new + k].event = k
-    return state._replace(places=places, events=events, first_place=first)
+    set_field(places, "event", np.arange(first[-1]) - np.repeat(first[:-1], larger))
+    # A group has one event more than places.
+    spare = np.arange(len(sizes))
+    return state._replace(
+        places=_moved(state.places, places, before, first, sizes),
+        events=_moved(state.events, events, before[:-1] + spare, first[:-1] + spare, sizes),
+        first_place=first,
+    )
+
+
+def _doubled_in(sizes: Ints, groups: Ints32) -> Ints:
+    larger = sizes.copy()
+    larger[groups] *= 2
+    return larger
+
+
+def _moved(records: Records[Record], to: Records[Record], before: Ints, first: Ints, sizes: Ints) -> Records[Record]:
+    """Copy the first records of each group to other places, and return those."""
+    count = len(sizes)
+    np.asarray(to)[gather(first[:count], sizes)[1]] = np.asarray(records)[gather(before[:count], sizes)[1]]
+    return to
 
 
 @kernel_written_out
-def one_simulation(state: BatchState, fleet: SimulatedFleet, broker: Broker, g: int) -> Simulation:
+def one_simulation(state: BatchState, fleet: SimulatedFleet, broker: Broker, g: int) -> ConsumerGroupSimulation:
     """Return the state of one group."""
-    simulation = Simulation(
+    base = Simulation(
         ClassicGroup(
             rows(state.groups)[g],
             rows(state.members[state.first_member[g] :]),
@@ -300,7 +383,38 @@ def one_simulation(state: BatchState, fleet: SimulatedFleet, broker: Broker, g: 
         rows(state.settings)[0],
         g,
     )
+    simulation = ConsumerGroupSimulation(
+        reference(base),
+        ConsumerGroup(
+            rows(state.modern_groups)[g],
+            rows(state.modern_members[state.first_member[g] :]),
+            rows(state.modern_topics[fleet.topics.offsets[g] :]),
+            rows(state.modern_partitions[fleet.partitions[g] :]),
+            rows(fleet.subscriptions.offsets),
+            rows(fleet.subscriptions.topics),
+            rows(state.first_listed),
+            rows(state.listed),
+            rows(state.modern_answers),
+            rows(state.modern_answered),
+            broker.config,
+            broker.consumer_groups,
+        ),
+        rows(state.clients[fleet.consumers[g] :]),
+        rows(state.row_generations),
+        rows(state.listed_topics),
+        rows(state.listed_partitions),
+    )
     return reference(simulation)
+
+
+def decide(
+    state: BatchState, groups: Ints32, protocols: Ints32 | int, rows: Ints | Ints32 | int, failed: Flags | bool
+) -> None:
+    """Let groups go on that have paused for a decision; protocols have their numbers in the groups."""
+    field(state.progress, "decided")[groups] = True
+    field(state.progress, "decided_protocol")[groups] = protocols
+    field(state.progress, "decided_row")[groups] = rows
+    field(state.progress, "assignor_failed")[groups] = failed
 
 
 def store_capacities(state: BatchState) -> BatchState:
@@ -314,18 +428,6 @@ def store_capacities(state: BatchState) -> BatchState:
     written.assignments_capacity = min(len(numbers) for numbers in by_row) - 1
     written.listed_capacity = min(len(state.listed), len(state.listed_topics), len(state.listed_partitions))
     return state
-
-
-def with_output_capacity(state: BatchState, fleet: SimulatedFleet, due: Ints32) -> BatchState:
-    """Grow the rebalances and the timeline for what these groups write before any of them can pause for more."""
-    followed = due[fleet.followed[due]]
-    sizes = field(state.groups, "member_count")[followed] + np.diff(fleet.consumers)[followed]
-    rebalances, timeline = state.rebalances, state.timeline
-    while state.written[0].rebalances + REBALANCE_ROWS_PER_EVENT * len(due) > len(rebalances):
-        rebalances = _doubled(rebalances, RebalanceRow)
-    while state.written[0].timeline + sum(timeline_rows_per_event(size) for size in sizes.tolist()) > len(timeline):
-        timeline = _doubled(timeline, TimelineRow)
-    return store_capacities(state._replace(rebalances=rebalances, timeline=timeline))
 
 
 @kernel
@@ -364,7 +466,7 @@ def add_rows(state: BatchState, fleet: SimulatedFleet, origins: RowOrigins, made
     rows = state.written[0].assignments
     end = int(state.first_listed[rows])
     new_rows, new_end = rows + len(origins.groups), end + len(made.topics)
-    state = with_row_capacity(state, len(origins.groups), len(made.topics))
+    state = store_capacities(_with_row_capacity(state, len(origins.groups), len(made.topics)))
     state.first_listed[rows : new_rows + 1] = end + made.offsets
     state.row_generations[rows:new_rows] = origins.generations
     state.row_sets[rows:new_rows] = rows + origins.sets
@@ -378,7 +480,7 @@ def add_rows(state: BatchState, fleet: SimulatedFleet, origins: RowOrigins, made
     return state
 
 
-def with_row_capacity(state: BatchState, more_rows: int, more_listed: int) -> BatchState:
+def _with_row_capacity(state: BatchState, more_rows: int, more_listed: int) -> BatchState:
     """Grow the arrays of assignment rows by a number of rows, and of partitions in them."""
     made = state.written[0].assignments
     rows, end = made + more_rows, int(state.first_listed[made]) + more_listed

@@ -1,36 +1,9 @@
-"""A classic group on a simulated clock.
+"""What happens to a classic group on a simulated clock, and to consumers of the classic protocol in any group."""
 
-``advance`` handles one event after the other until the group needs what only the batch can provide: an election with
-the leader's assignment, or capacity for more rows. All random numbers are drawn from the group's own, so that neither
-the other groups nor the size of the batch change the result.
-"""
-
-from enum import IntEnum
-
-from rebalance_sim.kafka.coordinator.classic.group import (
-    EMPTY_ASSIGNMENT,
-    NEVER,
-    NONE,
-    AwaitedElection,
-    JoinRequest,
-    RequestKind,
-    SyncRequest,
-)
-from rebalance_sim.kafka.coordinator.classic.log import load, unload
-from rebalance_sim.kafka.coordinator.classic.rebalance import end_write
-from rebalance_sim.kafka.coordinator.classic.requests import (
-    commit_offsets,
-    finish_leave,
-    heartbeat,
-    join_group,
-    leave_group,
-    sync_group,
-)
-from rebalance_sim.kafka.coordinator.classic.timers import expire_next, next_deadline
+from rebalance_sim.kafka.coordinator.classic.group import EMPTY_ASSIGNMENT, NEVER, NONE, JoinRequest, RequestKind
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel_in_place
 from rebalance_sim.kafka.simulation.classic_consumer import (
-    answer_lookup,
     cancel_restart,
     close,
     expire_poll_interval,
@@ -47,16 +20,9 @@ from rebalance_sim.kafka.simulation.classic_consumer import (
     stop,
     wake,
 )
-from rebalance_sim.kafka.simulation.event_queue import Event, pop
+from rebalance_sim.kafka.simulation.event_queue import Event
 from rebalance_sim.kafka.simulation.member_ids import coordinator_id_hash
-from rebalance_sim.kafka.simulation.messages import (
-    count_ignored_answer,
-    draw,
-    schedule,
-    send_answer,
-    send_back,
-    set_timer,
-)
+from rebalance_sim.kafka.simulation.messages import count_ignored_answer, draw, schedule, send_answer, set_timer
 from rebalance_sim.kafka.simulation.model import (
     ConsumerStep,
     EventKind,
@@ -64,87 +30,11 @@ from rebalance_sim.kafka.simulation.model import (
     ScenarioEvent,
     ScenarioKind,
     Simulation,
-    Subject,
 )
-from rebalance_sim.kafka.simulation.ownership import drop_lost_consumers, end_simulation, grow, update_subscribed_topics
+from rebalance_sim.kafka.simulation.ownership import drop_lost_consumers, end_simulation, update_subscribed_topics
 from rebalance_sim.kafka.simulation.pods import make_available
-from rebalance_sim.kafka.simulation.scenario_clock import due_event, end_wait
-from rebalance_sim.kafka.simulation.timeline import add_timeline_row, record_rebalances
+from rebalance_sim.kafka.simulation.timeline import record_rebalances
 from rebalance_sim.releases import CoordinatorRules
-
-REBALANCE_ROWS_PER_EVENT = 2
-"""Most rebalance rows that one event writes."""
-_TIMELINE_ROWS_PER_MEMBER = 4
-"""Most timeline rows that one event writes per member and consumer."""
-
-
-class Pause(IntEnum):
-    """Why a group pauses."""
-
-    RUNNING = -1
-    """It does not."""
-    ENDED = 0
-    ELECTION = 1
-    ROOM_FOR_MEMBERS = 2
-    ROOM_FOR_EVENTS = 3
-    ROOM_FOR_ROWS = 4
-    STEPPED = 5
-    """It has handled the requested number of events."""
-    REVOCATION = 6
-    """A consumer revokes what it no longer subscribes to, and needs an assignment row for what it keeps."""
-    TARGET = 7
-    """A server-side assignor has to compute a target assignment (KIP-848)."""
-
-
-@inner_kernel
-def advance(simulation: Simulation, events: int) -> int:
-    """Handle events, at most as many as given, until the group pauses; return why."""
-    for _ in range(events):
-        pause = pending_pause(simulation)
-        if pause != Pause.RUNNING:
-            return pause
-        deadline_ms = next_deadline(simulation.coordinator) if simulation.progress.up else NEVER
-        next_ms = next_event_ms(simulation)
-        if end_if_over(simulation, min(next_ms, deadline_ms)):
-            return Pause.ENDED
-        if deadline_ms <= next_ms:
-            simulation.queue.now = max(simulation.queue.now, deadline_ms)
-            expire_next(simulation.coordinator, simulation.queue.now)
-        else:
-            _dispatch(simulation, pop(simulation.queue, simulation.places, simulation.events))
-        after_coordinator(simulation)
-        end_wait(simulation)
-    return Pause.STEPPED
-
-
-@kernel_in_place
-def pending_pause(simulation: Simulation) -> int:
-    """Return why the group must pause before its next event, ``Pause.RUNNING`` if it need not."""
-    group, consumers = simulation.coordinator.group, simulation.progress.consumers
-    if group.made + 1 >= group.member_places:
-        return Pause.ROOM_FOR_MEMBERS
-    # One event may answer all members, or schedule something for all consumers; and the group may have as many pending
-    # writes as it can hold.
-    if (
-        simulation.queue.length + max(group.member_count, consumers) + 8 >= simulation.queue.places
-        or group.writes - group.writes_ended >= group.write_places - 1
-    ):
-        return Pause.ROOM_FOR_EVENTS
-    written = simulation.written
-    if (
-        written.rebalances + REBALANCE_ROWS_PER_EVENT > written.rebalances_capacity
-        or written.timeline + timeline_rows_per_event(group.member_count + consumers) > written.timeline_capacity
-    ):
-        return Pause.ROOM_FOR_ROWS
-    if group.election != AwaitedElection.NOT_DUE:
-        return Pause.ELECTION
-    return Pause.RUNNING if simulation.progress.revoking == NONE else Pause.REVOCATION
-
-
-@kernel_in_place
-def timeline_rows_per_event(members_and_consumers: int) -> int:
-    """Return how many timeline rows one event may write."""
-    return _TIMELINE_ROWS_PER_MEMBER * (members_and_consumers + 2)
 
 
 @kernel_in_place
@@ -221,28 +111,6 @@ def request_of(simulation: Simulation, event: Event) -> int:
 
 
 @inner_kernel
-def _dispatch(simulation: Simulation, event: Event) -> None:
-    kind, i = event.kind, event.consumer
-    if kind == EventKind.SCENARIO:
-        _play(simulation, due_event(simulation, event.generation))
-    elif kind == EventKind.WRITE_ENDS:
-        if event.incarnation == simulation.progress.loads:
-            end_write(simulation.coordinator, simulation.progress.store_error, simulation.queue.now)
-    elif kind == EventKind.LOADED:
-        if event.incarnation == simulation.progress.loads:
-            simulation.progress.up = True
-            load(simulation.coordinator, simulation.queue.now)
-    elif kind == EventKind.METADATA_REFRESH:
-        refresh_metadata(simulation, event)
-    elif kind == EventKind.LOOKUP:
-        answer_lookup(simulation, i, event)
-    elif EventKind.REQUEST <= kind < EventKind.LOOKUP:
-        _handle_request(simulation, event)
-    elif event.incarnation == simulation.consumers[i].incarnation:
-        dispatch_to_consumer(simulation, i, event)
-
-
-@inner_kernel
 def dispatch_to_consumer(simulation: Simulation, i: int, event: Event) -> None:
     """Dispatch an event to a consumer of the classic protocol."""
     kind = event.kind
@@ -269,32 +137,6 @@ def dispatch_to_consumer(simulation: Simulation, i: int, event: Event) -> None:
 
 
 @inner_kernel
-def _handle_request(simulation: Simulation, event: Event) -> None:
-    """Let the coordinator handle a request that has arrived."""
-    coordinator, now = simulation.coordinator, simulation.queue.now
-    i, kind = event.consumer, event.kind - EventKind.REQUEST
-    instance, request = simulation.consumers[i].instance, request_of(simulation, event)
-    member, generation = event.member, event.generation
-    if not simulation.progress.up:
-        send_back(simulation, i, event.incarnation, kind, Errors.NOT_COORDINATOR, now).generation = generation
-    elif kind == RequestKind.JOIN:
-        join_group(coordinator, join_request(simulation, event), now)
-    elif kind == RequestKind.SYNC:
-        # Clients of 2.5 and later send protocol type and name as well (KIP-559); those of a simulation always match.
-        sync = SyncRequest(request, member, instance, generation, NONE, NONE, event.assignment)
-        sync_group(coordinator, sync, now)
-    elif kind == RequestKind.HEARTBEAT:
-        heartbeat(coordinator, request, member, instance, generation, now)
-        coordinator.answers[coordinator.answered[0].value - 1].generation = generation
-    elif kind == RequestKind.LEAVE:
-        if leave_group(coordinator, request, member, instance, now) == Errors.NONE:
-            finish_leave(coordinator, member, now)
-    else:
-        error = commit_offsets(coordinator, member, instance, generation, now)
-        send_back(simulation, i, event.incarnation, kind, error, now)
-
-
-@inner_kernel
 def join_request(simulation: Simulation, event: Event) -> JoinRequest:
     """Return the content of a consumer's JoinGroup."""
     coordinator, i = simulation.coordinator, event.consumer
@@ -317,29 +159,6 @@ def join_request(simulation: Simulation, event: Event) -> JoinRequest:
 
 
 # ---- The scenario
-
-
-@inner_kernel
-def _play(simulation: Simulation, k: int) -> None:
-    """Play an event of the scenario; NONE: there is none."""
-    if k == NONE:
-        return
-    event = simulation.scenario[k]
-    add_timeline_row(simulation, Subject.EVENT, event.consumer, NONE, event.kind, 0, event.value)
-    if event.kind == ScenarioKind.GROW:
-        update_subscribed_topics(simulation)
-        grow(simulation, event.first, event.before, event.value)
-        for i in range(simulation.progress.consumers):
-            schedule_metadata_refresh(simulation, i)
-    elif event.kind == ScenarioKind.MOVE_COORDINATOR:
-        # The callbacks of writes in flight never run: progress.loads makes their events void.
-        simulation.coordinator.group.writes_ended = simulation.coordinator.group.writes
-        unload(simulation.coordinator)
-        move_coordinator(simulation, event.value)
-    elif event.kind == ScenarioKind.FAIL_STORE:
-        simulation.progress.store_error = event.value
-    else:
-        apply_to_consumer(simulation, event)
 
 
 @inner_kernel

@@ -8,31 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.coordinator.classic.group import NONE, AwaitedElection, State
-from rebalance_sim.kafka.coordinator.classic.rebalance import begin_generation
-from rebalance_sim.kafka.coordinator.classic.requests import finish_replacement
+from rebalance_sim.kafka.coordinator.classic.group import NONE, AwaitedElection
 from rebalance_sim.kafka.election import PreferenceLists, elect
 from rebalance_sim.kafka.groups import NO_GENERATION, AssignmentOutcome, Assignments, Groups, Subscriptions
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.lists import choose_strings, gather, take_lists, take_strings
 from rebalance_sim.kafka.runtime.strings import Bytes, Flags, Ints, Ints32, Strings
-from rebalance_sim.kafka.simulation.batch_state import (
-    BatchState,
-    Broker,
-    RowOrigins,
-    add_rows,
-    field,
-    one_simulation,
-    with_output_capacity,
-)
-from rebalance_sim.kafka.simulation.classic_consumer import finish_revocation
-from rebalance_sim.kafka.simulation.classic_simulation import after_coordinator
-from rebalance_sim.kafka.simulation.fleet import SimulatedFleet, protocol_in_batch, protocol_in_group
+from rebalance_sim.kafka.simulation.batch_state import BatchState, Broker, RowOrigins, add_rows, decide, field
+from rebalance_sim.kafka.simulation.fleet import SimulatedFleet, protocol_in_batch, protocols_in_groups
 from rebalance_sim.kafka.simulation.member_ids import BASE64_LENGTH, HEX_LENGTH, HYPHEN, write_uuid
 from rebalance_sim.kafka.simulation.messages import metadata_owned, metadata_subscription
 from rebalance_sim.kafka.simulation.model import ScenarioKind
-from rebalance_sim.kafka.simulation.ownership import end_simulation
-from rebalance_sim.kafka.simulation.timeline import record_generation
 
 Assign = Callable[[int, Groups, Ints32], AssignmentOutcome]
 """Runs the assignor of a protocol over groups, whose members are the given consumers."""
@@ -124,7 +110,10 @@ def _joined_before(state: BatchState, g: int, one: int, other: int) -> bool:
 def hold_elections(
     state: BatchState, fleet: SimulatedFleet, broker: Broker, assign: Assign, due: Ints32, failures: Ints32
 ) -> BatchState:
-    """Elect the protocol of each group, run the leaders' assignors over all groups of a protocol at once, and go on."""
+    """Elect the protocol of each group, and run the leaders' assignors over all groups of a protocol at once.
+
+    The leaders will send the assignments with SyncGroup.
+    """
     joined = _collect(state, fleet, due)
     ids = _member_ids(state, fleet, joined)
     protocols = _elect(fleet, joined, ids, broker.map_rule)
@@ -145,8 +134,7 @@ def hold_elections(
             joined.subscriptions[members],
         )
         state = add_rows(state, fleet, origins, outcome.assignments)
-    state = with_output_capacity(state, fleet, due)
-    _complete_elections(state, fleet, broker, due, protocols, first_rows, failures)
+    decide(state, due, protocols_in_groups(fleet, due, protocols), first_rows, failures[due] != 0)
     return state
 
 
@@ -267,15 +255,13 @@ def _as_groups(
 
 def known_topics(fleet: SimulatedFleet, groups: Ints32, known: Ints32) -> Callable[[Ints, Ints32], Ints32] | None:
     """Return a function that replaces topics by their grown states, as far as each group's leader knows them."""
-    if not (field(fleet.events, "kind") == ScenarioKind.GROW).any():
+    events = gather(fleet.scenario[groups], known)[1]
+    grows = field(fleet.events, "kind")[events] == ScenarioKind.GROW
+    if not grows.any():
         return None
-    table: dict[tuple[int, int], int] = {}
-    for k, (g, count) in enumerate(zip(groups.tolist(), known.tolist(), strict=True)):
-        for event in range(fleet.scenario[g], fleet.scenario[g] + count):
-            if fleet.events[event].kind == ScenarioKind.GROW:
-                table[k, int(fleet.events[event].topic)] = int(fleet.events[event].grown_topic)
-    if not table:
-        return None
+    of_growth, growing = np.repeat(np.arange(len(groups)), known)[grows], events[grows]
+    topics_before, topics_after = (field(fleet.events, name)[growing].tolist() for name in ("topic", "grown_topic"))
+    table = dict(zip(zip(of_growth.tolist(), topics_before, strict=True), topics_after, strict=True))
 
     def grown(of_groups: Ints, topics: Ints32) -> Ints32:
         pairs = zip(of_groups.tolist(), topics.tolist(), strict=True)
@@ -303,34 +289,7 @@ def _owned(state: BatchState, rows: Ints32) -> Assignments:
     return Assignments(offsets, state.listed_topics[places], state.listed_partitions[places])
 
 
-@kernel
-def _complete_elections(
-    state: BatchState,
-    fleet: SimulatedFleet,
-    broker: Broker,
-    due: Ints32,
-    protocols: Ints32,
-    first_rows: Ints,
-    failures: Ints32,
-) -> None:
-    """Pass the coordinators the elected protocols, and the assignments that the leaders will send with SyncGroup."""
-    for k in range(len(due)):
-        simulation = one_simulation(state, fleet, broker, due[k])
-        if failures[due[k]] != 0:
-            end_simulation(simulation)
-            continue
-        protocol = protocol_in_group(fleet, due[k], protocols[k])
-        if simulation.coordinator.group.election == AwaitedElection.OF_REPLACEMENT:
-            finish_replacement(simulation.coordinator, protocol, simulation.queue.now)
-        else:
-            simulation.progress.assignments = first_rows[k]
-            begin_generation(simulation.coordinator, protocol, simulation.queue.now)
-            if simulation.coordinator.group.state == State.COMPLETING_REBALANCE:
-                record_generation(simulation)
-        after_coordinator(simulation)
-
-
-def revoke_unsubscribed(state: BatchState, fleet: SimulatedFleet, broker: Broker, due: Ints32) -> BatchState:
+def revoke_unsubscribed(state: BatchState, fleet: SimulatedFleet, due: Ints32) -> BatchState:
     """Add an assignment row with what a consumer keeps, in each group where one revokes what it no longer subscribes
     to.
     """
@@ -348,18 +307,5 @@ def revoke_unsubscribed(state: BatchState, fleet: SimulatedFleet, broker: Broker
     origins = RowOrigins(due, generations, row_of_each, np.full(len(due), NONE, np.int32), subscriptions)
     first_row = int(state.written[0].assignments)
     state = add_rows(state, fleet, origins, Assignments(offsets, owned.topics[kept], owned.partitions[kept]))
-    state = with_output_capacity(state, fleet, due)
-    _complete_revocations(state, fleet, broker, due, first_row)
+    decide(state, due, NONE, first_row + row_of_each, False)
     return state
-
-
-@kernel
-def _complete_revocations(
-    state: BatchState, fleet: SimulatedFleet, broker: Broker, due: Ints32, first_row: int
-) -> None:
-    for k in range(len(due)):
-        simulation = one_simulation(state, fleet, broker, due[k])
-        i = simulation.progress.revoking
-        simulation.progress.revoking = NONE
-        finish_revocation(simulation, i, first_row + k)
-        after_coordinator(simulation)

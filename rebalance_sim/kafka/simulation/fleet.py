@@ -2,10 +2,13 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.election import PreferenceLists
 from rebalance_sim.kafka.groups import Assignments
 from rebalance_sim.kafka.runtime.kernel import inner_kernel
+from rebalance_sim.kafka.runtime.lists import take_lists
 from rebalance_sim.kafka.runtime.records import Records
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings
 from rebalance_sim.kafka.simulation.model import Consumer, ScenarioEvent
@@ -86,14 +89,19 @@ class SimulatedFleet(NamedTuple):
     followed: Flags
 
 
-@inner_kernel
-def protocol_in_group(fleet: SimulatedFleet, group: int, protocol: int) -> int:
-    """Return the number in a group of a protocol of the batch, or NONE."""
-    first = fleet.first_protocol[group]
-    for k in range(first, fleet.first_protocol[group + 1]):
-        if fleet.group_protocols[k] == protocol:
-            return int(k - first)
-    return NONE
+def protocols_in_groups(fleet: SimulatedFleet, groups: Ints32, protocols: Ints32) -> Ints32:
+    """Return the numbers in groups of protocols of the batch, one per group, or NONE."""
+    return place_of_protocol(fleet, groups, np.arange(len(fleet.assignors), dtype=np.int32), protocols)
+
+
+def place_of_protocol(fleet: SimulatedFleet, groups: Ints32, of_protocols: Ints32, wanted: Ints | Ints32) -> Ints32:
+    """Return, for each group, the place among its protocols of the last one for which a number is the wanted one."""
+    offsets, places = take_lists(fleet.first_protocol, groups)
+    same = np.flatnonzero(of_protocols[fleet.group_protocols[places]] == np.repeat(wanted, np.diff(offsets)))
+    found = np.full(len(groups), NONE, np.int32)
+    of_groups = np.searchsorted(offsets, same, side="right") - 1
+    found[of_groups] = same - offsets[of_groups]
+    return found
 
 
 @inner_kernel

@@ -279,6 +279,13 @@ class GroupProgress:
     """The row of the rebalance in progress; NONE without one."""
     assignments: int
     """The first assignment row of the elected generation."""
+    decided: bool
+    """Whether the batch has decided what the group paused for: the following three fields."""
+    decided_protocol: int
+    """The elected protocol, or that of the target assignment, by its number in the group."""
+    decided_row: int
+    """The first assignment row of the elected generation, or what the revoking consumer keeps."""
+    assignor_failed: bool
     revoking: int
     """The cooperative consumer that revokes what it no longer subscribes to; NONE without one."""
     lost: int
@@ -308,6 +315,8 @@ class GroupProgress:
     """The first error that ended a consumer, the consumer, the time, and the last scenario event before it."""
     followed: bool
     """Whether its timeline is recorded."""
+    uses_consumer_protocol: bool
+    """Whether a consumer uses the consumer protocol at some time."""
     marks: int
     """Number of the last mark, see ``TopicState.mark``."""
     unowned_ms_before: int

@@ -3,15 +3,12 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from rebalance_sim.kafka.assignors import assignors_of
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
-from rebalance_sim.kafka.simulation.batch import NO_LIMIT, ClassicBatch, simulate
+from rebalance_sim.kafka.simulation.batch import NO_LIMIT, Batch, simulate
 from rebalance_sim.kafka.simulation.batch_state import BatchResult, broker_of
-from rebalance_sim.kafka.simulation.consumer_group_batch import ConsumerGroupBatch
 from rebalance_sim.kafka.simulation.leaders import Leaders
 from rebalance_sim.kafka.simulation.prepared import PreparedGroups
 from rebalance_sim.kafka.simulation.start import start_groups
-from rebalance_sim.releases import SERVER_ASSIGNORS
 
 
 class SimulatedBatch(NamedTuple):
@@ -30,11 +27,9 @@ def simulate_groups(
     fleet = prepared.fleet(start, seeds, followed)
     leaders = Leaders(prepared, fleet)
     version, settings = prepared.conditions.assignors.version, prepared.conditions.scenario.settings
-    modern = set(prepared.protocols.names) & set(SERVER_ASSIGNORS) & set(assignors_of(version))
-    batch_type = ConsumerGroupBatch if modern else ClassicBatch
     topics, _ = prepared.groups.topic_variants
     broker = broker_of(settings, version)
-    batch = batch_type(fleet, topics, settings, broker, leaders.assign)
+    batch = Batch(fleet, topics, settings, broker, leaders.assign)
     for simulated in simulate(batch, ~start.failed, events):
         failures = [leaders.failures.texts[n] if n else None for n in simulated.assignor_failures.tolist()]
         yield SimulatedBatch([a or b for a, b in zip(start.errors, failures, strict=True)], simulated)

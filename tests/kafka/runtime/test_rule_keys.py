@@ -38,12 +38,7 @@ EDITS = {
         "class Member:\n    added: int",
         (SIMULATION,),
     ),
-    "a number of an enumeration": (
-        "kafka/simulation/classic_simulation.py",
-        "TARGET = ",
-        "TARGET = 100 + ",
-        (SIMULATION,),
-    ),
+    "a number of an enumeration": ("kafka/simulation/pauses.py", "TARGET = ", "TARGET = 100 + ", (SIMULATION,)),
     "the kind of rule": (
         "kafka/runtime/strings.py",
         "@kernel\ndef java_hash(",
@@ -64,8 +59,8 @@ EDITS = {
     ),
     "another name from the same module": (
         "kafka/simulation/batch.py",
-        "from rebalance_sim.kafka.simulation.classic_simulation import ",
-        "from rebalance_sim.kafka.simulation.classic_simulation import _play, ",
+        "from rebalance_sim.kafka.simulation.group_simulation import ",
+        "from rebalance_sim.kafka.simulation.group_simulation import _play, ",
         (),
     ),
 }

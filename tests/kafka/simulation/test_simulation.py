@@ -54,7 +54,8 @@ def results_of(played: Played, group: int) -> tuple[list[tuple[int, ...]], list[
     of_lists = np.isin(timeline["kind"], (ScenarioKind.SUBSCRIBE, ScenarioKind.PROTOCOLS))
     timeline["partitions"][(timeline["subject"] == Subject.EVENT) & of_lists] = 0
     progress = np.asarray(played.simulated.progress)[group]
-    figures = {name: progress[name] for name in progress.dtype.names if name not in ("assignments", "rebalance")}
+    in_batch = ("assignments", "rebalance", "decided_row")
+    figures = {name: progress[name] for name in progress.dtype.names if name not in in_batch}
     return rows_of(timeline), rows_of(played.simulated.rebalances), figures
 
 

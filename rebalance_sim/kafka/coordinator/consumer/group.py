@@ -109,8 +109,12 @@ class ModernGroup:
     """Timers set so far."""
     target_due: bool
     """Whether the coordinator waits for a new target assignment to finish the following heartbeat."""
+    preferred_assignor: int
+    """The assignor that is to compute it (``preferred_assignor``)."""
     homogeneous: bool
     """Whether the assignor is to take all members as subscribed to the same topics (``SubscriptionType``)."""
+    new_member_differs: bool
+    """Whether that is so only because a new member without a subscription does not count."""
     asking: int
     joins: bool
     """Whether that request is a JoinGroup."""
@@ -199,6 +203,8 @@ class AssignedPartition:
     """The topic's index in the group."""
     target: int
     """The member in the target assignment."""
+    computed_target: int
+    """The same in the next target assignment, which the assignor has computed."""
     target_before: int
     """The same in the assignment before, which a group keeps that becomes a classic one before 4.1.1."""
     owner: int

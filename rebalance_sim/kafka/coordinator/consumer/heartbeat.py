@@ -310,6 +310,21 @@ def _members_preferring(modern: ConsumerGroup, assignor: int) -> int:
 
 
 @inner_kernel
+def describe_target(modern: ConsumerGroup) -> None:
+    """Note what the caller needs to know to compute the target assignment that is due."""
+    group = modern.group
+    group.preferred_assignor = preferred_assignor(modern)
+    group.new_member_differs = group.homogeneous and not subscribe_alike(modern, group.member_count)
+
+
+@inner_kernel
+def take_computed_target(modern: ConsumerGroup) -> None:
+    """Take over the target assignment that the caller has computed."""
+    for p in range(all_places(modern)):
+        modern.partitions[p].target = modern.partitions[p].computed_target
+
+
+@inner_kernel
 def begin_target(modern: ConsumerGroup) -> None:
     """Clear the target assignment."""
     for p in range(all_places(modern)):

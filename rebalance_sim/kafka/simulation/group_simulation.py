@@ -1,22 +1,36 @@
-"""A group on a simulated clock that uses the consumer protocol (KIP-848), or migrates to it or back.
+"""A group on a simulated clock: a classic one, one that uses the consumer protocol (KIP-848), or one that migrates.
+
+``advance`` handles one event after the other until the group needs what only the batch can provide (``pauses``). All
+random numbers are drawn from the group's own, so that neither the other groups nor the size of the batch change the
+result.
 
 Each consumer uses the protocol it was started with. The coordinator converts the group to a consumer-protocol group
 when the first consumer of that kind joins it, and back to a classic group when the last one has left
-(``kafka.coordinator.migration``). See ``classic_simulation`` for what both kinds of groups share.
+(``kafka.coordinator.migration``).
 """
 
-from rebalance_sim.kafka.coordinator.classic.group import EMPTY_ASSIGNMENT, NEVER, NONE, RequestKind, SyncRequest
-from rebalance_sim.kafka.coordinator.classic.rebalance import end_write
+from rebalance_sim.kafka.coordinator.classic.group import (
+    EMPTY_ASSIGNMENT,
+    NEVER,
+    NONE,
+    AwaitedElection,
+    RequestKind,
+    State,
+    SyncRequest,
+)
+from rebalance_sim.kafka.coordinator.classic.rebalance import begin_generation, end_write
+from rebalance_sim.kafka.coordinator.classic.requests import finish_replacement
 from rebalance_sim.kafka.coordinator.consumer.group import NOTHING, Heartbeat, knows_member
-from rebalance_sim.kafka.coordinator.consumer.heartbeat import see_topic
+from rebalance_sim.kafka.coordinator.consumer.heartbeat import describe_target, see_topic, take_computed_target
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.coordinator.migration import describe_classic_member, may_upgrade
+from rebalance_sim.kafka.coordinator.migration import describe_classic_member, finish_downgrade, may_upgrade
 from rebalance_sim.kafka.coordinator.mixed_requests import (
     CURRENT,
     Offer,
     commit_offsets_any_group,
     expire_next_mixed,
     finish_leave_any_group,
+    finish_target_any_group,
     heartbeat_any_group,
     heartbeat_by_epoch,
     join_any_group,
@@ -40,7 +54,6 @@ from rebalance_sim.kafka.simulation.async_consumer import (
 )
 from rebalance_sim.kafka.simulation.classic_consumer import answer_lookup
 from rebalance_sim.kafka.simulation.classic_simulation import (
-    Pause,
     after_coordinator,
     apply_to_consumer,
     dispatch_to_consumer,
@@ -48,7 +61,6 @@ from rebalance_sim.kafka.simulation.classic_simulation import (
     join_request,
     move_coordinator,
     next_event_ms,
-    pending_pause,
     refresh_metadata,
     request_of,
     row_of,
@@ -58,6 +70,7 @@ from rebalance_sim.kafka.simulation.classic_simulation import (
 from rebalance_sim.kafka.simulation.consumer_group_model import (
     ConsumerGroupSimulation,
     add_assigned_row,
+    add_target_rows,
     is_modern,
     mixed_group,
 )
@@ -80,21 +93,30 @@ from rebalance_sim.kafka.simulation.model import (
     Simulation,
     Subject,
 )
-from rebalance_sim.kafka.simulation.ownership import grow, set_presence, update_subscribed_topics
+from rebalance_sim.kafka.simulation.ownership import end_simulation, grow, set_presence, update_subscribed_topics
+from rebalance_sim.kafka.simulation.pauses import Pause, missing_decision, missing_room
 from rebalance_sim.kafka.simulation.pods import make_available
 from rebalance_sim.kafka.simulation.scenario_clock import due_event, end_wait
-from rebalance_sim.kafka.simulation.timeline import add_timeline_row, record_rebalances
-
-ASSIGNMENT_ROWS_PER_EVENT = 4
-"""Most assignment rows that one event adds, beside one per member when the group becomes a classic group."""
+from rebalance_sim.kafka.simulation.timeline import add_timeline_row, record_generation, record_rebalances
 
 
 @inner_kernel
-def advance_consumer_group(simulation: ConsumerGroupSimulation, events: int) -> int:
-    """Handle events as ``classic_simulation.advance`` does."""
+def advance(simulation: ConsumerGroupSimulation, events: int) -> int:
+    """Handle events and decisions, at most as many as given, until the group pauses; return why."""
     base = simulation.base
     for _ in range(events):
-        pause = _pending_pause(simulation)
+        pause: int = missing_room(simulation)
+        if pause == Pause.RUNNING:
+            if base.progress.decided:
+                if base.progress.assignor_failed:
+                    end_simulation(base)
+                    return Pause.ENDED
+                base.progress.decided = False
+                _go_on(simulation)
+                continue
+            pause = missing_decision(simulation)
+        if pause == Pause.TARGET:
+            describe_target(simulation.modern)
         if pause != Pause.RUNNING:
             return pause
         deadline_ms = next_mixed_deadline(mixed_group(simulation)) if base.progress.up else NEVER
@@ -112,36 +134,62 @@ def advance_consumer_group(simulation: ConsumerGroupSimulation, events: int) -> 
 
 
 @inner_kernel
-def _pending_pause(simulation: ConsumerGroupSimulation) -> int:
-    """Return why the group must pause before its next event, ``Pause.RUNNING`` if it need not."""
+def _go_on(simulation: ConsumerGroupSimulation) -> None:
+    """Take over what the batch has decided."""
+    base, now = simulation.base, simulation.base.queue.now
+    progress, group = base.progress, base.coordinator.group
     if simulation.modern.group.target_due:
-        return Pause.TARGET
-    base, written = simulation.base, simulation.base.written
-    rows_end = written.assignments + ASSIGNMENT_ROWS_PER_EVENT + base.coordinator.group.member_count
-    listed_end = base.first_listed[written.assignments] + (ASSIGNMENT_ROWS_PER_EVENT + 1) * base.progress.partitions
-    if rows_end > written.assignments_capacity or listed_end > written.listed_capacity:
-        return Pause.ROOM_FOR_ROWS
-    return pending_pause(base)
+        group.protocol = progress.decided_protocol
+        record_generation(base)
+        take_computed_target(simulation.modern)
+        finish_target_any_group(mixed_group(simulation), now)
+        after_event(simulation)
+    elif group.election == AwaitedElection.OF_DOWNGRADE:
+        first_row = add_target_rows(simulation)
+        finish_downgrade(mixed_group(simulation), progress.decided_protocol, first_row, now)
+        after_event(simulation)
+    elif group.election == AwaitedElection.NOT_DUE:
+        i = progress.revoking
+        progress.revoking = NONE
+        classic_consumer.finish_revocation(base, i, progress.decided_row)
+        after_coordinator(base)
+    elif group.election == AwaitedElection.OF_REPLACEMENT:
+        finish_replacement(base.coordinator, progress.decided_protocol, now)
+        after_coordinator(base)
+    else:
+        progress.assignments = progress.decided_row
+        begin_generation(base.coordinator, progress.decided_protocol, now)
+        if group.state == State.COMPLETING_REBALANCE:
+            record_generation(base)
+        after_coordinator(base)
 
 
 @inner_kernel
 def after_event(simulation: ConsumerGroupSimulation) -> None:
     """Process what the coordinator has done: send its responses, and record its rebalances."""
+    if simulation.base.progress.uses_consumer_protocol and _process_modern(simulation):
+        return
+    after_coordinator(simulation.base)
+
+
+@inner_kernel
+def _process_modern(simulation: ConsumerGroupSimulation) -> bool:
+    """Process what the coordinator has done for the consumer protocol; return whether that is all."""
     base, group = simulation.base, simulation.modern.group
     if group.wrote:
         group.wrote = False
         group.stored_ms = base.queue.now + base.settings.store_ms
-    if is_modern(simulation):
+    modern = is_modern(simulation)
+    if modern:
         _drop_lost_consumers(simulation)
         mirror_group(simulation)
         _answer_classic_members(simulation)
-        _answer_consumer_heartbeats(simulation)
-    else:
-        _answer_consumer_heartbeats(simulation)
+    _answer_consumer_heartbeats(simulation)
+    if not modern:
         base.progress.modern = False
         group.rebalances = base.coordinator.group.rebalances
         group.evicted = base.coordinator.group.evicted
-        after_coordinator(base)
+    return modern
 
 
 @inner_kernel
