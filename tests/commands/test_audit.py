@@ -52,6 +52,7 @@ def at_once(capture: Path, by_hand: Path, tmp_path_factory: pytest.TempPathFacto
     return out
 
 
+@pytest.mark.scale
 def test_a_source_is_read_and_audited_as_by_two_jobs(spark: SparkSession, by_hand: Path, at_once: Path) -> None:
     """The rows of both are the same, and so are rejects and assumptions."""
     assert record(at_once / "fleet")["rows"] == record(by_hand / "fleet")["rows"]

@@ -106,6 +106,7 @@ def test_assumptions_are_passed_from_run_to_run(tmp_path: Path, capsys: pytest.C
     assert "assumption: " in capsys.readouterr().out
 
 
+@pytest.mark.scale
 def test_tables_of_an_earlier_run_are_removed(given: list[str], tmp_path: Path) -> None:
     """Anything else stays."""
     out = tmp_path / "out"
@@ -179,6 +180,7 @@ def test_elect_writes_elections_in_any_format(given: list[str], tmp_path: Path) 
     assert record(out)["rows"]["rejected"] == {"members": 4}
 
 
+@pytest.mark.scale
 def test_a_table_of_clusters_comes_before_the_options(
     spark: SparkSession, given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -349,6 +351,7 @@ def test_mistakes_in_own_assignors_take_one_line(
     assert printed in line
 
 
+@pytest.mark.scale
 def test_a_module_that_workers_cannot_import_is_named(
     spark: SparkSession,
     given: list[str],
@@ -421,6 +424,7 @@ def test_early_access_is_not_simulated(given: list[str], tmp_path: Path, capsys:
     assert "--strategy: Kafka 3.9 (simulated) has no 'server-uniform'; allowed: range" in capsys.readouterr().err
 
 
+@pytest.mark.scale
 def test_a_synthetic_fleet_can_be_assigned(tmp_path: Path) -> None:
     fleet, out = tmp_path / "fleet", tmp_path / "out"
     assert main(["fleet", "--synthetic", SMALL_FLEET, "--groups", "50", "--seed", "3", "--out", str(fleet)]) == 0

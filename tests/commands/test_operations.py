@@ -45,6 +45,7 @@ def logged(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+@pytest.mark.scale
 def test_json_logs_have_one_object_per_line(
     given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,6 +129,7 @@ def planned(job: str, given: list[str], tmp_path: Path) -> list[str]:
     return [*PLANNED[job][0], *inputs.get(job, given), "--out", f"{tmp_path}/out"]
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("job", PLANNED)
 def test_a_dry_run_writes_nothing(
     job: str, given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -143,6 +145,7 @@ def test_a_dry_run_writes_nothing(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.scale
 def test_a_dry_run_prints_inputs_rules_steps_and_options(
     given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -196,6 +199,7 @@ def test_a_dry_run_finds_unusable_steps_of_a_scenario(
     assert "scenario: line 1: event: 'laeve' is not known (did you mean 'leave'?)" in capsys.readouterr().err
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("job", ["elect", "partition"])
 def test_explain_prints_the_plan_of_every_output(
     job: str, given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -229,6 +233,7 @@ def a_job(monkeypatch: pytest.MonkeyPatch, work: Any) -> list[str]:
     return ["own", "--members", "m", "--out", "o"]
 
 
+@pytest.mark.scale
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize(
     ("function", "printed"),
@@ -298,6 +303,7 @@ def slow(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from batches
 
 
+@pytest.mark.scale
 def test_progress_is_logged_for_long_jobs(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
     """Jobs that run longer than the interval are logged; shorter ones are not."""
     with caplog.at_level(logging.INFO, "rebalance_sim"), progress(spark, seconds=0.4):

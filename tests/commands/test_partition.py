@@ -85,6 +85,7 @@ def test_with_several_clients_each_record_counts_once_as_input(sent: list[str], 
     assert {row["partitions_after"] for row in written("partition_growth")} == {30}
 
 
+@pytest.mark.scale
 def test_a_client_for_all_records_of_a_topic(
     spark: SparkSession, sent: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -104,6 +105,7 @@ def test_a_client_for_all_records_of_a_topic(
     assert "--client: 'srama' is not known (did you mean 'sarama'?)" in capsys.readouterr().err
 
 
+@pytest.mark.scale
 def test_keys_are_placed_without_records(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -222,6 +224,7 @@ def test_batches_of_keyed_records_are_written_on_request(spark: SparkSession, tm
         assert sorted(row["records"] for row in batches) == expected
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("batches", [[], ["--batches"]])
 def test_a_run_without_usable_records_finishes(spark: SparkSession, tmp_path: Path, batches: list[str]) -> None:
     """No usable record means that no client is known either."""

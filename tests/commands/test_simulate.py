@@ -94,6 +94,7 @@ def test_advice_and_strategies(
     assert "range, static membership: " in printed
 
 
+@pytest.mark.scale
 def test_all_groups_are_followed(spark: SparkSession, fleet: list[str], tmp_path: Path) -> None:
     out = tmp_path / "out"
     asked = ["--scenario", "leave", "--timeline", "all", "--kafka-version", "2.3", "--output-format", "json"]
@@ -102,6 +103,7 @@ def test_all_groups_are_followed(spark: SparkSession, fleet: list[str], tmp_path
     assert followed.count() == 12
 
 
+@pytest.mark.scale
 def test_bad_input_may_stop_it(given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert main(["simulate", *given, "--on-bad-input", "fail", "--out", str(out)]) == 2
@@ -151,6 +153,7 @@ def test_a_group_that_an_option_names_must_exist(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.scale
 def test_events_have_a_format_of_their_own(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -172,6 +175,7 @@ def test_events_have_a_format_of_their_own(
     assert "no event affects 1 group; the figures do not include it\n" in printed
 
 
+@pytest.mark.scale
 def test_the_hint_about_the_format_of_events_helps(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

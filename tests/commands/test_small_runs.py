@@ -93,6 +93,7 @@ def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple
     return usual, small
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("out", JOBS)
 def test_the_rows_are_the_same(both: tuple[Path, Path], out: str) -> None:
     usual, small = (folder / out for folder in both)
@@ -102,12 +103,14 @@ def test_the_rows_are_the_same(both: tuple[Path, Path], out: str) -> None:
         assert written(small / name) == written(usual / name), name
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("name", [*JOBS, *PRINTED])
 def test_the_same_is_printed(both: tuple[Path, Path], name: str) -> None:
     printed = [(folder / f"{name}.txt").read_text().replace(str(folder), "") for folder in both]
     assert printed[0] == printed[1] != ""
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize(("out", "times"), [("page", len(RUNS)), ("audited", 2)])
 def test_the_page_is_the_same_but_for_times(both: tuple[Path, Path], out: str, times: int) -> None:
     pages = [(folder / out / "report.html").read_text().replace(str(folder), "") for folder in both]

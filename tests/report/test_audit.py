@@ -132,6 +132,7 @@ def test_named_groups_are_the_ones_with_details(spark: SparkSession, tmp_path: P
     assert f"rebalance-sim report --runs {run} --groups NAME --out page" in unescape(html)
 
 
+@pytest.mark.scale
 def test_a_group_whose_id_has_commas_is_named_alone(spark: SparkSession, tmp_path: Path) -> None:
     """The command that the page shows for it works; lists of other groups are split as ever."""
     names = ("a,b", "a", "b")
@@ -146,6 +147,7 @@ def test_a_group_whose_id_has_commas_is_named_alone(spark: SparkSession, tmp_pat
     assert [name for name, _ in details(both)] == ["a", "b"]
 
 
+@pytest.mark.scale
 def test_very_many_groups_keep_the_page_small(spark: SparkSession, tmp_path: Path) -> None:
     """Only those that matter are listed: with errors, with warnings, and the largest of the others."""
     number = LISTED_GROUPS + 1000
@@ -209,6 +211,7 @@ def details(html: str) -> Iterator[tuple[str, str]]:
         yield text.split()[0], text
 
 
+@pytest.mark.scale
 def test_every_finding_is_shown_with_its_group_figures_and_remedy(fleet: tuple[str, list[Row]]) -> None:
     html, findings = fleet
     shown = dict(details(html))
@@ -224,12 +227,14 @@ def test_every_finding_is_shown_with_its_group_figures_and_remedy(fleet: tuple[s
     assert all(row["kind"].replace("-", " ").capitalize() in named for row in findings)
 
 
+@pytest.mark.scale
 def test_rejects_and_assumptions_are_shown_with_their_group(fleet: tuple[str, list[Row]]) -> None:
     shown = dict(details(fleet[0]))
     assert "A row of members cannot be used: subscription holds a name with a comma" in shown["rejected-rows"]
     assert "Assumption: the client library of 3 members is unknown; Java is assumed." in shown["healthy"]
 
 
+@pytest.mark.scale
 def test_members_and_their_partitions_are_shown_before_and_after(fleet: tuple[str, list[Row]]) -> None:
     html = fleet[0]
     shown = dict(details(html))
@@ -240,6 +245,7 @@ def test_members_and_their_partitions_are_shown_before_and_after(fleet: tuple[st
     assert "rebalance-sim explain election --members" in shown["election-tie"]
 
 
+@pytest.mark.scale
 def test_settings_that_a_group_cannot_use_do_not_help_it(fleet: tuple[str, list[Row]]) -> None:
     """Sarama does not have the consumer protocol, which would save most."""
     text = dict(details(fleet[0]))["migration-library"]
@@ -247,6 +253,7 @@ def test_settings_that_a_group_cannot_use_do_not_help_it(fleet: tuple[str, list[
     assert "group.protocol=consumer would help most" not in text
 
 
+@pytest.mark.scale
 def test_the_assignor_that_the_leader_runs_is_marked(fleet: tuple[str, list[Row]]) -> None:
     """Range of librdkafka is not the range of Java, which stands in the table."""
     shown = dict(details(fleet[0]))
@@ -255,6 +262,7 @@ def test_the_assignor_that_the_leader_runs_is_marked(fleet: tuple[str, list[Row]
     assert "elected now" not in shown["healthy-librdkafka"]
 
 
+@pytest.mark.scale
 def test_a_rolling_restart_is_drawn_under_each_setting_on_one_axis(fleet: tuple[str, list[Row]]) -> None:
     html, findings = fleet
     group = next(row["group_id"] for row in findings if row["kind"] == "rollout-downtime")
@@ -272,6 +280,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
     return (write_hostile_audit(tmp_path_factory.mktemp("hostile")) / "report.html").read_text()
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("page", ["ranked", "hostile"])
 def test_hostile_names_are_shown_as_text(page: str, request: pytest.FixtureRequest) -> None:
     html: str = request.getfixturevalue(page)

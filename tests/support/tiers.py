@@ -27,6 +27,12 @@ _HOW_JOBS_RUN = (
     "rebalance_sim/kafka/runtime/",
 )
 _WHAT_PAGES_SHOW = tuple(f"rebalance_sim/{part}/" for part in ("api", "commands", "engine/audit", "report", "sources"))
+_AROUND_RULES = (
+    *(f"rebalance_sim/{part}" for part in ("api/", "cli", "commands/", "defaults", "engine/", "report/", "sources/")),
+    *(f"rebalance_sim/{part}" for part in ("tables", "wording")),
+    "jobs/",
+)
+_SOURCES_OF_GROUPS = tuple(f"rebalance_sim/sources/{part}" for part in ("kafka_tools/", "scenarios", "synthetic/"))
 _PACKING = ("rebalance_sim/environment.py", "rebalance_sim/preparation.py")
 _CLUSTERS = ("tests/support/cluster/", "tests/support/pom.xml", "rebalance_sim/sources/live_cluster/")
 _PROGRAMS = ("tests/real/client_libraries/",)
@@ -117,28 +123,63 @@ TIERS = (
         (*_CLUSTERS, "rebalance_sim/sources/offsets_topic/"),
     ),
     Tier(
-        "large inputs",
+        "whole runs",
         (
+            "tests/commands/test_audit.py",
             "tests/commands/test_jobs.py",
-            "tests/commands/test_partition.py",
+            "tests/commands/test_operations.py",
             "tests/commands/test_simulate.py",
+            "tests/commands/test_small_runs.py",
+            "tests/engine/groups/test_sorted_members.py",
+            "tests/engine/runs/test_local_run.py",
+            "tests/engine/spark/test_java_output.py",
+        ),
+        _AROUND_RULES,
+    ),
+    Tier(
+        "audits",
+        ("tests/engine/audit/test_audits.py", "tests/report/test_audit.py"),
+        ("rebalance_sim/kafka/", *_AROUND_RULES),
+    ),
+    Tier(
+        "groups",
+        (
+            "tests/engine/groups/test_comparison.py",
+            "tests/engine/groups/test_custom_assignors.py",
+            "tests/engine/groups/test_mixed_fleets.py",
+            "tests/engine/groups/test_prediction.py",
+            "tests/engine/simulation/test_simulation.py",
+            "tests/engine/tables/test_subscriptions.py",
+            "tests/sources/kafka_tools/test_layouts.py",
+            "tests/sources/synthetic/test_fleet.py",
+        ),
+        (
+            *(f"rebalance_sim/engine/{part}/" for part in ("groups", "simulation", "spark", "tables")),
+            *_SOURCES_OF_GROUPS,
+        ),
+    ),
+    Tier(
+        "keyed records",
+        (
+            "tests/commands/test_partition.py",
             "tests/engine/records/test_client_agreement.py",
             "tests/engine/records/test_key_findings.py",
             "tests/engine/records/test_key_partitions.py",
             "tests/engine/records/test_partition_growth.py",
+            "tests/engine/records/test_partition_load.py",
+            "tests/engine/records/test_producers.py",
             "tests/real/test_flights.py",
-            "tests/sources/offsets_topic/test_fleet.py",
         ),
-        ("rebalance_sim/engine/records/", "rebalance_sim/sources/offsets_topic/"),
+        ("rebalance_sim/kafka/partitioners/", *(f"rebalance_sim/engine/{part}/" for part in ("records", "spark"))),
+    ),
+    Tier(
+        "offsets topic",
+        ("tests/sources/offsets_topic/test_fleet.py",),
+        ("rebalance_sim/kafka/wire/", "rebalance_sim/sources/offsets_topic/"),
     ),
     Tier(
         "documents",
-        (
-            "tests/commands/test_operations.py",
-            "tests/engine/runs/test_spark_failures.py",
-            "tests/test_docstrings.py",
-            "tests/test_documentation.py",
-        ),
+        ("tests/engine/runs/test_spark_failures.py", "tests/test_docstrings.py", "tests/test_documentation.py"),
         ("README.md", "docs/", "conf/", *_WHAT_PAGES_SHOW),
         reads_text=True,
     ),

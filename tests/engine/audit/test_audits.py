@@ -195,6 +195,7 @@ def with_settings(member: dict[str, Any], settings: dict[str, str]) -> dict[str,
     return changed
 
 
+@pytest.mark.scale
 def test_following_a_recommendation_removes_its_finding(spark: SparkSession, audited: Audited, tmp_path: Path) -> None:
     """The settings of each finding, where settings are recommended; else what the recommendation says.
 
@@ -518,6 +519,7 @@ def with_files(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
     return Audited(spark, folder / "fleet", *options, members=members)
 
 
+@pytest.mark.scale
 def test_a_rollout_that_deadlocks_is_found(with_files: Audited) -> None:
     """The findings have the name of the scenario."""
     assert "rollout-deadlock" not in with_files.kinds("healthy")
@@ -525,6 +527,7 @@ def test_a_rollout_that_deadlocks_is_found(with_files: Audited) -> None:
     assert {row["scenario"] for row in with_files.findings if row["family"] == "rollouts"} == {"new-pods"}
 
 
+@pytest.mark.scale
 def test_under_a_higher_threshold_a_finding_is_gone(audited: Audited, with_files: Audited) -> None:
     assert "imbalance" in audited.kinds("imbalance")
     assert "imbalance" not in with_files.kinds("imbalance")

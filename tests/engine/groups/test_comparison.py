@@ -254,6 +254,7 @@ def lines_of(compared: DataFrame) -> list[list[str]]:
     return [contents(compared.transform(table)) for table in (strategies_long, distributions, changes())]
 
 
+@pytest.mark.scale
 def test_partitioning_and_row_order_change_nothing(
     spark: SparkSession, fleet: tuple[DataFrame, DataFrame], compared_fleet: DataFrame
 ) -> None:

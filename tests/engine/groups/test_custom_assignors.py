@@ -259,6 +259,7 @@ def test_the_transformations_check_it(spark: SparkSession) -> None:
         balance("wieghted", given, assignors=[Weighted()])
 
 
+@pytest.mark.scale
 def test_partitioning_and_row_order_change_nothing(spark: SparkSession) -> None:
     fleet = synthetic_fleet(spark, load(str(SMALL_FLEET)), 60, seed=8)
     weight = F.when(F.hash("member_id") % 3 == 0, None).otherwise((F.abs(F.hash("member_id")) % 5).cast("string"))

@@ -125,6 +125,7 @@ def rows_of(name: str, given: Predicted) -> tuple[list[dict[str, Any]], list[dic
     return known, joined
 
 
+@pytest.mark.scale
 def test_every_group_is_assigned_by_the_release_and_the_library_of_its_leader(spark: SparkSession) -> None:
     fleet = {f"c{number}": each for number, each in enumerate([*cases(), *of_franz_go_sticky(), *on_old_brokers()])}
     rows = {name: rows_of(name, each) for name, each in fleet.items()}
@@ -346,6 +347,7 @@ def test_an_assignor_of_the_users_own_and_those_of_the_coordinator_are_the_same_
     assert (row["strategy"], len(row["partitions"])) == ("server-uniform", 1)
 
 
+@pytest.mark.scale
 def test_clusters_elect_by_the_rules_of_their_brokers(spark: SparkSession) -> None:
     """The tie of Kafka's documentation: each build decides it in its own way."""
     brokers = {

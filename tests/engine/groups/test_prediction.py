@@ -290,6 +290,7 @@ def predict_all(metadata: DataFrame, given: DataFrame) -> DataFrame:
     return Prediction(outputs, KAFKA_4_3, (ELECTED, *ASSIGNORS), known)(usable(fit(given, MEMBERS)))
 
 
+@pytest.mark.scale
 def test_partitioning_and_row_order_change_nothing(
     spark: SparkSession, small_fleet: tuple[DataFrame, DataFrame], expected: list[str]
 ) -> None:

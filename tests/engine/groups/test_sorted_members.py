@@ -88,6 +88,7 @@ def test_row_groups_and_files_may_end_within_a_group(spark: SparkSession, tmp_pa
     assert sorted(of_files(read), key=lambda group: group[:2]) == expected
 
 
+@pytest.mark.scale
 @settings(deadline=None, max_examples=80)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=8), st.integers(1, 7), st.integers(1, 9), st.data())
 def test_every_group_is_read_once(

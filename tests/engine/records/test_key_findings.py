@@ -57,6 +57,7 @@ def found(spark: SparkSession) -> DataFrame:
     return findings(spark, given(spark).coalesce(1)).localCheckpoint()
 
 
+@pytest.mark.scale
 def test_findings_by_hand(found: DataFrame) -> None:
     """Records with an explicit partition cause no findings."""
     assert [(field.name, field.dataType) for field in found.schema] == [

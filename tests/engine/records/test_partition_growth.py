@@ -83,6 +83,7 @@ def java(key: bytes, partitions: int) -> int | None:
     return partition_of("java-3.3", key, partitions)
 
 
+@pytest.mark.scale
 def test_by_hand(found: Growth) -> None:
     row, loads = found.moves["by_hand", "java-3.3"], found.loads["by_hand", "java-3.3"]
     moving = [key for key in KEYS if java(key, 4) != java(key, 7)]

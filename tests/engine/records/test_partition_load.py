@@ -84,6 +84,7 @@ def zipf(spark: SparkSession, rows: int, keys: int) -> DataFrame:
     )
 
 
+@pytest.mark.scale
 def test_the_sketch_finds_what_an_exact_count_does(spark: SparkSession) -> None:
     """Of thousands of keys, several to a bucket, whose heaviest stand out."""
     given = zipf(spark, 20_000, 12_000).cache()

@@ -91,6 +91,7 @@ def test_partitions_without_a_leader(spark: SparkSession) -> None:
     assert (requests["records"], requests["unsent"], requests["producers"]) == (205, 5, 1)
 
 
+@pytest.mark.scale
 def test_draws_depend_on_seed_and_producer_alone(spark: SparkSession) -> None:
     def partitions(sent_rows: DataFrame, producer: str) -> list[int]:
         return [row["partition"] for row in sent_rows.where(F.col("producer_id") == producer).orderBy("seq").collect()]
@@ -156,6 +157,7 @@ def expected(spark: SparkSession, fleet: DataFrame) -> list[str]:
     return rows
 
 
+@pytest.mark.scale
 def test_partitioning_and_row_order_change_nothing(spark: SparkSession, fleet: DataFrame, expected: list[str]) -> None:
     with shuffled_into(spark, 7):
         assert sent_by_all(spark, fleet.orderBy(F.rand(7)).repartition(3)) == expected

@@ -53,6 +53,7 @@ def run(fleet: Path, out: Path, job: tuple[str, ...], kind: str, *options: str) 
     return record["rows"], folder
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
 def test_the_tables_are_those_of_sparks_writers(
     spark: SparkSession,
@@ -92,6 +93,7 @@ def test_the_tables_are_those_of_sparks_writers(
             assert contents(found) == contents(expected)
 
 
+@pytest.mark.scale
 def test_workers_read_the_files_of_sorted_members_only(spark: SparkSession, fleet: Path) -> None:
     def found(kind: str) -> SortedMembers | None:
         return SortedMembers.of(spark.read.parquet(f"{fleet}/{kind}"), ["member_id"])

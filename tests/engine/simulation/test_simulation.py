@@ -296,6 +296,7 @@ def test_events_of_groups_that_nobody_has_joined(spark: SparkSession) -> None:
     assert (costs["g"]["cluster"], costs["g"]["consumers"], costs["g"]["events"]) == ("default", 2, 2)
 
 
+@pytest.mark.scale
 def test_events_of_one_time_have_an_order(spark: SparkSession) -> None:
     """What the scenario says, then by kind, by member, and what is smaller first: not as the rows happen to lie."""
     rows = [
@@ -452,6 +453,7 @@ def test_the_columns_are_those_of_the_tables(fleet: tuple[DataFrame, DataFrame],
         assert found.transform(outcome(of.name)).dtypes == expected
 
 
+@pytest.mark.scale
 def test_partitioning_and_row_order_change_nothing(
     spark: SparkSession, fleet: tuple[DataFrame, DataFrame], simulate: Simulations, simulated: dict[str, list[Row]]
 ) -> None:
@@ -529,6 +531,7 @@ def test_figures_of_the_rolling_restart(simulated: dict[str, list[Row]]) -> None
         assert [row["at_ms"] for row in rows] == sorted(row["at_ms"] for row in rows)
 
 
+@pytest.mark.scale
 def test_advice_is_what_the_setting_would_have_saved(fleet: tuple[DataFrame, DataFrame]) -> None:
     """Found by hand: the same scenario under each of the settings, one after the other."""
     metadata, rows = fleet

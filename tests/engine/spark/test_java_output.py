@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 START = """
 import logging, os
 from pyspark import SparkConf
@@ -22,6 +24,7 @@ def printed_by(code: str, **environment: str) -> list[str]:
     return subprocess.run(command, env=variables, capture_output=True, text=True, check=False).stderr.splitlines()
 
 
+@pytest.mark.scale
 def test_javas_messages_are_logged_at_level_debug() -> None:
     noisy = {"JDK_JAVA_OPTIONS": "-Dx=y"}  # Java prints that it picks them up.
     printed = printed_by(START, **noisy)

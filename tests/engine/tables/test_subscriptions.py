@@ -148,6 +148,7 @@ def test_bytes_decode_as_in_kafka(spark: SparkSession) -> None:
     assert 100 < errors < len(cases) - 100
 
 
+@pytest.mark.scale
 def test_members_from_bytes_are_assigned_and_rejected(spark: SparkSession) -> None:
     first = encode_subscription(Subscription(("t",), STICKY, ()))
     second = encode_subscription(Subscription(("t",), encode_sticky_user_data(StickyUserData((P1,), 4)), ()))

@@ -24,6 +24,8 @@ from numba.core.compiler import DefaultPassBuilder
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
 from numba.core.runtime import _nrt_python, nrtdynmod, rtsys
+from numba.core.runtime.context import NRTContext
+from numba.np.arrayobj import raise_with_shape_context
 from packaging.requirements import Requirement
 
 from rebalance_sim.kafka.runtime import numba_internals
@@ -56,6 +58,8 @@ SIGNATURES = {
     Dispatcher.compile: ["self", "sig"],
     nrtdynmod._define_nrt_incref: ["module", "atomic_incr"],
     nrtdynmod._define_nrt_decref: ["module", "atomic_decr"],
+    NRTContext._call_incref_decref: ["self", "builder", "typ", "value", "funcname"],
+    raise_with_shape_context: ["src_shapes", "index_shape"],
     types.Record.__init__: ["self", "fields", "size", "aligned"],
 }
 
@@ -152,6 +156,20 @@ def test_a_kernel_counts_references_without_atomic_instructions_and_frees_its_ar
     assert re.search(r"define internal void @NRT_incref\(.*\) ", code)
     assert re.search(r"define internal void @NRT_decref\(.*\) ", code)
     assert "atomicrmw" not in code
+
+
+@compiled
+@pytest.mark.usefixtures("compiled_code")
+def test_an_array_that_does_not_fit_a_slice_is_refused() -> None:
+    @kernel
+    def fill(numbers: Any, others: Any) -> None:
+        numbers[1:] = others
+
+    numbers = np.zeros(3)
+    fill(numbers, np.ones(2))
+    assert numbers.tolist() == [0, 1, 1]
+    with pytest.raises(ValueError, match="cannot assign an array to a slice of another size"):
+        fill(numbers, np.ones(3))
 
 
 @compiled

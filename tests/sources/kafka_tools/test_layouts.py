@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -235,6 +236,7 @@ def member_lines(draw: st.DrawFn, layout: str, group_id: str) -> tuple[MemberLin
     return line, cells
 
 
+@pytest.mark.scale
 @settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(sorted(MEMBER_LAYOUTS)), st.data())
 def test_members_are_read_back(layout: str, data: st.DataObject) -> None:

@@ -163,6 +163,7 @@ def test_members_of_consumer_protocol_groups(read: OffsetsTopic) -> None:
     }
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize(
     ("preferences", "expected"),
     [
@@ -248,6 +249,7 @@ def test_every_assumption_is_listed(read: OffsetsTopic) -> None:
     ]
 
 
+@pytest.mark.scale
 def test_given_topics_and_protocols_replace_assumptions(spark: SparkSession) -> None:
     topics = given_rows(spark, [("gone", 9, GONE)], "topic string, partitions int, topic_id string")
     read = read_offsets_topic(frame(spark, by_hand()), topics=topics, protocols=["sticky", "range"])
@@ -339,6 +341,7 @@ def as_reference(read: OffsetsTopic) -> tuple[dict[Any, Any], dict[Any, Any], Co
     return offsets, members, Counter(counts)
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize(("layout", "seed"), [(1, 0), (7, 2)])
 def test_the_last_record_of_a_key_counts(spark: SparkSession, layout: int, seed: int) -> None:
     records = golden_records()
@@ -426,6 +429,7 @@ KEPT: list[tuple[tuple[int, ...], tuple[int | None, int | None]]] = [
 """Which of them the records of a group have, and the earlier one that is read."""
 
 
+@pytest.mark.scale
 def test_earlier_generations_of_a_group_are_read_as_far_as_they_are_kept(spark: SparkSession, tmp_path: Path) -> None:
     """From records, of which compaction may have removed some, and from what Kafka's formatter prints."""
     members = [member("a", ("orders",)), member("b", ("orders",))]
@@ -500,6 +504,7 @@ def test_lines_that_are_not_records_are_rejected(spark: SparkSession, tmp_path: 
     ]
 
 
+@pytest.mark.scale
 def test_a_group_with_a_member_that_cannot_be_read_is_marked(read: OffsetsTopic) -> None:
     """It is not predicted as if it were complete."""
     broken = read.members.where("group_id = 'broken'")
@@ -516,6 +521,7 @@ def test_a_group_with_a_member_that_cannot_be_read_is_marked(read: OffsetsTopic)
 # ---- the job
 
 
+@pytest.mark.scale
 def test_the_job_writes_its_tables(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     frame(spark, by_hand()).write.parquet(f"{tmp_path}/dump")
     given_rows(spark, [("gone", 9, GONE)], "topic string, partitions int, topic_id string").write.json(

@@ -113,6 +113,7 @@ def share(flags: Iterable[bool]) -> float:
 # What a fleet depends on
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("tasks", [7, 50])
 def test_same_rows_however_spark_parts_the_work(
     spark: SparkSession, small: SyntheticFleet, small_rows: Collected, tasks: int
