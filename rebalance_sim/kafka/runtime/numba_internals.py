@@ -40,7 +40,7 @@ from numba.core.types.misc import unliteral
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature
 from numba.core.typing.typeof import _typeof_ndarray
 from numba.extending import NativeValue, intrinsic, lower_builtin, models, overload, register_model, typeof_impl, unbox
-from numba.np import numpy_support
+from numba.np import arrayobj, numpy_support
 
 from rebalance_sim.kafka.runtime.compiled_code import cache_folder, compiling
 from rebalance_sim.kafka.runtime.kernel import ENTRY, IN_PLACE, INNER, WRITTEN_OUT, NotKept, Rule
@@ -202,6 +202,21 @@ def _size_of(context: Any, of: Any) -> int:
 
 CPUContext.get_abi_sizeof = _size_of
 llvm.get_process_triple = cache(llvm.get_process_triple)
+
+
+def _raise_shapes_differ(source: Any, index: Any) -> None:
+    """Stand in for numba's error of an array that does not fit a slice, which takes seconds to compile its text."""
+
+
+@overload(_raise_shapes_differ, strict=False)  # type: ignore[untyped-decorator]
+def _overload_raise_shapes_differ(source: Any, index: Any) -> Any:
+    def fail(source, index):  # type: ignore[no-untyped-def]
+        raise ValueError("cannot assign an array to a slice of another size")
+
+    return fail
+
+
+arrayobj.raise_with_shape_context = _raise_shapes_differ
 
 
 def _all_below(libraries: Iterable[Any]) -> list[Any]:
