@@ -22,7 +22,8 @@ WITH_SPARK := -n 3 $(EACH_FILE)
 # What the kernels rely on: it runs first, and once.
 NUMBA := tests/kafka/runtime/test_numba_internals.py
 # Tests that run no rule, for which it is the same whether rules are compiled.
-WITHOUT_RULES := $(addprefix --ignore tests/kafka/,wire runtime/test_numba_internals.py assignors/test_custom.py)
+WITHOUT_RULES := $(addprefix --ignore tests/kafka/,wire runtime/test_numba_internals.py runtime/test_rule_keys.py \
+	assignors/test_custom.py)
 # Half of the time these tests wait for servers and other programs.
 WITH_SERVERS := -n 4 $(EACH_FILE)
 # Tests that need more than Python and Java, or more time.

@@ -100,6 +100,10 @@ def test_a_test_depends_on_what_its_imports_import(repository: Path) -> None:
     modules = {f"rebalance_sim/{name}.py" for name in ("__init__", "high", "low", "other")}
     assert imports.closure(["tests/test_high.py"], ("tests/", "rebalance_sim/")) == tests | modules
     assert imports.closure(["tests/test_high.py"], ("tests/",)) == tests
+    ends = ["rebalance_sim/high.py"]
+    low = {"rebalance_sim/low.py"}
+    assert imports.closure(["tests/test_high.py"], ("tests/", "rebalance_sim/"), ends) == tests | modules - low
+    assert imports.below(("rebalance_sim/h", "tests/c")) == [*ends, "tests/conftest.py"]
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -109,6 +113,16 @@ def test_a_changed_rule_runs_its_live_comparison_in_full(name: str, imports: Imp
     tier = next(tier for tier in planned.in_full if tier.name == RULES[name])
     assert f"--in-full={tier.files[0]}" in planned.arguments()
     assert any(RULES[name] in line and name in line for line in planned.lines())
+
+
+def test_a_rule_of_one_tier_does_not_run_the_others_in_full(imports: Imports) -> None:
+    def in_full(name: str) -> set[str]:
+        tiers = plan({f"rebalance_sim/kafka/{name}": True}, 0, imports).in_full
+        return {tier.name for tier in tiers if tier.always}
+
+    assert in_full("assignors/java/range.py") == {"live: elections and consumers' assignors", "invariants"}
+    assert in_full("partitioners/key_hashes.py") == {"live: partitioners"}
+    assert in_full("runtime/hash_order.py") >= set(RULES.values()) - {"live: protocol bytes", "live: offsets topic"}
 
 
 def test_without_a_change_a_part_of_the_comparisons_and_one_environment_run(imports: Imports) -> None:

@@ -90,6 +90,7 @@ def test_mistakes_in_a_source_take_one_line(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.scale
 def test_a_growth_needs_records(at_once: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--fleet", f"{at_once}/fleet", "--partitions-after", f"{at_once}/fleet/topics"]
     assert main(["audit", *given, "--out", f"{tmp_path}/out"]) == 2

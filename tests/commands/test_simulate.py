@@ -25,7 +25,7 @@ steps:
 
 
 @pytest.fixture(scope="module")
-def fleet(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def fleet(spark: SparkSession, small_runs: None, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Make a small fleet by its own job, and return the options that name it."""
     out = tmp_path_factory.mktemp("fleet")
     assert main(["fleet", "--synthetic", SMALL_FLEET, "--groups", "12", "--seed", "1", "--out", str(out)]) == 0
@@ -75,6 +75,7 @@ def test_simulate(spark: SparkSession, given: list[str], tmp_path: Path, capsys:
     assert "read 2 topics, 4 members, 2 rows of scenario, 3 events; 5 rows rejected" in printed
 
 
+@pytest.mark.scale
 def test_advice_and_strategies(
     spark: SparkSession, fleet: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 
 from rebalance_sim.kafka.election import offsets_partition
-from tests.support.batches import elect_all, hashes
+from tests.support.arrays import hashes
+from tests.support.batches import elect_all
 from tests.support.examples import examples
 from tests.support.java import name_with_hash
 from tests.support.model import VERSIONS, Joiner

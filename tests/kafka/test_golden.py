@@ -6,7 +6,8 @@ import pytest
 
 from rebalance_sim.releases import kafka_version
 from tests.oracle.oracle import SCALA_2_12_BUILDS
-from tests.support.batches import Batch, elect_all, in_map_order
+from tests.support.arrays import in_map_order
+from tests.support.batches import Batch, elect_all
 from tests.support.cases import JsonObject, assignment_of, golden_sample, group_of, joiners_of
 from tests.support.model import VERSIONS, Joiner
 

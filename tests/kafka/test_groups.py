@@ -15,7 +15,8 @@ from rebalance_sim.kafka.groups import (
     subscribers,
 )
 from rebalance_sim.kafka.runtime.strings import Strings
-from tests.support.batches import Batch, offsets
+from tests.support.arrays import offsets
+from tests.support.batches import Batch
 from tests.support.examples import examples
 from tests.support.model import VERSIONS, Cluster, Group, Member, Partition
 from tests.support.strategies import COLLIDING, groups

@@ -13,7 +13,8 @@ from rebalance_sim.kafka.rebalances import MOST_REBALANCES, eager_members
 from tests.oracle.random_cases import sticky_cases
 from tests.reference.balance import measure
 from tests.reference.rebalances import Rebalance, rebalances
-from tests.support.batches import Batch, hashes, ints, offsets
+from tests.support.arrays import hashes, ints, offsets
+from tests.support.batches import Batch
 from tests.support.cases import Answer, group_of
 from tests.support.examples import COMPILED
 from tests.support.model import Cluster, Group, Member, Partition

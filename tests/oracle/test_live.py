@@ -19,7 +19,8 @@ from tests.oracle.random_cases import (
     sticky_cases,
 )
 from tests.reference.rebalances import rebalances
-from tests.support.batches import Batch, elect_all, hashes, in_map_order
+from tests.support.arrays import hashes, in_map_order
+from tests.support.batches import Batch, elect_all
 from tests.support.cases import STICKY_RULES, Answer, JsonObject, answer_of, assignment_of, group_of, joiners_of
 from tests.support.model import Group
 from tests.support.shares import Draws

@@ -44,7 +44,7 @@ class Elements(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def hostile_page(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def hostile_page(spark: SparkSession, small_runs: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_hostile_page(spark, tmp_path_factory.mktemp("hostile"))
 
 

@@ -1,6 +1,6 @@
 """Batches of groups as the arrays that kernels take, and the results read back."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import cast
@@ -26,12 +26,11 @@ from rebalance_sim.kafka.groups import (
 from rebalance_sim.kafka.optimum import STEPS, Optimum, optimum
 from rebalance_sim.kafka.rebalances import Rebalance as RebalanceOfSome
 from rebalance_sim.kafka.rebalances import RebalanceSummary, rebalances, summarize_rebalances
-from rebalance_sim.kafka.runtime.hash_order import coordinator_order
-from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings, java_hashes
-from rebalance_sim.releases import MapRule, kafka_version
+from rebalance_sim.kafka.runtime.strings import Flags, Strings
+from rebalance_sim.releases import kafka_version
 from tests.reference.rebalances import Rebalance
+from tests.support.arrays import hashes, ints, numbered, offsets, ranks
 from tests.support.cases import Answer
-from tests.support.java import java_key
 from tests.support.model import Assignment, Cluster, Group, Joiner, Member, Partition
 
 ERRORS = {
@@ -46,37 +45,6 @@ ERRORS = {
 }
 TopicKey = tuple[int, str]
 """A topic is identified by its cluster (the id of the object) and its name."""
-
-
-def offsets(lengths: Iterable[int]) -> Ints32:
-    """Return the offsets of consecutive lists of given lengths."""
-    return np.cumsum([0, *lengths]).astype(np.int32)
-
-
-def ints(values: Iterable[int]) -> Ints32:
-    return np.array(list(values), np.int32)
-
-
-def hashes(names: Sequence[str]) -> Ints:
-    return java_hashes(Strings.of(list(names)))
-
-
-def ranks(names: Sequence[str]) -> Ints:
-    """Return the place of each name in Java's order."""
-    in_order = sorted(range(len(names)), key=lambda i: java_key(names[i]))
-    places = np.empty(len(names), np.int64)
-    places[in_order] = np.arange(len(names))
-    return places
-
-
-def numbered(names: Iterable[str]) -> dict[str, int]:
-    """Return a number for each distinct name."""
-    return {name: number for number, name in enumerate(dict.fromkeys(names))}
-
-
-def in_map_order(names: Sequence[str], rule: MapRule = MapRule.JAVA) -> list[str]:
-    """Return names in the order of a hash map into which they are put one by one."""
-    return [names[i] for i in coordinator_order(hashes(names), np.arange(len(names), dtype=np.int32), int(rule))]
 
 
 # ---- elections

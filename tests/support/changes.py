@@ -2,7 +2,7 @@
 
 import ast
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -58,16 +58,24 @@ class Imports:
         self._files = {".".join(file.with_suffix("").parts).removesuffix(".__init__"): file for file in files}
         self._imported = cache(self._read)
 
-    def closure(self, files: Iterable[str], within: tuple[str, ...]) -> set[str]:
-        """Return the files, and those that they import directly or not; no import is followed out of some folders."""
+    def closure(self, files: Iterable[str], within: tuple[str, ...], ends: Collection[str] = ()) -> set[str]:
+        """Return the files, and those that they import directly or not.
+
+        No import is followed out of some folders, nor from files at which the search ``ends``.
+        """
         found: set[str] = set()
         waiting = list(files)
         while waiting:
             file = waiting.pop()
             if file not in found:
                 found.add(file)
-                waiting += [each for each in self._imported(file) if each.startswith(within)]
+                if file not in ends:
+                    waiting += [each for each in self._imported(file) if each.startswith(within)]
         return found
+
+    def below(self, folders: tuple[str, ...]) -> list[str]:
+        """Return the files of which the path begins with one of these."""
+        return [str(file) for file in self._files.values() if folders and str(file).startswith(folders)]
 
     def _read(self, file: str) -> set[str]:
         names = {name for name in _names(ast.parse((self._root / file).read_text())) if name in self._files}

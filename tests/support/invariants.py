@@ -11,7 +11,8 @@ from rebalance_sim.kafka.rebalances import Rebalance
 from rebalance_sim.kafka.runtime.lists import take_lists
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.releases import kafka_version
-from tests.support.batches import Batch, in_map_order
+from tests.support.arrays import in_map_order
+from tests.support.batches import Batch
 from tests.support.java import java_key
 from tests.support.model import Assignment, Group, Member, Partition
 

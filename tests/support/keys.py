@@ -7,7 +7,7 @@ import numpy as np
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.kafka.partitioners.keyed import UNKEYED, key_partitions
 from rebalance_sim.kafka.runtime.strings import Flags, Strings
-from tests.support.batches import ints, offsets
+from tests.support.arrays import ints, offsets
 
 
 def key_column(keys: Sequence[bytes | None]) -> tuple[Strings, Flags]:

@@ -14,6 +14,18 @@ from pathlib import Path
 
 from tests.support.changes import ROOT, Imports, changed_files, git
 
+_REGISTRY = "rebalance_sim/kafka/assignors/__init__.py"
+"""It imports every assignor: a test that uses it depends on those of its tier."""
+_LIBRARIES = (
+    "aiokafka",
+    "franz_go",
+    "kafka_go",
+    "kafka_python",
+    "kafkajs",
+    "librdkafka",
+    "platformatic_kafka",
+    "sarama",
+)
 SHARE = 10
 """A live comparison that nothing touches draws one in so many of its random cases."""
 _RULES = ("tests/", "rebalance_sim/kafka/", "rebalance_sim/releases.py")
@@ -52,18 +64,21 @@ class Tier:
     The rows of a job are the same wherever it runs, and ``make test`` compares them on every change. So the tests of
     an environment depend on what starts jobs and moves their files there, and not on the rules and tables.
     """
+    rules: tuple[str, ...] = ()
+    """Beginnings of the paths of the rules that it tests: they count with all that they import."""
     always: bool = False
     """Whether a part of it runs if nothing that it depends on has changed."""
     reads_text: bool = False
     """Whether docstrings count."""
 
 
-def _live(name: str, file: str, *inputs: str) -> Tier:
-    return Tier(name, (file,), inputs, _RULES, always=True)
+def _live(name: str, file: str, rules: Sequence[str], inputs: tuple[str, ...] = ()) -> Tier:
+    paths = tuple(f"rebalance_sim/kafka/{each}" for each in rules)
+    return Tier(name, (file,), inputs, _RULES, paths, always=True)
 
 
-def _with_oracle(name: str, file: str) -> Tier:
-    return _live(name, f"tests/oracle/{file}", *_ORACLE)
+def _with_oracle(name: str, file: str, *rules: str) -> Tier:
+    return _live(name, f"tests/oracle/{file}", rules, _ORACLE)
 
 
 _ORACLE = tuple(
@@ -71,15 +86,28 @@ _ORACLE = tuple(
     for folder in ("pom.xml", "kafka-", "shared/", "groups", "assignors-", "server-", "producers", "coordinator")
 )
 TIERS = (
-    _with_oracle("live: elections and consumers' assignors", "test_live.py"),
-    _with_oracle("live: server-side assignors", "test_live_server_assignors.py"),
-    _with_oracle("live: classic groups", "test_live_coordinator.py"),
-    _with_oracle("live: consumer-protocol groups", "test_live_consumer_groups.py"),
-    _with_oracle("live: partitioners", "test_live_partitioners.py"),
-    _with_oracle("live: protocol bytes", "test_live_protocol_bytes.py"),
-    _with_oracle("live: offsets topic", "test_live_offsets_topic.py"),
-    _live("live: other libraries' assignors", "tests/real/test_client_assignors.py", *_PROGRAMS),
-    _live("invariants", "tests/kafka/assignors/test_invariants.py"),
+    _with_oracle(
+        "live: elections and consumers' assignors",
+        "test_live.py",
+        "assignors/java/",
+        "assignors/sticky/",
+        "election",
+        "rebalances",
+        "votes",
+    ),
+    _with_oracle("live: server-side assignors", "test_live_server_assignors.py", "assignors/server/"),
+    _with_oracle("live: classic groups", "test_live_coordinator.py", "coordinator/classic/"),
+    _with_oracle("live: consumer-protocol groups", "test_live_consumer_groups.py", "coordinator/"),
+    _with_oracle("live: partitioners", "test_live_partitioners.py", "partitioners/"),
+    _with_oracle("live: protocol bytes", "test_live_protocol_bytes.py", "wire/"),
+    _with_oracle("live: offsets topic", "test_live_offsets_topic.py", "wire/"),
+    _live(
+        "live: other libraries' assignors",
+        "tests/real/test_client_assignors.py",
+        [f"assignors/{library}/" for library in _LIBRARIES],
+        _PROGRAMS,
+    ),
+    _live("invariants", "tests/kafka/assignors/test_invariants.py", ["assignors/"]),
     Tier(
         "brokers", ("tests/real/test_live_cluster.py",), (*_CLUSTERS, "README.md", "docs/live-clusters.md"), always=True
     ),
@@ -233,7 +261,7 @@ def plan(changed: Mapping[str, bool], seed: int, imports: Imports) -> Plan:
 
 def _touched(tier: Tier, changed: Mapping[str, bool], imports: Imports) -> list[str]:
     """Return the changed files on which a tier depends."""
-    closure = imports.closure(tier.files, tier.within)
+    closure = imports.closure((*tier.files, *imports.below(tier.rules)), tier.within, [_REGISTRY])
     inputs = (*tier.inputs, *_OF_ALL)
     return [
         name

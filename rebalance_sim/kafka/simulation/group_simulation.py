@@ -143,25 +143,21 @@ def _go_on(simulation: ConsumerGroupSimulation) -> None:
         record_generation(base)
         take_computed_target(simulation.modern)
         finish_target_any_group(mixed_group(simulation), now)
-        after_event(simulation)
     elif group.election == AwaitedElection.OF_DOWNGRADE:
         first_row = add_target_rows(simulation)
         finish_downgrade(mixed_group(simulation), progress.decided_protocol, first_row, now)
-        after_event(simulation)
-    elif group.election == AwaitedElection.NOT_DUE:
-        i = progress.revoking
-        progress.revoking = NONE
-        classic_consumer.finish_revocation(base, i, progress.decided_row)
-        after_coordinator(base)
     elif group.election == AwaitedElection.OF_REPLACEMENT:
         finish_replacement(base.coordinator, progress.decided_protocol, now)
-        after_coordinator(base)
-    else:
+    elif group.election == AwaitedElection.OF_GENERATION:
         progress.assignments = progress.decided_row
         begin_generation(base.coordinator, progress.decided_protocol, now)
         if group.state == State.COMPLETING_REBALANCE:
             record_generation(base)
-        after_coordinator(base)
+    else:
+        i = progress.revoking
+        progress.revoking = NONE
+        classic_consumer.finish_revocation(base, i, progress.decided_row)
+    after_event(simulation)
 
 
 @inner_kernel

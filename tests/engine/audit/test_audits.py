@@ -82,10 +82,11 @@ class Audited:
 
 
 @pytest.fixture(scope="module")
-def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Audited:
+def audited(spark: SparkSession, small_runs: None, tmp_path_factory: pytest.TempPathFactory) -> Audited:
     return Audited(spark, tmp_path_factory.mktemp("audit") / "fleet")
 
 
+@pytest.mark.scale
 def test_every_kind_is_found_in_its_group_and_no_other(audited: Audited) -> None:
     with_group = KINDS.keys() - USUAL - ELSEWHERE
     assert {kind: audited.kinds(kind) for kind in with_group} == {k: {k} | ALSO.get(k, set()) for k in with_group}
@@ -95,6 +96,7 @@ def test_every_kind_is_found_in_its_group_and_no_other(audited: Audited) -> None
     assert len(audited.verdicts) >= 40
 
 
+@pytest.mark.scale
 def test_families_severities_and_scenarios_are_those_of_the_kinds(audited: Audited) -> None:
     known = {kind.name: (family, kind) for family, of in FAMILIES.items() for kind in of.kinds}
     for row in audited.findings:
@@ -102,6 +104,7 @@ def test_families_severities_and_scenarios_are_those_of_the_kinds(audited: Audit
         assert (row["family"], row["severity"], row["scenario"]) == (family, kind.severity, kind.scenario)
 
 
+@pytest.mark.scale
 def test_a_verdict_has_the_worst_finding_and_the_settings(audited: Audited) -> None:
     verdict = audited.verdicts["idle-members"]
     assert [verdict[name] for name in ("type", "members", "partitions", "severity", "kind", "migration")] == [
@@ -120,6 +123,7 @@ def test_a_verdict_has_the_worst_finding_and_the_settings(audited: Audited) -> N
     assert audited.verdicts["healthy"]["impossible_settings"] == ["group.initial.rebalance.delay.ms=10000"]
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize(
     ("group", "migration"),
     [
@@ -134,6 +138,7 @@ def test_verdicts_say_whether_a_group_can_migrate(audited: Audited, group: str, 
     assert audited.verdicts[group]["migration"] == migration
 
 
+@pytest.mark.scale
 def test_figures_and_savings_are_those_of_the_tables(audited: Audited) -> None:
     imbalance = audited.finding("imbalance")
     assert imbalance["description"] == "4 to 8 partitions per member under range, at most 6 under cooperative-sticky"
@@ -145,6 +150,7 @@ def test_figures_and_savings_are_those_of_the_tables(audited: Audited) -> None:
     assert audited.finding("migration-possible", "healthy")["figures"]["max_after"] == 2.0
 
 
+@pytest.mark.scale
 def test_a_rollout_saves_downtime_rebalances_moves_and_records_that_wait(spark: SparkSession, audited: Audited) -> None:
     """The saving of the setting is that of its row in advice, and the records are those of lag_costs."""
     found = audited.finding("rollout-downtime")
@@ -162,18 +168,21 @@ def test_a_rollout_saves_downtime_rebalances_moves_and_records_that_wait(spark: 
     assert f"; {lag['unowned_lag']:,} lagging records wait for an owner" in cost["description"]
 
 
+@pytest.mark.scale
 def test_incomplete_inputs_lower_the_confidence(audited: Audited) -> None:
     confidences = {row["confidence"] for row in audited.findings if row["group_id"] == "rejected-rows"}
     assert confidences == {"certain", "assumed"}
     assert audited.finding("rejected-rows")["confidence"] == "certain"
 
 
+@pytest.mark.scale
 def test_rejected_members_do_not_count(audited: Audited) -> None:
     """One of the three has a topic's name that is a list, written as text."""
     assert audited.finding("rejected-rows")["members"] == audited.verdicts["rejected-rows"]["members"] == 2
     assert audited.finding("rollout-cost", "healthy-librdkafka")["confidence"] == "simulated"
 
 
+@pytest.mark.scale
 def test_an_assumed_library_lowers_the_confidence_of_what_rests_on_it(audited: Audited) -> None:
     assert audited.finding("rollout-cost", "healthy")["confidence"] == "assumed"
     assert audited.finding("imbalance")["confidence"] == "assumed"
@@ -214,6 +223,7 @@ def test_following_a_recommendation_removes_its_finding(spark: SparkSession, aud
     assert [group for group, kind in kinds.items() if kind in after.kinds(group)] == []
 
 
+@pytest.mark.scale
 def test_check_limits_the_findings_of_a_severity(audited: Audited, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(audited.out)
     assert main(["check", "--runs", out, "--max-findings", "error=0"]) == 3
@@ -416,6 +426,7 @@ def test_an_order_of_members_is_recommended_where_simulations_show_a_difference(
     assert f"Restart the members {order}" in recommended
 
 
+@pytest.mark.scale
 def test_groups_that_can_migrate_are_ranked_by_risk_and_cost(audited: Audited, spark: SparkSession) -> None:
     online = [row for row in audited.verdicts.values() if row["migration"] == "online"]
     ranked = sorted(online, key=lambda row: row["migration_order"])

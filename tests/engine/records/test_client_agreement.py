@@ -15,6 +15,8 @@ from rebalance_sim.tables import CLIENT_AGREEMENT, CONFLICTING_KEYS, TOPICS_AT_R
 from tests.support.keys import partition_of
 from tests.support.rows import contents, record, records, topics
 
+pytestmark = pytest.mark.scale
+
 NAMES = ("java-3.3", "librdkafka", "sarama", "kafka-python", "kafka-go")
 KEYS = [b"TT0124", b"", b"\xff\xfe", *(f"k{i}".encode() for i in range(40))]
 SIZES = {"t": 15, "many": 32, "one": 1}
@@ -132,7 +134,6 @@ def test_topics_whose_writers_place_keys_differently_are_at_risk(spark: SparkSes
     assert by_topic["spread"]["examples"][0]["partitions"] == [("java-3.3", 10), ("kafka-go", None)]
 
 
-@pytest.mark.scale
 def test_the_order_of_rows_changes_nothing(spark: SparkSession) -> None:
     names = [CLIENTS[name] for name in ("java-3.3", "librdkafka")]
     rows = [record(f"k{i % 60}".encode(), client=("java-3.3", "librdkafka")[i % 2]) for i in range(150)]

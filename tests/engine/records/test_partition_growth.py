@@ -23,6 +23,8 @@ from rebalance_sim.tables import MOVED_KEYS, PARTITION_GROWTH, PARTITION_LOAD_AF
 from tests.support.keys import partition_of
 from tests.support.rows import contents, record, records, topics
 
+pytestmark = pytest.mark.scale
+
 BEFORE = {"by_hand": 4, "stays": 3, "fewer": 3, "clients": 3, "ten": 10, "twelve": 12, "eight": 8}
 AFTER = {"by_hand": 7, "fewer": 2, "clients": 5, "ten": 20, "twelve": 18, "eight": 9, "unknown": 9}
 KEYS = [b"a", b"b", b"c", b"d", b"", b"\xff\xfe", b"TT0124"]
@@ -83,7 +85,6 @@ def java(key: bytes, partitions: int) -> int | None:
     return partition_of("java-3.3", key, partitions)
 
 
-@pytest.mark.scale
 def test_by_hand(found: Growth) -> None:
     row, loads = found.moves["by_hand", "java-3.3"], found.loads["by_hand", "java-3.3"]
     moving = [key for key in KEYS if java(key, 4) != java(key, 7)]
@@ -159,7 +160,6 @@ def test_the_share_of_many_keys_that_move(found: Growth) -> None:
     assert shares == pytest.approx({"ten": 0.51, "twelve": 0.67, "eight": 0.89}, abs=0.02)
 
 
-@pytest.mark.scale
 def test_the_way_rows_lie_changes_nothing(spark: SparkSession, found: Growth) -> None:
     assert growth(spark, given(spark).orderBy(F.xxhash64("topic", "key")).repartition(5)) == found
 

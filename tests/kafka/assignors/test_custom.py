@@ -13,7 +13,7 @@ from rebalance_sim.kafka.assignors.custom import AssignorError, assign_group, by
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.kafka.wire.consumer_protocol import Subscription, TopicPartition
 from rebalance_sim.releases import KafkaVersion, kafka_version
-from tests.support.batches import in_map_order
+from tests.support.arrays import in_map_order
 from tests.support.cases import assignment_of, golden, group_of
 from tests.support.java import java_key
 from tests.support.model import Assignment, Group, Partition

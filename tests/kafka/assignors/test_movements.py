@@ -14,7 +14,7 @@ from rebalance_sim.kafka.assignors.sticky.movements import (
     same_movements,
 )
 from rebalance_sim.kafka.runtime.hash_order import java_bucket, topic_partition_hash
-from tests.support.batches import hashes, ints
+from tests.support.arrays import hashes, ints
 from tests.support.examples import COMPILED
 
 TOPICS, PARTITIONS, MEMBERS = ("t", "u"), 40, 3

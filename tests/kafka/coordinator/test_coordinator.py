@@ -12,7 +12,7 @@ from rebalance_sim.kafka.runtime.hash_order import coordinator_order
 from rebalance_sim.releases import kafka_version
 from tests.oracle.coordinator_cases import as_known_to
 from tests.oracle.oracle import CLASSIC_GROUP_RELEASES
-from tests.support.batches import hashes
+from tests.support.arrays import hashes
 from tests.support.cases import JsonObject, golden_sample
 from tests.support.conversations.classic_player import classic_group_answer, in_order, player_of
 from tests.support.coordinator_scenarios import SCENARIOS, STATE_REQUESTS, Scenario, check

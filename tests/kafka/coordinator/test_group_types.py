@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.coordinator.group_types import ConsumerProtocol, group_protocols
 from rebalance_sim.releases import SERVER_ASSIGNORS, kafka_version
-from tests.support.batches import Election, Voters, elect_all, ints
+from tests.support.arrays import ints
+from tests.support.batches import Election, Voters, elect_all
 from tests.support.examples import examples
 from tests.support.model import VERSIONS, Joiner
 from tests.support.strategies import elections

@@ -14,7 +14,7 @@ from rebalance_sim.kafka.runtime.hash_order import (
     vote_order_depends_on_first_votes,
 )
 from rebalance_sim.releases import MapRule
-from tests.support.batches import hashes, ints
+from tests.support.arrays import hashes, ints
 from tests.support.examples import examples
 from tests.support.java import hash_improved_to, name_with_hash
 from tests.support.strategies import COLLIDING

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rebalance_sim.kafka.runtime.strings import Strings, equal, java_compare, java_hash, java_hashes, sort_sections
 from tests.support import java
-from tests.support.batches import ints
+from tests.support.arrays import ints
 from tests.support.examples import examples
 from tests.support.java import name_with_hash
 from tests.support.strategies import COLLIDING, ODD_CHARACTERS
