@@ -8,7 +8,8 @@ what the module relies on. It changes six things about ``numba.njit``:
 - Kernels count references to arrays without atomic instructions.
 - Arrays that may not be written have the type of those that may.
 - ``Rows`` and the tuples of ``reference`` are passed as an address, and the names of record types are short.
-- The sizes of types and the defaults of options, which numba finds out again for every variable and call, are kept.
+- Compiling does less: sizes of types and defaults of options are kept, references are counted without reading shapes,
+  and the error of an array that does not fit a slice has no figures.
 """
 
 import operator
@@ -204,21 +205,6 @@ CPUContext.get_abi_sizeof = _size_of
 llvm.get_process_triple = cache(llvm.get_process_triple)
 
 
-def _raise_shapes_differ(source: Any, index: Any) -> None:
-    """Stand in for numba's error of an array that does not fit a slice, which takes seconds to compile its text."""
-
-
-@overload(_raise_shapes_differ, strict=False)  # type: ignore[untyped-decorator]
-def _overload_raise_shapes_differ(source: Any, index: Any) -> Any:
-    def fail(source, index):  # type: ignore[no-untyped-def]
-        raise ValueError("cannot assign an array to a slice of another size")
-
-    return fail
-
-
-arrayobj.raise_with_shape_context = _raise_shapes_differ
-
-
 def _all_below(libraries: Iterable[Any]) -> list[Any]:
     """Return libraries with those that they call, each once."""
     found: dict[int, Any] = {}
@@ -382,6 +368,21 @@ def _typeof_array(value: np.ndarray[Any, Any], context: Any) -> Any:
     # Arrow's arrays are read-only, or writable copies where a type had to be cast: kernels would be compiled for every
     # mixture. None writes to what it is given to read; as plain Python, NumPy would refuse it.
     return _typeof_ndarray(value, context).copy(readonly=False)
+
+
+def _raise_shapes_differ(source: Any, index: Any) -> None:
+    """Stand in for numba's error of an array that does not fit a slice, which takes seconds to compile its text."""
+
+
+@overload(_raise_shapes_differ, strict=False)  # type: ignore[untyped-decorator]
+def _overload_raise_shapes_differ(source: Any, index: Any) -> Any:
+    def fail(source, index):  # type: ignore[no-untyped-def]
+        raise ValueError("cannot assign an array to a slice of another size")
+
+    return fail
+
+
+arrayobj.raise_with_shape_context = _raise_shapes_differ
 
 
 # ---- Rows and records

@@ -16,12 +16,12 @@ from rebalance_sim.kafka.simulation.batch_state import (
     BatchResult,
     BatchState,
     Broker,
-    decide,
     field,
     make_room,
     new_state,
     one_simulation,
     result_so_far,
+    store_decisions,
 )
 from rebalance_sim.kafka.simulation.beginning import begin_all
 from rebalance_sim.kafka.simulation.elections import Assign, elected_protocols, hold_elections, revoke_unsubscribed
@@ -76,7 +76,7 @@ class Batch:
         converted, others = due[downgrades], due[~downgrades]
         if len(converted):
             protocols = elected_protocols(self.state, self.fleet, converted, self.broker.map_rule)
-            decide(self.state, converted, protocols_in_groups(self.fleet, converted, protocols), 0, False)
+            store_decisions(self.state, converted, protocols_in_groups(self.fleet, converted, protocols), 0, False)
         if len(others):
             self.state = hold_elections(self.state, self.fleet, self.broker, self.assign, others, self.failures)
 

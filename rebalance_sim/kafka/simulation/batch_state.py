@@ -407,7 +407,7 @@ def one_simulation(state: BatchState, fleet: SimulatedFleet, broker: Broker, g: 
     return reference(simulation)
 
 
-def decide(
+def store_decisions(
     state: BatchState, groups: Ints32, protocols: Ints32 | int, rows: Ints | Ints32 | int, failed: Flags | bool
 ) -> None:
     """Let groups go on that have paused for a decision; protocols have their numbers in the groups."""

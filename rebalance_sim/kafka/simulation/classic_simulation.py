@@ -32,7 +32,6 @@ from rebalance_sim.kafka.simulation.model import (
     Simulation,
 )
 from rebalance_sim.kafka.simulation.ownership import drop_lost_consumers, end_simulation, update_subscribed_topics
-from rebalance_sim.kafka.simulation.pods import make_available
 from rebalance_sim.kafka.simulation.timeline import record_rebalances
 from rebalance_sim.releases import CoordinatorRules
 
@@ -130,10 +129,6 @@ def dispatch_to_consumer(simulation: Simulation, i: int, event: Event) -> None:
         send_due_heartbeat(simulation, i, event)
     elif kind == EventKind.POLL_EXPIRED:
         expire_poll_interval(simulation, i, event)
-    elif kind == EventKind.START:
-        start(simulation, i)
-    elif kind == EventKind.AVAILABLE:
-        make_available(simulation, i)
 
 
 @inner_kernel

@@ -14,7 +14,7 @@ from rebalance_sim.kafka.groups import NO_GENERATION, AssignmentOutcome, Assignm
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.lists import choose_strings, gather, take_lists, take_strings
 from rebalance_sim.kafka.runtime.strings import Bytes, Flags, Ints, Ints32, Strings
-from rebalance_sim.kafka.simulation.batch_state import BatchState, Broker, RowOrigins, add_rows, decide, field
+from rebalance_sim.kafka.simulation.batch_state import BatchState, Broker, RowOrigins, add_rows, field, store_decisions
 from rebalance_sim.kafka.simulation.fleet import SimulatedFleet, protocol_in_batch, protocols_in_groups
 from rebalance_sim.kafka.simulation.member_ids import BASE64_LENGTH, HEX_LENGTH, HYPHEN, write_uuid
 from rebalance_sim.kafka.simulation.messages import metadata_owned, metadata_subscription
@@ -134,7 +134,7 @@ def hold_elections(
             joined.subscriptions[members],
         )
         state = add_rows(state, fleet, origins, outcome.assignments)
-    decide(state, due, protocols_in_groups(fleet, due, protocols), first_rows, failures[due] != 0)
+    store_decisions(state, due, protocols_in_groups(fleet, due, protocols), first_rows, failures[due] != 0)
     return state
 
 
@@ -307,5 +307,5 @@ def revoke_unsubscribed(state: BatchState, fleet: SimulatedFleet, due: Ints32) -
     origins = RowOrigins(due, generations, row_of_each, np.full(len(due), NONE, np.int32), subscriptions)
     first_row = int(state.written[0].assignments)
     state = add_rows(state, fleet, origins, Assignments(offsets, owned.topics[kept], owned.partitions[kept]))
-    decide(state, due, NONE, first_row + row_of_each, False)
+    store_decisions(state, due, NONE, first_row + row_of_each, False)
     return state

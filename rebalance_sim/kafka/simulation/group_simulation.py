@@ -21,7 +21,7 @@ from rebalance_sim.kafka.coordinator.classic.group import (
 from rebalance_sim.kafka.coordinator.classic.rebalance import begin_generation, end_write
 from rebalance_sim.kafka.coordinator.classic.requests import finish_replacement
 from rebalance_sim.kafka.coordinator.consumer.group import NOTHING, Heartbeat, knows_member
-from rebalance_sim.kafka.coordinator.consumer.heartbeat import describe_target, see_topic, take_computed_target
+from rebalance_sim.kafka.coordinator.consumer.heartbeat import describe_target, see_topic
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.coordinator.migration import describe_classic_member, finish_downgrade, may_upgrade
 from rebalance_sim.kafka.coordinator.mixed_requests import (
@@ -141,7 +141,6 @@ def _go_on(simulation: ConsumerGroupSimulation) -> None:
     if simulation.modern.group.target_due:
         group.protocol = progress.decided_protocol
         record_generation(base)
-        take_computed_target(simulation.modern)
         finish_target_any_group(mixed_group(simulation), now)
     elif group.election == AwaitedElection.OF_DOWNGRADE:
         first_row = add_target_rows(simulation)
@@ -277,6 +276,8 @@ def _dispatch(simulation: ConsumerGroupSimulation, event: Event) -> None:
     elif event.incarnation == base.consumers[i].incarnation:
         if kind == EventKind.START:
             _start(simulation, i)
+        elif kind == EventKind.AVAILABLE:
+            make_available(base, i)
         elif base.consumers[i].assignor == NONE:
             dispatch_to_consumer(base, i, event)
         else:
@@ -307,8 +308,6 @@ def _dispatch_to_async_consumer(simulation: ConsumerGroupSimulation, i: int, eve
         send_due_heartbeat(simulation, i, event)
     elif kind == EventKind.POLL_EXPIRED:
         expire_poll_interval(simulation, i, event)
-    elif kind == EventKind.AVAILABLE:
-        make_available(simulation.base, i)
 
 
 @inner_kernel

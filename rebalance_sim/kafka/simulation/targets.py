@@ -10,7 +10,7 @@ from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Groups, Subsc
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.lists import choose_strings, take_lists, take_strings
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32, Strings
-from rebalance_sim.kafka.simulation.batch_state import BatchState, decide, field, listed_in_groups
+from rebalance_sim.kafka.simulation.batch_state import BatchState, field, listed_in_groups, store_decisions
 from rebalance_sim.kafka.simulation.elections import Assign, known_topics, spell_ids
 from rebalance_sim.kafka.simulation.fleet import SimulatedFleet, place_of_protocol
 from rebalance_sim.releases import SERVER_ASSIGNORS
@@ -89,7 +89,7 @@ def make_targets(state: BatchState, fleet: SimulatedFleet, assign: Assign, due: 
         failures[chosen] = outcome.errors
         made = outcome.assignments
         _store(state, fleet, chosen, members, made._replace(topics=fleet.base_topics[made.topics]))
-    decide(state, due, places, NONE, failures[due] != 0)
+    store_decisions(state, due, places, NONE, failures[due] != 0)
 
 
 def _store(

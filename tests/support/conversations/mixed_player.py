@@ -34,13 +34,7 @@ from rebalance_sim.kafka.coordinator.consumer.group import (
     clear_consumer_group,
     group_rules,
 )
-from rebalance_sim.kafka.coordinator.consumer.heartbeat import (
-    begin_target,
-    form_error,
-    give_target,
-    preferred_assignor,
-    see_topic,
-)
+from rebalance_sim.kafka.coordinator.consumer.heartbeat import form_error, preferred_assignor, see_topic
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.coordinator.migration import (
     UNREADABLE,
@@ -497,11 +491,12 @@ class MixedGroupPlayer(Player):
             made = assign_in_order(groups, topics, order, self.version.server_uniform).assignments
         else:
             made = server_range.assign(groups, topics, self.version).assignments
-        begin_target(self.modern)
+        for partition in self.modern.partitions:
+            partition.computed_target = NONE
         for k, number in enumerate(numbers):
-            low, high = made.offsets[k], made.offsets[k + 1]
-            pairs = zip(made.topics[low:high], made.partitions[low:high], strict=True)
-            give_target(self.modern, number, self._row([int(t) * _MOST_PARTITIONS + int(p) for t, p in pairs]))
+            for entry in range(made.offsets[k], made.offsets[k + 1]):
+                place = int(made.topics[entry]) * _MOST_PARTITIONS + int(made.partitions[entry])
+                self.modern.partitions[place].computed_target = number
 
     def _groups(self, members: list[str], numbers: list[int]) -> Groups:
         ids = Strings.of(members)

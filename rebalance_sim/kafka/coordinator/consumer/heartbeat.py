@@ -1,8 +1,8 @@
 """The coordinator's handling of ConsumerGroupHeartbeat (KIP-848; ``GroupMetadataManager``, Kafka 4.x).
 
 A heartbeat reports what has changed, and a change raises the group's epoch. The next heartbeat of any member then needs
-a new target assignment, which the caller computes (``target_due``, ``give_target``). Then the member is moved towards
-its target. Answers go to ``ConsumerGroup.answers``.
+a new target assignment, which the caller computes (``target_due``, ``computed_target``). Then the member is moved
+towards its target. Answers go to ``ConsumerGroup.answers``.
 """
 
 from enum import IntEnum
@@ -318,30 +318,10 @@ def describe_target(modern: ConsumerGroup) -> None:
 
 
 @inner_kernel
-def take_computed_target(modern: ConsumerGroup) -> None:
-    """Take over the target assignment that the caller has computed."""
+def use_target(modern: ConsumerGroup, now: int) -> None:
+    """Make the target assignment that the caller has computed that of the current epoch."""
     for p in range(all_places(modern)):
         modern.partitions[p].target = modern.partitions[p].computed_target
-
-
-@inner_kernel
-def begin_target(modern: ConsumerGroup) -> None:
-    """Clear the target assignment."""
-    for p in range(all_places(modern)):
-        modern.partitions[p].target = NONE
-
-
-@inner_kernel
-def give_target(modern: ConsumerGroup, member: int, row: int) -> None:
-    """Set a member's target to the partitions of a row."""
-    for k in range(modern.first_listed[row], modern.first_listed[row + 1]):
-        if modern.listed[k] != NONE:
-            modern.partitions[modern.listed[k]].target = member
-
-
-@inner_kernel
-def use_target(modern: ConsumerGroup, now: int) -> None:
-    """Make the new target assignment that of the current epoch."""
     modern.group.target_due = False
     modern.group.wrote = True
     modern.group.target_epoch = modern.group.epoch
