@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 
 MOST_IN_FLIGHT = 100
 """Concurrent requests: enough to hide the latency to the brokers, too few to load them."""
-REQUEST_SECONDS = 30
+REQUEST_SECONDS = 60
+"""As the ``default.api.timeout.ms`` of Kafka's Admin client: a busy broker takes more than 30 s to create and load the
+partitions of __consumer_offsets."""
 _TRIES = 5
 _PAUSE_SECONDS = 1.0
 # Errors while a coordinator moves or loads its partition of __consumer_offsets; Kafka's clients retry them, too.
