@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -28,11 +29,15 @@ def module_of(file: Path) -> str:
 FILES = {module_of(file): file for file in PACKAGE.rglob("*.py")}
 
 
+@cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(FILES[module].read_text())
+
+
 def imported(module: str, at_import: bool = False) -> set[str]:
     """Return the names of the modules that a module imports; ``at_import``: only those that it loads with itself."""
-    tree = ast.parse(FILES[module].read_text())
     found = set()
-    for node in tree.body if at_import else ast.walk(tree):
+    for node in tree(module).body if at_import else ast.walk(tree(module)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

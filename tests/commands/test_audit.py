@@ -97,6 +97,7 @@ def test_a_growth_needs_records(at_once: Path, tmp_path: Path, capsys: pytest.Ca
     assert "--partitions-after: needs records, whose keys may move; give --records" in capsys.readouterr().err
 
 
+@pytest.mark.scale
 def test_an_unreadable_source_leaves_the_earlier_audit(at_once: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = record(at_once)
     assert main(["audit", "--kafka-tools", "nowhere", "--out", str(at_once)]) == 2

@@ -80,6 +80,7 @@ def test_assign_writes_its_tables_and_counts_all_rows(
     }
 
 
+@pytest.mark.scale
 def test_a_named_strategy_reads_no_protocols(given: list[str], tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert main(["assign", *given, "--strategy", "range", "--out", str(out)]) == 0
@@ -218,6 +219,7 @@ def test_bad_input_can_fail_a_run(given: list[str], tmp_path: Path, capsys: pyte
     assert "rebalance-sim elect: members: " in capsys.readouterr().err
 
 
+@pytest.mark.scale
 def test_tables_of_a_run_that_has_not_finished_are_refused(
     spark: SparkSession, given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -432,6 +434,7 @@ def test_a_synthetic_fleet_can_be_assigned(tmp_path: Path) -> None:
     assert record(out)["rows"]["in"]["members"] == record(fleet)["rows"]["out"]["members"]
 
 
+@pytest.mark.scale
 def test_jobs_run_one_after_the_other_until_one_fails(given: list[str], tmp_path: Path) -> None:
     elected, assigned, never = tmp_path / "elected", tmp_path / "assigned", tmp_path / "never"
     elect = ["elect", *given[2:], "--out", str(elected)]

@@ -35,6 +35,7 @@ def sent(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[
     return given_by(tmp_path_factory.mktemp("sent"), topics=usable_and_not, records=records(spark, *rows))
 
 
+@pytest.mark.scale
 def test_partition(spark: SparkSession, sent: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """By default each record follows the rules of its own client."""
     out = tmp_path / "out"

@@ -45,6 +45,7 @@ def given(spark: SparkSession, tmp_path: Path) -> list[str]:
     return [*options, "--scenario", f"{tmp_path}/scenario.yaml"]
 
 
+@pytest.mark.scale
 def test_simulate(spark: SparkSession, given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     asked = ["--settings", "store_ms=9,revoke_ms=3,enable_auto_commit=false", "--timeline", "g"]

@@ -142,6 +142,7 @@ def test_inputs_are_small_up_to_a_limit(tmp_path: Path) -> None:
     assert not is_small(options(members=str(tmp_path / "members")))
 
 
+@pytest.mark.scale
 def test_small_files_of_many_rows_are_not_small(spark: SparkSession, tmp_path: Path) -> None:
     for name, rows in (("few", IN_DRIVER.rows), ("many", IN_DRIVER.rows + 1)):
         spark.range(rows).selectExpr("'a' AS member_id").write.parquet(f"{tmp_path}/{name}")
@@ -153,6 +154,7 @@ def test_small_files_of_many_rows_are_not_small(spark: SparkSession, tmp_path: P
     assert not is_small(options(members=f"{tmp_path}/members.json.gz"))
 
 
+@pytest.mark.scale
 def test_small_files_of_many_partitions_are_not_small(spark: SparkSession, tmp_path: Path) -> None:
     for name, partitions in (("few", IN_DRIVER.partitions), ("many", IN_DRIVER.partitions + 1)):
         rows = spark.createDataFrame([("a", 1), ("b", partitions - 1)], "topic string, partitions int")
@@ -193,6 +195,7 @@ def test_synthetic_fleets_are_small_up_to_a_number_of_groups() -> None:
     assert not is_small(options(synthetic="small", groups=IN_DRIVER.groups + 1))
 
 
+@pytest.mark.scale
 def test_workers_read_members_that_are_sorted_and_have_small_companions(spark: SparkSession, tmp_path: Path) -> None:
     rows = spark.range(40).selectExpr("lpad(id, 2, '0') AS group_id", "'m' AS member_id")
     rows.repartitionByRange(2, "group_id").write.parquet(f"{tmp_path}/sorted")

@@ -88,6 +88,7 @@ def ranked(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str
     return page_of(run, folder / "page")
 
 
+@pytest.mark.scale
 def test_what_to_do_is_ranked_and_scenarios_stand_apart(ranked: str) -> None:
     to_do = section(ranked, "what-to-do")
     places = [
@@ -100,12 +101,14 @@ def test_what_to_do_is_ranked_and_scenarios_stand_apart(ranked: str) -> None:
     assert "All 12 groups in the table" in text
 
 
+@pytest.mark.scale
 def test_the_sections_are_in_the_order_of_their_use(ranked: str) -> None:
     names = re.findall(r'<section id="([a-z-]+)"', ranked)
     order = ["what-to-do", "groups", "details", "migration", "runs", "whole"]
     assert [name for name in names if name in order] == order
 
 
+@pytest.mark.scale
 def test_the_verdict_counts_findings_as_the_console_does(
     ranked: str, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,6 +124,7 @@ def test_the_verdict_counts_findings_as_the_console_does(
     assert capsys.readouterr().out.splitlines()[0] == "2 warnings"
 
 
+@pytest.mark.scale
 def test_named_groups_are_the_ones_with_details(spark: SparkSession, tmp_path: Path) -> None:
     names = ("a", "b", "c")
     tables = {FINDINGS: [found(name, "idle-members", "warning") for name in names],

@@ -58,6 +58,7 @@ def elements(html: str) -> Elements:
     return Elements(html)
 
 
+@pytest.mark.scale
 def test_the_job_writes_the_page_its_charts_and_the_record(hostile_page: Path, elements: Elements) -> None:
     assert sorted(path.name for path in hostile_page.iterdir() if not path.name.startswith(".")) == [
         "_run.json", "charts", "report.html",
@@ -70,6 +71,7 @@ def test_the_job_writes_the_page_its_charts_and_the_record(hostile_page: Path, e
     assert len(charts) >= 12
 
 
+@pytest.mark.scale
 def test_the_page_loads_nothing(elements: Elements) -> None:
     """All addresses are within the page, and a policy forbids others."""
     for tag, named in elements.found:
@@ -84,6 +86,7 @@ def test_the_page_loads_nothing(elements: Elements) -> None:
     assert not re.search(r"url\((?!#)|@import|https?:", elements.texts["style"])
 
 
+@pytest.mark.scale
 def test_every_link_has_a_target(elements: Elements) -> None:
     ids = [named["id"] for _, named in elements.found if "id" in named]
     assert len(ids) == len(set(ids))
@@ -92,6 +95,7 @@ def test_every_link_has_a_target(elements: Elements) -> None:
     assert len(links) > 30
 
 
+@pytest.mark.scale
 def test_names_are_shown_as_text(html: str, elements: Elements) -> None:
     assert [tag for tag, _ in elements.found].count("script") == 1
     assert "&lt;script&gt;document.title=" in html
@@ -106,6 +110,7 @@ def test_names_are_shown_as_text(html: str, elements: Elements) -> None:
     assert html.count(f"<bdi>{LONG}</bdi>") == 1
 
 
+@pytest.mark.scale
 def test_every_chart_is_drawn_and_has_a_text_alternative(html: str) -> None:
     figures = re.findall("<figure.*?</figure>", html, re.DOTALL)
     assert len(figures) >= 12
@@ -124,6 +129,7 @@ def test_every_chart_is_drawn_and_has_a_text_alternative(html: str) -> None:
     assert not any(placeholder in html for placeholder in PLACEHOLDERS.values())
 
 
+@pytest.mark.scale
 def test_charts_are_files_with_light_colours(hostile_page: Path) -> None:
     for file in (hostile_page / "charts").glob("[!.]*.svg"):
         text = file.read_text()
@@ -134,6 +140,7 @@ def test_charts_are_files_with_light_colours(hostile_page: Path) -> None:
         assert file.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.scale
 def test_the_page_is_small(html: str) -> None:
     assert len(html.encode()) < 2_000_000
 
@@ -196,6 +203,7 @@ def test_a_missing_library_is_named(
     assert "jinja2 is missing: pip install rebalance-sim[report]" in capsys.readouterr().err
 
 
+@pytest.mark.scale
 def test_few_groups_have_no_histograms(spark: SparkSession, tmp_path: Path) -> None:
     """They are listed one by one; the distribution of many is drawn in the page above."""
     usual = {"strategy": "range", "events": 1, "unowned_ms": 9, "partitions": 1, "stable": True, "failed": 0}
@@ -208,6 +216,7 @@ def test_few_groups_have_no_histograms(spark: SparkSession, tmp_path: Path) -> N
     assert "<figure" not in html
 
 
+@pytest.mark.scale
 def test_runs_about_the_same_groups_are_compared(spark: SparkSession, tmp_path: Path) -> None:
     """A group that only one of them has does not count."""
     usual = {"strategy": "range", "partitions": 2, "events": 1, "moved": 1, "moved_back": 0, "failed": 0,

@@ -161,6 +161,7 @@ TIERS = (
             "tests/engine/groups/test_sorted_members.py",
             "tests/engine/runs/test_local_run.py",
             "tests/engine/spark/test_java_output.py",
+            "tests/report/test_page.py",
         ),
         _AROUND_RULES,
     ),
@@ -203,7 +204,11 @@ TIERS = (
     Tier(
         "offsets topic",
         ("tests/sources/offsets_topic/test_fleet.py",),
-        ("rebalance_sim/kafka/wire/", "rebalance_sim/sources/offsets_topic/"),
+        (
+            "rebalance_sim/kafka/wire/",
+            "rebalance_sim/sources/offsets_topic/",
+            *(f"rebalance_sim/engine/{part}/" for part in ("spark", "tables")),
+        ),
     ),
     Tier(
         "documents",

@@ -105,6 +105,7 @@ def test_workers_read_the_files_of_sorted_members_only(spark: SparkSession, flee
     assert found("unsorted") is None
 
 
+@pytest.mark.scale
 def test_rows_of_parquet_tables_are_counted_without_reading_them(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -446,6 +446,7 @@ def simulated(fleet: tuple[DataFrame, DataFrame], simulate: Simulations) -> dict
     return results(simulate(fleet[1]))
 
 
+@pytest.mark.scale
 def test_the_columns_are_those_of_the_tables(fleet: tuple[DataFrame, DataFrame], simulate: Simulations) -> None:
     found = simulate(fleet[1])
     for of in TABLES:
@@ -461,6 +462,7 @@ def test_partitioning_and_row_order_change_nothing(
         assert results(simulate(fleet[1].orderBy(F.rand(2)).repartition(3))) == simulated
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("members_at_a_time", [1, 20])
 def test_groups_simulated_side_by_side_change_nothing(
     fleet: tuple[DataFrame, DataFrame],
@@ -475,6 +477,7 @@ def test_groups_simulated_side_by_side_change_nothing(
     assert sorted(rows, key=str) == simulated["costs"]
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize("name", ["migration", "migration-back"])
 def test_migrations(spark: SparkSession, fleet: tuple[DataFrame, DataFrame], name: str) -> None:
     """Groups migrate from one protocol to the other, with the same result in any layout of the fleet."""
@@ -494,6 +497,7 @@ def test_migrations(spark: SparkSession, fleet: tuple[DataFrame, DataFrame], nam
         assert results(simulate(few.orderBy(F.rand(2)).repartition(3))) == found
 
 
+@pytest.mark.scale
 def test_a_group_alone_fares_as_in_the_fleet(
     fleet: tuple[DataFrame, DataFrame], simulate: Simulations, simulated: dict[str, list[Row]]
 ) -> None:
@@ -505,6 +509,7 @@ def test_a_group_alone_fares_as_in_the_fleet(
     assert len(alone["timeline"]) > 100
 
 
+@pytest.mark.scale
 def test_elected_is_what_the_group_elects(simulated: dict[str, list[Row]]) -> None:
     """What has elected range, and offers eager assignors alone, fares as if range were named."""
     rebalances: dict[Any, list[Row]] = {}
@@ -518,6 +523,7 @@ def test_elected_is_what_the_group_elects(simulated: dict[str, list[Row]]) -> No
     assert any(rebalances[group, ELECTED] == rebalances[group, "range"] for group in of_range)
 
 
+@pytest.mark.scale
 def test_figures_of_the_rolling_restart(simulated: dict[str, list[Row]]) -> None:
     """No consumer fails, all groups become stable, and each timeline is numbered in order of time."""
     assert {row["failed"] for row in simulated["costs"]} == {0}

@@ -73,23 +73,32 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copied
 
 
+@pytest.fixture(scope="module")
+def keys(copy: Path) -> dict[str, str]:
+    return keys_of_rules(copy)
+
+
+def keys_of_rules(package: Path) -> dict[str, str]:
+    sources = RuleSources(package)
+    return {rule: sources.key(rule) for rule in RULES}
+
+
 @pytest.mark.parametrize("edit", EDITS)
-def test_an_edit_changes_the_keys_of_the_rules_that_are_made_of_it(copy: Path, edit: str) -> None:
+def test_an_edit_changes_the_keys_of_the_rules_that_are_made_of_it(copy: Path, keys: dict[str, str], edit: str) -> None:
     name, before, after, expected = EDITS[edit]
     file = copy / name
     original = file.read_text()
     assert before in original, f"{name} no longer has {before!r}"
-    keys = {rule: RuleSources(copy).key(rule) for rule in RULES}
     file.write_text(original.replace(before, after, 1))
     try:
-        changed = tuple(rule for rule in RULES if RuleSources(copy).key(rule) != keys[rule])
+        changed = tuple(rule for rule, key in keys_of_rules(copy).items() if key != keys[rule])
     finally:
         file.write_text(original)
     assert changed == expected
 
 
-def test_a_copy_elsewhere_has_the_same_keys(copy: Path) -> None:
-    assert {rule: RuleSources(copy).key(rule) for rule in RULES} == {rule: rule_key(rule) for rule in RULES}
+def test_a_copy_elsewhere_has_the_same_keys(keys: dict[str, str]) -> None:
+    assert keys == {rule: rule_key(rule) for rule in RULES}
 
 
 def test_a_function_that_no_module_defines_has_no_key() -> None:

@@ -98,6 +98,7 @@ def read(spark: SparkSession) -> OffsetsTopic:
     return read_offsets_topic(frame(spark, by_hand()), cluster="c1")
 
 
+@pytest.mark.scale
 def test_offsets_of_records_by_hand(read: OffsetsTopic) -> None:
     assert rows(read.offsets, *read.offsets.columns) == [
         ("c1", "alone", "clicks", 0, 4, None, "m", 5, None),
@@ -105,6 +106,7 @@ def test_offsets_of_records_by_hand(read: OffsetsTopic) -> None:
     ]
 
 
+@pytest.mark.scale
 def test_classic_members_of_records_by_hand(read: OffsetsTopic) -> None:
     members = {(row.group_id, row.member_id): row for row in read.members.where("group_id != 'new'").collect()}
     assert sorted(members) == [
@@ -148,6 +150,7 @@ def test_classic_members_of_records_by_hand(read: OffsetsTopic) -> None:
     )
 
 
+@pytest.mark.scale
 def test_members_of_consumer_protocol_groups(read: OffsetsTopic) -> None:
     members = {row.member_id: row for row in read.members.where("group_id = 'new'").collect()}
     assert {name: (row.protocols, row.generation, row.session_timeout_ms) for name, row in members.items()} == {
@@ -186,6 +189,7 @@ def test_members_without_a_preferred_assignor_have_that_of_most_others(
     }
 
 
+@pytest.mark.scale
 def test_topics_and_rejects_of_records_by_hand(read: OffsetsTopic) -> None:
     assert rows(read.topics, "cluster", "topic", "partitions", "topic_id") == [("c1", "orders", 3, ORDERS)]
     rejects = {(row.table, row.group_id, row.reason): json.loads(row.row) for row in read.rejects.collect()}
@@ -217,6 +221,7 @@ def test_topics_and_rejects_of_records_by_hand(read: OffsetsTopic) -> None:
     assert read.rejects.count() == 6
 
 
+@pytest.mark.scale
 def test_every_record_is_counted_by_type_and_status(read: OffsetsTopic) -> None:
     assert read.records == {
         "unreadable": {"rejected": 4},
@@ -232,6 +237,7 @@ def test_every_record_is_counted_by_type_and_status(read: OffsetsTopic) -> None:
     assert sum(sum(of_type.values()) for of_type in read.records.values()) == len(by_hand())
 
 
+@pytest.mark.scale
 def test_every_assumption_is_listed(read: OffsetsTopic) -> None:
     assert read.assumptions == [
         "offered protocols are unknown for 5 members in 4 groups; the elected protocol is used, the only one that the "

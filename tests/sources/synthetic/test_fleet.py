@@ -124,12 +124,14 @@ def test_same_rows_however_spark_parts_the_work(
     assert Collected.of(again).lines == small_rows.lines
 
 
+@pytest.mark.scale
 def test_more_groups_leave_the_first_as_they_were(spark: SparkSession, small_rows: Collected) -> None:
     few = Collected.of(synthetic_fleet(spark, SMALL, groups=25, seed=1))
     assert few.lines < small_rows.lines
     assert (len(few.groups), len(small_rows.groups)) == (26, 61)
 
 
+@pytest.mark.scale
 def test_another_seed_gives_another_fleet(spark: SparkSession, small_rows: Collected) -> None:
     other = Collected.of(synthetic_fleet(spark, replace(SMALL, giants=()), groups=60, seed=-(2**63)))
     assert not other.lines & small_rows.lines
@@ -179,6 +181,7 @@ def test_ids_have_the_form_that_kafka_gives_them(small_rows: Collected) -> None:
 # What is drawn
 
 
+@pytest.mark.scale
 def test_distributions(spark: SparkSession) -> None:
     expected: list[tuple[Distribution[int], dict[int, float]]] = [
         (7, {7: 1.0}),
@@ -216,6 +219,7 @@ def test_draws_at_the_ends_of_a_long_tail_stay_in_range(spark: SparkSession) -> 
     assert bounds[5] == 2**31 - 1
 
 
+@pytest.mark.scale
 def test_clusters_take_groups_and_topics_by_their_share(spark: SparkSession) -> None:
     spec = replace(PLAIN, clusters=ClusterSpec(3, 1.0), topics=TopicSpec(1, per_group=3.0))
     fleet = synthetic_fleet(spark, spec, 4000, seed=1)
@@ -367,6 +371,7 @@ def test_what_is_not_asked_for_is_null(spark: SparkSession) -> None:
 # Giants
 
 
+@pytest.mark.scale
 def test_giants(spark: SparkSession) -> None:
     spec = replace(PLAIN, giants=(GiantSpec(2500, 3, 8), GiantSpec(40, 2, 6)), previous=PreviousSpec(1.0))
     made = synthetic_fleet(spark, spec, 0, seed=1)
@@ -408,6 +413,7 @@ def test_assignment_file() -> None:
     assert (spec.clusters, spec.topics) == (ClusterSpec(), TopicSpec(24, per_cluster=10_000))
 
 
+@pytest.mark.scale
 def test_giant_file(spark: SparkSession) -> None:
     fleet = synthetic_fleet(spark, load(FLEETS / "giant.yaml"), 300, seed=1)
     kinds = fleet.members.groupBy(F.col("group_id").startswith("giant").alias("giant"), F.size("subscription"))
