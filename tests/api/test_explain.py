@@ -176,6 +176,7 @@ def of_orders(spark: SparkSession) -> tuple[DataFrame, DataFrame]:
     return group(MEMBERS_OF_ORDERS, subscription=["orders"]), topics_table({"orders": 7})
 
 
+@pytest.mark.scale
 def test_the_explained_owner_is_the_assigned_one(of_orders: tuple[DataFrame, DataFrame]) -> None:
     members, topics = of_orders
     strategies = ["sticky", "server-uniform", "librdkafka-roundrobin"]

@@ -25,6 +25,7 @@ def given(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list
     return given_by(tmp_path_factory.mktemp("given"), topics=topics(spark, orders=4, other=2), members=rows)
 
 
+@pytest.mark.scale
 def test_explanations_are_those_of_the_functions(
     spark: SparkSession, given: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

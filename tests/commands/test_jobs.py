@@ -97,6 +97,7 @@ def test_a_mistake_in_an_input_leaves_the_earlier_output(given: list[str], tmp_p
     assert (out / "elections" / "_SUCCESS").exists()
 
 
+@pytest.mark.scale
 def test_assumptions_are_passed_from_run_to_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The assumptions of a capture are reported by the runs that read it."""
     capture = Path(__file__).parents[2] / "docs" / "examples" / "kafka-4.3.1"
@@ -173,6 +174,7 @@ def test_elected_is_compared_with_another_strategy(
     assert (row["members"], sorted(row["strategies"])) == (2, sorted({row["elected"], "sticky"}))
 
 
+@pytest.mark.scale
 def test_elect_writes_elections_in_any_format(given: list[str], tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert main(["elect", *given[2:], "--kafka-version", "2.3", "--output-format", "json", "--out", str(out)]) == 0
@@ -211,6 +213,7 @@ def test_mistakes_in_a_table_of_clusters_take_one_line(
     assert "clusters: cluster 'a': offsets_partitions is 0; allowed: 1 or more" in capsys.readouterr().err
 
 
+@pytest.mark.scale
 def test_bad_input_can_fail_a_run(given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert main(["elect", *given[2:], "--out", str(out)]) == 0
@@ -278,6 +281,7 @@ def own_assignors(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory)
     return file.stem
 
 
+@pytest.mark.scale
 def test_an_own_assignor_is_elected(
     spark: SparkSession, own_assignors: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -412,6 +416,7 @@ def test_a_release_that_was_not_tested_gives_one_warning(
     assert capsys.readouterr().err.count(message) == warnings
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize(("release", "assumed"), [("3.9", 1), ("4.0", 0)])
 def test_early_access_is_an_assumption(given: list[str], tmp_path: Path, release: str, assumed: int) -> None:
     asked = ["--strategy", "server-uniform", "--kafka-version", release, "--out", f"{tmp_path}/out"]

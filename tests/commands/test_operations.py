@@ -188,6 +188,7 @@ def test_a_dry_run_finds_mistakes(
     assert printed in capsys.readouterr().err
 
 
+@pytest.mark.scale
 def test_a_dry_run_finds_unusable_steps_of_a_scenario(
     given: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -196,7 +196,9 @@ PARTITION_MISTAKES = [
     (["--records", "typo.json"], "records: cannot read 'typo.json': it does not exist"),
     (["--linger-ms", "-1"], "--linger-ms: -1 is not allowed; allowed: 0 to 1073741824"),
     (["--batch-size", "2000000000"], "--batch-size: 2000000000 is not allowed; allowed: 0 to 1073741824"),
-    (["--on-bad-input", "fail"], "records: explicit_partition is 4; allowed: 0 to 3: {"),
+    pytest.param(
+        ["--on-bad-input", "fail"], "records: explicit_partition is 4; allowed: 0 to 3: {", marks=pytest.mark.scale
+    ),
 ]
 
 

@@ -17,6 +17,7 @@ Answer = Assignment | str
 STICKY_RULES = [("sticky", v) for v in VERSIONS] + [("cooperative-sticky", v) for v in ("3.9", "4.3")]
 """Name and Kafka release."""
 
+_SHARE = 4
 _GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
 
@@ -29,6 +30,14 @@ def golden(name: str) -> list[JsonObject]:
 def golden_sample(name: str) -> Sequence[JsonObject]:
     """Return the lines; of rules that run as plain Python, the same few of cases and answers."""
     return some(golden(name))
+
+
+def golden_share(name: str, seed: int) -> Sequence[JsonObject]:
+    """Return one in four lines, others with another seed: of answers of many releases that hardly differ.
+
+    The live comparisons of their tier draw fresh cases for the same classes if a rule changes.
+    """
+    return golden_sample(name)[seed % _SHARE :: _SHARE]
 
 
 def joiners_of(case: JsonObject) -> tuple[Joiner, ...]:

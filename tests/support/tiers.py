@@ -160,6 +160,7 @@ TIERS = (
             "tests/commands/test_small_runs.py",
             "tests/engine/groups/test_sorted_members.py",
             "tests/engine/runs/test_local_run.py",
+            "tests/engine/runs/test_out_folders.py",
             "tests/engine/spark/test_java_output.py",
             "tests/report/test_page.py",
         ),
@@ -173,6 +174,8 @@ TIERS = (
     Tier(
         "groups",
         (
+            "tests/api/test_explain.py",
+            "tests/commands/test_explain.py",
             "tests/engine/groups/test_comparison.py",
             "tests/engine/groups/test_custom_assignors.py",
             "tests/engine/groups/test_mixed_fleets.py",

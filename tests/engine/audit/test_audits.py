@@ -442,6 +442,7 @@ def test_groups_that_can_migrate_are_ranked_by_risk_and_cost(audited: Audited, s
     assert lines[-1] == f"  migrate first: {named} (all in migration_order)"
 
 
+@pytest.mark.scale
 def test_groups_of_several_clusters_are_named_with_their_cluster(spark: SparkSession) -> None:
     """Wherever they are printed, even if all groups in one place are of one cluster."""
     verdicts = [

@@ -241,6 +241,7 @@ def compared_fleet(fleet: tuple[DataFrame, DataFrame]) -> DataFrame:
     return rows.transform(compare(metadata)).cache()
 
 
+@pytest.mark.scale
 def test_no_strategy_is_better_than_the_optimum(compared_fleet: DataFrame) -> None:
     rows = compared_fleet.transform(strategies_long).where("excess_stddev IS NOT NULL").collect()
     assert all(row["excess_stddev"] >= 0 and row["excess_max"] >= 0 for row in rows)
@@ -265,6 +266,7 @@ def test_partitioning_and_row_order_change_nothing(
         assert lines_of(shuffled.transform(compare(metadata.orderBy(F.rand(1)))).cache()) == expected
 
 
+@pytest.mark.scale
 def test_bounds_are_marked(comparison: DataFrame, distributed: DataFrame) -> None:
     """The summary says where the optimum is not exact."""
     unsure = comparison.where("group_id = 'own'").withColumn(

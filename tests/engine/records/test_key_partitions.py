@@ -71,6 +71,7 @@ def expected(keys: list[bytes | None]) -> dict[str, list[int | None]]:
     return {name: [None if n == UNKEYED else n for n in of_client] for name, of_client in found.items()}
 
 
+@pytest.mark.scale
 def test_every_client_alone(spark: SparkSession) -> None:
     keys = random_keys()
     assert by_client(rows(spark, keys)) == expected(keys)

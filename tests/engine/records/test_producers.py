@@ -77,6 +77,7 @@ def test_order_is_seq_then_time(spark: SparkSession) -> None:
     assert {row["value_bytes"]: row["partition"] for row in rows} == {2: 0, 1: 1, 3: 2, 5: 0, 4: 1}
 
 
+@pytest.mark.scale
 def test_partitions_without_a_leader(spark: SparkSession) -> None:
     """A record that must go there waits for ever; one without key goes elsewhere, if there is an elsewhere."""
     given = [record("t", n, explicit_partition=1) for n in range(3)]
@@ -163,6 +164,7 @@ def test_partitioning_and_row_order_change_nothing(spark: SparkSession, fleet: D
         assert sent_by_all(spark, fleet.orderBy(F.rand(7)).repartition(3)) == expected
 
 
+@pytest.mark.scale
 def test_batches_add_up(spark: SparkSession, fleet: DataFrame) -> None:
     clients = [CLIENTS["java-3.3"], CLIENTS["sarama"]]
     usable_ones = usable(fit_records(fleet, topics(spark)))

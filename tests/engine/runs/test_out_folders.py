@@ -98,6 +98,7 @@ def test_a_run_on_another_host_is_named_with_the_file_to_remove(
     )
 
 
+@pytest.mark.scale
 def test_a_failed_run_releases_its_folder(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,7 @@ from rebalance_sim.kafka.simulation.model import Subject
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from tests.oracle.consumer_group_cases import consumer_group_cases
 from tests.oracle.oracle import CONSUMER_GROUP_RELEASES
-from tests.support.cases import JsonObject, golden_sample
+from tests.support.cases import JsonObject, golden_sample, golden_share
 from tests.support.conversations.mixed_player import group_answer, in_words, is_comparable
 from tests.support.examples import COMPILED
 from tests.support.simulated import History, Played, at, consumer, play
@@ -34,9 +34,9 @@ def test_golden_conversations_get_kafkas_answers() -> None:
 
 
 @pytest.mark.parametrize("release", CONSUMER_GROUP_RELEASES)
-def test_golden_conversations_get_the_answers_of_each_release(release: str) -> None:
+def test_golden_conversations_get_the_answers_of_each_release(release: str, seed: int) -> None:
     """They include groups that migrate."""
-    cases, answers = golden_sample("cases-consumer-groups"), golden_sample(f"consumer-groups-{release}")
+    cases, answers = golden_share("cases-consumer-groups", seed), golden_share(f"consumer-groups-{release}", seed)
     different = []
     for case, answer in zip(cases, answers, strict=True):
         if not is_comparable(case, release):

@@ -13,7 +13,7 @@ from rebalance_sim.releases import kafka_version
 from tests.oracle.coordinator_cases import as_known_to
 from tests.oracle.oracle import CLASSIC_GROUP_RELEASES
 from tests.support.arrays import hashes
-from tests.support.cases import JsonObject, golden_sample
+from tests.support.cases import JsonObject, golden_sample, golden_share
 from tests.support.conversations.classic_player import classic_group_answer, in_order, player_of
 from tests.support.coordinator_scenarios import SCENARIOS, STATE_REQUESTS, Scenario, check
 from tests.support.coordinator_scenarios.steps import fail_store, finish_store, hold_store, join, load, tick
@@ -53,10 +53,10 @@ def test_golden_conversations_get_kafkas_answers(version: str) -> None:
 
 
 @pytest.mark.parametrize("release", CLASSIC_GROUP_RELEASES)
-def test_each_release_between_2_4_and_3_9_is_answered_as_by_its_classes(release: str) -> None:
+def test_each_release_between_2_4_and_3_9_is_answered_as_by_its_classes(release: str, seed: int) -> None:
     different = []
-    answers = golden_sample(f"classic-groups-{release}")
-    for case, answer in zip(golden_sample("cases-classic-groups"), answers, strict=True):
+    answers = golden_share(f"classic-groups-{release}", seed)
+    for case, answer in zip(golden_share("cases-classic-groups", seed), answers, strict=True):
         ours = classic_group_answer(release, as_known_to(release, case), answer["made"])
         same = (ours["answers"], ours["groups"]) == (in_order(_first_answers(answer["answers"])), answer["groups"])
         if not same and not ours["left_out"]:
