@@ -1,14 +1,19 @@
-"""The partitioners of librdkafka and kafka-python, called live, choose the predicted partitions."""
+"""The partitioners of librdkafka, kafka-python and kafka-go, called live, choose the predicted partitions."""
 
 import ctypes
 import random
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Message, Producer, cimpl
 
+from tests.support.cases import JsonObject
 from tests.support.keys import partitions_of
+from tests.support.other_libraries import LibrariesUnavailable, ask_kafka_go_writers
+from tests.support.producer_answers import producer_answer
+from tests.support.shares import Draws
 
 pytestmark = pytest.mark.clients
 
@@ -106,3 +111,32 @@ def test_kafka_python_chooses_the_predicted_partitions(partitions: int) -> None:
     for client in ("kafka-python", "aiokafka"):
         predicted = partitions_of(client, KEYS, [partitions] * len(KEYS))
         assert [1 if partition is None else partition for partition in predicted] == found
+
+
+def some_writers(seed: int, count: int) -> list[JsonObject]:
+    """Return Writers of kafka-go that send records without a key to several topics."""
+    draw = random.Random(seed)
+    writers = []
+    for _ in range(count):
+        topics = {name: draw.randint(1, 4) for name in "tuv"[: draw.randint(1, 3)]}
+        runs = [(draw.choice(list(topics)), draw.randint(1, 4)) for _ in range(20)]
+        records = [
+            {"topic": topic, "value_bytes": draw.randrange(20), "key_bytes": None, "partition": None, "at_ms": 0}
+            for topic, length in runs
+            for _ in range(length)
+        ]
+        writers.append({"topics": topics, "records": records})
+    return writers
+
+
+def test_a_writer_of_kafka_go_chooses_the_predicted_partitions(tmp_path: Path, seed: int, draws: Draws) -> None:
+    """A Writer has one balancer for all its topics."""
+    writers = some_writers(seed, draws(500))
+    try:
+        answers = ask_kafka_go_writers(writers, tmp_path)
+    except LibrariesUnavailable as reason:
+        pytest.skip(str(reason))
+    settings = {"seed": 0, "batch_size": 100, "linger_ms": 0, "adaptive": False, "unavailable": []}
+    for client in ("kafka-go", "kafka-go-hash", "kafka-go-least-bytes"):
+        ours = [producer_answer(client, writer | settings)["partitions"] for writer in writers]
+        assert ours == [answer[client] for answer in answers]

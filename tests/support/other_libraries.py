@@ -8,11 +8,12 @@ import random
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from rebalance_sim.kafka.assignors.steps.join_response import listed_members
 from rebalance_sim.releases import CoordinatorRules, kafka_version
@@ -69,6 +70,11 @@ def ask_node(version: str, groups: Sequence[Group], directory: Path) -> list[dic
     return _ask(node_program("assignors", directory), version, groups, directory)
 
 
+def ask_kafka_go_writers(writers: Sequence[JsonObject], directory: Path) -> list[dict[str, list[int]]]:
+    """Return where kafka-go's balancers send the records of each Writer, which have no keys, by client."""
+    return _answers(go_program("balancers", directory), writers, directory)
+
+
 @cache
 def go_program(name: str, directory: Path) -> list[str]:
     """Build a program for Go's libraries in a directory, once, and return the command that runs it."""
@@ -103,18 +109,23 @@ def _download(program: str, command: Sequence[str], directory: Path) -> None:
 
 
 def _ask(program: Sequence[str], version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Assignment]]:
-    lines = "".join(
-        json.dumps(_case(listed) | {"leaders_topics": group.members[0].topics}) + "\n"
+    cases = [
+        _case(listed) | {"leaders_topics": group.members[0].topics}
         for listed, group in zip(as_listed(version, groups), groups, strict=True)
-    )
-    done = subprocess.run(program, cwd=directory, input=lines, capture_output=True, text=True, check=True)
+    ]
     return [
         {
             strategy: {member_id: sorted(Partition(*pair) for pair in has) for member_id, has in given.items()}
-            for strategy, given in json.loads(line).items()
+            for strategy, given in answer.items()
         }
-        for line in done.stdout.splitlines()
+        for answer in _answers(program, cases, directory)
     ]
+
+
+def _answers(program: Sequence[str], cases: Iterable[JsonObject], directory: Path) -> list[Any]:
+    lines = "".join(json.dumps(case) + "\n" for case in cases)
+    done = subprocess.run(program, cwd=directory, input=lines, capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def _case(group: Group) -> JsonObject:

@@ -51,7 +51,7 @@ class Unkeyed(IntEnum):
     KAFKAJS_ROUND_ROBIN = 1
     """The same, but the counter is incremented before its first use (KafkaJS)."""
     KAFKA_GO_ROUND_ROBIN = 2
-    """Round robin over all partitions, from the first (kafka-go's ``RoundRobin``, @platformatic/kafka)."""
+    """Round robin over all partitions, by one counter for all topics of a producer (kafka-go's ``RoundRobin``)."""
     RANDOM = 3
     """A random partition per record, of all partitions (kafka-go, ruby-kafka, klife, Beats)."""
     RANDOM_AVAILABLE = 4
@@ -68,10 +68,14 @@ class Unkeyed(IntEnum):
     """A random partition per record, redrawn once if it has no leader (``rd_kafka_msg_partitioner_random``)."""
     PULSAR_ROUND_ROBIN = 10
     """Round robin by time: the next partition every 10 ms (Pulsar's router with batching)."""
-    AVAILABLE_ROUND_ROBIN = 11
-    """Round robin over the available partitions, from the first (kafka-rust)."""
+    KAFKA_RUST_ROUND_ROBIN = 11
+    """Round robin over the available partitions, by one counter for all topics (kafka-rust)."""
     LEAST_BYTES = 12
-    """The first of the partitions to which the fewest bytes of keys and values went (kafka-go's ``LeastBytes``)."""
+    """The first of the partitions to which the fewest bytes of keys and values went (kafka-go's ``LeastBytes``).
+
+    Topics with the same number of partitions share the counts."""
+    PLATFORMATIC_ROUND_ROBIN = 13
+    """Round robin over all partitions of each topic, from the first (@platformatic/kafka)."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +122,8 @@ _CLIENTS = (
     # In brod no key is an empty one.
     Client("brod-hash", KeyHash.PHASH2, Unkeyed.RANDOM, ToPartition.LOW_27_BITS, hashes_null=True),
     Client("klife", KeyHash.PHASH2, Unkeyed.RANDOM, ToPartition.UNSIGNED),
-    Client("kafka-rust", KeyHash.XXHASH32, Unkeyed.AVAILABLE_ROUND_ROBIN, ToPartition.UNSIGNED),
-    Client("platformatic-kafka", KeyHash.MURMUR2, Unkeyed.KAFKA_GO_ROUND_ROBIN, ToPartition.UNSIGNED),
+    Client("kafka-rust", KeyHash.XXHASH32, Unkeyed.KAFKA_RUST_ROUND_ROBIN, ToPartition.UNSIGNED),
+    Client("platformatic-kafka", KeyHash.MURMUR2, Unkeyed.PLATFORMATIC_ROUND_ROBIN, ToPartition.UNSIGNED),
     Client("kafkajs", KeyHash.MURMUR2, Unkeyed.KAFKAJS_ROUND_ROBIN),
     Client("kafkajs-legacy", KeyHash.LEGACY_KAFKAJS_MURMUR2, Unkeyed.KAFKAJS_ROUND_ROBIN),
     Client("kafka-go", KeyHash.NONE, Unkeyed.KAFKA_GO_ROUND_ROBIN),

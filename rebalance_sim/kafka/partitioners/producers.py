@@ -14,6 +14,7 @@ from rebalance_sim.kafka.partitioners.record_accumulator import (
     NONE,
     Accumulator,
     Partition,
+    Producer,
     ProducerRecord,
     ProducerSettings,
     SendResults,
@@ -42,7 +43,8 @@ _KAFKA_GO_ROUND_ROBIN, _RANDOM = int(Unkeyed.KAFKA_GO_ROUND_ROBIN), int(Unkeyed.
 _RANDOM_AVAILABLE, _RANDOM_LIBRDKAFKA = int(Unkeyed.RANDOM_AVAILABLE), int(Unkeyed.RANDOM_LIBRDKAFKA)
 _UNTIL_NEW_BATCH, _BY_BYTES = int(Unkeyed.STICKY_UNTIL_NEW_BATCH), int(Unkeyed.STICKY_BY_BYTES)
 _BY_TIME, _BY_OWN_BYTES = int(Unkeyed.STICKY_BY_TIME), int(Unkeyed.STICKY_BY_OWN_BYTES)
-_AVAILABLE_ROUND_ROBIN, _LEAST_BYTES = int(Unkeyed.AVAILABLE_ROUND_ROBIN), int(Unkeyed.LEAST_BYTES)
+_KAFKA_RUST_ROUND_ROBIN, _LEAST_BYTES = int(Unkeyed.KAFKA_RUST_ROUND_ROBIN), int(Unkeyed.LEAST_BYTES)
+_PLATFORMATIC_ROUND_ROBIN = int(Unkeyed.PLATFORMATIC_ROUND_ROBIN)
 
 
 class ProducerTopics(NamedTuple):
@@ -145,12 +147,16 @@ def next_partition(accumulator: Accumulator, settings: ProducerSettings, topic: 
     """Return the partition of a record without a key by a rule that takes no batches into account."""
     random, producer = accumulator.random, topic.producer
     if topic.rule == _KAFKA_GO_ROUND_ROBIN:
-        # RoundRobin.Balance counts from 0; the counter begins as NONE, one below.
+        return _next_of_producer(accumulator.producers[producer]) % topic.partitions
+    if topic.rule == _KAFKA_RUST_ROUND_ROBIN:
+        return _next_of_kafka_rust(accumulator, topic)
+    if topic.rule == _PLATFORMATIC_ROUND_ROBIN:
+        # The counter begins as NONE, one below the first partition.
         topic.counter += 1
         return topic.counter % topic.partitions
     if topic.rule == _LEAST_BYTES:
         return _least_bytes(accumulator, topic, record)
-    if topic.rule in (_JAVA_ROUND_ROBIN, _KAFKAJS_ROUND_ROBIN, _AVAILABLE_ROUND_ROBIN):
+    if topic.rule in (_JAVA_ROUND_ROBIN, _KAFKAJS_ROUND_ROBIN):
         count = _next_count(accumulator, topic)
         if topic.available:
             return _nth_available(accumulator, topic, count % topic.available)
@@ -173,13 +179,31 @@ def next_partition(accumulator: Accumulator, settings: ProducerSettings, topic: 
 
 
 @kernel_in_place
+def _next_of_producer(producer: Producer) -> int:
+    """Return the next number, from 0, of the counter that all topics of a producer share."""
+    producer.counter += 1
+    return producer.counter - 1
+
+
+@kernel_in_place
+def _next_of_kafka_rust(accumulator: Accumulator, topic: Topic) -> int:
+    """Return the next available partition (kafka-rust's ``DefaultPartitioner``).
+
+    It counts no record of a topic without any leader, which gets no partition and fails; here it is in partition 0.
+    """
+    if topic.available == 0:
+        return 0
+    count = _next_of_producer(accumulator.producers[topic.producer])
+    return _nth_available(accumulator, topic, count % topic.available)
+
+
+@kernel_in_place
 def _next_count(accumulator: Accumulator, topic: Topic) -> int:
-    """Return the next number of a counter, which for most clients has a random start.
+    """Return the next number of a topic's counter, which has a random start.
 
     Java's ``DefaultPartitioner.nextValue`` returns the start first (``getAndIncrement``), KafkaJS the number after it.
-    kafka-rust starts at 0; the counter begins as NONE, one below.
     """
-    if not topic.counting and topic.rule != _AVAILABLE_ROUND_ROBIN:
+    if not topic.counting:
         topic.counting = True
         topic.counter = next_int(accumulator.random, topic.producer) - (topic.rule == _JAVA_ROUND_ROBIN)
     topic.counter += 1
@@ -200,7 +224,18 @@ def _nth_available(accumulator: Accumulator, topic: Topic, nth: int) -> int:
 
 @kernel_in_place
 def _least_bytes(accumulator: Accumulator, topic: Topic, record: ProducerRecord) -> int:
-    """Return the first partition for which the fewest bytes were chosen, and count the record there."""
+    """Return the first partition for which the fewest bytes were chosen, and count the record there.
+
+    A Writer has one ``LeastBytes`` for all its topics: a topic goes on with the counts of the topic before it if both
+    have the same number of partitions; otherwise ``makeCounters`` starts again from 0.
+    """
+    producer = accumulator.producers[topic.producer]
+    if producer.counted_first != topic.first_partition:
+        goes_on = producer.counted_partitions == topic.partitions
+        for number in range(topic.partitions):
+            count = accumulator.partitions[producer.counted_first + number].chosen_bytes if goes_on else 0
+            accumulator.partitions[topic.first_partition + number].chosen_bytes = count
+        producer.counted_first, producer.counted_partitions = topic.first_partition, topic.partitions
     chosen = 0
     for number in range(1, topic.partitions):
         fewest = accumulator.partitions[topic.first_partition + chosen].chosen_bytes

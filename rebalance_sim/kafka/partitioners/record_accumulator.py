@@ -74,6 +74,12 @@ class Producer:
     newest_batch: int
     full_batch: int
     """First of the list of batches that the sender's next run drains whatever linger.ms is."""
+    counter: int
+    """Records without a key so far, where one counter serves all topics (kafka-go, kafka-rust)."""
+    counted_first: int
+    """First partition of the topic with the current counts of ``Unkeyed.LEAST_BYTES``; NONE before its first record."""
+    counted_partitions: int
+    """Number of partitions of this topic."""
 
 
 class Topic:
@@ -160,7 +166,7 @@ def new_accumulator(seeds: Ints, topics: Any, partitions: Any, records: int) -> 
     """Return the state of producers, each with its random seed, before they send this number of records in total."""
     producers: Any = new_records(Producer, len(seeds))
     producers.clock_ms = _LONG_AGO
-    producers.oldest_batch = producers.newest_batch = producers.full_batch = NONE
+    producers.oldest_batch = producers.newest_batch = producers.full_batch = producers.counted_first = NONE
     partitions.last_batch = partitions.full_at_run = NONE
     pool: Any = new_records(BatchPool, 1)
     pool.free = NONE

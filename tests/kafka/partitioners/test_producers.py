@@ -62,8 +62,8 @@ def placed(client: str, records: list[JsonObject], without_leader: tuple[int, ..
     return found
 
 
-def record(at_ms: int, partition: int | None = None, value_bytes: int = 1) -> JsonObject:
-    return {"at_ms": at_ms, "topic": "t", "partition": partition, "key_bytes": None, "value_bytes": value_bytes}
+def record(at_ms: int, partition: int | None = None, value_bytes: int = 1, topic: str = "t") -> JsonObject:
+    return {"at_ms": at_ms, "topic": topic, "partition": partition, "key_bytes": None, "value_bytes": value_bytes}
 
 
 def unkeyed(client: str, *at_ms: int, without_leader: tuple[int, ...] = ()) -> list[int]:
@@ -95,7 +95,42 @@ def test_kafka_go_prefers_the_partition_with_the_fewest_bytes() -> None:
 
 def test_kafka_rust_takes_turns_among_available_partitions_from_the_first() -> None:
     assert unkeyed("kafka-rust", 0, 0, 0, 0, without_leader=(1,)) == [0, 2, 0, 2]
-    assert unkeyed("kafka-rust", 0, 0, 0, 0, without_leader=(0, 1, 2)) == [0, 1, 2, 0]
+
+
+# The topics and sizes of records that one producer sends.
+ONE_COUNTER = {"t": 3, "u": 3, "v": 2}
+ALTERNATING = (("t", 5), ("u", 1), ("t", 2), ("u", 1), ("v", 1), ("v", 1), ("t", 1), ("u", 1), ("v", 1))
+
+
+@pytest.mark.parametrize(
+    ("client", "expected"),
+    [
+        ("kafka-go", [0, 1, 2, 0, 0, 1, 0, 1, 0]),
+        ("kafka-go-hash", [0, 1, 2, 0, 0, 1, 0, 1, 0]),
+        ("kafka-go-least-bytes", [0, 1, 2, 1, 0, 1, 0, 1, 0]),
+        ("kafka-rust", [0, 1, 2, 0, 0, 1, 0, 1, 0]),
+        ("platformatic-kafka", [0, 0, 1, 1, 0, 1, 2, 2, 0]),
+    ],
+)
+def test_one_counter_for_all_topics_of_a_producer(client: str, expected: list[int]) -> None:
+    """The answers are those of kafka-go 0.4.51, whose Writer has one balancer for all topics.
+
+    ``LeastBytes`` begins to count again whenever the number of partitions differs from that of the record before.
+    """
+    records = [record(0, value_bytes=size, topic=topic) for topic, size in ALTERNATING]
+    assert placed(client, records, topics=ONE_COUNTER) == expected
+
+
+def test_two_alternating_topics_of_kafka_go_leave_half_of_the_partitions_idle() -> None:
+    """Reported as segmentio/kafka-go issue 1300."""
+    records = [record(0, topic=topic) for topic in ("t", "u") * 4]
+    assert placed("kafka-go", records, topics={"t": 4, "u": 4}) == [0, 1, 2, 3] * 2
+
+
+def test_kafka_rust_does_not_count_records_that_fail() -> None:
+    records = [record(0, topic=topic) for topic in ("t", "u", "t", "u", "t")]
+    found = placed("kafka-rust", records, (0, 1, 2), topics={"t": 3, "u": 3})
+    assert [found[1], found[3]] == [0, 1]
 
 
 def test_a_random_partition_of_all_or_of_those_available() -> None:
