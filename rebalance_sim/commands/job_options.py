@@ -480,10 +480,14 @@ def add_operation_options(groups: OptionGroups) -> None:
 
 _ASSIGNORS = (
     *kafka_version(NEWEST).assignors,
-    *("librdkafka-range", "librdkafka-roundrobin", "librdkafka-cooperative-sticky"),
-    *("kafka-python-range", "kafka-python-roundrobin", "aiokafka-range", "aiokafka-roundrobin"),
+    *("librdkafka-range", "librdkafka-roundrobin", "librdkafka-cooperative-sticky", "librdkafka-2.1-range"),
+    *("librdkafka-1.2-range", "librdkafka-1.5.2-roundrobin", "librdkafka-1.5.0-roundrobin"),
+    *("librdkafka-1.4-roundrobin", "librdkafka-1.2-roundrobin"),
+    *("kafka-python-range", "kafka-python-roundrobin", "kafka-python-2.2-range", "kafka-python-2.2-roundrobin"),
+    *("aiokafka-range", "aiokafka-roundrobin"),
     *("franz-go-range", "franz-go-roundrobin", "franz-go-sticky", "franz-go-cooperative-sticky"),
-    *("kafka-go-range", "kafka-go-roundrobin", "kafkajs-roundrobin", "platformatic-kafka-roundrobin"),
+    *("franz-go-1.21.3-sticky", "franz-go-1.21.3-cooperative-sticky", "kafka-go-range", "kafka-go-roundrobin"),
+    *("kafkajs-roundrobin", "kafkajs-1.12-roundrobin", "platformatic-kafka-roundrobin"),
     *("sarama-range", "sarama-roundrobin", "sarama-1.27-range", "sarama-1.27-roundrobin"),
 )
 

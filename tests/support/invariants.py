@@ -26,13 +26,17 @@ The balance table has columns of these names.
 """
 
 
+_OF_EVERY_TOPIC = ("kafka-go-roundrobin", "kafkajs-1.12-roundrobin", "sarama-1.27-roundrobin")
+"""They deal out every topic on its own."""
+
+
 def faults(strategy: str, version: str, batch: "NumberedBatch", assigned: Assignments) -> Faults:
     """Return the invariants that complete assignments break: those of every strategy, and the strategy's own."""
     given = Given(batch, assigned)
     match strategy:
         case "range" | "server-range":
             own = _range_faults(strategy, version, given)
-        case _ if strategy.endswith("-range") or strategy in ("kafka-go-roundrobin", "sarama-1.27-roundrobin"):
+        case _ if strategy.endswith("-range") or strategy in _OF_EVERY_TOPIC:
             own = {"imbalanced": given.imbalanced_by_topic()}
         case _ if strategy.endswith("roundrobin"):
             own = {"imbalanced": given.imbalanced_if_same_subscriptions()}

@@ -36,7 +36,7 @@ OF_GO = (
     *("franz-go-range", "franz-go-roundrobin", "kafka-go-range", "kafka-go-roundrobin"),
     *("sarama-range", "sarama-roundrobin", "sarama-1.27-range", "sarama-1.27-roundrobin"),
 )
-OF_JAVASCRIPT = ("kafkajs-roundrobin", "platformatic-kafka-roundrobin")
+OF_JAVASCRIPT = ("kafkajs-roundrobin", "kafkajs-1.12-roundrobin", "platformatic-kafka-roundrobin")
 """The strategies that the programs answer."""
 UNPREDICTABLE_OF_GO = ("sarama-sticky", "sarama-cooperative-sticky", "kafka-go-rack-affinity")
 """Those that they answer differently each time."""

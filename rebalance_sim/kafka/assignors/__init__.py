@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from rebalance_sim.errors import UserError, check_choice
 from rebalance_sim.kafka.assignors.aiokafka import range as aiokafka_range
 from rebalance_sim.kafka.assignors.aiokafka import roundrobin as aiokafka_roundrobin
+from rebalance_sim.kafka.assignors.franz_go import before_1_21_4 as franz_go_before_1_21_4
 from rebalance_sim.kafka.assignors.franz_go import cooperative_sticky as franz_go_cooperative_sticky
 from rebalance_sim.kafka.assignors.franz_go import range as franz_go_range
 from rebalance_sim.kafka.assignors.franz_go import roundrobin as franz_go_roundrobin
@@ -21,9 +22,12 @@ from rebalance_sim.kafka.assignors.kafka_go import roundrobin as kafka_go_roundr
 from rebalance_sim.kafka.assignors.kafka_python import range as kafka_python_range
 from rebalance_sim.kafka.assignors.kafka_python import roundrobin as kafka_python_roundrobin
 from rebalance_sim.kafka.assignors.kafkajs import roundrobin as kafkajs_roundrobin
+from rebalance_sim.kafka.assignors.kafkajs import roundrobin_before_1_13 as kafkajs_roundrobin_before_1_13
 from rebalance_sim.kafka.assignors.librdkafka import cooperative_sticky as librdkafka_cooperative_sticky
 from rebalance_sim.kafka.assignors.librdkafka import range as librdkafka_range
+from rebalance_sim.kafka.assignors.librdkafka import range_before_2_2 as librdkafka_range_before_2_2
 from rebalance_sim.kafka.assignors.librdkafka import roundrobin as librdkafka_roundrobin
+from rebalance_sim.kafka.assignors.librdkafka import roundrobin_before_1_5_3 as librdkafka_roundrobin_before_1_5_3
 from rebalance_sim.kafka.assignors.platformatic_kafka import roundrobin as platformatic_kafka_roundrobin
 from rebalance_sim.kafka.assignors.sarama import hash_order
 from rebalance_sim.kafka.assignors.sarama import range as sarama_range
@@ -79,8 +83,17 @@ CLIENTS_ASSIGNORS = {
     "librdkafka-cooperative-sticky": Assignor(
         librdkafka_cooperative_sticky.assign, remembers=_always, protocol=RebalanceProtocol.COOPERATIVE
     ),
+    "librdkafka-2.1-range": Assignor(librdkafka_range_before_2_2.assign_2_1),
+    "librdkafka-1.2-range": Assignor(librdkafka_range_before_2_2.assign_1_2),
+    "librdkafka-1.5.2-roundrobin": Assignor(librdkafka_roundrobin_before_1_5_3.assign_1_5_2),
+    "librdkafka-1.5.0-roundrobin": Assignor(librdkafka_roundrobin_before_1_5_3.assign_1_5_0),
+    "librdkafka-1.4-roundrobin": Assignor(librdkafka_roundrobin_before_1_5_3.assign_1_4),
+    "librdkafka-1.2-roundrobin": Assignor(librdkafka_roundrobin_before_1_5_3.assign_1_2),
     "kafka-python-range": Assignor(kafka_python_range.assign),
     "kafka-python-roundrobin": Assignor(kafka_python_roundrobin.assign),
+    # aiokafka's are copies of kafka-python's before 2.3, which knew no static members.
+    "kafka-python-2.2-range": Assignor(aiokafka_range.assign),
+    "kafka-python-2.2-roundrobin": Assignor(aiokafka_roundrobin.assign),
     "aiokafka-range": Assignor(aiokafka_range.assign),
     "aiokafka-roundrobin": Assignor(aiokafka_roundrobin.assign),
     "franz-go-range": Assignor(franz_go_range.assign),
@@ -89,9 +102,14 @@ CLIENTS_ASSIGNORS = {
     "franz-go-cooperative-sticky": Assignor(
         franz_go_cooperative_sticky.assign, remembers=_always, protocol=RebalanceProtocol.COOPERATIVE
     ),
+    "franz-go-1.21.3-sticky": Assignor(franz_go_before_1_21_4.assign_sticky, remembers=_always),
+    "franz-go-1.21.3-cooperative-sticky": Assignor(
+        franz_go_before_1_21_4.assign_cooperative_sticky, remembers=_always, protocol=RebalanceProtocol.COOPERATIVE
+    ),
     "kafka-go-range": Assignor(kafka_go_range.assign),
     "kafka-go-roundrobin": Assignor(kafka_go_roundrobin.assign),
     "kafkajs-roundrobin": Assignor(kafkajs_roundrobin.assign),
+    "kafkajs-1.12-roundrobin": Assignor(kafkajs_roundrobin_before_1_13.assign),
     "platformatic-kafka-roundrobin": Assignor(platformatic_kafka_roundrobin.assign),
     "sarama-range": Assignor(sarama_range.assign),
     "sarama-roundrobin": Assignor(sarama_roundrobin.assign),

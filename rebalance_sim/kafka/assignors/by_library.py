@@ -18,11 +18,33 @@ SEPARATOR = ";"
 """Between the libraries that a member may use, the most likely one first."""
 
 _NAMED_OTHERWISE = {("kafkajs", "RoundRobinAssigner"): "kafkajs-roundrobin"}
-_CHANGED: Mapping[str, tuple[tuple[int, ...], str]] = {
-    "sarama-range": ((1, 34, 1), "sarama-1.27-range"),
-    "sarama-roundrobin": ((1, 28), "sarama-1.27-roundrobin"),
+_CHANGED: Mapping[str, tuple[tuple[tuple[int, ...], str], ...]] = {
+    "sarama-range": (((1, 34, 1), "sarama-1.27-range"),),
+    "sarama-roundrobin": (((1, 28), "sarama-1.27-roundrobin"),),
+    "librdkafka-range": (((1, 3), "librdkafka-1.2-range"), ((2, 2), "librdkafka-2.1-range")),
+    "librdkafka-roundrobin": (
+        ((1, 3), "librdkafka-1.2-roundrobin"),
+        ((1, 5), "librdkafka-1.4-roundrobin"),
+        ((1, 5, 2), "librdkafka-1.5.0-roundrobin"),
+        ((1, 5, 3), "librdkafka-1.5.2-roundrobin"),
+    ),
+    "kafkajs-roundrobin": (((1, 13), "kafkajs-1.12-roundrobin"),),
+    "kafka-python-range": (((2, 3), "kafka-python-2.2-range"),),
+    "kafka-python-roundrobin": (((2, 3), "kafka-python-2.2-roundrobin"),),
+    "franz-go-sticky": (((1, 21, 4), "franz-go-1.21.3-sticky"),),
+    "franz-go-cooperative-sticky": (((1, 21, 4), "franz-go-1.21.3-cooperative-sticky"),),
 }
-"""By assignor, the first release that has it, and the assignor of earlier ones."""
+"""By assignor, releases that changed it, the oldest first, each with the assignor of earlier releases."""
+_NOT_REPRODUCED: Mapping[tuple[str, str], tuple[tuple[int, ...], str]] = {
+    ("librdkafka", "cooperative-sticky"): ((2, 6, 1), "earlier releases skip members while they balance"),
+    ("kafkajs", "RoundRobinAssigner"): ((1, 5), "earlier leaders assign the topics of their own last assignment"),
+    ("platformatic-kafka", "roundrobin"): ((1, 7), "earlier leaders assign the topics of all members"),
+    ("franz-go", "range"): ((1, 0), "no earlier release was compared"),
+    ("franz-go", "roundrobin"): ((1, 0), "no earlier release was compared"),
+    ("franz-go", "sticky"): ((1, 0), "no earlier release was compared"),
+    ("franz-go", "cooperative-sticky"): ((1, 0), "no earlier release was compared"),
+}
+"""By library and protocol, the first release that is predicted, and why earlier ones are not."""
 _GO_MAP = "it visits a map of Go in a random order"
 _PYTHON_SET = "it visits a set of Python, whose order differs from process to process"
 _UNPREDICTABLE = {
@@ -38,6 +60,8 @@ GUARANTEES: Mapping[str, Guarantee] = {
     "sarama-cooperative-sticky": Guarantee.BALANCED_OR_LOST,
     "franz-go-sticky": Guarantee.MOST_BALANCED,
     "franz-go-cooperative-sticky": Guarantee.MOST_BALANCED,
+    "franz-go-1.21.3-sticky": Guarantee.MOST_BALANCED,
+    "franz-go-1.21.3-cooperative-sticky": Guarantee.MOST_BALANCED,
     "kafka-go-rack-affinity": Guarantee.BALANCED_TOPICS,
     "kafka-python-sticky": Guarantee.LEAST_LOADED,
     "kafka-python-cooperative-sticky": Guarantee.LEAST_LOADED,
@@ -127,6 +151,8 @@ def leaders_assignor(protocol: str, leader: Leader, readable: bool = True) -> Le
     'sarama-1.27-range'
     >>> leaders_assignor("sticky", Leader("sarama", "")).problem
     'sarama: sticky cannot be predicted: it visits a map of Go in a random order'
+    >>> leaders_assignor("RoundRobinAssigner", Leader("kafkajs", "1.12.0")).name
+    'kafkajs-1.12-roundrobin'
     """
     library = leader.library or JAVA
     if library == JAVA:
@@ -141,8 +167,16 @@ def leaders_assignor(protocol: str, leader: Leader, readable: bool = True) -> Le
         return LeadersAssignor(name, f"{library}: {protocol} cannot be predicted: {_UNPREDICTABLE[library, protocol]}")
     if not offers(library, protocol):
         return LeadersAssignor(name, f"{library}: no assignor for protocol {protocol!r}")
-    since, before = _CHANGED.get(name, ((), name))
-    return LeadersAssignor(before if release is not None and release < since else name)
+    if release is None:
+        return LeadersAssignor(name)
+    since, reason = _NOT_REPRODUCED.get((library, protocol), ((), ""))
+    if release < since:
+        first = ".".join(map(str, since))
+        return LeadersAssignor(
+            f"{library}-{leader.release}-{protocol}",
+            f"{library}: {protocol} before {first} cannot be predicted: {reason}",
+        )
+    return LeadersAssignor(next((before for changed, before in _CHANGED.get(name, ()) if release < changed), name))
 
 
 def offers(library: str, protocol: str) -> bool:

@@ -55,7 +55,7 @@ class ResolvedAssignor:
             return followed_protocol(self.own, self.version)
         if self.name in KNOWN_ASSIGNORS:
             return KNOWN_ASSIGNORS[self.name].protocol
-        unpredictable = self.guarantee is not None and self.name.endswith("-cooperative-sticky")
+        unpredictable = self.problem is not None and self.name.endswith("-cooperative-sticky")
         return RebalanceProtocol.COOPERATIVE if unpredictable else RebalanceProtocol.EAGER
 
     @property

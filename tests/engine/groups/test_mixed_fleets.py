@@ -31,6 +31,7 @@ OF_OTHERS = {
     "kafka-go-range": ("kafka-go", None, "range"),
     "kafka-go-roundrobin": ("kafka-go", "0.4.51", "roundrobin"),
     "kafkajs-roundrobin": ("kafkajs", None, "RoundRobinAssigner"),
+    "kafkajs-1.12-roundrobin": ("kafkajs", "1.12.0", "RoundRobinAssigner"),
     "platformatic-kafka-roundrobin": ("platformatic-kafka", None, "roundrobin"),
     "sarama-range": ("sarama", "v1.61.1", "range"),
     "sarama-roundrobin": ("sarama", None, "roundrobin"),

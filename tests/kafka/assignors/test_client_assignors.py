@@ -14,7 +14,7 @@ from rebalance_sim.kafka.assignors import ASSIGNORS, CLIENTS_ASSIGNORS, assignor
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.releases import kafka_version
 from tests.support.batches import Batch
-from tests.support.cases import assignment_of, golden_sample, group_of
+from tests.support.cases import Answer, assignment_of, golden_sample, group_of
 from tests.support.examples import examples
 from tests.support.invariants import BASIC, NumberedBatch, faults, faults_on_the_way
 from tests.support.model import Cluster, Group, Member, Partition
@@ -24,7 +24,7 @@ from tests.support.strategies import as_sent, groups
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 
-OF_LEADERS_TOPICS = ("kafkajs-roundrobin", "platformatic-kafka-roundrobin")
+OF_LEADERS_TOPICS = ("kafkajs-roundrobin", "kafkajs-1.12-roundrobin", "platformatic-kafka-roundrobin")
 OF_LIBRDKAFKA = "librdkafka-cooperative-sticky"
 COOPERATIVE = [name for name, of in CLIENTS_ASSIGNORS.items() if of.protocol is RebalanceProtocol.COOPERATIVE]
 EAGER = [name for name in CLIENTS_ASSIGNORS if name not in COOPERATIVE]
@@ -159,11 +159,115 @@ def test_kafka_go_deals_out_every_topic_on_its_own() -> None:
     assert answer("kafka-go-roundrobin", both, t=1, u=1) == {"a": ["t0", "u0"], "b": []}
 
 
-@pytest.mark.parametrize("strategy", OF_LEADERS_TOPICS)
+@pytest.mark.parametrize("strategy", ["kafkajs-roundrobin", "platformatic-kafka-roundrobin"])
 def test_javascript_assigns_the_topics_of_the_leader_alone(strategy: str) -> None:
     """Member b gets partitions of t, to which it does not subscribe, and nobody gets v; the leader lists u first."""
     found = answer(strategy, {"a": ("u", "t"), "b": ("v",)}, t=2, u=1, v=2)
     assert found == {"a": ["u0", "t1"], "b": ["t0"]}
+
+
+def test_kafkajs_before_1_13_deals_out_every_topic_on_its_own() -> None:
+    """Reported as tulios/kafkajs issue 820: 12 members, 30 topics of 1 to 12 partitions."""
+    assert answer("kafkajs-1.12-roundrobin", {"a": ("u", "t"), "b": ("v",)}, t=2, u=1, v=2) == {
+        "a": ["u0", "t0"],
+        "b": ["t1"],
+    }
+    topics = {f"v{n:02}": n % 12 + 1 for n in range(30)}
+    members = tuple(Member(f"m{n:02}", tuple(topics)) for n in range(12))
+    given = Batch([Group(members, Cluster(topics))]).assign("2.8", "kafkajs-1.12-roundrobin")[0]
+    assert [len(given[member.member_id]) for member in members] == [30, 27, 24, 21, 18, 15, 12, 10, 8, 6, 4, 2]
+
+
+# ---- librdkafka before 1.5.3
+
+
+BEFORE_1_5_2 = ("librdkafka-1.2-roundrobin", "librdkafka-1.4-roundrobin", "librdkafka-1.5.0-roundrobin")
+OLD_ROUNDROBIN = ("librdkafka-1.5.2-roundrobin", *BEFORE_1_5_2)
+
+
+@pytest.mark.parametrize("strategy", OLD_ROUNDROBIN)
+def test_librdkafka_before_1_5_3_takes_turns_if_all_members_subscribe_to_all_topics(strategy: str) -> None:
+    """A member without a subscription takes no turn."""
+    members = {"a": ("t", "u"), "b": ("t", "u"), "c": ()}
+    assert answer(strategy, members, t=3, u=2) == {"a": ["t0", "t2", "u1"], "b": ["t1", "u0"], "c": []}
+
+
+def test_librdkafka_1_5_2_counts_turns_by_the_number_of_subscribers() -> None:
+    """Of the members a, b, c only b and c subscribe to u, so that turns alternate between a and b, and a is skipped."""
+    members = {"a": ("t",), "b": ("t", "u"), "c": ("t", "u")}
+    assert answer("librdkafka-1.5.2-roundrobin", members, t=3, u=3) == {
+        "a": ["t0"],
+        "b": ["t1", "u0", "u1", "u2"],
+        "c": ["t2"],
+    }
+    assert answer("librdkafka-roundrobin", members, t=3, u=3) == {
+        "a": ["t0"],
+        "b": ["t1", "u0", "u2"],
+        "c": ["t2", "u1"],
+    }
+
+
+def answers(strategy: str, members: Mapping[str, tuple[str, ...]], **partitions: int) -> list[Answer]:
+    """Return the assignment of dynamic members, or how it fails."""
+    joined = tuple(Member(name, topics) for name, topics in members.items())
+    return Batch([Group(joined, Cluster(partitions))]).answers("4.3", strategy)
+
+
+def test_librdkafka_1_5_2_never_finds_a_subscriber_that_is_not_among_the_first_members() -> None:
+    members: dict[str, tuple[str, ...]] = {"a": ("t",), "b": ("u",)}
+    assert answers("librdkafka-1.5.2-roundrobin", members, t=1, u=1) == ["TimeoutException"]
+    assert answers("librdkafka-1.5.2-roundrobin", members, t=1, u=0) == [{"a": [Partition("t", 0)], "b": []}]
+
+
+@pytest.mark.parametrize("strategy", BEFORE_1_5_2)
+def test_librdkafka_before_1_5_2_is_not_predicted_for_different_subscriptions(strategy: str) -> None:
+    assert answers(strategy, {"a": ("t",), "b": ("t", "u")}, t=1, u=1) == ["undetermined"]
+
+
+def test_librdkafka_before_1_5_is_not_predicted_if_the_order_of_topics_decides() -> None:
+    """One topic that does not go round evenly shifts no other; two do."""
+    both = {"a": ("t", "u"), "b": ("t", "u")}
+    for strategy in BEFORE_1_5_2[:2]:
+        assert answers(strategy, both, t=3, u=3) == ["undetermined"]
+        assert answers(strategy, both, t=3, u=2) != ["undetermined"]
+    assert answers("librdkafka-1.5.0-roundrobin", both, t=3, u=3) != ["undetermined"]
+
+
+def test_librdkafka_before_1_3_knows_no_static_members() -> None:
+    """By instance ids q-1 comes first."""
+    members = (Member("q-1", ("t",), "a"), Member("p-2", ("t",), "b"))
+    for strategy in ("range", "roundrobin"):
+        for release, first in (("1.2", "p-2"), ("2.1" if strategy == "range" else "1.4", "q-1")):
+            given = numbers(f"librdkafka-{release}-{strategy}", Group(members, Cluster({"t": 1})))
+            assert given[first] == [0], (strategy, release)
+
+
+def test_librdkafka_before_2_2_ignores_racks() -> None:
+    members = (Member("m1", ("t",), rack="a"), Member("m2", ("t",), rack="b"))
+    racks = Group(members, Cluster({"t": 2}, {"t": [["b"], ["a"]]}))
+    assert numbers("librdkafka-range", racks) == {"m1": [1], "m2": [0]}
+    assert numbers("librdkafka-2.1-range", racks) == {"m1": [0], "m2": [1]}
+
+
+def test_kafka_python_before_2_3_sorts_all_members_by_id() -> None:
+    last_is_static = group("def", static="f")
+    assert numbers("kafka-python-2.2-range", last_is_static) == {"d-0": [0, 1], "e-0": [2, 3], "f-0": [4]}
+    assert numbers("kafka-python-2.2-roundrobin", last_is_static) == {"d-0": [0, 3], "e-0": [1, 4], "f-0": [2]}
+
+
+@pytest.mark.parametrize("strategy", STICKY_OF_ONE_TOPIC)
+def test_franz_go_before_1_21_4_is_not_predicted_if_two_members_claim_a_partition(strategy: str) -> None:
+    """The other golden cases were equal to the answers of 1.5.0, 1.15.0 and 1.21.3."""
+    cases = golden_sample("cases-one-topic")
+    batch = Batch([group_of(case) for case in cases])
+    old = strategy.replace("franz-go-", "franz-go-1.21.3-")
+    claims = [[tuple(owned) for each in case["members"] for owned in each["owned"]] for case in cases]
+    expected = [
+        given if len(set(claimed)) == len(claimed) else "undetermined"
+        for given, claimed in zip(batch.answers("4.3", strategy), claims, strict=True)
+    ]
+    assert batch.answers("4.3", old) == expected
+    assert any(len(set(claimed)) < len(claimed) for claimed in claims)
 
 
 def test_platformatic_kafka_takes_turns_in_the_order_of_the_response() -> None:
@@ -366,8 +470,8 @@ def test_invariants_hold(batch: list[Group]) -> None:
         if strategy in OF_LEADERS_TOPICS:
             checked &= alike
         assert {name for name in BASIC if found[name][checked].any()} == set(), strategy
-        if strategy == "franz-go-sticky":
+        if strategy in ("franz-go-sticky", "franz-go-1.21.3-sticky"):
             assert not np.any(found["could be more balanced"][checked])
-        elif not strategy.startswith("kafka-python"):
+        elif not strategy.startswith("kafka-python") and strategy not in OLD_ROUNDROBIN:
             assert not outcome.errors.any(), strategy
             assert not np.any(found["imbalanced"][checked]), strategy

@@ -1,4 +1,4 @@
-"""librdkafka's ``roundrobin`` assignor (``rdkafka_roundrobin_assignor.c``, 2.9 to 2.16): Java's in another order."""
+"""librdkafka's ``roundrobin`` assignor (``rdkafka_roundrobin_assignor.c``, 1.5.3 to 2.16): Java's in another order."""
 
 import numpy as np
 
@@ -14,11 +14,11 @@ from rebalance_sim.releases import KafkaVersion
 def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
     """Assign the partitions of every group of a batch."""
     seen, listed = listed_members(groups, version)
-    return assign_in_turn(seen, _sorted_members(seen, listed), topics)
+    return assign_in_turn(seen, sorted_members(seen, listed), topics)
 
 
 @kernel
-def _sorted_members(groups: Groups, listed: Ints32) -> Ints32:
+def sorted_members(groups: Groups, listed: Ints32) -> Ints32:
     """Return the sorted members of each group, those without a subscription last.
 
     librdkafka's leader drops members without topics before it sorts, so they must not take part in the sort, whose

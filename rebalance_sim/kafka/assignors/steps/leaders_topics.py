@@ -17,34 +17,47 @@ def assign_leaders_topics(groups: Groups, in_turn: Ints32, topics: TopicArrays) 
 
     The leader is the member that joined first; ``in_turn`` lists the members of the first group, of the second, ...
     """
-    of_members, offsets, named = groups.subscriptions
-    # A list names a topic once for these libraries, which keep topics in a set.
-    last_group = np.full(len(topics.partitions), -1, np.int32)
-    firsts = np.zeros(len(groups.members), np.int32)
-    leaders_topics = np.empty(len(named), np.int32)
+    firsts, named = leaders_topics(groups, topics)
     sizes = np.zeros(len(in_turn) + 1, np.int32)
-    n = 0
     for g in range(len(groups.members) - 1):
         start, end = groups.members[g], groups.members[g + 1]
         total = 0
-        if end > start:
-            leaders_list = of_members[start]
-            for k in range(offsets[leaders_list], offsets[leaders_list + 1]):
-                if last_group[named[k]] != g and topics.partitions[named[k]] > 0:
-                    last_group[named[k]] = g
-                    if n == len(leaders_topics):
-                        leaders_topics = np.concatenate((leaders_topics, np.empty(n, np.int32)))
-                    leaders_topics[n] = named[k]
-                    total += topics.partitions[named[k]]
-                    n += 1
+        for topic in named[firsts[g] : firsts[g + 1]]:
+            total += topics.partitions[topic]
         for i in range(start, end):
             sizes[in_turn[i] + 1] = total // (end - start) + (1 if i - start < total % (end - start) else 0)
-        firsts[g + 1] = n
     lists, cursor = empty_lists(sizes)
     for g in range(len(groups.members) - 1):
         turn = groups.members[g]
-        for topic in leaders_topics[firsts[g] : firsts[g + 1]]:
+        for topic in named[firsts[g] : firsts[g + 1]]:
             for partition in range(topics.partitions[topic]):
                 append_partition(lists, cursor, in_turn[turn], topic, partition)
                 turn = turn + 1 if turn + 1 < groups.members[g + 1] else groups.members[g]
     return lists
+
+
+@kernel
+def leaders_topics(groups: Groups, topics: TopicArrays) -> tuple[Ints32, Ints32]:
+    """Return the existing topics of each group's leader, in its order.
+
+    Those of group g are entries ``firsts[g]`` to ``firsts[g + 1]`` of the second array; ``firsts`` is the first. A list
+    names a topic once for these libraries, which keep topics in a set.
+    """
+    of_members, offsets, named = groups.subscriptions
+    last_group = np.full(len(topics.partitions), -1, np.int32)
+    firsts = np.zeros(len(groups.members), np.int32)
+    found = np.empty(len(named), np.int32)
+    n = 0
+    for g in range(len(groups.members) - 1):
+        start = groups.members[g]
+        if groups.members[g + 1] > start:
+            leaders_list = of_members[start]
+            for k in range(offsets[leaders_list], offsets[leaders_list + 1]):
+                if last_group[named[k]] != g and topics.partitions[named[k]] > 0:
+                    last_group[named[k]] = g
+                    if n == len(found):
+                        found = np.concatenate((found, np.empty(n, np.int32)))
+                    found[n] = named[k]
+                    n += 1
+        firsts[g + 1] = n
+    return firsts, found

@@ -3,12 +3,11 @@
 // Reads one group per line and writes one line per group: by strategy, the partitions of each member.
 import { createInterface } from 'node:readline'
 import kafkajs from 'kafkajs'
+import kafkajsBefore113 from 'kafkajs-1.12'
 // The package itself needs a newer Node.js than this file of it.
 import { roundRobinAssigner } from './node_modules/@platformatic/kafka/dist/clients/consumer/partitions-assigners.js'
 
-const { AssignerProtocol, PartitionAssigners } = kafkajs
-
-async function askKafkaJs ({ topics, members, leaders_topics: leadersTopics }) {
+async function askKafkaJs ({ AssignerProtocol, PartitionAssigners }, { topics, members, leaders_topics: leadersTopics }) {
   const partitions = topic => Array.from({ length: topics[topic] ?? 0 }, (_, partitionId) => ({ partitionId }))
   const assigner = PartitionAssigners.roundRobin({ cluster: { findTopicPartitionMetadata: partitions } })
   const joined = members.map(member => ({ memberId: member.member_id }))
@@ -34,7 +33,8 @@ for await (const line of createInterface({ input: process.stdin })) {
   const group = JSON.parse(line)
   const nothing = group.members.map(member => [member.member_id, []])
   const answers = {
-    'kafkajs-roundrobin': Object.fromEntries([...nothing, ...await askKafkaJs(group)]),
+    'kafkajs-roundrobin': Object.fromEntries([...nothing, ...await askKafkaJs(kafkajs, group)]),
+    'kafkajs-1.12-roundrobin': Object.fromEntries([...nothing, ...await askKafkaJs(kafkajsBefore113, group)]),
     'platformatic-kafka-roundrobin': Object.fromEntries([...nothing, ...askPlatformaticKafka(group)])
   }
   process.stdout.write(JSON.stringify(answers) + '\n')
