@@ -326,6 +326,8 @@ COOPERATIVE_REBALANCES = Table(
 
 BOUNDS = dict.fromkeys(("min", "max", "idle_members_min", "idle_members_max", "moved_min", "moved_max"), INT)
 
+NAMED = 5
+"""Partitions without a consumer, and topics on one member, that a row of ``balance`` names."""
 BALANCE = Table(
     "balance",
     "One row per group and strategy: how balanced the assignment is after the last rebalance, and what moves.",
@@ -345,6 +347,19 @@ BALANCE = Table(
             "not_subscribed", INT, "partitions assigned to a member not subscribed to the topic (a bug, reproduced)"
         ),
         Column("nonexistent", INT, "partitions assigned although the topic has no such partition (a bug, reproduced)"),
+        Column("unconsumed", INT, "subscribed partitions assigned to no subscriber of their topic"),
+        Column(
+            "first_unconsumed",
+            ArrayType(struct({"topic": STRING, "partition": INT, "member_id": STRING})),
+            f"up to {NAMED} of these, by topic, with a member that is assigned the partition without "
+            "subscribing to its topic; null if there are none",
+        ),
+        Column(
+            "whole_topics",
+            ArrayType(struct({"topic": STRING, "partitions": INT, "subscribers": INT, "member_id": STRING})),
+            f"up to {NAMED} topics with several partitions and several subscribers of which one member has all "
+            "partitions, those of which it has most above its share first; null if there are none",
+        ),
         Column("rebalances", INT, "rebalances until no member requests another"),
         Column("revoked", INT, "partitions revoked on the way; eager members revoke everything they own"),
         _REJECTED_MEMBERS,
@@ -458,8 +473,9 @@ _OF_THE_GROUP = ("cluster", "group_id", "strategy", "members", "partitions", "re
 BEST_FIGURES = {field.name: field.dataType for field in OPTIMUM.schema if field.name not in _OF_THE_GROUP}
 """The figures that a comparison has of a group's optimum."""
 
+_NO_FIGURES = ("first_unconsumed", "whole_topics", "error", "bounds")
 FIGURES = {
-    **{field.name: field.dataType for field in BALANCE.schema if field.name not in (*_OF_THE_GROUP, "error", "bounds")},
+    **{field.name: field.dataType for field in BALANCE.schema if field.name not in (*_OF_THE_GROUP, *_NO_FIGURES)},
     "excess_max": INT,
     "excess_stddev": DOUBLE,
     "excess_moved": INT,
@@ -479,7 +495,7 @@ COMPARISON = Table(
         Column(
             "strategies",
             MapType(STRING, struct(FIGURES)),
-            "per assignor: the columns of balance, and how far max, stddev and moved exceed the optimum (`excess_*`; "
+            "per assignor: the figures of balance, and how far max, stddev and moved exceed the optimum (`excess_*`; "
             "null unless every partition is assigned to exactly one member subscribed to its topic)",
         ),
         _REJECTED_MEMBERS,

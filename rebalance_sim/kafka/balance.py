@@ -34,6 +34,8 @@ class Balance(NamedTuple):
     """Partitions assigned to a member that does not subscribe to their topic."""
     nonexistent: Ints32
     """Assigned partitions that do not exist."""
+    unconsumed: Ints32
+    """Partitions that no subscriber of their topic is assigned."""
 
 
 class _Places(NamedTuple):
@@ -72,6 +74,7 @@ def balance(
         np.zeros(n, np.int32),
         np.zeros(n, np.int32),
         np.zeros(n, np.int32),
+        np.zeros(n, np.int32),
     )
     base = np.full(len(topics.partitions), -1, np.int32)
     loads = np.zeros(len(generations), np.int32)
@@ -91,6 +94,7 @@ def balance(
                 out.kept[g] += 1
             elif owners_before[place] >= 0:
                 out.moved[g] += 1
+        out.unconsumed[g] = out.unassigned[g]
         with_subscribers = 0
         for entry in range(first, last):
             topic = by_topic.topics[entry]
@@ -159,34 +163,56 @@ def _count_faults(
 ) -> None:
     """Count partitions that are assigned twice, to a member without a subscription, or that do not exist.
 
-    Some of Kafka's assignors do so for a few groups.
+    Some of Kafka's assignors do so for a few groups, and those of KafkaJS and @platformatic/kafka for many.
     """
-    start, end, base, room = groups[g], groups[g + 1], places.base, places.room
-    low, high = assigned.offsets[start], assigned.offsets[end]
-    last_entry, entry_before = np.full(room, -1, np.int32), np.empty(high - low, np.int32)
-    member_of = np.repeat(np.arange(start, end), np.diff(assigned.offsets[start : end + 1]))
-    for k in range(high - low):
-        topic, partition = assigned.topics[low + k], assigned.partitions[low + k]
-        if partition >= topics.partitions[topic]:
+    start, end, base = groups[g], groups[g + 1], places.base
+    for k in range(assigned.offsets[start], assigned.offsets[end]):
+        topic = assigned.topics[k]
+        if assigned.partitions[k] >= topics.partitions[topic]:
             out.nonexistent[g] += 1
         elif base[topic] < 0:
             out.not_subscribed[g] += 1
-        else:
-            place = base[topic] + partition
-            entry_before[k] = last_entry[place]
-            last_entry[place] = k
+    claims = _claims(start, end, topics, assigned, places)
     subscribes_to = np.full(end - start, -1, np.int32)
     for entry in range(by_topic.group_topics[g], by_topic.group_topics[g + 1]):
         topic = by_topic.topics[entry]
         subscribes_to[by_topic.members[by_topic.first[entry] : by_topic.end[entry]] - start] = entry
         for place in range(base[topic], base[topic] + max(topics.partitions[topic], 0)):
-            k = last_entry[place]
-            if k >= 0 and entry_before[k] >= 0:
-                out.assigned_twice[g] += 1
+            k, owners, subscribers = claims.last[place], 0, 0
             while k >= 0:
-                if subscribes_to[member_of[k] - start] != entry:
-                    out.not_subscribed[g] += 1
-                k = entry_before[k]
+                owners += 1
+                if subscribes_to[claims.members[k] - start] == entry:
+                    subscribers += 1
+                k = claims.before[k]
+            out.assigned_twice[g] += owners > 1
+            out.not_subscribed[g] += owners - subscribers
+            out.unconsumed[g] += owners > 0 and subscribers == 0
+
+
+class _Claims(NamedTuple):
+    """The assigned partitions of a group, by place: those that do not exist, or of other topics, have none."""
+
+    last: Ints32
+    """By place, the number of the last claim; -1 without one."""
+    before: Ints32
+    """By claim, the number of the one before it of the same place; -1 for the first."""
+    members: Ints32
+    """By claim, the member."""
+
+
+@kernel
+def _claims(start: int, end: int, topics: TopicArrays, assigned: Assignments, places: _Places) -> _Claims:
+    low = assigned.offsets[start]
+    count = assigned.offsets[end] - low
+    claims = _Claims(np.full(places.room, -1, np.int32), np.full(count, -1, np.int32), np.empty(count, np.int32))
+    for m in range(start, end):
+        for k in range(assigned.offsets[m] - low, assigned.offsets[m + 1] - low):
+            topic, partition = assigned.topics[low + k], assigned.partitions[low + k]
+            claims.members[k] = m
+            if places.base[topic] >= 0 and partition < topics.partitions[topic]:
+                claims.before[k] = claims.last[places.base[topic] + partition]
+                claims.last[places.base[topic] + partition] = k
+    return claims
 
 
 @kernel

@@ -81,6 +81,7 @@ def test_figures_worked_out_by_hand() -> None:
         "assigned_twice": 0,
         "not_subscribed": 0,
         "nonexistent": 0,
+        "unconsumed": 2,
     }
     assert found == pytest.approx(expected)
     assert asdict(measure(group, assignment)) == pytest.approx(expected)
@@ -95,4 +96,14 @@ def test_faulty_assignments_are_counted() -> None:
     assignment = {"m1": [t0, t0, u0, t9], "m2": [t0, u0], "m3": [t1, u0, *others]}
     found = figures(Batch([group]).measure([assignment]), 0)
     assert (found["assigned_twice"], found["not_subscribed"], found["nonexistent"]) == (2, 3, 2)
+    assert found == pytest.approx(asdict(measure(group, assignment)))
+
+
+def test_partitions_without_a_subscriber_are_unconsumed() -> None:
+    """KafkaJS deals out the leader's topics to all members: it assigns t-0 to m2, which subscribes to u only."""
+    cluster = Cluster({"t": 2, "u": 2})
+    group = Group((Member("m1", ("t",)), Member("m2", ("u",))), cluster)
+    assignment = {"m1": [Partition("t", 1)], "m2": [Partition("t", 0)]}
+    found = figures(Batch([group]).measure([assignment]), 0)
+    assert (found["unassigned"], found["not_subscribed"], found["unconsumed"]) == (2, 1, 3)
     assert found == pytest.approx(asdict(measure(group, assignment)))

@@ -21,6 +21,7 @@ class Balance:
     assigned_twice: int
     not_subscribed: int
     nonexistent: int
+    unconsumed: int
 
 
 def measure(group: Group, assignment: Assignment) -> Balance:
@@ -48,7 +49,33 @@ def measure(group: Group, assignment: Assignment) -> Balance:
             for partition in assignment[member.member_id]
         ),
         nonexistent=sum(count for partition, count in given.items() if not _exists(group, partition)),
+        unconsumed=len(unconsumed_partitions(group, assignment)),
     )
+
+
+def unconsumed_partitions(group: Group, assignment: Assignment) -> list[tuple[Partition, str | None]]:
+    """Return the partitions that no subscriber is assigned, by topic and number, with the first member that is."""
+    found: list[tuple[Partition, str | None]] = []
+    for partition in sorted(wanted_partitions(group), key=lambda each: (each.topic.encode("utf-16-be"), each.number)):
+        owners = [member for member in group.members if partition in assignment[member.member_id]]
+        if not any(partition.topic in member.topics for member in owners):
+            found.append((partition, owners[0].member_id if owners else None))
+    return found
+
+
+def whole_topics(group: Group, assignment: Assignment) -> dict[str, str]:
+    """Return the topics with several partitions and subscribers that lie on one subscriber, with this member."""
+    found: dict[str, str] = {}
+    for topic in _wanted_topics(group):
+        count = group.cluster.partitions.get(topic, 0)
+        subscribers = [member.member_id for member in group.members if topic in member.topics]
+        loads = Counter(
+            member_id for member_id, given in assignment.items() for partition in given if partition.topic == topic
+        )
+        for member_id in subscribers:
+            if loads == {member_id: count} and count > 1 and len(subscribers) > 1:
+                found[topic] = member_id
+    return found
 
 
 def _exists(group: Group, partition: Partition) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import cast
 
 import numpy as np
@@ -27,6 +27,7 @@ from rebalance_sim.kafka.optimum import STEPS, Optimum, optimum
 from rebalance_sim.kafka.rebalances import Rebalance as RebalanceOfSome
 from rebalance_sim.kafka.rebalances import RebalanceSummary, rebalances, summarize_rebalances
 from rebalance_sim.kafka.runtime.strings import Flags, Strings
+from rebalance_sim.kafka.topic_balance import NOBODY, owners_of_whole_topics, unconsumed_partitions
 from rebalance_sim.releases import kafka_version
 from tests.reference.rebalances import Rebalance
 from tests.support.arrays import hashes, ints, numbered, offsets, ranks
@@ -191,6 +192,30 @@ class Batch:
         """Return the balance figures of all groups."""
         by_topic, owned, generations = self._by_topic(), self.arrays.owned, self.arrays.generations
         return balance(self.arrays.members, self.topics, by_topic, assigned, owned, generations)
+
+    def unconsumed(self, assignments: Sequence[Assignment], most: int) -> list[list[tuple[Partition, str | None]]]:
+        """Return the first partitions of each group that no subscriber is assigned, and a member that is."""
+        assigned, by_topic = self.as_arrays(assignments), self._by_topic()
+        counts = np.minimum(self.figures(assigned).unconsumed, most)
+        found = unconsumed_partitions(self.arrays.members, self.topics, by_topic, assigned, counts)
+        listed = [
+            (Partition(self._names[topic], int(number)), None if m == NOBODY else self._members[m].member_id)
+            for topic, number, m in zip(found.topics, found.partitions, found.members, strict=True)
+        ]
+        return [listed[low:high] for low, high in pairwise(found.offsets)]
+
+    def whole_topics(self, assignments: Sequence[Assignment]) -> list[dict[str, str]]:
+        """Return the topics of each group that lie on one of several subscribers, with this member."""
+        by_topic, assigned = self._by_topic(), self.as_arrays(assignments)
+        owners = owners_of_whole_topics(self.arrays.members, self.topics, by_topic, assigned)
+        return [
+            {
+                self._names[by_topic.topics[k]]: self._members[owners[k]].member_id
+                for k in range(*of_group)
+                if owners[k] >= 0
+            }
+            for of_group in pairwise(by_topic.group_topics)
+        ]
 
     def as_arrays(self, assignments: Sequence[Assignment]) -> Assignments:
         """Return one assignment per group as arrays."""

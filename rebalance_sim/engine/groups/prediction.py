@@ -28,6 +28,7 @@ from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.groups.prediction_rows import (
     Strategy,
     assignment_rows,
+    balance_columns,
     balance_of,
     balance_rows,
     bounds_of,
@@ -298,10 +299,10 @@ class _OfBrokers:
         if LAST_ASSIGNMENTS.name in outputs:
             yield LAST_ASSIGNMENTS.name, last_assignment_rows(batch, by, end, topics)
         if BALANCE.name in outputs:
-            figures, errors = balance_of(groups, end.assignments, topics), failure_texts(end, assigning.failures.texts)
-            undetermined = end.errors == AssignmentFailure.UNDETERMINED
-            bounds = self._bounds(batch, way, undetermined)
-            yield BALANCE.name, balance_rows(batch, by, figures, end, errors, bounds)
+            measured = balance_columns(batch, balance_of(groups, end.assignments, topics), end, topics)
+            errors = failure_texts(end, assigning.failures.texts)
+            bounds = self._bounds(batch, way, end.errors == AssignmentFailure.UNDETERMINED)
+            yield BALANCE.name, balance_rows(batch, by, measured, errors, bounds)
 
     def _bounds(self, batch: GroupBatch, way: _Way, chosen: Flags | None = None) -> pa.Array:
         """Return what the assignor guarantees of groups, all or the chosen ones; null of others, or if it is nothing.

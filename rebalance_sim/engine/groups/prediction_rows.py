@@ -15,11 +15,20 @@ from rebalance_sim.kafka.balance_bounds import Guarantee, balance_bounds
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.coordinator.group_types import GroupProtocols, leaders, refusal_errors
 from rebalance_sim.kafka.election import offsets_partition
-from rebalance_sim.kafka.groups import AssignmentFailure, Assignments, Groups, Subscribers, map_order, subscribers
+from rebalance_sim.kafka.groups import (
+    AssignmentFailure,
+    Assignments,
+    Groups,
+    Subscribers,
+    TopicArrays,
+    map_order,
+    subscribers,
+)
 from rebalance_sim.kafka.optimum import STEPS, optimum
 from rebalance_sim.kafka.rebalances import GOES_ON, Rebalance, RebalanceSummary
 from rebalance_sim.kafka.runtime.lists import list_offsets
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32, java_hashes
+from rebalance_sim.kafka.topic_balance import NOBODY, Unconsumed, owners_of_whole_topics, unconsumed_partitions
 from rebalance_sim.tables import (
     ASSIGNMENTS,
     BALANCE,
@@ -29,6 +38,7 @@ from rebalance_sim.tables import (
     COOPERATIVE_REBALANCES,
     ELECTIONS,
     MEMBERS,
+    NAMED,
     OPTIMUM,
     REJECTS,
     Table,
@@ -46,10 +56,48 @@ class Strategy(NamedTuple):
     """By group, the names of others that the leader may run and that assign differently; None if there are none."""
 
 
-def balance_of(groups: Groups, assignments: Assignments, topics: BatchTopics) -> Balance:
+class Measured(NamedTuple):
+    """How balanced assignments are."""
+
+    balance: Balance
+    unconsumed: Unconsumed
+    """The first partitions of each group without a consumer."""
+    whole_topics: "WholeTopics"
+
+
+class WholeTopics(NamedTuple):
+    """Topics that lie on one of several subscribers, those of which it has most above its share first, by group."""
+
+    offsets: Ints32
+    topics: Ints32
+    subscribers: Ints32
+    members: Ints32
+
+
+def balance_of(groups: Groups, assignments: Assignments, topics: BatchTopics) -> Measured:
     """Return how balanced assignments are, and what moves."""
-    by_topic = _by_topic(groups, topics)
-    return balance(groups.members, topics.topics, by_topic, assignments, groups.owned, groups.generations)
+    by_topic, members, of_topics = _by_topic(groups, topics), groups.members, topics.topics
+    found = balance(members, of_topics, by_topic, assignments, groups.owned, groups.generations)
+    named = np.minimum(found.unconsumed, NAMED)
+    return Measured(
+        found,
+        unconsumed_partitions(members, of_topics, by_topic, assignments, named),
+        _whole_topics(of_topics, by_topic, owners_of_whole_topics(members, of_topics, by_topic, assignments)),
+    )
+
+
+def _whole_topics(topics: TopicArrays, by_topic: Subscribers, owners: Ints32) -> WholeTopics:
+    """Return the first topics of each group that have an owner."""
+    entries = np.flatnonzero(owners != NOBODY)
+    subscribers = (by_topic.end - by_topic.first)[entries]
+    of_entries = by_topic.topics[entries]
+    share = -(-topics.partitions[of_entries] // np.maximum(subscribers, 1))
+    groups = np.repeat(np.arange(len(by_topic.group_topics) - 1), np.diff(by_topic.group_topics))[entries]
+    order = np.lexsort((topics.ranks[of_entries], share - topics.partitions[of_entries], groups))
+    places = np.arange(len(order)) - np.searchsorted(groups, groups)
+    named = order[places < NAMED]
+    offsets = np.searchsorted(groups[named], np.arange(len(by_topic.group_topics))).astype(np.int32)
+    return WholeTopics(offsets, of_entries[named], subscribers[named], owners[entries[named]])
 
 
 def _by_topic(groups: Groups, topics: BatchTopics) -> Subscribers:
@@ -197,12 +245,53 @@ def _partition_lists(assignments: Assignments, topics: BatchTopics) -> pa.ListAr
 
 
 def balance_rows(
-    batch: GroupBatch, by: Strategy, figures: Balance, end: RebalanceSummary, errors: pa.Array, bounds: pa.Array
+    batch: GroupBatch, by: Strategy, measured: dict[str, pa.Array], errors: pa.Array, bounds: pa.Array
 ) -> pa.StructArray:
-    """Return the rows of ``balance``."""
-    of_groups = figures._asdict() | {"rebalances": end.rebalances, "revoked": end.revoked}
-    columns = {name: pa.array(figure, mask=~end.ended) for name, figure in of_groups.items()}
-    return _with_members(batch, BALANCE, columns | _of_strategy(batch, by) | {"error": errors, "bounds": bounds})
+    """Return the rows of ``balance``; ``measured`` are the columns of ``balance_columns``."""
+    return _with_members(batch, BALANCE, measured | _of_strategy(batch, by) | {"error": errors, "bounds": bounds})
+
+
+def balance_columns(
+    batch: GroupBatch, measured: Measured, end: RebalanceSummary, topics: BatchTopics
+) -> dict[str, pa.Array]:
+    """Return the columns of ``balance`` that are null for groups whose rebalances do not end."""
+    of_groups = measured.balance._asdict() | {"rebalances": end.rebalances, "revoked": end.revoked}
+    return {name: pa.array(figure, mask=~end.ended) for name, figure in of_groups.items()} | {
+        "first_unconsumed": _unconsumed_lists(batch, measured.unconsumed, end, topics),
+        "whole_topics": _whole_topic_lists(batch, measured.whole_topics, end, topics),
+    }
+
+
+def _unconsumed_lists(
+    batch: GroupBatch, found: Unconsumed, end: RebalanceSummary, topics: BatchTopics
+) -> pa.ListArray | pa.NullArray:
+    """Return the first partitions of each group without a consumer; null if there are none."""
+    members = batch.column("member_id").take(pa.array(found.members, mask=found.members == NOBODY))
+    names = topics.names.take(pa.array(found.topics))
+    columns = {"topic": names, "partition": pa.array(found.partitions), "member_id": members}
+    return _lists_or_null(found.offsets, columns, end)
+
+
+def _whole_topic_lists(
+    batch: GroupBatch, found: WholeTopics, end: RebalanceSummary, topics: BatchTopics
+) -> pa.ListArray | pa.NullArray:
+    """Return the topics of each group that lie on one of several subscribers; null if there are none."""
+    columns = {
+        "topic": topics.names.take(pa.array(found.topics)),
+        "partitions": pa.array(topics.topics.partitions[found.topics]),
+        "subscribers": pa.array(found.subscribers),
+        "member_id": batch.column("member_id").take(pa.array(found.members)),
+    }
+    return _lists_or_null(found.offsets, columns, end)
+
+
+def _lists_or_null(offsets: Ints32, columns: dict[str, pa.Array], end: RebalanceSummary) -> pa.ListArray | pa.NullArray:
+    """Return lists of rows by group; null for empty ones, and for groups whose rebalances do not end."""
+    has_some = (np.diff(offsets) > 0) & end.ended
+    if not has_some.any():
+        return pa.nulls(len(has_some))
+    rows = pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
+    return lists(offsets, rows).take(pa.array(np.arange(len(has_some)), mask=~has_some))
 
 
 def bounds_of(batch: GroupBatch, index: TopicIndex, guarantee: Guarantee, silent: Flags) -> pa.StructArray:

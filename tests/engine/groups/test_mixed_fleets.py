@@ -322,6 +322,69 @@ def test_balance_has_bounds_where_the_library_does_not_determine_the_assignment(
     assert {row["group_id"] for row in predicted.assignments.collect()} == {"one topic", "alike"}
 
 
+def test_balance_names_partitions_that_nobody_consumes(spark: SparkSession) -> None:
+    """KafkaJS assigns the leader's topics only, to all members (https://github.com/tulios/kafkajs/issues/1679)."""
+    protocols, library = ["RoundRobinAssigner"], {"client_library": "kafkajs"}
+    names = {"group-1-1": "ta", "group-1-2": "tb", "group-1-3": "ta", "group-1-0": "tb"}
+    given = members(
+        spark,
+        *(member(name, protocols, [topic], join_order=order, **library)
+          for order, (name, topic) in enumerate(names.items())),
+        *(member(name, protocols, ["ta"], group_id="alike", **library) for name in ("a", "b")),
+        *(member(name, protocols, [name], group_id="large", join_order=order, **library)
+          for order, name in enumerate(("ta", "wide"))),
+    )  # fmt: skip
+    rows = {row["group_id"]: row for row in predict(given, topics(spark, ta=2, tb=2, wide=9)).balance.collect()}
+    named = {
+        group: row["first_unconsumed"] and [tuple(each) for each in row["first_unconsumed"]]
+        for group, row in rows.items()
+    }
+    assert {group: row["unconsumed"] for group, row in rows.items()} == {"g": 3, "alike": 0, "large": 10}
+    assert named == {
+        "g": [("ta", 0, "group-1-0"), ("tb", 0, None), ("tb", 1, None)],
+        "alike": None,
+        "large": [("ta", 1, "wide"), *(("wide", partition, None) for partition in range(4))],
+    }
+
+
+def test_balance_names_topics_on_one_member(spark: SparkSession) -> None:
+    """KAFKA-16277; those of which a member has most above its share come first, and at most five."""
+    owned = [{"topic": topic, "partition": number} for topic in ("hot", "cold") for number in range(6)]
+
+    def group(group_id: str, release: str, subscribed: list[str]) -> list[dict[str, Any]]:
+        shared = {"group_id": group_id, "client_version": release}
+        return [
+            member("a", ["cooperative-sticky"], subscribed, owned=owned, generation=1, join_order=0, **shared),
+            member("b", ["cooperative-sticky"], subscribed, generation=-1, join_order=1, **shared),
+        ]
+
+    given = members(spark, *group("3.7.0", "3.7.0", ["cold", "hot"]), *group("3.8.0", "3.8.0", ["cold", "hot"]))
+    rows = {row["group_id"]: row for row in predict(given, topics(spark, hot=6, cold=6)).balance.collect()}
+    assert {name: row["topic_spread"] for name, row in rows.items()} == {"3.7.0": 6, "3.8.0": 0}
+    assert rows["3.8.0"]["whole_topics"] is None
+    assert [tuple(each)[:3] for each in rows["3.7.0"]["whole_topics"]] == [("cold", 6, 2), ("hot", 6, 2)]
+    assert {each["member_id"] for each in rows["3.7.0"]["whole_topics"]} == {"a", "b"}
+
+
+def test_of_many_topics_on_one_member_the_first_are_named(spark: SparkSession) -> None:
+    """Those of which the member has most above its share, then by name."""
+    sizes = {"small": 2, "wide": 4} | {f"two-{number}": 2 for number in range(9)}
+    owners = {"wide": "a", "small": "b"} | {f"two-{number}": "a" if number < 4 else "b" for number in range(9)}
+    given = members(
+        spark,
+        *(
+            member(name, ["sticky"], list(sizes), generation=1, owned=[
+                {"topic": topic, "partition": partition}
+                for topic, owner in owners.items() for partition in range(sizes[topic]) if owner == name
+            ])
+            for name in "ab"
+        ),
+    )  # fmt: skip
+    (row,) = predict(given, topics(spark, **sizes)).balance.collect()
+    named = [("wide", "a"), ("small", "b"), ("two-0", "a"), ("two-1", "a"), ("two-2", "a")]
+    assert [(each["topic"], each["member_id"]) for each in row["whole_topics"]] == named
+
+
 def test_java_leaders_cannot_read_members_of_some_libraries(spark: SparkSession) -> None:
     def group(group_id: str, *libraries: str | None) -> list[dict[str, Any]]:
         joining = [member(f"m{place}", ["range"], ["t"], group_id=group_id) for place in range(len(libraries))]

@@ -1,0 +1,93 @@
+"""Which partitions of a topic nobody consumes, and which topics lie on one member."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rebalance_sim.kafka.groups import Assignments, Subscribers, TopicArrays, topics_by_name
+from rebalance_sim.kafka.runtime.kernel import kernel
+from rebalance_sim.kafka.runtime.strings import Flags, Ints32
+
+NOBODY = -1
+_NOT_SEEN, _SEVERAL = -1, -2
+
+
+class Unconsumed(NamedTuple):
+    """Partitions that no subscriber of their topic is assigned, by group."""
+
+    offsets: Ints32
+    topics: Ints32
+    partitions: Ints32
+    members: Ints32
+    """The first member that is assigned the partition; NOBODY if none is."""
+
+
+@kernel
+def unconsumed_partitions(
+    groups: Ints32, topics: TopicArrays, by_topic: Subscribers, assigned: Assignments, counts: Ints32
+) -> Unconsumed:
+    """Return the first partitions of each group, by topic name and number, that no subscriber is assigned.
+
+    ``counts`` has how many to return: at most as many as there are (``Balance.unconsumed``).
+    """
+    offsets = np.zeros(len(counts) + 1, np.int32)
+    offsets[1:] = np.cumsum(counts)
+    found = Unconsumed(
+        offsets, np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int32)
+    )
+    order = topics_by_name(topics, by_topic)
+    for g in range(len(counts)):
+        start, end, filled = groups[g], groups[g + 1], offsets[g]
+        for entry in order[by_topic.group_topics[g] : by_topic.group_topics[g + 1]]:
+            if filled == offsets[g + 1]:
+                break
+            topic = by_topic.topics[entry]
+            subscribers = by_topic.members[by_topic.first[entry] : by_topic.end[entry]]
+            owners, consumed = _owners_of_topic(start, end, topic, topics.partitions[topic], subscribers, assigned)
+            for partition in range(len(owners)):
+                if not consumed[partition] and filled < offsets[g + 1]:
+                    found.topics[filled], found.partitions[filled] = topic, partition
+                    found.members[filled] = owners[partition]
+                    filled += 1
+    return found
+
+
+@kernel
+def _owners_of_topic(
+    start: int, end: int, topic: int, partitions: int, subscribers: Ints32, assigned: Assignments
+) -> tuple[Ints32, Flags]:
+    """Return the first member that is assigned each partition of a topic, and whether a subscriber is."""
+    owners, consumed = np.full(max(partitions, 0), NOBODY, np.int32), np.zeros(max(partitions, 0), np.bool_)
+    subscribes = np.zeros(end - start, np.bool_)
+    subscribes[subscribers - start] = True
+    for m in range(start, end):
+        for k in range(assigned.offsets[m], assigned.offsets[m + 1]):
+            if assigned.topics[k] == topic and assigned.partitions[k] < partitions:
+                if owners[assigned.partitions[k]] == NOBODY:
+                    owners[assigned.partitions[k]] = m
+                consumed[assigned.partitions[k]] |= subscribes[m - start]
+    return owners, consumed
+
+
+@kernel
+def owners_of_whole_topics(groups: Ints32, topics: TopicArrays, by_topic: Subscribers, assigned: Assignments) -> Ints32:
+    """Return, by entry of ``by_topic``, the subscriber that has all partitions although others subscribe, too.
+
+    It is NOBODY for other topics, and for those with one partition.
+    """
+    found = np.full(len(by_topic.topics), NOBODY, np.int32)
+    owner = np.full(len(topics.partitions), _NOT_SEEN, np.int32)
+    loads = np.zeros(len(topics.partitions), np.int32)
+    for g in range(len(groups) - 1):
+        for m in range(groups[g], groups[g + 1]):
+            for topic in assigned.topics[assigned.offsets[m] : assigned.offsets[m + 1]]:
+                owner[topic] = m if owner[topic] == _NOT_SEEN or owner[topic] == m else _SEVERAL
+                loads[topic] += 1
+        for entry in range(by_topic.group_topics[g], by_topic.group_topics[g + 1]):
+            topic, subscribers = by_topic.topics[entry], by_topic.members[by_topic.first[entry] : by_topic.end[entry]]
+            is_whole = owner[topic] >= 0 and loads[topic] == topics.partitions[topic] and loads[topic] > 1
+            if is_whole and len(subscribers) > 1 and (subscribers == owner[topic]).any():
+                found[entry] = owner[topic]
+        for topic in assigned.topics[assigned.offsets[groups[g]] : assigned.offsets[groups[g + 1]]]:
+            owner[topic], loads[topic] = _NOT_SEEN, 0
+    return found
