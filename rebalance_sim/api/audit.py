@@ -19,7 +19,7 @@ from rebalance_sim.engine.audit.audits import audited
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.offset_expiry import expiring_offsets
-from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.groups.prediction import ELECTED, OF_LIBRARY
 from rebalance_sim.engine.simulation.variations import variations
 from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, usable
@@ -186,9 +186,12 @@ class Audit:
         return self._predicted((ELECTED,), (*PREDICTED, *self._assigned, REJECTS.name))
 
     def others(self) -> GroupOutcomes:
-        """Predict the groups under every assignor: ``COMPARED`` and, for lag, last assignments."""
+        """Predict the groups under every assignor of Java and of their own library: ``COMPARED``.
+
+        For lag, also predict the last assignments.
+        """
         version = self.clusters.others.rules()
-        named = (*assignors_of(version), *custom_names(self._assignors, version))
+        named = (*assignors_of(version), *custom_names(self._assignors, version), OF_LIBRARY)
         return self._predicted(named, (*COMPARED, *self._assigned))
 
     def rolled_out(self) -> GroupOutcomes:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.groups.comparison import BEST, COMPARED_OUTPUTS, compare_strategies
 from rebalance_sim.engine.groups.custom_assignors import check_travels
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
-from rebalance_sim.engine.groups.prediction import ELECTED, Prediction, asks_topic_ids
+from rebalance_sim.engine.groups.prediction import ELECTED, OF_LIBRARY, Prediction, asks_topic_ids
 from rebalance_sim.engine.tables.inputs import fit, fit_topics, usable
 from rebalance_sim.engine.tables.outcomes import Transformation
 from rebalance_sim.engine.tables.subscriptions import read_subscriptions
@@ -327,7 +327,8 @@ def prediction(
     version = clusters.others.rules()
     known = [*custom_names(assignors, version), ELECTED]
     for strategy in strategies:
-        check_strategy("strategy", strategy, version, known)
+        if strategy != OF_LIBRARY:
+            check_strategy("strategy", strategy, version, known)
     metadata = None if topics is None else TopicMetadata.of(usable(fit_topics(topics)), asks_topic_ids(strategies))
     names = tuple(name for name in dict.fromkeys(outputs) if name != COMPARISON.name)
     return Prediction(names, clusters, tuple(dict.fromkeys(strategies)), metadata, tuple(assignors))

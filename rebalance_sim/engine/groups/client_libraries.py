@@ -62,6 +62,24 @@ def other_libraries(batch: GroupBatch) -> pa.ListArray:
     return pa.array(listed, pa.list_(pa.string()))
 
 
+def shared_clients(batch: GroupBatch) -> tuple[list[Leader], Ints]:
+    """Return clients, and the index of that of each group's first member; NONE if members use several libraries.
+
+    It is NONE, too, for a group of Java's consumers, and for one with a member whose library is unknown or uncertain.
+    """
+    clients, of_members = _clients(batch)
+    names = [client.library for client in clients]
+    is_other = np.array([name not in ("", JAVA) and len(Leader(name, "").candidates) == 1 for name in names])
+    libraries = np.array([names.index(name) for name in names])[of_members]
+    has_members = np.diff(batch.offsets) > 0
+    firsts = np.full(len(batch.group_ids), NONE, np.int64)
+    firsts[has_members] = of_members[batch.offsets[:-1][has_members]]
+    firsts[~is_other[firsts]] = NONE
+    differs = libraries != np.array([names.index(name) for name in names])[firsts[batch.group_of_member]]
+    firsts[batch.group_of_member[differs]] = NONE
+    return clients, firsts
+
+
 def silent_members(batch: GroupBatch, protocol: str) -> tuple[Flags, Flags]:
     """Return the members that probably do not tell the leader what they own, and the same if the others are right.
 

@@ -20,6 +20,7 @@ from rebalance_sim.engine.groups.client_libraries import (
     Candidates,
     possible_leaders,
     readable_for_java,
+    shared_clients,
     silent_members,
 )
 from rebalance_sim.engine.groups.custom_assignors import client_data
@@ -45,7 +46,7 @@ from rebalance_sim.engine.tables.arrow import arrow_type, as_outcome, codes, num
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex, TopicMetadata
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
-from rebalance_sim.kafka.assignors.by_library import JAVA, Leader
+from rebalance_sim.kafka.assignors.by_library import JAVA, Leader, predictable_protocols
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom_batch import FailureTexts, LeaderView
 from rebalance_sim.kafka.assignors.resolved import Assignors, ResolvedAssignor
@@ -72,6 +73,11 @@ from rebalance_sim.tables import (
 
 ELECTED = STRATEGY
 """The strategy under which every group uses the protocol that it elects."""
+
+OF_LIBRARY = "of-library"
+"""Stands for all assignors of each group's client library, if it is not Java's and the same for all members.
+
+Each is evaluated by the library's own rule. Those that cannot be predicted are left out."""
 
 _ELECTION_COLUMNS = ("join_order", "member_id", "protocol_type", "protocols")
 _ASSIGNMENT_COLUMNS = ("join_order", "member_id", "instance_id", "rack", "subscription")
@@ -112,7 +118,7 @@ class Prediction:
     def columns(self) -> list[str]:
         """Columns of the members table that are needed."""
         wanted = list(_ELECTION_COLUMNS) if self.elects else []
-        wanted += CLIENT_COLUMNS if ELECTED in self.strategies else ()
+        wanted += () if {ELECTED, OF_LIBRARY}.isdisjoint(self.strategies) else CLIENT_COLUMNS
         wanted += _ASSIGNMENT_COLUMNS if self.strategies or OPTIMUM.name in self.outputs else ()
         if {BALANCE.name, OPTIMUM.name} & set(self.outputs) or any(
             Assignors(brokers.rules(), self.assignors).resolve(strategy).reads_owned
@@ -211,6 +217,8 @@ class _OfBrokers:
             if strategy == ELECTED:
                 assert runs is not None
                 yield from self._assign_elected(batch, runs)
+            elif strategy == OF_LIBRARY:
+                yield from self._assign_by_library(batch)
             else:
                 yield from self._assign_by(batch, _Way(self._assignors.resolve(strategy), _nobody(batch)))
 
@@ -270,6 +278,15 @@ class _OfBrokers:
             if run.assignor.error is None and (otherwise != silent).any():
                 others.append(_Way(run.assignor, otherwise))
             yield from self._assign_by(chosen, _Way(run.assignor, silent), others)
+
+    def _assign_by_library(self, batch: GroupBatch) -> Iterator[tuple[str, pa.StructArray]]:
+        clients, of_groups = shared_clients(batch)
+        for number in np.unique(of_groups[of_groups != NONE]).tolist():
+            chosen, client = groups_where(batch, of_groups == number), clients[number]
+            for protocol in predictable_protocols(client.library):
+                assignor = self._assignors.of_leader(protocol, client, readable=True)
+                if assignor.error is None:
+                    yield from self._assign_by(chosen, _Way(assignor, _nobody(chosen)))
 
     def _assign_by(
         self, batch: GroupBatch, way: _Way, others: Sequence[_Way] = ()

@@ -179,6 +179,34 @@ def leaders_assignor(protocol: str, leader: Leader, readable: bool = True) -> Le
     return LeadersAssignor(next((before for changed, before in _CHANGED.get(name, ()) if release < changed), name))
 
 
+def predictable_protocols(library: str) -> list[str]:
+    """Return the protocol names of a library other than Java for which it has an assignor that can be predicted.
+
+    >>> predictable_protocols("sarama"), predictable_protocols("kafkajs")
+    (['range', 'roundrobin'], ['RoundRobinAssigner'])
+    """
+    named = {name: protocol for (_, protocol), name in _NAMED_OTHERWISE.items()}
+    earlier = {name for _, name in _CHANGED.values()}
+    return [
+        named.get(name, name.removeprefix(f"{library}-"))
+        for name in CLIENTS_ASSIGNORS
+        if name.startswith(f"{library}-") and name not in earlier
+    ]
+
+
+ASSIGN_LEADERS_TOPICS = frozenset({"kafkajs", "platformatic-kafka"})
+"""Libraries whose leader assigns only the topics to which it subscribes itself, and those to all members."""
+
+
+def library_of(strategy: str) -> str:
+    """Return the library of an assignor's name; that of Java, of the coordinator or of the user's own is Java.
+
+    >>> library_of("kafka-python-range"), library_of("range")
+    ('kafka-python', 'java')
+    """
+    return next((library for library in DEFAULT_PROTOCOLS if strategy.startswith(f"{library}-")), JAVA)
+
+
 def offers(library: str, protocol: str) -> bool:
     """Return whether a library has an assignor for a protocol name; Java may have one of the user's own."""
     return library == JAVA or (library, protocol) in _UNPREDICTABLE or _name(library, protocol) in CLIENTS_ASSIGNORS
