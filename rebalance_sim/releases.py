@@ -360,6 +360,15 @@ ones, with or without a patch level
     return _with_rules(shown, release, of_clients, _map_of(name, release, scala))
 
 
+def first_release(rule: str, value: Any) -> str:
+    """Return the first release in which a rule has a value.
+
+    >>> first_release("sticky", StickyRules.OWNED_SORTED)
+    '3.7.1'
+    """
+    return next(change.since for change in RULE_CHANGES if change.rules.get(rule) == value)
+
+
 def is_tested(name: str) -> bool:
     """Return whether a release is at most ``NEWEST_TESTED``, the newest that was compared with the program.
 

@@ -53,11 +53,15 @@ def _counts(kinds: Sequence[RankedKind], groups: int) -> str:
 
 
 def _lines_of(kind: RankedKind, several: bool) -> list[str]:
-    """Return a kind of finding with its largest groups, and what to do about the first."""
-    head = f"  {kind.severity}: {kind.kind}: {plural(kind.groups, 'group')}{kind.where}"
-    shown = [f"    {named_group(row, several)}: {one_line(row['description'])}" for row in kind.first[:SHOWN_GROUPS]]
-    advice = kind.first[0]["recommendation"]
-    return [head, *shown, *([f"    -> {one_line(advice)}"] if advice else [])]
+    """Return a kind of finding with its largest groups, and what to do about them: once, if it is the same."""
+    lines = [f"  {kind.severity}: {kind.kind}: {plural(kind.groups, 'group')}{kind.where}"]
+    shown = kind.first[:SHOWN_GROUPS]
+    for row, following in zip(shown, [*shown[1:], None], strict=True):
+        advice = row["recommendation"]
+        lines.append(f"    {named_group(row, several)}: {one_line(row['description'])}")
+        if advice and (following is None or following["recommendation"] != advice):
+            lines.append(f"    -> {one_line(advice)}")
+    return lines
 
 
 def _notes(kinds: Sequence[RankedKind]) -> list[str]:

@@ -20,6 +20,35 @@ CONSUMER_PROTOCOL: dict[str, tuple[int, ...] | None] = {
 }
 """By library, the first release whose consumers can use ``group.protocol=consumer`` in production; None: no release."""
 
+ASSIGNOR_SETTINGS: dict[str, str] = {
+    JAVA: "partition.assignment.strategy",
+    "librdkafka": "partition.assignment.strategy",
+    "sarama": "Consumer.Group.Rebalance.GroupStrategies",
+    "franz-go": "kgo.Balancers",
+    "kafka-go": "GroupBalancers",
+    "kafkajs": "partitionAssigners",
+    "platformatic-kafka": "protocols",
+    # Both take classes, such as RoundRobinPartitionAssignor, instead of names.
+    "kafka-python": "partition_assignment_strategy",
+    "aiokafka": "partition_assignment_strategy",
+}
+"""By library, the consumer's setting, option or field that lists its assignors, the most preferred first."""
+
+_ONE_KIND_OF_ASSIGNORS = {"librdkafka"}
+
+
+def mixes_assignors(library: str) -> bool:
+    """Return whether a consumer of a library can list eager and cooperative assignors together.
+
+    librdkafka refuses such a list ("online migration between assignors with different protocol types is not
+    supported"), so that a group cannot change from one kind to the other in rolling restarts.
+
+    >>> mixes_assignors("java"), mixes_assignors("librdkafka")
+    (True, False)
+    """
+    return library not in _ONE_KIND_OF_ASSIGNORS
+
+
 _WITHOUT_STATIC_MEMBERS = {"kafkajs", "kafka-go"}
 
 

@@ -31,6 +31,7 @@ _LINKS = [list(_CHAIN)[link : link + 2] for link in range(len(_CHAIN))]
 """What each member of a chain subscribes to: partitions can only move from one to the next."""
 _HALVES = [[{"topic": "eight", "partition": number} for number in half] for half in (range(4), range(4, 8))]
 """The partitions of a topic that each of two members owns."""
+_SIXES = [{"topic": topic, "partition": number} for topic in ("six", "six-too") for number in range(6)]
 MEMBERS: Rows = [
     *_members("healthy", 3, ["six"], COOPERATIVE),
     *_members("healthy-keys", 3, ["healthy-keys"], COOPERATIVE),
@@ -66,6 +67,9 @@ MEMBERS: Rows = [
     *_members("idle-members", 2, ["one", "one-too"], ["range"]),
     *_members("more-members-than-partitions", 3, ["two"], COOPERATIVE),
     *_members("imbalance", 2, ["three-1", "three-2", "three-3", "three-4"], ["range"]),
+    *(row | owned for row, owned in zip(
+        _members("topic-on-one-member", 2, ["six", "six-too"], COOPERATIVE, client_version="3.6.0"),
+        ({"owned": _SIXES, "generation": 1}, {"owned": [], "generation": -1}), strict=True)),
     *_members("lag-on-one-member", 2, ["eight"], ["range"]),
     *_members("lag-in-one-partition", 2, ["eight"], ["range"]),
     *_members("leader-cannot-read-members", 1, ["six"], ["roundrobin"]),
@@ -76,6 +80,9 @@ MEMBERS: Rows = [
               client_version="3.0.0"),
     *(row | {"member_id": "other", "join_order": 9} for row in _members(
         "assignment-fails", 1, ["six"], ["roundrobin"], client_library="kafka-python", client_version="3.0.0")),
+    *(row | {"subscription": [topic]} for row, topic in zip(
+        _members("partitions-not-consumed", 2, [], ["RoundRobinAssigner"], client_library="kafkajs",
+                 client_version="2.2.4"), ("six", "eight"), strict=True)),
     *_members("assignment-unknown", 2, ["six"], ["by-lag"]),
     *_members("assignment-unpredictable", 3, ["six", "eight"], COOPERATIVE, client_library="franz-go",
               client_version="1.21.0"),
@@ -109,7 +116,7 @@ MEMBERS: Rows = [
 ]  # fmt: skip
 _PARTITIONS = {"one": 1, "one-too": 1, "two": 2, "six": 6, "seven": 7, "eight": 8, "racked": 6, "broken": 4}
 _PARTITIONS |= {"written-by-two": 6, "grown": 6, "hot": 6, "orders": 6, "payments": 9, "healthy-keys": 6}
-_PARTITIONS |= {"growing": 6}
+_PARTITIONS |= {"growing": 6, "six-too": 6}
 _PARTITIONS |= _CHAIN
 _PARTITIONS |= {f"three-{number}": 3 for number in range(1, 5)}
 TOPICS: Rows = [
@@ -194,9 +201,11 @@ FOLLOWED: dict[str, dict[str, Any]] = {
     "election-tie": {"protocols": ["range", "roundrobin"]},
     "election-depends-on-build": {"protocols": ["range", "sticky", "roundrobin"]},
     "eager-by-default": {"protocols": COOPERATIVE},
+    "topic-on-one-member": {"client_version": "4.1.0"},
     "lag-in-one-partition": {},
     "leader-cannot-read-members": _JAVA,
     "assignment-fails": {"protocols": ["range"]},
+    "partitions-not-consumed": {"subscription": ["six", "eight"]},
     "assignment-unknown": {},
     "assignment-unpredictable": {"protocols": ["range"]},
     "leader-decides-assignment": _JAVA,

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 
 from rebalance_sim.engine.audit import balance, elections, keys, leaders, migration, risks, rollouts
-from rebalance_sim.engine.audit.changes import ASSIGNOR, CLASSIC_ONLY, PROTOCOL, is_possible
+from rebalance_sim.engine.audit.changes import CLASSIC_ONLY, PROTOCOL, is_possible
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
 from rebalance_sim.engine.audit.rollouts import SAVED
@@ -21,6 +21,7 @@ from rebalance_sim.engine.spark.driver_rows import driver_rows, keeps_rows, map_
 from rebalance_sim.engine.tables.arrow import as_outcome
 from rebalance_sim.engine.tables.outcomes import Outcomes, outcome
 from rebalance_sim.kafka.brokers import Clusters
+from rebalance_sim.kafka.client_features import ASSIGNOR_SETTINGS
 from rebalance_sim.kafka.migration import Verdict
 from rebalance_sim.tables import (
     ADVICE,
@@ -75,18 +76,8 @@ _COLUMNS = {
         "other_builds",
     ),
     BALANCE.name: (
-        *(
-            "strategy",
-            "members",
-            "partitions",
-            "min",
-            "max",
-            "idle_members",
-            "moved",
-            "alternatives",
-            "bounds",
-            "error",
-        ),
+        *("strategy", "members", "partitions", "min", "max", "idle_members", "moved", "unassigned", "unconsumed"),
+        *("first_unconsumed", "whole_topics", "alternatives", "bounds", "error"),
     ),
     COMPARISON.name: ("optimum", "strategies"),
     LAG_BALANCE.name: ("strategy", "members", "lag", "max_lag", "max_partition_lag", "excess_lag"),
@@ -105,7 +96,7 @@ _COLUMNS = {
 }
 """Columns of the tables that an audit reads."""
 _OUTPUTS = struct({table.name: table.schema for table in (FINDINGS, VERDICTS)})
-_ASSIGNOR_SETTINGS = (ASSIGNOR, PROTOCOL)
+_ASSIGNOR_SETTINGS = (*dict.fromkeys(ASSIGNOR_SETTINGS.values()), PROTOCOL)
 """Settings that exclude each other."""
 
 

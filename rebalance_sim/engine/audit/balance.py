@@ -1,21 +1,32 @@
 """Findings about the balance of partitions and of lag."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from rebalance_sim.engine.audit.changes import how_to_roll_out
-from rebalance_sim.engine.audit.finding import Finding, Kind, Severity, filled
+from rebalance_sim.engine.audit.changes import gives_up_cooperation, how_to_roll_out, offered_by_all, settings_for
+from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import Group, Row
 from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.kafka.assignors.by_library import JAVA, leaders_assignor, predictable_protocols
 from rebalance_sim.kafka.migration import Verdict
-from rebalance_sim.releases import SERVER_ASSIGNORS
+from rebalance_sim.releases import SERVER_ASSIGNORS, StickyRules, first_release
+from rebalance_sim.wording import plural
 
 IDLE = Kind(
     "idle-members",
     Severity.WARNING,
     "{idle_members:member is|members are} idle under {strategy}, {idle_after} under {better}",
-    "Use {better}{how}.",
+    "Use {protocol}{how}.{loss}",
 )
+IDLE_ANYWAY = replace(
+    IDLE,
+    description="{idle_members:member is|members are} idle under {strategy}, although {partitions:partition is|"
+    "partitions are} enough for {busy:member}",
+    recommendation="{no_assignor} Give each topic at least as many partitions as it has subscribers, or change to a "
+    "client library whose assignors divide the partitions of all topics together.",
+)
+"""If no assignor that can be predicted, and that all members could use, has fewer idle members."""
 TOO_MANY_MEMBERS = Kind(
     "more-members-than-partitions",
     Severity.NOTE,
@@ -26,13 +37,21 @@ IMBALANCE = Kind(
     "imbalance",
     Severity.WARNING,
     "{min} to {max:partition} per member under {strategy}, at most {max_after} under {better}",
-    "Use {better}{how}.{moves}",
+    "Use {protocol}{how}.{moves}{loss}",
 )
+WHOLE_TOPICS = Kind(
+    "topic-on-one-member",
+    Severity.WARNING,
+    "one member has all partitions of a topic under {strategy}, although others subscribe to it: {topics}",
+    "Use {protocol}{how}.{moves}{loss}",
+)
+WHOLE_TOPICS_OF_RELEASE = replace(WHOLE_TOPICS, recommendation="{upgrade}{instead}")
+"""If a later release of the client divides the topics."""
 LAG = Kind(
     "lag-on-one-member",
     Severity.WARNING,
     "one member has {max_lag} of {lag:record} of lag under {strategy}, at most {max_lag_after} under {better}",
-    "Use {better}{how}.",
+    "{use} {protocol}{how}.{loss}",
 )
 LAG_IN_PARTITION = Kind(
     "lag-in-one-partition",
@@ -40,8 +59,13 @@ LAG_IN_PARTITION = Kind(
     "one partition has {max_partition_lag} of {lag:record} of lag: no assignor divides it",
     "Look for a hot key, or speed up the consumer of this partition.",
 )
-KINDS = (IDLE, TOO_MANY_MEMBERS, IMBALANCE, LAG, LAG_IN_PARTITION)
+KINDS = (IDLE, TOO_MANY_MEMBERS, IMBALANCE, WHOLE_TOPICS, LAG, LAG_IN_PARTITION)
 _MOVES = " {moved_after:partition moves|partitions move} once."
+_LOSS = " It gives up incremental rebalancing: members revoke all their partitions in every rebalance."
+_UPGRADE = (
+    "Upgrade the Java clients to {release} or newer and keep {assignor}: a member that has to give up partitions then "
+    "gives up some of every topic, instead of whole topics (KAFKA-16277)."
+)
 _JAVAS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
 
@@ -53,19 +77,37 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     if best["idle_members"]:
         figures = {name: today[name] for name in ("members", "partitions")}
         yield Finding(TOO_MANY_MEMBERS, figures | {"idle_members": best["idle_members"]})
-    yield from _idle(group, today)
+    yield from _idle(group, today, best)
     yield from _imbalance(group, today, thresholds)
+    yield from _topics_on_one_member(group, today, thresholds)
     yield from _lag(group, thresholds)
 
 
-def _idle(group: Group, today: Row) -> Iterator[Finding]:
-    better = _best(group, "idle_members")
-    if better is None or group.strategies[better]["idle_members"] >= today["idle_members"]:
-        return
-    after = group.strategies[better]
-    saving = {"idle_members_saved": today["idle_members"] - after["idle_members"]}
+def _idle(group: Group, today: Row, best: Row) -> Iterator[Finding]:
     figures = {name: today[name] for name in ("members", "partitions", "idle_members")}
-    yield _change(IDLE, group, better, figures | {"idle_after": after["idle_members"]}, saving)
+    better = _best(group, "idle_members")
+    if better is not None and group.strategies[better]["idle_members"] < today["idle_members"]:
+        after = group.strategies[better]
+        saving = {"idle_members_saved": today["idle_members"] - after["idle_members"]}
+        yield _change(IDLE, group, better, figures | {"idle_after": after["idle_members"]}, saving)
+    elif _is_avoidable(today, best):
+        figures["busy"] = today["members"] - best["idle_members"]
+        yield Finding(IDLE_ANYWAY, figures, {"strategy": str(group.strategy), "no_assignor": _no_assignor(group)})
+
+
+def _is_avoidable(today: Row, best: Row) -> bool:
+    """Return whether another assignment certainly has fewer idle members.
+
+    Partitions without a consumer leave members idle, too: they have a finding of their own, with another remedy.
+    """
+    return best["balance_exact"] and best["idle_members"] < today["idle_members"] and not today["unconsumed"]
+
+
+def _no_assignor(group: Group) -> str:
+    if group.library is None and group.classic_members:
+        return "The members use, or may use, several client libraries, each of which assigns by rules of its own."
+    library = group.library or "the coordinator"
+    return f"No assignor of {library} whose assignment can be predicted helps."
 
 
 def _imbalance(group: Group, today: Row, thresholds: Thresholds) -> Iterator[Finding]:
@@ -78,6 +120,73 @@ def _imbalance(group: Group, today: Row, thresholds: Thresholds) -> Iterator[Fin
     yield _change(IMBALANCE, group, better, figures, {"max_saved": today["max"] - after["max"]})
 
 
+def _topics_on_one_member(group: Group, today: Row, thresholds: Thresholds) -> Iterator[Finding]:
+    """Yield the finding about topics of which one member has all partitions.
+
+    It is normal for a topic with few partitions, and where a member has several topics: the topic then is a small part
+    of what a member has, and others may balance it.
+    """
+    whole = [
+        row
+        for row in today["whole_topics"] or ()
+        if row["partitions"] >= thresholds.topic_partitions_per_subscriber * row["subscribers"]
+        and row["partitions"] * today["members"] >= today["partitions"]
+    ]
+    if not whole:
+        return
+    most = max(row["partitions"] for row in whole)
+    better = _divides(group, today, most - thresholds.imbalance_partitions)
+    figures: dict[str, float] = {"topics": len(whole), "topic_partitions": most}
+    figures |= {name: today[name] for name in ("members", "partitions")}
+    topics = [f"{row['topic']} ({plural(row['partitions'], 'partition')} on {row['member_id']})" for row in whole]
+    names = {"topics": ", ".join(topics), "strategy": str(group.strategy)}
+    upgrade = _upgrade(group, today)
+    if upgrade:
+        names |= {"upgrade": upgrade, "instead": _instead(group, better)}
+        is_known = group.leader is not None and group.leader.release
+        yield Finding(WHOLE_TOPICS_OF_RELEASE, figures, names, confidence=None if is_known else Confidence.ASSUMED)
+    elif better is not None:
+        found = _change(WHOLE_TOPICS, group, better, figures | {"moved_after": group.strategies[better]["moved"]}, {})
+        yield replace(found, names={**found.names, **names})
+
+
+def _divides(group: Group, today: Row, most: int) -> str | None:
+    """Return the assignor that divides every topic best, without more partitions for the member with the most.
+
+    Two subscribers of a topic may then differ by at most ``most`` partitions.
+    """
+    rows = group.strategies
+    names = [name for name in _options(group) if rows[name]["max"] <= today["max"]]
+    better = min(names, key=lambda name: (rows[name]["topic_spread"], *_preference(group, name)), default=None)
+    return better if better is not None and rows[better]["topic_spread"] <= most else None
+
+
+def _upgrade(group: Group, today: Row) -> str:
+    """Return the upgrade that divides topics of which one member has all partitions; empty if none does.
+
+    Since KAFKA-16277, a member above its quota keeps the partitions with the lowest numbers of all topics, if all
+    members have equal subscriptions; before, it keeps the topics that it owned first.
+    """
+    leader, protocol = group.leader, group.protocol
+    if not today["whole_topics"] or leader is None or group.library != JAVA:
+        return ""
+    subscriptions = {frozenset(member["subscription"] or ()) for member in group.members}
+    if protocol not in ("sticky", "cooperative-sticky") or len(subscriptions) > 1:
+        return ""
+    if group.rules_of(leader).sticky >= StickyRules.OWNED_SORTED:
+        return ""
+    return _UPGRADE.format(release=first_release("sticky", StickyRules.OWNED_SORTED), assignor=protocol)
+
+
+def _instead(group: Group, better: str | None) -> str:
+    """Return the assignor that divides the topics without an upgrade, as a sentence; empty if there is none."""
+    if better is None:
+        return ""
+    protocol = _options(group)[better]
+    loss = ", but gives up incremental rebalancing" if gives_up_cooperation(group, better) else ""
+    return f" Without an upgrade, {protocol} divides topics{loss}."
+
+
 def _lag(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     lag = group.lag
     today = lag.get(group.strategy or "")
@@ -87,45 +196,63 @@ def _lag(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     least = max(thresholds.lag_share * today["lag"], thresholds.lag_records)
     if today["max_partition_lag"] >= least:
         yield Finding(LAG_IN_PARTITION, figures)
-    candidates = [name for name in _usable(group) if name in lag and lag[name]["max_lag"] is not None]
+    candidates = [name for name in _options(group) if name in lag and lag[name]["max_lag"] is not None]
     better = min(candidates, key=lambda name: (lag[name]["max_lag"], name), default=None)
     if better is None or today["max_lag"] < least:
         return
     saved = today["max_lag"] - lag[better]["max_lag"]
     if saved >= thresholds.lag_records:
         after = {"max_lag_after": lag[better]["max_lag"]}
-        yield _change(LAG, group, better, figures | after, {"max_lag_saved": saved})
+        found = _change(LAG, group, better, figures | after, {"max_lag_saved": saved})
+        upgrade = _upgrade(group, group.balance) if group.balance else ""
+        yield replace(found, names={**found.names, "use": f"{upgrade} Or use" if upgrade else "Use"})
 
 
 def _change(kind: Kind, group: Group, better: str, figures: Mapping[str, Any], saving: Mapping[str, Any]) -> Finding:
     """Return a finding that recommends another assignor."""
-    moves = filled(_MOVES, figures) if figures.get("moved_after") else ""
-    names = {"strategy": str(group.strategy), "better": better, "how": how_to_roll_out(group, better), "moves": moves}
-    return Finding(kind, figures, names, _settings(better), saving)
-
-
-def _settings(assignor: str) -> dict[str, str]:
-    if assignor in SERVER_ASSIGNORS:
-        return {"group.protocol": "consumer", "group.remote.assignor": assignor.removeprefix("server-")}
-    return {"partition.assignment.strategy": assignor}
+    protocol = _options(group)[better]
+    names = {
+        "strategy": str(group.strategy),
+        "better": better,
+        "protocol": protocol,
+        "how": how_to_roll_out(group, protocol),
+        "moves": filled(_MOVES, figures) if figures.get("moved_after") else "",
+        "loss": _LOSS if gives_up_cooperation(group, better) else "",
+    }
+    return Finding(kind, figures, names, settings_for(group, protocol), saving)
 
 
 def _best(group: Group, figure: str) -> str | None:
-    """Return the assignor with the smallest figure, then with the fewest moves; None if the group has no choice."""
+    """Return the assignor with the smallest figure; None if the group has no choice."""
     rows = group.strategies
-    return min(_usable(group), key=lambda name: (rows[name][figure], rows[name]["moved"], name), default=None)
+    return min(_options(group), key=lambda name: (rows[name][figure], *_preference(group, name)), default=None)
 
 
-def _usable(group: Group) -> list[str]:
-    """Return the assignors that the group could use: those of all its libraries, or of the coordinator.
+def _preference(group: Group, strategy: str) -> tuple[bool, int, str]:
+    """Return a key that sorts equally good assignors: first those that all members offer, then by moved partitions."""
+    return not offered_by_all(group, _options(group)[strategy]), group.strategies[strategy]["moved"], strategy
 
-    What is predicted are Java's assignors and the coordinator's; those of other libraries assign differently.
+
+def _options(group: Group) -> dict[str, str]:
+    """Return the assignors that the group could use, each with its protocol name.
+
+    They are those that all members' library has, and the coordinator's. Those of a library are evaluated by its own
+    rules; of several libraries, each leader would assign by other rules.
     """
-    clients = [name for name in _JAVAS if name in group.strategies and group.all_have(name)]
-    servers = [name for name in SERVER_ASSIGNORS if name in group.strategies]
+    servers = {name: name for name in SERVER_ASSIGNORS if name in group.strategies}
+    clients = {name: protocol for name, protocol in _of_clients(group).items() if name in group.strategies}
     match group.migration.verdict:
         case Verdict.DONE:
             return servers
         case Verdict.ONLINE if not group.migration.outdated:
-            return [*clients, *servers]
+            return {**clients, **servers}
     return clients
+
+
+def _of_clients(group: Group) -> dict[str, str]:
+    """Return the assignors of the members' library, each with its protocol name."""
+    if group.library is None or group.leader is None:
+        return {}
+    if group.library == JAVA:
+        return {name: name for name in _JAVAS if group.all_have(name)}
+    return {leaders_assignor(name, group.leader).name: name for name in predictable_protocols(group.library)}

@@ -3,12 +3,15 @@
 from rebalance_sim.engine.audit.group import Group, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
 from rebalance_sim.kafka.assignors.by_library import JAVA, Leader, offers
-from rebalance_sim.kafka.client_features import has_static_members
+from rebalance_sim.kafka.client_features import ASSIGNOR_SETTINGS, has_static_members, mixes_assignors
 from rebalance_sim.kafka.migration import Verdict
+from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.releases import SERVER_ASSIGNORS, CoordinatorRules, kafka_version
 
 ASSIGNOR, PROTOCOL, STATIC = "partition.assignment.strategy", "group.protocol", "group.instance.id"
+REMOTE_ASSIGNOR = "group.remote.assignor"
 _SESSION, _DELAY = "session.timeout.ms", "group.initial.rebalance.delay.ms"
 CLASSIC_ONLY = (ASSIGNOR, _SESSION, "heartbeat.interval.ms")
 """Settings that a consumer with ``group.protocol=consumer`` rejects (KIP-848)."""
@@ -51,13 +54,67 @@ def _has_static_members(client: Leader) -> bool:
         return True
 
 
+def settings_for(group: Group, assignor: str) -> dict[str, str]:
+    """Return the settings of the group's clients that make it use an assignor, given by its protocol name.
+
+    If all members of another library than Java's offer it, the others stay in the list behind it.
+    """
+    if assignor in SERVER_ASSIGNORS:
+        return {PROTOCOL: "consumer", REMOTE_ASSIGNOR: assignor.removeprefix("server-")}
+    listed = [assignor]
+    if group.library != JAVA and offered_by_all(group, assignor):
+        first = group.classic_members[0]["protocols"]
+        listed += [name for name in first if name != assignor]
+    return {assignor_setting(group): ",".join(listed)}
+
+
+def assignor_setting(group: Group) -> str:
+    """Return the setting that lists assignors in the group's client library; Java's if there are several libraries."""
+    return ASSIGNOR_SETTINGS.get(group.library or JAVA, ASSIGNOR)
+
+
+def offered_by_all(group: Group, assignor: str) -> bool:
+    """Return whether all members offer an assignor, so that they can elect it after one rolling restart."""
+    return bool(group.classic_members) and all(assignor in member["protocols"] for member in group.classic_members)
+
+
 def how_to_roll_out(group: Group, assignor: str) -> str:
-    """Return how the members change to an assignor, as the end of a sentence.
+    """Return how the members change to an assignor, given by its protocol name, as the end of a sentence.
 
     A group elects what all members offer, so that members with another list alone would be refused (KIP-429).
     """
     if assignor in SERVER_ASSIGNORS:
         return ""
-    if all(assignor in member["protocols"] for member in group.classic_members):
-        return f": make it the only assignor in {ASSIGNOR}, in one rolling restart"
-    return f", in two rolling restarts: the first adds it to {ASSIGNOR}, the second removes the others"
+    setting, library = assignor_setting(group), group.library
+    if library == JAVA and offered_by_all(group, assignor):
+        return f": make it the only assignor in {setting}, in one rolling restart"
+    if offered_by_all(group, assignor):
+        listed = settings_for(group, assignor)[setting]
+        return f": list it first in {setting} ({listed}), in one rolling restart"
+    if library is not None and not mixes_assignors(library) and _changes_kind(group, assignor):
+        return (
+            f": stop all members, and start them with it as the only assignor in {setting}, because {library} does not "
+            "list eager and cooperative assignors together"
+        )
+    return f", in two rolling restarts: the first adds it to {setting}, the second removes the others"
+
+
+def gives_up_cooperation(group: Group, strategy: str) -> bool:
+    """Return whether members that rebalance incrementally would revoke everything under another assignor."""
+    now = {protocol for member in group.classic_members for protocol in member["protocols"]}
+    return (
+        bool(now)
+        and all(map(_is_cooperative, now))
+        and strategy in KNOWN_ASSIGNORS
+        and (KNOWN_ASSIGNORS[strategy].protocol is RebalanceProtocol.EAGER)
+    )
+
+
+def _changes_kind(group: Group, assignor: str) -> bool:
+    offered = {name for member in group.classic_members for name in member["protocols"]}
+    return any(_is_cooperative(name) != _is_cooperative(assignor) for name in offered)
+
+
+def _is_cooperative(protocol: str) -> bool:
+    """Return whether members that offer only this protocol rebalance incrementally: the name is Java's (KIP-429)."""
+    return protocol in KNOWN_ASSIGNORS and KNOWN_ASSIGNORS[protocol].protocol is RebalanceProtocol.COOPERATIVE

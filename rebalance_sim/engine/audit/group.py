@@ -198,11 +198,25 @@ class Group:
         modern = len(members) - len(classic)
         return migration(MigratingGroup(protocol_type, self.protocol, classic, modern, self.leader), self.brokers)
 
+    @cached_property
+    def library(self) -> str | None:
+        """The client library of all classic members; None if they may use several, or if there are none."""
+        libraries = {client_of(member).library or JAVA for member in self.classic_members}
+        return libraries.pop() if len(libraries) == 1 and SEPARATOR not in min(libraries) else None
+
     @property
     def leader(self) -> Leader | None:
         """The client of the leader; None for a group without one."""
         leader_id = self.election["leader_id"] if self.election else None
         return next((client_of(member) for member in self.members if member["member_id"] == leader_id), None)
+
+    @cached_property
+    def leader_is_known(self) -> bool:
+        """Whether one member certainly leads: no other one shares its place in the join order."""
+        leader_id = self.election["leader_id"] if self.election else None
+        places = {member["member_id"]: member["join_order"] for member in self.members}
+        place = places.get(leader_id)
+        return place is not None and list(places.values()).count(place) == 1
 
     def all_have(self, assignor: str) -> bool:
         """Return whether the clients of all classic members have one of Java's assignors, as Java implements it."""

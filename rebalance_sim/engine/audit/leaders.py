@@ -1,12 +1,21 @@
 """Findings about leaders: which member leads, and what its client library assigns."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from rebalance_sim.engine.audit.finding import Finding, Kind, Severity
-from rebalance_sim.engine.audit.group import Group, client_of
+from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
+from rebalance_sim.engine.audit.group import Group, Row, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
-from rebalance_sim.kafka.assignors.by_library import JAVA, is_readable_for_java, leaders_assignor, offers
+from rebalance_sim.kafka.assignors.by_library import (
+    ASSIGN_LEADERS_TOPICS,
+    JAVA,
+    is_readable_for_java,
+    leaders_assignor,
+    library_of,
+    offers,
+)
+from rebalance_sim.wording import plural_of
 
 CANNOT_READ = Kind(
     "leader-cannot-read-members",
@@ -38,16 +47,68 @@ DECIDES = Kind(
     "the assignment depends on which member leads: {strategy}, or {alternatives}",
     "Use one client library in the group, or the consumer protocol, under which the coordinator assigns.",
 )
-KINDS = (CANNOT_READ, FAILS, UNPREDICTABLE, NOT_PREDICTED, DECIDES)
+NOT_CONSUMED = Kind(
+    "partitions-not-consumed",
+    Severity.ERROR,
+    "{unconsumed} of {partitions:partition} are not consumed: {where}",
+    "Use another assignor, or another client library.",
+)
+NOT_CONSUMED_OF_OTHERS = replace(
+    NOT_CONSUMED,
+    description="{unconsumed} of {partitions:partition} are not consumed: {where}; the leader, {leader}, assigns only "
+    "the topics to which it subscribes itself, to all members ({library})",
+    recommendation="Give the members of each subscription a group id of their own, let all members subscribe to the "
+    "same topics, or change to a client library whose leader assigns the topics of all members.",
+)
+"""If the leader's library leaves out the topics of other members."""
+KINDS = (CANNOT_READ, FAILS, UNPREDICTABLE, NOT_PREDICTED, NOT_CONSUMED, DECIDES)
 
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     """Yield the findings about the leader of a group."""
+    if group.balance is not None and group.balance["unconsumed"]:
+        yield _not_consumed(group, group.balance)
     if group.prediction_error is not None:
         yield _without_prediction(group, group.prediction_error)
     elif group.alternatives:
         names = {"strategy": str(group.strategy), "alternatives": ", ".join(group.alternatives)}
         yield Finding(DECIDES, {"members": len(group.members), "alternatives": len(group.alternatives)}, names)
+
+
+def _not_consumed(group: Group, today: Row) -> Finding:
+    figures = {name: today[name] for name in ("partitions", "unconsumed", "unassigned")}
+    listed = today["first_unconsumed"] or ()
+    others = today["unconsumed"] - today["unassigned"]
+    names = {f"{row['topic']}-{row['partition']}": row["member_id"] for row in listed}
+    unassigned = [name for name, member in names.items() if member is None]
+    useless = [f"{name} to {member}" for name, member in names.items() if member is not None]
+    where = []
+    if today["unassigned"]:
+        verb = plural_of(today["unassigned"], "is", "are")
+        where.append(f"{_some(today['unassigned'], unassigned)} {verb} assigned to no member")
+    if others:
+        verb = plural_of(others, "is", "are")
+        drops = ", which ignore it" if group.library in ASSIGN_LEADERS_TOPICS else ""
+        where.append(f"{_some(others, useless)} {verb} assigned to members without a subscription to the topic{drops}")
+    library = library_of(str(group.strategy))
+    if library not in ASSIGN_LEADERS_TOPICS:
+        return Finding(NOT_CONSUMED, figures, {"where": ", ".join(where)})
+    leader = group.election["leader_id"] if group.election else None
+    names = {"where": ", ".join(where), "library": library, "leader": str(leader)}
+    return Finding(
+        NOT_CONSUMED_OF_OTHERS, figures, names, confidence=None if group.leader_is_known else Confidence.ASSUMED
+    )
+
+
+def _some(count: int, listed: Sequence[str]) -> str:
+    """Return how many partitions there are, and the first ones.
+
+    >>> _some(2, ["a-0", "a-1"]), _some(7, ["a-0", "a-1"]), _some(7, [])
+    ('2 (a-0, a-1)', '7 (a-0, a-1, ...)', '7')
+    """
+    if not listed:
+        return f"{count:,}"
+    return f"{count:,} ({', '.join([*listed, *(['...'] if count > len(listed) else [])])})"
 
 
 def _without_prediction(group: Group, problem: str) -> Finding:

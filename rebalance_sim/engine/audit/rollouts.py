@@ -4,7 +4,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from rebalance_sim.defaults import SCENARIO
-from rebalance_sim.engine.audit.changes import ASSIGNOR, PROTOCOL, STATIC, how_to_roll_out, is_possible
+from rebalance_sim.engine.audit.changes import (
+    ASSIGNOR,
+    PROTOCOL,
+    REMOTE_ASSIGNOR,
+    STATIC,
+    how_to_roll_out,
+    is_possible,
+    settings_for,
+)
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import Group, Row
 from rebalance_sim.engine.audit.thresholds import Thresholds
@@ -113,9 +121,11 @@ def _with_setting(group: Group, finding: Finding, best: Row) -> Finding:
     saving = {"unowned_ms_saved": known.pop("unowned_ms_saved"), "mean_ms_saved": mean_ms, **known}
     saving["share"] = best["unowned_ms_saved"] / max(finding.figures["unowned_ms"], 1)
     settings = {best["setting"]: best["value"]}
+    if best["setting"] == ASSIGNOR:
+        settings = settings_for(group, best["value"])
     if best["setting"] == PROTOCOL:
         # What was simulated: advice replaces the protocols of all members by this assignor.
-        settings |= {"group.remote.assignor": "uniform"}
+        settings |= {REMOTE_ASSIGNOR: "uniform"}
     setting = " with ".join(f"{name}={value}" for name, value in settings.items())
     how = how_to_roll_out(group, best["value"]) if best["setting"] == ASSIGNOR else ""
     is_static = best["setting"] == STATIC

@@ -9,6 +9,8 @@ class Thresholds:
 
     imbalance_partitions: int = 2
     """How many partitions another assignor must take from the member with the most."""
+    topic_partitions_per_subscriber: int = 2
+    """How many partitions per subscriber a topic that lies on one member must have."""
     migration_partitions: int = 2
     """How many partitions the member with the most must gain by a migration."""
     lag_records: int = 1000

@@ -9,6 +9,8 @@ from pyspark.sql import Row
 from rebalance_sim.api.audit import Audit
 from rebalance_sim.engine.audit.changes import STATIC
 from rebalance_sim.engine.audit.finding import Severity
+from rebalance_sim.kafka.assignors.by_library import Leader, leaders_assignor, library_of
+from rebalance_sim.kafka.client_features import ASSIGNOR_SETTINGS
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.figures import figure_texts, saving_texts
 from rebalance_sim.report.audits.group_rows import GroupRow
@@ -131,13 +133,16 @@ class _Details:
         """Read the members, and predict who owns what."""
         names = {row.group_id for row in self.rows}
         self.members = _by_group(rules.members_of(names).collect())
-        better = {found for settings in self.settings.values() if (found := recommended(settings))}
+        better = {found for row in self.rows if (found := self._recommended(row))}
         assigned: defaultdict[GroupKey, dict[str, dict[str, list[Partition]]]] = defaultdict(dict)
         for row in rules.assignments(names, sorted(better)).collect():
             partitions = [(each["topic"], each["partition"]) for each in row["partitions"] or ()]
             of_group = assigned[row["cluster"], row["group_id"]]
             of_group.setdefault(row["strategy"], {})[row["member_id"]] = partitions
         self.assigned = {key: dict(found) for key, found in assigned.items()}
+
+    def _recommended(self, row: GroupRow) -> str | None:
+        return recommended(self.settings.get(row.key, {}), row.strategy or "")
 
     def groups(self) -> list[GroupDetails]:
         return [self._group(row) for row in self.rows]
@@ -192,7 +197,7 @@ class _Details:
             for member in members
         }
         assigned = self.assigned.get(row.key, {})
-        better = recommended(self.settings.get(row.key, {}))
+        better = self._recommended(row)
         strategies = [name for name in dict.fromkeys((row.strategy, better)) if name in assigned]
         states = [("Owns now", before), *((_state(name, better), assigned[name]) for name in strategies)]
         states = [(title, owned) for title, owned in states if any(owned.values())]
@@ -222,7 +227,7 @@ class _Details:
         found = self.comparisons[row.key]
         if not found or not found[0]["strategies"]:
             return None
-        better = recommended(self.settings.get(row.key, {}))
+        better = self._recommended(row)
         strategies = sorted(found[0]["strategies"].items(), key=lambda item: (item[0] != row.strategy, item[0]))
         head = (
             Column("assignor", CellType.NAME),
@@ -246,15 +251,24 @@ def _property(name: str, value: str) -> str:
     return f"# {name}: a different one for each consumer" if name == STATIC else f"{name}={value}"
 
 
-def recommended(settings: Mapping[str, str]) -> str | None:
-    """Return the assignor that settings name; None if they name none.
+def recommended(settings: Mapping[str, str], strategy: str) -> str | None:
+    """Return the assignor that settings name, as a strategy; None if they name none, or one that is not predicted.
 
-    >>> recommended({"group.protocol": "consumer", "group.remote.assignor": "uniform"})
+    ``strategy`` is the one in use: a leader of its library runs the library's own assignors.
+
+    >>> recommended({"group.protocol": "consumer", "group.remote.assignor": "uniform"}, "range")
     'server-uniform'
+    >>> recommended({"partition.assignment.strategy": "roundrobin,range"}, "librdkafka-range")
+    'librdkafka-roundrobin'
     """
     if settings.get("group.protocol") == "consumer":
         return f"server-{settings.get('group.remote.assignor', 'uniform')}"
-    return settings.get("partition.assignment.strategy")
+    library = library_of(strategy)
+    listed = settings.get(ASSIGNOR_SETTINGS[library])
+    if listed is None:
+        return None
+    assignor = leaders_assignor(listed.split(",")[0], Leader(library, ""))
+    return assignor.name if assignor.problem is None else None
 
 
 def names_group(assumption: str, group: str) -> bool:

@@ -8,6 +8,8 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.api.audit import Audit
+from rebalance_sim.engine.audit.changes import ASSIGNOR
+from rebalance_sim.kafka.client_features import ASSIGNOR_SETTINGS
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.group_rows import GroupRow
 from rebalance_sim.report.page import CellType, Column, Rollout, Table, counts
@@ -87,7 +89,13 @@ class _Changes:
         return cls(order, dict(verdict["settings"] or {}), verdict["impossible_settings"] or ())
 
     def is_recommended(self, row: Row) -> bool:
-        return self.recommended.get(row["setting"]) == row["value"]
+        if row["setting"] != ASSIGNOR:
+            return self.recommended.get(row["setting"]) == row["value"]
+        # The libraries' settings have other names, and list further assignors behind the recommended one.
+        listed = [
+            self.recommended[name].split(",")[0] for name in ASSIGNOR_SETTINGS.values() if name in self.recommended
+        ]
+        return row["value"] in listed
 
     def is_possible(self, row: Row) -> bool:
         return _named(row) not in self.impossible

@@ -46,6 +46,7 @@ ALSO = {
     "election-depends-on-build": {"migration-brokers"},
     "leader-cannot-read-members": {"migration-offline"},
     "more-members-than-partitions": {"rollout-downtime"},
+    "partitions-not-consumed": {"migration-library"},
     "rollout-downtime": {"more-members-than-partitions"},
     "rejected-rows": {"rollout-downtime"},
     "regex-matches-nothing": {"more-members-than-partitions"},
@@ -198,7 +199,7 @@ def with_settings(member: dict[str, Any], settings: dict[str, str]) -> dict[str,
     if "session.timeout.ms" in settings:
         changed["session_timeout_ms"] = int(settings["session.timeout.ms"])
     if "partition.assignment.strategy" in settings:
-        changed["protocols"] = [settings["partition.assignment.strategy"]]
+        changed["protocols"] = settings["partition.assignment.strategy"].split(",")
     if settings.get("group.protocol") == "consumer":
         changed["protocols"] = [f"server-{settings['group.remote.assignor']}"]
     return changed
@@ -227,8 +228,8 @@ def test_following_a_recommendation_removes_its_finding(spark: SparkSession, aud
 def test_check_limits_the_findings_of_a_severity(audited: Audited, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(audited.out)
     assert main(["check", "--runs", out, "--max-findings", "error=0"]) == 3
-    assert "failed: findings error = 9, limit 0 (" in capsys.readouterr().out
-    assert main(["check", "--runs", out, "--max-findings", "error=9,warning=100"]) == 0
+    assert "failed: findings error = 10, limit 0 (" in capsys.readouterr().out
+    assert main(["check", "--runs", out, "--max-findings", "error=10,warning=100"]) == 0
     assert main(["check", "--runs", out, "--max-findings", "fatal=0"]) == 2
     assert "--max-findings: 'fatal' is not known; allowed: error, warning, note" in capsys.readouterr().err
     assert main(["check", "--runs", out, "--max-findings", "error"]) == 2

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from rebalance_sim.engine.audit.changes import how_to_roll_out
 from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
 from rebalance_sim.engine.audit.topic_keys import KeyFacts, TopicKeys
-from rebalance_sim.tables import ELECTIONS, EXPIRING_OFFSETS, MEMBERS
+from rebalance_sim.tables import BALANCE, COMPARISON, ELECTIONS, EXPIRING_OFFSETS, LAG_BALANCE, MEMBERS
 from tests.engine.audit.test_audits import found, group_of
 
 
@@ -155,3 +156,250 @@ def test_libraries_of_classic_members_are_assumed_unless_one_is_given(
 ) -> None:
     group = with_members(*({"client_library": library, "protocols": [protocol]} for library in libraries))
     assert group.assumes_libraries == assumed
+
+
+def assigned(*members: dict[str, Any], balance: dict[str, Any], strategies: dict[str, dict[str, Any]]) -> Group:
+    """Return a group with these members, a row of balance, and its figures under other strategies.
+
+    The first member leads.
+    """
+    figures = {"members": len(members), "min": 1, "max": 1, "idle_members": 0, "unassigned": 0, "unconsumed": 0}
+    today = {**dict.fromkeys(BALANCE.names), **figures, "partitions": 12, **balance}
+    same = {"min": 1, "max": 1, "idle_members": 0, "moved": 0, "topic_spread": 0, "excess_max": 0}
+    best = {"idle_members": 0, "balance_exact": True}
+    comparison = {"optimum": best, "strategies": [(name, same | row) for name, row in strategies.items()]}
+    group = with_members(*({"join_order": place, **row} for place, row in enumerate(members)))
+    (election,) = group.rows[ELECTIONS.name]
+    protocols = members[0]["protocols"]
+    tables = {
+        BALANCE.name: [today],
+        COMPARISON.name: [comparison],
+        ELECTIONS.name: [{**election, "leader_id": "m0", "protocol": protocols[0], "candidates": protocols}],
+    }
+    return replace(group, rows={**group.rows, **tables})
+
+
+UNCONSUMED = {
+    "strategy": "kafkajs-roundrobin",
+    "partitions": 4,
+    "unconsumed": 3,
+    "unassigned": 2,
+    "first_unconsumed": [
+        {"topic": "ta", "partition": 0, "member_id": "m3"},
+        {"topic": "tb", "partition": 0, "member_id": None},
+        {"topic": "tb", "partition": 1, "member_id": None},
+    ],
+}
+KAFKAJS = {"client_library": "kafkajs", "protocols": ["RoundRobinAssigner"]}
+
+
+def test_partitions_that_nobody_consumes_are_an_error() -> None:
+    """The group of https://github.com/tulios/kafkajs/issues/1679."""
+    members = [{**KAFKAJS, "subscription": [topic]} for topic in ("ta", "tb", "ta", "tb")]
+    group = assigned(*members, balance={**UNCONSUMED, "idle_members": 2}, strategies={})
+    finding = found(group, "leaders")["partitions-not-consumed"]
+    assert finding.kind.severity == "error"
+    assert finding.description == (
+        "3 of 4 partitions are not consumed: 2 (tb-0, tb-1) are assigned to no member, 1 (ta-0 to m3) is assigned to "
+        "members without a subscription to the topic, which ignore it; the leader, m0, assigns only the topics to "
+        "which it subscribes itself, to all members (kafkajs)"
+    )
+    assert finding.recommendation == (
+        "Give the members of each subscription a group id of their own, let all members subscribe to the same topics, "
+        "or change to a client library whose leader assigns the topics of all members."
+    )
+    assert finding.confidence is None
+    assert "idle-members" not in found(group, "balance")
+
+
+def test_of_many_partitions_that_nobody_consumes_the_first_are_named() -> None:
+    counts = {"partitions": 100, "unconsumed": 70, "unassigned": 69}
+    group = assigned(KAFKAJS, KAFKAJS, balance=UNCONSUMED | counts, strategies={})
+    assert found(group, "leaders")["partitions-not-consumed"].description.startswith(
+        "70 of 100 partitions are not consumed: 69 (tb-0, tb-1, ...) are assigned to no member, 1 (ta-0 to m3) is "
+    )
+
+
+def test_which_partitions_nobody_consumes_is_assumed_if_several_members_may_lead() -> None:
+    group = assigned(*[{**KAFKAJS, "join_order": None}] * 2, balance=UNCONSUMED, strategies={})
+    assert found(group, "leaders")["partitions-not-consumed"].confidence == "assumed"
+
+
+def test_an_assignor_that_leaves_partitions_out_by_a_bug_is_to_be_replaced() -> None:
+    members = [{"protocols": ["sticky"]}] * 2
+    group = assigned(*members, balance={**UNCONSUMED, "strategy": "sticky"}, strategies={})
+    finding = found(group, "leaders")["partitions-not-consumed"]
+    assert "kafkajs" not in finding.description
+    assert finding.recommendation == "Use another assignor, or another client library."
+
+
+def idle(library: str, protocols: list[str], strategies: dict[str, int], **member: Any) -> Group:
+    """Return a group of two members, one of which is idle; ``strategies`` have the idle members under others."""
+    members = [{"client_library": library, "protocols": protocols, **member}] * 2
+    rows = {name: {"idle_members": count} for name, count in strategies.items()}
+    today = {"strategy": f"{library}-range" if library else "range", "partitions": 2, "idle_members": 1}
+    return assigned(*members, balance=today, strategies=rows)
+
+
+@pytest.mark.parametrize(
+    ("library", "setting", "protocols", "how"),
+    [
+        ("librdkafka", "partition.assignment.strategy", ["range", "roundrobin"],
+         ": list it first in partition.assignment.strategy (roundrobin,range), in one rolling restart."),
+        ("kafka-python", "partition_assignment_strategy", ["range", "roundrobin"],
+         ": list it first in partition_assignment_strategy (roundrobin,range), in one rolling restart."),
+        ("sarama", "Consumer.Group.Rebalance.GroupStrategies", ["range"],
+         ", in two rolling restarts: the first adds it to Consumer.Group.Rebalance.GroupStrategies, the second removes "
+         "the others."),
+    ],
+)  # fmt: skip
+def test_idle_members_are_avoided_by_an_assignor_of_the_groups_library(
+    library: str, setting: str, protocols: list[str], how: str
+) -> None:
+    """What Java's assignors of the same name do is no evidence. https://github.com/CAIDA/libbgpstream/pull/209."""
+    group = idle(library, protocols, {"range": 1, "cooperative-sticky": 0, f"{library}-roundrobin": 0})
+    finding = found(group, "balance")["idle-members"]
+    assert finding.description == f"1 member is idle under {library}-range, 0 under {library}-roundrobin"
+    assert finding.recommendation == f"Use roundrobin{how}"
+    offered = "roundrobin" in protocols
+    assert finding.settings == {setting: "roundrobin,range" if offered else "roundrobin"}
+    assert finding.saving == {"idle_members_saved": 1}
+
+
+def test_an_assignor_that_all_members_offer_is_preferred() -> None:
+    """The defaults of librdkafka, whose cooperative-sticky cannot be listed with them."""
+    strategies = {"librdkafka-cooperative-sticky": 0, "librdkafka-roundrobin": 0, "librdkafka-range": 1}
+    finding = found(idle("librdkafka", ["range", "roundrobin"], strategies), "balance")["idle-members"]
+    assert finding.names["better"] == "librdkafka-roundrobin"
+
+
+def test_idle_members_are_found_if_no_assignor_of_the_library_helps() -> None:
+    """kafka-go deals out every topic on its own (https://github.com/segmentio/kafka-go/issues/1394)."""
+    strategies = {"range": 1, "roundrobin": 0, "kafka-go-range": 1, "kafka-go-roundrobin": 1}
+    finding = found(idle("kafka-go", ["range", "roundrobin"], strategies), "balance")["idle-members"]
+    assert finding.description == (
+        "1 member is idle under kafka-go-range, although 2 partitions are enough for 2 members"
+    )
+    assert finding.recommendation == (
+        "No assignor of kafka-go whose assignment can be predicted helps. Give each topic at least as many partitions "
+        "as it has subscribers, or change to a client library whose assignors divide the partitions of all topics "
+        "together."
+    )
+    assert (finding.kind.severity, finding.settings) == ("warning", {})
+
+
+@pytest.mark.parametrize("libraries", [("librdkafka", "sarama"), ("kafka-go;platformatic-kafka",) * 2])
+def test_several_libraries_have_no_assignor_in_common(libraries: tuple[str, str]) -> None:
+    members = [{"client_library": library, "protocols": ["range", "roundrobin"]} for library in libraries]
+    today = {"strategy": f"{libraries[0]}-range", "partitions": 2, "idle_members": 1}
+    group = assigned(*members, balance=today, strategies={"roundrobin": {}, "librdkafka-roundrobin": {}})
+    finding = found(group, "balance")["idle-members"]
+    assert finding.recommendation is not None
+    assert finding.recommendation.startswith(
+        "The members use, or may use, several client libraries, each of which assigns by rules of its own. Give each "
+    )
+    assert finding.settings == {}
+
+
+def test_idle_members_are_not_found_if_fewer_are_not_certain_to_be_possible() -> None:
+    group = idle("kafka-go", ["range"], {})
+    comparison = {"optimum": {"idle_members": 0, "balance_exact": False}, "strategies": []}
+    bounded = replace(group, rows={**group.rows, COMPARISON.name: [comparison]})
+    assert "idle-members" not in found(bounded, "balance")
+
+
+WHOLE = {
+    "strategy": "cooperative-sticky",
+    "min": 6,
+    "max": 6,
+    "whole_topics": [
+        {"topic": topic, "partitions": 6, "subscribers": 2, "member_id": member}
+        for topic, member in (("cold", "m0"), ("hot", "m1"))
+    ],
+}
+
+UPGRADE = (
+    "Upgrade the Java clients to 3.7.1 or newer and keep cooperative-sticky: a member that has to give up partitions "
+    "then gives up some of every topic, instead of whole topics (KAFKA-16277)."
+)
+
+
+def whole(release: str | None, today: dict[str, Any] | None = None, **member: Any) -> Group:
+    """Return a group of two members that have a topic each."""
+    shared = {"client_version": release, "protocols": ["cooperative-sticky"], "subscription": ["cold", "hot"]}
+    strategies = {
+        "range": {"max": 6, "topic_spread": 0, "moved": 6},
+        "roundrobin": {"max": 6, "topic_spread": 6, "moved": 0},
+        "cooperative-sticky": {"max": 6, "topic_spread": 6},
+    }
+    return assigned(*[{**shared, **member}] * 2, balance={**WHOLE, **(today or {})}, strategies=strategies)
+
+
+def test_topics_on_one_member_are_found_and_the_release_that_divides_them() -> None:
+    """KAFKA-16277, without offsets."""
+    finding = found(whole("3.6.0"), "balance")["topic-on-one-member"]
+    assert finding.description == (
+        "one member has all partitions of a topic under cooperative-sticky, although others subscribe to it: cold (6 "
+        "partitions on m0), hot (6 partitions on m1)"
+    )
+    assert finding.recommendation == (
+        f"{UPGRADE} Without an upgrade, range divides topics, but gives up incremental rebalancing."
+    )
+    assert (finding.settings, finding.confidence) == ({}, None)
+    assert found(whole(None), "balance").keys() == found(whole("3.7.1"), "balance").keys() == {"topic-on-one-member"}
+
+
+@pytest.mark.parametrize("member", [{"client_version": "3.7.1"}, {"client_version": "3.8.0"}])
+def test_a_release_that_has_the_fix_is_not_upgraded(member: dict[str, Any]) -> None:
+    finding = found(whole(None, **member), "balance")["topic-on-one-member"]
+    assert finding.recommendation == (
+        "Use range, in two rolling restarts: the first adds it to partition.assignment.strategy, the second removes "
+        "the others. 6 partitions move once. It gives up incremental rebalancing: members revoke all their partitions "
+        "in every rebalance."
+    )
+    assert finding.settings == {"partition.assignment.strategy": "range"}
+
+
+@pytest.mark.parametrize(
+    ("partitions", "total", "is_found"),
+    [
+        (6, 12, True),
+        # Few partitions per subscriber.
+        (3, 6, False),
+        # More topics than members: the topic is a small part of what a member has.
+        (6, 60, False),
+    ],
+)
+def test_small_topics_may_lie_on_one_member(partitions: int, total: int, is_found: bool) -> None:
+    topics = [{**row, "partitions": partitions} for row in WHOLE["whole_topics"]]  # type: ignore[attr-defined]
+    group = whole("3.6.0", {"whole_topics": topics, "partitions": total})
+    assert ("topic-on-one-member" in found(group, "balance")) == is_found
+
+
+def test_a_topic_that_no_assignor_divides_without_more_load_is_not_found() -> None:
+    """Others subscribe to it, but have as many partitions of their own topics."""
+    assert "topic-on-one-member" not in found(whole("3.8.0", {"max": 5}), "balance")
+    assert "topic-on-one-member" not in found(whole("3.8.0", {"whole_topics": None}), "balance")
+
+
+def test_lag_on_one_member_names_the_release_that_divides_its_topic() -> None:
+    group = whole("3.6.0")
+    rows = [
+        {**dict.fromkeys(LAG_BALANCE.names, 0), "strategy": strategy, "lag": 300_006, "max_lag": max_lag}
+        for strategy, max_lag in (("cooperative-sticky", 300_000), ("range", 150_003))
+    ]
+    finding = found(replace(group, rows={**group.rows, LAG_BALANCE.name: rows}), "balance")["lag-on-one-member"]
+    assert finding.recommendation == (
+        f"{UPGRADE} Or use range, in two rolling restarts: the first adds it to partition.assignment.strategy, the "
+        "second removes the others. It gives up "
+        "incremental rebalancing: members revoke all their partitions in every rebalance."
+    )
+
+
+def test_librdkafka_cannot_list_eager_and_cooperative_assignors_together() -> None:
+    """It refuses such a list: online migration between different protocol types is not supported."""
+    group = with_members({"client_library": "librdkafka", "protocols": ["cooperative-sticky"]})
+    assert how_to_roll_out(group, "range") == (
+        ": stop all members, and start them with it as the only assignor in partition.assignment.strategy, because "
+        "librdkafka does not list eager and cooperative assignors together"
+    )
