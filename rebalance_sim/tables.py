@@ -1031,6 +1031,14 @@ VERDICTS = Table(
         Column("notes", INT, "findings that are notes"),
         Column("kind", STRING, "kind of the first finding, the worst"),
         Column(
+            "group_kind",
+            STRING,
+            "what kind of program its members are: `consumers`, `connect` (workers of a Connect cluster), "
+            "`connect-sink` (consumers of a sink connector), `mirrormaker`, `kafka-streams`, `ksqldb`, "
+            "`schema-registry`, `console-consumer`, `spark`, `offsets-only` (no members), `other`",
+        ),
+        Column("group_kind_evidence", STRING, "what `group_kind` rests on; null for consumers"),
+        Column(
             "settings",
             MapType(STRING, STRING),
             "consumer settings that the findings recommend; where two recommend different assignors, that of the worse "

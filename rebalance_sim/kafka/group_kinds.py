@@ -47,8 +47,8 @@ class GroupSigns:
     members: int = 0
 
 
-HAVE_ASSIGNORS = frozenset({GroupKind.CONSUMERS, GroupKind.CONNECT_SINK, GroupKind.CONSOLE})
-"""Kinds whose members choose among the assignors of consumers, and can use the consumer protocol."""
+SERVICES = frozenset({GroupKind.CONSUMERS, GroupKind.CONNECT_SINK})
+"""Kinds of consumers whose owner chooses the assignor and the protocol, and rolls out new releases."""
 SETTINGS_PREFIX = {GroupKind.CONNECT_SINK: "consumer.override."}
 """By kind, what stands before a consumer's setting in its configuration (KIP-458)."""
 WITHOUT_PREDICTION = {

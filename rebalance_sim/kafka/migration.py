@@ -16,6 +16,7 @@ from typing import NamedTuple
 from rebalance_sim.kafka.assignors.by_library import JAVA, Leader, adds_user_data, is_readable_for_java
 from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.kafka.client_features import CONSUMER_PROTOCOL
+from rebalance_sim.kafka.group_kinds import WITHOUT_PREDICTION, GroupKind
 from rebalance_sim.releases import SERVER_ASSIGNORS, CoordinatorRules
 from rebalance_sim.wording import plural
 
@@ -27,10 +28,12 @@ COUNTERPARTS = {
     "cooperative-sticky": "server-uniform",
 }
 """The coordinator's assignor that comes closest to a consumer's."""
-CONSUMER_TYPE = "consumer"
-"""The protocol type of consumers."""
-STREAMS_PROTOCOL = "stream"
-"""The only protocol of a classic Kafka Streams application, whose protocol type is that of consumers."""
+_NOT_MIGRATING = WITHOUT_PREDICTION | {
+    GroupKind.STREAMS: "Kafka Streams migrates to streams groups (KIP-1071) instead",
+    GroupKind.KSQLDB: "ksqlDB runs Kafka Streams, which migrates to streams groups (KIP-1071) instead",
+    GroupKind.CONSOLE: "a console consumer, whose protocol its command line chooses",
+}
+"""By kind of group that does not migrate, why."""
 
 
 class Verdict(StrEnum):
@@ -46,8 +49,7 @@ class Verdict(StrEnum):
 class Obstacle(StrEnum):
     """What keeps a group from migrating online."""
 
-    PROTOCOL_TYPE = "protocol-type"
-    STREAMS = "kafka-streams"
+    KIND = "kind-of-group"
     REFUSED = "refused"
     CUSTOM_ASSIGNOR = "custom-assignor"
     LIBRARY = "library"
@@ -74,7 +76,7 @@ class Migration(NamedTuple):
 class MigratingGroup(NamedTuple):
     """What decides whether a group can migrate."""
 
-    protocol_type: str
+    kind: GroupKind
     protocol: str | None
     """The elected protocol, or the coordinator's assignor; None if there is none."""
     classic: Sequence[Leader]
@@ -91,11 +93,13 @@ def migration(group: MigratingGroup, brokers: Brokers) -> Migration:
     A client without a release counts as the newest one, or for Java as that of ``brokers``.
 
     >>> two = [Leader("", "4.1"), Leader("librdkafka", "2.8.0")]
-    >>> migration(MigratingGroup("consumer", "range", two, 0), Brokers("4.3"))[:2]
+    >>> migration(MigratingGroup(GroupKind.CONSUMERS, "range", two, 0), Brokers("4.3"))[:2]
     (<Verdict.ONLINE: 'online'>, 'after an upgrade of librdkafka to 2.12 (1 member)')
-    >>> migration(MigratingGroup("consumer", "range", [Leader("sarama", "")], 0), Brokers("4.3")).reason
+    >>> migration(MigratingGroup(GroupKind.CONSUMERS, "range", [Leader("sarama", "")], 0), Brokers("4.3")).reason
     'sarama does not have the consumer protocol (1 member)'
     """
+    if group.kind in _NOT_MIGRATING:
+        return Migration(Verdict.NO, _NOT_MIGRATING[group.kind], Obstacle.KIND)
     if group.protocol is None and (group.classic or group.modern):
         return Migration(Verdict.NO, "the coordinator refuses all members", Obstacle.REFUSED)
     if not group.classic:
@@ -138,7 +142,9 @@ def _without_classic_members(group: MigratingGroup) -> Migration:
 
 def _obstacle(group: MigratingGroup, brokers: Brokers) -> Migration | None:
     """Return why a group can migrate neither online nor offline; None if it can."""
-    found = _other_kind_of_group(group)
+    found = None
+    if group.protocol not in (*COUNTERPARTS, *SERVER_ASSIGNORS):
+        found = Obstacle.CUSTOM_ASSIGNOR, f"the coordinator has no counterpart of assignor {group.protocol!r}"
     missing = [name for client in group.classic if (name := _library(client)) and not CONSUMER_PROTOCOL.get(name)]
     if found is None and missing:
         verb = "does" if len(set(missing)) == 1 else "do"
@@ -146,16 +152,6 @@ def _obstacle(group: MigratingGroup, brokers: Brokers) -> Migration | None:
     if found is None and brokers.rules().coordinator < CoordinatorRules.JAVA:
         found = Obstacle.BROKERS, f"the brokers run Kafka {brokers.version}; the consumer protocol needs 4.0"
     return None if found is None else Migration(Verdict.NO, found[1], found[0])
-
-
-def _other_kind_of_group(group: MigratingGroup) -> tuple[Obstacle, str] | None:
-    if group.protocol_type != CONSUMER_TYPE:
-        return Obstacle.PROTOCOL_TYPE, f"protocol type {group.protocol_type!r}: the members are not consumers"
-    if group.protocol == STREAMS_PROTOCOL:
-        return Obstacle.STREAMS, "Kafka Streams migrates to streams groups (KIP-1071) instead"
-    if group.protocol not in (*COUNTERPARTS, *SERVER_ASSIGNORS):
-        return Obstacle.CUSTOM_ASSIGNOR, f"the coordinator has no counterpart of assignor {group.protocol!r}"
-    return None
 
 
 def _upgrades(clients: Sequence[Leader], brokers: Brokers) -> tuple[str, int]:

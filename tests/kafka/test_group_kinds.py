@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalance_sim.kafka.group_kinds import HAVE_ASSIGNORS, WITHOUT_PREDICTION, GroupKind, GroupSigns, kind_of_group
+from rebalance_sim.kafka.group_kinds import SERVICES, WITHOUT_PREDICTION, GroupKind, GroupSigns, kind_of_group
 
 CASES = [
     (GroupSigns("billing", ["consumer"], ["range"], ["billing-1"], 1), GroupKind.CONSUMERS, True),
@@ -39,5 +39,6 @@ def test_kinds(signs: GroupSigns, kind: GroupKind, is_certain: bool) -> None:
 
 
 def test_every_kind_is_predicted_or_says_why_not() -> None:
-    assert HAVE_ASSIGNORS.isdisjoint(WITHOUT_PREDICTION)
-    assert HAVE_ASSIGNORS | WITHOUT_PREDICTION.keys() | {GroupKind.OFFSETS_ONLY} == set(GroupKind)
+    others = {GroupKind.CONSOLE, GroupKind.OFFSETS_ONLY}
+    assert SERVICES.isdisjoint(WITHOUT_PREDICTION)
+    assert SERVICES | WITHOUT_PREDICTION.keys() | others == set(GroupKind)

@@ -9,6 +9,7 @@ from rebalance_sim.kafka.assignors.by_library import Leader
 from rebalance_sim.kafka.assignors.default_protocols import DEFAULT_PROTOCOLS
 from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.kafka.client_features import CONSUMER_PROTOCOL, has_static_members
+from rebalance_sim.kafka.group_kinds import GroupKind
 from rebalance_sim.kafka.migration import COUNTERPARTS, MigratingGroup, Migration, Obstacle, Verdict, migration
 
 JAVA_4 = Leader("", "4.1.0")
@@ -19,7 +20,7 @@ POLICIES += [("downgrade", Verdict.OFFLINE), ("disabled", Verdict.OFFLINE)]
 
 
 def found(*clients: Leader, protocol: str | None = "range", brokers: str = "4.3", **more: Any) -> Migration:
-    group = MigratingGroup("consumer", protocol, clients or (JAVA_4, JAVA_4), 0)
+    group = MigratingGroup(GroupKind.CONSUMERS, protocol, clients or (JAVA_4, JAVA_4), 0)
     return migration(group._replace(**more), Brokers(brokers))
 
 
@@ -35,8 +36,8 @@ def test_assignors_with_a_counterpart_migrate_online(protocol: str, assignor: st
 @pytest.mark.parametrize(
     ("result", "obstacle", "reason"),
     [
-        (found(protocol_type="connect"), Obstacle.PROTOCOL_TYPE, "'connect': the members are not consumers"),
-        (found(protocol="stream"), Obstacle.STREAMS, "streams groups (KIP-1071)"),
+        (found(kind=GroupKind.CONNECT), Obstacle.KIND, "a Connect cluster"),
+        (found(kind=GroupKind.STREAMS), Obstacle.KIND, "streams groups (KIP-1071)"),
         (found(protocol="by-lag"), Obstacle.CUSTOM_ASSIGNOR, "no counterpart of assignor 'by-lag'"),
         (found(protocol=None), Obstacle.REFUSED, "refuses all members"),
         (found(brokers="3.9"), Obstacle.BROKERS, "the brokers run Kafka 3.9; the consumer protocol needs 4.0"),
@@ -66,7 +67,7 @@ def test_a_subscription_that_the_coordinator_cannot_read_has_to_be_gone_first() 
 
 @pytest.mark.parametrize(("policy", "verdict"), POLICIES)
 def test_the_brokers_may_forbid_upgrades(policy: str, verdict: Verdict) -> None:
-    group = MigratingGroup("consumer", "range", [JAVA_4], 0)
+    group = MigratingGroup(GroupKind.CONSUMERS, "range", [JAVA_4], 0)
     result = migration(group, Brokers("4.3", migration_policy=policy))
     assert result.verdict is verdict
     assert (result.obstacle is Obstacle.POLICY) == (verdict is Verdict.OFFLINE)
@@ -117,7 +118,7 @@ def test_clients_without_the_protocol_are_upgraded_first(library: str, release: 
 
 
 def test_java_clients_without_a_release_have_that_of_the_brokers() -> None:
-    group = MigratingGroup("consumer", "range", [Leader("", "")], 0)
+    group = MigratingGroup(GroupKind.CONSUMERS, "range", [Leader("", "")], 0)
     assert migration(group, Brokers("4.3", clients="3.6")).outdated == 1
 
 

@@ -185,7 +185,9 @@ def test_a_healthy_fleet_has_a_page(spark: SparkSession, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_the_rows_for_the_script_cannot_end_it(name: str) -> None:
-    row = GroupRow(name, name, "classic", 3, 9, "warning", (0, 1, 0), (name,), name, name, 1, 4, 5, 6, 7.0, name, name)
+    row = GroupRow(
+        name, name, "classic", 3, 9, "warning", (0, 1, 0), (name,), name, name, 1, 4, 5, 6, 7.0, name, name, name
+    )
     text = as_json([row])
     assert not {"<", ">", "&"} & set(text)
     assert json.loads(text)["rows"][0][4:6] == [3, 9]
@@ -193,7 +195,7 @@ def test_the_rows_for_the_script_cannot_end_it(name: str) -> None:
 
 def test_long_names_leave_no_room_for_all_rows() -> None:
     row = GroupRow(
-        "c", LONG, None, 0, None, None, (0, 0, 0), ("k",) * 9, None, None, None, None, None, None, None, "", ""
+        "c", LONG, None, 0, None, None, (0, 0, 0), ("k",) * 9, None, None, None, None, None, None, None, "", "", ""
     )
     text = as_json([row] * 50_000)
     assert 0.9 * LISTED_BYTES < len(text.encode()) < 1.1 * LISTED_BYTES

@@ -50,8 +50,8 @@ MEMBERS: Rows = [
               client_version="1.35.0"),
     *_members("migration-brokers", 3, ["six"], COOPERATIVE, cluster="old", client_version="3.9.0"),
     *_members("migration-policy", 3, ["six"], COOPERATIVE, cluster="strict"),
-    *_members("migration-streams", 2, ["six"], ["stream"]),
-    *_members("migration-protocol-type", 2, ["six"], ["compatible"], protocol_type="connect"),
+    *_members("other-kind-of-group", 2, ["six"], ["compatible"], protocol_type="connect"),
+    *_members("healthy-streams", 2, ["six"], ["stream"]),
     *(row | {"subscription": topics} for row, topics in zip(
         _members("migration-less-balanced", 7, [], ["sticky"]), _LINKS, strict=True)),
     *_members("migration-loses-racks", 3, ["racked"], ["sticky"], rack="a"),

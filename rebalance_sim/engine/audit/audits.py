@@ -22,6 +22,7 @@ from rebalance_sim.engine.tables.arrow import as_outcome
 from rebalance_sim.engine.tables.outcomes import Outcomes, outcome
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.client_features import ASSIGNOR_SETTINGS
+from rebalance_sim.kafka.group_kinds import SERVICES, SETTINGS_PREFIX
 from rebalance_sim.kafka.migration import Verdict
 from rebalance_sim.tables import (
     ADVICE,
@@ -61,6 +62,8 @@ FAMILIES = {
     "keys": Family(keys.KINDS, keys.findings),
     "rollouts": Family(rollouts.KINDS, rollouts.findings),
 }
+_OF_SERVICES = ("elections", "balance", "rollouts")
+"""Families of findings whose advice only the owner of consumers can follow."""
 _OF_LIBRARIES = ("balance", "leaders", "rollouts")
 """Families of findings that rest on what the libraries of the members do."""
 _KEYS = ("cluster", "group_id")
@@ -68,7 +71,7 @@ _COLUMNS = {
     MEMBERS.name: (
         # Of repeated members, predictions use the first by these columns, in this order.
         *("join_order", "member_id", "protocol_type", "protocols", "client_library", "client_version", "instance_id"),
-        *("rack", "subscription", "session_timeout_ms", "group_state", "generation", "generation_at_ms"),
+        *("rack", "subscription", "session_timeout_ms", "group_state", "generation", "generation_at_ms", "client_id"),
         *("earlier_generation", "earlier_generation_at_ms", "subscribed_regex", "rebalance_timeout_ms"),
     ),
     ELECTIONS.name: (
@@ -244,7 +247,9 @@ class _Audit:
 
     def _findings(self, group: Group) -> list[tuple[str, Finding]]:
         """Return the findings with their families: the worst first, and those about the present state first."""
-        found = [(family, each) for family, of in FAMILIES.items() for each in of.findings(group, self.thresholds)]
+        is_service = group.kind.kind in SERVICES
+        families = {name: of for name, of in FAMILIES.items() if is_service or name not in _OF_SERVICES}
+        found = [(name, each) for name, of in families.items() for each in of.findings(group, self.thresholds)]
         return sorted(found, key=lambda each: _rank(each[1]))
 
 
@@ -264,11 +269,25 @@ def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
         "scenario": finding.scenario,
         "description": finding.description,
         "figures": _entries(finding.figures),
-        "recommendation": finding.recommendation,
-        "settings": _entries(finding.settings) or None,
+        "recommendation": _recommendation(group, finding),
+        "settings": _settings(group, finding.settings),
         "saving": _entries(finding.saving) or None,
         "confidence": finding.confidence or _confidence(group, family, finding.kind),
     }
+
+
+def _recommendation(group: Group, finding: Finding) -> str | None:
+    """Return what to do; with the place of the settings, if they do not stand in a consumer's configuration."""
+    prefix = SETTINGS_PREFIX.get(group.kind.kind)
+    if prefix is None or not finding.settings:
+        return finding.recommendation
+    return f"{finding.recommendation} In the connector's configuration, these settings begin with {prefix}"
+
+
+def _settings(group: Group, settings: Mapping[str, str]) -> list[tuple[str, str]] | None:
+    """Return settings under the names that they have where the group is configured."""
+    prefix = SETTINGS_PREFIX.get(group.kind.kind, "")
+    return [(f"{prefix}{name}", value) for name, value in settings.items()] or None
 
 
 def _confidence(group: Group, family: str, kind: Kind) -> Confidence:
@@ -291,7 +310,9 @@ def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, An
         "severity": findings[0].kind.severity if findings else None,
         **{f"{severity}s": severities[severity] for severity in Severity},
         "kind": findings[0].kind.name if findings else None,
-        "settings": _entries(recommended_settings(findings)) or None,
+        "group_kind": group.kind.kind,
+        "group_kind_evidence": group.kind.evidence or None,
+        "settings": _settings(group, recommended_settings(findings)),
         "migration": found_migration.verdict,
         "migration_reason": found_migration.reason,
         "outdated_members": found_migration.outdated,

@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rebalance_sim.engine.audit.finding import Finding, Kind, Severity
-from rebalance_sim.engine.audit.group import Group, Row, client_of
+from rebalance_sim.engine.audit.group import Group, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.assignors.by_library import JAVA
 from rebalance_sim.kafka.assignors.default_protocols import refused_by_default
-from rebalance_sim.kafka.migration import STREAMS_PROTOCOL
-from rebalance_sim.tables import CONSUMER, DEFAULT_PROTOCOL_TYPE
+from rebalance_sim.tables import CONSUMER
 
 REFUSES_ALL = Kind(
     "group-refused",
@@ -83,17 +82,11 @@ def _library_change(group: Group) -> Iterator[Finding]:
     election = group.election
     if election is None or election["type"] == CONSUMER or not election["candidates"]:
         return
-    if group.protocol == STREAMS_PROTOCOL or any(not _is_consumer(member) for member in group.members):
-        return
     used = {client_of(member).library or JAVA for member in group.members}
     refused = [library for library in refused_by_default(election["candidates"]) if library not in used]
     if refused:
         names = {"libraries": _listed(refused, "or"), "candidates": _listed(election["candidates"])}
         yield Finding(LIBRARY_CHANGE, {"libraries": len(refused), "members": len(group.members)}, names)
-
-
-def _is_consumer(member: Row) -> bool:
-    return member["protocol_type"] in (None, DEFAULT_PROTOCOL_TYPE)
 
 
 def _tie(group: Group) -> Finding:

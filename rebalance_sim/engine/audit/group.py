@@ -11,6 +11,7 @@ from rebalance_sim.engine.audit.topic_keys import KeyFacts
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.by_library import JAVA, SEPARATOR, Leader
 from rebalance_sim.kafka.brokers import Brokers
+from rebalance_sim.kafka.group_kinds import GroupSigns, KindOfGroup, kind_of_group
 from rebalance_sim.kafka.migration import MigratingGroup, Migration, migration
 from rebalance_sim.releases import SERVER_ASSIGNORS, KafkaVersion
 from rebalance_sim.tables import (
@@ -18,7 +19,6 @@ from rebalance_sim.tables import (
     BALANCE,
     COMPARISON,
     COSTS,
-    DEFAULT_PROTOCOL_TYPE,
     ELECTIONS,
     EXPIRING_OFFSETS,
     LAG_BALANCE,
@@ -189,14 +189,20 @@ class Group:
         return any(not library or SEPARATOR in library for library in libraries)
 
     @cached_property
+    def kind(self) -> KindOfGroup:
+        """What kind of program its members are."""
+        members = self._all_members
+        types, clients = ([row[name] for row in members if row[name]] for name in ("protocol_type", "client_id"))
+        protocols = [self.protocol] if self.protocol else []
+        return kind_of_group(GroupSigns(self.group_id, types, protocols, clients, len(members)))
+
+    @cached_property
     def migration(self) -> Migration:
         """Whether the group can migrate to the consumer protocol."""
         members = self.members or self._all_members
-        types = [member["protocol_type"] or DEFAULT_PROTOCOL_TYPE for member in members]
         classic = [client_of(member) for member in members if not _is_modern(member)]
-        protocol_type = types[0] if types else DEFAULT_PROTOCOL_TYPE
         modern = len(members) - len(classic)
-        return migration(MigratingGroup(protocol_type, self.protocol, classic, modern, self.leader), self.brokers)
+        return migration(MigratingGroup(self.kind.kind, self.protocol, classic, modern, self.leader), self.brokers)
 
     @cached_property
     def library(self) -> str | None:

@@ -15,6 +15,7 @@ from rebalance_sim.kafka.assignors.by_library import (
     library_of,
     offers,
 )
+from rebalance_sim.kafka.group_kinds import WITHOUT_PREDICTION
 from rebalance_sim.wording import plural_of
 
 CANNOT_READ = Kind(
@@ -41,6 +42,7 @@ NOT_PREDICTED = Kind(
     "the assignment is not predicted: {problem}",
     "For an assignor of your own, give its class with --assignors.",
 )
+OTHER_KIND = Kind("other-kind-of-group", Severity.NOTE, "no assignment is predicted: {what} ({evidence})", "")
 DECIDES = Kind(
     "leader-decides-assignment",
     Severity.WARNING,
@@ -61,11 +63,16 @@ NOT_CONSUMED_OF_OTHERS = replace(
     "same topics, or change to a client library whose leader assigns the topics of all members.",
 )
 """If the leader's library leaves out the topics of other members."""
-KINDS = (CANNOT_READ, FAILS, UNPREDICTABLE, NOT_PREDICTED, NOT_CONSUMED, DECIDES)
+KINDS = (CANNOT_READ, FAILS, UNPREDICTABLE, NOT_PREDICTED, OTHER_KIND, NOT_CONSUMED, DECIDES)
 
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     """Yield the findings about the leader of a group."""
+    if group.kind.kind in WITHOUT_PREDICTION:
+        confidence = Confidence.CERTAIN if group.kind.is_certain else Confidence.ASSUMED
+        names = {"what": WITHOUT_PREDICTION[group.kind.kind], "evidence": group.kind.evidence}
+        yield Finding(OTHER_KIND, {"members": group.accepted}, names, confidence=confidence)
+        return
     if group.balance is not None and group.balance["unconsumed"]:
         yield _not_consumed(group, group.balance)
     if group.prediction_error is not None:

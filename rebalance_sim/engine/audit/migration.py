@@ -59,14 +59,8 @@ BLOCKED: Mapping[Obstacle, Kind] = {
     Obstacle.BROKERS: Kind(
         "migration-brokers", Severity.NOTE, "cannot migrate to the consumer protocol: {reason}", "Upgrade the brokers."
     ),
-    Obstacle.STREAMS: Kind(
-        "migration-streams", Severity.NOTE, "does not migrate to the consumer protocol: {reason}", ""
-    ),
-    Obstacle.PROTOCOL_TYPE: Kind(
-        "migration-protocol-type", Severity.NOTE, "does not migrate to the consumer protocol: {reason}", ""
-    ),
 }
-"""By obstacle; a group whose members are all refused, or that has none, has findings of its own."""
+"""By obstacle; a group of another kind, whose members are all refused, or that has none, has findings of its own."""
 LESS_BALANCED = Kind(
     "migration-less-balanced",
     Severity.WARNING,

@@ -51,6 +51,8 @@ class GroupRow:
     """Mean downtime per partition."""
     migration: str
     migration_reason: str
+    kind: str
+    """What kind of program its members are, with the evidence; empty for consumers."""
     anchor: str = ""
     """Anchor of its details; empty without."""
 
@@ -119,6 +121,7 @@ def _row(
         cost["unowned_ms"] / max(cost["partitions"] or 0, 1) if cost and cost["unowned_ms"] is not None else None,
         verdict["migration"] or "",
         verdict["migration_reason"] or "",
+        f"{verdict['group_kind']} ({verdict['group_kind_evidence']})" if verdict["group_kind_evidence"] else "",
     )
 
 
