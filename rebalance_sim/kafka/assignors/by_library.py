@@ -186,7 +186,7 @@ def predictable_protocols(library: str) -> list[str]:
     (['range', 'roundrobin'], ['RoundRobinAssigner'])
     """
     named = {name: protocol for (_, protocol), name in _NAMED_OTHERWISE.items()}
-    earlier = {name for _, name in _CHANGED.values()}
+    earlier = {name for changes in _CHANGED.values() for _, name in changes}
     return [
         named.get(name, name.removeprefix(f"{library}-"))
         for name in CLIENTS_ASSIGNORS
