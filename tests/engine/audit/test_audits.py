@@ -105,6 +105,14 @@ def test_families_severities_and_scenarios_are_those_of_the_kinds(audited: Audit
 
 
 @pytest.mark.scale
+@pytest.mark.parametrize(("group", "kind"), [("other-kind-of-group", "connect"), ("healthy-streams", "kafka-streams")])
+def test_groups_without_an_assignor_to_choose_are_not_advised_about_it(audited: Audited, group: str, kind: str) -> None:
+    assert {row["family"] for row in audited.findings if row["group_id"] == group} == {"leaders"}
+    verdict = audited.verdicts[group]
+    assert (verdict["group_kind"], verdict["migration"], verdict["settings"]) == (kind, "no", None)
+
+
+@pytest.mark.scale
 def test_a_verdict_has_the_worst_finding_and_the_settings(audited: Audited) -> None:
     verdict = audited.verdicts["idle-members"]
     assert [verdict[name] for name in ("type", "members", "partitions", "severity", "kind", "migration")] == [
@@ -263,10 +271,9 @@ def test_a_change_to_a_library_whose_defaults_share_nothing_is_foreseen() -> Non
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "is_named"),
-    [("client_library", "sarama", True), ("client_library", "kafkajs", False), ("protocol_type", "connect", False)],
+    ("column", "value", "is_named"), [("client_library", "sarama", True), ("client_library", "kafkajs", False)]
 )
-def test_only_consumers_change_and_to_other_libraries_than_their_own(column: str, value: str, is_named: bool) -> None:
+def test_consumers_change_to_other_libraries_than_their_own(column: str, value: str, is_named: bool) -> None:
     group = group_of()
     for member in group.rows[MEMBERS.name]:
         member[column] = value  # type: ignore[index]
