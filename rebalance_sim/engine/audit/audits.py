@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 
 from rebalance_sim.engine.audit import balance, elections, keys, leaders, migration, risks, rollouts
-from rebalance_sim.engine.audit.changes import CLASSIC_ONLY, PROTOCOL, is_possible
+from rebalance_sim.engine.audit.changes import CLASSIC_ONLY, PROTOCOL, as_configured, is_possible
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
 from rebalance_sim.engine.audit.rollouts import SAVED
@@ -270,7 +270,7 @@ def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
         "description": finding.description,
         "figures": _entries(finding.figures),
         "recommendation": _recommendation(group, finding),
-        "settings": _settings(group, finding.settings),
+        "settings": _entries(as_configured(group, finding.settings)) or None,
         "saving": _entries(finding.saving) or None,
         "confidence": finding.confidence or _confidence(group, family, finding.kind),
     }
@@ -282,12 +282,6 @@ def _recommendation(group: Group, finding: Finding) -> str | None:
     if prefix is None or not finding.settings:
         return finding.recommendation
     return f"{finding.recommendation} In the connector's configuration, these settings begin with {prefix}"
-
-
-def _settings(group: Group, settings: Mapping[str, str]) -> list[tuple[str, str]] | None:
-    """Return settings under the names that they have where the group is configured."""
-    prefix = SETTINGS_PREFIX.get(group.kind.kind, "")
-    return [(f"{prefix}{name}", value) for name, value in settings.items()] or None
 
 
 def _confidence(group: Group, family: str, kind: Kind) -> Confidence:
@@ -312,7 +306,7 @@ def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, An
         "kind": findings[0].kind.name if findings else None,
         "group_kind": group.kind.kind,
         "group_kind_evidence": group.kind.evidence or None,
-        "settings": _settings(group, recommended_settings(findings)),
+        "settings": _entries(as_configured(group, recommended_settings(findings))) or None,
         "migration": found_migration.verdict,
         "migration_reason": found_migration.reason,
         "outdated_members": found_migration.outdated,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rebalance_sim.engine.audit.changes import how_to_roll_out
+from rebalance_sim.engine.audit.changes import as_configured, how_to_roll_out
 from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
 from rebalance_sim.engine.audit.topic_keys import KeyFacts, TopicKeys
 from rebalance_sim.tables import BALANCE, COMPARISON, ELECTIONS, EXPIRING_OFFSETS, LAG_BALANCE, MEMBERS
@@ -403,3 +403,11 @@ def test_librdkafka_cannot_list_eager_and_cooperative_assignors_together() -> No
         ": stop all members, and start them with it as the only assignor in partition.assignment.strategy, because "
         "librdkafka does not list eager and cooperative assignors together"
     )
+
+
+@pytest.mark.parametrize(("client_id", "prefix"), [("connector-consumer-s3-0", "consumer.override."), ("s3-0", "")])
+def test_the_settings_of_a_sink_connector_have_a_prefix(client_id: str, prefix: str) -> None:
+    """Connect starts its consumers, with settings from the connector's configuration (KIP-458)."""
+    group = with_members({"protocols": ["range", "cooperative-sticky"], "client_id": client_id})
+    settings = found(group, "elections")["eager-by-default"].settings
+    assert as_configured(group, settings) == {f"{prefix}partition.assignment.strategy": "cooperative-sticky"}
