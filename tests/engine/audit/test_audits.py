@@ -467,6 +467,23 @@ def test_groups_of_several_clusters_are_named_with_their_cluster(spark: SparkSes
     assert (lines[2], lines[-1]) == ("    g: 4 to 8", "  migrate first: g, h, i (all in migration_order)")
 
 
+def test_what_to_do_is_printed_for_each_group_if_it_differs(spark: SparkSession) -> None:
+    """A setting of one client library is no remedy for a group of another."""
+    finding = {"severity": "warning", "kind": "idle-members", "description": "1 is idle", "members": 2}
+    verdict = {"cluster": "c", "migration": "no"}
+
+    def printed(*advice: str) -> list[Any]:
+        rows = [
+            finding | {"cluster": "c", "group_id": f"g{place}", "recommendation": text}
+            for place, text in enumerate(advice)
+        ]
+        verdicts = [verdict | {"group_id": row["group_id"]} for row in rows]
+        return summarise_findings(table(spark, FINDINGS, rows), table(spark, VERDICTS, verdicts))[2:-1]
+
+    assert printed("Use a.", "Use a.") == ["    g0: 1 is idle", "    g1: 1 is idle", "    -> Use a."]
+    assert printed("Use a.", "Use b.") == ["    g0: 1 is idle", "    -> Use a.", "    g1: 1 is idle", "    -> Use b."]
+
+
 def test_an_assignor_that_fails_is_an_error() -> None:
     """Of the libraries, kafka-python's roundrobin raises a KeyError for some subscriptions."""
     failed: dict[str, Any] = {**dict.fromkeys(BALANCE.names), "strategy": "kafka-python-range", "error": "KeyError"}

@@ -9,10 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from rebalance_sim.api import Brokers, Clusters, UserError, elect, predict, read_clusters
+from rebalance_sim.engine.groups.prediction import OF_LIBRARY
 from rebalance_sim.kafka.assignors.steps.join_response import response_order
 from rebalance_sim.kafka.runtime.strings import Strings
 from rebalance_sim.releases import NEWEST, KafkaVersion, kafka_version
-from rebalance_sim.tables import CLUSTERS, TOPICS
+from rebalance_sim.tables import BALANCE, CLUSTERS, TOPICS
 from tests.support.batches import Batch
 from tests.support.cases import assignment_of, golden, group_of
 from tests.support.model import Assignment, Group
@@ -320,6 +321,37 @@ def test_balance_has_bounds_where_the_library_does_not_determine_the_assignment(
     order = "the assignment depends on an order that is random or unknown"
     assert balance["two topics"]["error"] == balance["different"]["error"] == order
     assert {row["group_id"] for row in predicted.assignments.collect()} == {"one topic", "alike"}
+
+
+def test_groups_are_compared_under_the_assignors_of_their_own_library(spark: SparkSession) -> None:
+    """Those that can be predicted, if all members use the library; a release has its own."""
+    clients = {
+        "librdkafka": ["librdkafka"] * 2,
+        "sarama": ["sarama"] * 2,
+        "kafkajs": ["kafkajs"] * 2,
+        "several": ["librdkafka", "sarama"],
+        "uncertain": ["kafka-go;sarama"] * 2,
+        "java": ["java", None],
+    }
+    given = members(
+        spark,
+        *(
+            member(f"m{place}", ["range"], ["a", "b"], group_id=group, client_library=library, client_version=release)
+            for group, libraries in clients.items()
+            for release in ["1.30.0" if group == "sarama" else None]
+            for place, library in enumerate(libraries)
+        ),
+    )
+    rows = predict(given, topics(spark, a=1, b=1), [OF_LIBRARY], tables=[BALANCE.name]).balance.collect()
+    found: dict[str, dict[str, int]] = {}
+    for row in rows:
+        found.setdefault(row["group_id"], {})[row["strategy"]] = row["idle_members"]
+    assert {group: sorted(strategies) for group, strategies in found.items()} == {
+        "librdkafka": ["librdkafka-cooperative-sticky", "librdkafka-range", "librdkafka-roundrobin"],
+        "sarama": ["sarama-1.27-range", "sarama-roundrobin"],
+        "kafkajs": ["kafkajs-roundrobin"],
+    }
+    assert (found["librdkafka"]["librdkafka-range"], found["librdkafka"]["librdkafka-roundrobin"]) == (1, 0)
 
 
 def test_balance_names_partitions_that_nobody_consumes(spark: SparkSession) -> None:
