@@ -325,7 +325,7 @@ def test_balance_has_bounds_where_the_library_does_not_determine_the_assignment(
 
 def test_groups_are_compared_under_the_assignors_of_their_own_library(spark: SparkSession) -> None:
     """Those that can be predicted, if all members use the library; a release has its own."""
-    clients = {
+    clients: dict[str, list[str | None]] = {
         "librdkafka": ["librdkafka"] * 2,
         "sarama": ["sarama"] * 2,
         "kafkajs": ["kafkajs"] * 2,
