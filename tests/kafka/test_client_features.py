@@ -7,7 +7,7 @@ from rebalance_sim.kafka.client_features import ASSIGNOR_SETTINGS, CONSUMER_PROT
 
 def test_every_library_has_its_features_and_the_setting_of_its_assignors() -> None:
     assert ASSIGNOR_SETTINGS.keys() == CONSUMER_PROTOCOL.keys() == DEFAULT_PROTOCOLS.keys()
-    assert ASSIGN_LEADERS_TOPICS < DEFAULT_PROTOCOLS.keys()
+    assert DEFAULT_PROTOCOLS.keys() > ASSIGN_LEADERS_TOPICS
 
 
 def test_names_of_protocols_are_those_that_members_offer() -> None:
