@@ -13,6 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -102,6 +103,8 @@ class Capture:
     assumptions: list[str]
     """One sentence per assumption."""
     groups_without_members: list[str]
+    unread_groups: list[str] = field(default_factory=list)
+    """Groups that have members, of which none can be used; rejects say why."""
     clusters: DataFrame | None = None
     """The brokers, as far as they can be asked."""
 
@@ -112,14 +115,14 @@ def read_capture(
     """Read a directory with the output of the tools, local or on any file system that Spark reads.
 
     ``protocols`` are the assignors of all members for which ``consumers.csv`` has none. Raises UserError if the
-    directory cannot be read or contains no output of ``kafka-consumer-groups.sh --members``.
+    directory cannot be read or contains no output of ``kafka-consumer-groups.sh`` with members.
     """
     given = given_protocols(protocols)
     lines = Lines()
     files = _files(spark, directory)
     for name in sorted(files):
         lines.add_file(name.rpartition("/")[2], files.pop(name))
-    if not lines.has_members:
+    if not lines.has_members and not lines.owners:
         raise UserError(
             f"{directory!r} contains no output of kafka-consumer-groups.sh --members; "
             f"add a file with the output of: {_MEMBERS_COMMAND}"
@@ -132,6 +135,7 @@ def read_capture(
         rejects=frame(spark, REJECTS, tables.rejects()),
         assumptions=tables.assumptions(),
         groups_without_members=tables.groups_without_members(),
+        unread_groups=tables.unread_groups(),
     )
 
 
@@ -189,6 +193,10 @@ class _Location:
     def __str__(self) -> str:
         return f"{self.file} line {self.number}"
 
+    def as_json(self) -> str:
+        """Return the row of rejects."""
+        return json.dumps({"file": self.file, "line": self.number, "text": self.text}, ensure_ascii=False)
+
 
 @dataclass(slots=True)
 class _Topic:
@@ -206,10 +214,30 @@ class _Offset:
 
 
 @dataclass(frozen=True, slots=True)
+class _Owner:
+    """A member in the rows of offsets."""
+
+    place: _Location
+    line: OffsetLine
+    """Its first one."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Member:
     place: _Location
     group_id: str
     line: MemberLine
+    by_offsets: bool = False
+    """Whether only the rows of offsets show it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reject:
+    kind: ToolOutput
+    group_id: str | None
+    """As far as the line shows it."""
+    place: _Location
+    reason: str
 
 
 @dataclass(slots=True)
@@ -232,7 +260,10 @@ class Lines:
         self.topics: dict[str, _Topic] = {}
         self.members: dict[tuple[str, str], _Member] = {}
         self.offsets: dict[tuple[str, str, int], _Offset] = {}
+        self.owners: dict[tuple[str, str], _Owner] = {}
+        """The members in the rows of offsets, by group and id."""
         self.states: dict[str, StateLine] = {}
+        self.places_of_states: dict[str, _Location] = {}
         self.types: dict[str, bool] = {}
         self.ends: dict[TopicPartition, int | None] = {}
         self.consumers: dict[_ConsumerKey, _Consumer] = {}
@@ -240,8 +271,7 @@ class Lines:
         self.errors: list[_Location] = []
         self.empty_files: list[str] = []
         self.groups_by_file: dict[str, str] = {}
-        self.groups_of_bad_members: set[str] = set()
-        self.rejects: list[tuple[str, str | None, str, str]] = []
+        self.rejects: list[_Reject] = []
         self._names: dict[str, str] = {}
 
     def add_file(self, file: str, content: bytes) -> None:
@@ -260,8 +290,7 @@ class Lines:
 
     def reject(self, place: _Location, kind: ToolOutput, group_id: str | None, reason: str) -> None:
         """Reject a line with a reason."""
-        row = {"file": place.file, "line": place.number, "text": place.text}
-        self.rejects.append((kind.value, group_id, json.dumps(row, ensure_ascii=False), reason))
+        self.rejects.append(_Reject(kind, group_id, place, reason))
 
     def _add(self, place: _Location, content: Content, file_group: str | None) -> None:
         match content:
@@ -291,8 +320,6 @@ class Lines:
                 self._add_member(place, content, file_group)
 
     def _add_bad(self, place: _Location, bad: BadLine) -> None:
-        if bad.kind is ToolOutput.MEMBERS and bad.group_id is not None:
-            self.groups_of_bad_members.add(bad.group_id)
         self.reject(place, bad.kind, bad.group_id, bad.reason)
 
     def _add_notice(self, place: _Location, notice: NoticeLine) -> None:
@@ -355,7 +382,12 @@ class Lines:
 
     def _add_offset(self, place: _Location, line: OffsetLine, file_group: str | None) -> None:
         group_id = self._group_id(place, ToolOutput.OFFSETS, line, file_group)
-        if group_id is None or line.topic_partition is None:
+        if group_id is None:
+            return
+        # Without a host, the line of a consumer by ZooKeeper, or one that is cut off within the member id.
+        if line.member_id is not None and line.host:
+            self.owners.setdefault((group_id, line.member_id), _Owner(place, line))
+        if line.topic_partition is None:
             return
         topic, partition = line.topic_partition
         key = (group_id, self._one_name(topic), partition)
@@ -374,6 +406,7 @@ class Lines:
             self.reject(place, ToolOutput.STATE, group_id, "the group is listed more than once; the first is used")
         else:
             self.states[group_id] = line
+            self.places_of_states[group_id] = place
 
     def _add_member(self, place: _Location, line: MemberLine, file_group: str | None) -> None:
         group_id = self._group_id(place, ToolOutput.MEMBERS, line, file_group)
@@ -388,6 +421,23 @@ class Lines:
             reason = f"the member is listed more than once; {used.place} is used"
             self.reject(other.place, ToolOutput.MEMBERS, group_id, reason)
         self.members[key] = used
+
+    def add_members_of_offsets(self) -> None:
+        """Add the members that the rows of offsets show, of groups for which there is no usable line of --members.
+
+        ``--describe`` without ``--members``, which is new in 1.1, lists members with their partitions, and those
+        without partitions in rows of their own.
+        """
+        listed = {group_id for group_id, _ in self.members}
+        owned = _partitions_by_owner(self)
+        for (group_id, member_id), owner in self.owners.items():
+            if group_id not in listed:
+                partitions = tuple(sorted(owned.get((group_id, member_id), ())))
+                line = MemberLine(
+                    *(group_id, member_id, None, owner.line.client_id, owner.line.host),
+                    *(len(partitions), partitions, False, None, None),
+                )
+                self.members[group_id, member_id] = _Member(owner.place, group_id, line, by_offsets=True)
 
     def _one_name(self, name: str) -> str:
         """Return the shared copy of a name that is repeated in very many lines."""
@@ -409,13 +459,16 @@ def _group_in_name(file: str) -> str | None:
 _ELECTED = "the protocols of {} are unknown; the elected strategy printed by --state is used"
 _NAMES_LOST = "owned partitions of {} are taken from --offsets: Kafka 3.8 and 3.9 print them without topics"
 _NOT_VERBOSE = "owned partitions of {} are taken from --offsets: --members was run without --verbose"
+NOT_CAPTURED = "--state shows members of the group, but no line of --members does"
+"""The reason in rejects."""
+_BY_OFFSETS = "{} are read from --offsets, as no line of --members shows them; group.instance.id is unknown"
 _NOT_OWNED = "owned partitions of {} are unknown: neither --members --verbose nor --offsets lists them"
 _OTHER_MOMENT = "the partition count of {} differs between --offsets and --members, which ran at different times"
 _NO_RACK = "the rack of {} is unknown: no tool prints client.rack"
 _ORDER = "join order is unknown for {}; the order of FILES is used. Predicted leaders and tie-breaks may differ"
 _SENTENCES = (
     *(GIVEN, _ELECTED, DEFAULTS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, NO_TOPICS),
-    *(_NAMES_LOST, _NOT_VERBOSE, _NOT_OWNED, _OTHER_MOMENT, _NO_RACK, _ORDER),
+    *(_BY_OFFSETS, _NAMES_LOST, _NOT_VERBOSE, _NOT_OWNED, _OTHER_MOMENT, _NO_RACK, _ORDER),
 )
 
 
@@ -423,6 +476,7 @@ class CaptureTables:
     """The rows of the tables. Rejects and assumptions are complete once the other tables have been read."""
 
     def __init__(self, lines: Lines, cluster: str, protocols: tuple[str, ...]) -> None:
+        lines.add_members_of_offsets()
         self._lines = lines
         self._cluster = cluster
         self._given_protocols = protocols
@@ -430,6 +484,11 @@ class CaptureTables:
         self._classic = _classic_members(lines, self._kip848)
         self._owned_by_offsets = _owned_by_offsets(lines)
         self._topics_of_group = _topics_of_group(lines)
+        self._groups_of_bad_members = {
+            group_id
+            for reject in lines.rejects
+            if reject.kind is ToolOutput.MEMBERS and (group_id := self._group_of(reject)) is not None
+        }
         self._tallies = Tallies()
         self._ends_filled = 0
 
@@ -459,12 +518,18 @@ class CaptureTables:
 
     def rejects(self) -> Iterator[tuple[object, ...]]:
         """Return the rows of the rejects table."""
-        for table, group_id, row, reason in self._lines.rejects:
-            yield table, self._cluster, group_id, row, reason
+        for reject in self._lines.rejects:
+            group_id = self._group_of(reject)
+            yield reject.kind.value, self._cluster, group_id, reject.place.as_json(), reject.reason
+        for group_id in self._not_captured():
+            place = self._lines.places_of_states[group_id].as_json()
+            yield ToolOutput.MEMBERS.value, self._cluster, group_id, place, NOT_CAPTURED
 
     def _member(self, member: _Member, consumer: ConsumerLine | None, place: int) -> tuple[object, ...]:
         if member.group_id not in self._kip848:
             self._tallies.add(_ORDER, member.group_id)
+        if member.by_offsets:
+            self._tallies.add(_BY_OFFSETS, member.group_id)
         owned = self._owned(member)
         state = self._lines.states.get(member.group_id)
         rack = consumer.rack if consumer else None
@@ -565,19 +630,34 @@ class CaptureTables:
 
     def groups_without_members(self) -> list[str]:
         """Return the groups without members that the capture names."""
-        return sorted(self._memberless() - self._not_captured())
+        return sorted(self._named - self._with_members() - set(self.unread_groups()))
 
-    def _memberless(self) -> set[str]:
+    def unread_groups(self) -> list[str]:
+        """Return the groups that have members, of which none can be used."""
         lines = self._lines
-        named = {group_id for group_id, _, _ in lines.offsets} | lines.states.keys()
-        named = named.union(*lines.noticed.values())
-        return named - {group_id for group_id, _ in lines.members} - lines.groups_of_bad_members
+        expected = {group_id for group_id, state in lines.states.items() if state.members}
+        return sorted((expected | self._groups_of_bad_members) - self._with_members())
 
-    def _not_captured(self) -> set[str]:
-        """Return the groups that have members by --state or --offsets, but not by --members."""
-        seen = {group_id for (group_id, _, _), offset in self._lines.offsets.items() if offset.member_id}
-        seen |= {group_id for group_id, state in self._lines.states.items() if state.members}
-        return seen & self._memberless()
+    @cached_property
+    def _named(self) -> set[str]:
+        """The groups that usable lines name."""
+        lines = self._lines
+        named = {group_id for group_id, _, _ in lines.offsets} | lines.states.keys() | self._with_members()
+        return named.union(*lines.noticed.values())
+
+    def _group_of(self, reject: _Reject) -> str | None:
+        """Return the group of a line that cannot be read, whose first word may be a part of its id only."""
+        guess, text = reject.group_id, reject.place.text
+        if guess is None or guess in self._named:
+            return guess
+        return max((name for name in self._named if f"{name} " in text), key=len, default=guess)
+
+    def _with_members(self) -> set[str]:
+        return {group_id for group_id, _ in self._lines.members}
+
+    def _not_captured(self) -> list[str]:
+        """Return the groups that have members by --state, but no line of --members."""
+        return [group_id for group_id in self.unread_groups() if group_id not in self._groups_of_bad_members]
 
     def assumptions(self) -> list[str]:
         """Return one sentence per assumption."""
@@ -597,7 +677,7 @@ class CaptureTables:
             yield WITHOUT_MEMBERS.replace("{}", groups(without))
         not_captured = self._not_captured()
         if not_captured:
-            yield f"{groups(not_captured)} missing from the output of --members, but --state or --offsets shows members"
+            yield f"{groups(not_captured)} missing from the output of --members, but --state shows members"
 
     def _about_topics(self) -> Iterator[str]:
         lines = self._lines
@@ -659,11 +739,15 @@ def _classic_members(lines: Lines, kip848: set[str]) -> set[tuple[str, str]]:
 
 
 def _owned_by_offsets(lines: Lines) -> dict[tuple[str, str], list[TopicPartition]]:
+    has_all = all(member.line.assignment is not None for member in lines.members.values())
+    return {} if has_all else _partitions_by_owner(lines)
+
+
+def _partitions_by_owner(lines: Lines) -> dict[tuple[str, str], list[TopicPartition]]:
     owned: defaultdict[tuple[str, str], list[TopicPartition]] = defaultdict(list)
-    if any(member.line.assignment is None for member in lines.members.values()):
-        for (group_id, topic, partition), offset in lines.offsets.items():
-            if offset.member_id is not None:
-                owned[group_id, offset.member_id].append((topic, partition))
+    for (group_id, topic, partition), offset in lines.offsets.items():
+        if offset.member_id is not None:
+            owned[group_id, offset.member_id].append((topic, partition))
     return dict(owned)
 
 

@@ -1,7 +1,8 @@
 """Parses the output of Kafka's command-line tools, line by line.
 
 The tools print for people: columns are padded to the longest value, each group has its own header, warnings appear in
-between, and layouts differ by release. Supported are the layouts of Kafka 1.0 to 4.3 of
+between, and layouts differ by release. What people paste has lost its alignment, or has gained an indentation or the
+prefix of another program. Supported are the layouts of Kafka 0.11 to 4.3 of
 
 - ``kafka-topics.sh --describe``
 - ``kafka-consumer-groups.sh --describe`` with ``--offsets``, ``--state`` or ``--members``, with and without
@@ -12,6 +13,7 @@ and ``consumers.csv``, in which a user supplies what no tool prints.
 """
 
 import csv
+import itertools
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -70,6 +72,9 @@ class OffsetLine:
     committed: int | None
     end: int | None
     member_id: str | None
+    host: str = ""
+    client_id: str = ""
+    """Of the member; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +247,7 @@ _SHAPES = {
     "CONSUMER-ID": _ANYTHING,
     # Since 2.6, if any member is static; blank for those that are not.
     "GROUP-INSTANCE-ID": _shape(rf"(?:{_NAME.pattern})?", "not a group.instance.id", may_be_blank=True),
-    "HOST": _shape(r"\S+", "expected an address such as /127.0.0.1"),
+    "HOST": _shape(r"\S*/\S+|-", "expected an address such as /127.0.0.1"),
     "CLIENT-ID": _shape(r".*", "expected a client.id", may_be_blank=True),
     "#PARTITIONS": _NUMBER,
     "ASSIGNMENT": _ANYTHING,
@@ -270,6 +275,10 @@ _OUTPUTS = (
 )
 """The output of a table, by its columns."""
 
+_COORDINATOR = "COORDINATOR (ID)"
+_CUT_OFF = {"ASSIGNMENT", "TARGET-ASSIGNMENT"}
+"""Last columns, whose ``-`` is often lost with the spaces at the end of a line."""
+_GAP = re.compile(" {2,}")
 _FIRST_COLUMN = re.compile(r"(?:GROUP|TOPIC|CONSUMER-ID|COORDINATOR \(ID\))\s")
 _HEADING = re.compile(r"COORDINATOR \(ID\)|#?[A-Z][A-Z-]*")
 # 1.0 prints "%-50s" and at once "%-30s": a member id of 50 characters leaves no space before HOST.
@@ -296,20 +305,62 @@ class _Table:
         if self.columns[0] != "GROUP":
             return None
         end = self.starts[1] - 1
-        fits = len(text) <= end or text[end] == " "
-        return (text[:end] if fits else text.partition(" ")[0]).strip() or None
+        below = text[:end].rstrip(" ")
+        is_aligned = len(text) <= end or (text[end] == " " and not text.startswith(" ", end + 1))
+        if is_aligned and "  " not in below:
+            return below or None
+        first, words = _GAP.split(text.strip(" "), maxsplit=1)[0], text.split()
+        # A part with a space, or a row with more words than columns, may have ids with spaces.
+        return words[0] if words[0] == first or len(words) <= len(self.columns) else None
 
     def _by_position(self, text: str) -> dict[str, str] | None:
-        """Split a row at the positions of the header, or later if a value is wider than its column."""
+        """Split a row at the positions of the header, at wide gaps, or later if a value is wider than its column."""
         line = _as_java_counts(text)
         cells: list[str] | None = self._cells_below_header(line)
         if any(line[start - 1 : start].strip() for start in self.starts[1:]) or not self._fit(cells or ()):
-            cells = self._cells_from(line, 0, 0, hopeless=set())
+            cells = self._by_gaps(line) or self._cells_from(line, 0, 0, hopeless=set())
         return None if cells is None else dict(zip(self.columns, map(_from_java, cells), strict=True))
+
+    def _by_gaps(self, line: str) -> list[str] | None:
+        """Split a row that has lost its alignment at two spaces or more, or else at any; None if it fits neither way.
+
+        Raises _MalformedError if it fits in several ways: a cell that may be blank leaves no trace.
+        """
+        for parts in (_GAP.split(line.strip(" ")), line.split()):
+            ways = list(itertools.islice(self._ways(tuple(parts), 0), 2))
+            if len(ways) > 1:
+                raise _MalformedError(
+                    "the columns are not at the positions of the header, and a blank one may be any of several"
+                )
+            if ways:
+                return ways[0]
+        return None
+
+    def _ways(self, parts: tuple[str, ...], nth: int) -> Iterator[list[str]]:
+        """Return the ways to divide parts among the nth and all later columns."""
+        if nth == len(self.columns):
+            if not parts:
+                yield []
+            return
+        column, left = self.columns[nth], len(self.columns) - nth - 1
+        # kafka-consumer-groups prints two spaces within "host:9092  (1)".
+        for count in (1, 2) if column == _COORDINATOR else (1,):
+            cell = "  ".join(parts[:count])
+            if len(parts) >= count and _fits(column, cell):
+                yield from ([cell, *rest] for rest in self._ways(parts[count:], nth + 1))
+        if len(parts) > left:
+            return
+        if _SHAPES[column].may_be_blank:
+            yield from (["", *rest] for rest in self._ways(parts, nth + 1))
+        elif not left and not parts and column in _CUT_OFF:
+            yield ["-"]
 
     def _cells_from(self, line: str, nth: int, at: int, hopeless: set[tuple[int, int]]) -> list[str] | None:
         """Split off the nth and all later cells; None if no split gives every column a valid value."""
         column = self.columns[nth]
+        if line[at : at + 1] == " " and line[at:].strip(" ") and not _SHAPES[column].may_be_blank:
+            # Padding stands behind a value.
+            return None
         if nth == len(self.columns) - 1:
             cell = line[at:].rstrip(" ")
             return [cell] if _fits(column, cell) else None
@@ -369,7 +420,7 @@ class _Table:
 
 
 def _fits(column: str, cell: str) -> bool:
-    return _SHAPES[column].pattern.fullmatch(cell) is not None
+    return _SHAPES[column].pattern.fullmatch(cell) is not None and not cell.startswith(" ")
 
 
 def _as_java_counts(text: str) -> str:
@@ -428,6 +479,8 @@ def _partition(name: str, text: str) -> int:
 
 
 def _offset_row(cells: dict[str, str]) -> OffsetLine:
+    if "HOST" not in cells and "  " in cells["CONSUMER-ID"]:
+        raise _MalformedError(f"CONSUMER-ID is {_quoted(cells['CONSUMER-ID'])}, more than one column")
     # In 1.0 a member without partitions has a line of its own, with "-" for topic, partition and offsets.
     idle = cells["TOPIC"] == "-" and cells["PARTITION"] == "-"
     # -1 means no offset: the tools compute no lag from it either.
@@ -438,7 +491,12 @@ def _offset_row(cells: dict[str, str]) -> OffsetLine:
         _number("CURRENT-OFFSET", committed, _MAX_LONG),
         _number("LOG-END-OFFSET", cells["LOG-END-OFFSET"], _MAX_LONG),
         None if cells["CONSUMER-ID"] == "-" else cells["CONSUMER-ID"],
+        *(("", "") if cells["CONSUMER-ID"] == "-" else (_host(cells), cells.get("CLIENT-ID", ""))),
     )
+
+
+def _host(cells: dict[str, str]) -> str:
+    return cells.get("HOST", "").removeprefix("/")
 
 
 def _state_row(cells: dict[str, str]) -> StateLine:
@@ -464,7 +522,7 @@ def _member_row(cells: dict[str, str]) -> MemberLine:
         cells["CONSUMER-ID"],
         cells.get("GROUP-INSTANCE-ID") or None,
         cells["CLIENT-ID"],
-        cells["HOST"].removeprefix("/"),
+        _host(cells),
         partitions,
         assignment,
         names_lost,
@@ -490,7 +548,8 @@ _READERS: dict[ToolOutput, Callable[[dict[str, str]], Content]] = {
 }
 
 _NUMBERS = r"[0-9]+(?:,[0-9]+)*"
-# Up to 3.7 "orders(0,1), returns(2)"; 3.8 and 3.9 "(0,1), (2)".
+# Up to 3.7 "orders(0,1), returns(2)"; 3.8 and 3.9 "(0,1), (2)"; some wrappers of the tools print no space.
+_AFTER_PARENTHESIS = re.compile(r"(?<=\)), ?")
 _IN_PARENTHESES = re.compile(rf"({_NAME.pattern})?\(({_NUMBERS})\)")
 # From 4.0 on "orders:0,1;returns:2".
 _AFTER_COLON = re.compile(rf"({_NAME.pattern}):({_NUMBERS})")
@@ -498,10 +557,12 @@ _AFTER_COLON = re.compile(rf"({_NAME.pattern}):({_NUMBERS})")
 
 def _assignment(text: str, partitions: int) -> tuple[tuple[TopicPartition, ...] | None, bool]:
     """Read a member's partitions; return also whether their topics are missing."""
-    pattern, separator = (_IN_PARENTHESES, ", ") if "(" in text else (_AFTER_COLON, ";")
+    pattern, items = (
+        (_IN_PARENTHESES, _AFTER_PARENTHESIS.split(text)) if "(" in text else (_AFTER_COLON, text.split(";"))
+    )
     found: list[TopicPartition] = []
     names_lost = False
-    for nth, item in enumerate([] if text == "-" else text.split(separator)):
+    for nth, item in enumerate([] if text == "-" else items):
         match = pattern.fullmatch(item)
         if match is None:
             raise _MalformedError(f"the assignment contains {_quoted(item)}; expected partitions of a topic")
@@ -651,6 +712,8 @@ _OTHER = re.compile(
     r"|The --[a-z-]+ option is deprecated|Option \S+ (?:is|has been) deprecated"
     r"|Topic '?[a-zA-Z0-9._-]+'? "
     r"(?:does not exist|doesn't exist|has 0 partitions|is (?:already )?marked for deletion)"
+    # A shell prompt with the command, and Markdown around the output.
+    r"|.*\bkafka-(?:consumer-groups|topics|get-offsets|run-class)(?:\.sh|\.bat)?[\"']?\s+-|```|~~~"
     # Stack traces.
     r"|\s+at [^\s(]+\(|\s*\.\.\. \d+ (?:more|common frames omitted)\b|\s*(?:Caused by|Suppressed): "
     r"|(?:[a-z]\w*\.)+[A-Z][\w$]*(?:Exception|Error)(?::|\s*$)"
@@ -677,9 +740,9 @@ def _quoted(text: str) -> str:
 def survey(lines: Iterable[str]) -> Survey:
     """Return the nature of a file."""
     found = Survey()
-    for number, text in _not_blank(lines):
+    for number, raw, text in _not_blank(lines):
         if found.first is None:
-            found.first = (number, text)
+            found.first = (number, raw)
         if not found.known or text.startswith(("Consumer group '", "Warning: ")):
             notice = _notice(text)
             if notice is not None and notice.group_id is not None:
@@ -704,20 +767,55 @@ def _is_output(text: str) -> bool:
 def read_lines(lines: Iterable[str]) -> Iterator[Line]:
     """Read the non-blank lines of a file, each with its meaning or the reason why it has none."""
     table: _Table | _ConsumerTable | None = None
-    for number, text in _not_blank(lines):
+    for number, raw, text in _not_blank(lines):
         header = _table(text) or _consumer_table(text)
         if header is not None:
             table = header if header.kind is not ToolOutput.UNKNOWN else None
-            yield Line(number, text, _header(header))
+            yield Line(number, raw, _header(header))
         else:
-            yield Line(number, text, _content(text, table))
+            yield Line(number, raw, _content(text, table))
 
 
-def _not_blank(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+_DECORATIONS = (
+    # Indentation, a quotation in Markdown or a mail, and the prefixes of docker compose and of kubectl.
+    re.compile(r"[ \t]+"),
+    re.compile(r"> ?"),
+    re.compile(r"[\w.-]+ +\| ?"),
+    re.compile(r"\[pod/[^\]]+\] "),
+)
+"""What other programs put before each line of a tool's output."""
+
+
+def _not_blank(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
+    """Return numbers and texts of lines, also without the decoration that the last header or topic had."""
+    decoration: re.Pattern[str] | None = None
     for number, line in enumerate(lines, 1):
         text = line.rstrip("\r\n")
-        if text and not text.isspace():
-            yield number, text
+        if not text or text.isspace():
+            continue
+        decoration = None if _begins_output(text) else _decoration(text) or decoration
+        plain = text[_length(decoration, text) :]
+        if plain and not plain.isspace():
+            yield number, text, plain
+
+
+def _decoration(text: str) -> re.Pattern[str] | None:
+    """Return the decoration of a line that begins an output without it; None if it has none."""
+    for pattern in _DECORATIONS:
+        found = pattern.match(text)
+        if found and _begins_output(text[found.end() :]):
+            # Rows are indented as far as their header.
+            return re.compile(re.escape(found[0])) if found[0].isspace() else pattern
+    return None
+
+
+def _length(decoration: re.Pattern[str] | None, text: str) -> int:
+    found = decoration.match(text) if decoration else None
+    return found.end() if found else 0
+
+
+def _begins_output(text: str) -> bool:
+    return text.startswith("Topic:") or bool(_FIRST_COLUMN.match(text) and _table(text))
 
 
 def _header(header: _Table | _ConsumerTable) -> Content:

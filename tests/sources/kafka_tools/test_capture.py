@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from rebalance_sim.errors import UserError
-from rebalance_sim.sources.kafka_tools.capture import Capture, CaptureTables, Lines, read_capture
+from rebalance_sim.sources.kafka_tools.capture import NOT_CAPTURED, Capture, CaptureTables, Lines, read_capture
 from rebalance_sim.tables import MEMBERS, OFFSETS, REJECTS, TOPICS, Table
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
@@ -75,6 +75,7 @@ class Joined:
         self.rejects = rows(REJECTS, tables.rejects())
         self.assumptions = tables.assumptions()
         self.groups_without_members = tables.groups_without_members()
+        self.unread_groups = tables.unread_groups()
 
     @property
     def reasons(self) -> list[str]:
@@ -418,11 +419,15 @@ def test_groups_whose_members_were_not_captured() -> None:
         state=STATE_TXT.replace("backfill", "shop    ").replace("  0\n", "  2\n"),
         offsets=OFFSETS_TXT.replace("billing", "payment"),
     )
-    assert capture.groups_without_members == ["backfill"]
-    assert (
-        "2 groups (payment, shop) missing from the output of --members, but --state or --offsets shows members"
-        in capture.assumptions
-    )
+    assert (capture.groups_without_members, capture.unread_groups) == (["backfill"], ["shop"])
+    assert "1 group (shop) missing from the output of --members, but --state shows members" in capture.assumptions
+    (reject,) = capture.rejects
+    assert [reject[name] for name in ("table", "group_id", "reason")] == ["members", "shop", NOT_CAPTURED]
+    assert json.loads(reject["row"])["text"].startswith("shop ")
+    assert {row["member_id"] for row in capture.members if row["group_id"] == "payment"} == {
+        f"bill-{UUID}",
+        f"bill-{UUID_2}",
+    }
 
 
 def test_a_group_whose_member_lines_are_broken_is_not_without_members() -> None:
@@ -540,7 +545,7 @@ def test_file_names_and_encodings(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "b=c.log").write_bytes(b"\xef\xbb\xbf" + OFFSETS_TXT.replace("\n", "\r\n").encode())
     (tmp_path / "c.bin").write_bytes(b"\x00\xff\x1f\x8b")
     capture = read_capture(spark, str(tmp_path))
-    assert {row.group_id for row in capture.members.collect()} == {"wörk & 100%"}
+    assert {row.group_id for row in capture.members.collect()} == {"wörk & 100%", "billing"}
     assert capture.offsets.count() == 5
     (reject,) = capture.rejects.collect()
     assert json.loads(reject.row)["file"] == "c.bin"
@@ -554,7 +559,7 @@ def test_order_of_files_is_that_of_their_names(spark: SparkSession, directory: C
 
 
 def test_members_are_needed(spark: SparkSession, directory: Callable[..., str]) -> None:
-    path = directory(offsets=OFFSETS_TXT)
+    path = directory(offsets=OFFSETS_TXT.replace("bill-", "    -").replace(UUID, "").replace(UUID_2, ""))
     with pytest.raises(UserError, match=r"--members; .*--describe --all-groups --members --verbose") as raised:
         read_capture(spark, path)
     assert path in str(raised.value)

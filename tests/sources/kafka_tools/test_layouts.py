@@ -2,13 +2,13 @@
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rebalance_sim.sources.kafka_tools.capture import CaptureTables, Lines, arrow_table
+from rebalance_sim.sources.kafka_tools.capture import NOT_CAPTURED, CaptureTables, Lines, arrow_table
 from rebalance_sim.sources.kafka_tools.text import (
     BadLine,
     HeaderLine,
@@ -127,7 +127,11 @@ def cell(value: object) -> str:
 def offset_lines(draw: st.DrawFn, group_id: str) -> tuple[OffsetLine, dict[str, str]]:
     client = draw(st.none() | ids)
     member_id = None if client is None else f"{client}-{draw(uuids)}"
-    line = OffsetLine(group_id, (draw(names), draw(partitions)), draw(numbers), draw(numbers), member_id)
+    host = "" if client is None else draw(hosts)
+    line = OffsetLine(
+        *(group_id, (draw(names), draw(partitions)), draw(numbers), draw(numbers), member_id),
+        *(host.removeprefix("/"), client or ""),
+    )
     assert line.topic_partition is not None
     cells = {
         "GROUP": group_id,
@@ -138,7 +142,7 @@ def offset_lines(draw: st.DrawFn, group_id: str) -> tuple[OffsetLine, dict[str, 
         "LOG-END-OFFSET": cell(line.end),
         "LAG": cell(draw(st.none() | st.integers(-5, 2**63))),
         "CONSUMER-ID": cell(member_id),
-        "HOST": "-" if client is None else draw(hosts),
+        "HOST": host or "-",
         "CLIENT-ID": cell(client),
     }
     return line, cells
@@ -155,7 +159,7 @@ def test_offsets_are_read_back(layout: str, data: st.DataObject) -> None:
 
 
 def replace_group(line: OffsetLine) -> OffsetLine:
-    return OffsetLine(None, line.topic_partition, line.committed, line.end, line.member_id)
+    return replace(line, group_id=None)
 
 
 @settings(deadline=None, max_examples=60)
@@ -319,12 +323,14 @@ def test_every_line_is_a_row_or_a_reject_or_no_data(text: str) -> None:
     found = list(read_lines(text.split("\n")))
     not_blank = [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     assert [line.number for line in found] == not_blank
-    _, rows, _ = joined("capture.txt", text.encode(errors="surrogatepass"))
+    lines, rows, _ = joined("capture.txt", text.encode(errors="surrogatepass"))
     rejected = Counter(row[0] for row in rows["rejects"])
     if rejected[ToolOutput.UNKNOWN] == 1 and all(isinstance(line.content, BadLine | HeaderLine) for line in found):
         return  # A file of no known kind is one reject.
     kinds = Counter(kind_of(line) for line in found)
-    assert kinds["members"] == len(rows["members"]) + rejected["members"]
+    elsewhere = sum(row[4] == NOT_CAPTURED for row in rows["rejects"])
+    by_offsets = sum(member.by_offsets for member in lines.members.values())
+    assert kinds["members"] == len(rows["members"]) + rejected["members"] - by_offsets - elsewhere
     assert kinds["offsets"] == len(rows["offsets"]) + rejected["offsets"]
     for row in rows["rejects"]:
         place = json.loads(str(row[3]))

@@ -107,12 +107,12 @@ OFFSETS = {
     "1.0": (
         OFFSETS_1_0 + "orders                         0          20              42              22         "
         f"app-{UUID}          /127.0.0.1                     app\n",
-        OffsetLine(None, ("orders", 0), 20, 42, f"app-{UUID}"),
+        OffsetLine(None, ("orders", 0), 20, 42, f"app-{UUID}", "127.0.0.1", "app"),
     ),
     "1.0, a member without partitions": (
         OFFSETS_1_0 + "-                              -          -               -               -          "
         f"app-{UUID}          /127.0.0.1                     app\n",
-        OffsetLine(None, None, None, None, f"app-{UUID}"),
+        OffsetLine(None, None, None, None, f"app-{UUID}", "127.0.0.1", "app"),
     ),
     "1.0, consumers by ZooKeeper": (
         "TOPIC                          PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG        CONSUMER-ID\n"
@@ -127,7 +127,7 @@ OFFSETS = {
     "padding lost": (
         "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\n"
         f"backfill orders 1 2 21 19 app-{UUID} /127.0.0.1 my app\n",
-        OffsetLine("backfill", ("orders", 1), 2, 21, f"app-{UUID}"),
+        OffsetLine("backfill", ("orders", 1), 2, 21, f"app-{UUID}", "127.0.0.1", "my app"),
     ),
     "tabs": (
         "GROUP\tTOPIC\tPARTITION\tCURRENT-OFFSET\tLOG-END-OFFSET\tLAG\tCONSUMER-ID\tHOST\tCLIENT-ID\n"

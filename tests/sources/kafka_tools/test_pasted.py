@@ -1,0 +1,192 @@
+"""What people paste: text without its alignment, indented, quoted, prefixed, cut, in other encodings, or merged."""
+
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rebalance_sim.sources.kafka_tools.capture import CaptureTables, Lines
+from rebalance_sim.tables import MEMBERS, OFFSETS, REJECTS
+
+CAPTURE = Path(__file__).parents[3] / "docs" / "examples" / "kafka-4.3.1"
+UNALIGNED = """
+GROUP  CONSUMER-ID  HOST  CLIENT-ID  #PARTITIONS  CURRENT-EPOCH  CURRENT-ASSIGNMENT  TARGET-EPOCH  TARGET-ASSIGNMENT
+search  web@pod-1 (github.com/segmentio/kafka-go)-de9b5dec-5500-432f-9993-3bf7d3d10e24  /10.0.14.11  web@pod-1 \
+(github.com/segmentio/kafka-go)  2  -  inventory:0,1  -  \n\
+search  web@pod-2 (github.com/segmentio/kafka-go)-c3693486-d0e4-4843-abac-31fb962e3c84  /10.0.14.12  web@pod-2 \
+(github.com/segmentio/kafka-go)  0  -  -  -
+
+GROUP  COORDINATOR (ID)  ASSIGNMENT-STRATEGY  STATE  #MEMBERS
+search  kafka-3.prod:9092  (3)  range  Stable  2
+"""
+MEMBERS_TXT = """\
+GROUP  CONSUMER-ID                             HOST         CLIENT-ID  #PARTITIONS ASSIGNMENT
+web    c1-11111111-f06c-4b40-a6e3-b2008a05ddd1 /192.0.2.9   c1         2           t50(0,1),t51(0)
+web    c2-21111111-f06c-4b40-a6e3-b2008a05ddd1 /192.0.2.10  c2         1           t50(2)
+""".replace("c1         2 ", "c1         3 ")
+DESCRIBED = """
+TOPIC                          PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG        \
+CONSUMER-ID                                       HOST                           CLIENT-ID
+-                              -          -               -               -          \
+rdkafka-fbca5204-0000-4c7a-8bad-f03cb3606071      /192.0.2.44                    rdkafka
+jobs                           1          13100           20100           7000       \
+rdkafka-9b6c1ffb-0000-4c7a-8bad-f03cb3606072      /192.0.2.45                    rdkafka
+jobs                           3          100             10100           10000      \
+-                                                 -                              -
+"""
+
+
+class Pasted:
+    """The tables of pasted files."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        lines = Lines()
+        for name, content in files.items():
+            lines.add_file(name, content)
+        tables = CaptureTables(lines, "default", ())
+        self.members = {
+            (row["group_id"], row["member_id"]): row
+            for row in (dict(zip(MEMBERS.names, row, strict=True)) for row in tables.members())
+        }
+        self.offsets = [dict(zip(OFFSETS.names, row, strict=True)) for row in tables.offsets()]
+        self.rejects = [dict(zip(REJECTS.names, row, strict=True)) for row in tables.rejects()]
+        self.assumptions = tables.assumptions()
+        self.unread_groups = tables.unread_groups()
+        self.groups_without_members = tables.groups_without_members()
+
+    def owned(self, group_id: str) -> list[tuple[str, list[tuple[str, int]]]]:
+        """Return the members of a group with their partitions."""
+        return [
+            (row["client_id"], [(each["topic"], each["partition"]) for each in row["owned"] or ()])
+            for (of, _), row in self.members.items()
+            if of == group_id
+        ]
+
+
+def test_rows_without_alignment_are_split_at_wide_gaps() -> None:
+    pasted = Pasted({"capture.txt": UNALIGNED.encode()})
+    names = [f"web@pod-{number} (github.com/segmentio/kafka-go)" for number in (1, 2)]
+    assert pasted.owned("search") == [(names[0], [("inventory", 0), ("inventory", 1)]), (names[1], [])]
+    assert [row["protocols"] for row in pasted.members.values()] == [("range",)] * 2
+    assert pasted.rejects == []
+
+
+def test_a_blank_cell_that_may_stand_in_several_places_is_no_guess() -> None:
+    """Either the client id or the instance id is blank: nobody can tell which one "c1" is."""
+    text = "GROUP  CONSUMER-ID  GROUP-INSTANCE-ID  CLIENT-ID  HOST  #PARTITIONS\nweb  c1-1  c1  /192.0.2.9  0\n"
+    pasted = Pasted({"members.txt": text.encode()})
+    assert (pasted.members, pasted.unread_groups) == ({}, ["web"])
+    assert [row["reason"] for row in pasted.rejects] == [
+        "the columns are not at the positions of the header, and a blank one may be any of several"
+    ]
+
+
+DECORATIONS: dict[str, Callable[[str], str]] = {
+    "indented": lambda text: re.sub("(?m)^", "  ", text),
+    "in a list": lambda text: "1. Members\n\n" + re.sub("(?m)^", "\t", text),
+    "quoted": lambda text: re.sub("(?m)^", "> ", text),
+    "docker compose": lambda text: re.sub("(?m)^", "broker-1  | ", text),
+    "kubectl": lambda text: re.sub("(?m)^", "[pod/kafka-0/kafka] ", text),
+    "fenced": lambda text: f"```\n{text}```\n",
+    "with its command": lambda text: (
+        "me@host:~$ kafka-consumer-groups.sh --bootstrap-server b:9092 --describe --all-groups --members\n" + text
+    ),
+    "with warnings": lambda text: text.replace("\nweb    c2", "\n[2026-11-27 10:00:00,000] WARN x (y)\nweb    c2"),
+    "with CRLF": lambda text: text.replace("\n", "\r\n"),
+}
+
+
+@pytest.mark.parametrize("decorate", DECORATIONS.values(), ids=DECORATIONS)
+def test_decorated_text_is_read(decorate: Callable[[str], str]) -> None:
+    pasted = Pasted({"members.txt": decorate(MEMBERS_TXT).encode()})
+    assert pasted.owned("web") == [("c1", [("t50", 0), ("t50", 1), ("t51", 0)]), ("c2", [("t50", 2)])]
+    assert {row["table"] for row in pasted.rejects} <= {"capture"}
+
+
+def test_members_of_a_plain_describe_are_read() -> None:
+    """Rows without a topic list members without partitions; Kafka 0.11 and 1.0 have no --members."""
+    pasted = Pasted({"sync-worker.txt": DESCRIBED.encode()})
+    assert pasted.owned("sync-worker") == [("rdkafka", []), ("rdkafka", [("jobs", 1)])]
+    assert [row["host"] for row in pasted.members.values()] == ["192.0.2.44", "192.0.2.45"]
+    assert len(pasted.offsets) == 2
+    assert (
+        "2 members (1 group) are read from --offsets, as no line of --members shows them; group.instance.id is unknown"
+        in pasted.assumptions
+    )
+
+
+# --- Mutilated captures ---
+
+
+def capture() -> dict[str, str]:
+    return {file.name: file.read_text() for file in sorted(CAPTURE.glob("*.txt"))}
+
+
+def shifted(text: str, rng: random.Random) -> str:
+    """Every run of spaces has another length, but no column is glued to the next."""
+    return re.sub(r"(?<=\S) {2,}(?=\S)", lambda _: " " * rng.randint(2, 9), text)
+
+
+def cut(text: str, rng: random.Random) -> str:
+    """One line in four ends early."""
+    return "\n".join(line[: rng.randint(0, len(line))] if rng.random() < 0.25 else line for line in text.split("\n"))
+
+
+def lost(text: str, rng: random.Random) -> str:
+    return "\n".join(line for line in text.split("\n") if rng.random() > 0.2)
+
+
+def single_spaced(text: str, _: random.Random) -> str:
+    return re.sub(" {2,}", " ", text)
+
+
+def headless(text: str, rng: random.Random) -> str:
+    return "\n".join(line for line in text.split("\n") if not line.startswith("GROUP") or rng.random() < 0.5)
+
+
+def merged(text: str, rng: random.Random) -> str:
+    """The tables of a file are pasted in another order, some of them twice."""
+    blocks = text.split("\n\n")
+    return "\n\n".join(rng.sample(blocks, len(blocks)) + rng.sample(blocks, len(blocks) // 3))
+
+
+def wrapped(text: str, _: random.Random) -> str:
+    """A terminal of 100 columns has broken the lines."""
+    return "\n".join(part for line in text.split("\n") for part in (re.findall(".{1,100}", line) or [""]))
+
+
+MUTILATIONS = (shifted, cut, lost, single_spaced, headless, merged, wrapped)
+ENCODINGS = ("utf-8", "utf-8-sig", "utf-16")
+MUTILATED = [(change, seed, ENCODINGS[seed % 3]) for change in MUTILATIONS for seed in range(8)]
+
+
+@pytest.mark.parametrize(("change", "seed", "encoding"), MUTILATED)
+def test_no_group_of_a_mutilated_capture_is_lost_silently(
+    change: Callable[[str, random.Random], str], seed: int, encoding: str
+) -> None:
+    """Whatever is read is right; a group with a member that is not read is rejected, unread, or has no line left."""
+    rng, original = random.Random(seed), capture()
+    whole = Pasted({name: text.encode() for name, text in original.items()})
+    texts = {name: change(text, rng) for name, text in original.items()}
+    pasted = Pasted({name: text.encode(encoding) for name, text in texts.items()})
+    for key, row in pasted.members.items():
+        assert key in whole.members
+        # The end of a line that was cut off may be the end of a client id.
+        assert whole.members[key]["client_id"].startswith(row["client_id"])
+        assert row["host"] == whole.members[key]["host"]
+    assert not set(pasted.unread_groups) & set(pasted.groups_without_members)
+    noticed = {row["group_id"] for row in pasted.rejects} | set(pasted.unread_groups)
+    unattributed = any(row["group_id"] is None for row in pasted.rejects)
+    remaining = "\n".join(texts.values())
+    for group_id, member_id in whole.members.keys() - pasted.members.keys():
+        # Where nothing but single spaces is left, the first word of an id is all that can be told from the next column.
+        is_noticed = any(name and f"{group_id} ".startswith(f"{name} ") for name in noticed)
+        assert is_noticed or unattributed or member_id not in remaining
+
+
+def test_a_capture_with_a_missing_file_says_so() -> None:
+    for missing in (name for name in capture() if "member" in name):
+        pasted = Pasted({name: text.encode() for name, text in capture().items() if name != missing})
+        assert pasted.members or pasted.unread_groups
