@@ -130,6 +130,25 @@ class StickyRules(IntEnum):
     """Members above their quota keep partitions with low numbers; revocations name the owner (3.7.1)."""
 
 
+class PartitionOrder(IntEnum):
+    """The order in which brokers list the partitions of a topic in a Metadata response."""
+
+    HASH_MAP = 0
+    """That of a Scala ``HashMap``."""
+    LONG_MAP = 1
+    """That of a Scala ``LongMap`` (2.1), which changes when the broker copies the map for an update."""
+    ASCENDING = 2
+    """By number: brokers with KRaft, which is assumed from 3.3 on (KIP-833)."""
+
+    @property
+    def certain(self) -> int:
+        """The most partitions that are certainly listed in ascending order.
+
+        A ``HashMap`` lists 1 before 0. A ``LongMap`` lists 0, 1, 2 or, if it is a copy, 0, 2, 1.
+        """
+        return {PartitionOrder.HASH_MAP: 1, PartitionOrder.LONG_MAP: 2}.get(self, 2**31 - 1)
+
+
 class ServerRangeRules(IntEnum):
     """The rules of ``server-range`` (KIP-848)."""
 
@@ -166,6 +185,7 @@ class KafkaVersion:
     member_list: MemberList
     rebalancing_offsets_expire: bool
     """Whether committed offsets of topics without subscribers expire during a rebalance, too (KAFKA-13636)."""
+    partition_order: PartitionOrder
     consumer_groups: ConsumerGroupRules
     reclaims_revoked: bool
     """Whether a consumer-protocol member gets a partition back that it was to revoke (KAFKA-19449)."""
@@ -201,6 +221,11 @@ class KafkaVersion:
     def is_early_access(self) -> bool:
         """Whether its brokers have the consumer protocol (KIP-848) only if it is enabled: 3.7 to 3.9."""
         return bool(self.server_assignors) and self.coordinator < CoordinatorRules.JAVA
+
+    @property
+    def may_use_zookeeper(self) -> bool:
+        """Whether its brokers may still run with ZooKeeper, although KRaft is assumed (KIP-833): 3.3 to 3.9."""
+        return self.partition_order is PartitionOrder.ASCENDING and self.coordinator < CoordinatorRules.JAVA
 
     @property
     def simulated(self) -> "KafkaVersion":
@@ -240,6 +265,7 @@ RULE_CHANGES = (
             "coordinator": CoordinatorRules.SCALA_1_0,
             "member_list": MemberList.IMMUTABLE_MAP,
             "rebalancing_offsets_expire": False,
+            "partition_order": PartitionOrder.HASH_MAP,
             "consumer_groups": ConsumerGroupRules.KIP_848,
             "reclaims_revoked": False,
             "rebalances_after_replacement": False,
@@ -259,6 +285,7 @@ RULE_CHANGES = (
     ),
     RuleChange("2.1.0", "pull request 5427", {"range_walk": RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT}),
     RuleChange("2.1.0", "pull request 5427", {"consumer_writer": ConsumerWriter.HASHED_BY_COMPUTE_IF_ABSENT}),
+    RuleChange("2.1.0", "MetadataCache in Scala's LongMap", {"partition_order": PartitionOrder.LONG_MAP}),
     RuleChange("2.3.0", "KIP-345", {"coordinator": CoordinatorRules.SCALA_2_3}),
     RuleChange("2.3.0", "KIP-345", {"member_list": MemberList.COORDINATOR_MAP}),
     RuleChange("2.3.0", "KIP-341, KAFKA-7026", {"sticky": StickyRules.GENERATIONS}),
@@ -288,6 +315,7 @@ RULE_CHANGES = (
     RuleChange("3.1.1", "KAFKA-13636", {"rebalancing_offsets_expire": False}),
     RuleChange("3.2.0", "KIP-814", {"coordinator": CoordinatorRules.SCALA_3_2}),
     RuleChange("3.3.0", "KAFKA-14201", {"coordinator": CoordinatorRules.SCALA_3_3}),
+    RuleChange("3.3.0", "KIP-833", {"partition_order": PartitionOrder.ASCENDING}),
     RuleChange("3.3.2", "KAFKA-14009", {"coordinator": CoordinatorRules.SCALA_3_3_2}),
     RuleChange("3.4.1", "KAFKA-14639", {"sticky": StickyRules.CLAIM_GENERATIONS}),
     RuleChange(
@@ -318,7 +346,7 @@ RULE_CHANGES = (
 )
 """Every change of a rule, by release: what a release does is the sum of the changes up to it."""
 BROKER_RULES = (
-    *("coordinator_map", "coordinator", "member_list", "rebalancing_offsets_expire"),
+    *("coordinator_map", "coordinator", "member_list", "rebalancing_offsets_expire", "partition_order"),
     *("consumer_groups", "reclaims_revoked", "rebalances_after_replacement"),
     *("server_assignors", "server_range", "server_uniform"),
 )

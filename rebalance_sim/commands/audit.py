@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from rebalance_sim.api.audit import COMPARED, PREDICTED, Audit, all_assignments
 from rebalance_sim.commands.audit_summary import summarise_findings
-from rebalance_sim.commands.brokers import clusters_of, early_access
+from rebalance_sim.commands.brokers import clusters_of, early_access, kraft
 from rebalance_sim.commands.console import Line, print_summary
 from rebalance_sim.commands.fleet import write_fleet
 from rebalance_sim.commands.job_options import AUDIT_TITLE
@@ -34,6 +34,7 @@ from rebalance_sim.engine.tables.inputs import fit, rejected, union, usable
 from rebalance_sim.sources.audit_thresholds import read_thresholds
 from rebalance_sim.sources.scenarios import scenario_of
 from rebalance_sim.tables import (
+    BALANCE,
     ELECTIONS,
     FINDINGS,
     LAG_BALANCE,
@@ -129,6 +130,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         *simulation_assumptions(scenario),
         *_unknown_clients(fleet.members),
         *early_access(rules.clusters, (), tables[ELECTIONS.name]),
+        *kraft(rules.clusters, tables[BALANCE.name]),
     ]
     missing = missing_library()
     if run.writes and not missing:

@@ -36,3 +36,24 @@ def early_access(clusters: Clusters, strategies: Sequence[str], elections: DataF
         f"brokers of Kafka {release} have the consumer protocol (KIP-848) enabled, which is early access before 4.0"
         for release in releases
     ]
+
+
+_IN_BROKERS_ORDER = ("kafka-go-range", "kafka-go-roundrobin", "kafkajs-roundrobin")
+"""Assignors that take partitions in the order in which brokers list them."""
+
+
+def kraft(clusters: Clusters, assigned: DataFrame) -> list[str]:
+    """Return the assumption about brokers that may use ZooKeeper, if it decides the assignment of a group.
+
+    ``assigned`` has the columns ``cluster`` and ``strategy``.
+    """
+    uncertain = [brokers for brokers in clusters.kinds if brokers.rules().may_use_zookeeper]
+    if not uncertain:
+        return []
+    used = assigned.where(assigned.strategy.isin(*_IN_BROKERS_ORDER)).select("cluster").distinct().collect()
+    releases = sorted({brokers.version for brokers in {clusters.of(row["cluster"]) for row in used} & set(uncertain)})
+    return [
+        f"brokers of Kafka {release} use KRaft: with ZooKeeper they list partitions in another order, and kafka-go and "
+        "KafkaJS assign them in the order of that list"
+        for release in releases
+    ]

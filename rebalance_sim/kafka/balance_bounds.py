@@ -32,7 +32,7 @@ class Guarantee(IntEnum):
     with others may get nothing (Sarama: if moves do not improve the balance, it reverts them in a copy of the
     assignment that it then drops, and adds these members to the copy)."""
     BALANCED_TOPICS = auto()
-    """Of each topic, the loads of two subscribers differ by at most one (kafka-go's ``rack-affinity``)."""
+    """Of each topic, the loads of two subscribers differ by at most one (kafka-go's assignors)."""
 
 
 class Bounds(NamedTuple):

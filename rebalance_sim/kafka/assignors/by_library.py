@@ -63,6 +63,8 @@ GUARANTEES: Mapping[str, Guarantee] = {
     "franz-go-1.21.3-sticky": Guarantee.MOST_BALANCED,
     "franz-go-1.21.3-cooperative-sticky": Guarantee.MOST_BALANCED,
     "kafka-go-rack-affinity": Guarantee.BALANCED_TOPICS,
+    "kafka-go-range": Guarantee.BALANCED_TOPICS,
+    "kafka-go-roundrobin": Guarantee.BALANCED_TOPICS,
     "kafka-python-sticky": Guarantee.LEAST_LOADED,
     "kafka-python-cooperative-sticky": Guarantee.LEAST_LOADED,
     "aiokafka-sticky": Guarantee.LEAST_LOADED,

@@ -178,6 +178,27 @@ def test_kafkajs_before_1_13_deals_out_every_topic_on_its_own() -> None:
     assert [len(given[member.member_id]) for member in members] == [30, 27, 24, 21, 18, 15, 12, 10, 8, 6, 4, 2]
 
 
+# ---- the order of the brokers' metadata
+
+
+IN_BROKERS_ORDER = ("kafka-go-range", "kafka-go-roundrobin", "kafkajs-roundrobin")
+
+
+@pytest.mark.parametrize("strategy", IN_BROKERS_ORDER)
+@pytest.mark.parametrize(("version", "certain"), [("2.0", 1), ("2.1", 2), ("2.8", 2), ("3.3", 100), ("4.3", 100)])
+def test_brokers_with_zookeeper_do_not_list_partitions_in_order(strategy: str, version: str, certain: int) -> None:
+    """Reported as segmentio/kafka-go issue 838: a broker of 2.8 listed 0, 5, 4, 1, 2, 3."""
+    for partitions in (1, 2, 3, 6):
+        (found,) = Batch([group("ab", partitions=partitions)]).answers(version, strategy)
+        assert (found != "undetermined") == (partitions <= certain)
+    assert numbers(strategy, group("a", partitions=6), version) == {"a-0": [0, 1, 2, 3, 4, 5]}
+
+
+@pytest.mark.parametrize("strategy", [name for name in EAGER if name not in IN_BROKERS_ORDER])
+def test_other_libraries_sort_partitions(strategy: str) -> None:
+    assert Batch([group("ab", partitions=6)]).answers("2.8", strategy) != ["undetermined"]
+
+
 # ---- librdkafka before 1.5.3
 
 
