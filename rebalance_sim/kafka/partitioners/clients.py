@@ -1,6 +1,7 @@
 """Client libraries and their partitioners: the hash of a key, the partition of a hash, and the rule without a key.
 
-Sources: ``DefaultPartitioner`` of Kafka 2.3.1 and 2.4.1, ``BuiltInPartitioner`` of 4.3.1; librdkafka 2.16
+Sources: ``DefaultPartitioner`` of Kafka 2.3.1 and 2.4.1, ``BuiltInPartitioner`` of 4.3.1, ``RoundRobinPartitioner`` and
+``UniformStickyPartitioner`` of 2.4.1 to 4.3.1; librdkafka 2.16
 ``rdkafka_msg.c``; Sarama 1.46 ``partitioner.go``; franz-go 1.20 ``partitioner.go``; kafka-go 0.4 ``balancer.go``;
 KafkaJS 2.2.4 ``producer/partitioners``; @platformatic/kafka 1.35 ``producer/partitioners.js``; kafka-python 3.0
 ``partitioner/default.py`` (aiokafka has the same); pykafka 2.8 ``partitioners.py``; brod ``brod_utils:make_part_fun``;
@@ -76,6 +77,10 @@ class Unkeyed(IntEnum):
     Topics with the same number of partitions share the counts."""
     PLATFORMATIC_ROUND_ROBIN = 13
     """Round robin over all partitions of each topic, from the first (@platformatic/kafka)."""
+    ROUND_ROBIN_PARTITIONER = 14
+    """Round robin over the available partitions of each topic, from the first (Java's ``RoundRobinPartitioner``)."""
+    ROUND_ROBIN_TWICE = 15
+    """The same, but a record that needs a new batch takes a second turn, and the first is lost (2.4 to 3.9.1)."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,9 @@ _CLIENTS = (
     Client("java-2.3", KeyHash.MURMUR2, Unkeyed.JAVA_ROUND_ROBIN),
     Client("java-2.4", KeyHash.MURMUR2, Unkeyed.STICKY_UNTIL_NEW_BATCH),
     Client("java-3.3", KeyHash.MURMUR2, Unkeyed.STICKY_BY_BYTES),
+    Client("java-2.4-round-robin", KeyHash.NONE, Unkeyed.ROUND_ROBIN_TWICE),
+    Client("java-4.0-round-robin", KeyHash.NONE, Unkeyed.ROUND_ROBIN_PARTITIONER),
+    Client("java-uniform-sticky", KeyHash.NONE, Unkeyed.STICKY_UNTIL_NEW_BATCH),
     # TimeWindowedSerializer appends the start of the window, SessionWindowedSerializer its end and its start.
     Client("streams-time-windowed", KeyHash.MURMUR2, Unkeyed.STICKY_BY_BYTES, window_bytes=8),
     Client("streams-session-windowed", KeyHash.MURMUR2, Unkeyed.STICKY_BY_BYTES, window_bytes=16),

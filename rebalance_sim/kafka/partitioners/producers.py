@@ -45,6 +45,7 @@ _UNTIL_NEW_BATCH, _BY_BYTES = int(Unkeyed.STICKY_UNTIL_NEW_BATCH), int(Unkeyed.S
 _BY_TIME, _BY_OWN_BYTES = int(Unkeyed.STICKY_BY_TIME), int(Unkeyed.STICKY_BY_OWN_BYTES)
 _KAFKA_RUST_ROUND_ROBIN, _LEAST_BYTES = int(Unkeyed.KAFKA_RUST_ROUND_ROBIN), int(Unkeyed.LEAST_BYTES)
 _PLATFORMATIC_ROUND_ROBIN = int(Unkeyed.PLATFORMATIC_ROUND_ROBIN)
+_ROUND_ROBIN_PARTITIONER, _ROUND_ROBIN_TWICE = int(Unkeyed.ROUND_ROBIN_PARTITIONER), int(Unkeyed.ROUND_ROBIN_TWICE)
 
 
 class ProducerTopics(NamedTuple):
@@ -137,7 +138,12 @@ def _append(accumulator: Accumulator, settings: ProducerSettings, topic: Topic, 
     number = record.partition
     if number == NONE:
         number = next_partition(accumulator, settings, topic, record)
-    if try_append(accumulator, topic, number, record) == 0:
+    appended = try_append(accumulator, topic, number, record)
+    if appended == 0 and topic.rule == _ROUND_ROBIN_TWICE and record.partition == NONE:
+        # KafkaProducer.doSend asks the partitioner again after onNewBatch (KAFKA-9965).
+        number = next_partition(accumulator, settings, topic, record)
+        appended = try_append(accumulator, topic, number, record)
+    if appended == 0:
         append_new_batch(accumulator, settings, topic, number, record)
     return number
 
@@ -156,7 +162,7 @@ def next_partition(accumulator: Accumulator, settings: ProducerSettings, topic: 
         return topic.counter % topic.partitions
     if topic.rule == _LEAST_BYTES:
         return _least_bytes(accumulator, topic, record)
-    if topic.rule in (_JAVA_ROUND_ROBIN, _KAFKAJS_ROUND_ROBIN):
+    if topic.rule in (_JAVA_ROUND_ROBIN, _KAFKAJS_ROUND_ROBIN, _ROUND_ROBIN_PARTITIONER, _ROUND_ROBIN_TWICE):
         count = _next_count(accumulator, topic)
         if topic.available:
             return _nth_available(accumulator, topic, count % topic.available)
@@ -199,11 +205,12 @@ def _next_of_kafka_rust(accumulator: Accumulator, topic: Topic) -> int:
 
 @kernel_in_place
 def _next_count(accumulator: Accumulator, topic: Topic) -> int:
-    """Return the next number of a topic's counter, which has a random start.
+    """Return the next number of a topic's counter, which by default has a random start.
 
     Java's ``DefaultPartitioner.nextValue`` returns the start first (``getAndIncrement``), KafkaJS the number after it.
+    ``RoundRobinPartitioner`` starts at 0; the counter begins as NONE, one below.
     """
-    if not topic.counting:
+    if not topic.counting and topic.rule in (_JAVA_ROUND_ROBIN, _KAFKAJS_ROUND_ROBIN):
         topic.counting = True
         topic.counter = next_int(accumulator.random, topic.producer) - (topic.rule == _JAVA_ROUND_ROBIN)
     topic.counter += 1

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rebalance_sim.kafka.partitioners.clients import CLIENTS
+from rebalance_sim.kafka.partitioners.clients import CLIENTS, KeyHash
 from rebalance_sim.kafka.partitioners.producers import ProducerTopics, RecordsToSend, send
 from rebalance_sim.kafka.partitioners.record_accumulator import NONE, ProducerSettings
 from rebalance_sim.kafka.runtime.thread_local_random import next_positive, states
@@ -75,6 +75,37 @@ def unkeyed(client: str, *at_ms: int, without_leader: tuple[int, ...] = ()) -> l
 def test_round_robin_starts_at_a_random_number(client: str, expected: list[int]) -> None:
     """The first number of the seed is 756,844,384, which is 1 modulo 3."""
     assert unkeyed(client, 0, 0, 0) == expected
+
+
+def test_round_robin_partitioner_takes_turns_among_available_partitions_from_the_first() -> None:
+    assert unkeyed("java-4.0-round-robin", 0, 0, 0, 0, without_leader=(1,)) == [0, 2, 0, 2]
+    assert unkeyed("java-4.0-round-robin", 0, 0, 0, 0, without_leader=(0, 1, 2)) == [0, 1, 2, 0]
+    records = [record(0, topic=topic) for topic in ("t", "u", "t", "u")]
+    assert placed("java-4.0-round-robin", records, topics={"t": 3, "u": 3}) == [0, 0, 1, 1]
+
+
+def test_round_robin_partitioner_before_3_9_2_loses_the_turn_of_a_record_that_opens_a_batch() -> None:
+    """KAFKA-9965: of two partitions only the second gets records, if every record needs a batch of its own.
+
+    The first turns of the records are 0, 2, 4 and so on.
+    """
+    large = [record(0, value_bytes=200) for _ in range(4)]
+    assert placed("java-2.4-round-robin", large, topics={"t": 2}) == [1, 1, 1, 1]
+    assert placed("java-4.0-round-robin", large, topics={"t": 2}) == [0, 1, 0, 1]
+    # The batches of 1 and 0 are open after the turns 0, 1 and 2, 3; the third record takes turn 4 only.
+    small = [record(0) for _ in range(5)]
+    assert placed("java-2.4-round-robin", small, topics={"t": 3}) == [1, 0, 1, 0, 1]
+
+
+def test_round_robin_partitioner_takes_no_turn_for_an_explicit_partition() -> None:
+    records = [record(0, 2), record(0), record(0, 2), record(0)]
+    assert placed("java-4.0-round-robin", records) == [2, 0, 2, 1]
+
+
+def test_uniform_sticky_partitioner_places_records_with_keys_as_those_without() -> None:
+    records = [{**record(at), "key_bytes": 3} for at in (0, 0, 5, 5)]
+    assert placed("java-uniform-sticky", records) == placed("java-2.4", records)
+    assert CLIENTS["java-uniform-sticky"].hash is KeyHash.NONE
 
 
 def test_kafkajs_takes_turns_among_available_partitions() -> None:
