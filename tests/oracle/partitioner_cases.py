@@ -103,6 +103,16 @@ def _load(rng: random.Random, partitions: int, without_leader: set[int]) -> Json
     return {"queue_sizes": sizes + padding, "partition_ids": numbers + padding, "length": len(numbers)}
 
 
+def round_robin_partitioner_cases(seed: int, count: int) -> Iterator[JsonObject]:
+    """Yield producers with ``partitioner.class`` set to ``RoundRobinPartitioner``."""
+    return (case | {"partitioner": "RoundRobinPartitioner"} for case in producer_cases(seed, count))
+
+
+def uniform_sticky_partitioner_cases(seed: int, count: int) -> Iterator[JsonObject]:
+    """Yield producers with ``partitioner.class`` set to ``UniformStickyPartitioner``."""
+    return (case | {"partitioner": "UniformStickyPartitioner"} for case in producer_cases(seed, count))
+
+
 def _producer_case(rng: random.Random, case_id: str) -> JsonObject:
     case = _metadata(rng, case_id, "producer", most_topics=3)
     topics: dict[str, int] = case["topics"]

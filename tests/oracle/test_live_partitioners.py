@@ -11,6 +11,8 @@ from tests.oracle.partitioner_cases import (
     default_partitioner_cases,
     murmur2_cases,
     producer_cases,
+    round_robin_partitioner_cases,
+    uniform_sticky_partitioner_cases,
 )
 from tests.support.cases import JsonObject
 from tests.support.producer_answers import differences
@@ -24,6 +26,8 @@ RULES: dict[Callable[[int, int], Iterator[JsonObject]], tuple[str, ...]] = {
     default_partitioner_cases: DEFAULT_PARTITIONER_VERSIONS,
     built_in_partitioner_cases: BUILT_IN_PARTITIONER_VERSIONS,
     producer_cases: PRODUCER_VERSIONS,
+    round_robin_partitioner_cases: ("2.8", "4.3"),
+    uniform_sticky_partitioner_cases: ("2.8",),
 }
 
 

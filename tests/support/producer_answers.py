@@ -26,6 +26,12 @@ PRODUCERS = {"1.0": "java-2.3", "2.3": "java-2.3", "2.8": "java-2.4", "3.9": "ja
 """The client that has the rules of a release."""
 DEFAULT_PARTITIONERS = PRODUCERS | {"3.9": "java-2.4"}
 """The client that has the rules of a release's ``DefaultPartitioner``, which 3.3 to 3.9 no longer use by default."""
+PARTITIONERS = {
+    ("2.8", "RoundRobinPartitioner"): "java-2.4-round-robin",
+    ("4.3", "RoundRobinPartitioner"): "java-4.0-round-robin",
+    ("2.8", "UniformStickyPartitioner"): "java-uniform-sticky",
+}
+"""The client that has the rules of a release's other partitioners, by their class."""
 _UNKEYED = ProducerRecord(0, NONE, NONE, NONE, 0)
 
 
@@ -55,6 +61,8 @@ def answer(version: str, case: JsonObject) -> JsonObject:
             return {"partitions": _Partitioners(DEFAULT_PARTITIONERS[version], case).take_all()}
         case "built-in-partitioner":
             return {"partitions": _Partitioners(PRODUCERS[version], case).take_all()}
+        case _ if "partitioner" in case:
+            return producer_answer(PARTITIONERS[version, case["partitioner"]], case)
         case _:
             return producer_answer(PRODUCERS[version], case)
 

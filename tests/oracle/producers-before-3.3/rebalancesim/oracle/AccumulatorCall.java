@@ -22,9 +22,11 @@ abstract class AccumulatorCall {
 
     final RecordAccumulator accumulator;
     final Cluster cluster;
-    final Partitioner partitioner = DefaultPartitionerSteps.newPartitioner();
+    final Partitioner partitioner;
 
-    AccumulatorCall(RecordAccumulator accumulator, Cluster cluster) throws ReflectiveOperationException {
+    AccumulatorCall(Case question, RecordAccumulator accumulator, Cluster cluster)
+            throws ReflectiveOperationException {
+        partitioner = DefaultPartitionerSteps.newPartitioner(question.partitioner());
         this.accumulator = accumulator;
         this.cluster = cluster;
     }

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.kafka.clients.MetadataSnapshot;
+import org.apache.kafka.clients.producer.Partitioner;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.clients.producer.internals.ProducerBatch;
 import org.apache.kafka.clients.producer.internals.RecordAccumulator;
@@ -24,16 +25,26 @@ abstract class AccumulatorCall {
     final Cluster cluster;
     private final MetadataSnapshot snapshot;
 
-    AccumulatorCall(RecordAccumulator accumulator, Cluster cluster) {
+    private final Partitioner partitioner;
+
+    AccumulatorCall(Case question, RecordAccumulator accumulator, Cluster cluster)
+            throws ReflectiveOperationException {
+        String named = question.partitioner();
+        partitioner = named == null ? null : DefaultPartitionerSteps.newPartitioner(named);
         this.accumulator = accumulator;
         this.cluster = cluster;
         snapshot = new MetadataSnapshot(
                 "oracle", Map.of(), List.of(), Set.of(), Set.of(), Set.of(), null, Map.of(), cluster);
     }
 
-    /** As KafkaProducer.partition does without partitioner.class; a record may have its partition from its key. */
-    static int partition(Case.Sent sent) {
-        return sent.partition() != null ? sent.partition() : RecordMetadata.UNKNOWN_PARTITION;
+    /** As KafkaProducer.partition does; a record may have its partition from its key. */
+    int partition(Case.Sent sent) {
+        if (sent.partition() != null) {
+            return sent.partition();
+        }
+        return partitioner == null
+                ? RecordMetadata.UNKNOWN_PARTITION
+                : partitioner.partition(sent.topic(), null, null, null, null, cluster);
     }
 
     Set<Node> ready(long nowMs) {

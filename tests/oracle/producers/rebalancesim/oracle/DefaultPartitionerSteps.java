@@ -7,17 +7,20 @@ import org.apache.kafka.common.Cluster;
 
 /** {@code DefaultPartitioner}, which there is until 3.9, step by step. */
 final class DefaultPartitionerSteps {
-    private static final String CLASS = "org.apache.kafka.clients.producer.internals.DefaultPartitioner";
+    private static final String PACKAGE = "org.apache.kafka.clients.producer.";
+    private static final String DEFAULT = "internals.DefaultPartitioner";
 
     private DefaultPartitionerSteps() {
     }
 
-    static Partitioner newPartitioner() throws ReflectiveOperationException {
-        return (Partitioner) Class.forName(CLASS).getDeclaredConstructor().newInstance();
+    /** The partitioner with this class as partitioner.class, or the default one. */
+    static Partitioner newPartitioner(String named) throws ReflectiveOperationException {
+        String name = PACKAGE + (named == null ? DEFAULT : named);
+        return (Partitioner) Class.forName(name).getDeclaredConstructor().newInstance();
     }
 
     static List<Integer> answers(Case question) throws ReflectiveOperationException {
-        Partitioner partitioner = newPartitioner();
+        Partitioner partitioner = newPartitioner(null);
         Cluster cluster = ProducerMetadata.of(question, question.unavailable());
         Randomness.startFrom(question.seed());
         List<Integer> partitions = new ArrayList<>();

@@ -26,7 +26,8 @@ record Case(
         int lingerMs,
         boolean adaptive,
         List<Sent> records,
-        JsonObject config) {
+        JsonObject config,
+        String partitioner) {
 
     /** The class that answers a case of this rule. */
     String answeredBy() {

@@ -12,7 +12,7 @@ import org.apache.kafka.common.utils.Time;
 /** A producer as Kafka 1.0 drives its accumulator in KafkaProducer.doSend. */
 final class ProducerCall extends AccumulatorCall {
     ProducerCall(Case question, Cluster cluster, Time time) throws ReflectiveOperationException {
-        super(new RecordAccumulator(new LogContext(), question.batchSize(), BUFFER_BYTES, CompressionType.NONE,
+        super(question, new RecordAccumulator(new LogContext(), question.batchSize(), BUFFER_BYTES, CompressionType.NONE,
                 question.lingerMs(), RETRY_BACKOFF_MS, new Metrics(), time, new ApiVersions(), null), cluster);
     }
 

@@ -13,8 +13,8 @@ import org.apache.kafka.common.utils.Time;
 
 /** A producer as Kafka 3.9 drives its accumulator in KafkaProducer.doSend. */
 final class ProducerCall extends AccumulatorCall {
-    ProducerCall(Case question, Cluster cluster, Time time) {
-        super(accumulator(question, time, new Metrics()), cluster);
+    ProducerCall(Case question, Cluster cluster, Time time) throws ReflectiveOperationException {
+        super(question, accumulator(question, time, new Metrics()), cluster);
     }
 
     private static RecordAccumulator accumulator(Case question, Time time, Metrics metrics) {
