@@ -110,3 +110,30 @@ def test_the_order_of_members_decides_who_gets_extra_partitions() -> None:
 @pytest.mark.parametrize("strategy", SERVER_RULES)
 def test_an_empty_batch_is_empty(strategy: str) -> None:
     assert Batch([]).assign("4.3", strategy) == []
+
+
+def test_kafka_3_7_does_not_count_names_without_a_topic() -> None:
+    """The answer is that of 3.7.2's ``TargetAssignmentBuilder``, which passes no ids of them to ``UniformAssignor``.
+
+    So the members subscribe alike and take turns, in whatever order their subscriptions list the names.
+    """
+    case = {
+        "topics": {"gd7": 4, "Z_c80ZX7-82": 4, "e96-b.77c5": 4},
+        "topic_ids": {
+            "gd7": "7XcbzDddnsJTcXkbnAxIdQ",
+            "Z_c80ZX7-82": "SQHtAJWJokbrbvarM05QRA",
+            "e96-b.77c5": "z7FAdszADLEBBiAmL-0E4w",
+        },
+        "members": [
+            {"member_id": member_id, "topics": topics, "instance_id": None, "rack": None, "owned": [], "generation": -1}
+            for member_id, topics in (
+                ("9805bfdb-df6f-6778-6c40-d3555ded5b64", ["e96-b.77c5", "gone0", "gd7", "Z_c80ZX7-82"]),
+                ("eb468829-b0dd-e7fe-2029-5dea4b1fd0fa", ["e96-b.77c5", "gone0", "gd7", "Z_c80ZX7-82"]),
+                ("9da8ee90-f787-ef4d-d41f-0d16e8b10c12", ["Z_c80ZX7-82", "e96-b.77c5", "gone0", "gd7"]),
+            )
+        ],
+    }
+    (given,) = Batch([group_of(case)]).assign("3.7.2", "server-uniform")
+    assert {
+        name[:4]: " ".join(sorted(f"{topic[0]}{number}" for topic, number in has)) for name, has in given.items()
+    } == {"9805": "Z2 e1 g0 g3", "eb46": "Z0 Z3 e2 g1", "9da8": "Z1 e0 e3 g2"}
