@@ -2,13 +2,14 @@
 
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rebalance_sim.sources.kafka_tools.capture import CaptureTables, Lines
-from rebalance_sim.tables import MEMBERS, OFFSETS, REJECTS
+from rebalance_sim.tables import MEMBERS, OFFSETS, REJECTS, Table
 
 CAPTURE = Path(__file__).parents[3] / "docs" / "examples" / "kafka-4.3.1"
 UNALIGNED = """
@@ -38,6 +39,10 @@ jobs                           3          100             10100           10000 
 """
 
 
+def rows(table: Table, values: Iterable[tuple[object, ...]]) -> list[dict[str, Any]]:
+    return [dict(zip(table.names, row, strict=True)) for row in values]
+
+
 class Pasted:
     """The tables of pasted files."""
 
@@ -46,12 +51,9 @@ class Pasted:
         for name, content in files.items():
             lines.add_file(name, content)
         tables = CaptureTables(lines, "default", ())
-        self.members = {
-            (row["group_id"], row["member_id"]): row
-            for row in (dict(zip(MEMBERS.names, row, strict=True)) for row in tables.members())
-        }
-        self.offsets = [dict(zip(OFFSETS.names, row, strict=True)) for row in tables.offsets()]
-        self.rejects = [dict(zip(REJECTS.names, row, strict=True)) for row in tables.rejects()]
+        self.members = {(row["group_id"], row["member_id"]): row for row in rows(MEMBERS, tables.members())}
+        self.offsets = rows(OFFSETS, tables.offsets())
+        self.rejects = rows(REJECTS, tables.rejects())
         self.assumptions = tables.assumptions()
         self.unread_groups = tables.unread_groups()
         self.groups_without_members = tables.groups_without_members()
