@@ -12,6 +12,10 @@ class CheckError(Exception):
     """A limit of ``check`` is exceeded; the command prints it in one line and exits with code 3."""
 
 
+class IncompleteError(Exception):
+    """An audit could not use too much of its input; the command prints it in one line and exits with code 4."""
+
+
 def check_choice(what: str, value: str, allowed: Sequence[str]) -> None:
     """Raise UserError for a value that is not allowed, with the nearest allowed one."""
     if value not in allowed:

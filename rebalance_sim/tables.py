@@ -990,7 +990,9 @@ ADVICE = Table(
 )
 
 _FIGURES_BY_NAME = MapType(STRING, DOUBLE)
-_MEMBERS_OF_GROUP = Column("members", INT, "members the coordinator accepts")
+_MEMBERS_OF_GROUP = Column(
+    "members", INT, "members the coordinator accepts; null if none of the group's members could be read"
+)
 FINDINGS = Table(
     "findings",
     "One row per finding of an audit about a group.",
@@ -1022,7 +1024,7 @@ VERDICTS = Table(
     "One row per group: the result of an audit.",
     (
         *_OF_GROUP,
-        Column("type", STRING, "`classic` or `consumer`; null for a group without members"),
+        Column("type", STRING, "`classic` or `consumer`; null for a group without members, and if they are unknown"),
         _MEMBERS_OF_GROUP,
         Column("partitions", INT, "partitions of the topics the group subscribes to; null if it cannot be predicted"),
         Column("severity", STRING, "severity of the worst finding; null if there is none"),
@@ -1054,7 +1056,8 @@ VERDICTS = Table(
             "migration",
             STRING,
             "whether the group can migrate to the consumer protocol (KIP-848): `online` (in a rolling restart), "
-            "`offline` (after all members have stopped), `no`, or `done`",
+            "`offline` (after all members have stopped), `no`, `done`, or `unknown` if none of its members could be "
+            "read",
         ),
         Column("migration_reason", STRING, "why, in one line"),
         Column("outdated_members", INT, "members whose client has to be upgraded before the group migrates"),

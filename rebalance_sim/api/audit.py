@@ -215,11 +215,11 @@ class Audit:
     ) -> Outcomes:
         """Return the findings and verdicts that follow from the tables of the three runs, by name.
 
+        Rejects may have rows that were rejected before: groups whose members are all among them are audited as unknown.
         ``stage`` keeps rows that are read several times, by name: the partition of each record.
         """
         members = usable(fit(self.members, MEMBERS))
         found = {**tables, MEMBERS.name: members}
-        found[REJECTS.name] = tables[REJECTS.name].where(f"table = '{MEMBERS.name}'")
         if self.offsets is not None:
             found[OFFSETS.name] = usable(fit_offsets(self.offsets))
             found[EXPIRING_OFFSETS.name] = expiring_offsets(

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from rebalance_sim.api.audit import COMPARED, PREDICTED, Audit, all_assignments
 from rebalance_sim.commands.audit_summary import summarise_findings
 from rebalance_sim.commands.brokers import clusters_of, early_access, kraft
 from rebalance_sim.commands.console import Line, print_summary
 from rebalance_sim.commands.fleet import write_fleet
-from rebalance_sim.commands.job_options import AUDIT_TITLE
+from rebalance_sim.commands.job_options import AUDIT_TITLE, REJECTED_SHARE
 from rebalance_sim.commands.lag import LagTables, Offsets, total_lag
 from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.options import brokers_of, on_record
@@ -25,12 +26,15 @@ from rebalance_sim.commands.summary import summarise_read, summarise_run
 from rebalance_sim.commands.validation.audit import find_tables, set_tables
 from rebalance_sim.commands.validation.fleet import has_source
 from rebalance_sim.commands.validation.report import missing_library
+from rebalance_sim.engine.audit.unread import Unread, keeps_rejected_members
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
+from rebalance_sim.engine.runs.recorded_runs import RecordedRun, fleet_of
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.spark.driver_rows import where_null
 from rebalance_sim.engine.tables.inputs import fit, rejected, union, usable
+from rebalance_sim.errors import IncompleteError
 from rebalance_sim.sources.audit_thresholds import read_thresholds
 from rebalance_sim.sources.scenarios import scenario_of
 from rebalance_sim.tables import (
@@ -85,7 +89,10 @@ class _Fleet:
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
-    """Read a fleet, predict and simulate it, audit every group, and write findings, verdicts and what they rest on."""
+    """Read a fleet, predict and simulate it, audit every group, and write findings, verdicts and what they rest on.
+
+    Raises IncompleteError, when everything is written, if too much of the fleet could not be used.
+    """
     thresholds, scenario = read_thresholds(options.thresholds), scenario_of(options.scenario)
     version = brokers_of(options).rules()
     own = tuple(own_assignors(options, version).values())
@@ -94,7 +101,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         find_tables(HadoopFiles(spark), options)
     run = new_run(spark, "audit", options)
     source = _read_source(run, options) if from_source else []
-    fleet = _Fleet.read(run, options)
+    fleet, read_by = _Fleet.read(run, options), fleet_of(HadoopFiles(spark), RecordedRun(run.out, run.record()))
     rules = Audit(
         fleet.members,
         fleet.topics,
@@ -123,7 +130,9 @@ def run(spark: SparkSession, options: Namespace) -> None:
     simulated = rolled_out.result()
     tables |= run.write_outcomes(simulated, tuple(simulated))
     run.report_progress("auditing")
-    audited = rules.outcomes(tables, run.stage).staged(lambda rows: run.stage(rows, "audited"))
+    rejects = union([tables[REJECTS.name], *_rejected_earlier(run, read_by)])
+    audited = rules.outcomes(tables | {REJECTS.name: rejects}, run.stage)
+    audited.staged(lambda rows: run.stage(rows, "audited"))
     written = {name: run.write(name, audited[name]) for name in (FINDINGS.name, VERDICTS.name)}
     run.assumptions = [
         *earlier_assumptions(spark, options.members),
@@ -138,8 +147,36 @@ def run(spark: SparkSession, options: Namespace) -> None:
     elif not missing:
         plan_page(run)
     run.finish()
-    findings = summarise_findings(written[FINDINGS.name], written[VERDICTS.name])
-    print_summary([*findings, *(total_lag(lag) if lag else []), *source, *_summarise_end(run, missing)])
+    unread = Unread.of(
+        written[FINDINGS.name],
+        tables[ELECTIONS.name],
+        run.counts["out"][VERDICTS.name],
+        run.counts,
+        read_by.record["rows"] if read_by else None,
+    )
+    findings = summarise_findings(written[FINDINGS.name], written[VERDICTS.name], unread.sentence)
+    print_summary([*findings, *(total_lag(lag) if lag else []), *source, *_summarise_end(run, missing, read_by)])
+    _check_complete(unread, options)
+
+
+def _rejected_earlier(run: Run, read_by: RecordedRun | None) -> list[DataFrame]:
+    """Return the rows that the run of ``fleet`` rejected, if there are any; no job may have read them."""
+    if read_by is None or not read_by.written.get(REJECTS.name):
+        return []
+    rejects = run.read(REJECTS, read_by.path(REJECTS.name), read_by.output_format).select(*REJECTS.names)
+    if keeps_rejected_members(read_by.record["rows"]):
+        return [rejects.where(F.col("table") != MEMBERS.name)]
+    return [rejects]
+
+
+def _check_complete(unread: Unread, options: Namespace) -> None:
+    """Raise IncompleteError if more than the allowed share of the input could not be used."""
+    if not unread.exceeds(options.max_rejected_share):
+        return
+    reached = (
+        "" if unread.groups else f"; {unread.worst} is more than --max-{REJECTED_SHARE} {options.max_rejected_share}"
+    )
+    raise IncompleteError(f"{unread.sentence}{reached}. The output in {options.out} has everything else")
 
 
 def _write_predicted(
@@ -164,13 +201,14 @@ def _write_predicted(
     return tables | {LAG_BALANCE.name: lag.lag_balance}, lag, assigned
 
 
-def _summarise_end(run: Run, missing: str | None) -> list[Line]:
+def _summarise_end(run: Run, missing: str | None, read_by: RecordedRun | None) -> list[Line]:
     """Return what was read, and the page, which has the assumptions; without the page also those."""
     if missing:
         without = f"no page: {missing} is missing (pip install rebalance-sim[report])"
         return [*summarise_run(run), without]
+    earlier = read_by.written.get(REJECTS.name, 0) if read_by else 0
     assumptions = f"{plural(len(run.assumptions), 'assumption')}, listed on the page"
-    return ["", *summarise_read(run), assumptions, f"page: {run.out.rstrip('/')}/{PAGE}", f"output: {run.out}"]
+    return ["", *summarise_read(run, earlier), assumptions, f"page: {run.out.rstrip('/')}/{PAGE}", f"output: {run.out}"]
 
 
 def _read_source(run: Run, options: Namespace) -> list[Line]:

@@ -23,15 +23,18 @@ SHOWN_MIGRATIONS = 3
 """Groups that are printed of those that can migrate online, the first to migrate."""
 
 
-def summarise_findings(findings: DataFrame, verdicts: DataFrame) -> list[Line]:
-    """Return the number of findings, the largest groups of each kind of error and warning, and the migrations."""
+def summarise_findings(findings: DataFrame, verdicts: DataFrame, unread: str = "") -> list[Line]:
+    """Return the number of findings, the largest groups of each kind of error and warning, and the migrations.
+
+    ``unread`` is a sentence about what could not be used; the lines begin with it.
+    """
     kinds = ranked_kinds(findings, NAMED_GROUPS)
     by_migration = _by_migration(verdicts)
     groups = sum(row["groups"] for row in by_migration)
     # If so, an id may name several groups.
     several = len({row[name] for row in by_migration for name in ("first", "last")}) > 1
     severe = [kind for kind in kinds if kind.severity is not Severity.NOTE]
-    lines: list[Line] = [_counts(kinds, groups)]
+    lines: list[Line] = [*([unread] if unread else []), _counts(kinds, groups)]
     for kind in severe[:SHOWN_KINDS]:
         lines += _lines_of(kind, several)
     if len(severe) > SHOWN_KINDS:

@@ -43,7 +43,9 @@ def write_fleet(run: Run, options: Namespace, begin: Callable[[list[str]], None]
         begin(replaced)
         for name, rows in tables.items():
             run.write(name, rows)
-        write_rejects(run, rejects, options.on_bad_input)
+        rejected = write_rejects(run, rejects, options.on_bad_input)
+        if rejected:
+            run.counts["rejected"] = dict(rejected)
         about = []
     run.finish()
     return about

@@ -19,7 +19,9 @@ EXACT = "exact"
 ELECTION, ASSIGNMENT, KEY, AGREEMENT = "election", "assignment", "key", "agreement"
 """What ``explain`` explains."""
 REJECTED_SHARE = "rejected-share"
-"""A limit of ``check`` for the records of runs; the others apply to their tables."""
+"""A limit of ``audit``, and of ``check`` for the records of runs; its others apply to their tables."""
+MOST_REJECTED = 0.01
+"""Its default in ``audit``."""
 TITLE, AUDIT_TITLE = "What Kafka will do", "Consumer groups: what to do"
 _NEEDS_PACKAGE = "needs Spark's package spark-sql-kafka-0-10"
 
@@ -262,6 +264,14 @@ def _audit(groups: OptionGroups) -> None:
         default="",
         metavar="FILE",
         help="YAML file that says from when something is worth a finding, like conf/audit.yaml",
+    )
+    groups.output.add_argument(
+        f"--max-{REJECTED_SHARE}",
+        type=float,
+        default=MOST_REJECTED,
+        metavar="SHARE",
+        help="exit with code 4, after everything is written, if more of an input's rows are rejected, or if a group "
+        f"could not be read at all; 0 to 1, where 1 accepts everything (default: {MOST_REJECTED})",
     )
     _seed(groups)
     _election(groups)

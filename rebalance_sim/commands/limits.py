@@ -8,12 +8,13 @@ from rebalance_sim.commands.job_options import REJECTED_SHARE
 from rebalance_sim.commands.validation.check import checks_of, limits_of
 from rebalance_sim.engine.runs.checks import Apply, Found, find
 from rebalance_sim.engine.runs.recorded_runs import RecordedRun
+from rebalance_sim.engine.runs.rejected_shares import rejected_shares
 from rebalance_sim.errors import CheckError
 from rebalance_sim.wording import plural
 
 
 def compare_with_limits(options: Namespace, runs: Sequence[RecordedRun], apply: Apply) -> None:
-    """Print every figure with its limit. Raises CheckError if a limit is exceeded."""
+    """Print every figure of runs with its limit. Raises CheckError if a limit is exceeded."""
     allowed = limits_of(options)
     found = find(runs, checks_of(allowed, runs), apply)
     if REJECTED_SHARE in allowed:
@@ -26,15 +27,11 @@ def compare_with_limits(options: Namespace, runs: Sequence[RecordedRun], apply: 
 
 
 def _largest_rejected_share(runs: Sequence[RecordedRun]) -> Found:
-    """Return the largest share of rejected rows of an input; jobs without input tables have none."""
-    shares = [Found(0, None)]
-    for run in runs:
-        rejected = run.record["rows"].get("rejected", {})
-        for table, given in run.record["rows"].get("in", {}).items():
-            if rejected.get(table):
-                worst = f"{rejected[table]:,} of {given:,} rows of {table}, in {run.folder}"
-                shares.append(Found(rejected[table] / given, worst))
-    return max(shares, key=lambda found: found.amount)
+    """Return the largest share of rejected rows of an input."""
+    shares = [
+        Found(share.share, f"{share}, in {run.folder}") for run in runs for share in rejected_shares(run.record["rows"])
+    ]
+    return max(shares, key=lambda found: found.amount, default=Found(0, None))
 
 
 def _line(name: str, found: Found, limit: float) -> str:

@@ -46,6 +46,12 @@ def check_between(option: str, value: int, least: int, most: int) -> None:
         raise UserError(f"{option}: {value} is not allowed; allowed: {least} to {most}")
 
 
+def check_share(option: str, value: float) -> None:
+    """Raise UserError for a value that is no share; every comparison with NaN is false."""
+    if not 0 <= value <= 1:
+        raise UserError(f"{option}: {value} is not allowed; allowed: 0 to 1")
+
+
 def brokers_of(options: Namespace) -> Brokers:
     """Return the brokers of clusters that no table describes. Raises UserError for options that are not allowed."""
     offsets_partitions = {"offsets_partitions": options.offsets_partitions} if "offsets_partitions" in options else {}

@@ -208,11 +208,11 @@ def summarise_run(run: Run) -> list[Line]:
     return ["", *summarise_read(run), *assumptions, f"output: {run.out}"]
 
 
-def summarise_read(run: Run) -> list[Line]:
-    """Return what was read and rejected."""
+def summarise_read(run: Run, earlier: int = 0) -> list[Line]:
+    """Return what was read and rejected; ``earlier`` rows were rejected by the run that wrote the input."""
     rejected = run.counts["out"].get(REJECTS.name, 0)
     read = ", ".join(counted_rows(rows, name) for name, rows in run.counts.get("in", {}).items())
-    line = (f"read {read}; " if read else "") + f"{plural(rejected, 'row')} rejected"
+    line = (f"read {read}; " if read else "") + f"{plural(rejected, 'more row' if earlier else 'row')} rejected"
     if not rejected:
         return [line]
     written = run.spark.read.schema(REJECTS.schema).format(run.output_format).load(f"{run.out}/{REJECTS.name}")

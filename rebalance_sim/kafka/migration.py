@@ -44,6 +44,8 @@ class Verdict(StrEnum):
     ONLINE = "online"
     OFFLINE = "offline"
     NO = "no"
+    UNKNOWN = "unknown"
+    """None of its members could be read."""
 
 
 class Obstacle(StrEnum):

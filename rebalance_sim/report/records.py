@@ -7,8 +7,9 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
+from rebalance_sim.engine.runs.recorded_runs import fleet_of
 from rebalance_sim.engine.runs.run_files import RECORD, read_beside
-from rebalance_sim.engine.tables.inputs import groups_with_rejected_members, kind_of_reason
+from rebalance_sim.engine.tables.inputs import groups_with_rejected_members, kind_of_reason, union
 from rebalance_sim.report.groups import check_of, group_of
 from rebalance_sim.report.page import Block, Cell, CellType, Check, Column, Level, RunResults, Table, counts
 from rebalance_sim.report.text import count, share
@@ -78,8 +79,10 @@ def _rows(rows: Mapping[str, Mapping[str, int]]) -> list[tuple[Cell, ...]]:
 
 
 def rejects_results(run: FinishedRun) -> RunResults:
-    """Return the rejected rows of a run by table and kind of reason."""
+    """Return the rejected rows of a run, and of the run that read its fleet, by table and kind of reason."""
     rejected, earlier = run.rows(REJECTS), _rejected_earlier(run)
+    fleet = fleet_of(HadoopFiles(run.spark), run)
+    of_fleet = [] if fleet is None else [FinishedRun(fleet.folder, fleet.record, run.spark)]
     checks = []
     if earlier:
         what = plural_of(earlier, "row") + " rejected by the runs that wrote the inputs"
@@ -88,9 +91,12 @@ def rejects_results(run: FinishedRun) -> RunResults:
     what = plural_of(rejected, "row") + " rejected"
     if rejected and given:
         what += f", {share(rejected, given)} of the rows read" if rejected <= given else ""
-    if not rejected:
-        return RunResults(checks=(*checks, Check(Level.OK, count(0), what, REJECTED)))
-    found = run.table(REJECTS).transform(reject_kinds).limit(SHOWN_KINDS).collect()
+    if not rejected and not earlier:
+        return RunResults(checks=(Check(Level.OK, count(0), what, REJECTED),))
+    written = [each.table(REJECTS) for each in (run, *of_fleet) if each.rows(REJECTS)]
+    if not written:
+        return RunResults(checks=tuple(checks))
+    found = union(written).transform(reject_kinds).limit(SHOWN_KINDS).collect()
     head = (
         Column("table", CellType.NAME),
         Column("reason"),
@@ -101,6 +107,8 @@ def rejects_results(run: FinishedRun) -> RunResults:
     shown = tuple(
         (row["table"], row["kind"], row["rows"], row["example"]["reason"], row["example"]["row"]) for row in found
     )
+    if not rejected:
+        return RunResults((Table("Rejected rows", head, shown),), tuple(checks))
     first = found[0]["example"]
     where = tuple(name for name in (first["cluster"], first["group_id"]) if name is not None)
     checks.append(Check(Level.ERROR, count(rejected), what, REJECTED, where, many=rejected > 1))

@@ -21,7 +21,7 @@ LONGEST = 32_767
 GROUP_COLUMNS = (
     ("group", False, "consumer group; its name leads to its details"),
     ("finding", False, "the worst finding, and how many more kinds of findings there are"),
-    ("members", True, "members that the coordinator accepts"),
+    ("members", True, "members that the coordinator accepts; none is shown if they are unknown"),
     ("partitions", True, "partitions of the topics that the group subscribes to"),
     ("assignor", False, "the elected protocol; with the consumer protocol, the coordinator's assignor"),
     ("per member", True, "fewest to most partitions of a member after the next rebalance; sorted by the difference"),
@@ -29,7 +29,7 @@ GROUP_COLUMNS = (
     ("rebalances", True, "rebalances in the next rollout with the group's own settings, simulated"),
     ("downtime", True, "mean time that a partition has no owner in the next rollout, simulated"),
     ("migration", False, "how the group can migrate to the consumer protocol (KIP-848): online (in a rolling restart), "
-     "offline (all members stop first), no, or done"),
+     "offline (all members stop first), no, done, or unknown if its members could not be read"),
 )  # fmt: skip
 """Columns of the table of all groups: title, whether the values are numbers, and what they mean."""
 FILTERED_FROM = 8

@@ -1,15 +1,17 @@
 """``audit`` from a source: it reads the fleet into its own folder, and audits it."""
 
 import json
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from rebalance_sim.cli import main
 from rebalance_sim.commands.input_size import are_small
 from rebalance_sim.commands.parsers import parsers
+from tests.support.captures import write_capture
 
 pytestmark = pytest.mark.usefixtures("small_runs")
 
@@ -125,3 +127,83 @@ def test_an_audit_of_few_rows_is_a_small_run() -> None:
     fleet = parsed("fleet", "--kafka-tools", str(CAPTURE), "--out", "o/fleet")
     assert are_small([fleet, parsed("audit", "--fleet", "o/fleet", "--out", "o/audit")])
     assert not are_small([parsed("audit", "--bootstrap-servers", "host:9092", "--out", "o")])
+
+
+class Unread:
+    """An audit of which the console and the page are read."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], capture: Path, out: Path, *options: str) -> None:
+        """Audit a capture."""
+        self.out = out
+        self.exit_code = main(["audit", "--kafka-tools", str(capture), *options, "--out", str(out)])
+        printed = capsys.readouterr()
+        self.lines, self.log = printed.out.splitlines(), printed.err
+        self.page = unescape((out / "report.html").read_text())
+
+    @property
+    def verdict(self) -> str:
+        """The sentence with which the page begins."""
+        return self.page.partition('<p class="verdict">')[2].partition("</p>")[0]
+
+    def table(self, spark: SparkSession, name: str) -> dict[str, Row]:
+        return {row["group_id"]: row for row in spark.read.parquet(f"{self.out}/{name}").collect()}
+
+
+def test_groups_that_could_not_be_read_come_first(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On the console and on the page; they are unknown, and the audit and its check fail."""
+    capture = write_capture(tmp_path / "capture", ["orders", "billing"], ["clicks", "search"], ["old"])
+    (capture / "notes.md").write_text("Notes of the night\n")
+    audit = Unread(capsys, capture, tmp_path / "out")
+    what = "2 of 5 groups could not be read: all their members were rejected (4 rows); 1 file could not be used"
+    assert audit.lines[:3] == [what, "5 groups: 2 errors, 0 warnings, 9 notes", "  error: group-unread: 2 groups"]
+    assert audit.verdict == f"{what}. No errors and no warnings in the 3 groups that could be read."
+    assert "No problems found" not in audit.page
+    assert "0 rows rejected" not in "\n".join(audit.lines)
+    assert audit.exit_code == 4
+    assert f"audit: {what}. The output in {audit.out} has everything else" in audit.log
+
+    verdicts = audit.table(spark, "verdicts")
+    assert {name: (row["migration"], row["severity"], row["members"]) for name, row in verdicts.items()} == {
+        **dict.fromkeys(("orders", "billing"), ("online", "note", 2)),
+        **dict.fromkeys(("clicks", "search"), ("unknown", "error", None)),
+        "old": ("offline", "note", 0),
+    }
+    assert "A row of members cannot be used: #PARTITIONS is 'two', not a number" in audit.page
+
+    for limit, found in (
+        ("--max-findings=error=0", "failed: findings error = 2, limit 0 ("),
+        (
+            "--max-rejected-share=0.01",
+            f"failed: rejected-share = 0.5, limit 0.01 (4 of 8 rows of members, in {audit.out}/",
+        ),
+        ("--max-rejects=0", "failed: rejects = 5, limit 0 ("),
+    ):
+        assert main(["check", "--runs", str(audit.out), limit]) == 3
+        assert capsys.readouterr().out.startswith(found)
+
+
+def test_a_capture_without_a_usable_group_is_audited(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    audit = Unread(capsys, write_capture(tmp_path / "capture", [], ["clicks"]), tmp_path / "out")
+    what = "1 of 1 group could not be read: all its members were rejected (2 rows)"
+    assert (audit.exit_code, audit.lines[0]) == (4, what)
+    assert audit.verdict == f"{what}. No group could be audited."
+    assert "Traceback" not in audit.log
+    assert audit.table(spark, "findings")["clicks"]["kind"] == "group-unread"
+
+
+@pytest.mark.scale
+def test_everything_is_accepted_if_the_share_is_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capture = write_capture(tmp_path / "capture", ["orders"], ["clicks"])
+    audit = Unread(capsys, capture, tmp_path / "out", "--max-rejected-share", "1")
+    assert (audit.exit_code, audit.lines[0].partition(":")[0]) == (0, "1 of 2 groups could not be read")
+
+
+def test_a_share_is_at_most_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for share in ("-0.1", "1.1", "nan"):
+        given = ["--kafka-tools", str(CAPTURE), f"--max-rejected-share={share}"]
+        assert main(["audit", *given, "--out", f"{tmp_path}/out"]) == 2
+        assert f"--max-rejected-share: {share} is not allowed; allowed: 0 to 1" in capsys.readouterr().err

@@ -90,6 +90,7 @@ MEMBERS: Rows = [
     *_members("partitions-without-leader", 2, ["broken"], COOPERATIVE),
     *_members("rejected-rows", 2, ["six"], COOPERATIVE),
     *(row | {"member_id": "text"} for row in _members("rejected-rows", 1, ["six,eight"], COOPERATIVE)),
+    *_members("group-unread", 2, ["six"], COOPERATIVE, protocol_type=""),
     *(row | {"instance_id": row["member_id"]}
       for row in _members("session-shorter-than-restart", 2, ["six"], COOPERATIVE, session_timeout_ms=10_000)),
     *(row | {"instance_id": "pod"} for row in _members("shared-instance-id", 2, ["six"], COOPERATIVE)),
@@ -211,6 +212,7 @@ FOLLOWED: dict[str, dict[str, Any]] = {
     "leader-decides-assignment": _JAVA,
     "partitions-without-leader": {},
     "rejected-rows": {},
+    "group-unread": {"protocol_type": None},
     "offsets-expire": {},
     "shared-instance-id": {},
     "regex-matches-nothing": {"subscription": ["six"], "subscribed_regex": None},

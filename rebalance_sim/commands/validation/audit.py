@@ -3,8 +3,8 @@
 from argparse import Namespace
 from collections.abc import Collection
 
-from rebalance_sim.commands.job_options import PARTITIONS_AFTER
-from rebalance_sim.commands.options import brokers_of
+from rebalance_sim.commands.job_options import PARTITIONS_AFTER, REJECTED_SHARE
+from rebalance_sim.commands.options import brokers_of, check_share
 from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.validation.fleet import has_source, validate_source
 from rebalance_sim.commands.validation.known_files import KnownFiles
@@ -20,6 +20,7 @@ _TABLES = (TOPICS.name, MEMBERS.name, OFFSETS.name, CLUSTERS.name, RECORDS.name)
 
 def validate(options: Namespace, known: KnownFiles) -> None:
     """Raise UserError for a mistake that shows without reading rows."""
+    check_share(f"--max-{REJECTED_SHARE}", options.max_rejected_share)
     read_thresholds(options.thresholds)
     scenario_of(options.scenario)
     own_assignors(options, brokers_of(options).rules())

@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 
 from rebalance_sim.commands.job_options import REJECTED_SHARE
-from rebalance_sim.commands.options import items
+from rebalance_sim.commands.options import check_share, items
 from rebalance_sim.commands.validation.known_files import KnownFiles
 from rebalance_sim.engine.runs.figures import CHECKS, FINDING_CHECKS, FINDINGS, Check
 from rebalance_sim.engine.runs.recorded_runs import RecordedRun
@@ -38,11 +38,11 @@ def limits_of(options: Namespace) -> dict[str, float]:
     if not allowed:
         raise UserError(f"no limit is given; allowed: {', '.join(f'--max-{name}' for name in (*names, FINDINGS))}")
     for name, limit in allowed.items():
+        if name == REJECTED_SHARE:
+            check_share(f"--max-{name}", limit)
         # Every comparison with NaN is false, so it would pass any check.
-        if not 0 <= limit <= (1 if name == REJECTED_SHARE else float("inf")):
-            raise UserError(
-                f"--max-{name}: {limit} is not allowed; allowed: 0 {'to 1' if name == REJECTED_SHARE else 'or more'}"
-            )
+        elif not limit >= 0:
+            raise UserError(f"--max-{name}: {limit} is not allowed; allowed: 0 or more")
     return allowed
 
 

@@ -95,10 +95,13 @@ _COLUMNS = {
     ADVICE.name: ("setting", "value", "fails", *SAVED),
     EXPIRING_OFFSETS.name: ("partitions", "first_expires_at_ms"),
     COMMITS: ("member_id", "committed_at_ms", "lag"),
-    REJECTS.name: ("reason",),
+    REJECTS.name: ("table", "rows", "reason"),
+    OFFSETS.name: ("partitions",),
 }
 """Columns of the tables that an audit reads."""
 _OUTPUTS = struct({table.name: table.schema for table in (FINDINGS, VERDICTS)})
+_ABOUT_CLIENTS = "consumers"
+"""Rejects of a capture's file about clients, which names groups that no tool need show."""
 _ASSIGNOR_SETTINGS = (*dict.fromkeys(ASSIGNOR_SETTINGS.values()), PROTOCOL)
 """Settings that exclude each other."""
 
@@ -108,7 +111,8 @@ def audited(
 ) -> Outcomes:
     """Return the findings and verdicts of every group.
 
-    ``tables`` are those of a fleet and of its predictions, by name; members, offsets and ``topics`` are usable rows.
+    ``tables`` are those of a fleet and of its predictions, by name; members, offsets and ``topics`` are usable rows,
+    and rejects the others, of which those with a group name groups that nothing else may show.
     Records are given by ``record_partitions`` and ``topics_at_risk``, both or neither; ``partition_growth`` is
     that of topics that are to grow. ``scenario`` is the name of the one that was simulated.
     """
@@ -162,7 +166,7 @@ def _by_group(tables: Mapping[str, DataFrame]) -> DataFrame:
 
 def _summed_up(tables: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
     """Return the tables of partitions as rows of groups."""
-    found = {}
+    found = {REJECTS.name: _counted_rejects(tables[REJECTS.name])}
     if EXPIRING_OFFSETS.name in tables:
         found[EXPIRING_OFFSETS.name] = (
             tables[EXPIRING_OFFSETS.name]
@@ -170,8 +174,15 @@ def _summed_up(tables: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
             .agg(F.count("*").alias("partitions"), F.min("expires_at_ms").alias("first_expires_at_ms"))
         )
     if OFFSETS.name in tables:
+        found[OFFSETS.name] = tables[OFFSETS.name].groupBy(*_KEYS).agg(F.count("*").alias("partitions"))
         found[COMMITS] = _commits(tables[MEMBERS.name], tables[OFFSETS.name])
     return found
+
+
+def _counted_rejects(rejects: DataFrame) -> DataFrame:
+    """Return the number of rejected rows of each group by their table, with a reason."""
+    counted = rejects.where((F.col("table") != _ABOUT_CLIENTS) & F.col("group_id").isNotNull())
+    return counted.groupBy(*_KEYS, "table").agg(F.count("*").alias("rows"), F.min("reason").alias("reason"))
 
 
 def _commits(members: DataFrame, offsets: DataFrame) -> DataFrame:

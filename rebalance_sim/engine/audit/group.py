@@ -12,7 +12,7 @@ from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.by_library import JAVA, SEPARATOR, Leader
 from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.kafka.group_kinds import GroupSigns, KindOfGroup, kind_of_group
-from rebalance_sim.kafka.migration import MigratingGroup, Migration, migration
+from rebalance_sim.kafka.migration import MigratingGroup, Migration, Verdict, migration
 from rebalance_sim.releases import SERVER_ASSIGNORS, KafkaVersion
 from rebalance_sim.tables import (
     ADVICE,
@@ -25,10 +25,13 @@ from rebalance_sim.tables import (
     LAG_COSTS,
     MEMBERS,
     MIGRATION_COSTS,
+    OFFSETS,
     REJECTS,
 )
 
 Row = Mapping[str, Any]
+_WITH_MEMBERS = (MEMBERS.name, "offsets_topic")
+"""Tables of rejects whose rows may be those of members: a record of ``__consumer_offsets`` has all of its group."""
 COMMITS = "commits"
 """Rows of members with lag: their latest commit, and the lag of the partitions that they own."""
 
@@ -69,9 +72,25 @@ class Group:
         return [row for row in self._all_members if row["member_id"] not in refused]
 
     @property
-    def accepted(self) -> int:
-        """How many members the coordinator accepts, without those whose names predictions reject."""
+    def accepted(self) -> int | None:
+        """How many members the coordinator accepts, without those that predictions reject; None if it is unknown."""
+        if self.is_unread:
+            return None
         return self.election["members"] if self.election else len(self.members)
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether nothing is known of the group: its members, or all rows that name it, were rejected."""
+        if self.election is not None:
+            return False
+        may_have_members = any(row["table"] in _WITH_MEMBERS for row in self.rows[REJECTS.name])
+        return may_have_members or bool(self.rows[REJECTS.name] and not self.rows[OFFSETS.name])
+
+    @property
+    def reject_reason(self) -> str:
+        """Why some row of the group was rejected; of a member if there is one."""
+        of_members_first = sorted(self.rows[REJECTS.name], key=lambda row: (row["table"] != MEMBERS.name, row["table"]))
+        return of_members_first[0]["reason"]
 
     @cached_property
     def _all_members(self) -> list[Row]:
@@ -164,8 +183,9 @@ class Group:
 
     @property
     def rejected(self) -> int:
-        """The number of rows of the group that cannot be used; the coordinator refuses none of their members."""
-        return max(len(self.rows[REJECTS.name]) - len(self.refused), 0)
+        """The number of its members' rows that cannot be used; the coordinator refuses none of these members."""
+        of_members = sum(row["rows"] for row in self.rows[REJECTS.name] if row["table"] == MEMBERS.name)
+        return max(of_members - len(self.refused), 0)
 
     @property
     def protocol(self) -> str | None:
@@ -199,6 +219,8 @@ class Group:
     @cached_property
     def migration(self) -> Migration:
         """Whether the group can migrate to the consumer protocol."""
+        if self.is_unread:
+            return Migration(Verdict.UNKNOWN, "none of its members could be read")
         members = self.members or self._all_members
         classic = [client_of(member) for member in members if not _is_modern(member)]
         modern = len(members) - len(classic)

@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.audit.finding import Severity
+from rebalance_sim.engine.audit.risks import UNREAD
 from rebalance_sim.engine.spark.driver_rows import collected, once
 
 _KEYS = ("severity", "kind", "scenario")
@@ -22,7 +23,7 @@ class RankedKind(NamedTuple):
     """The hypothetical scenario of which it is a result; None for the present state."""
     groups: int
     members: int
-    """Of all these groups; one without members, such as one that is refused, counts as one."""
+    """Of all these groups; one without members, or of which they are unknown, counts as one."""
     first: list[Row]
     """Rows of ``findings`` about the largest groups, the largest first."""
 
@@ -35,7 +36,7 @@ class RankedKind(NamedTuple):
 def ranked_kinds(findings: DataFrame, shown_groups: int) -> list[RankedKind]:
     """Return the kinds of findings, each with up to ``shown_groups`` groups.
 
-    Errors come first, then the kinds that concern most members.
+    Groups that could not be read come first, then errors, then the kinds that concern most members.
     """
     first: dict[tuple[str, ...], list[Row]] = {}
     for row in collected(_largest_groups(findings, shown_groups)):
@@ -45,7 +46,7 @@ def ranked_kinds(findings: DataFrame, shown_groups: int) -> list[RankedKind]:
         for severity, kind, scenario, groups, all_members in _counted(findings).collect()
     ]
     order = list(Severity)
-    return sorted(kinds, key=lambda of: (order.index(of.severity), -of.members, of.kind))
+    return sorted(kinds, key=lambda of: (of.kind != UNREAD.name, order.index(of.severity), -of.members, of.kind))
 
 
 @once

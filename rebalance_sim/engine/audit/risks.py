@@ -9,7 +9,7 @@ from rebalance_sim.engine.audit.group import COMMITS, Group, Row, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.assignors.by_library import JAVA
 from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS
-from rebalance_sim.tables import REBALANCING_STATES
+from rebalance_sim.tables import OFFSETS, REBALANCING_STATES
 
 WITHOUT_LEADER = Kind(
     "partitions-without-leader",
@@ -23,6 +23,16 @@ REJECTED = Kind(
     "{rows:row} of the group cannot be used (see rejects): the predictions leave them out",
     "Correct the rows, and run the audit again.",
 )
+UNREAD = Kind(
+    "group-unread",
+    Severity.ERROR,
+    "the group is unknown, because all its members were rejected ({rows:row}), such as: {reason}",
+    "Correct the rows (see rejects), or read the group again, and repeat the audit.",
+)
+UNSEEN = replace(
+    UNREAD, description="the group is unknown: no usable row shows it, and others were rejected, such as: {reason}"
+)
+"""Of a group whose rejected rows are not those of members: it may have members, or none."""
 EXPIRE = Kind(
     "offsets-expire",
     Severity.WARNING,
@@ -36,6 +46,7 @@ EMPTY = Kind(
     "no members; {partitions:committed offset expires|committed offsets expire} unless consumers come back",
     "",
 )
+WITHOUT_COMMITS = replace(EMPTY, description="no members, and no committed offset")
 SHORT_SESSION = Kind(
     "session-shorter-than-restart",
     Severity.WARNING,
@@ -93,7 +104,7 @@ REBALANCING = Kind(
     "Read the group again, and audit it when it is stable.",
 )
 KINDS = (
-    *(WITHOUT_LEADER, REJECTED, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE),
+    *(WITHOUT_LEADER, REJECTED, UNREAD, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE),
     *(REGEX_FINDS_NOTHING, REGEX, OVERDUE, REPEATED, REBALANCING),
 )
 _HOUR_MS = 3_600_000
@@ -102,6 +113,11 @@ _GENERATIONS = ("generation", "generation_at_ms", "earlier_generation", "earlier
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     """Yield the findings about risks of a group."""
+    if group.is_unread:
+        kind = UNREAD if group.rejected else UNSEEN
+        names = {"reason": group.reject_reason}
+        yield Finding(kind, {"rows": group.rejected}, names, confidence=Confidence.CERTAIN)
+        return
     subscribed = {topic for member in group.members for topic in member["subscription"] or ()}
     lost = {topic: group.topics.without_leader.get((group.cluster, topic), 0) for topic in sorted(subscribed)}
     if sum(lost.values()):
@@ -119,7 +135,11 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
 
 def _expiry(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     expiring, latest_ms = group.expiring, group.topics.latest_commit_ms.get(group.cluster)
-    if expiring is None or group.members:
+    if group.members:
+        return
+    if expiring is None:
+        if group.rows[OFFSETS.name]:
+            yield Finding(WITHOUT_COMMITS)
         return
     figures = {"partitions": expiring["partitions"]}
     first_ms = expiring["first_expires_at_ms"]

@@ -1,11 +1,13 @@
 """Output folders of finished runs, as their records describe them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rebalance_sim.engine.runs.files import Files, LocalFiles, is_local
 from rebalance_sim.engine.runs.run_files import RECORD, read_json
 from rebalance_sim.errors import UserError
+from rebalance_sim.tables import MEMBERS
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,37 @@ def recorded_run(files: Files, option: str, folder: str) -> RecordedRun:
     return RecordedRun(folder, record)
 
 
+def members_folder(run: RecordedRun) -> str:
+    """Return the folder of the members table that a run read; empty if it read none.
+
+    A folder inside that of the run moves with it.
+    """
+    folder = str(run.record["options"].get(MEMBERS.name) or "").rstrip("/").rpartition("/")[0]
+    written_to = str(run.record["options"].get("out") or "").rstrip("/")
+    if written_to and folder.startswith(f"{written_to}/"):
+        return run.folder.rstrip("/") + folder.removeprefix(written_to)
+    return folder
+
+
+def fleet_of(files: Files, run: RecordedRun) -> RecordedRun | None:
+    """Return the run of ``fleet`` that wrote the members which a run read; None if no record says so."""
+    folder = members_folder(run)
+    record = read_json(files, f"{folder}/{RECORD}") if folder else None
+    return RecordedRun(folder, record) if record is not None and record.get("job") == "fleet" else None
+
+
+def with_fleets(files: Files, runs: Sequence[RecordedRun]) -> list[RecordedRun]:
+    """Return runs and the runs of ``fleet`` that they read, each folder once."""
+    fleets = [fleet for run in runs if (fleet := fleet_of(files, run)) is not None]
+    return list({run.folder.rstrip("/"): run for run in (*fleets, *runs)}.values())
+
+
 def is_in_local_parquet(folder: str) -> bool:
-    """Return whether the tables of a finished run surely are Parquet files of this machine."""
+    """Return whether the tables of a finished run, and of its fleet, surely are Parquet files of this machine."""
     if not is_local(folder):
         return False
-    return recorded_run(LocalFiles(), "--runs", folder).output_format == "parquet"
+    run = recorded_run(LocalFiles(), "--runs", folder)
+    fleet = members_folder(run)
+    if fleet and not is_local(fleet):
+        return False
+    return all(each.output_format == "parquet" for each in with_fleets(LocalFiles(), [run]))

@@ -23,7 +23,8 @@ class AffectedGroup:
     """A group that an action is about."""
 
     key: GroupKey
-    members: int
+    members: int | None
+    """None if they are unknown."""
     description: str
     advice: str
     """What to do about this group; empty if the action says it."""

@@ -3,13 +3,17 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from pyspark.sql import Row
 
 from rebalance_sim.api.audit import Audit
+from rebalance_sim.engine.audit.unread import Unread
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
+from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
+from rebalance_sim.engine.runs.recorded_runs import fleet_of
 from rebalance_sim.engine.spark.driver_rows import collected, where_in
-from rebalance_sim.tables import FINDINGS, VERDICTS, Table
+from rebalance_sim.tables import ELECTIONS, FINDINGS, VERDICTS, Table
 
 GroupKey = tuple[str, str]
 """Cluster and group."""
@@ -35,6 +39,26 @@ class AuditedRun:
     def groups(self) -> int:
         """The number of groups."""
         return self.run.rows(VERDICTS)
+
+    @cached_property
+    def fleet(self) -> "AuditedRun | None":
+        """The run that wrote its members, if that was one of ``fleet``, whose record is still there."""
+        found = fleet_of(HadoopFiles(self.run.spark), self.run)
+        if found is None:
+            return None
+        return AuditedRun(FinishedRun(found.folder, found.record, self.run.spark), self.label, self.find_audit)
+
+    @cached_property
+    def unread(self) -> Unread:
+        """What the audit could not use of its input."""
+        run = self.run
+        return Unread.of(
+            run.table(FINDINGS),
+            run.table(ELECTIONS) if run.rows(ELECTIONS) else None,
+            self.groups,
+            run.record["rows"],
+            self.fleet.run.record["rows"] if self.fleet else None,
+        )
 
     def rows_by_group(
         self, table: Table, columns: Sequence[str], groups: Collection[GroupKey] | None = None

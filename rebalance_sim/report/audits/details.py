@@ -1,7 +1,7 @@
 """The details of some groups of an audit: findings, election, members, who owns what, and the next rollout."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Row
@@ -9,6 +9,7 @@ from pyspark.sql import Row
 from rebalance_sim.api.audit import Audit
 from rebalance_sim.engine.audit.changes import STATIC
 from rebalance_sim.engine.audit.finding import Severity
+from rebalance_sim.engine.audit.unread import keeps_rejected_members
 from rebalance_sim.kafka.assignors.by_library import Leader, leaders_assignor, library_of
 from rebalance_sim.kafka.client_features import ASSIGNOR_SETTINGS
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
@@ -18,7 +19,7 @@ from rebalance_sim.report.audits.ownership import Owned, OwnedPartitions, Partit
 from rebalance_sim.report.audits.reproduction import command_of
 from rebalance_sim.report.audits.restarts import Restart, restarts
 from rebalance_sim.report.page import CellType, Column, Table, counts
-from rebalance_sim.tables import COMPARISON, ELECTIONS, FINDINGS, MEMBER_LAG, REJECTS, VERDICTS
+from rebalance_sim.tables import COMPARISON, ELECTIONS, FINDINGS, MEMBER_LAG, MEMBERS, REJECTS, VERDICTS
 from rebalance_sim.wording import plural
 
 DETAILED_GROUPS = 60
@@ -118,7 +119,7 @@ class _Details:
         self.elections = audited.rows_by_group(ELECTIONS, of_election, keys)
         self.comparisons = audited.rows_by_group(COMPARISON, ("strategies",), keys)
         self.lags = audited.rows_by_group(MEMBER_LAG, ("strategy", "member_id", "lag"), keys)
-        self.rejects = audited.rows_by_group(REJECTS, ("table", "reason"), keys)
+        self.rejects = _rejects(audited, keys)
         of_verdict = audited.rows_by_group(VERDICTS, ("settings", "impossible_settings"), keys)
         verdicts = {key: rows[0] for key, rows in of_verdict.items()}
         self.settings = {key: dict(verdict["settings"] or {}) for key, verdict in verdicts.items()}
@@ -278,6 +279,17 @@ def names_group(assumption: str, group: str) -> bool:
     (True, False)
     """
     return any(f"{before}{group}{after}" in assumption for before in ("(", ", ") for after in (")", ", "))
+
+
+def _rejects(audited: AuditedRun, keys: Collection[GroupKey]) -> dict[GroupKey, list[Row]]:
+    """Return the rejected rows of groups: those of the audit, and those of the run that read its fleet."""
+    found = audited.rows_by_group(REJECTS, ("table", "reason"), keys)
+    if audited.fleet is None:
+        return found
+    again = keeps_rejected_members(audited.fleet.run.record["rows"])
+    for key, rows in audited.fleet.rows_by_group(REJECTS, ("table", "reason"), keys).items():
+        found[key] = [row for row in rows if not (again and row["table"] == MEMBERS.name)] + found[key]
+    return found
 
 
 def _by_group(rows: Sequence[Row]) -> dict[GroupKey, list[Row]]:

@@ -31,7 +31,8 @@ class GroupRow:
     cluster: str
     group_id: str
     type: str | None
-    members: int
+    members: int | None
+    """None if they are unknown, as are partitions."""
     partitions: int | None
     severity: str | None
     counts: tuple[int, int, int]
@@ -64,7 +65,7 @@ class GroupRow:
     @property
     def rank(self) -> tuple[int, int, str, str]:
         """Its place in the table."""
-        return _RANKS.get(Severity(self.severity), 9) if self.severity else 9, -self.members, *self.key
+        return _RANKS.get(Severity(self.severity), 9) if self.severity else 9, -(self.members or 0), *self.key
 
 
 def group_rows(audited: AuditedRun, named: Collection[str] = ()) -> list[GroupRow]:
@@ -107,7 +108,7 @@ def _row(
         verdict["cluster"],
         verdict["group_id"],
         verdict["type"],
-        verdict["members"] or 0,
+        verdict["members"],
         verdict["partitions"],
         verdict["severity"],
         (verdict["errors"] or 0, verdict["warnings"] or 0, verdict["notes"] or 0),

@@ -26,6 +26,6 @@ def results(run: FinishedRun) -> RunResults:
     head = (Column("migration"), Column("reason", field="migration_reason"), *counts("groups"), CLUSTER, first)
     note = (
         "online: in a rolling restart with group.protocol=consumer. offline: all members have to stop first. no: the "
-        "group cannot migrate. done: all members use the consumer protocol."
+        "group cannot migrate. done: all members use the consumer protocol. unknown: the members could not be read."
     )
     return RunResults((Table.of("Groups by migration", head, reasons.collect(), note),))

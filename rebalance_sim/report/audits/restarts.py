@@ -68,7 +68,7 @@ def restarts(
 
 def _is_followed(row: GroupRow, named: Sequence[str]) -> bool:
     matters = row.group_id in named if named else sum(row.counts[:2]) > 0
-    return matters and row.members <= MOST_MEMBERS
+    return matters and (row.members or 0) <= MOST_MEMBERS
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import functions as F
 
 from rebalance_sim.defaults import SCENARIO
+from rebalance_sim.engine.audit.unread import Unread
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.run_files import RECORD, read_beside
 from rebalance_sim.report.audits.actions import Findings
@@ -44,7 +45,7 @@ def top(audited: AuditedRun, findings: Findings, rows: Sequence[GroupRow]) -> To
         ("simulated rollout", _scenario(audited)),
         *_times(audited),
     ]
-    return Top(tuple(facts), _sentence(findings, affected, audited.groups))
+    return Top(tuple(facts), _sentence(findings, affected, audited.groups, audited.unread))
 
 
 def _clusters(rows: Sequence[GroupRow]) -> tuple[Mapping[str, int], int]:
@@ -65,14 +66,20 @@ def _counted_clusters(audited: AuditedRun) -> tuple[Mapping[str, int], int]:
     return {row["cluster"]: row["groups"] for row in found}, sum(row["affected"] for row in found)
 
 
-def _sentence(findings: Findings, affected: int, groups: int) -> str:
+def _sentence(findings: Findings, affected: int, groups: int, unread: Unread) -> str:
+    """Return the verdict; what could not be used comes first, and the rest is about the groups that could be read."""
+    first, read = f"{unread.sentence}. " if unread.sentence else "", groups - unread.groups
+    if first and not read:
+        return f"{first}No group could be audited."
+    affected -= unread.groups
+    which = f"the {plural(read, 'group')} that could be read" if unread.groups else plural(read, "group")
     if not affected:
-        return f"No errors and no warnings in {plural(groups, 'group')}."
-    numbers = {severity: findings.numbers[severity] for severity in ("error", "warning")}
+        return f"{first}No errors and no warnings in {which}."
+    numbers = {"error": findings.numbers["error"] - unread.groups, "warning": findings.numbers["warning"]}
     found = " and ".join(plural(number, severity) for severity, number in numbers.items() if number)
     none = "".join(f", no {severity}s" for severity, number in numbers.items() if not number)
     need = "needs" if affected == 1 else "need"
-    return f"{affected:,} of {plural(groups, 'group')} {need} attention: {found}{none}."
+    return f"{first}{affected:,} of {which} {need} attention: {found}{none}."
 
 
 def _listed(names: Sequence[str]) -> str:

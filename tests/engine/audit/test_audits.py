@@ -13,7 +13,7 @@ from rebalance_sim.commands.audit_summary import summarise_findings
 from rebalance_sim.engine.audit.audits import FAMILIES, recommended_settings
 from rebalance_sim.engine.audit.changes import how_to_roll_out, is_possible
 from rebalance_sim.engine.audit.finding import Finding
-from rebalance_sim.engine.audit.group import Group, TopicFacts
+from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
 from rebalance_sim.engine.audit.rollouts import SAVED
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.brokers import Brokers
@@ -26,6 +26,7 @@ from rebalance_sim.tables import (
     FINDINGS,
     MEMBERS,
     MIGRATION_COSTS,
+    OFFSETS,
     OUTPUTS,
     VERDICTS,
 )
@@ -65,7 +66,8 @@ class Audited:
         """Audit the fleet with these tables instead of its own."""
         folder.mkdir()
         self.out = folder / "out"
-        assert main(["audit", *write_fleet(folder, **tables), *options, "--out", str(self.out)]) == 0
+        given = [*write_fleet(folder, **tables), *options, "--max-rejected-share", "1"]
+        assert main(["audit", *given, "--out", str(self.out)]) == 0
         self.findings = self.table(spark, "findings").collect()
         self.verdicts = {row["group_id"]: row for row in self.table(spark, "verdicts").collect()}
 
@@ -140,6 +142,7 @@ def test_a_verdict_has_the_worst_finding_and_the_settings(audited: Audited) -> N
         ("migration-library", "no"),
         ("group-refused", "no"),
         ("no-members", "offline"),
+        ("group-unread", "unknown"),
     ],
 )
 def test_verdicts_say_whether_a_group_can_migrate(audited: Audited, group: str, migration: str) -> None:
@@ -253,7 +256,8 @@ def group_of(**rows: Mapping[str, Any]) -> Group:
     election = {**dict.fromkeys(ELECTIONS.names), "type": "classic", "members": 2, "protocol": "range"}
     election |= {"votes": [("range", 2)], "candidates": ["range"], "leader_id": "a", "refused": []}
     given = {name: [row] for name, row in rows.items()}
-    tables: dict[str, Any] = {name: [] for name in OUTPUTS} | {MEMBERS.name: members, ELECTIONS.name: [election]}
+    empty_tables: dict[str, Any] = {name: [] for name in (*OUTPUTS, OFFSETS.name, COMMITS)}
+    tables = empty_tables | {MEMBERS.name: members, ELECTIONS.name: [election]}
     return Group("c", "g", tables | given, Brokers(), TopicFacts())
 
 

@@ -8,7 +8,16 @@ import pytest
 from rebalance_sim.engine.audit.changes import as_configured, how_to_roll_out
 from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
 from rebalance_sim.engine.audit.topic_keys import KeyFacts, TopicKeys
-from rebalance_sim.tables import BALANCE, COMPARISON, ELECTIONS, EXPIRING_OFFSETS, LAG_BALANCE, MEMBERS
+from rebalance_sim.tables import (
+    BALANCE,
+    COMPARISON,
+    ELECTIONS,
+    EXPIRING_OFFSETS,
+    LAG_BALANCE,
+    MEMBERS,
+    OFFSETS,
+    REJECTS,
+)
 from tests.engine.audit.test_audits import found, group_of
 
 
@@ -411,3 +420,61 @@ def test_the_settings_of_a_sink_connector_have_a_prefix(client_id: str, prefix: 
     group = with_members({"protocols": ["range", "cooperative-sticky"], "client_id": client_id})
     settings = found(group, "elections")["eager-by-default"].settings
     assert as_configured(group, settings) == {f"{prefix}partition.assignment.strategy": "cooperative-sticky"}
+
+
+def without_election(**rows: list[dict[str, Any]]) -> Group:
+    """Return a group without a usable member, with rows of other tables."""
+    group = group_of()
+    return replace(group, rows={**group.rows, MEMBERS.name: [], ELECTIONS.name: [], **rows})
+
+
+def rejected(table: str, rows: int = 2, reason: str = "#PARTITIONS is 'two', not a number") -> dict[str, Any]:
+    return {"table": table, "rows": rows, "reason": reason}
+
+
+WITH_OFFSETS: dict[str, Any] = {OFFSETS.name: [{"partitions": 4}]}
+EXPIRES: dict[str, Any] = {EXPIRING_OFFSETS.name: [{"partitions": 4, "first_expires_at_ms": None}]}
+
+
+@pytest.mark.parametrize(
+    ("tables", "rows", "kind"),
+    [
+        (("members",), WITH_OFFSETS | EXPIRES, "group-unread"),
+        (("members", "state"), {}, "group-unread"),
+        (("state",), {}, "group-unread"),
+        (("offsets_topic",), WITH_OFFSETS, "group-unread"),
+        (("state",), WITH_OFFSETS | EXPIRES, "no-members"),
+        ((), WITH_OFFSETS | EXPIRES, "no-members"),
+        ((), WITH_OFFSETS, "no-members"),
+    ],
+)
+def test_a_group_whose_members_were_rejected_is_unknown(
+    tables: tuple[str, ...], rows: dict[str, Any], kind: str
+) -> None:
+    """It is neither a group without members, nor one that can migrate."""
+    group = without_election(**rows, **{REJECTS.name: [rejected(table) for table in tables]})
+    assert found(group, "risks").keys() == {kind}
+    assert found(group, "migration").keys() == set()
+    is_unknown = kind == "group-unread"
+    assert (group.migration.verdict, group.accepted) == (("unknown", None) if is_unknown else ("offline", 0))
+
+
+def test_an_unknown_group_is_described_by_a_row_of_a_member() -> None:
+    rejects = [rejected("groups", reason="TYPE is '?'"), rejected("members", 3)]
+    finding = found(without_election(**{REJECTS.name: rejects}), "risks")["group-unread"]
+    assert finding.description == (
+        "the group is unknown, because all its members were rejected (3 rows), such as: #PARTITIONS is 'two', not a "
+        "number"
+    )
+    assert (finding.figures, finding.confidence) == ({"rows": 3}, "certain")
+    unseen = found(without_election(**{REJECTS.name: rejects[:1]}), "risks")["group-unread"]
+    assert unseen.description == (
+        "the group is unknown: no usable row shows it, and others were rejected, such as: TYPE is '?'"
+    )
+
+
+def test_a_group_that_lost_some_members_is_not_unknown() -> None:
+    group = group_of()
+    group = replace(group, rows={**group.rows, REJECTS.name: [rejected("members", 1)]})
+    assert (group.is_unread, group.rejected, group.accepted) == (False, 1, 2)
+    assert "rejected-rows" in found(group, "risks")
