@@ -406,6 +406,17 @@ def is_tested(name: str) -> bool:
     return _parsed(name)[:2] <= _parsed(NEWEST_TESTED)[:2]
 
 
+def untested(name: str) -> str | None:
+    """Return the warning about a release later than ``NEWEST_TESTED``; None for others.
+
+    >>> untested("9.9")
+    'Kafka 9.9 is newer than 4.4, the newest tested release, whose rules are used'
+    """
+    if is_tested(name):
+        return None
+    return f"Kafka {name} is newer than {NEWEST_TESTED}, the newest tested release, whose rules are used"
+
+
 def _parsed(name: str) -> _Release:
     """Return the numbers of a release, three or more; 0.11.0.3 has four."""
     if not re.fullmatch(r"0\.\d+(\.\d+){0,2}|[1-9]\d*(\.\d+){1,2}", name, re.ASCII):

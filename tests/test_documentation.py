@@ -15,7 +15,7 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from rebalance_sim.cli import CHECK_FAILED, USER_ERROR, main
+from rebalance_sim.cli import CHECK_FAILED, INCOMPLETE, USER_ERROR, main
 from rebalance_sim.engine.audit.audits import FAMILIES
 from rebalance_sim.kafka.runtime.hash_order import vote_order
 from rebalance_sim.kafka.runtime.strings import Strings, java_hashes
@@ -238,7 +238,7 @@ def test_operations_page_lists_all_exit_codes_and_shows_real_output(
     """Its commands write nothing."""
     text = (DOCS / "operations.md").read_text()
     codes = [int(row[0]) for row in table_under(text, "code | means")]
-    assert codes == [0, 1, USER_ERROR, CHECK_FAILED, 128 + signal.SIGINT, 128 + signal.SIGTERM]
+    assert codes == [0, 1, USER_ERROR, CHECK_FAILED, INCOMPLETE, 128 + signal.SIGINT, 128 + signal.SIGTERM]
     assert blocks(text, "yaml") == [(DOCS / "examples" / "options.yaml").read_text()]
     printed, run = "", 0
     for block in blocks(text):

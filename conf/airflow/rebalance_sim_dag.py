@@ -16,7 +16,11 @@ from airflow.sdk import DAG, Context, Param, TriggerRule, task
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 PROJECT = os.environ.get("REBALANCE_SIM_HOME") or str(Path(__file__).resolve().parents[2])
-FINAL = {2: "a mistake in an option or an input", 3: "a check failed"}
+FINAL = {
+    2: "a mistake in an option or an input",
+    3: "a check failed",
+    4: "the audit could not read a group, or too many rows",
+}
 """Exit codes of the jobs after which a retry would fail again."""
 RUN = "{{ params.output }}/logical_date={{ date_of(dag_run) }}"
 """Folder of a run's outputs. Spark reads the outputs of all runs with a partition column logical_date."""
@@ -150,7 +154,14 @@ with DAG(
         ],
     )
     audit = RebalanceSimOperator(
-        task_id="audit", options=[f"--fleet={RUN}/fleet", given("kafka_version"), given("seed"), f"--out={RUN}/audit"]
+        task_id="audit",
+        options=[
+            f"--fleet={RUN}/fleet",
+            given("kafka_version"),
+            given("seed"),
+            given("max_rejected_share"),
+            f"--out={RUN}/audit",
+        ],
     )
     assign = RebalanceSimOperator(
         task_id="assign", options=[*fleet_tables, given("strategy"), given("kafka_version"), f"--out={RUN}/assign"]

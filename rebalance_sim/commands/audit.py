@@ -1,7 +1,7 @@
 """``audit``: find out what is wrong with each group, and what to do about it."""
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Self
@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.api.audit import COMPARED, PREDICTED, Audit, all_assignments
 from rebalance_sim.commands.audit_summary import summarise_findings
-from rebalance_sim.commands.brokers import clusters_of, early_access, kraft
+from rebalance_sim.commands.brokers import broker_assumptions, clusters_of, kraft, untested_releases
+from rebalance_sim.commands.configuration import DEFAULT
 from rebalance_sim.commands.console import Line, print_summary
 from rebalance_sim.commands.fleet import write_fleet
 from rebalance_sim.commands.job_options import AUDIT_TITLE, REJECTED_SHARE
@@ -28,6 +29,7 @@ from rebalance_sim.commands.validation.fleet import has_source
 from rebalance_sim.commands.validation.report import missing_library
 from rebalance_sim.engine.audit.unread import Unread, keeps_rejected_members
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
+from rebalance_sim.engine.runs.assumed import LIBRARY, RELEASE
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.recorded_runs import RecordedRun, fleet_of
@@ -137,8 +139,9 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run.assumptions = [
         *earlier_assumptions(spark, options.members),
         *simulation_assumptions(scenario),
+        *_assumed_release(options),
         *_unknown_clients(fleet.members),
-        *early_access(rules.clusters, (), tables[ELECTIONS.name]),
+        *broker_assumptions(rules.clusters, (), tables[ELECTIONS.name]),
         *kraft(rules.clusters, tables[BALANCE.name]),
     ]
     missing = missing_library()
@@ -154,8 +157,9 @@ def run(spark: SparkSession, options: Namespace) -> None:
         run.counts,
         read_by.record["rows"] if read_by else None,
     )
+    ended = _summarise_end(run, missing, read_by, untested_releases(rules.clusters))
     findings = summarise_findings(written[FINDINGS.name], written[VERDICTS.name], unread.sentence)
-    print_summary([*findings, *(total_lag(lag) if lag else []), *source, *_summarise_end(run, missing, read_by)])
+    print_summary([*findings, *(total_lag(lag) if lag else []), *source, *ended])
     _check_complete(unread, options)
 
 
@@ -201,14 +205,22 @@ def _write_predicted(
     return tables | {LAG_BALANCE.name: lag.lag_balance}, lag, assigned
 
 
-def _summarise_end(run: Run, missing: str | None, read_by: RecordedRun | None) -> list[Line]:
+def _summarise_end(run: Run, missing: str | None, read_by: RecordedRun | None, warnings: Sequence[str]) -> list[Line]:
     """Return what was read, and the page, which has the assumptions; without the page also those."""
     if missing:
         without = f"no page: {missing} is missing (pip install rebalance-sim[report])"
         return [*summarise_run(run), without]
     earlier = read_by.written.get(REJECTS.name, 0) if read_by else 0
     assumptions = f"{plural(len(run.assumptions), 'assumption')}, listed on the page"
-    return ["", *summarise_read(run, earlier), assumptions, f"page: {run.out.rstrip('/')}/{PAGE}", f"output: {run.out}"]
+    warned = [f"warning: {warning}" for warning in warnings]
+    return [
+        "",
+        *summarise_read(run, earlier),
+        *warned,
+        assumptions,
+        f"page: {run.out.rstrip('/')}/{PAGE}",
+        f"output: {run.out}",
+    ]
 
 
 def _read_source(run: Run, options: Namespace) -> list[Line]:
@@ -233,4 +245,10 @@ def _unknown_clients(members: DataFrame) -> list[str]:
     unknown = where_null(usable(fit(members, MEMBERS)), "client_library").count()
     if not unknown:
         return []
-    return [f"the client library of {plural(unknown, 'member')} is unknown; Java is assumed"]
+    return [LIBRARY.format(plural(unknown, "member"))]
+
+
+def _assumed_release(options: Namespace) -> list[str]:
+    """Return the assumption about brokers whose release neither an option nor a table has."""
+    is_given = options.clusters or options.sources["kafka_version"] != DEFAULT
+    return [] if is_given else [RELEASE.format(options.kafka_version)]

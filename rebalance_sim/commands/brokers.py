@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from rebalance_sim.commands.options import brokers_of
 from rebalance_sim.engine.tables.clusters import read_clusters
 from rebalance_sim.kafka.brokers import Clusters
-from rebalance_sim.releases import SERVER_ASSIGNORS
+from rebalance_sim.releases import SERVER_ASSIGNORS, untested
 from rebalance_sim.tables import CLUSTERS, Table
 
 
@@ -18,6 +18,17 @@ def clusters_of(options: Namespace, read: Callable[[Table, str, str], DataFrame]
     if not options.clusters:
         return Clusters(brokers)
     return read_clusters(read(CLUSTERS, options.clusters, options.format), brokers)
+
+
+def untested_releases(clusters: Clusters) -> list[str]:
+    """Return a warning for each release of brokers that is later than the newest tested one."""
+    releases = sorted({brokers.version for brokers in clusters.kinds})
+    return [warning for release in releases if (warning := untested(release))]
+
+
+def broker_assumptions(clusters: Clusters, strategies: Sequence[str], elections: DataFrame | None) -> list[str]:
+    """Return what is assumed about brokers: rules of releases that are not tested, and ``early_access``."""
+    return [*untested_releases(clusters), *early_access(clusters, strategies, elections)]
 
 
 def early_access(clusters: Clusters, strategies: Sequence[str], elections: DataFrame | None) -> list[str]:

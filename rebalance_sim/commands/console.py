@@ -30,7 +30,14 @@ _SHORTEST_ID = len("(coordinator)")
 _READABLE_ID = 24
 _LONGEST_WORD = 24
 """Longer words of text that is wrapped are broken."""
-_STYLES = {"assumption:": "yellow", "failed:": "red", "passed:": "green", "  error:": "red", "  warning:": "yellow"}
+_STYLES = {
+    "assumption:": "yellow",
+    "warning:": "yellow",
+    "failed:": "red",
+    "passed:": "green",
+    "  error:": "red",
+    "  warning:": "yellow",
+}
 """Styles of lines by how they begin."""
 
 

@@ -5,7 +5,7 @@ from argparse import Namespace
 from pyspark.sql import SparkSession
 
 from rebalance_sim.api.groups import predict
-from rebalance_sim.commands.brokers import clusters_of, early_access
+from rebalance_sim.commands.brokers import broker_assumptions, clusters_of
 from rebalance_sim.commands.console import print_summary
 from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.rejects import write_rejects
@@ -27,6 +27,6 @@ def run(spark: SparkSession, options: Namespace) -> None:
     bad = write_rejects(run, predicted.rejects, options.on_bad_input)
     used = elections.agg({"members": "sum"}).first()
     run.count_rows(MEMBERS.name, run.number_of(members), (used and used[0]) or 0, bad[MEMBERS.name])
-    run.assumptions = [*earlier_assumptions(spark, options.members), *early_access(clusters, (), elections)]
+    run.assumptions = [*earlier_assumptions(spark, options.members), *broker_assumptions(clusters, (), elections)]
     run.finish()
     print_summary(summarise_elections(elections) + summarise_run(run))

@@ -1,6 +1,7 @@
 """``audit`` from a source: it reads the fleet into its own folder, and audits it."""
 
 import json
+import re
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from pyspark.sql import Row, SparkSession
 from rebalance_sim.cli import main
 from rebalance_sim.commands.input_size import are_small
 from rebalance_sim.commands.parsers import parsers
+from rebalance_sim.releases import NEWEST, NEWEST_TESTED
 from tests.support.captures import write_capture
 
 pytestmark = pytest.mark.usefixtures("small_runs")
@@ -41,7 +43,7 @@ def by_hand(capture: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of an audit of a fleet that the job of this name wrote."""
     out = tmp_path_factory.mktemp("by-hand")
     assert main(["fleet", "--kafka-tools", str(capture), "--out", f"{out}/fleet"]) == 0
-    assert main(["audit", "--fleet", f"{out}/fleet", "--out", f"{out}/audit"]) == 0
+    assert main(["audit", "--fleet", f"{out}/fleet", "--out", f"{out}/audit"]) == 4
     return out
 
 
@@ -50,7 +52,7 @@ def at_once(capture: Path, by_hand: Path, tmp_path_factory: pytest.TempPathFacto
     """Return the folder of an audit that reads its source; an earlier fleet in it is replaced."""
     out = tmp_path_factory.mktemp("at-once") / "out"
     assert main(["fleet", "--synthetic", "small", "--groups", "1", "--out", f"{out}/fleet"]) == 0
-    assert main(["audit", "--kafka-tools", str(capture), "--out", str(out)]) == 0
+    assert main(["audit", "--kafka-tools", str(capture), "--out", str(out)]) == 4
     return out
 
 
@@ -67,7 +69,7 @@ def test_a_source_is_read_and_audited_as_by_two_jobs(spark: SparkSession, by_han
     for key in ("rows", "assumptions"):
         assert record(at_once)[key] == record(by_hand / "audit")[key]
     assert record(at_once)["rows"]["in"] == {"topics": 13, "members": 72, "offsets": 305}
-    assert record(at_once)["rows"]["out"]["verdicts"] == 25
+    assert record(at_once)["rows"]["out"]["verdicts"] == 26
     assert record(at_once)["options"]["members"] == f"{at_once}/fleet/members"
 
 
@@ -193,6 +195,27 @@ def test_a_capture_without_a_usable_group_is_audited(
     assert audit.verdict == f"{what}. No group could be audited."
     assert "Traceback" not in audit.log
     assert audit.table(spark, "findings")["clicks"]["kind"] == "group-unread"
+
+
+@pytest.mark.scale
+def test_what_is_assumed_is_marked_at_the_top_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A release that is given is not assumed, but one later than the newest tested has the rules of that one."""
+
+    def facts(audit: Unread) -> dict[str, str]:
+        found = re.findall("<dt>([^<]*)</dt><dd><bdi>([^<]*)</bdi>", audit.page.partition("</header>")[0])
+        return dict(found)
+
+    capture = write_capture(tmp_path / "capture", ["orders", "billing"], [])
+    usual = facts(Unread(capsys, capture, tmp_path / "usual"))
+    assert usual["Kafka release"] == f"{NEWEST} (assumed)"
+    assert usual["client library"] == "Java (assumed for 4 members)"
+    assert usual["protocol lists"] == "assumed for 4 members (2 groups)"
+    later = Unread(capsys, capture, tmp_path / "later", "--kafka-version", "9.9")
+    warning = f"Kafka 9.9 is newer than {NEWEST_TESTED}, the newest tested release, whose rules are used"
+    assert f"warning: {warning}" in later.lines
+    assert warning in later.page
+    assert facts(later)["Kafka release"] == f"9.9 (not tested: rules of {NEWEST_TESTED})"
+    assert "offers (partly assumed)" in later.page
 
 
 @pytest.mark.scale

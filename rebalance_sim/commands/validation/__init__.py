@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from rebalance_sim.commands.validation.known_files import KnownFiles
-from rebalance_sim.releases import NEWEST_TESTED, is_tested
+from rebalance_sim.releases import untested
 
 _LOG = logging.getLogger(__name__)
 
@@ -21,7 +21,6 @@ def validate(options: Namespace, jobs: Sequence[Namespace]) -> None:
     earlier = jobs[: jobs.index(options)]
     job.validate(options, KnownFiles(tuple(each.out for each in earlier if "out" in each)))
     release = getattr(options, "kafka_version", None)
-    if release is not None and not is_tested(release):
-        _LOG.warning(
-            "Kafka %s is newer than %s, the newest tested release, whose rules are used", release, NEWEST_TESTED
-        )
+    warning = None if release is None else untested(release)
+    if warning:
+        _LOG.warning("%s", warning)

@@ -10,6 +10,7 @@ from rebalance_sim.api.audit import Audit
 from rebalance_sim.engine.audit.changes import STATIC
 from rebalance_sim.engine.audit.finding import Severity
 from rebalance_sim.engine.audit.unread import keeps_rejected_members
+from rebalance_sim.engine.runs.assumed import PROTOCOL_LISTS, assumed_of_clients
 from rebalance_sim.kafka.assignors.by_library import Leader, leaders_assignor, library_of
 from rebalance_sim.kafka.client_features import ASSIGNOR_SETTINGS
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
@@ -84,6 +85,8 @@ class Membership:
     states: tuple[str, ...]
     picture: Picture
     members: tuple[MemberView, ...]
+    offers: str
+    """Title of the protocols that members offer."""
     left_out: int
     has_lag: bool
 
@@ -222,7 +225,9 @@ class _Details:
         )  # fmt: skip
         has_lag = any(lag for view in views for lag in view.lags)
         titles = tuple(title for title, _ in states)
-        return Membership(titles, picture, views, max(len(members) - SHOWN_MEMBERS, 0), has_lag)
+        assumed = dict(assumed_of_clients(map(str, self.audited.run.record["assumptions"])))
+        offers = "offers (partly assumed)" if PROTOCOL_LISTS in assumed else "offers"
+        return Membership(titles, picture, views, offers, max(len(members) - SHOWN_MEMBERS, 0), has_lag)
 
     def _assignors(self, row: GroupRow) -> Table | None:
         found = self.comparisons[row.key]

@@ -8,8 +8,10 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.audit.unread import Unread
+from rebalance_sim.engine.runs.assumed import assumed_of_clients, is_release_assumed
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.run_files import RECORD, read_beside
+from rebalance_sim.releases import NEWEST_TESTED, untested
 from rebalance_sim.report.audits.actions import Findings
 from rebalance_sim.report.audits.audited_run import AuditedRun
 from rebalance_sim.report.audits.group_rows import GroupRow
@@ -42,6 +44,7 @@ def top(audited: AuditedRun, findings: Findings, rows: Sequence[GroupRow]) -> To
         ("groups", count(audited.groups)),
         *((name, count(used[name])) for name in (MEMBERS.name, TOPICS.name) if name in used),
         ("Kafka release", _releases(audited)),
+        *assumed_of_clients(map(str, record["assumptions"])),
         ("simulated rollout", _scenario(audited)),
         *_times(audited),
     ]
@@ -88,8 +91,17 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _releases(audited: AuditedRun) -> str:
-    options = audited.run.record["options"]
-    return str(options.get("kafka_version") or "unknown") + (" and others" if options.get(CLUSTERS.name) else "")
+    """Return the release whose rules apply, marked if it is assumed or has the rules of another one."""
+    options, assumptions = audited.run.record["options"], audited.run.record["assumptions"]
+    release = str(options.get("kafka_version") or "")
+    if not release:
+        return "unknown"
+    marks = [
+        *(["assumed"] if is_release_assumed(release, assumptions) else []),
+        *([f"not tested: rules of {NEWEST_TESTED}"] if untested(release) in assumptions else []),
+    ]
+    marked = f"{release} ({', '.join(marks)})" if marks else release
+    return f"as in clusters, else {marked}" if options.get(CLUSTERS.name) else marked
 
 
 def _scenario(audited: AuditedRun) -> str:
