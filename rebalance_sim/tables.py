@@ -1037,7 +1037,7 @@ VERDICTS = Table(
             STRING,
             "what kind of program its members are: `consumers`, `connect` (workers of a Connect cluster), "
             "`connect-sink` (consumers of a sink connector), `mirrormaker`, `kafka-streams`, `ksqldb`, "
-            "`schema-registry`, `console-consumer`, `spark`, `offsets-only` (no members), `other`",
+            "`schema-registry`, `console-consumer`, `spark`, `offsets-only` (no members), `other`, `unknown`",
         ),
         Column("group_kind_evidence", STRING, "what `group_kind` rests on; null for consumers"),
         Column(

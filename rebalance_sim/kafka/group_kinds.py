@@ -31,6 +31,8 @@ class GroupKind(StrEnum):
     """Offsets without members: consumers that have stopped, or a job that assigns partitions itself (Flink, Spark)."""
     OTHER = "other"
     """Members of another protocol type than those above."""
+    UNKNOWN = "unknown"
+    """The group has members, of which none could be read."""
 
 
 @dataclass(frozen=True)

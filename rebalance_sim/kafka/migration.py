@@ -138,8 +138,11 @@ def _conversion_obstacle(group: MigratingGroup, brokers: Brokers) -> tuple[Obsta
 def _without_classic_members(group: MigratingGroup) -> Migration:
     if group.modern:
         return Migration(Verdict.DONE, "all members use the consumer protocol")
-    reason = "the group has no members: start its consumers with group.protocol=consumer"
-    return Migration(Verdict.OFFLINE, reason, Obstacle.NO_MEMBERS)
+    reason = (
+        "no members: consumers that have stopped can start with group.protocol=consumer, but a job that assigns "
+        "partitions itself, such as Flink's or Spark's, cannot"
+    )
+    return Migration(Verdict.UNKNOWN, reason, Obstacle.NO_MEMBERS)
 
 
 def _obstacle(group: MigratingGroup, brokers: Brokers) -> Migration | None:

@@ -39,6 +39,6 @@ def test_kinds(signs: GroupSigns, kind: GroupKind, is_certain: bool) -> None:
 
 
 def test_every_kind_is_predicted_or_says_why_not() -> None:
-    others = {GroupKind.CONSOLE, GroupKind.OFFSETS_ONLY}
+    others = {GroupKind.CONSOLE, GroupKind.OFFSETS_ONLY, GroupKind.UNKNOWN}
     assert SERVICES.isdisjoint(WITHOUT_PREDICTION)
     assert SERVICES | WITHOUT_PREDICTION.keys() | others == set(GroupKind)

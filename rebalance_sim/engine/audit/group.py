@@ -11,7 +11,7 @@ from rebalance_sim.engine.audit.topic_keys import KeyFacts
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.by_library import JAVA, SEPARATOR, Leader
 from rebalance_sim.kafka.brokers import Brokers
-from rebalance_sim.kafka.group_kinds import GroupSigns, KindOfGroup, kind_of_group
+from rebalance_sim.kafka.group_kinds import GroupKind, GroupSigns, KindOfGroup, kind_of_group
 from rebalance_sim.kafka.migration import MigratingGroup, Migration, Verdict, migration
 from rebalance_sim.releases import SERVER_ASSIGNORS, KafkaVersion
 from rebalance_sim.tables import (
@@ -32,6 +32,7 @@ from rebalance_sim.tables import (
 Row = Mapping[str, Any]
 _WITH_MEMBERS = (MEMBERS.name, "offsets_topic")
 """Tables of rejects whose rows may be those of members: a record of ``__consumer_offsets`` has all of its group."""
+_UNREAD = "none of its members could be read"
 COMMITS = "commits"
 """Rows of members with lag: their latest commit, and the lag of the partitions that they own."""
 
@@ -211,6 +212,8 @@ class Group:
     @cached_property
     def kind(self) -> KindOfGroup:
         """What kind of program its members are."""
+        if self.is_unread:
+            return KindOfGroup(GroupKind.UNKNOWN, _UNREAD, is_certain=False)
         members = self._all_members
         types, clients = ([row[name] for row in members if row[name]] for name in ("protocol_type", "client_id"))
         protocols = [self.protocol] if self.protocol else []
@@ -220,7 +223,7 @@ class Group:
     def migration(self) -> Migration:
         """Whether the group can migrate to the consumer protocol."""
         if self.is_unread:
-            return Migration(Verdict.UNKNOWN, "none of its members could be read")
+            return Migration(Verdict.UNKNOWN, _UNREAD)
         members = self.members or self._all_members
         classic = [client_of(member) for member in members if not _is_modern(member)]
         modern = len(members) - len(classic)

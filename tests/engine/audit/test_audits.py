@@ -141,7 +141,7 @@ def test_a_verdict_has_the_worst_finding_and_the_settings(audited: Audited) -> N
         ("migration-offline", "offline"),
         ("migration-library", "no"),
         ("group-refused", "no"),
-        ("no-members", "offline"),
+        ("no-members", "unknown"),
         ("group-unread", "unknown"),
     ],
 )
