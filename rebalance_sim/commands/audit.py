@@ -151,11 +151,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         plan_page(run)
     run.finish()
     unread = Unread.of(
-        written[FINDINGS.name],
-        tables[ELECTIONS.name],
-        run.counts["out"][VERDICTS.name],
-        run.counts,
-        read_by.record["rows"] if read_by else None,
+        written[FINDINGS.name], tables[ELECTIONS.name], run.counts["out"][VERDICTS.name], run.counts, read_by
     )
     ended = _summarise_end(run, missing, read_by, untested_releases(rules.clusters))
     findings = summarise_findings(written[FINDINGS.name], written[VERDICTS.name], unread.sentence)
@@ -168,7 +164,7 @@ def _rejected_earlier(run: Run, read_by: RecordedRun | None) -> list[DataFrame]:
     if read_by is None or not read_by.written.get(REJECTS.name):
         return []
     rejects = run.read(REJECTS, read_by.path(REJECTS.name), read_by.output_format).select(*REJECTS.names)
-    if keeps_rejected_members(read_by.record["rows"]):
+    if keeps_rejected_members(read_by):
         return [rejects.where(F.col("table") != MEMBERS.name)]
     return [rejects]
 

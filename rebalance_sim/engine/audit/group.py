@@ -30,8 +30,8 @@ from rebalance_sim.tables import (
 )
 
 Row = Mapping[str, Any]
-_WITH_MEMBERS = (MEMBERS.name, "offsets_topic")
-"""Tables of rejects whose rows may be those of members: a record of ``__consumer_offsets`` has all of its group."""
+_WITH_MEMBERS = (MEMBERS.name, "groups", "offsets_topic")
+"""Tables of rejects whose rows may have members: the description of a group, and a record, have all of the group's."""
 _UNREAD = "none of its members could be read"
 COMMITS = "commits"
 """Rows of members with lag: their latest commit, and the lag of the partitions that they own."""

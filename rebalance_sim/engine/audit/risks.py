@@ -30,7 +30,8 @@ UNREAD = Kind(
     "Correct the rows (see rejects), or read the group again, and repeat the audit.",
 )
 UNSEEN = replace(
-    UNREAD, description="the group is unknown: no usable row shows it, and others were rejected, such as: {reason}"
+    UNREAD,
+    description="the group is unknown: no usable row shows its members, and others were rejected, such as: {reason}",
 )
 """Of a group whose rejected rows are not those of members: it may have members, or none."""
 EXPIRE = Kind(

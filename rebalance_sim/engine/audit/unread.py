@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.audit.risks import UNREAD
+from rebalance_sim.engine.runs.recorded_runs import RecordedRun
 from rebalance_sim.engine.runs.rejected_shares import RejectedShare, rejected_shares
 from rebalance_sim.tables import MEMBERS
 from rebalance_sim.wording import plural
@@ -35,18 +36,19 @@ class Unread(NamedTuple):
 
     @classmethod
     def of(
-        cls, findings: DataFrame, elections: DataFrame | None, groups: int, audit: Counts, fleet: Counts | None
+        cls, findings: DataFrame, elections: DataFrame | None, groups: int, audit: Counts, fleet: RecordedRun | None
     ) -> "Unread":
         """Return what was not used, from an audit of ``groups`` groups and its tables, if they have rows.
 
-        ``fleet`` is of the run that read its fleet; None if there is none.
+        ``fleet`` is the run that read its fleet; None if there is none.
         """
-        counts = [_without_refused(audit, elections), *([] if fleet is None else [fleet])]
+        of_fleet: Counts = {} if fleet is None else fleet.record["rows"]
+        counts = [_without_refused(audit, elections), of_fleet]
         rejected: Counter[str] = Counter()
         for rows in counts:
             rejected.update(rows.get("rejected", {}))
         if fleet is not None and keeps_rejected_members(fleet):
-            rejected[MEMBERS.name] -= fleet.get("rejected", {}).get(MEMBERS.name, 0)
+            rejected[MEMBERS.name] -= of_fleet.get("rejected", {}).get(MEMBERS.name, 0)
         shares = [share for rows in counts for share in rejected_shares(rows)]
         files = rejected.pop(_FILES, 0)
         unread, member_rows, unseen = _unread_groups(findings) if rejected.total() else (0, 0, 0)
@@ -87,12 +89,12 @@ not be used'
         return most < 1 and (self.groups > 0 or (self.worst is not None and self.worst.share > most))
 
 
-def keeps_rejected_members(fleet: Counts) -> bool:
-    """Return whether rejected members are also in the members table that a run wrote, so that they are rejected twice.
+def keeps_rejected_members(fleet: RecordedRun) -> bool:
+    """Return whether the members that a run of ``fleet`` rejects are also in its table, so that others reject them too.
 
-    Its record counts the members as an input if so.
+    Brokers and ``__consumer_offsets`` show a member without its subscription; a line of Kafka's tools is lost.
     """
-    return MEMBERS.name in fleet.get("in", {})
+    return not fleet.record["options"].get("kafka_tools")
 
 
 def _without_refused(audit: Counts, elections: DataFrame | None) -> Counts:

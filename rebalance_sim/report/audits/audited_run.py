@@ -57,7 +57,7 @@ class AuditedRun:
             run.table(ELECTIONS) if run.rows(ELECTIONS) else None,
             self.groups,
             run.record["rows"],
-            self.fleet.run.record["rows"] if self.fleet else None,
+            self.fleet.run if self.fleet else None,
         )
 
     def rows_by_group(

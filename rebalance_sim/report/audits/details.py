@@ -291,7 +291,7 @@ def _rejects(audited: AuditedRun, keys: Collection[GroupKey]) -> dict[GroupKey, 
     found = audited.rows_by_group(REJECTS, ("table", "reason"), keys)
     if audited.fleet is None:
         return found
-    again = keeps_rejected_members(audited.fleet.run.record["rows"])
+    again = keeps_rejected_members(audited.fleet.run)
     for key, rows in audited.fleet.rows_by_group(REJECTS, ("table", "reason"), keys).items():
         found[key] = [row for row in rows if not (again and row["table"] == MEMBERS.name)] + found[key]
     return found

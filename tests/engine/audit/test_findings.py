@@ -443,6 +443,7 @@ EXPIRES: dict[str, Any] = {EXPIRING_OFFSETS.name: [{"partitions": 4, "first_expi
         (("members", "state"), {}, "group-unread"),
         (("state",), {}, "group-unread"),
         (("offsets_topic",), WITH_OFFSETS, "group-unread"),
+        (("groups",), WITH_OFFSETS | EXPIRES, "group-unread"),
         (("state",), WITH_OFFSETS | EXPIRES, "no-members"),
         ((), WITH_OFFSETS | EXPIRES, "no-members"),
         ((), WITH_OFFSETS, "no-members"),
@@ -471,7 +472,7 @@ def test_an_unknown_group_is_described_by_a_row_of_a_member() -> None:
     assert (finding.figures, finding.confidence) == ({"rows": 3}, "certain")
     unseen = found(without_election(**{REJECTS.name: rejects[:1]}), "risks")["group-unread"]
     assert unseen.description == (
-        "the group is unknown: no usable row shows it, and others were rejected, such as: TYPE is '?'"
+        "the group is unknown: no usable row shows its members, and others were rejected, such as: TYPE is '?'"
     )
 
 
