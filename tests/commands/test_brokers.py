@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from rebalance_sim.commands.brokers import early_access, kraft
+from rebalance_sim.commands.brokers import early_access, kraft, untested_releases
 from rebalance_sim.kafka.brokers import Brokers, Clusters
 
 CLUSTERS = Clusters(Brokers("4.3"), {"old": Brokers("2.8"), "early": Brokers("3.8"), "other": Brokers("3.7.1")})
@@ -34,3 +34,11 @@ def test_brokers_that_may_use_zookeeper_are_assumed_to_use_kraft(spark: SparkSes
     (sentence,) = kraft(CLUSTERS, assigned)
     assert sentence.startswith("brokers of Kafka 3.8 use KRaft: ")
     assert kraft(Clusters(Brokers("2.8")), assigned) == []
+
+
+def test_a_release_that_is_not_tested_is_a_warning() -> None:
+    clusters = Clusters(Brokers("4.3"), {"next": Brokers("9.9"), "same": Brokers("9.9", offsets_partitions=10)})
+    assert untested_releases(clusters) == [
+        "Kafka 9.9 is newer than 4.4, the newest tested release, whose rules are used"
+    ]
+    assert untested_releases(Clusters()) == []

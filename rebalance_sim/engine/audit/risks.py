@@ -14,7 +14,7 @@ from rebalance_sim.tables import OFFSETS, REBALANCING_STATES
 WITHOUT_LEADER = Kind(
     "partitions-without-leader",
     Severity.ERROR,
-    "{partitions:partition} of {topics} have no leader: their records are not consumed",
+    "{partitions:partition of|partitions of} {topics} without a leader: records there are not consumed",
     "Bring their brokers back, or elect a leader (kafka-leader-election.sh).",
 )
 REJECTED = Kind(
