@@ -153,6 +153,12 @@ MEMBERS = Table(
             "client library; null for Java. Several that are possible: separated by `;`, the most likely one first",
         ),
         Column("client_version", STRING, "release of the client library; null if it is unknown"),
+        Column(
+            "client_evidence",
+            STRING,
+            "what the client library was recognized by: client id, member id, protocol NAME, subscription bytes, or "
+            "consumers.csv, which names it; null if it is unknown and Java is assumed",
+        ),
         Column("group_state", STRING, "state of the group when it was read, by Kafka's name; null if unknown"),
         Column("generation_at_ms", LONG, "time at which the members of `generation` had joined; null if unknown"),
         Column("earlier_generation", INT, "first generation of the hour before that of which the time is known"),

@@ -1,13 +1,11 @@
 """Members of consumer-protocol groups (KIP-848), whose coordinator runs the assignor."""
 
-import re
 from collections.abc import Collection
+
+from rebalance_sim.kafka.member_ids import named_after
 
 DEFAULT_SERVER_ASSIGNOR = "uniform"
 """First entry of the default of ``group.consumer.assignors``; a broker may be configured otherwise."""
-# A coordinator forms a classic member's id from its client.id and a UUID; a consumer-protocol member sends its own id,
-# in Kafka's clients a bare Uuid.
-_FROM_COORDINATOR = re.compile(r".*-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.DOTALL)
 
 # {consumer} is "12 members (4 consumer-protocol groups)".
 SERVER = "the preferred assignor of {consumer} is unknown; the group's current assignor is used"
@@ -30,5 +28,5 @@ def classic_by_id(member_ids: Collection[str]) -> set[str]:
     >>> classic_by_id(["app-4d4391e5-b529-4c02-bb6f-bef6ebc1bf38", "8XYk0V8BRZCMtoYgMwwEoA"])
     {'app-4d4391e5-b529-4c02-bb6f-bef6ebc1bf38'}
     """
-    classic = {member_id for member_id in member_ids if _FROM_COORDINATOR.fullmatch(member_id)}
+    classic = {member_id for member_id in member_ids if named_after(member_id) is not None}
     return classic if len(classic) < len(set(member_ids)) else set()

@@ -1,26 +1,38 @@
-"""What the subscription that a classic member sent to its coordinator says about the member."""
+"""The columns of the members table that the signs of a client library and the subscription of a member fill."""
 
 from typing import Any
 
-from rebalance_sim.kafka.assignors.by_library import JAVA
-from rebalance_sim.kafka.client_fingerprints import possible_clients
+from rebalance_sim.kafka.client_fingerprints import Signs, recognize
 from rebalance_sim.kafka.wire.consumer_protocol import decode_sent_subscription
 
 
-def sent_columns(client_id: str, protocol: str, subscription: bytes) -> dict[str, Any]:
+def client_columns(signs: Signs) -> dict[str, Any]:
+    """Return the columns of the members table about the client library, null if it is unknown.
+
+    >>> client_columns(Signs("orders", "rdkafka-4d4391e5-b529-4c02-bb6f-bef6ebc1bf38", "rdkafka"))
+    {'client_library': 'librdkafka', 'client_version': None, 'client_evidence': 'client id'}
+    """
+    client = recognize(signs)
+    return {
+        "client_library": client.library or None,
+        "client_version": client.release or None,
+        "client_evidence": client.evidence or None,
+    }
+
+
+def sent_columns(signs: Signs, subscription: bytes) -> dict[str, Any]:
     """Return the columns of the members table that a subscription fills; raise SchemaError for malformed bytes.
 
-    ``protocol`` is the one for which the member sent it.
+    The member sent it for the first of its protocols.
 
-    >>> sent_columns("sarama", "range", bytes.fromhex("0000" "00000001" "000174" "ffffffff"))["client_library"]
-    'sarama'
+    >>> sent = bytes.fromhex("0001" "00000001" "000174" "ffffffff")
+    >>> sent_columns(Signs("orders", "m1", "app", protocols=("range",)), sent)["client_library"]
+    'kafka-go'
     """
     sent = decode_sent_subscription(subscription)
-    client = possible_clients(client_id, protocol, sent)
     return {
         "rack": sent.content.rack,
         "subscription": sent.content.topics,
         "user_data": sent.content.user_data,
-        "client_library": None if client.library == JAVA else client.library,
-        "client_version": client.release or None,
+        **client_columns(signs._replace(subscription=sent)),
     }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalance_sim.kafka.client_fingerprints import possible_clients
+from rebalance_sim.kafka.client_fingerprints import Signs, recognize
 from rebalance_sim.kafka.wire.consumer_protocol import (
     Subscription,
     TopicPartition,
@@ -18,6 +18,10 @@ EMPTY_USER_DATA = bytes.fromhex("0000000000010002743700000000")
 """As KafkaJS, kafka-python and aiokafka send it."""
 
 
+UUID = "626467ba-04a1-4547-b401-ba8570c1dca1"
+KAFKA_GO = "search-indexer@search-indexer-7d9f1 (github.com/segmentio/kafka-go)"
+
+
 def written(version: int) -> bytes:
     return encode_subscription(Subscription(("t7",), None, (TopicPartition("t7", 0),), 3, "a"), version)
 
@@ -25,6 +29,12 @@ def written(version: int) -> bytes:
 def with_user_data(user_data: str, rack: str = "ffff") -> bytes:
     """Return a version 3, as consumers of each library have sent it to a broker of 4.3."""
     return bytes.fromhex("00030000000100027437" + user_data + "00000000ffffffff" + rack)
+
+
+def dynamic(client_id: str, protocol: str, data: bytes) -> Signs:
+    return Signs(
+        "orders", f"{client_id}-{UUID}", client_id, protocols=(protocol,), subscription=decode_sent_subscription(data)
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,25 +65,104 @@ def with_user_data(user_data: str, rack: str = "ffff") -> bytes:
         ("app", "roundrobin", SHORT, "kafka-go;platformatic-kafka"),
         ("app", "my-own", SHORT, "kafka-go;platformatic-kafka"),
         ("app", "roundrobin", bytes.fromhex("0001000000020002743800027437ffffffff"), "kafka-go"),
-        ("app", "RoundRobinAssigner", EMPTY_USER_DATA, "kafkajs"),
+        ("consumer-1", "range", written(0), "java;sarama"),
         ("app", "range", EMPTY_USER_DATA, "kafka-python;aiokafka"),
-        ("consumer-orders-2-1", "range", written(3), "java"),
-        ("consumer-7", "range", written(0), "java"),
-        ("rdkafka", "range", written(3), "librdkafka"),
-        ("sarama", "range", written(2), "sarama"),
-        ("kgo", "cooperative-sticky", written(3), "franz-go"),
-        ("kafkajs", "RoundRobinAssigner", EMPTY_USER_DATA, "kafkajs"),
-        ("app@host (github.com/segmentio/kafka-go)", "roundrobin", SHORT, "kafka-go"),
     ],
 )
-def test_libraries_are_recognized(client_id: str, protocol: str, data: bytes, library: str) -> None:
-    assert possible_clients(client_id, protocol, decode_sent_subscription(data)) == (library, "")
+def test_subscriptions_show_their_writers(client_id: str, protocol: str, data: bytes, library: str) -> None:
+    found = recognize(dynamic(client_id, protocol, data))
+    assert (found.library, found.release, found.evidence.split(",")[0]) == (library, "", "subscription bytes")
 
 
-def test_some_client_ids_tell_the_release() -> None:
-    sent = decode_sent_subscription(EMPTY_USER_DATA)
-    assert possible_clients("kafka-python-3.0.12", "range", sent) == ("kafka-python", "3.0.12")
-    assert possible_clients("aiokafka-0.14.0", "range", sent) == ("aiokafka", "0.14.0")
+def test_the_protocol_may_exclude_writers() -> None:
+    assert recognize(dynamic("app", "range", EMPTY_USER_DATA)).evidence == "subscription bytes, protocol range"
+    assert recognize(dynamic("app", "roundrobin", SHORT)).evidence == "subscription bytes"
+
+
+@pytest.mark.parametrize(
+    ("client_id", "library", "release"),
+    [
+        ("sarama", "sarama", ""),
+        ("rdkafka", "librdkafka", ""),
+        ("kgo", "franz-go", ""),
+        ("kafkajs", "kafkajs", ""),
+        (KAFKA_GO, "kafka-go", ""),
+        ("aiokafka-0.12.0", "aiokafka", "0.12.0"),
+        ("kafka-python-2.0.2", "kafka-python", "2.0.2"),
+        ("kafka-python-2.1.0.dev0", "kafka-python", "2.1.0.dev0"),
+        ("consumer-orders-2-1", "java", ""),
+        ("orders-9a0c1f4e-StreamThread-1-consumer", "java", ""),
+        # Configured.
+        ("", "", ""),
+        ("order-service-1", "", ""),
+        ("sarama-loader", "", ""),
+        ("my-sarama", "", ""),
+        ("Sarama", "", ""),
+        ("rdkafka-1", "", ""),
+        ("kgo.billing", "", ""),
+        ("kafkajs-consumer", "", ""),
+        ("aiokafka", "", ""),
+        ("aiokafka-worker", "", ""),
+        ("aiokafka-0", "", ""),
+        ("kafka-python-2.0.2-billing", "", ""),
+        ("fork (github.com/segmentio/kafka-go)", "", ""),
+        ("consumer-1", "", ""),
+        ("consumer-orders-1", "", ""),
+        ("consumer-orders-2-one", "", ""),
+        ("connector-consumer-orders-2-0", "", ""),
+    ],
+)
+def test_default_client_ids(client_id: str, library: str, release: str) -> None:
+    member_id = f"{client_id}-{UUID}"
+    assert recognize(Signs("orders-2", member_id, client_id)) == (library, release, "client id" if library else "")
+    assert recognize(Signs("orders-2", member_id, None)) == (library, release, "member id" if library else "")
+
+
+def test_the_member_id_of_a_static_member_has_its_instance_id() -> None:
+    assert not recognize(Signs("orders", f"sarama-{UUID}", None, "sarama")).library
+    assert not recognize(Signs("orders", f"sarama-{UUID}", "app", "sarama")).library
+    assert recognize(Signs("orders", f"till-1-{UUID}", "rdkafka", "till-1")) == ("librdkafka", "", "client id")
+    assert recognize(Signs("orders", f"till-1-{UUID}", "consumer-orders-till-1", "till-1")).library == "java"
+    assert not recognize(Signs("orders", f"till-1-{UUID}", "consumer-orders-till-2", "till-1")).library
+
+
+def test_the_member_id_of_a_consumer_protocol_member_says_nothing() -> None:
+    assert not recognize(Signs("orders", "8XYk0V8BRZCMtoYgMwwEoA", None)).library
+    assert recognize(Signs("orders", "8XYk0V8BRZCMtoYgMwwEoA", "rdkafka")).library == "librdkafka"
+
+
+def test_tasks_of_sink_connectors() -> None:
+    assert recognize(Signs("connect-s3", f"m-{UUID}", "connector-consumer-s3-0")).library == "java"
+    assert not recognize(Signs("connect-jdbc", f"m-{UUID}", "connector-consumer-s3-0")).library
+
+
+def test_protocols_of_one_library() -> None:
+    for protocol, library in (("RoundRobinAssigner", "kafkajs"), ("rack-affinity", "kafka-go")):
+        signs = Signs("orders", f"app-{UUID}", "app", protocols=("mine", protocol))
+        assert recognize(signs) == (library, "", f"protocol {protocol}")
+    assert not recognize(Signs("orders", f"app-{UUID}", "app", protocols=("roundrobin",))).library
+
+
+@pytest.mark.parametrize(
+    ("client_id", "protocol", "data", "expected"),
+    [
+        # Another release may write other bytes.
+        ("rdkafka", "range", written(3), ("librdkafka", "client id")),
+        ("aiokafka-0.12.0", "roundrobin", written(0), ("aiokafka", "client id")),
+        # Anyone may configure an id like Java's.
+        ("consumer-orders-1", "range", written(3), ("java", "client id")),
+        ("consumer-orders-1", "range", SHORT, ("kafka-go", "subscription bytes, protocol range")),
+        ("consumer-orders-1", "RoundRobinAssigner", EMPTY_USER_DATA, ("kafkajs", "protocol RoundRobinAssigner")),
+        ("kafkajs", "RoundRobinAssigner", EMPTY_USER_DATA, ("kafkajs", "client id")),
+        # A strategy of a user's own under the name of KafkaJS's, or an id that someone configured.
+        ("sarama", "RoundRobinAssigner", written(0), ("", "")),
+    ],
+)
+def test_signs_that_contradict_each_other(
+    client_id: str, protocol: str, data: bytes, expected: tuple[str, str]
+) -> None:
+    found = recognize(dynamic(client_id, protocol, data))
+    assert (found.library, found.evidence) == expected
 
 
 def test_a_short_subscription_is_read_as_tolerant_clients_do() -> None:

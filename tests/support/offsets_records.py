@@ -47,12 +47,16 @@ def member(
     topics: tuple[str, ...] = (),
     owned: tuple[TopicPartition, ...] = (),
     subscription: bytes | None = None,
+    client: tuple[str | None, str] = ("i", "c"),
 ) -> bytes:
-    """Return a member of a classic group, with a subscription that is made of the topics unless it is given."""
+    """Return a member of a classic group, with a subscription that is made of the topics unless it is given.
+
+    ``client`` is its group.instance.id, null for a dynamic member, and its client.id.
+    """
     if subscription is None:
         subscription = encode_subscription(Subscription(topics, b"u", (), 1, "r1"))
     assignment = encode_assignment(Assignment(owned))
-    names = b"".join(map(_string, (member_id, "i", "c", "/h")))
+    names = b"".join(map(_string, (member_id, *client, "/h")))
     fields = (struct.pack(">i", len(data)) + data for data in (subscription, assignment))
     return names + struct.pack(">ii", 300_000, 45_000) + b"".join(fields)
 

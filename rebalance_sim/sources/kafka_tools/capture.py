@@ -26,6 +26,7 @@ from rebalance_sim.engine.runs.input_formats import check_exists
 from rebalance_sim.engine.spark.driver_rows import driver_rows
 from rebalance_sim.engine.tables.inputs import first_line
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.client_fingerprints import Signs
 from rebalance_sim.releases import SERVER_ASSIGNORS
 from rebalance_sim.sources.assumptions import (
     DEFAULTS,
@@ -48,6 +49,7 @@ from rebalance_sim.sources.consumer_groups import (
     classic_by_id,
     server_protocols,
 )
+from rebalance_sim.sources.kafka_tools.clients import known_client
 from rebalance_sim.sources.kafka_tools.text import (
     BadLine,
     ConsumerLine,
@@ -553,13 +555,19 @@ class CaptureTables:
             place,
             None,
             None,
-            consumer and consumer.client_library,
-            consumer and consumer.client_version,
+            *known_client(self._signs(member, consumer), consumer),
             state and state.state,
             None,
             None,
             None,
         )
+
+    def _signs(self, member: _Member, consumer: ConsumerLine | None) -> Signs:
+        state = self._lines.states.get(member.group_id)
+        elected = (state.strategy,) if state and state.strategy and member.group_id not in self._kip848 else ()
+        offered = (consumer and consumer.protocols) or elected
+        line = member.line
+        return Signs(member.group_id, line.member_id, line.client_id, line.instance_id, offered)
 
     def _protocols(self, member: _Member, consumer: ConsumerLine | None) -> tuple[str, ...]:
         group_id = member.group_id

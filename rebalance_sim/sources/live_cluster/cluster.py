@@ -17,6 +17,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.client_fingerprints import Signs
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.sources.assumptions import (
     DEFAULTS,
@@ -42,7 +43,7 @@ from rebalance_sim.sources.live_cluster.librdkafka_properties import (
     without_secrets,
 )
 from rebalance_sim.sources.live_cluster.requests import REQUEST_SECONDS, RequestFailure, answers
-from rebalance_sim.sources.sent_subscriptions import sent_columns
+from rebalance_sim.sources.sent_subscriptions import client_columns, sent_columns
 from rebalance_sim.tables import CLUSTERS, DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS, OFFSETS, REJECTS, TOPICS
 from rebalance_sim.wording import plural
 
@@ -352,6 +353,11 @@ def _topic_id(uuid: Any) -> str | None:
     return base64.urlsafe_b64encode(bits.to_bytes(16)).decode().rstrip("=") if bits else None
 
 
+def _signs(group_id: str, group: _Group, member: _Member) -> Signs:
+    elected = (group.assignor,) if group.assignor and not group.is_kip848 else ()
+    return Signs(group_id, member.member_id, member.client_id, member.instance_id, elected)
+
+
 def _group(description: Any) -> _Group:
     members = tuple(
         _Member(
@@ -447,13 +453,14 @@ class _ClusterTables:
             "protocol_type": DEFAULT_PROTOCOL_TYPE,
             "owned": owned if is_known else None,
             "group_state": _STATES.get(group.state),
+            **client_columns(_signs(group_id, group, member)),
         }
 
     def _subscription(self, group_id: str, group: _Group, member: _Member, used_topics: list[str]) -> dict[str, Any]:
         """Return the columns that a member's subscription fills; raise SchemaError if it is malformed."""
         sent = self._found.subscriptions.get((group_id, member.member_id))
         if sent is not None:
-            return sent_columns(member.client_id, group.assignor, sent)
+            return sent_columns(_signs(group_id, group, member), sent)
         for sentence in (_NO_RACK, USED_TOPICS if used_topics else NO_TOPICS):
             self._tallies.add(sentence, group_id)
         return {"subscription": used_topics}

@@ -20,6 +20,7 @@ from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.inputs import fit_topics, rejected, union, usable
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.client_fingerprints import Signs
 from rebalance_sim.kafka.wire.consumer_protocol import decode_assignment
 from rebalance_sim.kafka.wire.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,
@@ -40,7 +41,7 @@ from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.sources.assumptions import GIVEN, MOST_NAMES, USED_TOPICS, WITHOUT_MEMBERS, given_protocols, groups
 from rebalance_sim.sources.consumer_groups import server_protocols
 from rebalance_sim.sources.offsets_topic.text import BadText, NotPrinted, Printed, read_printed
-from rebalance_sim.sources.sent_subscriptions import sent_columns
+from rebalance_sim.sources.sent_subscriptions import client_columns, sent_columns
 from rebalance_sim.tables import (
     DEFAULT_CLUSTER,
     DEFAULT_PROTOCOL_TYPE,
@@ -311,7 +312,7 @@ def _columns(key: Key, value: Value, protocols: Sequence[str]) -> _Values:
                 "topic_id": value.topic_id,
             }
         case GroupMetadata():
-            return _classic_members(value, protocols) | {"generations": [_generation(value)]}
+            return _classic_members(key.group_id, value, protocols) | {"generations": [_generation(value)]}
         case ConsumerGroupMemberMetadata():
             return _consumer_member(key, value, protocols)
         case ConsumerGroupCurrentMemberAssignment():
@@ -335,7 +336,7 @@ def _generation(group: GroupMetadata) -> _Values:
     return {"generation": group.generation, "at_ms": group.state_timestamp_ms}
 
 
-def _classic_members(group: GroupMetadata, protocols: Sequence[str]) -> _Values:
+def _classic_members(group_id: str, group: GroupMetadata, protocols: Sequence[str]) -> _Values:
     """Return the members of a classic group, and rejects for those whose bytes are malformed.
 
     Such a member has no subscription, so that later runs reject it too and mark its group.
@@ -343,8 +344,12 @@ def _classic_members(group: GroupMetadata, protocols: Sequence[str]) -> _Values:
     members, rejects, notes = list[_Values](), list[_Values](), list[str]()
     for member in group.members:
         columns, assumed = _classic_member(group, member, protocols)
+        elected = (group.protocol,) if group.protocol else ()
+        signs = Signs(group_id, member.member_id, member.client_id, member.group_instance_id, elected)
+        if group.protocol_type == DEFAULT_PROTOCOL_TYPE:
+            columns |= client_columns(signs)
         try:
-            sent, more = _sent_by(group, member)
+            sent, more = _sent_by(group, member, signs)
             columns |= sent
             notes += [*assumed, *more]
         except SchemaError as problem:
@@ -374,7 +379,7 @@ def _classic_member(group: GroupMetadata, member: GroupMember, protocols: Sequen
     return columns, [GIVEN if is_given else _ELECTED, _ORDER if group.leader is None else _LEADER]
 
 
-def _sent_by(group: GroupMetadata, member: GroupMember) -> tuple[_Values, list[str]]:
+def _sent_by(group: GroupMetadata, member: GroupMember, signs: Signs) -> tuple[_Values, list[str]]:
     """Return the columns that a member's own bytes fill, and the assumptions made; raise SchemaError for bad bytes."""
     if not group.protocol:
         raise SchemaError("group metadata value: protocol: null, though the group has members")
@@ -382,7 +387,7 @@ def _sent_by(group: GroupMetadata, member: GroupMember) -> tuple[_Values, list[s
         return {"subscription": []}, [_OPAQUE]
     if member.subscription is None or member.assignment is None:
         return {}, [USED_TOPICS, _NOT_PRINTED]
-    columns = sent_columns(member.client_id, group.protocol, member.subscription)
+    columns = sent_columns(signs, member.subscription)
     # The assignment is empty if the leader left the member out.
     owned = decode_assignment(member.assignment).partitions if member.assignment else ()
     columns |= {"owned": [each._asdict() for each in owned]}
@@ -416,6 +421,9 @@ def _consumer_member(key: Key, member: ConsumerGroupMemberMetadata, protocols: S
         "subscribed_regex": member.subscribed_regex,
         "session_timeout_ms": session_timeout,
         "rebalance_timeout_ms": member.rebalance_timeout_ms,
+        **client_columns(
+            Signs(key.group_id, key.member_id or "", member.client_id, member.instance_id, tuple(offered or ()))
+        ),
     }
     counted = [{"sentence": sentence, "members": 1} for sentence in notes]
     return {"members": [columns], "regex": member.subscribed_regex, "notes": counted}

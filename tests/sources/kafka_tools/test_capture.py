@@ -176,6 +176,7 @@ def test_members_of_a_group() -> None:
         "rebalance_timeout_ms": None,
         "client_library": None,
         "client_version": None,
+        "client_evidence": None,
         "group_state": None,
         "generation_at_ms": None,
         "earlier_generation": None,
@@ -272,6 +273,7 @@ def test_consumers_csv_supplies_what_no_tool_prints() -> None:
     assert capture.of_members("rack") == ["rack-a", "rack-b", "rack-a"]
     assert capture.of_members("client_library") == ["sarama", None, "sarama"]
     assert capture.of_members("client_version") == ["1.43.0", None, "1.43.0"]
+    assert capture.of_members("client_evidence") == ["consumers.csv", None, "consumers.csv"]
     assert not any(sentence.startswith(("protocols", "rack")) for sentence in capture.assumptions)
     assert any(sentence.startswith("the subscription of 1 member (1 group)") for sentence in capture.assumptions)
 

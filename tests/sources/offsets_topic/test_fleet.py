@@ -133,6 +133,7 @@ def test_classic_members_of_records_by_hand(read: OffsetsTopic) -> None:
         "rebalance_timeout_ms": 300_000,
         "client_library": "java;franz-go",
         "client_version": None,
+        "client_evidence": "subscription bytes",
         "group_state": None,
         "generation_at_ms": 1,
         "earlier_generation": None,
