@@ -162,7 +162,7 @@ def leaders_assignor(protocol: str, leader: Leader, readable: bool = True) -> Le
     name = _name(library, protocol)
     try:
         check_choice("client_library", library, list(DEFAULT_PROTOCOLS))
-        release = _numbers(leader.release)
+        release = release_numbers(leader.release)
     except UserError as problem:
         return LeadersAssignor(name, str(problem))
     if (library, protocol) in _UNPREDICTABLE:
@@ -218,8 +218,12 @@ def _name(library: str, protocol: str) -> str:
     return _NAMED_OTHERWISE.get((library, protocol), f"{library}-{protocol}")
 
 
-def _numbers(release: str) -> tuple[int, ...] | None:
-    """Return the numbers of a release; None if it is unknown."""
+def release_numbers(release: str) -> tuple[int, ...] | None:
+    """Return the numbers of a release; None if it is unknown. Raises UserError for a text that is no release.
+
+    >>> release_numbers("1.43.0"), release_numbers("")
+    ((1, 43, 0), None)
+    """
     if not release:
         return None
     found = re.match(r"v?(\d+(?:\.\d+)*)", release)

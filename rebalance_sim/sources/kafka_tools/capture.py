@@ -26,12 +26,15 @@ from rebalance_sim.engine.runs.input_formats import check_exists
 from rebalance_sim.engine.spark.driver_rows import driver_rows
 from rebalance_sim.engine.tables.inputs import first_line
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.assignors.assumed_protocols import Offer, assumed_protocols
+from rebalance_sim.kafka.assignors.by_library import Leader
 from rebalance_sim.kafka.client_fingerprints import Signs
 from rebalance_sim.releases import SERVER_ASSIGNORS
 from rebalance_sim.sources.assumptions import (
     DEFAULTS,
     GIVEN,
     JAVA_DEFAULT_PROTOCOLS,
+    LIBRARY_DEFAULTS,
     NO_TOPICS,
     REBALANCING,
     USED_TOPICS,
@@ -469,7 +472,7 @@ _OTHER_MOMENT = "the partition count of {} differs between --offsets and --membe
 _NO_RACK = "the rack of {} is unknown: no tool prints client.rack"
 _ORDER = "join order is unknown for {}; the order of FILES is used. Predicted leaders and tie-breaks may differ"
 _SENTENCES = (
-    *(GIVEN, _ELECTED, DEFAULTS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, NO_TOPICS),
+    *(GIVEN, *LIBRARY_DEFAULTS.values(), _ELECTED, DEFAULTS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, NO_TOPICS),
     *(_BY_OFFSETS, _NAMES_LOST, _NOT_VERBOSE, _NOT_OWNED, _OTHER_MOMENT, _NO_RACK, _ORDER),
 )
 
@@ -491,6 +494,7 @@ class CaptureTables:
             for reject in lines.rejects
             if reject.kind is ToolOutput.MEMBERS and (group_id := self._group_of(reject)) is not None
         }
+        self._library_defaults = self._defaults_by_member()
         self._tallies = Tallies()
         self._ends_filled = 0
 
@@ -562,6 +566,22 @@ class CaptureTables:
             None,
         )
 
+    def _defaults_by_member(self) -> dict[tuple[str, str], tuple[str, tuple[str, ...]]]:
+        """Return, by group and member, the library and its default protocols, where they are assumed."""
+        of_groups: defaultdict[str, dict[tuple[str, str], Offer]] = defaultdict(dict)
+        for key, member in self._lines.members.items():
+            consumer = self._consumer(member)
+            library, release, _ = known_client(self._signs(member, consumer), consumer)
+            configured = (consumer and consumer.protocols) or ()
+            of_groups[member.group_id][key] = Offer(Leader(library or "", release or ""), configured)
+        found: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = {}
+        for group_id, offers in of_groups.items():
+            state = self._lines.states.get(group_id)
+            elected = state.strategy if state and group_id not in self._kip848 else None
+            assumed = zip(offers.items(), assumed_protocols([*offers.values()], elected), strict=True)
+            found |= {key: (offer.library, protocols) for (key, offer), protocols in assumed if protocols}
+        return found
+
     def _signs(self, member: _Member, consumer: ConsumerLine | None) -> Signs:
         state = self._lines.states.get(member.group_id)
         elected = (state.strategy,) if state and state.strategy and member.group_id not in self._kip848 else ()
@@ -586,6 +606,10 @@ class CaptureTables:
         if self._given_protocols:
             self._tallies.add(GIVEN, group_id)
             return self._given_protocols
+        by_library = self._library_defaults.get((group_id, member.line.member_id))
+        if by_library is not None:
+            self._tallies.add(LIBRARY_DEFAULTS[by_library], group_id)
+            return by_library[1]
         if assignor is not None and not in_kip848:
             self._tallies.add(_ELECTED, group_id)
             return (assignor,)

@@ -250,6 +250,72 @@ def test_protocols(given: tuple[str, ...], files: dict[str, str], expected: tupl
     assert f"the protocols of 3 members (1 group) are unknown; {assumed}" in capture.assumptions
 
 
+def test_protocols_of_recognized_libraries() -> None:
+    """The names are those of a capture with consumers of many libraries; the others are Java's or configured."""
+    kafka_go = "search-indexer@search-indexer-7d9f1 (github.com/segmentio/kafka-go)"
+    elected = {
+        "pricing-go": ("kgo", "cooperative-sticky"),
+        "search-indexer": (kafka_go, "range"),
+        "sessionizer": ("rdkafka", "cooperative-sticky"),
+        "payments": ("rdkafka", "range"),
+        "ledger": ("rdkafka", "roundrobin"),
+        "recommender-py": ("aiokafka-0.12.0", "roundrobin"),
+        "mailer": ("mailer-1", "RoundRobinAssigner"),
+        "orders": ("consumer-orders-1", "range"),
+        "starting": ("sarama", ""),
+    }
+    header = f"{'GROUP':20} {'CONSUMER-ID':110} {'HOST':10} {'CLIENT-ID':70} #PARTITIONS ASSIGNMENT"
+    members = [header]
+    states = [f"{'GROUP':20} COORDINATOR (ID)      ASSIGNMENT-STRATEGY STATE           #MEMBERS"]
+    for group_id, (client_id, strategy) in elected.items():
+        members.append(f"{group_id:20} {f'{client_id}-{UUID}':110} {'/10.0.0.1':10} {client_id:70} 0           -")
+        states.append(f"{group_id:20} 127.0.0.1:9092  (0)   {strategy:19} Stable          1")
+    capture = Joined(members="\n".join(members), state="\n".join(states))
+    assert capture.rejects == []
+    assert dict(zip(elected, capture.of_members("client_library"), strict=True)) == {
+        "pricing-go": "franz-go",
+        "search-indexer": "kafka-go",
+        "sessionizer": "librdkafka",
+        "payments": "librdkafka",
+        "ledger": "librdkafka",
+        "recommender-py": "aiokafka",
+        "mailer": "kafkajs",
+        "orders": "java",
+        "starting": "sarama",
+    }
+    assert dict(zip(elected, capture.of_members("protocols"), strict=True)) == {
+        "pricing-go": ("cooperative-sticky",),
+        "search-indexer": ("range", "roundrobin"),
+        "sessionizer": ("cooperative-sticky",),
+        "payments": ("range", "roundrobin"),
+        "ledger": ("roundrobin",),
+        "recommender-py": ("roundrobin",),
+        "mailer": ("RoundRobinAssigner",),
+        "orders": ("range",),
+        "starting": ("range",),
+    }
+    unknown = "the protocols of {} are unknown; "
+    for sentence in (
+        unknown.format("1 member (1 group)") + "librdkafka's default, range, roundrobin, is used",
+        unknown.format("1 member (1 group)") + "sarama's default, range, is used",
+        unknown.format("3 members (3 groups)") + "the elected strategy printed by --state is used",
+    ):
+        assert sentence in capture.assumptions
+    assert not any("Java's default" in sentence for sentence in capture.assumptions)
+
+
+def test_the_option_protocols_comes_before_defaults_of_libraries() -> None:
+    capture = Joined("sticky", members=MEMBERS_37_TXT.replace(" bill ", " kgo  "))
+    assert capture.of_members("client_library") == ["franz-go"] * 3
+    assert capture.of_members("protocols") == [("sticky",)] * 3
+
+
+def test_defaults_of_a_library_that_consumers_csv_names() -> None:
+    consumers = "group_id,client_id,client_library\nbilling,bill,librdkafka\n"
+    capture = Joined(members=MEMBERS_37_TXT, consumers__csv=consumers)
+    assert capture.of_members("protocols") == [("range", "roundrobin")] * 3
+
+
 STATIC_TXT = f"""
 GROUP           CONSUMER-ID                                 GROUP-INSTANCE-ID HOST            CLIENT-ID       \
 #PARTITIONS     ASSIGNMENT
