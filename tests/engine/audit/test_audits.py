@@ -238,8 +238,8 @@ def test_following_a_recommendation_removes_its_finding(spark: SparkSession, aud
 def test_check_limits_the_findings_of_a_severity(audited: Audited, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(audited.out)
     assert main(["check", "--runs", out, "--max-findings", "error=0"]) == 3
-    assert "failed: findings error = 10, limit 0 (" in capsys.readouterr().out
-    assert main(["check", "--runs", out, "--max-findings", "error=10,warning=100"]) == 0
+    assert "failed: findings error = 11, limit 0 (" in capsys.readouterr().out
+    assert main(["check", "--runs", out, "--max-findings", "error=11,warning=100"]) == 0
     assert main(["check", "--runs", out, "--max-findings", "fatal=0"]) == 2
     assert "--max-findings: 'fatal' is not known; allowed: error, warning, note" in capsys.readouterr().err
     assert main(["check", "--runs", out, "--max-findings", "error"]) == 2

@@ -71,7 +71,7 @@ def test_rows_without_alignment_are_split_at_wide_gaps() -> None:
     pasted = Pasted({"capture.txt": UNALIGNED.encode()})
     names = [f"web@pod-{number} (github.com/segmentio/kafka-go)" for number in (1, 2)]
     assert pasted.owned("search") == [(names[0], [("inventory", 0), ("inventory", 1)]), (names[1], [])]
-    assert [row["protocols"] for row in pasted.members.values()] == [("range",)] * 2
+    assert [row["protocols"] for row in pasted.members.values()] == [("range", "roundrobin")] * 2
     assert pasted.rejects == []
 
 
