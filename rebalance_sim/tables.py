@@ -150,7 +150,8 @@ MEMBERS = Table(
         Column(
             "client_library",
             STRING,
-            "client library; null if it is unknown, which counts as Java. Several that are possible: separated by `;`, the most likely one first",
+            "client library; null if it is unknown, which counts as Java. Several that are possible: separated by `;`, "
+            "the most likely one first",
         ),
         Column("client_version", STRING, "release of the client library; null if it is unknown"),
         Column(

@@ -10,8 +10,8 @@ _OFFSET = "{:<16}{:<8}{:<11}{:<16}{:<16}{:<6}{:<16}{:<12}{}\n"
 def write_capture(folder: Path, readable: Iterable[str], unreadable: Iterable[str], empty: Iterable[str] = ()) -> Path:
     """Write the output of Kafka's tools about groups of two members that share the four partitions of a topic.
 
-    ``#PARTITIONS`` of the ``unreadable`` ones is a word, which rejects the lines of all their members, and their offsets
-    name none, as between two rebalances; the ``empty`` groups have offsets and no members.
+    ``#PARTITIONS`` of the ``unreadable`` ones is a word, which rejects the lines of all their members, and their
+    offsets name none, as between two rebalances; the ``empty`` groups have offsets and no members.
     """
     folder.mkdir()
     owners = {group: (f"{group}-a", f"{group}-b") for group in (*readable, *unreadable)}

@@ -46,9 +46,9 @@ FLEET: Sequence[PastedGroup] = (
     *_groups(6, "pricing", "sarama", "sarama", "range", "roundrobin", "sticky"),
     *_groups(6, "stock", "franz-go", "kgo", "cooperative-sticky", "range"),
     *_groups(6, "search", "kafka-go", "search@search-{number} (github.com/segmentio/kafka-go)", "range", "roundrobin"),
-    *_groups(4, "mail", "kafkajs", "kafkajs", "RoundRobinAssigner"),
+    *_groups(5, "mail", "kafkajs", "kafkajs", "RoundRobinAssigner"),
     # A protocol name that KafkaJS alone uses tells as much as its default client id.
-    *_groups(2, "push", "kafkajs", "push-{number}", "RoundRobinAssigner"),
+    *_groups(1, "push", "kafkajs", "push-{number}", "RoundRobinAssigner"),
     *_groups(4, "ranking", "aiokafka", "aiokafka-0.12.0", "roundrobin"),
     *_groups(4, "report", "kafka-python", "kafka-python-2.0.2", "range"),
     *_groups(1, "billing", None, "billing-{number}", "range"),
@@ -100,14 +100,19 @@ def _members(group: PastedGroup) -> list[_Member]:
     return found
 
 
+def groups_of(release: str) -> list[PastedGroup]:
+    """Return the groups that a capture can have: before 2.3 a file's name has the group's, and "_" hides the file."""
+    return [group for group in FLEET if RELEASES[release][1] is not None or not group.group_id.startswith("_")]
+
+
 def write_pasted_fleet(folder: Path, release: str) -> None:
     """Write what the tools of a release print about the fleet: a file for each group and output."""
     offsets, states, members = RELEASES[release]
     folder.mkdir(parents=True)
     topics = [f"Topic: {_topic(group)}\tPartitionCount: {group.partitions}\tReplicationFactor: 1" for group in FLEET]
     (folder / "topics.txt").write_text("\n".join(topics) + "\n")
-    for group in FLEET:
-        name = group.group_id
+    for group in groups_of(release):
+        name = group.group_id.lstrip("_")
         (folder / f"{name}.offsets.txt").write_text(printed(OFFSET_LAYOUTS[offsets], list(_offset_rows(group))))
         if states is not None:
             (folder / f"{name}.state.txt").write_text(printed(STATE_LAYOUTS[states], [_state_row(group)]))

@@ -156,6 +156,7 @@ TIERS = (
             "tests/commands/test_audit.py",
             "tests/commands/test_jobs.py",
             "tests/commands/test_operations.py",
+            "tests/commands/test_pasted_fleet.py",
             "tests/commands/test_simulate.py",
             "tests/commands/test_small_runs.py",
             "tests/engine/groups/test_sorted_members.py",

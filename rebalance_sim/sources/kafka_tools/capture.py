@@ -87,6 +87,7 @@ from rebalance_sim.wording import plural
 _MEMBERS_COMMAND = "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --describe --all-groups --members --verbose"
 _LONGEST_SAMPLE = 200
 _BATCH_ROWS = 50_000
+_HIDDEN = ("_", ".")
 # Before 2.3 the tool describes one group at a time and does not print its name, so the file's name must have it.
 _TEXT_SUFFIX = re.compile(r"\.(?:txt|log|out)$", re.IGNORECASE)
 _REPORT_SUFFIX = re.compile(r"(?:^|[._-])(?:members|offsets|state)(?:[._-]verbose)?$", re.IGNORECASE)
@@ -125,6 +126,7 @@ def read_capture(
     given = given_protocols(protocols)
     lines = Lines()
     files = _files(spark, directory)
+    lines.hidden_files = _hidden(spark, directory)
     for name in sorted(files):
         lines.add_file(name.rpartition("/")[2], files.pop(name))
     if not lines.has_members and not lines.owners:
@@ -151,12 +153,20 @@ def _files(spark: SparkSession, directory: str) -> dict[str, bytes]:
     try:
         if folder is not None and folder.is_dir():
             # Those that Spark would read, without starting its first job for them.
-            files = [file for file in folder.iterdir() if file.is_file() and not file.name.startswith(("_", "."))]
+            files = [file for file in folder.iterdir() if file.is_file() and not file.name.startswith(_HIDDEN)]
             return {str(file): file.read_bytes() for file in files}
         rows = spark.read.format("binaryFile").load(directory).select("path", "content").toLocalIterator()
         return {row["path"]: bytes(row["content"]) for row in rows}
     except (OSError, PySparkException, Py4JError) as problem:
         raise UserError(f"cannot read the capture {directory!r}: {first_line(problem)}") from problem
+
+
+def _hidden(spark: SparkSession, directory: str) -> list[str]:
+    """Return the names of a local directory's files that are not read, as Spark reads none that begin so."""
+    folder = local_path(spark, directory)
+    if folder is None or not folder.is_dir():
+        return []
+    return [file.name for file in folder.iterdir() if file.is_file() and file.name.startswith(_HIDDEN)]
 
 
 def _text(content: bytes) -> io.TextIOWrapper:
@@ -275,6 +285,7 @@ class Lines:
         self.noticed: defaultdict[Notice, set[str]] = defaultdict(set)
         self.errors: list[_Location] = []
         self.empty_files: list[str] = []
+        self.hidden_files: list[str] = []
         self.groups_by_file: dict[str, str] = {}
         self.rejects: list[_Reject] = []
         self._names: dict[str, str] = {}
@@ -732,6 +743,8 @@ class CaptureTables:
             yield f"{what}: the group is taken from messages in the file or its name, such as {group_id} for {file}"
         if lines.empty_files:
             yield f"no content in {names(lines.empty_files)}"
+        if lines.hidden_files:
+            yield f"not read, because a name that begins with _ or . is hidden: {names(lines.hidden_files)}"
         if lines.errors:
             first = lines.errors[0]
             what = f"the tools printed {plural(len(lines.errors), 'error')}; parts of the cluster may be missing"

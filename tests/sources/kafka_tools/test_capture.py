@@ -619,6 +619,11 @@ def test_file_names_and_encodings(spark: SparkSession, tmp_path: Path) -> None:
     assert json.loads(reject.row)["file"] == "c.bin"
 
 
+def test_hidden_files_are_named(spark: SparkSession, directory: Callable[..., str]) -> None:
+    capture = read_capture(spark, directory(members=MEMBERS_37_TXT, _old=MEMBERS_37_TXT))
+    assert "not read, because a name that begins with _ or . is hidden: _old.txt" in capture.assumptions
+
+
 def test_order_of_files_is_that_of_their_names(spark: SparkSession, directory: Callable[..., str]) -> None:
     files = {f"m{number:02}": MEMBERS_37_TXT.replace("bill-", f"b{number:02}--") for number in range(20)}
     capture = read_capture(spark, directory(**files))
