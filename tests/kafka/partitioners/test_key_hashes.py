@@ -206,7 +206,10 @@ def test_keys_go_to_partitions_that_exist(client: str, records: list[tuple[bytes
 
 
 UNKEYED_EVEN_IF_EMPTY = {"librdkafka", "kafka-go-crc32"}
-UNKEYED_ALWAYS = {"librdkafka-random", "kafka-go", "kafka-go-least-bytes"}
+UNKEYED_ALWAYS = {
+    *("librdkafka-random", "kafka-go", "kafka-go-least-bytes"),
+    *("java-2.4-round-robin", "java-4.0-round-robin", "java-uniform-sticky"),
+}
 HASHED_EVEN_IF_NULL = {
     "librdkafka-consistent",
     "librdkafka-murmur2",
