@@ -279,6 +279,13 @@ _COORDINATOR = "COORDINATOR (ID)"
 _CUT_OFF = {"ASSIGNMENT", "TARGET-ASSIGNMENT"}
 """Last columns, whose ``-`` is often lost with the spaces at the end of a line."""
 _GAP = re.compile(" {2,}")
+_GROWING = {"GROUP", "TOPIC", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID"}
+"""Columns that are as wide as their longest value, in each output of --offsets and --members with a GROUP column."""
+_LONGEST_PREFIX = 60
+_PREFIX = re.compile(r" +|(?:> ?)+|[\w.-]+ +\| ?|\[pod/[^\]]+\] ")
+"""What is certainly no part of a row that is aligned with its header behind it."""
+_LIKE_PREFIX = re.compile(r"(?:[>|+*$#-]|\d+[.:)]|\[pod/[^\]]+\]|[\w.-]+ +\|)\s")
+"""The beginning of an id that is more likely put before the row by another program, an editor or a person."""
 _FIRST_COLUMN = re.compile(r"(?:GROUP|TOPIC|CONSUMER-ID|COORDINATOR \(ID\))\s")
 _HEADING = re.compile(r"COORDINATOR \(ID\)|#?[A-Z][A-Z-]*")
 # 1.0 prints "%-50s" and at once "%-30s": a member id of 50 characters leaves no space before HOST.
@@ -318,8 +325,42 @@ class _Table:
         line = _as_java_counts(text)
         cells: list[str] | None = self._cells_below_header(line)
         if any(line[start - 1 : start].strip() for start in self.starts[1:]) or not self._fit(cells or ()):
-            cells = self._by_gaps(line) or self._cells_from(line, 0, 0, hopeless=set())
+            cells = self._behind_prefix(line) or self._by_gaps(line) or self._cells_from(line, 0, 0, hopeless=set())
         return None if cells is None else dict(zip(self.columns, map(_from_java, cells), strict=True))
+
+    def _behind_prefix(self, line: str) -> list[str] | None:
+        """Split a row that is aligned with the header behind a prefix, which the header does not have.
+
+        Raises _MalformedError if the prefix may be the beginning of the first value.
+        """
+        if not self._has_growing_columns:
+            return None
+        for length in range(1, min(_LONGEST_PREFIX, len(line))):
+            row = line[length:]
+            if not self._is_aligned(row):
+                continue
+            cells = self._cells_below_header(row)
+            if self._fit(cells):
+                if _PREFIX.fullmatch(line, 0, length):
+                    return cells
+                raise _MalformedError(f"the columns are at the positions of the header only behind {line[:length]!r}")
+        return None
+
+    @property
+    def _has_growing_columns(self) -> bool:
+        return self.columns[0] == "GROUP" and self.kind in (ToolOutput.OFFSETS, ToolOutput.MEMBERS)
+
+    def _grows(self, column: str) -> bool:
+        return column in _GROWING and self._has_growing_columns
+
+    def _is_aligned(self, line: str) -> bool:
+        """Return whether every value begins below its heading."""
+        for column, start in zip(self.columns, self.starts, strict=True):
+            if start and line[start - 1 : start] != " ":
+                return False
+            if line[start : start + 1] in ("", " ") and not _SHAPES[column].may_be_blank:
+                return False
+        return True
 
     def _by_gaps(self, line: str) -> list[str] | None:
         """Split a row that has lost its alignment at two spaces or more, or else at any; None if it fits neither way.
@@ -331,6 +372,10 @@ class _Table:
             if len(ways) > 1:
                 raise _MalformedError(
                     "the columns are not at the positions of the header, and a blank one may be any of several"
+                )
+            if ways and _LIKE_PREFIX.match(ways[0][0]):
+                raise _MalformedError(
+                    f"{self.columns[0]} is {_quoted(ways[0][0])}, which may begin with something else than the value"
                 )
             if ways:
                 return ways[0]
@@ -368,16 +413,22 @@ class _Table:
             return None
         for end, following in self._ends(line, nth, at):
             cell = line[at:end].rstrip(" ")
-            if _fits(column, cell):
+            # Wide gaps within a value that is wider than its column are those between columns.
+            is_value = following == self._header_end(nth, at) or "  " not in cell or not self._grows(column)
+            if is_value and _fits(column, cell):
                 rest = self._cells_from(line, nth + 1, following, hopeless)
                 if rest is not None:
                     return [cell, *rest]
         hopeless.add((nth, at))
         return None
 
+    def _header_end(self, nth: int, at: int) -> int:
+        """Return the position of the next value if the nth one is as wide as its column."""
+        return at + self.starts[nth + 1] - self.starts[nth]
+
     def _ends(self, line: str, nth: int, at: int) -> Iterator[tuple[int, int]]:
         """Return the positions at which a cell may end and the next begin, that of the header first."""
-        end = at + self.starts[nth + 1] - self.starts[nth] - 1
+        end = self._header_end(nth, at) - 1
         if end >= len(line) or line[end] == " ":
             yield end, end + 1
         if self.columns[nth] == "CONSUMER-ID":
@@ -836,7 +887,15 @@ def _content(text: str, table: _Table | _ConsumerTable | None) -> Content:
         if not isinstance(reading, BadLine):
             return reading
         failed.append(reading)
-    return _notice(text) or (failed[0] if failed else BadLine(ToolOutput.UNKNOWN, None, "no header precedes the line"))
+    notice = _notice(text) or _notice(_behind_prefix(text))
+    if notice is not None:
+        return notice
+    return failed[0] if failed else BadLine(ToolOutput.UNKNOWN, None, "no header precedes the line")
+
+
+def _behind_prefix(text: str) -> str:
+    prefix = _PREFIX.match(text)
+    return text[prefix.end() :] if prefix else text
 
 
 def _readings(text: str, table: _Table | _ConsumerTable | None) -> Iterator[Content]:

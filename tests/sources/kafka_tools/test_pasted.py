@@ -107,6 +107,39 @@ def test_decorated_text_is_read(decorate: Callable[[str], str]) -> None:
     assert {row["table"] for row in pasted.rejects} <= {"capture"}
 
 
+def behind(prefix: str) -> str:
+    """Return the real members with a prefix before each row, but not before the headers."""
+    lines = capture()["members.txt"].split("\n")
+    return "\n".join(prefix + line if line.strip() and not line.startswith("GROUP") else line for line in lines)
+
+
+@pytest.mark.parametrize("prefix", ["broker-1  | ", "> ", "> > ", "[pod/kafka-0/kafka] ", "  ", "    "])
+def test_rows_behind_the_prefix_of_a_program_are_read_if_the_header_has_none(prefix: str) -> None:
+    """Who selects text with a mouse often begins behind the first prefix."""
+    whole = Pasted({"members.txt": capture()["members.txt"].encode()})
+    pasted = Pasted({"members.txt": behind(prefix).encode()})
+    assert pasted.members == whole.members
+    assert pasted.rejects == []
+
+
+@pytest.mark.parametrize("prefix", ["12: ", "- ", "+ ", "| ", "x ", "#"])
+def test_rows_behind_anything_else_are_rejected(prefix: str) -> None:
+    pasted = Pasted({"members.txt": re.sub("(?m)^.*Consumer group .*$", "", behind(prefix)).encode()})
+    assert pasted.members == {}
+    (reason,) = {row["reason"] for row in pasted.rejects}
+    assert reason == f"the columns are at the positions of the header only behind {prefix!r}"
+
+
+@pytest.mark.parametrize("prefix", ["12: ", "- ", "> ", "broker-1 | "])
+def test_rows_without_alignment_behind_a_prefix_are_rejected(prefix: str) -> None:
+    """The prefix may be the beginning of the group's id."""
+    pasted = Pasted({"members.txt": UNALIGNED.replace("\nsearch", f"\n{prefix}search").encode()})
+    assert pasted.members == {}
+    assert {"GROUP is '" + prefix + "search', which may begin with something else than the value"} == {
+        row["reason"] for row in pasted.rejects if row["table"] in ("members", "state")
+    }
+
+
 def test_members_of_a_plain_describe_are_read() -> None:
     """Rows without a topic list members without partitions; Kafka 0.11 and 1.0 have no --members."""
     pasted = Pasted({"sync-worker.txt": DESCRIBED.encode()})
