@@ -20,8 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rebalance_sim.errors import UserError, check_choice
-from rebalance_sim.kafka.assignors import CLIENTS_ASSIGNORS
-from rebalance_sim.kafka.assignors.default_protocols import DEFAULT_PROTOCOLS
+from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.runtime.compiled_code import cache_folder, number_compiled
 from rebalance_sim.kafka.runtime.kernel import ALWAYS_COMPILES
 from rebalance_sim.kafka.runtime.rule_keys import rule_key
@@ -45,18 +44,14 @@ class Others:
         for release in self.releases:
             kafka_version(release)
         for library in self.libraries:
-            check_choice("--libraries", library, [name for name in DEFAULT_PROTOCOLS if _assignors_of(name)])
+            check_choice("--libraries", library, [name for name, record in LIBRARIES.items() if record.strategies])
 
     @property
     def jobs(self) -> list[list[str]]:
         """The options of ``assign`` that call the rules."""
         of_releases = [["--kafka-version", release] for release in self.releases]
-        of_libraries = [["--strategy", name] for library in self.libraries for name in _assignors_of(library)]
+        of_libraries = [["--strategy", name] for library in self.libraries for name in LIBRARIES[library].strategies]
         return [*of_releases, *([*options, "--strategy", "all"] for options in of_releases), *of_libraries]
-
-
-def _assignors_of(library: str) -> list[str]:
-    return [name for name in CLIENTS_ASSIGNORS if name.startswith(f"{library}-")]
 
 
 _NO_OTHERS = Others()

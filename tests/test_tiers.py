@@ -15,6 +15,7 @@ RULES = {
     "assignors/sticky/before_3_0.py": "live: elections and consumers' assignors",
     "assignors/server/uniform.py": "live: server-side assignors",
     "assignors/franz_go/sticky.py": "live: other libraries' assignors",
+    "clients/sarama.py": "live: other libraries' assignors",
     "partitioners/key_hashes.py": "live: partitioners",
     "coordinator/classic/requests.py": "live: classic groups",
     "coordinator/consumer/heartbeat.py": "live: consumer-protocol groups",

@@ -28,7 +28,8 @@ from rebalance_sim.engine.spark.driver_rows import no_rows
 from rebalance_sim.engine.tables.inputs import fit_topics, rejected, usable
 from rebalance_sim.engine.tables.outcomes import Transformation
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.partitioners.clients import Client, client_named
+from rebalance_sim.kafka.partitioners.clients import client_named
+from rebalance_sim.kafka.partitioners.partitioner import Client
 from rebalance_sim.kafka.partitioners.record_accumulator import ProducerSettings
 from rebalance_sim.releases import NEWEST, kafka_version
 from rebalance_sim.tables import DEFAULT_CLIENT, RECORD_PARTITIONS, RECORDS, TOPICS, TOPICS_AFTER, TOPICS_AT_RISK

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 
 from rebalance_sim.commands.options import brokers_of
 from rebalance_sim.engine.tables.clusters import read_clusters
+from rebalance_sim.kafka.assignors.by_library import IN_BROKERS_ORDER
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.releases import SERVER_ASSIGNORS, untested
 from rebalance_sim.tables import CLUSTERS, Table
@@ -49,10 +50,6 @@ def early_access(clusters: Clusters, strategies: Sequence[str], elections: DataF
     ]
 
 
-_IN_BROKERS_ORDER = ("kafka-go-range", "kafka-go-roundrobin", "kafkajs-roundrobin")
-"""Assignors that take partitions in the order in which brokers list them."""
-
-
 def kraft(clusters: Clusters, assigned: DataFrame) -> list[str]:
     """Return the assumption about brokers that may use ZooKeeper, if it decides the assignment of a group.
 
@@ -61,10 +58,11 @@ def kraft(clusters: Clusters, assigned: DataFrame) -> list[str]:
     uncertain = [brokers for brokers in clusters.kinds if brokers.rules().may_use_zookeeper]
     if not uncertain:
         return []
-    used = assigned.where(assigned.strategy.isin(*_IN_BROKERS_ORDER)).select("cluster").distinct().collect()
+    used = assigned.where(assigned.strategy.isin(*IN_BROKERS_ORDER)).select("cluster").distinct().collect()
+    libraries = " and ".join(dict.fromkeys(IN_BROKERS_ORDER.values()))
     releases = sorted({brokers.version for brokers in {clusters.of(row["cluster"]) for row in used} & set(uncertain)})
     return [
-        f"brokers of Kafka {release} use KRaft: with ZooKeeper they list partitions in another order, and kafka-go and "
-        "KafkaJS assign them in the order of that list"
+        f"brokers of Kafka {release} use KRaft: with ZooKeeper they list partitions in another order, and {libraries} "
+        "assign them in the order of that list"
         for release in releases
     ]

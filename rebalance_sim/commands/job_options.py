@@ -8,6 +8,7 @@ from rebalance_sim.commands.configuration import CONFIG
 from rebalance_sim.commands.options import items
 from rebalance_sim.defaults import AUTO, CLIENT, CLUSTER, SCENARIO, STORM_REBALANCES, STORM_WINDOW_MS, STRATEGY
 from rebalance_sim.engine.runs.figures import CHECKS, FINDING_CHECKS, FINDINGS
+from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.logs import FORMATS, LEVELS
 from rebalance_sim.releases import BATCH_SIZE, NEWEST, OFFSETS_PARTITIONS, SCALA_VERSIONS, kafka_version
@@ -490,15 +491,7 @@ def add_operation_options(groups: OptionGroups) -> None:
 
 _ASSIGNORS = (
     *kafka_version(NEWEST).assignors,
-    *("librdkafka-range", "librdkafka-roundrobin", "librdkafka-cooperative-sticky", "librdkafka-2.1-range"),
-    *("librdkafka-1.2-range", "librdkafka-1.5.2-roundrobin", "librdkafka-1.5.0-roundrobin"),
-    *("librdkafka-1.4-roundrobin", "librdkafka-1.2-roundrobin"),
-    *("kafka-python-range", "kafka-python-roundrobin", "kafka-python-2.2-range", "kafka-python-2.2-roundrobin"),
-    *("aiokafka-range", "aiokafka-roundrobin"),
-    *("franz-go-range", "franz-go-roundrobin", "franz-go-sticky", "franz-go-cooperative-sticky"),
-    *("franz-go-1.21.3-sticky", "franz-go-1.21.3-cooperative-sticky", "kafka-go-range", "kafka-go-roundrobin"),
-    *("kafkajs-roundrobin", "kafkajs-1.12-roundrobin", "platformatic-kafka-roundrobin"),
-    *("sarama-range", "sarama-roundrobin", "sarama-1.27-range", "sarama-1.27-roundrobin"),
+    *(strategy for library in LIBRARIES.values() for strategy in library.strategies),
 )
 
 

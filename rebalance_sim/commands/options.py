@@ -5,7 +5,8 @@ from typing import Any
 
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.brokers import Brokers
-from rebalance_sim.kafka.partitioners.clients import Client, client_named
+from rebalance_sim.kafka.partitioners.clients import client_named
+from rebalance_sim.kafka.partitioners.partitioner import Client
 
 _HOW_TO_RUN = ("job", "sources", "dry_run", "explain")
 """Options that do not change the outputs."""

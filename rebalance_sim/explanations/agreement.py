@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from rebalance_sim.explanations.explanation import Explanation, check_partitions, listed
 from rebalance_sim.explanations.key import rule_of
-from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client, KeyHash, client_named
+from rebalance_sim.kafka.partitioners.clients import CLIENTS, client_named
 from rebalance_sim.kafka.partitioners.keyed import UNKEYED, key_partitions
+from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash
 from rebalance_sim.kafka.runtime.strings import Strings
 
 SAMPLE = 10_000

@@ -7,7 +7,7 @@ import numpy as np
 
 from rebalance_sim.defaults import CLIENT
 from rebalance_sim.explanations.explanation import Explanation, check_partitions
-from rebalance_sim.kafka.partitioners.clients import Client, KeyHash, ToPartition, client_named
+from rebalance_sim.kafka.partitioners.clients import client_named
 from rebalance_sim.kafka.partitioners.key_hashes import (
     crc32,
     fnv1a,
@@ -20,6 +20,7 @@ from rebalance_sim.kafka.partitioners.key_hashes import (
     xxhash32,
 )
 from rebalance_sim.kafka.partitioners.keyed import UNKEYED, hashed_bytes, key_partitions
+from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPartition
 from rebalance_sim.kafka.runtime.strings import Strings
 
 _HASHES = {

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from rebalance_sim.kafka.assignors.by_library import JAVA, Leader, adds_user_data, is_readable_for_java
+from rebalance_sim.kafka.assignors.by_library import Leader, adds_user_data, is_readable_for_java
 from rebalance_sim.kafka.brokers import Brokers
-from rebalance_sim.kafka.client_features import CONSUMER_PROTOCOL
+from rebalance_sim.kafka.clients import JAVA, LIBRARIES
+from rebalance_sim.kafka.clients.library import Release
 from rebalance_sim.kafka.group_kinds import WITHOUT_PREDICTION, GroupKind
 from rebalance_sim.releases import SERVER_ASSIGNORS, CoordinatorRules
 from rebalance_sim.wording import plural
@@ -150,7 +151,7 @@ def _obstacle(group: MigratingGroup, brokers: Brokers) -> Migration | None:
     found = None
     if group.protocol not in (*COUNTERPARTS, *SERVER_ASSIGNORS):
         found = Obstacle.CUSTOM_ASSIGNOR, f"the coordinator has no counterpart of assignor {group.protocol!r}"
-    missing = [name for client in group.classic if (name := _library(client)) and not CONSUMER_PROTOCOL.get(name)]
+    missing = [name for client in group.classic if (name := _library(client)) and not _needed(name)]
     if found is None and missing:
         verb = "does" if len(set(missing)) == 1 else "do"
         found = Obstacle.LIBRARY, f"{_names(missing)} {verb} not have the consumer protocol ({_members(missing)})"
@@ -162,15 +163,20 @@ def _obstacle(group: MigratingGroup, brokers: Brokers) -> Migration | None:
 def _upgrades(clients: Sequence[Leader], brokers: Brokers) -> tuple[str, int]:
     """Return the libraries to upgrade, with the number of their members, and the number of all these members."""
     outdated = [name for client in clients if (name := _library(client)) and _is_outdated(name, client, brokers)]
-    needed = [f"{name} to {_shown(CONSUMER_PROTOCOL[name])}" for name in dict.fromkeys(outdated)]
+    needed = [f"{name} to {_shown(_needed(name))}" for name in dict.fromkeys(outdated)]
     return f"{', '.join(needed)} ({_members(outdated)})", len(outdated)
 
 
 def _is_outdated(library: str, client: Leader, brokers: Brokers) -> bool:
     release = client.release or ((brokers.clients or brokers.version) if library == JAVA else "")
     numbers = tuple(map(int, re.findall(r"\d+", release)))
-    needed = CONSUMER_PROTOCOL[library]
+    needed = _needed(library)
     return bool(numbers) and needed is not None and numbers < needed
+
+
+def _needed(library: str) -> Release | None:
+    """Return the first release of a library that has the consumer protocol; None if there is none."""
+    return LIBRARIES[library].consumer_protocol_since if library in LIBRARIES else None
 
 
 def _library(client: Leader) -> str:
@@ -186,5 +192,5 @@ def _members(names: Sequence[str]) -> str:
     return plural(len(names), "member")
 
 
-def _shown(release: tuple[int, ...] | None) -> str:
+def _shown(release: Release | None) -> str:
     return ".".join(map(str, release or ()))

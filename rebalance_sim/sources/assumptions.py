@@ -4,22 +4,20 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.assignors.by_library import JAVA
-from rebalance_sim.kafka.assignors.default_protocols import DEFAULT_PROTOCOLS
+from rebalance_sim.kafka.clients import JAVA, LIBRARIES
 from rebalance_sim.wording import plural
 
-JAVA_DEFAULT_PROTOCOLS = ("range", "cooperative-sticky")
-"""Default of partition.assignment.strategy of Java consumers since 3.0 (KIP-726)."""
+JAVA_DEFAULT_PROTOCOLS = LIBRARIES[JAVA].protocols_of()
 MOST_NAMES = 5
 
 # {} is "12 members (4 groups)", {consumer} is "12 members (4 consumer-protocol groups)".
 GIVEN = "the protocols of {} are unknown; those of the option protocols are used"
 DEFAULTS = f"the protocols of {{}} are unknown; Java's default, {', '.join(JAVA_DEFAULT_PROTOCOLS)}, is used"
 LIBRARY_DEFAULTS = {
-    (library, protocols): f"the protocols of {{}} are unknown; {library}'s default, {', '.join(protocols)}, is used"
-    for library, lists in DEFAULT_PROTOCOLS.items()
-    if library != JAVA
-    for _, protocols in lists
+    (name, protocols): f"the protocols of {{}} are unknown; {name}'s default, {', '.join(protocols)}, is used"
+    for name, library in LIBRARIES.items()
+    if name != JAVA
+    for _, protocols in library.default_protocols
 }
 """By library and protocols."""
 USED_TOPICS = "the subscription of {} is unknown; the topics that their group owns or has offsets for are used"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rebalance_sim.kafka.client_fingerprints import Signs, recognize
+from rebalance_sim.kafka.clients.recognition import Signs, recognize
 from rebalance_sim.kafka.wire.consumer_protocol import decode_sent_subscription
 
 

@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from rebalance_sim.kafka.balance_bounds import Guarantee
+from rebalance_sim.kafka.guarantees import Guarantee
 from tests.kafka.test_optimum import random_medium_group, random_small_group
 from tests.oracle.random_cases import sticky_cases
 from tests.support.batches import Batch

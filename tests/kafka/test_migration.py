@@ -6,9 +6,8 @@ import pytest
 
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.by_library import Leader
-from rebalance_sim.kafka.assignors.default_protocols import DEFAULT_PROTOCOLS
 from rebalance_sim.kafka.brokers import Brokers
-from rebalance_sim.kafka.client_features import CONSUMER_PROTOCOL, has_static_members
+from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.group_kinds import GroupKind
 from rebalance_sim.kafka.migration import COUNTERPARTS, MigratingGroup, Migration, Obstacle, Verdict, migration
 
@@ -22,10 +21,6 @@ POLICIES += [("downgrade", Verdict.OFFLINE), ("disabled", Verdict.OFFLINE)]
 def found(*clients: Leader, protocol: str | None = "range", brokers: str = "4.3", **more: Any) -> Migration:
     group = MigratingGroup(GroupKind.CONSUMERS, protocol, clients or (JAVA_4, JAVA_4), 0)
     return migration(group._replace(**more), Brokers(brokers))
-
-
-def test_every_library_is_listed() -> None:
-    assert CONSUMER_PROTOCOL.keys() == DEFAULT_PROTOCOLS.keys()
 
 
 @pytest.mark.parametrize(("protocol", "assignor"), COUNTERPARTS.items())
@@ -130,4 +125,4 @@ def test_a_group_in_the_middle_of_a_migration_goes_on() -> None:
 
 
 def test_libraries_without_static_members() -> None:
-    assert [name for name in DEFAULT_PROTOCOLS if not has_static_members(name)] == ["kafka-go", "kafkajs"]
+    assert [name for name, record in LIBRARIES.items() if not record.has_static_members] == ["kafka-go", "kafkajs"]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import mmh3
 
-from rebalance_sim.kafka.partitioners.clients import KeyHash
+from rebalance_sim.kafka.partitioners.partitioner import KeyHash
 from tests.support.java import java_hash, signed
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
 from rebalance_sim.kafka.balance import Balance, balance
-from rebalance_sim.kafka.balance_bounds import Bounds, Guarantee, balance_bounds
+from rebalance_sim.kafka.balance_bounds import Bounds, balance_bounds
 from rebalance_sim.kafka.election import Elections, PreferenceLists, elect
 from rebalance_sim.kafka.groups import (
     NO_RACK,
@@ -23,6 +23,7 @@ from rebalance_sim.kafka.groups import (
     map_order,
     subscribers,
 )
+from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.optimum import STEPS, Optimum, optimum
 from rebalance_sim.kafka.rebalances import Rebalance as RebalanceOfSome
 from rebalance_sim.kafka.rebalances import RebalanceSummary, rebalances, summarize_rebalances

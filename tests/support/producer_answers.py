@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from rebalance_sim.kafka.partitioners.clients import CLIENTS, Unkeyed
+from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.kafka.partitioners.key_hashes import murmur2
+from rebalance_sim.kafka.partitioners.partitioner import Unkeyed
 from rebalance_sim.kafka.partitioners.producers import (
     ProducerTopics,
     RecordsToSend,

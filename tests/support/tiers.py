@@ -12,20 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rebalance_sim.kafka.clients import LIBRARIES
 from tests.support.changes import ROOT, Imports, changed_files, git
 
-_REGISTRY = "rebalance_sim/kafka/assignors/__init__.py"
-"""It imports every assignor: a test that uses it depends on those of its tier."""
-_LIBRARIES = (
-    "aiokafka",
-    "franz_go",
-    "kafka_go",
-    "kafka_python",
-    "kafkajs",
-    "librdkafka",
-    "platformatic_kafka",
-    "sarama",
-)
+_REGISTRIES = ("rebalance_sim/kafka/assignors/__init__.py", "rebalance_sim/kafka/clients/__init__.py")
+"""They lead to every assignor: a test that uses them depends on those of its tier."""
+_LIBRARIES = [name.replace("-", "_") for name, library in LIBRARIES.items() if library.strategies]
+"""Their folders below ``assignors``."""
 SHARE = 10
 """A live comparison that nothing touches draws one in so many of its random cases."""
 _RULES = ("tests/", "rebalance_sim/kafka/", "rebalance_sim/releases.py")
@@ -47,6 +40,7 @@ _AROUND_RULES = (
 _SOURCES_OF_GROUPS = tuple(f"rebalance_sim/sources/{part}" for part in ("kafka_tools/", "scenarios", "synthetic/"))
 _PACKING = ("rebalance_sim/environment.py", "rebalance_sim/preparation.py")
 _CLUSTERS = ("tests/support/cluster/", "tests/support/pom.xml", "rebalance_sim/sources/live_cluster/")
+_OF_LIBRARIES = ("rebalance_sim/kafka/clients/", "rebalance_sim/kafka/assignors/by_library.py")
 _PROGRAMS = ("tests/real/client_libraries/",)
 
 
@@ -104,7 +98,7 @@ TIERS = (
     _live(
         "live: other libraries' assignors",
         "tests/real/test_client_assignors.py",
-        [f"assignors/{library}/" for library in _LIBRARIES],
+        ["clients/", *(f"assignors/{library}/" for library in _LIBRARIES)],
         _PROGRAMS,
     ),
     _live("invariants", "tests/kafka/assignors/test_invariants.py", ["assignors/"]),
@@ -139,7 +133,7 @@ TIERS = (
     Tier(
         "other libraries on a broker",
         ("tests/real/test_library_groups.py", "tests/real/test_client_libraries.py"),
-        (*_CLUSTERS, *_PROGRAMS, "rebalance_sim/kafka/partitioners/", "rebalance_sim/kafka/assignors/by_library.py"),
+        (*_CLUSTERS, *_PROGRAMS, "rebalance_sim/kafka/partitioners/", *_OF_LIBRARIES),
     ),
     Tier("predicted groups on a broker", ("tests/real/test_predicted_groups.py",), _CLUSTERS),
     Tier("migrations on a broker", ("tests/real/test_migrations.py",), (*_CLUSTERS, *_PROGRAMS)),
@@ -270,7 +264,7 @@ def plan(changed: Mapping[str, bool], seed: int, imports: Imports) -> Plan:
 
 def _touched(tier: Tier, changed: Mapping[str, bool], imports: Imports) -> list[str]:
     """Return the changed files on which a tier depends."""
-    closure = imports.closure((*tier.files, *imports.below(tier.rules)), tier.within, [_REGISTRY])
+    closure = imports.closure((*tier.files, *imports.below(tier.rules)), tier.within, _REGISTRIES)
     inputs = (*tier.inputs, *_OF_ALL)
     return [
         name

@@ -21,7 +21,7 @@ from rebalance_sim.engine.spark.driver_rows import driver_rows, keeps_rows, map_
 from rebalance_sim.engine.tables.arrow import as_outcome
 from rebalance_sim.engine.tables.outcomes import Outcomes, outcome
 from rebalance_sim.kafka.brokers import Clusters
-from rebalance_sim.kafka.client_features import ASSIGNOR_SETTINGS
+from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.group_kinds import SERVICES, SETTINGS_PREFIX
 from rebalance_sim.kafka.migration import Verdict
 from rebalance_sim.tables import (
@@ -102,7 +102,7 @@ _COLUMNS = {
 _OUTPUTS = struct({table.name: table.schema for table in (FINDINGS, VERDICTS)})
 _ABOUT_CLIENTS = "consumers"
 """Rejects of a capture's file about clients, which names groups that no tool need show."""
-_ASSIGNOR_SETTINGS = (*dict.fromkeys(ASSIGNOR_SETTINGS.values()), PROTOCOL)
+_ASSIGNOR_SETTINGS = (*dict.fromkeys(library.assignor_setting for library in LIBRARIES.values()), PROTOCOL)
 """Settings that exclude each other."""
 
 

@@ -8,7 +8,8 @@ from rebalance_sim.engine.audit.changes import gives_up_cooperation, how_to_roll
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import Group, Row
 from rebalance_sim.engine.audit.thresholds import Thresholds
-from rebalance_sim.kafka.assignors.by_library import JAVA, leaders_assignor, predictable_protocols
+from rebalance_sim.kafka.assignors.by_library import leaders_assignor, predictable_protocols
+from rebalance_sim.kafka.clients import JAVA
 from rebalance_sim.kafka.migration import Verdict
 from rebalance_sim.releases import SERVER_ASSIGNORS, StickyRules, first_release
 from rebalance_sim.wording import plural

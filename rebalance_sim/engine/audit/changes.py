@@ -6,8 +6,8 @@ from rebalance_sim.engine.audit.group import Group, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
-from rebalance_sim.kafka.assignors.by_library import JAVA, Leader, offers
-from rebalance_sim.kafka.client_features import ASSIGNOR_SETTINGS, has_static_members, mixes_assignors
+from rebalance_sim.kafka.assignors.by_library import Leader, offers
+from rebalance_sim.kafka.clients import JAVA, LIBRARIES
 from rebalance_sim.kafka.group_kinds import SETTINGS_PREFIX
 from rebalance_sim.kafka.migration import Verdict
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
@@ -50,7 +50,7 @@ def _has_assignor(group: Group, client: Leader, assignor: str) -> bool:
 def _has_static_members(client: Leader) -> bool:
     """Return whether a client can have a ``group.instance.id`` (KIP-345); one of an unknown release can."""
     if client.library not in ("", JAVA):
-        return has_static_members(client.library)
+        return client.library not in LIBRARIES or LIBRARIES[client.library].has_static_members
     try:
         return not client.release or kafka_version(client.release).coordinator >= CoordinatorRules.SCALA_2_3
     except UserError:
@@ -79,7 +79,8 @@ def as_configured(group: Group, settings: Mapping[str, str]) -> dict[str, str]:
 
 def assignor_setting(group: Group) -> str:
     """Return the setting that lists assignors in the group's client library; Java's if there are several libraries."""
-    return ASSIGNOR_SETTINGS.get(group.library or JAVA, ASSIGNOR)
+    library = LIBRARIES.get(group.library or JAVA)
+    return ASSIGNOR if library is None else library.assignor_setting
 
 
 def offered_by_all(group: Group, assignor: str) -> bool:
@@ -100,7 +101,7 @@ def how_to_roll_out(group: Group, assignor: str) -> str:
     if offered_by_all(group, assignor):
         listed = settings_for(group, assignor)[setting]
         return f": list it first in {setting} ({listed}), in one rolling restart"
-    if library is not None and not mixes_assignors(library) and _changes_kind(group, assignor):
+    if library in LIBRARIES and not LIBRARIES[library].mixes_assignors and _changes_kind(group, assignor):
         return (
             f": stop all members, and start them with it as the only assignor in {setting}, because {library} does not "
             "list eager and cooperative assignors together"

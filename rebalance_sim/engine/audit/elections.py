@@ -7,8 +7,8 @@ from dataclasses import replace
 from rebalance_sim.engine.audit.finding import Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import Group, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
-from rebalance_sim.kafka.assignors.by_library import JAVA
-from rebalance_sim.kafka.assignors.default_protocols import refused_by_default
+from rebalance_sim.kafka.clients import JAVA
+from rebalance_sim.kafka.clients.default_protocols import refused_by_default
 from rebalance_sim.tables import CONSUMER
 
 REFUSES_ALL = Kind(

@@ -9,8 +9,9 @@ from typing import Any
 from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.audit.topic_keys import KeyFacts
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.assignors.by_library import JAVA, SEPARATOR, Leader
+from rebalance_sim.kafka.assignors.by_library import SEPARATOR, Leader
 from rebalance_sim.kafka.brokers import Brokers
+from rebalance_sim.kafka.clients import JAVA
 from rebalance_sim.kafka.group_kinds import GroupKind, GroupSigns, KindOfGroup, kind_of_group
 from rebalance_sim.kafka.migration import MigratingGroup, Migration, Verdict, migration
 from rebalance_sim.releases import SERVER_ASSIGNORS, KafkaVersion

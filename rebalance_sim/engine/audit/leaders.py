@@ -9,12 +9,12 @@ from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
 from rebalance_sim.kafka.assignors.by_library import (
     ASSIGN_LEADERS_TOPICS,
-    JAVA,
     is_readable_for_java,
     leaders_assignor,
     library_of,
     offers,
 )
+from rebalance_sim.kafka.clients import JAVA
 from rebalance_sim.kafka.group_kinds import WITHOUT_PREDICTION
 from rebalance_sim.wording import plural_of
 

@@ -7,7 +7,7 @@ from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severi
 from rebalance_sim.engine.audit.group import Group
 from rebalance_sim.engine.audit.rollouts import ROLLOUT_COSTS, cost_figures
 from rebalance_sim.engine.audit.thresholds import Thresholds
-from rebalance_sim.kafka.assignors.by_library import JAVA
+from rebalance_sim.kafka.clients import JAVA
 from rebalance_sim.kafka.migration import Migration, Obstacle, Verdict
 
 _SCENARIO = "migration"

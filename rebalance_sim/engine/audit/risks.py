@@ -7,7 +7,7 @@ from dataclasses import replace
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import COMMITS, Group, Row, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
-from rebalance_sim.kafka.assignors.by_library import JAVA
+from rebalance_sim.kafka.clients import JAVA
 from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS
 from rebalance_sim.tables import OFFSETS, REBALANCING_STATES
 

@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from rebalance_sim.engine.groups.group_batches import GroupBatch
 from rebalance_sim.engine.tables.arrow import codes
-from rebalance_sim.kafka.assignors.by_library import JAVA, Leader, is_readable_for_java, tells_owned
+from rebalance_sim.kafka.assignors.by_library import Leader, is_readable_for_java, tells_owned
+from rebalance_sim.kafka.clients import JAVA
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.coordinator.group_types import GroupProtocols, leaders
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32

@@ -46,12 +46,13 @@ from rebalance_sim.engine.tables.arrow import arrow_type, as_outcome, codes, num
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex, TopicMetadata
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
-from rebalance_sim.kafka.assignors.by_library import JAVA, Leader, predictable_protocols
+from rebalance_sim.kafka.assignors.by_library import Leader, predictable_protocols
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom_batch import FailureTexts, LeaderView
 from rebalance_sim.kafka.assignors.resolved import Assignors, ResolvedAssignor
 from rebalance_sim.kafka.assignors.steps.join_response import as_leader_sees, response_order
 from rebalance_sim.kafka.brokers import Brokers, Clusters
+from rebalance_sim.kafka.clients import JAVA
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.coordinator.group_types import GroupProtocols
 from rebalance_sim.kafka.groups import AssignmentFailure, Groups

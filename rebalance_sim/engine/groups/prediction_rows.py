@@ -11,7 +11,7 @@ from rebalance_sim.engine.groups.group_batches import GroupBatch, RejectedMember
 from rebalance_sim.engine.tables.arrow import lists, rows_of, strings, topic_partitions
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex
 from rebalance_sim.kafka.balance import Balance, balance
-from rebalance_sim.kafka.balance_bounds import Guarantee, balance_bounds
+from rebalance_sim.kafka.balance_bounds import balance_bounds
 from rebalance_sim.kafka.coordinator.classic.group import NONE
 from rebalance_sim.kafka.coordinator.group_types import GroupProtocols, leaders, refusal_errors
 from rebalance_sim.kafka.election import offsets_partition
@@ -24,6 +24,7 @@ from rebalance_sim.kafka.groups import (
     map_order,
     subscribers,
 )
+from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.optimum import STEPS, optimum
 from rebalance_sim.kafka.rebalances import GOES_ON, Rebalance, RebalanceSummary
 from rebalance_sim.kafka.runtime.lists import list_offsets

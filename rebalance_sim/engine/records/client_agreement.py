@@ -7,7 +7,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.records.key_partitions import partition_of_key
-from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client
+from rebalance_sim.kafka.partitioners.clients import CLIENTS
+from rebalance_sim.kafka.partitioners.partitioner import Client
 from rebalance_sim.tables import CLIENT_AGREEMENT, CONFLICTING_KEYS, TOPICS_AT_RISK
 
 EXAMPLES = 3

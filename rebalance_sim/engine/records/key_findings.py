@@ -6,7 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.spark.sql_text import message, one_of, when
-from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client, KeyHash
+from rebalance_sim.kafka.partitioners.clients import CLIENTS
+from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash
 from rebalance_sim.tables import KEY_FINDINGS
 
 EMPTY_KEYS, NULL_KEYS, IGNORED_KEYS = "empty_keys", "null_keys_hashed", "keys_ignored"

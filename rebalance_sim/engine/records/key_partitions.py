@@ -14,8 +14,8 @@ from pyspark.sql.pandas.functions import arrow_udf
 from rebalance_sim.engine.records.jvm_murmur2 import murmur2
 from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import codes, numbers, strings
-from rebalance_sim.kafka.partitioners.clients import Client, KeyHash, ToPartition, Unkeyed
 from rebalance_sim.kafka.partitioners.keyed import UNKEYED, key_partitions
+from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPartition, Unkeyed
 from rebalance_sim.tables import INT, struct
 
 _PARTITION = struct({"partition": INT})

@@ -14,7 +14,8 @@ from rebalance_sim.engine.records.record_partitions import NUMBERED_TOPIC, TOPIC
 from rebalance_sim.engine.spark.driver_rows import with_column
 from rebalance_sim.engine.spark.sql_text import literal
 from rebalance_sim.engine.tables.arrow import codes, numbers
-from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client
+from rebalance_sim.kafka.partitioners.clients import CLIENTS
+from rebalance_sim.kafka.partitioners.partitioner import Client
 from rebalance_sim.kafka.partitioners.producers import ProducerTopics, RecordsToSend, send
 from rebalance_sim.kafka.partitioners.record_accumulator import NONE, ProducerSettings, SendResults
 from rebalance_sim.kafka.runtime.strings import Ints

@@ -8,7 +8,8 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.records.key_partitions import partition_of_key
 from rebalance_sim.engine.spark.sql_text import literal, message, when
 from rebalance_sim.engine.tables.inputs import REASON, fit
-from rebalance_sim.kafka.partitioners.clients import CLIENTS, Client, KeyHash
+from rebalance_sim.kafka.partitioners.clients import CLIENTS
+from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash
 from rebalance_sim.tables import RECORDS
 
 TOPIC_NUMBER = "topic_number"

@@ -8,73 +8,31 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from rebalance_sim.errors import UserError, check_choice
-from rebalance_sim.kafka.assignors import CLIENTS_ASSIGNORS
-from rebalance_sim.kafka.assignors.default_protocols import DEFAULT_PROTOCOLS
-from rebalance_sim.kafka.balance_bounds import Guarantee
+from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.clients import JAVA, LIBRARIES, library_named
+from rebalance_sim.kafka.clients.library import LibraryAssignor, Release
+from rebalance_sim.kafka.guarantees import Guarantee
 
-JAVA = "java"
 SEPARATOR = ";"
 """Between the libraries that a member may use, the most likely one first."""
 
-_NAMED_OTHERWISE = {("kafkajs", "RoundRobinAssigner"): "kafkajs-roundrobin"}
-_CHANGED: Mapping[str, tuple[tuple[tuple[int, ...], str], ...]] = {
-    "sarama-range": (((1, 34, 1), "sarama-1.27-range"),),
-    "sarama-roundrobin": (((1, 28), "sarama-1.27-roundrobin"),),
-    "librdkafka-range": (((1, 3), "librdkafka-1.2-range"), ((2, 2), "librdkafka-2.1-range")),
-    "librdkafka-roundrobin": (
-        ((1, 3), "librdkafka-1.2-roundrobin"),
-        ((1, 5), "librdkafka-1.4-roundrobin"),
-        ((1, 5, 2), "librdkafka-1.5.0-roundrobin"),
-        ((1, 5, 3), "librdkafka-1.5.2-roundrobin"),
-    ),
-    "kafkajs-roundrobin": (((1, 13), "kafkajs-1.12-roundrobin"),),
-    "kafka-python-range": (((2, 3), "kafka-python-2.2-range"),),
-    "kafka-python-roundrobin": (((2, 3), "kafka-python-2.2-roundrobin"),),
-    "franz-go-sticky": (((1, 21, 4), "franz-go-1.21.3-sticky"),),
-    "franz-go-cooperative-sticky": (((1, 21, 4), "franz-go-1.21.3-cooperative-sticky"),),
-}
-"""By assignor, releases that changed it, the oldest first, each with the assignor of earlier releases."""
-_NOT_REPRODUCED: Mapping[tuple[str, str], tuple[tuple[int, ...], str]] = {
-    ("librdkafka", "cooperative-sticky"): ((2, 6, 1), "earlier releases skip members while they balance"),
-    ("kafkajs", "RoundRobinAssigner"): ((1, 5), "earlier leaders assign the topics of their own last assignment"),
-    ("platformatic-kafka", "roundrobin"): ((1, 7), "earlier leaders assign the topics of all members"),
-    ("franz-go", "range"): ((1, 0), "no earlier release was compared"),
-    ("franz-go", "roundrobin"): ((1, 0), "no earlier release was compared"),
-    ("franz-go", "sticky"): ((1, 0), "no earlier release was compared"),
-    ("franz-go", "cooperative-sticky"): ((1, 0), "no earlier release was compared"),
-}
-"""By library and protocol, the first release that is predicted, and why earlier ones are not."""
-_GO_MAP = "it visits a map of Go in a random order"
-_PYTHON_SET = "it visits a set of Python, whose order differs from process to process"
-_UNPREDICTABLE = {
-    ("sarama", "sticky"): _GO_MAP,
-    ("sarama", "cooperative-sticky"): _GO_MAP,
-    ("kafka-go", "rack-affinity"): _GO_MAP,
-    ("kafka-python", "sticky"): _PYTHON_SET,
-    ("kafka-python", "cooperative-sticky"): _PYTHON_SET,
-    ("aiokafka", "sticky"): _PYTHON_SET,
-}
 GUARANTEES: Mapping[str, Guarantee] = {
-    "sarama-sticky": Guarantee.BALANCED_OR_LOST,
-    "sarama-cooperative-sticky": Guarantee.BALANCED_OR_LOST,
-    "franz-go-sticky": Guarantee.MOST_BALANCED,
-    "franz-go-cooperative-sticky": Guarantee.MOST_BALANCED,
-    "franz-go-1.21.3-sticky": Guarantee.MOST_BALANCED,
-    "franz-go-1.21.3-cooperative-sticky": Guarantee.MOST_BALANCED,
-    "kafka-go-rack-affinity": Guarantee.BALANCED_TOPICS,
-    "kafka-go-range": Guarantee.BALANCED_TOPICS,
-    "kafka-go-roundrobin": Guarantee.BALANCED_TOPICS,
-    "kafka-python-sticky": Guarantee.LEAST_LOADED,
-    "kafka-python-cooperative-sticky": Guarantee.LEAST_LOADED,
-    "aiokafka-sticky": Guarantee.LEAST_LOADED,
-    "librdkafka-cooperative-sticky": Guarantee.LEAST_LOADED_IN_RACKS,
+    strategy: each.guarantee
+    for library in LIBRARIES.values()
+    for each in library.assignors
+    if each.guarantee is not None
+    for strategy in (each.strategy, *each.strategies)
 }
-"""By assignor, what it guarantees of the groups for which it has no assignment that can be predicted."""
+"""By strategy, what it guarantees of the groups for which it has no assignment that can be predicted."""
+IN_BROKERS_ORDER = {
+    each.strategy: name for name, library in LIBRARIES.items() for each in library.assignors if each.in_brokers_order
+}
+"""Strategies that take partitions in the order in which brokers list them, with their libraries."""
+ASSIGN_LEADERS_TOPICS = frozenset(name for name, library in LIBRARIES.items() if library.assigns_leaders_topics)
 
-
+_UNREADABLE = [name for name, library in LIBRARIES.items() if library.subscriptions.end_early]
 _NOT_READ = (
-    "java: cannot read the subscription of a member of kafka-go or platformatic-kafka, so that the leader's consumer "
+    f"java: cannot read the subscription of a member of {' or '.join(_UNREADABLE)}, so that the leader's consumer "
     "fails with a SchemaException"
 )
 
@@ -97,22 +55,13 @@ class Leader(NamedTuple):
         return [Leader(library.strip(), self.release) for library in self.library.split(SEPARATOR)]
 
 
-_UNREADABLE_FOR_JAVA = {"kafka-go", "platformatic-kafka"}
-"""Libraries whose subscriptions end before the owned partitions that their version has."""
-
-
 def is_readable_for_java(library: str) -> bool:
     """Return whether Java's consumer can read the subscription of a member, whose library may be one of several.
 
     >>> is_readable_for_java("sarama"), is_readable_for_java("kafka-go;platformatic-kafka")
     (True, False)
     """
-    return not {each.library for each in Leader(library, "").candidates} <= _UNREADABLE_FOR_JAVA
-
-
-_SILENT = {"franz-go", "sarama", "kafka-python"}
-"""Under ``sticky``, franz-go revokes everything before it joins. Sarama sends back what the leader put beside the last
-assignment, where Java and franz-go put nothing. kafka-python sends a version that other libraries cannot read."""
+    return not all(each.library in _UNREADABLE for each in Leader(library, "").candidates)
 
 
 def tells_owned(library: str, protocol: str) -> bool:
@@ -121,11 +70,8 @@ def tells_owned(library: str, protocol: str) -> bool:
     >>> tells_owned("franz-go", "sticky"), tells_owned("franz-go", "cooperative-sticky"), tells_owned("", "sticky")
     (False, True, True)
     """
-    return protocol != "sticky" or library not in _SILENT
-
-
-_WITH_USER_DATA = {("librdkafka", "cooperative-sticky"), ("sarama", "sticky")}
-"""Assignors that put user data beside the assigned partitions, where those of Java and other libraries put nothing."""
+    assignor = _assignor(library, protocol)
+    return assignor is None or assignor.reports_owned
 
 
 def adds_user_data(leader: Leader, protocol: str) -> bool:
@@ -134,7 +80,8 @@ def adds_user_data(leader: Leader, protocol: str) -> bool:
     >>> adds_user_data(Leader("librdkafka", ""), "cooperative-sticky"), adds_user_data(Leader("", ""), "sticky")
     (True, False)
     """
-    return (leader.candidates[0].library, protocol) in _WITH_USER_DATA
+    assignor = _assignor(leader.candidates[0].library, protocol)
+    return assignor is not None and assignor.adds_user_data
 
 
 class LeadersAssignor(NamedTuple):
@@ -159,26 +106,27 @@ def leaders_assignor(protocol: str, leader: Leader, readable: bool = True) -> Le
     library = leader.library or JAVA
     if library == JAVA:
         return LeadersAssignor(protocol, None if readable else _NOT_READ)
-    name = _name(library, protocol)
+    assignor = _assignor(library, protocol)
+    name = assignor.strategy if assignor else f"{library}-{protocol}"
     try:
-        check_choice("client_library", library, list(DEFAULT_PROTOCOLS))
+        library_named(library)
         release = release_numbers(leader.release)
     except UserError as problem:
         return LeadersAssignor(name, str(problem))
-    if (library, protocol) in _UNPREDICTABLE:
-        return LeadersAssignor(name, f"{library}: {protocol} cannot be predicted: {_UNPREDICTABLE[library, protocol]}")
-    if not offers(library, protocol):
+    if assignor is None:
         return LeadersAssignor(name, f"{library}: no assignor for protocol {protocol!r}")
+    if assignor.rules is None:
+        return LeadersAssignor(name, f"{library}: {protocol} cannot be predicted: {assignor.unpredictable}")
     if release is None:
         return LeadersAssignor(name)
-    since, reason = _NOT_REPRODUCED.get((library, protocol), ((), ""))
-    if release < since:
-        first = ".".join(map(str, since))
+    since = assignor.since
+    if since is not None and release < since.release:
+        first = ".".join(map(str, since.release))
         return LeadersAssignor(
             f"{library}-{leader.release}-{protocol}",
-            f"{library}: {protocol} before {first} cannot be predicted: {reason}",
+            f"{library}: {protocol} before {first} cannot be predicted: {since.reason}",
         )
-    return LeadersAssignor(next((before for changed, before in _CHANGED.get(name, ()) if release < changed), name))
+    return LeadersAssignor(assignor.strategy_of(release))
 
 
 def predictable_protocols(library: str) -> list[str]:
@@ -187,17 +135,8 @@ def predictable_protocols(library: str) -> list[str]:
     >>> predictable_protocols("sarama"), predictable_protocols("kafkajs")
     (['range', 'roundrobin'], ['RoundRobinAssigner'])
     """
-    named = {name: protocol for (_, protocol), name in _NAMED_OTHERWISE.items()}
-    earlier = {name for changes in _CHANGED.values() for _, name in changes}
-    return [
-        named.get(name, name.removeprefix(f"{library}-"))
-        for name in CLIENTS_ASSIGNORS
-        if name.startswith(f"{library}-") and name not in earlier
-    ]
-
-
-ASSIGN_LEADERS_TOPICS = frozenset({"kafkajs", "platformatic-kafka"})
-"""Libraries whose leader assigns only the topics to which it subscribes itself, and those to all members."""
+    assignors = LIBRARIES[library].assignors if library in LIBRARIES else ()
+    return [each.protocol for each in assignors if each.rules]
 
 
 def library_of(strategy: str) -> str:
@@ -206,19 +145,19 @@ def library_of(strategy: str) -> str:
     >>> library_of("kafka-python-range"), library_of("range")
     ('kafka-python', 'java')
     """
-    return next((library for library in DEFAULT_PROTOCOLS if strategy.startswith(f"{library}-")), JAVA)
+    return next((library for library in LIBRARIES if strategy.startswith(f"{library}-")), JAVA)
 
 
 def offers(library: str, protocol: str) -> bool:
     """Return whether a library has an assignor for a protocol name; Java may have one of the user's own."""
-    return library == JAVA or (library, protocol) in _UNPREDICTABLE or _name(library, protocol) in CLIENTS_ASSIGNORS
+    return library == JAVA or _assignor(library, protocol) is not None
 
 
-def _name(library: str, protocol: str) -> str:
-    return _NAMED_OTHERWISE.get((library, protocol), f"{library}-{protocol}")
+def _assignor(library: str, protocol: str) -> LibraryAssignor | None:
+    return LIBRARIES[library].assignor(protocol) if library in LIBRARIES else None
 
 
-def release_numbers(release: str) -> tuple[int, ...] | None:
+def release_numbers(release: str) -> Release | None:
     """Return the numbers of a release; None if it is unknown. Raises UserError for a text that is no release.
 
     >>> release_numbers("1.43.0"), release_numbers("")

@@ -14,8 +14,8 @@ from rebalance_sim.kafka.assignors.by_library import GUARANTEES, Leader, leaders
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.assignors.custom import followed_protocol
 from rebalance_sim.kafka.assignors.custom_batch import LeaderView, assign_by_custom
-from rebalance_sim.kafka.balance_bounds import Guarantee
 from rebalance_sim.kafka.groups import AssignmentOutcome, Assignments, Groups
+from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.kafka.runtime.strings import Ints32
 from rebalance_sim.releases import SERVER_ASSIGNORS, KafkaVersion

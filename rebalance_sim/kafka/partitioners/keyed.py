@@ -5,7 +5,6 @@ No client leaves out unavailable partitions here: the same key must always reach
 
 import numpy as np
 
-from rebalance_sim.kafka.partitioners.clients import Client, KeyHash, ToPartition
 from rebalance_sim.kafka.partitioners.key_hashes import (
     crc32,
     fnv1a,
@@ -17,6 +16,7 @@ from rebalance_sim.kafka.partitioners.key_hashes import (
     sha1,
     xxhash32,
 )
+from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPartition
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.lists import gather
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32, Strings

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.partitioners.clients import Unkeyed
+from rebalance_sim.kafka.partitioners.partitioner import Unkeyed
 from rebalance_sim.kafka.partitioners.record_accumulator import (
     NONE,
     Accumulator,

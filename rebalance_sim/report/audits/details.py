@@ -12,7 +12,7 @@ from rebalance_sim.engine.audit.finding import Severity
 from rebalance_sim.engine.audit.unread import keeps_rejected_members
 from rebalance_sim.engine.runs.assumed import PROTOCOL_LISTS, assumed_of_clients
 from rebalance_sim.kafka.assignors.by_library import Leader, leaders_assignor, library_of
-from rebalance_sim.kafka.client_features import ASSIGNOR_SETTINGS
+from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.figures import figure_texts, saving_texts
 from rebalance_sim.report.audits.group_rows import GroupRow
@@ -270,7 +270,7 @@ def recommended(settings: Mapping[str, str], strategy: str) -> str | None:
     if settings.get("group.protocol") == "consumer":
         return f"server-{settings.get('group.remote.assignor', 'uniform')}"
     library = library_of(strategy)
-    listed = settings.get(ASSIGNOR_SETTINGS[library])
+    listed = settings.get(LIBRARIES[library].assignor_setting)
     if listed is None:
         return None
     assignor = leaders_assignor(listed.split(",")[0], Leader(library, ""))

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.api.audit import Audit
 from rebalance_sim.engine.audit.changes import ASSIGNOR
-from rebalance_sim.kafka.client_features import ASSIGNOR_SETTINGS
+from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.group_rows import GroupRow
 from rebalance_sim.report.page import CellType, Column, Rollout, Table, counts
@@ -92,9 +92,8 @@ class _Changes:
         if row["setting"] != ASSIGNOR:
             return self.recommended.get(row["setting"]) == row["value"]
         # The libraries' settings have other names, and list further assignors behind the recommended one.
-        listed = [
-            self.recommended[name].split(",")[0] for name in ASSIGNOR_SETTINGS.values() if name in self.recommended
-        ]
+        settings = {library.assignor_setting for library in LIBRARIES.values()} & self.recommended.keys()
+        listed = [self.recommended[name].split(",")[0] for name in settings]
         return row["value"] in listed
 
     def is_possible(self, row: Row) -> bool:

@@ -26,9 +26,9 @@ from rebalance_sim.engine.runs.input_formats import check_exists
 from rebalance_sim.engine.spark.driver_rows import driver_rows
 from rebalance_sim.engine.tables.inputs import first_line
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.assignors.assumed_protocols import Offer, assumed_protocols
 from rebalance_sim.kafka.assignors.by_library import Leader
-from rebalance_sim.kafka.client_fingerprints import Signs
+from rebalance_sim.kafka.clients.assumed_protocols import Offer, assumed_protocols
+from rebalance_sim.kafka.clients.recognition import Signs
 from rebalance_sim.releases import SERVER_ASSIGNORS
 from rebalance_sim.sources.assumptions import (
     DEFAULTS,

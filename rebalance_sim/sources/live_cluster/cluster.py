@@ -17,7 +17,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.client_fingerprints import Signs
+from rebalance_sim.kafka.clients.recognition import Signs
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.sources.assumptions import (
     DEFAULTS,

@@ -20,7 +20,7 @@ from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.inputs import fit_topics, rejected, union, usable
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.client_fingerprints import Signs
+from rebalance_sim.kafka.clients.recognition import Signs
 from rebalance_sim.kafka.wire.consumer_protocol import decode_assignment
 from rebalance_sim.kafka.wire.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,

@@ -3,7 +3,7 @@
 import pytest
 
 from rebalance_sim.kafka.assignors import CLIENTS_ASSIGNORS
-from rebalance_sim.kafka.assignors.by_library import GUARANTEES, Leader, leaders_assignor
+from rebalance_sim.kafka.assignors.by_library import GUARANTEES, Leader, leaders_assignor, predictable_protocols
 from rebalance_sim.kafka.assignors.resolved import Assignors
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.releases import kafka_version
@@ -36,6 +36,11 @@ def test_older_releases_follow_their_own_rules(library: str, protocol: str, by_r
     assert set(by_release.values()) <= set(CLIENTS_ASSIGNORS)
 
 
+def test_kafkajs_offers_its_assignor_under_its_own_name() -> None:
+    _, problem = leaders_assignor("roundrobin", Leader("kafkajs", ""))
+    assert problem == "kafkajs: no assignor for protocol 'roundrobin'"
+
+
 @pytest.mark.parametrize(
     ("library", "release", "protocol"),
     [
@@ -62,3 +67,10 @@ def test_members_of_releases_that_are_not_reproduced_hand_over_partitions_as_the
         "librdkafka: cooperative-sticky before 2.6.1 cannot be predicted: "
         "earlier releases skip members while they balance"
     )
+
+
+def test_names_of_protocols_are_those_that_members_offer() -> None:
+    """Not those of assignors of earlier releases."""
+    assert predictable_protocols("kafka-go") == ["range", "roundrobin"]
+    assert predictable_protocols("platformatic-kafka") == ["roundrobin"]
+    assert predictable_protocols("franz-go") == ["range", "roundrobin", "sticky", "cooperative-sticky"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalance_sim.kafka.partitioners.clients import CLIENTS, KeyHash
+from rebalance_sim.kafka.partitioners.clients import CLIENTS
 from rebalance_sim.kafka.partitioners.key_hashes import (
     crc32,
     fnv1a,
@@ -19,6 +19,7 @@ from rebalance_sim.kafka.partitioners.key_hashes import (
     sha1,
     xxhash32,
 )
+from rebalance_sim.kafka.partitioners.partitioner import KeyHash
 from rebalance_sim.kafka.runtime.strings import Strings
 from tests.reference.key_hashes import HASHES
 from tests.support.examples import COMPILED, examples

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rebalance_sim.kafka.partitioners.clients import CLIENTS, KeyHash
+from rebalance_sim.kafka.partitioners.clients import CLIENTS
+from rebalance_sim.kafka.partitioners.partitioner import KeyHash
 from rebalance_sim.kafka.partitioners.producers import ProducerTopics, RecordsToSend, send
 from rebalance_sim.kafka.partitioners.record_accumulator import NONE, ProducerSettings
 from rebalance_sim.kafka.runtime.thread_local_random import next_positive, states

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalance_sim.kafka.client_fingerprints import Signs
+from rebalance_sim.kafka.clients.recognition import Signs
 from rebalance_sim.sources.kafka_tools.clients import known_client
 from rebalance_sim.sources.kafka_tools.text import ConsumerLine
 

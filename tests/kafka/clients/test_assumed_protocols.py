@@ -2,8 +2,8 @@
 
 import pytest
 
-from rebalance_sim.kafka.assignors.assumed_protocols import Offer, assumed_protocols
 from rebalance_sim.kafka.assignors.by_library import Leader
+from rebalance_sim.kafka.clients.assumed_protocols import Offer, assumed_protocols
 
 LIBRDKAFKA, SARAMA, KAFKAJS = (Offer(Leader(name, "")) for name in ("librdkafka", "sarama", "kafkajs"))
 AIOKAFKA, FRANZ_GO = Offer(Leader("aiokafka", "0.12.0")), Offer(Leader("franz-go", ""))

@@ -5,10 +5,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.assignors.by_library import JAVA, Leader, release_numbers
-from rebalance_sim.kafka.assignors.default_protocols import DEFAULT_PROTOCOLS, default_protocols
-
-_NEWEST = (10**6,)
+from rebalance_sim.kafka.assignors.by_library import Leader, release_numbers
+from rebalance_sim.kafka.clients import JAVA, LIBRARIES
 
 
 class Offer(NamedTuple):
@@ -46,10 +44,10 @@ def assumed_protocols(offers: Sequence[Offer], elected: str | None) -> list[tupl
 
 
 def _defaults(offer: Offer, elected: str | None) -> tuple[str, ...]:
-    if offer.library == JAVA or offer.library not in DEFAULT_PROTOCOLS:
+    if offer.library == JAVA or offer.library not in LIBRARIES:
         return ()
     try:
-        protocols = default_protocols(offer.library, release_numbers(offer.client.release) or _NEWEST)
+        protocols = LIBRARIES[offer.library].protocols_of(release_numbers(offer.client.release))
     except UserError:
         # Not the text of a release: runs that use the member say so.
         return ()

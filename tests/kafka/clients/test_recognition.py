@@ -2,7 +2,7 @@
 
 import pytest
 
-from rebalance_sim.kafka.client_fingerprints import Signs, recognize
+from rebalance_sim.kafka.clients.recognition import Signs, recognize
 from rebalance_sim.kafka.wire.consumer_protocol import (
     Subscription,
     TopicPartition,
@@ -67,6 +67,8 @@ def dynamic(client_id: str, protocol: str, data: bytes) -> Signs:
         ("app", "roundrobin", bytes.fromhex("0001000000020002743800027437ffffffff"), "kafka-go"),
         ("consumer-1", "range", written(0), "java;sarama"),
         ("app", "range", EMPTY_USER_DATA, "kafka-python;aiokafka"),
+        # KafkaJS has it under another name.
+        ("app", "roundrobin", EMPTY_USER_DATA, "kafka-python;aiokafka"),
     ],
 )
 def test_subscriptions_show_their_writers(client_id: str, protocol: str, data: bytes, library: str) -> None:

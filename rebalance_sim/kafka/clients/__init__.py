@@ -1,0 +1,39 @@
+"""One record per client library: what is true of it stands there, once, and everything else derives from it.
+
+To add a library, write a module with its record and list it in ``LIBRARIES``; the rules of its assignors are a folder
+below ``rebalance_sim.kafka.assignors``, where no module may import a record.
+"""
+
+from rebalance_sim.errors import check_choice
+from rebalance_sim.kafka.clients import (
+    aiokafka,
+    franz_go,
+    java,
+    kafka_go,
+    kafka_python,
+    kafkajs,
+    librdkafka,
+    platformatic_kafka,
+    sarama,
+)
+from rebalance_sim.kafka.clients.library import ClientLibrary
+
+LIBRARIES = {
+    module.LIBRARY.name: module.LIBRARY
+    for module in (
+        *(java, librdkafka, sarama, franz_go, kafka_go),
+        *(kafkajs, platformatic_kafka, kafka_python, aiokafka),
+    )
+}
+"""The records by name, the most likely library first."""
+JAVA = java.LIBRARY.name
+
+
+def library_named(name: str) -> ClientLibrary:
+    """Return the record of a library. Raises UserError for an unknown name.
+
+    >>> library_named("kafkajs").default_protocols
+    (((0,), ('RoundRobinAssigner',)),)
+    """
+    check_choice("client_library", name, list(LIBRARIES))
+    return LIBRARIES[name]

@@ -1,0 +1,17 @@
+"""Which libraries' consumers a group refuses, unless they are configured."""
+
+from collections.abc import Collection
+
+from rebalance_sim.kafka.clients import LIBRARIES
+
+
+def refused_by_default(candidates: Collection[str]) -> list[str]:
+    """Return the libraries whose consumers a coordinator refuses in their newest release, unless they are configured.
+
+    ``candidates`` are the protocols that all members of a classic group offer: a consumer that offers none of them gets
+    INCONSISTENT_GROUP_PROTOCOL (``ClassicGroup.supportsProtocols``).
+
+    >>> refused_by_default(["range", "sticky"])
+    ['franz-go', 'kafkajs', 'platformatic-kafka', 'aiokafka']
+    """
+    return [name for name, library in LIBRARIES.items() if not set(candidates) & set(library.protocols_of())]

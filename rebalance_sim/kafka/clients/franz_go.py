@@ -1,0 +1,81 @@
+"""franz-go 1.22, of Go.
+
+Sources: ``pkg/kgo/config.go``, ``group_balancer.go``; of 1.20, ``partitioner.go``.
+"""
+
+from typing import TYPE_CHECKING
+
+from rebalance_sim.kafka.clients.library import ClientLibrary, Earlier, LibraryAssignor, Rules, Since, Subscriptions
+from rebalance_sim.kafka.guarantees import Guarantee
+from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, Unkeyed
+
+if TYPE_CHECKING:
+    from rebalance_sim.kafka.wire.consumer_protocol import SentSubscription
+
+_BEFORE_1_21_4 = "rebalance_sim.kafka.assignors.franz_go.before_1_21_4"
+_SINCE_1_0 = Since((1, 0), "no earlier release was compared")
+_NO_PARTITIONS = bytes(4)
+"""The start of sticky user data without partitions."""
+
+
+def _could_be(protocol: str, sent: "SentSubscription") -> bool:
+    """Return whether the user data are franz-go's: null unless the balancer has some, which are not empty.
+
+    Under cooperative-sticky they are partitions and, if there is one, the generation. Under sticky a member revokes
+    everything before it joins.
+    """
+    user_data = sent.content.user_data
+    if sent.rack_is_empty or user_data == b"":
+        return False
+    if protocol == "sticky":
+        return (user_data or b"").startswith(_NO_PARTITIONS)
+    if protocol == "cooperative-sticky" and user_data:
+        return len(user_data) > len(_NO_PARTITIONS) or user_data == _NO_PARTITIONS
+    return True
+
+
+LIBRARY = ClientLibrary(
+    "franz-go",
+    client_ids="kgo",
+    default_protocols=(((0,), ("cooperative-sticky",)),),
+    subscriptions=Subscriptions((3,), _could_be),
+    assignor_setting="kgo.Balancers",
+    assignors=(
+        LibraryAssignor(
+            "range", "franz-go-range", Rules("rebalance_sim.kafka.assignors.franz_go.range"), since=_SINCE_1_0
+        ),
+        LibraryAssignor(
+            "roundrobin",
+            "franz-go-roundrobin",
+            Rules("rebalance_sim.kafka.assignors.franz_go.roundrobin"),
+            since=_SINCE_1_0,
+        ),
+        LibraryAssignor(
+            "sticky",
+            "franz-go-sticky",
+            Rules("rebalance_sim.kafka.assignors.franz_go.sticky"),
+            guarantee=Guarantee.MOST_BALANCED,
+            earlier=(Earlier((1, 21, 4), "franz-go-1.21.3-sticky", Rules(_BEFORE_1_21_4, "assign_sticky")),),
+            since=_SINCE_1_0,
+            remembers=True,
+            # A member revokes everything before it joins.
+            reports_owned=False,
+        ),
+        LibraryAssignor(
+            "cooperative-sticky",
+            "franz-go-cooperative-sticky",
+            Rules("rebalance_sim.kafka.assignors.franz_go.cooperative_sticky"),
+            guarantee=Guarantee.MOST_BALANCED,
+            earlier=(
+                Earlier(
+                    (1, 21, 4), "franz-go-1.21.3-cooperative-sticky", Rules(_BEFORE_1_21_4, "assign_cooperative_sticky")
+                ),
+            ),
+            since=_SINCE_1_0,
+            remembers=True,
+        ),
+    ),
+    # Only if the client's context opts in, and only with range and the sticky balancers.
+    consumer_protocol_since=(1, 19),
+    partitioners=(Client("franz-go", KeyHash.MURMUR2, Unkeyed.STICKY_BY_OWN_BYTES),),
+)

@@ -1,0 +1,50 @@
+"""kafka-go 0.4.51 of Segment, of Go.
+
+Sources: ``consumergroup.go``, ``dialer.go``, ``groupbalancer.go``, ``balancer.go``.
+"""
+
+from rebalance_sim.kafka.clients.library import ClientLibrary, LibraryAssignor, Rules, Subscriptions
+from rebalance_sim.kafka.guarantees import Guarantee
+from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPartition, Unkeyed
+
+LIBRARY = ClientLibrary(
+    "kafka-go",
+    # The program's name and the host's.
+    client_ids=r".*@.* \(github\.com/segmentio/kafka-go\)",
+    default_protocols=(((0,), ("range", "roundrobin")),),
+    subscriptions=Subscriptions((1,), end_early=True),
+    assignor_setting="GroupBalancers",
+    assignors=(
+        LibraryAssignor(
+            "range",
+            "kafka-go-range",
+            Rules("rebalance_sim.kafka.assignors.kafka_go.range"),
+            guarantee=Guarantee.BALANCED_TOPICS,
+            in_brokers_order=True,
+        ),
+        LibraryAssignor(
+            "roundrobin",
+            "kafka-go-roundrobin",
+            Rules("rebalance_sim.kafka.assignors.kafka_go.roundrobin"),
+            guarantee=Guarantee.BALANCED_TOPICS,
+            in_brokers_order=True,
+        ),
+        LibraryAssignor(
+            "rack-affinity",
+            "kafka-go-rack-affinity",
+            unpredictable="it visits a map of Go in a random order",
+            guarantee=Guarantee.BALANCED_TOPICS,
+        ),
+    ),
+    has_static_members=False,
+    partitioners=(
+        Client("kafka-go", KeyHash.NONE, Unkeyed.KAFKA_GO_ROUND_ROBIN),
+        Client("kafka-go-least-bytes", KeyHash.NONE, Unkeyed.LEAST_BYTES),
+        Client("kafka-go-hash", KeyHash.FNV1A, Unkeyed.KAFKA_GO_ROUND_ROBIN, ToPartition.ABSOLUTE),
+        Client("kafka-go-reference-hash", KeyHash.FNV1A, Unkeyed.RANDOM),
+        Client("kafka-go-crc32", KeyHash.CRC32, Unkeyed.RANDOM, ToPartition.UNSIGNED, hashes_empty=False),
+        Client("kafka-go-crc32-consistent", KeyHash.CRC32, Unkeyed.RANDOM, ToPartition.UNSIGNED, hashes_null=True),
+        Client("kafka-go-murmur2", KeyHash.MURMUR2, Unkeyed.RANDOM),
+        Client("kafka-go-murmur2-consistent", KeyHash.MURMUR2, Unkeyed.RANDOM, hashes_null=True),
+    ),
+)

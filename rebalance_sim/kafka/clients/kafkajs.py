@@ -1,0 +1,45 @@
+"""KafkaJS 2.2.4, of JavaScript.
+
+Sources: ``consumer/assignerProtocol.js``, ``consumer/assigners/roundRobinAssigner``, ``producer/partitioners``.
+"""
+
+from rebalance_sim.kafka.clients.library import (
+    ClientLibrary,
+    Earlier,
+    LibraryAssignor,
+    Rules,
+    Since,
+    Subscriptions,
+    has_empty_user_data,
+)
+from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, Unkeyed
+
+LIBRARY = ClientLibrary(
+    "kafkajs",
+    client_ids="kafkajs",
+    default_protocols=(((0,), ("RoundRobinAssigner",)),),
+    subscriptions=Subscriptions((0,), has_empty_user_data),
+    assignor_setting="partitionAssigners",
+    assignors=(
+        LibraryAssignor(
+            "RoundRobinAssigner",
+            "kafkajs-roundrobin",
+            Rules("rebalance_sim.kafka.assignors.kafkajs.roundrobin"),
+            earlier=(
+                Earlier(
+                    (1, 13),
+                    "kafkajs-1.12-roundrobin",
+                    Rules("rebalance_sim.kafka.assignors.kafkajs.roundrobin_before_1_13"),
+                ),
+            ),
+            in_brokers_order=True,
+            since=Since((1, 5), "earlier leaders assign the topics of their own last assignment"),
+        ),
+    ),
+    has_static_members=False,
+    assigns_leaders_topics=True,
+    partitioners=(
+        Client("kafkajs", KeyHash.MURMUR2, Unkeyed.KAFKAJS_ROUND_ROBIN),
+        Client("kafkajs-legacy", KeyHash.LEGACY_KAFKAJS_MURMUR2, Unkeyed.KAFKAJS_ROUND_ROBIN),
+    ),
+)

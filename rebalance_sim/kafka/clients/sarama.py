@@ -1,0 +1,70 @@
+"""Sarama 1.61, of Go.
+
+Sources: ``config.go``, ``balance_strategy.go``, ``consumer_group.go``; of 1.46, ``partitioner.go``.
+"""
+
+from typing import TYPE_CHECKING
+
+from rebalance_sim.kafka.clients.library import ClientLibrary, Earlier, LibraryAssignor, Rules, Subscriptions
+from rebalance_sim.kafka.guarantees import Guarantee
+from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPartition, Unkeyed
+
+if TYPE_CHECKING:
+    from rebalance_sim.kafka.wire.consumer_protocol import SentSubscription
+
+_HASH_ORDER = "rebalance_sim.kafka.assignors.sarama.hash_order"
+_GO_MAP = "it visits a map of Go in a random order"
+
+
+def _could_be(_: str, sent: "SentSubscription") -> bool:
+    """Return whether the user data are Sarama's: null if the strategy has none."""
+    return sent.version != 0 or sent.content.user_data != b""
+
+
+LIBRARY = ClientLibrary(
+    "sarama",
+    client_ids="sarama",
+    default_protocols=(((0,), ("range",)),),
+    # By the configured version of Kafka.
+    subscriptions=Subscriptions((0, 1, 2), _could_be),
+    assignor_setting="Consumer.Group.Rebalance.GroupStrategies",
+    assignors=(
+        LibraryAssignor(
+            "range",
+            "sarama-range",
+            Rules("rebalance_sim.kafka.assignors.sarama.range"),
+            earlier=(Earlier((1, 34, 1), "sarama-1.27-range", Rules(_HASH_ORDER, "assign_range")),),
+        ),
+        LibraryAssignor(
+            "roundrobin",
+            "sarama-roundrobin",
+            Rules("rebalance_sim.kafka.assignors.sarama.roundrobin"),
+            earlier=(Earlier((1, 28), "sarama-1.27-roundrobin", Rules(_HASH_ORDER, "assign_roundrobin")),),
+        ),
+        LibraryAssignor(
+            "sticky",
+            "sarama-sticky",
+            unpredictable=_GO_MAP,
+            guarantee=Guarantee.BALANCED_OR_LOST,
+            remembers=True,
+            # A member sends back what the leader put beside the last assignment, where Java and franz-go put nothing.
+            reports_owned=False,
+            adds_user_data=True,
+        ),
+        LibraryAssignor(
+            "cooperative-sticky",
+            "sarama-cooperative-sticky",
+            unpredictable=_GO_MAP,
+            guarantee=Guarantee.BALANCED_OR_LOST,
+            remembers=True,
+        ),
+    ),
+    # ConsumerGroupDescribe only, for administration.
+    consumer_protocol_since=None,
+    partitioners=(
+        Client("sarama", KeyHash.FNV1A, Unkeyed.RANDOM_AVAILABLE, ToPartition.ABSOLUTE),
+        Client("sarama-reference", KeyHash.FNV1A, Unkeyed.RANDOM_AVAILABLE),
+        Client("sarama-crc32", KeyHash.CRC32, Unkeyed.RANDOM_AVAILABLE, ToPartition.UNSIGNED),
+        Client("sarama-murmur2", KeyHash.MURMUR2, Unkeyed.RANDOM_AVAILABLE),
+    ),
+)

@@ -1,0 +1,21 @@
+"""What assignors guarantee whose assignments cannot be predicted."""
+
+from enum import IntEnum, auto
+
+
+class Guarantee(IntEnum):
+    """What an assignor guarantees of every group, whatever it assigns."""
+
+    MOST_BALANCED = auto()
+    """The loads are the most balanced that exist (franz-go: no path of moves leads to more balanced ones)."""
+    LEAST_LOADED = auto()
+    """Members keep what they own, and free partitions go to the subscriber with the fewest. Then partitions move, to
+    members that have at least two fewer than the owner (Java's sticky assignor of before 2.4, and its copies)."""
+    LEAST_LOADED_IN_RACKS = auto()
+    """The same, but free partitions go to the subscriber with the fewest in the partition's rack (librdkafka)."""
+    BALANCED_OR_LOST = auto()
+    """No partition can move to a subscriber with at least two fewer than its owner; but members that share no topic
+    with others may get nothing (Sarama: if moves do not improve the balance, it reverts them in a copy of the
+    assignment that it then drops, and adds these members to the copy)."""
+    BALANCED_TOPICS = auto()
+    """Of each topic, the loads of two subscribers differ by at most one (kafka-go's assignors)."""
