@@ -10,7 +10,7 @@ import io
 import itertools
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -478,6 +478,7 @@ _NOT_VERBOSE = "owned partitions of {} are taken from --offsets: --members was r
 NOT_CAPTURED = "--state shows members of the group, but no line of --members does"
 """The reason in rejects."""
 _BY_OFFSETS = "{} are read from --offsets, as no line of --members shows them; group.instance.id is unknown"
+_MORE_SHOWN = "--state or --offsets shows more than the usable lines of --members, or was run at another time"
 _NOT_OWNED = "owned partitions of {} are unknown: neither --members --verbose nor --offsets lists them"
 _OTHER_MOMENT = "the partition count of {} differs between --offsets and --members, which ran at different times"
 _NO_RACK = "the rack of {} is unknown: no tool prints client.rack"
@@ -702,6 +703,15 @@ class CaptureTables:
         """Return the groups that have members by --state, but no line of --members."""
         return [group_id for group_id in self.unread_groups() if group_id not in self._groups_of_bad_members]
 
+    def _with_missing_members(self) -> set[str]:
+        """Return the groups of which --state or --offsets shows more members than were read."""
+        lines = self._lines
+        read = Counter(group_id for group_id, _ in lines.members)
+        shown = {(group_id, offset.member_id) for (group_id, _, _), offset in lines.offsets.items() if offset.member_id}
+        absent = {group_id for group_id, _ in (shown | lines.owners.keys()) - lines.members.keys()}
+        fewer = {group_id for group_id, state in lines.states.items() if state.members > read[group_id]}
+        return (absent | fewer) & self._with_members()
+
     def assumptions(self) -> list[str]:
         """Return one sentence per assumption."""
         files = names({member.place.file for member in self._lines.members.values()})
@@ -721,6 +731,10 @@ class CaptureTables:
         not_captured = self._not_captured()
         if not_captured:
             yield f"{groups(not_captured)} missing from the output of --members, but --state shows members"
+
+        incomplete = self._with_missing_members()
+        if incomplete:
+            yield f"{groups(incomplete)} may have lost members: {_MORE_SHOWN}"
 
     def _about_topics(self) -> Iterator[str]:
         lines = self._lines

@@ -498,6 +498,19 @@ def test_groups_whose_members_were_not_captured() -> None:
     }
 
 
+MORE_SHOWN = "--state or --offsets shows more than the usable lines of --members, or was run at another time"
+
+
+@pytest.mark.parametrize("shown", [{"state": STATE_TXT}, {"offsets": OFFSETS_TXT}], ids=["state", "offsets"])
+def test_a_group_that_has_lost_one_of_its_member_lines(shown: dict[str, str]) -> None:
+    lost = "\n".join(line for line in MEMBERS_37_TXT.split("\n") if f"bill-{UUID_2}" not in line)
+    capture = Joined(members=lost, **shown)
+    assert len(capture.members) == 2
+    assert f"1 group (billing) may have lost members: {MORE_SHOWN}" in capture.assumptions
+    complete = Joined(members=MEMBERS_37_TXT, **shown)
+    assert not any(MORE_SHOWN in sentence for sentence in complete.assumptions)
+
+
 def test_a_group_whose_member_lines_are_broken_is_not_without_members() -> None:
     capture = Joined(members=MEMBERS_37_TXT.replace("orders(", "orders[)"), offsets=OFFSETS_TXT)
     assert capture.groups_without_members == ["backfill"]
