@@ -87,6 +87,7 @@ from rebalance_sim.wording import plural
 _MEMBERS_COMMAND = "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --describe --all-groups --members --verbose"
 _LONGEST_SAMPLE = 200
 _BATCH_ROWS = 50_000
+_ENCODING_SAMPLE = 1000
 _HIDDEN = ("_", ".")
 # Before 2.3 the tool describes one group at a time and does not print its name, so the file's name must have it.
 _TEXT_SUFFIX = re.compile(r"\.(?:txt|log|out)$", re.IGNORECASE)
@@ -171,9 +172,29 @@ def _hidden(spark: SparkSession, directory: str) -> list[str]:
 
 def _text(content: bytes) -> io.TextIOWrapper:
     """Decode a file line by line; PowerShell's ``>`` writes UTF-16."""
-    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     # Only "\n" ends a line: a client.id may contain the other characters at which Python splits lines.
-    return io.TextIOWrapper(io.BytesIO(content), "utf-16" if wide else "utf-8-sig", errors="replace", newline="\n")
+    return io.TextIOWrapper(io.BytesIO(content), _encoding(content), errors="replace", newline="\n")
+
+
+def _encoding(content: bytes) -> str:
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    # Without its mark: in what the tools print, most characters are of ASCII, one byte of which is zero.
+    start = content[:_ENCODING_SAMPLE]
+    for nth, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        if start[nth::2].count(0) > len(start) // 4 > start[1 - nth :: 2].count(0):
+            return encoding
+    return "utf-8-sig"
+
+
+def _undecodable(content: bytes) -> int | None:
+    """Return the number of the first line that is not in the encoding of its file."""
+    encoding = _encoding(content)
+    try:
+        content.decode(encoding)
+    except UnicodeDecodeError as problem:
+        return content[: problem.start].decode(encoding, "replace").count("\n") + 1
+    return None
 
 
 def arrow_table(table: Table, rows: Iterable[tuple[object, ...]]) -> pa.Table:
@@ -286,13 +307,21 @@ class Lines:
         self.errors: list[_Location] = []
         self.empty_files: list[str] = []
         self.hidden_files: list[str] = []
+        self.undecodable: dict[str, int] = {}
+        """The first line, by file, that is not in the encoding of the file."""
         self.groups_by_file: dict[str, str] = {}
         self.rejects: list[_Reject] = []
         self._names: dict[str, str] = {}
 
     def add_file(self, file: str, content: bytes) -> None:
         """Add the lines of a file."""
+        if b"\n" not in content:
+            # As old editors of the Macintosh end lines.
+            content = content.replace(b"\r", b"\n")
         found = survey(_text(content))
+        undecodable = _undecodable(content)
+        if undecodable is not None and found.known:
+            self.undecodable[file] = undecodable
         if found.first is None:
             self.empty_files.append(file)
         elif not found.known:
@@ -755,6 +784,9 @@ class CaptureTables:
             file, group_id = min(lines.groups_by_file.items())
             what = f"{plural(len(lines.groups_by_file), 'file')} without a GROUP column"
             yield f"{what}: the group is taken from messages in the file or its name, such as {group_id} for {file}"
+        if lines.undecodable:
+            places = names([f"{file} line {number}" for file, number in lines.undecodable.items()])
+            yield f"names with characters that are neither UTF-8 nor UTF-16 are read with \ufffd, first in {places}"
         if lines.empty_files:
             yield f"no content in {names(lines.empty_files)}"
         if lines.hidden_files:

@@ -829,34 +829,54 @@ def read_lines(lines: Iterable[str]) -> Iterator[Line]:
 
 _DECORATIONS = (
     # Indentation, a quotation in Markdown or a mail, and the prefixes of docker compose and of kubectl.
-    re.compile(r"[ \t]+"),
-    re.compile(r"> ?"),
-    re.compile(r"[\w.-]+ +\| ?"),
-    re.compile(r"\[pod/[^\]]+\] "),
+    r"[ \t]+",
+    r"> ?",
+    r"[\w.-]+ +\| ?",
+    r"\[pod/[^\]]+\] ",
+    # Of docker and kubectl with --timestamps.
+    r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) ",
 )
 """What other programs put before each line of a tool's output."""
+_MOST_DECORATIONS = 4
+_COLORS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_MARKS = "\ufeff\u200b\u2060"
+"""Byte order marks of files that were joined, and marks without width of web pages; ids may contain them."""
 
 
 def _not_blank(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
     """Return numbers and texts of lines, also without the decoration that the last header or topic had."""
     decoration: re.Pattern[str] | None = None
     for number, line in enumerate(lines, 1):
-        text = line.rstrip("\r\n")
-        if not text or text.isspace():
+        raw = line.rstrip("\r\n")
+        if not raw or raw.isspace():
             continue
+        text = _COLORS.sub("", raw)
+        if text.startswith(tuple(_MARKS)) and _begins_output(text.lstrip(_MARKS)):
+            text = text.lstrip(_MARKS)
         decoration = None if _begins_output(text) else _decoration(text) or decoration
         plain = text[_length(decoration, text) :]
         if plain and not plain.isspace():
-            yield number, text, plain
+            yield number, raw, plain
 
 
 def _decoration(text: str) -> re.Pattern[str] | None:
     """Return the decoration of a line that begins an output without it; None if it has none."""
-    for pattern in _DECORATIONS:
-        found = pattern.match(text)
-        if found and _begins_output(text[found.end() :]):
-            # Rows are indented as far as their header.
-            return re.compile(re.escape(found[0])) if found[0].isspace() else pattern
+    return _decoration_from(text, "", _MOST_DECORATIONS)
+
+
+def _decoration_from(text: str, before: str, most: int) -> re.Pattern[str] | None:
+    for each in _DECORATIONS if most else ():
+        found = re.match(each, text)
+        if not found:
+            continue
+        # Rows are indented as far as their header.
+        pattern = before + (re.escape(found[0]) if found[0].isspace() else each)
+        rest = text[found.end() :]
+        if _begins_output(rest):
+            return re.compile(pattern)
+        deeper = _decoration_from(rest, pattern, most - 1)
+        if deeper:
+            return deeper
     return None
 
 

@@ -96,6 +96,17 @@ DECORATIONS: dict[str, Callable[[str], str]] = {
         "me@host:~$ kafka-consumer-groups.sh --bootstrap-server b:9092 --describe --all-groups --members\n" + text
     ),
     "with warnings": lambda text: text.replace("\nweb    c2", "\n[2026-11-27 10:00:00,000] WARN x (y)\nweb    c2"),
+    "quoted twice": lambda text: re.sub("(?m)^", "> > ", text),
+    "indented in a quotation": lambda text: re.sub("(?m)^", ">    ", text),
+    "docker compose, indented": lambda text: re.sub("(?m)^", "  broker-1  | ", text),
+    "docker compose in color": lambda text: re.sub("(?m)^", "\x1b[36mbroker-1  | \x1b[0m", text),
+    "with timestamps": lambda text: re.sub("(?m)^", "2026-11-27T10:00:00.000000000Z ", text),
+    "kubectl with timestamps": lambda text: re.sub(
+        "(?m)^", "[pod/kafka-0/kafka] 2026-11-27T10:00:00.000000000+01:00 ", text
+    ),
+    "with a mark of a web page": lambda text: "\u200b" + text,
+    "joined files with byte order marks": lambda text: "orders:0:1\n\ufeff" + text,
+    "with CR": lambda text: text.replace("\n", "\r"),
     "with CRLF": lambda text: text.replace("\n", "\r\n"),
 }
 
@@ -105,6 +116,23 @@ def test_decorated_text_is_read(decorate: Callable[[str], str]) -> None:
     pasted = Pasted({"members.txt": decorate(MEMBERS_TXT).encode()})
     assert pasted.owned("web") == [("c1", [("t50", 0), ("t50", 1), ("t51", 0)]), ("c2", [("t50", 2)])]
     assert {row["table"] for row in pasted.rejects} <= {"capture"}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_encodings(encoding: str) -> None:
+    text = MEMBERS_TXT.replace("c1 ", "ö1 ")
+    pasted = Pasted({"members.txt": text.encode(encoding)})
+    assert [client for client, _ in pasted.owned("web")] == ["ö1", "c2"]
+    assert pasted.rejects == []
+
+
+def test_characters_of_another_encoding_are_assumed_aloud() -> None:
+    pasted = Pasted({"members.txt": MEMBERS_TXT.replace("c1 ", "ö1 ").encode("latin-1")})
+    assert [client for client, _ in pasted.owned("web")] == ["\ufffd1", "c2"]
+    assert (
+        "names with characters that are neither UTF-8 nor UTF-16 are read with \ufffd, first in members.txt line 2"
+        in pasted.assumptions
+    )
 
 
 def behind(prefix: str) -> str:
