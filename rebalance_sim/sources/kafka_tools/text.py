@@ -279,6 +279,8 @@ _COORDINATOR = "COORDINATOR (ID)"
 _CUT_OFF = {"ASSIGNMENT", "TARGET-ASSIGNMENT"}
 """Last columns, whose ``-`` is often lost with the spaces at the end of a line."""
 _GAP = re.compile(" {2,}")
+_BEHIND_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12} ")
+"""What stands behind the UUID with which a coordinator ends a member id is the next column."""
 _GROWING = {"GROUP", "TOPIC", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID"}
 """Columns that are as wide as their longest value, in each output of --offsets and --members with a GROUP column."""
 _LONGEST_PREFIX = 60
@@ -391,7 +393,11 @@ class _Table:
         # kafka-consumer-groups prints two spaces within "host:9092  (1)".
         for count in (1, 2) if column == _COORDINATOR else (1,):
             cell = "  ".join(parts[:count])
-            if len(parts) >= count and _fits(column, cell):
+            if (
+                len(parts) >= count
+                and _fits(column, cell)
+                and not (column == "CONSUMER-ID" and _BEHIND_UUID.search(cell))
+            ):
                 yield from ([cell, *rest] for rest in self._ways(parts[count:], nth + 1))
         if len(parts) > left:
             return

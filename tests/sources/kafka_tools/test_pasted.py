@@ -85,6 +85,16 @@ def test_a_blank_cell_that_may_stand_in_several_places_is_no_guess() -> None:
     ]
 
 
+def test_what_stands_behind_the_uuid_of_a_member_is_the_next_column() -> None:
+    """One space is left between two columns, and wide gaps elsewhere."""
+    text = f"""\
+GROUP  CONSUMER-ID  GROUP-INSTANCE-ID HOST  CLIENT-ID  #PARTITIONS  ASSIGNMENT
+tills  till-10-{"1" * 8}-f06c-4b40-a6e3-b2008a05ddd1 till-10  /127.0.0.1  tills  1  t(0)
+"""
+    pasted = Pasted({"members.txt": text.encode()})
+    assert [(row["instance_id"], row["client_id"]) for row in pasted.members.values()] == [("till-10", "tills")]
+
+
 DECORATIONS: dict[str, Callable[[str], str]] = {
     "indented": lambda text: re.sub("(?m)^", "  ", text),
     "in a list": lambda text: "1. Members\n\n" + re.sub("(?m)^", "\t", text),
