@@ -53,6 +53,7 @@ from rebalance_sim.sources.consumer_groups import (
     server_protocols,
 )
 from rebalance_sim.sources.kafka_tools.clients import known_client
+from rebalance_sim.sources.kafka_tools.columns import ToolOutput
 from rebalance_sim.sources.kafka_tools.text import (
     BadLine,
     ConsumerLine,
@@ -66,7 +67,6 @@ from rebalance_sim.sources.kafka_tools.text import (
     OffsetLine,
     PartitionLine,
     StateLine,
-    ToolOutput,
     TopicLine,
     TopicPartition,
     read_lines,

@@ -13,36 +13,28 @@ and ``consumers.csv``, in which a user supplies what no tool prints.
 """
 
 import csv
-import itertools
 import re
-import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from rebalance_sim.engine.tables.inputs import LIST_SEPARATOR
+from rebalance_sim.sources.kafka_tools.columns import (
+    NAME,
+    NUMBER,
+    GroupTable,
+    MalformedError,
+    ToolOutput,
+    group_table,
+    quoted,
+)
+from rebalance_sim.sources.kafka_tools.decorations import undecorated, without_prefix
 from rebalance_sim.tables import MAX_PARTITIONS
 
 TopicPartition = tuple[str, int]
 
-_LONGEST_QUOTE = 80
 _MAX_INT = 2**31 - 1
 _MAX_LONG = 2**63 - 1
-_MAX_SPACES = 20
-"""Most spaces accepted in a value that is wider than its column; each is another way to read the line."""
-
-
-class ToolOutput(StrEnum):
-    """The output that a line belongs to."""
-
-    TOPICS = "topics"
-    OFFSETS = "offsets"
-    STATE = "state"
-    MEMBERS = "members"
-    GROUPS = "groups"
-    END_OFFSETS = "end_offsets"
-    CONSUMERS = "consumers"
-    UNKNOWN = "capture"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,304 +202,6 @@ class Survey:
     """Groups named by messages of the tools."""
 
 
-class _MalformedError(ValueError):
-    """The reason why a line cannot be used."""
-
-
-# --- Columns of kafka-consumer-groups ---
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """The form of the cells of a column."""
-
-    pattern: re.Pattern[str]
-    expected: str
-    may_be_blank: bool = False
-
-
-def _shape(pattern: str, expected: str, *, may_be_blank: bool = False) -> _Shape:
-    return _Shape(re.compile(pattern, re.DOTALL), expected, may_be_blank)
-
-
-_ANYTHING = _shape(r".*[^ ].*", "expected a value")
-_WORD = _shape(r"\S+", "expected one word")
-_NUMBER = _shape(r"-?[0-9]+|-", "not a number")
-_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-"""The characters that Kafka allows in topic names and group.instance.id."""
-
-_SHAPES = {
-    "GROUP": _ANYTHING,
-    "TOPIC": _shape(_NAME.pattern, "not a topic name"),
-    "PARTITION": _NUMBER,
-    "LEADER-EPOCH": _NUMBER,
-    "CURRENT-OFFSET": _NUMBER,
-    "LOG-END-OFFSET": _NUMBER,
-    "LAG": _NUMBER,
-    "CONSUMER-ID": _ANYTHING,
-    # Since 2.6, if any member is static; blank for those that are not.
-    "GROUP-INSTANCE-ID": _shape(rf"(?:{_NAME.pattern})?", "not a group.instance.id", may_be_blank=True),
-    "HOST": _shape(r"\S*/\S+|-", "expected an address such as /127.0.0.1"),
-    "CLIENT-ID": _shape(r".*", "expected a client.id", may_be_blank=True),
-    "#PARTITIONS": _NUMBER,
-    "ASSIGNMENT": _ANYTHING,
-    "CURRENT-EPOCH": _NUMBER,
-    "CURRENT-ASSIGNMENT": _WORD,
-    "TARGET-EPOCH": _NUMBER,
-    "TARGET-ASSIGNMENT": _WORD,
-    "UPGRADED": _shape(r"true|false|-", "expected true, false or -"),
-    "COORDINATOR (ID)": _shape(r"\S*:-?[0-9]+ +\([^()]*\)", "expected host:port (id)"),
-    # Blank up to 3.9 if no protocol has been elected.
-    "ASSIGNMENT-STRATEGY": _shape(r"\S*", "expected one word", may_be_blank=True),
-    "STATE": _shape(r"[A-Za-z]+", "not a state of a group"),
-    "GROUP-EPOCH": _NUMBER,
-    "TARGET-ASSIGNMENT-EPOCH": _NUMBER,
-    "#MEMBERS": _NUMBER,
-    "TYPE": _shape(r"[A-Za-z]+", "not a type of group"),
-    "PROTOCOL": _shape(r"\S*", "expected one word", may_be_blank=True),
-}
-
-_OUTPUTS = (
-    (ToolOutput.OFFSETS, {"TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "CONSUMER-ID"}),
-    (ToolOutput.MEMBERS, {"CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"}),
-    (ToolOutput.STATE, {"ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"}),
-    (ToolOutput.GROUPS, {"GROUP", "TYPE"}),
-)
-"""The output of a table, by its columns."""
-
-_COORDINATOR = "COORDINATOR (ID)"
-_CUT_OFF = {"ASSIGNMENT", "TARGET-ASSIGNMENT"}
-"""Last columns, whose ``-`` is often lost with the spaces at the end of a line."""
-_GAP = re.compile(" {2,}")
-_BEHIND_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12} ")
-"""What stands behind the UUID with which a coordinator ends a member id is the next column."""
-_GROWING = {"GROUP", "TOPIC", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID"}
-"""Columns that are as wide as their longest value, in each output of --offsets and --members with a GROUP column."""
-_LONGEST_PREFIX = 60
-_PREFIX = re.compile(r" +|(?:> ?)+|[\w.-]+ +\| ?|\[pod/[^\]]+\] ")
-"""What is certainly no part of a row that is aligned with its header behind it."""
-_LIKE_PREFIX = re.compile(r"(?:[>|+*$#-]|\d+[.:)]|\[pod/[^\]]+\]|[\w.-]+ +\|)\s")
-"""The beginning of an id that is more likely put before the row by another program, an editor or a person."""
-_FIRST_COLUMN = re.compile(r"(?:GROUP|TOPIC|CONSUMER-ID|COORDINATOR \(ID\))\s")
-_HEADING = re.compile(r"COORDINATOR \(ID\)|#?[A-Z][A-Z-]*")
-# 1.0 prints "%-50s" and at once "%-30s": a member id of 50 characters leaves no space before HOST.
-_GLUED_TO_HOST = re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?=[^\s/]*/)")
-
-
-@dataclass(frozen=True)
-class _Table:
-    """A table of kafka-consumer-groups, from its header line."""
-
-    kind: ToolOutput
-    columns: tuple[str, ...]
-    starts: tuple[int, ...]
-
-    def read(self, text: str) -> Content:
-        """Read a row. Raises _MalformedError."""
-        cells = self._by_position(text) or self._by_words(text)
-        if cells is None:
-            raise _MalformedError(self._what_is_wrong(text))
-        return _READERS[self.kind](cells)
-
-    def group(self, text: str) -> str | None:
-        """Return the likely group of a row that cannot be read."""
-        if self.columns[0] != "GROUP":
-            return None
-        end = self.starts[1] - 1
-        below = text[:end].rstrip(" ")
-        is_aligned = len(text) <= end or (text[end] == " " and not text.startswith(" ", end + 1))
-        if is_aligned and "  " not in below:
-            return below or None
-        first, words = _GAP.split(text.strip(" "), maxsplit=1)[0], text.split()
-        # A part with a space, or a row with more words than columns, may have ids with spaces.
-        return words[0] if words[0] == first or len(words) <= len(self.columns) else None
-
-    def _by_position(self, text: str) -> dict[str, str] | None:
-        """Split a row at the positions of the header, at wide gaps, or later if a value is wider than its column."""
-        line = _as_java_counts(text)
-        cells: list[str] | None = self._cells_below_header(line)
-        if any(line[start - 1 : start].strip() for start in self.starts[1:]) or not self._fit(cells or ()):
-            cells = self._behind_prefix(line) or self._by_gaps(line) or self._cells_from(line, 0, 0, hopeless=set())
-        return None if cells is None else dict(zip(self.columns, map(_from_java, cells), strict=True))
-
-    def _behind_prefix(self, line: str) -> list[str] | None:
-        """Split a row that is aligned with the header behind a prefix, which the header does not have.
-
-        Raises _MalformedError if the prefix may be the beginning of the first value.
-        """
-        if not self._has_growing_columns:
-            return None
-        for length in range(1, min(_LONGEST_PREFIX, len(line))):
-            row = line[length:]
-            if not self._is_aligned(row):
-                continue
-            cells = self._cells_below_header(row)
-            if self._fit(cells):
-                if _PREFIX.fullmatch(line, 0, length):
-                    return cells
-                raise _MalformedError(f"the columns are at the positions of the header only behind {line[:length]!r}")
-        return None
-
-    @property
-    def _has_growing_columns(self) -> bool:
-        return self.columns[0] == "GROUP" and self.kind in (ToolOutput.OFFSETS, ToolOutput.MEMBERS)
-
-    def _grows(self, column: str) -> bool:
-        return column in _GROWING and self._has_growing_columns
-
-    def _is_aligned(self, line: str) -> bool:
-        """Return whether every value begins below its heading."""
-        for column, start in zip(self.columns, self.starts, strict=True):
-            if start and line[start - 1 : start] != " ":
-                return False
-            if line[start : start + 1] in ("", " ") and not _SHAPES[column].may_be_blank:
-                return False
-        return True
-
-    def _by_gaps(self, line: str) -> list[str] | None:
-        """Split a row that has lost its alignment at two spaces or more, or else at any; None if it fits neither way.
-
-        Raises _MalformedError if it fits in several ways: a cell that may be blank leaves no trace.
-        """
-        for parts in (_GAP.split(line.strip(" ")), line.split()):
-            ways = list(itertools.islice(self._ways(tuple(parts), 0), 2))
-            if len(ways) > 1:
-                raise _MalformedError(
-                    "the columns are not at the positions of the header, and a blank one may be any of several"
-                )
-            if ways and _LIKE_PREFIX.match(ways[0][0]):
-                raise _MalformedError(
-                    f"{self.columns[0]} is {_quoted(ways[0][0])}, which may begin with something else than the value"
-                )
-            if ways:
-                return ways[0]
-        return None
-
-    def _ways(self, parts: tuple[str, ...], nth: int) -> Iterator[list[str]]:
-        """Return the ways to divide parts among the nth and all later columns."""
-        if nth == len(self.columns):
-            if not parts:
-                yield []
-            return
-        column, left = self.columns[nth], len(self.columns) - nth - 1
-        # kafka-consumer-groups prints two spaces within "host:9092  (1)".
-        for count in (1, 2) if column == _COORDINATOR else (1,):
-            cell = "  ".join(parts[:count])
-            if (
-                len(parts) >= count
-                and _fits(column, cell)
-                and not (column == "CONSUMER-ID" and _BEHIND_UUID.search(cell))
-            ):
-                yield from ([cell, *rest] for rest in self._ways(parts[count:], nth + 1))
-        if len(parts) > left:
-            return
-        if _SHAPES[column].may_be_blank:
-            yield from (["", *rest] for rest in self._ways(parts, nth + 1))
-        elif not left and not parts and column in _CUT_OFF:
-            yield ["-"]
-
-    def _cells_from(self, line: str, nth: int, at: int, hopeless: set[tuple[int, int]]) -> list[str] | None:
-        """Split off the nth and all later cells; None if no split gives every column a valid value."""
-        column = self.columns[nth]
-        if line[at : at + 1] == " " and line[at:].strip(" ") and not _SHAPES[column].may_be_blank:
-            # Padding stands behind a value.
-            return None
-        if nth == len(self.columns) - 1:
-            cell = line[at:].rstrip(" ")
-            return [cell] if _fits(column, cell) else None
-        if (nth, at) in hopeless:
-            return None
-        for end, following in self._ends(line, nth, at):
-            cell = line[at:end].rstrip(" ")
-            # Wide gaps within a value that is wider than its column are those between columns.
-            is_value = following == self._header_end(nth, at) or "  " not in cell or not self._grows(column)
-            if is_value and _fits(column, cell):
-                rest = self._cells_from(line, nth + 1, following, hopeless)
-                if rest is not None:
-                    return [cell, *rest]
-        hopeless.add((nth, at))
-        return None
-
-    def _header_end(self, nth: int, at: int) -> int:
-        """Return the position of the next value if the nth one is as wide as its column."""
-        return at + self.starts[nth + 1] - self.starts[nth]
-
-    def _ends(self, line: str, nth: int, at: int) -> Iterator[tuple[int, int]]:
-        """Return the positions at which a cell may end and the next begin, that of the header first."""
-        end = self._header_end(nth, at) - 1
-        if end >= len(line) or line[end] == " ":
-            yield end, end + 1
-        if self.columns[nth] == "CONSUMER-ID":
-            glued = _GLUED_TO_HOST.search(line, at)
-            if glued:
-                yield glued.end(), glued.end()
-        for _ in range(_MAX_SPACES):
-            end = line.find(" ", end + 1)
-            if end < 0:
-                return
-            if line[end - 1] != " ":
-                yield end, end + 1
-
-    def _by_words(self, text: str) -> dict[str, str] | None:
-        """Split a row at white space, for text that has lost its padding."""
-        words = [word.rstrip() for word in text.split(None, len(self.columns) - 1)]
-        if len(words) != len(self.columns):
-            return None
-        return dict(zip(self.columns, words, strict=True)) if self._fit(words) else None
-
-    def _fit(self, cells: Sequence[str]) -> bool:
-        return all(map(_fits, self.columns, cells))
-
-    def _what_is_wrong(self, text: str) -> str:
-        words = text.split()
-        least = sum(not _SHAPES[column].may_be_blank for column in self.columns)
-        if len(words) < least:
-            return f"{len(words)} columns, the header has {len(self.columns)}: {' '.join(self.columns)}"
-        for column, cell in zip(self.columns, self._likely_cells(text, words), strict=True):
-            if not _fits(column, cell):
-                return f"{column} is {_quoted(cell)}, {_SHAPES[column].expected}"
-        return "the columns are not at the positions of the header"
-
-    def _likely_cells(self, text: str, words: list[str]) -> list[str]:
-        return words if len(words) == len(self.columns) else self._cells_below_header(text)
-
-    def _cells_below_header(self, line: str) -> list[str]:
-        ends = [*(start - 1 for start in self.starts[1:]), len(line)]
-        return [line[start:end].rstrip(" ") for start, end in zip(self.starts, ends, strict=True)]
-
-
-def _fits(column: str, cell: str) -> bool:
-    return _SHAPES[column].pattern.fullmatch(cell) is not None and not cell.startswith(" ")
-
-
-def _as_java_counts(text: str) -> str:
-    """Replace each character outside the BMP by its two UTF-16 units, in which Java counts padding."""
-    if text.isascii() or max(text) <= "\uffff":
-        return text
-    units = text.encode("utf-16-le", "surrogatepass")
-    return "".join(map(chr, struct.unpack(f"<{len(units) // 2}H", units)))
-
-
-def _from_java(cell: str) -> str:
-    if cell.isascii():
-        return cell
-    return cell.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def _table(text: str) -> _Table | None:
-    """Read a header line; None if the line is not one."""
-    if not _FIRST_COLUMN.match(text):
-        return None
-    headings = list(_HEADING.finditer(text))
-    if "".join(heading.group() for heading in headings).replace(" ", "") != "".join(text.split()):
-        return None
-    columns = tuple(heading.group() for heading in headings)
-    present = set(columns)
-    known = len(present) == len(columns) and present <= _SHAPES.keys()
-    kind = next((kind for kind, needed in _OUTPUTS if known and needed <= present), ToolOutput.UNKNOWN)
-    return _Table(kind, columns, tuple(heading.start() for heading in headings))
-
-
 # --- Rows of kafka-consumer-groups ---
 
 
@@ -516,18 +210,18 @@ def _number(name: str, text: str, largest: int) -> int | None:
     if text == "-":
         return None
     if text.startswith("-"):
-        raise _MalformedError(f"{name} is {_quoted(text)}, negative")
+        raise MalformedError(f"{name} is {quoted(text)}, negative")
     # Python refuses to read numbers of thousands of digits.
     digits = text.lstrip("0") or "0"
     if len(digits) > len(str(largest)) or int(digits) > largest:
-        raise _MalformedError(f"{name} is {_quoted(text)}; the largest allowed value is {largest}")
+        raise MalformedError(f"{name} is {quoted(text)}; the largest allowed value is {largest}")
     return int(digits)
 
 
 def _count(name: str, text: str, largest: int) -> int:
     number = _number(name, text, largest)
     if number is None:
-        raise _MalformedError(f"{name} is '-', not a number")
+        raise MalformedError(f"{name} is '-', not a number")
     return number
 
 
@@ -537,7 +231,7 @@ def _partition(name: str, text: str) -> int:
 
 def _offset_row(cells: dict[str, str]) -> OffsetLine:
     if "HOST" not in cells and "  " in cells["CONSUMER-ID"]:
-        raise _MalformedError(f"CONSUMER-ID is {_quoted(cells['CONSUMER-ID'])}, more than one column")
+        raise MalformedError(f"CONSUMER-ID is {quoted(cells['CONSUMER-ID'])}, more than one column")
     # In 1.0 a member without partitions has a line of its own, with "-" for topic, partition and offsets.
     idle = cells["TOPIC"] == "-" and cells["PARTITION"] == "-"
     # -1 means no offset: the tools compute no lag from it either.
@@ -607,9 +301,9 @@ _READERS: dict[ToolOutput, Callable[[dict[str, str]], Content]] = {
 _NUMBERS = r"[0-9]+(?:,[0-9]+)*"
 # Up to 3.7 "orders(0,1), returns(2)"; 3.8 and 3.9 "(0,1), (2)"; some wrappers of the tools print no space.
 _AFTER_PARENTHESIS = re.compile(r"(?<=\)), ?")
-_IN_PARENTHESES = re.compile(rf"({_NAME.pattern})?\(({_NUMBERS})\)")
+_IN_PARENTHESES = re.compile(rf"({NAME.pattern})?\(({_NUMBERS})\)")
 # From 4.0 on "orders:0,1;returns:2".
-_AFTER_COLON = re.compile(rf"({_NAME.pattern}):({_NUMBERS})")
+_AFTER_COLON = re.compile(rf"({NAME.pattern}):({_NUMBERS})")
 
 
 def _assignment(text: str, partitions: int) -> tuple[tuple[TopicPartition, ...] | None, bool]:
@@ -622,18 +316,18 @@ def _assignment(text: str, partitions: int) -> tuple[tuple[TopicPartition, ...] 
     for nth, item in enumerate([] if text == "-" else items):
         match = pattern.fullmatch(item)
         if match is None:
-            raise _MalformedError(f"the assignment contains {_quoted(item)}; expected partitions of a topic")
+            raise MalformedError(f"the assignment contains {quoted(item)}; expected partitions of a topic")
         if nth and names_lost != (match[1] is None):
-            raise _MalformedError("the assignment names the topics of only some partitions")
+            raise MalformedError("the assignment names the topics of only some partitions")
         names_lost = match[1] is None
         numbers = [_partition("a partition in the assignment", each) for each in match[2].split(",")]
         found += [(match[1] or "", number) for number in numbers]
     if len(found) != partitions:
-        raise _MalformedError(f"the assignment has {len(found)} partitions, but #PARTITIONS is {partitions}")
+        raise MalformedError(f"the assignment has {len(found)} partitions, but #PARTITIONS is {partitions}")
     if names_lost:
         return None, True
     if len(set(found)) != len(found):
-        raise _MalformedError("the assignment lists a partition twice")
+        raise MalformedError("the assignment lists a partition twice")
     return tuple(sorted(found)), False
 
 
@@ -652,7 +346,7 @@ def _topic(text: str) -> Content:
         return TopicLine(_topic_name(topic[1]), topic[2], _digits("PartitionCount", topic[3], MAX_PARTITIONS))
     partition = _PARTITION.match(text)
     if partition is None:
-        raise _MalformedError("neither a topic (PartitionCount) nor a partition (Partition, Leader)")
+        raise MalformedError("neither a topic (PartitionCount) nor a partition (Partition, Leader)")
     has_leader = partition[3] not in _NO_LEADER
     if has_leader:
         _digits("Leader", partition[3], _MAX_INT)
@@ -663,7 +357,7 @@ def _topic(text: str) -> Content:
 def _end_offset(text: str) -> EndOffsetLine:
     match = _LIKE_END_OFFSET.fullmatch(text.strip())
     if match is None:
-        raise _MalformedError("expected topic:partition:offset")
+        raise MalformedError("expected topic:partition:offset")
     # Up to 1.1 several offsets with --offsets, the latest first; since 2.0 none if it is unknown.
     latest = match[3].partition(",")[0]
     end = _digits("the offset", latest, _MAX_LONG) if latest else None
@@ -671,14 +365,14 @@ def _end_offset(text: str) -> EndOffsetLine:
 
 
 def _topic_name(text: str) -> str:
-    if not _NAME.fullmatch(text):
-        raise _MalformedError(f"{_quoted(text)} is not a topic name")
+    if not NAME.fullmatch(text):
+        raise MalformedError(f"{quoted(text)} is not a topic name")
     return text
 
 
 def _digits(name: str, text: str, largest: int) -> int:
-    if not _NUMBER.pattern.fullmatch(text):
-        raise _MalformedError(f"{name} is {_quoted(text)}, not a number")
+    if not NUMBER.pattern.fullmatch(text):
+        raise MalformedError(f"{name} is {quoted(text)}, not a number")
     return _count(name, text, largest)
 
 
@@ -697,13 +391,13 @@ class _ConsumerTable:
     kind = ToolOutput.CONSUMERS
 
     def read(self, text: str) -> Content:
-        """Read a row. Raises _MalformedError."""
+        """Read a row. Raises MalformedError."""
         cells = _csv_cells(text)
         if len(cells) != len(self.columns):
-            raise _MalformedError(f"{len(cells)} columns, the header has {len(self.columns)}")
+            raise MalformedError(f"{len(cells)} columns, the header has {len(self.columns)}")
         row = dict(zip(self.columns, cells, strict=True))
         if not row["group_id"]:
-            raise _MalformedError("group_id is empty")
+            raise MalformedError("group_id is empty")
         return ConsumerLine(
             row["group_id"],
             row["client_id"],
@@ -723,13 +417,13 @@ def _csv_cells(text: str) -> list[str]:
     try:
         return next(csv.reader([text], strict=True))
     except csv.Error as problem:
-        raise _MalformedError(f"not a line of CSV: {problem}") from None
+        raise MalformedError(f"not a line of CSV: {problem}") from None
 
 
 def _items(name: str, row: Mapping[str, str]) -> tuple[str, ...] | None:
     cell = row.get(name, "")
     if "," in cell:
-        raise _MalformedError(f"{name} is {_quoted(cell)}; {LIST_SEPARATOR!r} separates names")
+        raise MalformedError(f"{name} is {quoted(cell)}; {LIST_SEPARATOR!r} separates names")
     return tuple(item.strip() for item in cell.split(LIST_SEPARATOR) if item.strip()) or None
 
 
@@ -739,7 +433,7 @@ def _consumer_table(text: str) -> _ConsumerTable | None:
         return None
     try:
         columns = tuple(cell.strip() for cell in _csv_cells(text))
-    except _MalformedError:
+    except MalformedError:
         return None
     return _ConsumerTable(columns) if set(columns) >= _CONSUMER_KEY else None
 
@@ -747,9 +441,9 @@ def _consumer_table(text: str) -> _ConsumerTable | None:
 def _check_consumer_header(table: _ConsumerTable) -> None:
     unknown = [column for column in table.columns if column not in _CONSUMER_COLUMNS]
     if unknown:
-        raise _MalformedError(f"unknown column {_quoted(unknown[0])}; allowed: {', '.join(_CONSUMER_COLUMNS)}")
+        raise MalformedError(f"unknown column {quoted(unknown[0])}; allowed: {', '.join(_CONSUMER_COLUMNS)}")
     if len(set(table.columns)) != len(table.columns):
-        raise _MalformedError("duplicate column")
+        raise MalformedError("duplicate column")
 
 
 # --- Lines that are not data ---
@@ -787,17 +481,13 @@ def _notice(text: str) -> NoticeLine | None:
     return NoticeLine(Notice.OTHER, None) if _OTHER.match(text) else None
 
 
-def _quoted(text: str) -> str:
-    return repr(text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 3] + "...")
-
-
 # --- Files ---
 
 
 def survey(lines: Iterable[str]) -> Survey:
     """Return the nature of a file."""
     found = Survey()
-    for number, raw, text in _not_blank(lines):
+    for number, raw, text in undecorated(lines, _begins_output):
         if found.first is None:
             found.first = (number, raw)
         if not found.known or text.startswith(("Consumer group '", "Warning: ")):
@@ -809,23 +499,23 @@ def survey(lines: Iterable[str]) -> Survey:
 
 
 def _is_output(text: str) -> bool:
-    table = _table(text)
+    table = group_table(text)
     if table is not None:
         return table.kind is not ToolOutput.UNKNOWN
     if _consumer_table(text) is not None:
         return True
     try:
         (_topic if _is_topic(text) else _end_offset)(text)
-    except _MalformedError:
+    except MalformedError:
         return False
     return True
 
 
 def read_lines(lines: Iterable[str]) -> Iterator[Line]:
     """Read the non-blank lines of a file, each with its meaning or the reason why it has none."""
-    table: _Table | _ConsumerTable | None = None
-    for number, raw, text in _not_blank(lines):
-        header = _table(text) or _consumer_table(text)
+    table: GroupTable | _ConsumerTable | None = None
+    for number, raw, text in undecorated(lines, _begins_output):
+        header = group_table(text) or _consumer_table(text)
         if header is not None:
             table = header if header.kind is not ToolOutput.UNKNOWN else None
             yield Line(number, raw, _header(header))
@@ -833,98 +523,35 @@ def read_lines(lines: Iterable[str]) -> Iterator[Line]:
             yield Line(number, raw, _content(text, table))
 
 
-_DECORATIONS = (
-    # Indentation, a quotation in Markdown or a mail, and the prefixes of docker compose and of kubectl.
-    r"[ \t]+",
-    r"> ?",
-    r"[\w.-]+ +\| ?",
-    r"\[pod/[^\]]+\] ",
-    # Of docker and kubectl with --timestamps.
-    r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) ",
-)
-"""What other programs put before each line of a tool's output."""
-_MOST_DECORATIONS = 4
-_COLORS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_MARKS = "\ufeff\u200b\u2060"
-"""Byte order marks of files that were joined, and marks without width of web pages; ids may contain them."""
-
-
-def _not_blank(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
-    """Return numbers and texts of lines, also without the decoration that the last header or topic had."""
-    decoration: re.Pattern[str] | None = None
-    for number, line in enumerate(lines, 1):
-        raw = line.rstrip("\r\n")
-        if not raw or raw.isspace():
-            continue
-        text = _COLORS.sub("", raw)
-        if text.startswith(tuple(_MARKS)) and _begins_output(text.lstrip(_MARKS)):
-            text = text.lstrip(_MARKS)
-        decoration = None if _begins_output(text) else _decoration(text) or decoration
-        plain = text[_length(decoration, text) :]
-        if plain and not plain.isspace():
-            yield number, raw, plain
-
-
-def _decoration(text: str) -> re.Pattern[str] | None:
-    """Return the decoration of a line that begins an output without it; None if it has none."""
-    return _decoration_from(text, "", _MOST_DECORATIONS)
-
-
-def _decoration_from(text: str, before: str, most: int) -> re.Pattern[str] | None:
-    for each in _DECORATIONS if most else ():
-        found = re.match(each, text)
-        if not found:
-            continue
-        # Rows are indented as far as their header.
-        pattern = before + (re.escape(found[0]) if found[0].isspace() else each)
-        rest = text[found.end() :]
-        if _begins_output(rest):
-            return re.compile(pattern)
-        deeper = _decoration_from(rest, pattern, most - 1)
-        if deeper:
-            return deeper
-    return None
-
-
-def _length(decoration: re.Pattern[str] | None, text: str) -> int:
-    found = decoration.match(text) if decoration else None
-    return found.end() if found else 0
-
-
 def _begins_output(text: str) -> bool:
-    return text.startswith("Topic:") or bool(_FIRST_COLUMN.match(text) and _table(text))
+    return text.startswith("Topic:") or group_table(text) is not None
 
 
-def _header(header: _Table | _ConsumerTable) -> Content:
+def _header(header: GroupTable | _ConsumerTable) -> Content:
     if header.kind is ToolOutput.UNKNOWN:
         columns = " ".join(header.columns)
-        return BadLine(ToolOutput.UNKNOWN, None, f"no supported tool prints the columns {_quoted(columns)}")
+        return BadLine(ToolOutput.UNKNOWN, None, f"no supported tool prints the columns {quoted(columns)}")
     if isinstance(header, _ConsumerTable):
         try:
             _check_consumer_header(header)
-        except _MalformedError as problem:
+        except MalformedError as problem:
             return BadLine(header.kind, None, str(problem))
     return HeaderLine(header.kind)
 
 
-def _content(text: str, table: _Table | _ConsumerTable | None) -> Content:
+def _content(text: str, table: GroupTable | _ConsumerTable | None) -> Content:
     failed: list[BadLine] = []
     for reading in _readings(text, table):
         if not isinstance(reading, BadLine):
             return reading
         failed.append(reading)
-    notice = _notice(text) or _notice(_behind_prefix(text))
+    notice = _notice(text) or _notice(without_prefix(text))
     if notice is not None:
         return notice
     return failed[0] if failed else BadLine(ToolOutput.UNKNOWN, None, "no header precedes the line")
 
 
-def _behind_prefix(text: str) -> str:
-    prefix = _PREFIX.match(text)
-    return text[prefix.end() :] if prefix else text
-
-
-def _readings(text: str, table: _Table | _ConsumerTable | None) -> Iterator[Content]:
+def _readings(text: str, table: GroupTable | _ConsumerTable | None) -> Iterator[Content]:
     """Read a line in every possible way, the likeliest first: a group may be called "Topic:"."""
     if _is_topic(text):
         yield _read_or_reject(text, ToolOutput.TOPICS)
@@ -938,15 +565,15 @@ def _is_topic(text: str) -> bool:
     return text.lstrip().startswith("Topic:")
 
 
-def _row(text: str, table: _Table | _ConsumerTable) -> Content:
+def _row(text: str, table: GroupTable | _ConsumerTable) -> Content:
     try:
-        return table.read(text)
-    except _MalformedError as problem:
+        return _READERS[table.kind](table.cells(text)) if isinstance(table, GroupTable) else table.read(text)
+    except MalformedError as problem:
         return BadLine(table.kind, table.group(text), str(problem))
 
 
 def _read_or_reject(text: str, kind: ToolOutput) -> Content:
     try:
         return _topic(text) if kind is ToolOutput.TOPICS else _end_offset(text)
-    except _MalformedError as problem:
+    except MalformedError as problem:
         return BadLine(kind, None, str(problem))

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rebalance_sim.sources.kafka_tools.capture import NOT_CAPTURED, CaptureTables, Lines, arrow_table
+from rebalance_sim.sources.kafka_tools.columns import ToolOutput
 from rebalance_sim.sources.kafka_tools.text import (
     BadLine,
     HeaderLine,
@@ -17,7 +18,6 @@ from rebalance_sim.sources.kafka_tools.text import (
     NoticeLine,
     OffsetLine,
     StateLine,
-    ToolOutput,
     TopicPartition,
     read_lines,
 )

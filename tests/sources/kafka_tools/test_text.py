@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rebalance_sim.sources.kafka_tools.columns import ToolOutput
 from rebalance_sim.sources.kafka_tools.text import (
     BadLine,
     ConsumerLine,
@@ -18,7 +19,6 @@ from rebalance_sim.sources.kafka_tools.text import (
     OffsetLine,
     PartitionLine,
     StateLine,
-    ToolOutput,
     TopicLine,
     read_lines,
     survey,
