@@ -1063,8 +1063,8 @@ VERDICTS = Table(
             "migration",
             STRING,
             "whether the group can migrate to the consumer protocol (KIP-848): `online` (in a rolling restart), "
-            "`offline` (after all members have stopped), `no`, `done`, or `unknown` if none of its members could be "
-            "read",
+            "`offline` (after all members have stopped), `no`, `done`, or `unknown` if it has no members, or none that "
+            "could be read",
         ),
         Column("migration_reason", STRING, "why, in one line"),
         Column("outdated_members", INT, "members whose client has to be upgraded before the group migrates"),

@@ -6,7 +6,7 @@ rests on one is never certain.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -52,17 +52,37 @@ class GroupSigns:
 SERVICES = frozenset({GroupKind.CONSUMERS, GroupKind.CONNECT_SINK})
 """Kinds of consumers whose owner chooses the assignor and the protocol, and rolls out new releases."""
 SETTINGS_PREFIX = {GroupKind.CONNECT_SINK: "consumer.override."}
-"""By kind, what stands before a consumer's setting in its configuration (KIP-458)."""
+"""By kind, what precedes the name of a consumer's setting in its configuration (KIP-458)."""
 WITHOUT_PREDICTION = {
-    GroupKind.CONNECT: "a Connect cluster: its workers share connectors and tasks",
-    GroupKind.MIRROR_MAKER: "MirrorMaker 2: its workers share connectors and tasks",
-    GroupKind.STREAMS: "a Kafka Streams application: its assignor places tasks",
-    GroupKind.KSQLDB: "a query of ksqlDB, a Kafka Streams application: its assignor places tasks",
+    GroupKind.CONNECT: "a Connect cluster, whose workers share connectors and tasks",
+    GroupKind.MIRROR_MAKER: "MirrorMaker 2, whose workers share connectors and tasks",
+    GroupKind.STREAMS: "a Kafka Streams application, whose assignor places tasks",
+    GroupKind.KSQLDB: "a query of ksqlDB, a Kafka Streams application, whose assignor places tasks",
     GroupKind.SCHEMA_REGISTRY: "instances of Schema Registry, which elect a primary",
     GroupKind.SPARK: "a job of Spark, which assigns partitions itself",
     GroupKind.OTHER: "members that are not consumers",
 }
 """By kind without a predicted assignment, what it is."""
+
+
+def as_configured(kind: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """Return settings of consumers under the names that they have where a group of a kind is configured.
+
+    >>> as_configured("connect-sink", {"group.protocol": "consumer"})
+    {'consumer.override.group.protocol': 'consumer'}
+    """
+    prefix = SETTINGS_PREFIX.get(GroupKind(kind), "")
+    return {f"{prefix}{name}": value for name, value in settings.items()}
+
+
+def as_consumers_name_them(kind: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """Return settings from the configuration of a group of a kind under the names that consumers give them.
+
+    >>> as_consumers_name_them("connect-sink", {"consumer.override.group.protocol": "consumer"})
+    {'group.protocol': 'consumer'}
+    """
+    prefix = SETTINGS_PREFIX.get(GroupKind(kind), "")
+    return {name.removeprefix(prefix): value for name, value in settings.items()}
 
 
 @dataclass(frozen=True)

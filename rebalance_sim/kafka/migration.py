@@ -46,7 +46,7 @@ class Verdict(StrEnum):
     OFFLINE = "offline"
     NO = "no"
     UNKNOWN = "unknown"
-    """None of its members could be read."""
+    """It has no members, or none that could be read."""
 
 
 class Obstacle(StrEnum):

@@ -38,3 +38,4 @@ def test_libraries_and_kinds_are_recognized_or_unknown(spark: SparkSession, tmp_
             assert row["family"] in ("leaders", "risks", "keys"), row
         if expected[row["group_id"]] == "connect-sink" and row["settings"]:
             assert all(name.startswith("consumer.override.") for name in row["settings"]), row
+            assert "these settings begin with consumer.override." in row["recommendation"], row

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 
 from rebalance_sim.engine.audit import balance, elections, keys, leaders, migration, risks, rollouts
-from rebalance_sim.engine.audit.changes import CLASSIC_ONLY, PROTOCOL, as_configured, is_possible
+from rebalance_sim.engine.audit.changes import CLASSIC_ONLY, PROTOCOL, is_possible
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
 from rebalance_sim.engine.audit.rollouts import SAVED
@@ -22,7 +22,7 @@ from rebalance_sim.engine.tables.arrow import as_outcome
 from rebalance_sim.engine.tables.outcomes import Outcomes, outcome
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.clients import LIBRARIES
-from rebalance_sim.kafka.group_kinds import SERVICES, SETTINGS_PREFIX
+from rebalance_sim.kafka.group_kinds import SERVICES, SETTINGS_PREFIX, as_configured
 from rebalance_sim.kafka.migration import Verdict
 from rebalance_sim.tables import (
     ADVICE,
@@ -281,7 +281,7 @@ def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
         "description": finding.description,
         "figures": _entries(finding.figures),
         "recommendation": _recommendation(group, finding),
-        "settings": _entries(as_configured(group, finding.settings)) or None,
+        "settings": _entries(as_configured(group.kind.kind, finding.settings)) or None,
         "saving": _entries(finding.saving) or None,
         "confidence": finding.confidence or _confidence(group, family, finding.kind),
     }
@@ -317,7 +317,7 @@ def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, An
         "kind": findings[0].kind.name if findings else None,
         "group_kind": group.kind.kind,
         "group_kind_evidence": group.kind.evidence or None,
-        "settings": _entries(as_configured(group, recommended_settings(findings))) or None,
+        "settings": _entries(as_configured(group.kind.kind, recommended_settings(findings))) or None,
         "migration": found_migration.verdict,
         "migration_reason": found_migration.reason,
         "outdated_members": found_migration.outdated,

@@ -1,14 +1,11 @@
 """Changes of settings: which ones a group can make, and how to roll out another assignor."""
 
-from collections.abc import Mapping
-
 from rebalance_sim.engine.audit.group import Group, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
 from rebalance_sim.kafka.assignors.by_library import Leader, offers
 from rebalance_sim.kafka.clients import JAVA, LIBRARIES
-from rebalance_sim.kafka.group_kinds import SETTINGS_PREFIX
 from rebalance_sim.kafka.migration import Verdict
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.releases import SERVER_ASSIGNORS, CoordinatorRules, kafka_version
@@ -69,12 +66,6 @@ def settings_for(group: Group, assignor: str) -> dict[str, str]:
         first = group.classic_members[0]["protocols"]
         listed += [name for name in first if name != assignor]
     return {assignor_setting(group): ",".join(listed)}
-
-
-def as_configured(group: Group, settings: Mapping[str, str]) -> dict[str, str]:
-    """Return settings of consumers under the names that they have where the group is configured."""
-    prefix = SETTINGS_PREFIX.get(group.kind.kind, "")
-    return {f"{prefix}{name}": value for name, value in settings.items()}
 
 
 def assignor_setting(group: Group) -> str:

@@ -42,7 +42,7 @@ NOT_PREDICTED = Kind(
     "the assignment is not predicted: {problem}",
     "For an assignor of your own, give its class with --assignors.",
 )
-OTHER_KIND = Kind("other-kind-of-group", Severity.NOTE, "no assignment is predicted: {what} ({evidence})", "")
+OTHER_KIND = Kind("other-kind-of-group", Severity.NOTE, "{what} ({evidence}): no assignment is predicted", "")
 DECIDES = Kind(
     "leader-decides-assignment",
     Severity.WARNING,

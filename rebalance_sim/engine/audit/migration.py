@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from rebalance_sim.engine.audit.changes import CLASSIC_ONLY
+from rebalance_sim.engine.audit.changes import CLASSIC_ONLY, settings_for
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import Group
 from rebalance_sim.engine.audit.rollouts import ROLLOUT_COSTS, cost_figures
@@ -120,7 +120,8 @@ def _possible(group: Group, found: Migration, assignor: str, names: Mapping[str,
         of_restart = cost_figures(costs)
         texts["cost"] = f"; the restart takes {filled(ROLLOUT_COSTS, of_restart)}"
         figures |= {f"restart_{name}": value for name, value in of_restart.items() if name != "partitions"}
-    return Finding(POSSIBLE, figures, texts, confidence=_confidence(group))
+    settings = settings_for(group, assignor)
+    return Finding(POSSIBLE, figures, texts, settings, confidence=_confidence(group))
 
 
 def _confidence(group: Group) -> Confidence:

@@ -18,7 +18,7 @@ from rebalance_sim.report.audits.figures import figure_texts, saving_texts
 from rebalance_sim.report.audits.group_rows import GroupRow
 from rebalance_sim.report.audits.ownership import Owned, OwnedPartitions, Partition, Picture, owners
 from rebalance_sim.report.audits.reproduction import command_of
-from rebalance_sim.report.audits.restarts import Restart, restarts
+from rebalance_sim.report.audits.restarts import Restart, restarts, settings_of_consumers
 from rebalance_sim.report.page import CellType, Column, Table, counts
 from rebalance_sim.tables import COMPARISON, ELECTIONS, FINDINGS, MEMBER_LAG, MEMBERS, REJECTS, VERDICTS
 from rebalance_sim.wording import plural
@@ -123,9 +123,9 @@ class _Details:
         self.comparisons = audited.rows_by_group(COMPARISON, ("strategies",), keys)
         self.lags = audited.rows_by_group(MEMBER_LAG, ("strategy", "member_id", "lag"), keys)
         self.rejects = _rejects(audited, keys)
-        of_verdict = audited.rows_by_group(VERDICTS, ("settings", "impossible_settings"), keys)
+        of_verdict = audited.rows_by_group(VERDICTS, ("group_kind", "settings", "impossible_settings"), keys)
         verdicts = {key: rows[0] for key, rows in of_verdict.items()}
-        self.settings = {key: dict(verdict["settings"] or {}) for key, verdict in verdicts.items()}
+        self.settings = {key: settings_of_consumers(verdict) for key, verdict in verdicts.items()}
         self.members: Mapping[GroupKey, list[Row]] = {}
         self.assigned: dict[GroupKey, dict[str, Owned]] = {}
         rules = audited.find_audit(audited.run)

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from rebalance_sim.api.audit import Audit
 from rebalance_sim.engine.audit.changes import ASSIGNOR
 from rebalance_sim.kafka.clients import LIBRARIES
+from rebalance_sim.kafka.group_kinds import as_consumers_name_them
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.group_rows import GroupRow
 from rebalance_sim.report.page import CellType, Column, Rollout, Table, counts
@@ -71,6 +72,11 @@ def _is_followed(row: GroupRow, named: Sequence[str]) -> bool:
     return matters and (row.members or 0) <= MOST_MEMBERS
 
 
+def settings_of_consumers(verdict: Row) -> dict[str, str]:
+    """Return the recommended settings of a verdict under the names that consumers give them."""
+    return as_consumers_name_them(verdict["group_kind"], dict(verdict["settings"] or {}))
+
+
 @dataclass(frozen=True)
 class _Changes:
     """What other settings would change in the rollout of a group."""
@@ -86,7 +92,7 @@ class _Changes:
         order = sorted(advice, key=lambda row: (-row["unowned_ms_saved"], row["setting"], row["value"]))
         if verdict is None:
             return cls(order, {}, ())
-        return cls(order, dict(verdict["settings"] or {}), verdict["impossible_settings"] or ())
+        return cls(order, settings_of_consumers(verdict), verdict["impossible_settings"] or ())
 
     def is_recommended(self, row: Row) -> bool:
         if row["setting"] != ASSIGNOR:

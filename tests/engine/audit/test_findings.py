@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from rebalance_sim.engine.audit.changes import as_configured, how_to_roll_out
+from rebalance_sim.engine.audit.changes import how_to_roll_out
 from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
 from rebalance_sim.engine.audit.topic_keys import KeyFacts, TopicKeys
+from rebalance_sim.kafka.group_kinds import as_configured, as_consumers_name_them
 from rebalance_sim.tables import (
     BALANCE,
     COMPARISON,
@@ -419,7 +420,9 @@ def test_the_settings_of_a_sink_connector_have_a_prefix(client_id: str, prefix: 
     """Connect starts its consumers, with settings from the connector's configuration (KIP-458)."""
     group = with_members({"protocols": ["range", "cooperative-sticky"], "client_id": client_id})
     settings = found(group, "elections")["eager-by-default"].settings
-    assert as_configured(group, settings) == {f"{prefix}partition.assignment.strategy": "cooperative-sticky"}
+    configured = as_configured(group.kind.kind, settings)
+    assert configured == {f"{prefix}partition.assignment.strategy": "cooperative-sticky"}
+    assert as_consumers_name_them(group.kind.kind, configured) == settings
 
 
 def without_election(**rows: list[dict[str, Any]]) -> Group:
