@@ -164,6 +164,13 @@ MEMBERS = Table(
         Column("generation_at_ms", LONG, "time at which the members of `generation` had joined; null if unknown"),
         Column("earlier_generation", INT, "first generation of the hour before that of which the time is known"),
         Column("earlier_generation_at_ms", LONG, "time at which the members of `earlier_generation` had joined"),
+        Column(
+            "protocols_assumed",
+            STRING,
+            "what `protocols` is assumed from, as no source shows a member's list: elected protocol, default (of its "
+            "library, or Java's if that is unknown), default that elects the group's protocol, option protocols, "
+            "assignor of the group, or default of the coordinator; null if the member is known to offer them",
+        ),
     ),
 )  # fmt: skip
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.clients import JAVA, LIBRARIES
+from rebalance_sim.kafka.clients.assumed_protocols import Basis, Offer, Offered
 from rebalance_sim.wording import plural
 
 JAVA_DEFAULT_PROTOCOLS = LIBRARIES[JAVA].protocols_of()
@@ -13,6 +14,7 @@ MOST_NAMES = 5
 # {} is "12 members (4 groups)", {consumer} is "12 members (4 consumer-protocol groups)".
 GIVEN = "the protocols of {} are unknown; those of the option protocols are used"
 DEFAULTS = f"the protocols of {{}} are unknown; Java's default, {', '.join(JAVA_DEFAULT_PROTOCOLS)}, is used"
+ELECTED = "the protocols of {} are unknown; the elected protocol, the only one that the source shows, is used"
 LIBRARY_DEFAULTS = {
     (name, protocols): f"the protocols of {{}} are unknown; {name}'s default, {', '.join(protocols)}, is used"
     for name, library in LIBRARIES.items()
@@ -20,11 +22,30 @@ LIBRARY_DEFAULTS = {
     for _, protocols in library.default_protocols
 }
 """By library and protocols."""
+PROTOCOLS = (GIVEN, *LIBRARY_DEFAULTS.values(), ELECTED, DEFAULTS)
 USED_TOPICS = "the subscription of {} is unknown; the topics that their group owns or has offsets for are used"
 NO_TOPICS = "the subscription of {} is empty: their group owns no partitions and has no offsets"
 REBALANCING = "{} in the middle of a rebalance; members and owned partitions may be about to change"
 """In this and the next sentence {} is the result of ``groups``."""
 WITHOUT_MEMBERS = "{} without members: nothing is predicted for them"
+
+
+def about_protocols(offer: Offer, offered: Offered) -> str | None:
+    """Return the sentence about the protocols of a classic member; None if they are known.
+
+    >>> from rebalance_sim.kafka.assignors.by_library import Leader
+    >>> about_protocols(Offer(Leader("sarama", "")), Offered(("range",), Basis.DEFAULT))
+    "the protocols of {} are unknown; sarama's default, range, is used"
+    """
+    match offered.basis:
+        case None:
+            return None
+        case Basis.OPTION:
+            return GIVEN
+        case Basis.ELECTED:
+            return ELECTED
+        case _:
+            return LIBRARY_DEFAULTS.get((offer.library, offered.protocols), DEFAULTS)
 
 
 class Tallies:
@@ -34,8 +55,10 @@ class Tallies:
         self._members: defaultdict[str, int] = defaultdict(int)
         self._groups: defaultdict[str, set[str]] = defaultdict(set)
 
-    def add(self, sentence: str, group_id: str) -> None:
-        """Count a member."""
+    def add(self, sentence: str | None, group_id: str) -> None:
+        """Count a member; without a sentence nothing is assumed of it."""
+        if sentence is None:
+            return
         self._members[sentence] += 1
         self._groups[sentence].add(group_id)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from rebalance_sim.kafka.clients.assumed_protocols import Basis, Offered
 from rebalance_sim.kafka.member_ids import named_after
 
 DEFAULT_SERVER_ASSIGNOR = "uniform"
@@ -13,13 +14,24 @@ SERVER_DEFAULT = "the assignor of {consumer} is unknown; the coordinator's defau
 CLASSIC = "{consumer} assumed to use the classic protocol: their member ids were made by the coordinator"
 
 
-def server_protocols(assignor: str | None) -> tuple[str]:
-    """Return the protocols of a consumer-protocol member, given Kafka's name of the assignor.
+def server_protocols(assignor: str | None) -> Offered:
+    """Return the protocols of a consumer-protocol member, given Kafka's name of its group's assignor, if it is known.
 
-    >>> server_protocols("range"), server_protocols(None)
-    (('server-range',), ('server-uniform',))
+    >>> server_protocols("range")
+    Offered(protocols=('server-range',), basis=<Basis.GROUPS_ASSIGNOR: 'assignor of the group'>)
     """
-    return (f"server-{assignor or DEFAULT_SERVER_ASSIGNOR}",)
+    if assignor:
+        return Offered((server_assignor(assignor),), Basis.GROUPS_ASSIGNOR)
+    return Offered((server_assignor(DEFAULT_SERVER_ASSIGNOR),), Basis.COORDINATORS_DEFAULT)
+
+
+def server_assignor(name: str) -> str:
+    """Return a coordinator's assignor as the members table names it.
+
+    >>> server_assignor("range")
+    'server-range'
+    """
+    return f"server-{name}"
 
 
 def classic_by_id(member_ids: Collection[str]) -> set[str]:

@@ -22,6 +22,7 @@ from rebalance_sim.engine.tables.arrow import as_outcome
 from rebalance_sim.engine.tables.outcomes import Outcomes, outcome
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.clients import LIBRARIES
+from rebalance_sim.kafka.clients.assumed_protocols import SHOW_ELECTED
 from rebalance_sim.kafka.group_kinds import SERVICES, SETTINGS_PREFIX, as_configured
 from rebalance_sim.kafka.migration import Verdict
 from rebalance_sim.tables import (
@@ -65,7 +66,9 @@ FAMILIES = {
 _OF_SERVICES = ("elections", "balance", "rollouts")
 """Families of findings whose advice only the owner of consumers can follow."""
 _OF_LIBRARIES = ("balance", "leaders", "rollouts")
-"""Families of findings that rest on what the libraries of the members do."""
+"""Families of findings that rest on what the libraries of the members do with the elected protocol."""
+_OF_LISTS = ("elections",)
+"""Families of findings that rest on all protocols that the members offer."""
 _KEYS = ("cluster", "group_id")
 _COLUMNS = {
     MEMBERS.name: (
@@ -73,6 +76,7 @@ _COLUMNS = {
         *("join_order", "member_id", "protocol_type", "protocols", "client_library", "client_version", "instance_id"),
         *("rack", "subscription", "session_timeout_ms", "group_state", "generation", "generation_at_ms", "client_id"),
         *("earlier_generation", "earlier_generation_at_ms", "subscribed_regex", "rebalance_timeout_ms"),
+        "protocols_assumed",
     ),
     ELECTIONS.name: (
         *("type", "members", "protocol", "candidates", "votes", "tie", "leader_id", "refused", "error"),
@@ -283,7 +287,7 @@ def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
         "recommendation": _recommendation(group, finding),
         "settings": _entries(as_configured(group.kind.kind, finding.settings)) or None,
         "saving": _entries(finding.saving) or None,
-        "confidence": finding.confidence or _confidence(group, family, finding.kind),
+        "confidence": finding.confidence or confidence_of(group, family, finding.kind),
     }
 
 
@@ -295,10 +299,13 @@ def _recommendation(group: Group, finding: Finding) -> str | None:
     return f"{finding.recommendation} In the connector's configuration, these settings begin with {prefix}"
 
 
-def _confidence(group: Group, family: str, kind: Kind) -> Confidence:
+def confidence_of(group: Group, family: str, kind: Kind) -> Confidence:
     """Return what a finding rests on, unless it says so itself."""
-    assumed = group.rejected or (family in _OF_LIBRARIES and group.assumes_libraries)
-    return Confidence.ASSUMED if assumed else kind.confidence
+    assumes_lists = family in _OF_LISTS and group.protocols_assumed
+    assumes_leader = family in _OF_LIBRARIES and (
+        group.assumes_libraries or not group.protocols_assumed <= SHOW_ELECTED
+    )
+    return Confidence.ASSUMED if group.rejected or assumes_lists or assumes_leader else kind.confidence
 
 
 def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, Any]:

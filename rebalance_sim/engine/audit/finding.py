@@ -28,7 +28,7 @@ class Confidence(StrEnum):
     SIMULATED = "simulated"
     """A simulation, whose times depend on assumptions about network and applications."""
     ASSUMED = "assumed"
-    """Inputs that are incomplete: an unknown library or release of a client, or rejected rows of the group."""
+    """Inputs that are incomplete: an unknown library, release or protocol list of a client, or rejected rows."""
 
 
 @dataclass(frozen=True)

@@ -211,6 +211,11 @@ class Group:
         return any(not library or SEPARATOR in library for library in libraries)
 
     @cached_property
+    def protocols_assumed(self) -> set[str]:
+        """What the protocols of members are assumed from; empty if all members are known to offer them."""
+        return {member["protocols_assumed"] for member in self.members} - {None}
+
+    @cached_property
     def kind(self) -> KindOfGroup:
         """What kind of program its members are."""
         if self.is_unread:

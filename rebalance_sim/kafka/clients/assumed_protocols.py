@@ -1,12 +1,34 @@
-"""The protocols that members probably offer, by their client libraries, where only the elected one is known."""
+"""The protocols that members probably offer, where a source does not show their lists."""
 
 from collections import Counter
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.by_library import Leader, release_numbers
 from rebalance_sim.kafka.clients import JAVA, LIBRARIES
+
+
+class Basis(StrEnum):
+    """What a member's protocols are assumed from, as the members table names it."""
+
+    OPTION = "option protocols"
+    """Those that the user gave for all members."""
+    ELECTED = "elected protocol"
+    """The only one that a source shows."""
+    AGREEING_DEFAULT = "default that elects the group's protocol"
+    """Of the member's library."""
+    DEFAULT = "default"
+    """Of the member's library, or Java's if it is unknown. The group's protocol is unknown."""
+    GROUPS_ASSIGNOR = "assignor of the group"
+    """That the coordinator uses for a consumer-protocol group."""
+    COORDINATORS_DEFAULT = "default of the coordinator"
+    """The assignor of a consumer-protocol group is unknown."""
+
+
+SHOW_ELECTED = frozenset({Basis.ELECTED, Basis.AGREEING_DEFAULT, Basis.GROUPS_ASSIGNOR})
+"""What protocols are assumed from where the group's protocol is known."""
 
 
 class Offer(NamedTuple):
@@ -19,28 +41,52 @@ class Offer(NamedTuple):
 
     @property
     def library(self) -> str:
-        """The library, the most likely one if there are several."""
-        return self.client.candidates[0].library
+        """The library, the most likely one if there are several; Java if it is unknown."""
+        return self.client.candidates[0].library or JAVA
 
 
-def assumed_protocols(offers: Sequence[Offer], elected: str | None) -> list[tuple[str, ...]]:
-    """Return, for each member of a classic group, its library's default protocols; nothing where they are not assumed.
+class Offered(NamedTuple):
+    """The protocols that a member offers, the most preferred first."""
 
-    They are assumed of members whose protocols are unknown, and whose library is known and not Java: Java's default
-    changed in 3.0. If a protocol was elected, it must be among a member's defaults, and the members must elect it;
-    otherwise their protocols are configured.
+    protocols: tuple[str, ...]
+    basis: Basis | None = None
+    """What they are assumed from; None if they are known."""
+
+
+def offered_protocols(offers: Sequence[Offer], elected: str | None, given: tuple[str, ...] = ()) -> list[Offered]:
+    """Return the protocols of each member of a classic group.
+
+    ``given`` are those of all members whose protocols are unknown, if a user says so. Otherwise a library's default is
+    assumed if it is not Java's, which changed in 3.0, and if it agrees with the election: the elected protocol is among
+    each member's defaults, and the members elect it. Without an elected protocol, Java's newest default is assumed of
+    all others.
 
     >>> librdkafka, sarama = Offer(Leader("librdkafka", "")), Offer(Leader("sarama", ""))
-    >>> assumed_protocols([librdkafka, sarama], "range")
+    >>> [each.protocols for each in offered_protocols([librdkafka, sarama], "range")]
     [('range', 'roundrobin'), ('range',)]
-    >>> assumed_protocols([librdkafka, librdkafka], "roundrobin")
-    [(), ()]
+    >>> offered_protocols([librdkafka], "roundrobin")
+    [Offered(protocols=('roundrobin',), basis=<Basis.ELECTED: 'elected protocol'>)]
     """
-    assumed = [() if each.configured else _defaults(each, elected) for each in offers]
+    if given:
+        return [Offered(each.configured) if each.configured else Offered(given, Basis.OPTION) for each in offers]
+    defaults = [() if each.configured else _defaults(each, elected) for each in offers]
     if elected is None:
-        return assumed
-    lists = [each.configured or defaults or (elected,) for each, defaults in zip(offers, assumed, strict=True)]
-    return assumed if _can_elect(lists, elected) else [() for _ in offers]
+        newest = LIBRARIES[JAVA].protocols_of()
+        return [
+            Offered(each.configured) if each.configured else Offered(default or newest, Basis.DEFAULT)
+            for each, default in zip(offers, defaults, strict=True)
+        ]
+    likely = [
+        Offered(each.configured) if each.configured else _beside_election(default, elected)
+        for each, default in zip(offers, defaults, strict=True)
+    ]
+    if _can_elect([each.protocols for each in likely], elected):
+        return likely
+    return [each if each.basis is None else _beside_election((), elected) for each in likely]
+
+
+def _beside_election(default: tuple[str, ...], elected: str) -> Offered:
+    return Offered(default, Basis.AGREEING_DEFAULT) if default else Offered((elected,), Basis.ELECTED)
 
 
 def _defaults(offer: Offer, elected: str | None) -> tuple[str, ...]:
@@ -56,6 +102,6 @@ def _defaults(offer: Offer, elected: str | None) -> tuple[str, ...]:
 
 def _can_elect(lists: Sequence[tuple[str, ...]], elected: str) -> bool:
     """Return whether no candidate gets more votes (``ClassicGroup.selectProtocol``); ties may go to any."""
-    candidates = set(lists[0]).intersection(*lists[1:])
+    candidates = set(lists[0]).intersection(*lists[1:]) if lists else set()
     votes = Counter(next(each for each in offered if each in candidates) for offered in lists if candidates)
     return votes[elected] == max(votes.values(), default=None)

@@ -27,19 +27,17 @@ from rebalance_sim.engine.spark.driver_rows import driver_rows
 from rebalance_sim.engine.tables.inputs import first_line
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.by_library import Leader
-from rebalance_sim.kafka.clients.assumed_protocols import Offer, assumed_protocols
+from rebalance_sim.kafka.clients.assumed_protocols import Basis, Offer, Offered, offered_protocols
 from rebalance_sim.kafka.clients.recognition import Signs
 from rebalance_sim.releases import SERVER_ASSIGNORS
 from rebalance_sim.sources.assumptions import (
-    DEFAULTS,
-    GIVEN,
-    JAVA_DEFAULT_PROTOCOLS,
-    LIBRARY_DEFAULTS,
     NO_TOPICS,
+    PROTOCOLS,
     REBALANCING,
     USED_TOPICS,
     WITHOUT_MEMBERS,
     Tallies,
+    about_protocols,
     given_protocols,
     groups,
     names,
@@ -500,8 +498,9 @@ def _group_in_name(file: str) -> str | None:
 # --- Tables and assumptions ---
 
 
+_Key = tuple[str, str]
+"""Group and member id."""
 # {} is "12 members (4 groups)", FILES the files with members.
-_ELECTED = "the protocols of {} are unknown; the elected strategy printed by --state is used"
 _NAMES_LOST = "owned partitions of {} are taken from --offsets: Kafka 3.8 and 3.9 print them without topics"
 _NOT_VERBOSE = "owned partitions of {} are taken from --offsets: --members was run without --verbose"
 NOT_CAPTURED = "--state shows members of the group, but no line of --members does"
@@ -513,7 +512,7 @@ _OTHER_MOMENT = "the partition count of {} differs between --offsets and --membe
 _NO_RACK = "the rack of {} is unknown: no tool prints client.rack"
 _ORDER = "join order is unknown for {}; the order of FILES is used. Predicted leaders and tie-breaks may differ"
 _SENTENCES = (
-    *(GIVEN, *LIBRARY_DEFAULTS.values(), _ELECTED, DEFAULTS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, NO_TOPICS),
+    *(*PROTOCOLS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, NO_TOPICS),
     *(_BY_OFFSETS, _NAMES_LOST, _NOT_VERBOSE, _NOT_OWNED, _OTHER_MOMENT, _NO_RACK, _ORDER),
 )
 
@@ -535,8 +534,8 @@ class CaptureTables:
             for reject in lines.rejects
             if reject.kind is ToolOutput.MEMBERS and (group_id := self._group_of(reject)) is not None
         }
-        self._library_defaults = self._defaults_by_member()
         self._tallies = Tallies()
+        self._offered = self._offered_by_member()
         self._ends_filled = 0
 
     def topics(self) -> Iterator[tuple[object, ...]]:
@@ -580,6 +579,7 @@ class CaptureTables:
         owned = self._owned(member)
         state = self._lines.states.get(member.group_id)
         rack = consumer.rack if consumer else None
+        offered = self._offered[member.group_id, member.line.member_id]
         if rack is None:
             self._tallies.add(_NO_RACK, member.group_id)
         return (
@@ -591,7 +591,7 @@ class CaptureTables:
             member.line.host,
             rack,
             DEFAULT_PROTOCOL_TYPE,
-            self._protocols(member, consumer),
+            offered.protocols,
             self._subscription(member, consumer),
             None,
             None if owned is None else [{"topic": topic, "partition": partition} for topic, partition in owned],
@@ -605,23 +605,50 @@ class CaptureTables:
             None,
             None,
             None,
+            offered.basis,
         )
 
-    def _defaults_by_member(self) -> dict[tuple[str, str], tuple[str, tuple[str, ...]]]:
-        """Return, by group and member, the library and its default protocols, where they are assumed."""
-        of_groups: defaultdict[str, dict[tuple[str, str], Offer]] = defaultdict(dict)
+    def _offered_by_member(self) -> dict[_Key, Offered]:
+        """Return the protocols of each member, by group and member; count what is assumed."""
+        of_groups: defaultdict[str, dict[_Key, Offer]] = defaultdict(dict)
+        found: dict[_Key, Offered] = {}
         for key, member in self._lines.members.items():
             consumer = self._consumer(member)
-            library, release, _ = known_client(self._signs(member, consumer), consumer)
-            configured = (consumer and consumer.protocols) or ()
-            of_groups[member.group_id][key] = Offer(Leader(library or "", release or ""), configured)
-        found: dict[tuple[str, str], tuple[str, tuple[str, ...]]] = {}
+            configured = self._configured(member, consumer)
+            if self._is_classic(member):
+                library, release, _ = known_client(self._signs(member, consumer), consumer)
+                of_groups[member.group_id][key] = Offer(Leader(library or "", release or ""), configured)
+            else:
+                found[key] = Offered(configured) if configured else self._of_server(member.group_id)
         for group_id, offers in of_groups.items():
-            state = self._lines.states.get(group_id)
-            elected = state.strategy if state and group_id not in self._kip848 else None
-            assumed = zip(offers.items(), assumed_protocols([*offers.values()], elected), strict=True)
-            found |= {key: (offer.library, protocols) for (key, offer), protocols in assumed if protocols}
+            found |= self._of_classic_members(group_id, offers)
         return found
+
+    def _is_classic(self, member: _Member) -> bool:
+        key = (member.group_id, member.line.member_id)
+        return member.group_id not in self._kip848 or key in self._classic
+
+    def _configured(self, member: _Member, consumer: ConsumerLine | None) -> tuple[str, ...]:
+        """Return the protocols by consumers.csv; in a consumer-protocol group, only those of the member's protocol."""
+        protocols = (consumer and consumer.protocols) or ()
+        is_usable = self._is_classic(member) == set(protocols).isdisjoint(SERVER_ASSIGNORS)
+        return protocols if is_usable or member.group_id not in self._kip848 else ()
+
+    def _of_server(self, group_id: str) -> Offered:
+        state = self._lines.states.get(group_id)
+        offered = server_protocols(state.strategy if state else None)
+        self._tallies.add(SERVER if offered.basis is Basis.GROUPS_ASSIGNOR else SERVER_DEFAULT, group_id)
+        return offered
+
+    def _of_classic_members(self, group_id: str, offers: dict[_Key, Offer]) -> dict[_Key, Offered]:
+        state = self._lines.states.get(group_id)
+        elected = state.strategy if state and group_id not in self._kip848 else None
+        offered = offered_protocols([*offers.values()], elected or None, self._given_protocols)
+        for (key, offer), each in zip(offers.items(), offered, strict=True):
+            if group_id in self._kip848 and self._lines.members[key].line.upgraded is None:
+                self._tallies.add(CLASSIC, group_id)
+            self._tallies.add(about_protocols(offer, each), group_id)
+        return dict(zip(offers, offered, strict=True))
 
     def _signs(self, member: _Member, consumer: ConsumerLine | None) -> Signs:
         state = self._lines.states.get(member.group_id)
@@ -629,33 +656,6 @@ class CaptureTables:
         offered = (consumer and consumer.protocols) or elected
         line = member.line
         return Signs(member.group_id, line.member_id, line.client_id, line.instance_id, offered)
-
-    def _protocols(self, member: _Member, consumer: ConsumerLine | None) -> tuple[str, ...]:
-        group_id = member.group_id
-        in_kip848 = group_id in self._kip848
-        is_classic = not in_kip848 or (group_id, member.line.member_id) in self._classic
-        if in_kip848 and is_classic and member.line.upgraded is None:
-            self._tallies.add(CLASSIC, group_id)
-        configured = None if consumer is None else consumer.protocols
-        if configured is not None and (not in_kip848 or is_classic == set(configured).isdisjoint(SERVER_ASSIGNORS)):
-            return configured
-        state = self._lines.states.get(group_id)
-        assignor = None if state is None else state.strategy
-        if not is_classic:
-            self._tallies.add(SERVER if assignor else SERVER_DEFAULT, group_id)
-            return server_protocols(assignor)
-        if self._given_protocols:
-            self._tallies.add(GIVEN, group_id)
-            return self._given_protocols
-        by_library = self._library_defaults.get((group_id, member.line.member_id))
-        if by_library is not None:
-            self._tallies.add(LIBRARY_DEFAULTS[by_library], group_id)
-            return by_library[1]
-        if assignor is not None and not in_kip848:
-            self._tallies.add(_ELECTED, group_id)
-            return (assignor,)
-        self._tallies.add(DEFAULTS, group_id)
-        return JAVA_DEFAULT_PROTOCOLS
 
     def _subscription(self, member: _Member, consumer: ConsumerLine | None) -> list[str]:
         if consumer is not None and consumer.subscription is not None:

@@ -17,17 +17,18 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.assignors.by_library import Leader
+from rebalance_sim.kafka.clients.assumed_protocols import Basis, Offer, Offered, offered_protocols
 from rebalance_sim.kafka.clients.recognition import Signs
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.sources.assumptions import (
-    DEFAULTS,
-    GIVEN,
-    JAVA_DEFAULT_PROTOCOLS,
     NO_TOPICS,
+    PROTOCOLS,
     REBALANCING,
     USED_TOPICS,
     WITHOUT_MEMBERS,
     Tallies,
+    about_protocols,
     given_protocols,
     groups,
 )
@@ -59,17 +60,13 @@ _KIP848_TYPE = "CONSUMER"
 _UNKNOWN = "UNKNOWN"
 """State of a consumer-protocol group that assigns or reconciles: librdkafka has no names for these states."""
 
-_ELECTED = "offered protocols are unknown for {}; the elected protocol of their group is used"
 _NOT_OWNED = "owned partitions are unknown for {}: a coordinator does not report them during a rebalance"
 _NO_RACK = "rack is unknown for {}: the coordinator did not report their subscriptions"
 _ORDER = "join order is unknown for {}. Predicted leaders and tie-breaks may differ"
 _RELEASE = "brokers are of Kafka {}, by the requests that they support; patch level and Scala version are unknown"
 _OFFSETS_TOPIC = "__consumer_offsets"
 _MIGRATION_POLICY = "group.consumer.migration.policy"
-_SENTENCES = (
-    *(GIVEN, _ELECTED, DEFAULTS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, NO_TOPICS),
-    *(_NOT_OWNED, _NO_RACK, _ORDER),
-)
+_SENTENCES = (*(*PROTOCOLS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, NO_TOPICS), *(_NOT_OWNED, _NO_RACK, _ORDER))
 
 OnProgress = Callable[[str], None]
 _Row = tuple[object, ...]
@@ -419,7 +416,7 @@ class _ClusterTables:
         """Return the rows of the members table."""
         for group_id, group in self._found.groups.items():
             used_topics = self._used_topics(group_id)
-            classic = classic_by_id([each.member_id for each in group.members]) if group.is_kip848 else set()
+            rows = list[dict[str, Any]]()
             for member in group.members:
                 columns = self._member(group_id, group, member)
                 try:
@@ -428,7 +425,9 @@ class _ClusterTables:
                     row = {"group_id": group_id, "member_id": member.member_id, "client_id": member.client_id}
                     # Without a subscription, later runs reject the member too and mark its group.
                     self._found.reject(ToolOutput.MEMBERS, group_id, row, problem)
-                columns["protocols"] = self._protocols(group_id, group, member.member_id in classic)
+                rows.append(columns)
+            for columns, offered in zip(rows, self._offered(group_id, group, rows), strict=True):
+                columns |= {"protocols": offered.protocols, "protocols_assumed": offered.basis}
                 yield tuple(map(columns.get, MEMBERS.schema.names))
 
     def rejects(self) -> Iterator[_Row]:
@@ -466,21 +465,32 @@ class _ClusterTables:
             self._tallies.add(sentence, group_id)
         return {"subscription": used_topics}
 
-    def _protocols(self, group_id: str, group: _Group, is_classic: bool) -> tuple[str, ...]:
-        """Return a member's protocols; ``is_classic``: it uses the classic protocol in a consumer-protocol group."""
-        if is_classic:
-            self._tallies.add(CLASSIC, group_id)
-        if group.is_kip848 and not is_classic:
-            self._tallies.add(SERVER if group.assignor else SERVER_DEFAULT, group_id)
-            return server_protocols(group.assignor or None)
-        if self._given_protocols:
-            self._tallies.add(GIVEN, group_id)
-            return self._given_protocols
-        if group.assignor and not is_classic:
-            self._tallies.add(_ELECTED, group_id)
-            return (group.assignor,)
-        self._tallies.add(DEFAULTS, group_id)
-        return JAVA_DEFAULT_PROTOCOLS
+    def _offered(self, group_id: str, group: _Group, rows: Sequence[Mapping[str, Any]]) -> list[Offered]:
+        """Return the protocols of a group's members; count what is assumed."""
+        offers = [Offer(Leader(row["client_library"] or "", row["client_version"] or "")) for row in rows]
+        if not group.is_kip848:
+            offered = offered_protocols(offers, group.assignor or None, self._given_protocols)
+            for each in zip(offers, offered, strict=True):
+                self._tallies.add(about_protocols(*each), group_id)
+            return offered
+        member_ids = [row["member_id"] for row in rows]
+        classic = classic_by_id(member_ids)
+        return [
+            self._of_classic_member(group_id, offer) if member_id in classic else self._of_server(group_id, group)
+            for member_id, offer in zip(member_ids, offers, strict=True)
+        ]
+
+    def _of_classic_member(self, group_id: str, offer: Offer) -> Offered:
+        """Return the protocols of a member that uses the classic protocol in a consumer-protocol group."""
+        (offered,) = offered_protocols([offer], None, self._given_protocols)
+        self._tallies.add(CLASSIC, group_id)
+        self._tallies.add(about_protocols(offer, offered), group_id)
+        return offered
+
+    def _of_server(self, group_id: str, group: _Group) -> Offered:
+        offered = server_protocols(group.assignor or None)
+        self._tallies.add(SERVER if offered.basis is Basis.GROUPS_ASSIGNOR else SERVER_DEFAULT, group_id)
+        return offered
 
     def _used_topics(self, group_id: str) -> list[str]:
         partitions = self._found.offsets.get(group_id, CommittedOffsets()).partitions

@@ -20,6 +20,8 @@ from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.inputs import fit_topics, rejected, union, usable
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.assignors.by_library import Leader
+from rebalance_sim.kafka.clients.assumed_protocols import Basis, Offer, offered_protocols
 from rebalance_sim.kafka.clients.recognition import Signs
 from rebalance_sim.kafka.wire.consumer_protocol import decode_assignment
 from rebalance_sim.kafka.wire.offsets_topic import (
@@ -38,8 +40,16 @@ from rebalance_sim.kafka.wire.offsets_topic import (
     decode_value,
 )
 from rebalance_sim.kafka.wire.readable import SchemaError
-from rebalance_sim.sources.assumptions import GIVEN, MOST_NAMES, USED_TOPICS, WITHOUT_MEMBERS, given_protocols, groups
-from rebalance_sim.sources.consumer_groups import server_protocols
+from rebalance_sim.sources.assumptions import (
+    MOST_NAMES,
+    PROTOCOLS,
+    USED_TOPICS,
+    WITHOUT_MEMBERS,
+    about_protocols,
+    given_protocols,
+    groups,
+)
+from rebalance_sim.sources.consumer_groups import server_assignor, server_protocols
 from rebalance_sim.sources.offsets_topic.text import BadText, NotPrinted, Printed, read_printed
 from rebalance_sim.sources.sent_subscriptions import client_columns, sent_columns
 from rebalance_sim.tables import (
@@ -72,7 +82,6 @@ _GENERATION_BYTES = 256
 _GENERATIONS_MS = 3_600_000
 """How long before a group's last generation its earlier ones count."""
 
-_ELECTED = "offered protocols are unknown for {}; the elected protocol is used, the only one that the topic contains"
 _SERVER = "server assignor is not set for {}; the one that most members of the group prefer is used, or uniform"
 _LEADER = "join order is unknown for {}, except for the leader. Predicted tie-breaks may differ"
 _ORDER = (
@@ -83,7 +92,7 @@ _NOT_PRINTED = "owned partitions and rack are unknown for {}: Kafka's formatters
 _OTHER_GROUPS = "{} ignored: share groups and streams groups are not consumer groups"
 _OPAQUE = "subscription and owned partitions are unknown for {}: their protocol type is not consumer"
 _REGEX = "regular expressions of {} are replaced with the topics that the coordinator last found to match, if any"
-_SENTENCES = (GIVEN, _ELECTED, _SERVER, USED_TOPICS, _REGEX, _NOT_PRINTED, _OPAQUE, _LEADER, _ORDER)
+_SENTENCES = (*PROTOCOLS, _SERVER, USED_TOPICS, _REGEX, _NOT_PRINTED, _OPAQUE, _LEADER, _ORDER)
 
 _MEMBER = StructType([field for field in MEMBERS.schema if field.name not in ("cluster", "group_id")])
 _OFFSET_COLUMNS = ("topic", "partition", "committed", "metadata", "committed_at_ms", "expires_at_ms")
@@ -343,40 +352,48 @@ def _classic_members(group_id: str, group: GroupMetadata, protocols: Sequence[st
     """
     members, rejects, notes = list[_Values](), list[_Values](), list[str]()
     for member in group.members:
-        columns, assumed = _classic_member(group, member, protocols)
+        columns = _classic_member(group, member)
         elected = (group.protocol,) if group.protocol else ()
         signs = Signs(group_id, member.member_id, member.client_id, member.group_instance_id, elected)
         if group.protocol_type == DEFAULT_PROTOCOL_TYPE:
             columns |= client_columns(signs)
         try:
-            sent, more = _sent_by(group, member, signs)
+            sent, assumed = _sent_by(group, member, signs)
             columns |= sent
-            notes += [*assumed, *more]
+            notes += [_ORDER if group.leader is None else _LEADER, *assumed]
         except SchemaError as problem:
             row = {"member_id": member.member_id, "client_id": member.client_id, "host": member.client_host}
             rejects.append({"row": _as_json(row), "reason": str(problem)})
             columns["generation"] = group.generation
         members.append(columns)
+    notes += _set_protocols(members, group, protocols)
     counted = [{"sentence": sentence, "members": notes.count(sentence)} for sentence in _SENTENCES if sentence in notes]
     return {"members": members, "rejects": rejects, "notes": counted}
 
 
-def _classic_member(group: GroupMetadata, member: GroupMember, protocols: Sequence[str]) -> tuple[_Values, list[str]]:
-    """Return what the coordinator stores of a member beside its own bytes, and the assumptions made."""
-    is_given = bool(protocols) and group.protocol_type == DEFAULT_PROTOCOL_TYPE
-    elected = [group.protocol] if group.protocol else None
-    columns: _Values = {
+def _set_protocols(members: Sequence[_Values], group: GroupMetadata, protocols: Sequence[str]) -> list[str]:
+    """Set the protocols of the members of a classic group; return the assumptions made."""
+    given = tuple(protocols) if group.protocol_type == DEFAULT_PROTOCOL_TYPE else ()
+    clients = [(member.get("client_library") or "", member.get("client_version") or "") for member in members]
+    offers = [Offer(Leader(*client)) for client in clients]
+    offered = offered_protocols(offers, group.protocol or None, given)
+    for member, each in zip(members, offered, strict=True):
+        member |= {"protocols": list(each.protocols), "protocols_assumed": each.basis}
+    return [note for each in zip(offers, offered, strict=True) if (note := about_protocols(*each))]
+
+
+def _classic_member(group: GroupMetadata, member: GroupMember) -> _Values:
+    """Return what the coordinator stores of a member beside its own bytes."""
+    return {
         "member_id": member.member_id,
         "instance_id": member.group_instance_id,
         "client_id": member.client_id,
         "host": member.client_host,
         "protocol_type": group.protocol_type,
-        "protocols": list(protocols) if is_given else elected,
         "join_order": None if group.leader is None else int(member.member_id != group.leader),
         "session_timeout_ms": member.session_timeout_ms,
         "rebalance_timeout_ms": member.rebalance_timeout_ms,
     }
-    return columns, [GIVEN if is_given else _ELECTED, _ORDER if group.leader is None else _LEADER]
 
 
 def _sent_by(group: GroupMetadata, member: GroupMember, signs: Signs) -> tuple[_Values, list[str]]:
@@ -404,7 +421,7 @@ def _consumer_member(key: Key, member: ConsumerGroupMemberMetadata, protocols: S
         offered = [protocol.name for protocol in member.classic.protocols]
         session_timeout = member.classic.session_timeout_ms
     elif member.server_assignor:
-        offered = [*server_protocols(member.server_assignor)]
+        offered = [server_assignor(member.server_assignor)]
     else:
         notes.append(_SERVER)
     if member.subscribed_regex is not None:
@@ -534,7 +551,9 @@ def _consumer_members(used: DataFrame, topics: DataFrame, cluster: str) -> tuple
         .join(matched, ["group_id", "regex"], "left")
         .join(_preferred(base), "group_id", "left")
     )
-    default = F.array(*map(F.lit, server_protocols(None)))
+    likely = F.coalesce("preferred", F.array(*map(F.lit, server_protocols(None).protocols)))
+    preferred = F.when(F.col("preferred").isNotNull(), F.lit(Basis.GROUPS_ASSIGNOR.value))
+    basis = F.coalesce(preferred, F.lit(Basis.COORDINATORS_DEFAULT.value))
     owned_type = MEMBERS.schema["owned"].dataType
     nothing = F.array().cast(owned_type)
     both = F.array_sort(F.array_distinct(F.concat("subscription", "matched")))
@@ -542,7 +561,8 @@ def _consumer_members(used: DataFrame, topics: DataFrame, cluster: str) -> tuple
         {
             "owned": F.coalesce(F.col("has").cast(owned_type), F.when(F.col("generation").isNotNull(), nothing)),
             "subscription": F.coalesce(both, "subscription"),
-            "protocols": F.coalesce("protocols", "preferred", default),
+            "protocols": F.coalesce("protocols", likely),
+            "protocols_assumed": F.when(F.col("protocols").isNull(), basis),
         }
     )
     row = F.to_json(F.struct("member_id", "topic_id", "partitions"))

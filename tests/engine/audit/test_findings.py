@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
+from rebalance_sim.engine.audit.audits import confidence_of
+from rebalance_sim.engine.audit.balance import IMBALANCE
 from rebalance_sim.engine.audit.changes import how_to_roll_out
+from rebalance_sim.engine.audit.elections import EAGER_DEFAULT
 from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
 from rebalance_sim.engine.audit.topic_keys import KeyFacts, TopicKeys
 from rebalance_sim.kafka.group_kinds import as_configured, as_consumers_name_them
@@ -423,6 +426,29 @@ def test_the_settings_of_a_sink_connector_have_a_prefix(client_id: str, prefix: 
     configured = as_configured(group.kind.kind, settings)
     assert configured == {f"{prefix}partition.assignment.strategy": "cooperative-sticky"}
     assert as_consumers_name_them(group.kind.kind, configured) == settings
+
+
+JAVAS = {"client_library": "java", "protocols": ["range"]}
+
+
+@pytest.mark.parametrize(
+    ("assumed", "elections", "balance"),
+    [
+        (None, "certain", "certain"),
+        ("elected protocol", "assumed", "certain"),
+        ("default that elects the group's protocol", "assumed", "certain"),
+        ("default", "assumed", "assumed"),
+        ("option protocols", "assumed", "assumed"),
+    ],
+)
+def test_assumed_protocols_lower_the_confidence_of_what_rests_on_them(
+    assumed: str | None, elections: str, balance: str
+) -> None:
+    """An assumed list says nothing of votes, but the assignor is known if the group's protocol is."""
+    group = with_members(JAVAS, {**JAVAS, "protocols_assumed": assumed})
+    assert confidence_of(group, "elections", EAGER_DEFAULT) == elections
+    assert confidence_of(group, "balance", IMBALANCE) == balance
+    assert confidence_of(group, "risks", EAGER_DEFAULT) == "certain"
 
 
 def without_election(**rows: list[dict[str, Any]]) -> Group:

@@ -58,7 +58,7 @@ from rebalance_sim.kafka.assignors import CLIENTS_ASSIGNORS
 from rebalance_sim.kafka.assignors.by_library import *
 from rebalance_sim.kafka.assignors.resolved import Assignors
 from rebalance_sim.kafka.brokers import Brokers
-from rebalance_sim.kafka.clients.assumed_protocols import Offer, assumed_protocols
+from rebalance_sim.kafka.clients.assumed_protocols import Offer, offered_protocols
 from rebalance_sim.kafka.clients.default_protocols import refused_by_default
 from rebalance_sim.kafka.clients.recognition import Signs, recognize
 from rebalance_sim.kafka.group_kinds import GroupKind
@@ -84,7 +84,7 @@ print(json.dumps({
     "protocol": recognize(Signs("g", "m", "app", protocols=("dealt",))),
     "bytes": recognize(Signs("g", "m", "app", protocols=("own",), subscription=sent)),
     "readable": is_readable_for_java("samara"),
-    "defaults": [assumed_protocols([Offer(Leader("samara", each))], None)[0] for each in ("1.9", "2.0", "")],
+    "defaults": [offered_protocols([Offer(Leader("samara", each))], None)[0].protocols for each in ("1.9", "2.0", "")],
     "assumption": LIBRARY_DEFAULTS["samara", ("dealt",)],
     "refused": "samara" in refused_by_default(["roundrobin"]) and "samara" not in refused_by_default(["dealt"]),
     "strategies": [name for name in CLIENTS_ASSIGNORS if name.startswith("samara")],

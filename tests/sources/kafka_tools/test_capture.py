@@ -181,6 +181,7 @@ def test_members_of_a_group() -> None:
         "generation_at_ms": None,
         "earlier_generation": None,
         "earlier_generation_at_ms": None,
+        "protocols_assumed": "default",
     }
     assert capture.of_members("join_order") == [0, 1, 2]
     assert [owned(row) for row in capture.members] == [[("orders", 2)], [("orders", 0), ("orders", 1)], []]
@@ -235,11 +236,14 @@ def test_a_member_in_two_files_is_read_once_and_with_its_partitions() -> None:
     assert capture.reasons[0] == "members: the member is listed more than once; b.txt line 3 is used"
 
 
+SHOWN_ALONE = "the elected protocol, the only one that the source shows, is used"
+
+
 @pytest.mark.parametrize(
     ("given", "files", "expected", "assumed"),
     [
         ((), {}, ("range", "cooperative-sticky"), "Java's default, range, cooperative-sticky, is used"),
-        ((), {"state": STATE_TXT}, ("roundrobin",), "the elected strategy printed by --state is used"),
+        ((), {"state": STATE_TXT}, ("roundrobin",), SHOWN_ALONE),
         (("sticky", "range"), {"state": STATE_TXT}, ("sticky", "range"), "those of the option protocols are used"),
     ],
     ids=["default", "elected", "option"],
@@ -298,7 +302,7 @@ def test_protocols_of_recognized_libraries() -> None:
     for sentence in (
         unknown.format("1 member (1 group)") + "librdkafka's default, range, roundrobin, is used",
         unknown.format("1 member (1 group)") + "sarama's default, range, is used",
-        unknown.format("3 members (3 groups)") + "the elected strategy printed by --state is used",
+        unknown.format("3 members (3 groups)") + SHOWN_ALONE,
     ):
         assert sentence in capture.assumptions
     assert not any("Java's default" in sentence for sentence in capture.assumptions)

@@ -138,9 +138,14 @@ def test_classic_members_of_records_by_hand(read: OffsetsTopic) -> None:
         "generation_at_ms": 1,
         "earlier_generation": None,
         "earlier_generation_at_ms": None,
+        "protocols_assumed": "elected protocol",
     }
     short = members["short", "k"]
     assert (short.subscription, short.owned, short.client_library) == (["t7"], [], "kafka-go")
+    assert (short.protocols, short.protocols_assumed) == (
+        ["range", "roundrobin"],
+        "default that elects the group's protocol",
+    )
     assert (members["classic", "a"].join_order, members["classic", "a"].owned) == (1, [])
     worker = members["workers", "w"]
     assert (worker.protocol_type, worker.protocols, worker.subscription, worker.owned) == (
@@ -158,6 +163,11 @@ def test_members_of_consumer_protocol_groups(read: OffsetsTopic) -> None:
         "m1": (["server-range"], 7, None),
         "m2": (["cooperative-sticky", "range"], 7, 45_000),
         "m3": (["server-range"], None, None),
+    }
+    assert {name: row.protocols_assumed for name, row in members.items()} == {
+        "m1": None,
+        "m2": None,
+        "m3": "assignor of the group",
     }
     assert {name: row.subscribed_regex for name, row in members.items()} == {"m1": "cl.*", "m2": None, "m3": None}
     assert {name: (row.subscription, pairs(row.owned)) for name, row in members.items()} == {
@@ -241,8 +251,9 @@ def test_every_record_is_counted_by_type_and_status(read: OffsetsTopic) -> None:
 @pytest.mark.scale
 def test_every_assumption_is_listed(read: OffsetsTopic) -> None:
     assert read.assumptions == [
-        "offered protocols are unknown for 5 members in 4 groups; the elected protocol is used, the only one that the "
-        "topic contains",
+        "the protocols of 1 member in 1 group are unknown; kafka-go's default, range, roundrobin, is used",
+        "the protocols of 5 members in 3 groups are unknown; the elected protocol, the only one that the source shows, "
+        "is used",
         "server assignor is not set for 1 member in 1 group; the one that most members of the group prefer is used, "
         "or uniform",
         "regular expressions of 1 member in 1 group are replaced with the topics that the coordinator last found to "
