@@ -158,7 +158,7 @@ MEMBERS = Table(
             "client_evidence",
             STRING,
             "what the client library was recognized by: client id, member id, protocol NAME, subscription bytes, or "
-            "consumers.csv, which names it; null if it is unknown and Java is assumed",
+            "consumers.csv or clients file, which name it; null if it is unknown and Java is assumed",
         ),
         Column("group_state", STRING, "state of the group when it was read, by Kafka's name; null if unknown"),
         Column("generation_at_ms", LONG, "time at which the members of `generation` had joined; null if unknown"),
@@ -170,6 +170,17 @@ MEMBERS = Table(
             "what `protocols` is assumed from, as no source shows a member's list: elected protocol, default (of its "
             "library, or Java's if that is unknown), default that elects the group's protocol, option protocols, "
             "assignor of the group, or default of the coordinator; null if the member is known to offer them",
+        ),
+        Column("team", STRING, "team that owns the member, for the groups of an audit; null if it is unknown"),
+        Column(
+            "start_ms",
+            INT,
+            "time from the start of the member's process to its first poll; null for that of the scenario",
+        ),
+        Column(
+            "revoke_ms",
+            INT,
+            "time that the application takes when partitions are revoked; null for that of the scenario",
         ),
     ),
 )  # fmt: skip
@@ -1054,6 +1065,7 @@ VERDICTS = Table(
             "`schema-registry`, `console-consumer`, `spark`, `offsets-only` (no members), `other`, `unknown`",
         ),
         Column("group_kind_evidence", STRING, "what `group_kind` rests on; null for consumers"),
+        Column("teams", STRINGS, "teams of its members, in alphabetical order; null if no member's is known"),
         Column(
             "settings",
             MapType(STRING, STRING),

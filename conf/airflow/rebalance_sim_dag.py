@@ -44,6 +44,9 @@ PARAMS = {
     ),
     "groups": Param(100, type="integer", minimum=0, description="number of groups of a synthetic fleet"),
     "seed": Param(0, type="integer", description="seed of a synthetic fleet and of simulations"),
+    "clients": Param(
+        None, type=["null", "string"], description="file with what you know of clients, for a fleet of a real cluster"
+    ),
     "command_config": Param(None, type=["null", "string"], description="file of client properties for brokers"),
     "records": Param(
         None,
@@ -149,6 +152,7 @@ with DAG(
             f"--{{{{ params.source }}}}={dated('location')}",
             given("groups"),
             given("seed"),
+            given("clients"),
             given("command_config"),
             f"--out={RUN}/fleet",
         ],

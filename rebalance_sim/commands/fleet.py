@@ -11,10 +11,11 @@ from rebalance_sim.commands.offsets_topic import write_offsets_topic
 from rebalance_sim.commands.options import items
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import summarise_run, summarise_written
-from rebalance_sim.commands.validation.fleet import properties_of, protocols_of
+from rebalance_sim.commands.validation.fleet import given_of, properties_of
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.tables.inputs import no_rejects
 from rebalance_sim.errors import check_choice
+from rebalance_sim.sources.clients_file import unused_entries
 from rebalance_sim.sources.kafka_tools.capture import Capture, read_capture
 from rebalance_sim.sources.live_cluster.cluster import read_cluster
 from rebalance_sim.sources.live_cluster.topic_records import read_records
@@ -57,7 +58,7 @@ def _tables(run: Run, options: Namespace) -> tuple[dict[str, DataFrame], DataFra
         fleet = synthetic_fleet(run.spark, load(options.synthetic), options.groups, options.seed)
         return {TOPICS.name: fleet.topics, MEMBERS.name: fleet.members}, no_rejects(run.spark)
     capture, records = _read(run, options)
-    run.assumptions = capture.assumptions
+    run.assumptions = [*capture.assumptions, *unused_entries(given_of(options).clients, capture.members)]
     tables = {TOPICS.name: capture.topics, MEMBERS.name: capture.members, OFFSETS.name: capture.offsets, **records}
     if capture.clusters is not None:
         tables[CLUSTERS.name] = capture.clusters
@@ -66,18 +67,12 @@ def _tables(run: Run, options: Namespace) -> tuple[dict[str, DataFrame], DataFra
 
 def _read(run: Run, options: Namespace) -> tuple[Capture, dict[str, DataFrame]]:
     """Read a real cluster, with records if they are asked for."""
-    protocols = protocols_of(options)
+    given = given_of(options)
+    about = {"protocols": given.protocols or None, "clients": given.clients.entries, "cluster": options.cluster}
     if options.kafka_tools:
-        return read_capture(run.spark, options.kafka_tools, protocols=protocols, cluster=options.cluster), {}
+        return read_capture(run.spark, options.kafka_tools, **about), {}
     servers, properties = options.bootstrap_servers, properties_of(options)
-    capture = read_cluster(
-        run.spark,
-        servers,
-        properties=properties,
-        protocols=protocols,
-        cluster=options.cluster,
-        on_progress=run.report_progress,
-    )
+    capture = read_cluster(run.spark, servers, properties=properties, on_progress=run.report_progress, **about)
     if not options.records_from:
         return capture, {}
     wanted, existing = items(options.records_from), [row["topic"] for row in capture.topics.select("topic").collect()]

@@ -66,6 +66,13 @@ def _sources(groups: OptionGroups, source: _ActionsContainer) -> None:
         help="candidate protocols of members of a real cluster whose own are unknown (default: the elected protocol)",
     )
     add(
+        "--clients",
+        default="",
+        metavar="FILE",
+        help="what you know of the clients of a real cluster, by group and client id: a YAML file like "
+        "docs/examples/clients.yaml",
+    )
+    add(
         "--command-config",
         metavar="FILE",
         help="client properties file for the brokers, as for Kafka's tools; with --bootstrap-servers also librdkafka's "

@@ -8,9 +8,10 @@ from pyspark.sql import DataFrame
 
 from rebalance_sim.commands.console import Line, Table
 from rebalance_sim.commands.rejects import write_rejects
-from rebalance_sim.commands.validation.fleet import protocols_of
+from rebalance_sim.commands.validation.fleet import given_of
 from rebalance_sim.defaults import AUTO
 from rebalance_sim.engine.runs.run import Run
+from rebalance_sim.sources.clients_file import unused_entries
 from rebalance_sim.sources.offsets_topic.dump import read_where
 from rebalance_sim.sources.offsets_topic.fleet import RECORD, REJECTED, SUPERSEDED, USED, OffsetsTopic
 from rebalance_sim.tables import MEMBERS, OFFSETS, TOPICS
@@ -26,16 +27,17 @@ def write_offsets_topic(
         run.report_progress("decoding the records")
         return run.stage(decoded)
 
+    given = given_of(options)
     found = read_where(
         run.spark,
         options.offsets_topic,
         properties=properties,
         topics=_topics(run, options.topics),
-        protocols=protocols_of(options),
+        given=given,
         cluster=options.cluster,
         stage=stage,
     )
-    run.assumptions = found.assumptions
+    run.assumptions = [*found.assumptions, *unused_entries(given.clients, found.members)]
     tables = {TOPICS.name: found.topics, MEMBERS.name: found.members, OFFSETS.name: found.offsets}
     for name, rows in tables.items():
         run.write(name, rows)

@@ -14,6 +14,7 @@ import msgspec
 from rebalance_sim.commands.configuration import COMMON, allowed_options, takes_list
 from rebalance_sim.commands.parsers import parsers
 from rebalance_sim.sources.audit_thresholds import ThresholdsFile
+from rebalance_sim.sources.clients_file import ClientsFile
 from rebalance_sim.sources.scenarios import ScenarioFile
 from rebalance_sim.sources.synthetic.fleet_spec import FleetSpec
 from rebalance_sim.sources.yaml_files import CONF
@@ -27,6 +28,7 @@ def schemas() -> dict[str, str]:
     """Return the texts of the schemas, by file name."""
     of_files = {
         "audit": _of_struct(ThresholdsFile),
+        "clients": _of_struct(ClientsFile),
         "fleet": _of_struct(FleetSpec),
         "options": _of_options(),
         "scenario": _of_struct(ScenarioFile),

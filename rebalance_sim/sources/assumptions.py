@@ -2,10 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.clients import JAVA, LIBRARIES
 from rebalance_sim.kafka.clients.assumed_protocols import Basis, Offer, Offered
+from rebalance_sim.kafka.clients.stated import StatedClients
 from rebalance_sim.wording import plural
 
 JAVA_DEFAULT_PROTOCOLS = LIBRARIES[JAVA].protocols_of()
@@ -91,6 +93,18 @@ def names(found: Collection[str], number: int = 0) -> str:
     shown = sorted(found)[:MOST_NAMES]
     more = (number or len(found)) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a user says about the members of a real cluster."""
+
+    protocols: tuple[str, ...] = ()
+    """Assignors of all classic members whose own are unknown."""
+    clients: StatedClients = field(default_factory=StatedClients)
+
+
+NOTHING_GIVEN = Given()
 
 
 def given_protocols(protocols: Sequence[str] | None) -> tuple[str, ...]:

@@ -1,32 +1,20 @@
-"""The columns of the members table that the signs of a client library and the subscription of a member fill."""
+"""The columns of the members table that the subscription of a member fills."""
 
 from typing import Any
 
-from rebalance_sim.kafka.clients.recognition import Signs, recognize
+from rebalance_sim.kafka.clients.recognition import Signs
+from rebalance_sim.kafka.clients.stated import StatedClient
 from rebalance_sim.kafka.wire.consumer_protocol import decode_sent_subscription
+from rebalance_sim.sources.client_columns import client_columns
 
 
-def client_columns(signs: Signs) -> dict[str, Any]:
-    """Return the columns of the members table about the client library, null if it is unknown.
-
-    >>> client_columns(Signs("orders", "rdkafka-4d4391e5-b529-4c02-bb6f-bef6ebc1bf38", "rdkafka"))
-    {'client_library': 'librdkafka', 'client_version': None, 'client_evidence': 'client id'}
-    """
-    client = recognize(signs)
-    return {
-        "client_library": client.library or None,
-        "client_version": client.release or None,
-        "client_evidence": client.evidence or None,
-    }
-
-
-def sent_columns(signs: Signs, subscription: bytes) -> dict[str, Any]:
+def sent_columns(signs: Signs, subscription: bytes, stated: StatedClient) -> dict[str, Any]:
     """Return the columns of the members table that a subscription fills; raise SchemaError for malformed bytes.
 
     The member sent it for the first of its protocols.
 
     >>> sent = bytes.fromhex("0001" "00000001" "000174" "ffffffff")
-    >>> sent_columns(Signs("orders", "m1", "app", protocols=("range",)), sent)["client_library"]
+    >>> sent_columns(Signs("orders", "m1", "app", protocols=("range",)), sent, StatedClient())["client_library"]
     'kafka-go'
     """
     sent = decode_sent_subscription(subscription)
@@ -34,5 +22,5 @@ def sent_columns(signs: Signs, subscription: bytes) -> dict[str, Any]:
         "rack": sent.content.rack,
         "subscription": sent.content.topics,
         "user_data": sent.content.user_data,
-        **client_columns(signs._replace(subscription=sent)),
+        **client_columns(signs._replace(subscription=sent), stated),
     }

@@ -80,6 +80,8 @@ def test_a_source_is_read_and_audited_as_by_two_jobs(spark: SparkSession, by_han
         (["--offsets-topic", "a", "--bootstrap-servers", "b:1"], "argument --bootstrap-servers: not allowed with "),
         ([], "--topics: no fleet is given; give --fleet, or --topics and --members"),
         (["--fleet", "a", "--protocols", "range"], "--protocols: not allowed with tables that exist already"),
+        (["--fleet", "a", "--clients", "f"], "--clients: not allowed with tables that exist already"),
+        (["--synthetic", "small", "--clients", "f"], "--clients: not allowed with --synthetic"),
         (["--fleet", str(CAPTURE)], "is not the output of a finished run"),
         (["--kafka-tools", "nowhere"], "cannot read the capture 'nowhere'"),
         (["--kafka-tools", "a", "--command-config", "f"], "--command-config: only allowed with --bootstrap-servers"),
@@ -215,7 +217,30 @@ def test_what_is_assumed_is_marked_at_the_top_of_the_page(tmp_path: Path, capsys
     assert f"warning: {warning}" in later.lines
     assert warning in later.page
     assert facts(later)["Kafka release"] == f"9.9 (not tested: rules of {NEWEST_TESTED})"
-    assert "offers (partly assumed)" in later.page
+
+
+@pytest.mark.scale
+def test_what_an_owner_says_of_clients_decides_the_audit(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A library without the consumer protocol cannot migrate. The page says what is known of each member, and why."""
+    (tmp_path / "clients.yaml").write_text(
+        "clients:\n- {group: orders, library: sarama, protocols: [range], team: shop}\n- {group: typo}\n"
+    )
+    capture = write_capture(tmp_path / "capture", ["orders", "billing"], [])
+    audit = Unread(capsys, capture, tmp_path / "out", "--clients", f"{tmp_path}/clients.yaml")
+    verdicts = {row["group_id"]: row for row in spark.read.parquet(f"{tmp_path}/out/verdicts").collect()}
+    assert {name: (row["teams"], row["migration"]) for name, row in verdicts.items()} == {
+        "orders": (["shop"], "no"),
+        "billing": (None, "online"),
+    }
+    unused = "entry 2 of the clients file matches no member: group 'typo', client_id '*'"
+    assert unused in record(tmp_path / "out")["assumptions"]
+    page = re.sub("<[^>]+>", "", audit.page)
+    assert "sarama (clients file)" in page
+    assert "range, cooperative-sticky (assumed: default)" in page
+    assert "team" in page
+    assert "shop" in page
 
 
 @pytest.mark.scale

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from rebalance_sim.kafka.clients.stated import StatedClient, StatedClients
 from rebalance_sim.kafka.wire.offsets_topic import GroupMetadata, decode_key, decode_value
+from rebalance_sim.sources.assumptions import NOTHING_GIVEN, Given
 from rebalance_sim.sources.kafka_tools.capture import CaptureTables, Lines
 from rebalance_sim.sources.live_cluster.cluster import _Cluster, _ClusterTables, _Group, _Member
 from rebalance_sim.sources.offsets_topic.fleet import _classic_members
@@ -17,7 +19,7 @@ NOT_SENT = b"\0\0\0\0"
 """Bytes that no library sends: what is left are the names."""
 
 
-def by_the_tools(group_id: str, client_id: str, elected: str) -> tuple[Any, ...]:
+def by_the_tools(group_id: str, client_id: str, elected: str, given: Given = NOTHING_GIVEN) -> dict[str, Any]:
     lines = Lines()
     member_id = f"{client_id}-{UUID}"
     header = f"{'GROUP':20} {'CONSUMER-ID':120} {'HOST':10} {'CLIENT-ID':80} #PARTITIONS ASSIGNMENT"
@@ -26,26 +28,26 @@ def by_the_tools(group_id: str, client_id: str, elected: str) -> tuple[Any, ...]
     header = f"{'GROUP':20} COORDINATOR (ID)    ASSIGNMENT-STRATEGY STATE   #MEMBERS"
     line = f"{group_id:20} kafka-2:9092 (2)    {elected:19} Stable  1"
     lines.add_file("state.txt", f"\n{header}\n{line}\n".encode())
-    (row,) = CaptureTables(lines, "c", ()).members()
-    return shown(dict(zip(MEMBERS.names, row, strict=True)))
+    (row,) = CaptureTables(lines, "c", given).members()
+    return dict(zip(MEMBERS.names, row, strict=True))
 
 
-def by_a_live_cluster(group_id: str, client_id: str, elected: str) -> tuple[Any, ...]:
+def by_a_live_cluster(group_id: str, client_id: str, elected: str, given: Given = NOTHING_GIVEN) -> dict[str, Any]:
     found = _Cluster()
     found.groups[group_id] = _Group(
         "STABLE", False, elected, (_Member(f"{client_id}-{UUID}", None, client_id, "/h", ()),)
     )
-    (row,) = _ClusterTables(found, "c", ()).members()
-    return shown(dict(zip(MEMBERS.names, row, strict=True)))
+    (row,) = _ClusterTables(found, "c", given).members()
+    return dict(zip(MEMBERS.names, row, strict=True))
 
 
-def by_the_offsets_topic(group_id: str, client_id: str, elected: str) -> tuple[Any, ...]:
+def by_the_offsets_topic(group_id: str, client_id: str, elected: str, given: Given = NOTHING_GIVEN) -> dict[str, Any]:
     stored = member(f"{client_id}-{UUID}", subscription=NOT_SENT, client=(None, client_id))
     key, value = group(group_id, [stored], protocol=elected)
     assert value is not None
     decoded = decode_value(decode_key(key).type, value)
     assert isinstance(decoded, GroupMetadata)
-    return shown(_classic_members(group_id, decoded, ())["members"][0])
+    return _classic_members(group_id, decoded, given)["members"][0]
 
 
 def shown(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -74,4 +76,22 @@ def shown(row: dict[str, Any]) -> tuple[Any, ...]:
 )
 def test_sources_agree(group_id: str, client_id: str, elected: str, expected: tuple[Any, ...]) -> None:
     for source in (by_the_tools, by_a_live_cluster, by_the_offsets_topic):
-        assert source(group_id, client_id, elected) == expected, source
+        assert shown(source(group_id, client_id, elected)) == expected, source
+
+
+def test_sources_agree_about_what_an_owner_says() -> None:
+    """It comes before what ids show, and the option --protocols applies to the others."""
+    entries = (
+        StatedClient(client_id="sarama*", library="kafkajs", protocols=("RoundRobinAssigner", "range")),
+        StatedClient(group="b*", team="red", start_ms=20_000, revoke_ms=0),
+    )
+    given = Given(("sticky",), StatedClients(entries))
+    for source in (by_the_tools, by_a_live_cluster, by_the_offsets_topic):
+        stated = source("billing", "sarama", "range", given)
+        assert shown(stated) == ("kafkajs", None, "clients file"), source
+        assert [stated[name] for name in ("team", "start_ms", "revoke_ms")] == ["red", 20_000, 0], source
+        assert (tuple(stated["protocols"]), stated["protocols_assumed"]) == (entries[0].protocols, None), source
+        other = source("orders", "kgo", "range", given)
+        assert shown(other) == ("franz-go", None, "client id"), source
+        assert (other["team"], tuple(other["protocols"])) == (None, ("sticky",)), source
+        assert other["protocols_assumed"] == "option protocols", source

@@ -37,7 +37,7 @@ def validate(options: Namespace, known: KnownFiles) -> None:
 
 def find_tables(files: Files, options: Namespace) -> None:
     """Set the options of the tables to those in the folder of --fleet. Raises UserError if there is none."""
-    for name in ("protocols", "command_config"):
+    for name in ("protocols", "clients", "command_config"):
         if getattr(options, name):
             raise UserError(f"--{name.replace('_', '-')}: not allowed with tables that exist already")
     if options.fleet:

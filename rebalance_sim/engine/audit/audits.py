@@ -76,7 +76,7 @@ _COLUMNS = {
         *("join_order", "member_id", "protocol_type", "protocols", "client_library", "client_version", "instance_id"),
         *("rack", "subscription", "session_timeout_ms", "group_state", "generation", "generation_at_ms", "client_id"),
         *("earlier_generation", "earlier_generation_at_ms", "subscribed_regex", "rebalance_timeout_ms"),
-        "protocols_assumed",
+        *("protocols_assumed", "team"),
     ),
     ELECTIONS.name: (
         *("type", "members", "protocol", "candidates", "votes", "tie", "leader_id", "refused", "error"),
@@ -324,6 +324,7 @@ def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, An
         "kind": findings[0].kind.name if findings else None,
         "group_kind": group.kind.kind,
         "group_kind_evidence": group.kind.evidence or None,
+        "teams": group.teams or None,
         "settings": _entries(as_configured(group.kind.kind, recommended_settings(findings))) or None,
         "migration": found_migration.verdict,
         "migration_reason": found_migration.reason,

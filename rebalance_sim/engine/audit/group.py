@@ -215,6 +215,11 @@ class Group:
         """What the protocols of members are assumed from; empty if all members are known to offer them."""
         return {member["protocols_assumed"] for member in self.members} - {None}
 
+    @property
+    def teams(self) -> list[str]:
+        """The teams of its members, in alphabetical order."""
+        return sorted({member["team"] for member in self.members if member["team"]})
+
     @cached_property
     def kind(self) -> KindOfGroup:
         """What kind of program its members are."""

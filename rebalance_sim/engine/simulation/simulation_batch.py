@@ -123,8 +123,10 @@ class SimulationBatch:
             _optional_strings(consumers.column("client_id")),
             _optional_strings(consumers.column("instance_id")),
             self.index.racks(consumers.column("rack")),
-            numbers(consumers.column("session_timeout_ms").fill_null(NONE)),
-            numbers(consumers.column("rebalance_timeout_ms").fill_null(NONE)),
+            self._times("session_timeout_ms"),
+            self._times("rebalance_timeout_ms"),
+            self._times("start_ms"),
+            self._times("revoke_ms"),
             self._offers,
             self.events,
             topics.topics,
@@ -132,6 +134,10 @@ class SimulationBatch:
             Lists(offsets, topics.numbers[: offsets[-1]]),
             *(consumers.column(name).to_pylist() for name in read_by_own),
         )
+
+    def _times(self, column: str) -> Ints:
+        """Return a column of times of the consumers, NONE where it is null."""
+        return numbers(self.consumers.column(column).fill_null(NONE))
 
     def _offers(self) -> Offers:
         of_consumers, lists = self.consumers.lists("protocols")

@@ -67,7 +67,7 @@ _MEMBERS_AT_A_TIME = 8_000
 """Members of groups that are simulated side by side: enough to call each assignor for many, few enough for caches."""
 COLUMNS = (
     "join_order", "member_id", "instance_id", "client_id", "rack", "protocol_type", "protocols", "subscription",
-    "owned", "generation", "session_timeout_ms", "rebalance_timeout_ms", "client_library",
+    "owned", "generation", "session_timeout_ms", "rebalance_timeout_ms", "start_ms", "revoke_ms", "client_library",
 )  # fmt: skip
 """Columns of the members table; ``user_data`` is added if there are assignors of the user's own."""
 

@@ -170,11 +170,12 @@ def _rejoin(simulation: ConsumerGroupSimulation, i: int) -> None:
 def _lose_all_and_rejoin(simulation: ConsumerGroupSimulation, i: int) -> None:
     """Lose all partitions, and join again after ``onPartitionsLost`` (``transitionToFenced``)."""
     base = simulation.base
-    had_row = base.consumers[i].owned != NONE
+    consumer = base.consumers[i]
+    had_row = consumer.owned != NONE
     revoke_all(base, i, Subject.LOST)
-    if had_row and base.settings.revoke_ms > 0:
+    if had_row and consumer.revoke_ms > 0:
         simulation.clients[i].state = ClientState.UNSUBSCRIBED
-        wake_at(base, i, ConsumerStep.REVOKING, base.queue.now + base.settings.revoke_ms)
+        wake_at(base, i, ConsumerStep.REVOKING, base.queue.now + consumer.revoke_ms)
     else:
         _rejoin(simulation, i)
 
@@ -209,11 +210,11 @@ def _revoke(simulation: ConsumerGroupSimulation, i: int) -> None:
     if client.state != ClientState.RECONCILING:
         client.reconciling = NONE
         return
-    if base.settings.revoke_ms > 0 and consumer.owned != NONE:
+    if consumer.revoke_ms > 0 and consumer.owned != NONE:
         kept = add_kept_row(simulation, consumer.owned, client.reconciling)
         if not list_same_partitions(base, kept, consumer.owned):
             own_row(base, i, kept)
-            wake_at(base, i, ConsumerStep.REVOKING, base.queue.now + base.settings.revoke_ms)
+            wake_at(base, i, ConsumerStep.REVOKING, base.queue.now + consumer.revoke_ms)
             return
     _assign(simulation, i)
 

@@ -76,7 +76,7 @@ def start_process(simulation: Simulation, i: int, member: int, generation: int) 
     set_presence(simulation, i, Presence.RUNS)
     add_timeline_row(simulation, Subject.STARTED, i, member, 0, 0, 0)
     start_pod(simulation, i)
-    wake_at(simulation, i, ConsumerStep.STARTING, simulation.queue.now + simulation.settings.start_ms)
+    wake_at(simulation, i, ConsumerStep.STARTING, simulation.queue.now + consumer.start_ms)
 
 
 @inner_kernel
@@ -433,8 +433,9 @@ def finish_revocation(simulation: Simulation, i: int, row: int) -> None:
 
 @inner_kernel
 def _join_after_callback(simulation: Simulation, i: int) -> None:
-    if simulation.settings.revoke_ms > 0:
-        wake_at(simulation, i, ConsumerStep.REVOKING, simulation.queue.now + simulation.settings.revoke_ms)
+    revoke_ms = simulation.consumers[i].revoke_ms
+    if revoke_ms > 0:
+        wake_at(simulation, i, ConsumerStep.REVOKING, simulation.queue.now + revoke_ms)
     else:
         join(simulation, i)
 
@@ -534,8 +535,8 @@ def receive_sync_response(simulation: Simulation, i: int, event: Event) -> None:
     if revoked > 0 and not consumer.eager:
         # KIP-429: the revoked partitions can be assigned to their new owners only in another rebalance.
         consumer.rejoin_needed = True
-        if simulation.settings.revoke_ms > 0:
-            wake_at(simulation, i, ConsumerStep.BACKING_OFF, simulation.queue.now + simulation.settings.revoke_ms)
+        if consumer.revoke_ms > 0:
+            wake_at(simulation, i, ConsumerStep.BACKING_OFF, simulation.queue.now + consumer.revoke_ms)
             return
     poll(simulation, i)
 

@@ -51,6 +51,8 @@ class SimulatedGroups:
     session_timeout_ms: Ints
     """NONE where unknown."""
     rebalance_timeout_ms: Ints
+    start_ms: Ints
+    revoke_ms: Ints
     read_protocols: Callable[[], Offers]
     """Reads what each consumer offers; not called where all offer the same (``Conditions.strategy``)."""
     events: GroupEvents

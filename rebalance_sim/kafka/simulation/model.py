@@ -157,6 +157,10 @@ class Consumer:
     session_timeout_ms: int
     rebalance_timeout_ms: int
     """max.poll.interval.ms, which is also the rebalance timeout of the member."""
+    start_ms: int
+    """From the start of the process to its first poll."""
+    revoke_ms: int
+    """How long ``onPartitionsRevoked`` and ``onPartitionsLost`` take."""
     eager: bool
     incarnation: int
     """Counts starts and stops of the process: events of an earlier incarnation are void."""

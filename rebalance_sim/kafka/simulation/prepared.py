@@ -194,6 +194,9 @@ class PreparedGroups:
         columns["rebalance_timeout_ms"] = overrides.max_poll_interval_ms or np.where(
             longest_poll_ms == NONE, MAX_POLL_INTERVAL_MS, longest_poll_ms
         )
+        settings = self.conditions.scenario.settings
+        columns["start_ms"] = np.where(groups.start_ms == NONE, settings.start_ms, groups.start_ms)
+        columns["revoke_ms"] = np.where(groups.revoke_ms == NONE, settings.revoke_ms, groups.revoke_ms)
         return records
 
     def _events(self) -> tuple[Ints32, Records[ScenarioEvent]]:

@@ -49,8 +49,8 @@ def _lasts_ms(simulation: Simulation, event: ScenarioEvent) -> int:
     if event.kind in (ScenarioKind.STALL, ScenarioKind.MOVE_COORDINATOR):
         return event.value
     if event.kind == ScenarioKind.RESTART:
-        return event.value + simulation.settings.start_ms
-    return simulation.settings.start_ms if event.kind == ScenarioKind.JOIN else 0
+        return event.value + simulation.consumers[event.consumer].start_ms
+    return simulation.consumers[event.consumer].start_ms if event.kind == ScenarioKind.JOIN else 0
 
 
 @inner_kernel

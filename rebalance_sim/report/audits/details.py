@@ -10,7 +10,6 @@ from rebalance_sim.api.audit import Audit
 from rebalance_sim.engine.audit.changes import STATIC
 from rebalance_sim.engine.audit.finding import Severity
 from rebalance_sim.engine.audit.unread import keeps_rejected_members
-from rebalance_sim.engine.runs.assumed import PROTOCOL_LISTS, assumed_of_clients
 from rebalance_sim.kafka.assignors.by_library import Leader, leaders_assignor, library_of
 from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
@@ -70,8 +69,13 @@ class MemberView:
     name: str
     is_leader: bool
     instance_id: str | None
-    library: str
+    client: str
+    """Its library and release."""
+    evidence: str | None
+    """What these were recognized by."""
     prefers: tuple[str, ...]
+    assumed: str | None
+    """What the protocols that it prefers are assumed from; None if they are known."""
     owned: tuple[OwnedPartitions | None, ...]
     """Its partitions in each state of the group."""
     lags: tuple[int | None, ...]
@@ -85,8 +89,6 @@ class Membership:
     states: tuple[str, ...]
     picture: Picture
     members: tuple[MemberView, ...]
-    offers: str
-    """Title of the protocols that members offer."""
     left_out: int
     has_lag: bool
 
@@ -215,8 +217,10 @@ class _Details:
                 member["member_id"],
                 member["member_id"] == leader,
                 member["instance_id"],
-                _library(member),
+                " ".join(filter(None, (member["client_library"] or "Java (assumed)", member["client_version"]))),
+                member["client_evidence"],
                 tuple(member["protocols"] or ()),
+                member["protocols_assumed"],
                 tuple(picture.owned(owned.get(member["member_id"], ()), member["member_id"], previous)
                       for _, owned in states),
                 tuple(lags.get((name, member["member_id"])) for name in strategies),
@@ -225,9 +229,7 @@ class _Details:
         )  # fmt: skip
         has_lag = any(lag for view in views for lag in view.lags)
         titles = tuple(title for title, _ in states)
-        assumed = dict(assumed_of_clients(map(str, self.audited.run.record["assumptions"])))
-        offers = "offers (partly assumed)" if PROTOCOL_LISTS in assumed else "offers"
-        return Membership(titles, picture, views, offers, max(len(members) - SHOWN_MEMBERS, 0), has_lag)
+        return Membership(titles, picture, views, max(len(members) - SHOWN_MEMBERS, 0), has_lag)
 
     def _assignors(self, row: GroupRow) -> Table | None:
         found = self.comparisons[row.key]
@@ -306,11 +308,6 @@ def _by_group(rows: Sequence[Row]) -> dict[GroupKey, list[Row]]:
 
 def _state(strategy: str, better: str | None) -> str:
     return f"With {strategy} (recommended)" if strategy == better else f"After the next rebalance ({strategy})"
-
-
-def _library(member: Row) -> str:
-    named = f"{member['client_library'] or 'Java (assumed)'} {member['client_version'] or ''}"
-    return named.strip()
 
 
 def _election(row: Row) -> Election:

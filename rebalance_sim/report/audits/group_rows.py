@@ -54,6 +54,8 @@ class GroupRow:
     migration_reason: str
     kind: str
     """What kind of program its members are, with the evidence; empty for consumers."""
+    teams: str = ""
+    """The teams of its members; empty if they are unknown."""
     anchor: str = ""
     """Anchor of its details; empty without."""
 
@@ -123,6 +125,7 @@ def _row(
         verdict["migration"] or "",
         verdict["migration_reason"] or "",
         f"{verdict['group_kind']} ({verdict['group_kind_evidence']})" if verdict["group_kind_evidence"] else "",
+        ", ".join(verdict["teams"] or ()),
     )
 
 
@@ -137,7 +140,7 @@ def as_json(rows: Sequence[GroupRow]) -> str:
 
     Texts that repeat are listed once, and rows refer to them by number.
     """
-    texts: dict[str, dict[str, int]] = {"clusters": {}, "kinds": {}, "assignors": {}, "migrations": {}}
+    texts: dict[str, dict[str, int]] = {"clusters": {}, "kinds": {}, "assignors": {}, "migrations": {}, "teams": {}}
 
     def number(of: str, text: str | None) -> int | None:
         return None if text is None else texts[of].setdefault(text, len(texts[of]))
@@ -160,6 +163,7 @@ def as_json(rows: Sequence[GroupRow]) -> str:
             row.unowned_each_ms and round(row.unowned_each_ms),
             number("migrations", row.migration),
             row.anchor,
+            number("teams", cut(printable(row.teams), _NAME_CHARACTERS)),
         ]
         listed.append(_escaped(json.dumps(cells, ensure_ascii=False, separators=(",", ":"))))
         size += len(listed[-1].encode())

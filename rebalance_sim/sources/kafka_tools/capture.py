@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -29,6 +30,7 @@ from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.by_library import Leader
 from rebalance_sim.kafka.clients.assumed_protocols import Basis, Offer, Offered, offered_protocols
 from rebalance_sim.kafka.clients.recognition import Signs
+from rebalance_sim.kafka.clients.stated import StatedClient, StatedClients
 from rebalance_sim.releases import SERVER_ASSIGNORS
 from rebalance_sim.sources.assumptions import (
     NO_TOPICS,
@@ -36,6 +38,7 @@ from rebalance_sim.sources.assumptions import (
     REBALANCING,
     USED_TOPICS,
     WITHOUT_MEMBERS,
+    Given,
     Tallies,
     about_protocols,
     given_protocols,
@@ -115,14 +118,20 @@ class Capture:
 
 
 def read_capture(
-    spark: SparkSession, directory: str, *, protocols: Sequence[str] | None = None, cluster: str = DEFAULT_CLUSTER
+    spark: SparkSession,
+    directory: str,
+    *,
+    protocols: Sequence[str] | None = None,
+    clients: Sequence[StatedClient] = (),
+    cluster: str = DEFAULT_CLUSTER,
 ) -> Capture:
     """Read a directory with the output of the tools, local or on any file system that Spark reads.
 
-    ``protocols`` are the assignors of all members for which ``consumers.csv`` has none. Raises UserError if the
-    directory cannot be read or contains no output of ``kafka-consumer-groups.sh`` with members.
+    ``clients`` is what the owner of the cluster says about clients, and ``protocols`` are the assignors of all members
+    for which neither that nor ``consumers.csv`` has any. Raises UserError if the directory cannot be read or contains
+    no output of ``kafka-consumer-groups.sh`` with members.
     """
-    given = given_protocols(protocols)
+    given = Given(given_protocols(protocols), StatedClients(tuple(clients)))
     lines = Lines()
     files = _files(spark, directory)
     lines.hidden_files = _hidden(spark, directory)
@@ -520,11 +529,11 @@ _SENTENCES = (
 class CaptureTables:
     """The rows of the tables. Rejects and assumptions are complete once the other tables have been read."""
 
-    def __init__(self, lines: Lines, cluster: str, protocols: tuple[str, ...]) -> None:
+    def __init__(self, lines: Lines, cluster: str, given: Given) -> None:
         lines.add_members_of_offsets()
         self._lines = lines
         self._cluster = cluster
-        self._given_protocols = protocols
+        self._given = given
         self._kip848 = _kip848_groups(lines)
         self._classic = _classic_members(lines, self._kip848)
         self._owned_by_offsets = _owned_by_offsets(lines)
@@ -580,6 +589,7 @@ class CaptureTables:
         state = self._lines.states.get(member.group_id)
         rack = consumer.rack if consumer else None
         offered = self._offered[member.group_id, member.line.member_id]
+        client = self._client(member, consumer)
         if rack is None:
             self._tallies.add(_NO_RACK, member.group_id)
         return (
@@ -600,12 +610,13 @@ class CaptureTables:
             place,
             None,
             None,
-            *known_client(self._signs(member, consumer), consumer),
+            *(client[name] for name in ("client_library", "client_version", "client_evidence")),
             state and state.state,
             None,
             None,
             None,
             offered.basis,
+            *(client[name] for name in ("team", "start_ms", "revoke_ms")),
         )
 
     def _offered_by_member(self) -> dict[_Key, Offered]:
@@ -616,21 +627,29 @@ class CaptureTables:
             consumer = self._consumer(member)
             configured = self._configured(member, consumer)
             if self._is_classic(member):
-                library, release, _ = known_client(self._signs(member, consumer), consumer)
-                of_groups[member.group_id][key] = Offer(Leader(library or "", release or ""), configured)
+                client = self._client(member, consumer)
+                leader = Leader(client["client_library"] or "", client["client_version"] or "")
+                of_groups[member.group_id][key] = Offer(leader, configured)
             else:
                 found[key] = Offered(configured) if configured else self._of_server(member.group_id)
         for group_id, offers in of_groups.items():
             found |= self._of_classic_members(group_id, offers)
         return found
 
+    def _client(self, member: _Member, consumer: ConsumerLine | None) -> dict[str, Any]:
+        """Return the columns about a member's client."""
+        return known_client(self._signs(member, consumer), consumer, self._stated(member))
+
+    def _stated(self, member: _Member) -> StatedClient:
+        return self._given.clients.of(member.group_id, member.line.client_id)
+
     def _is_classic(self, member: _Member) -> bool:
         key = (member.group_id, member.line.member_id)
         return member.group_id not in self._kip848 or key in self._classic
 
     def _configured(self, member: _Member, consumer: ConsumerLine | None) -> tuple[str, ...]:
-        """Return the protocols by consumers.csv; in a consumer-protocol group, only those of the member's protocol."""
-        protocols = (consumer and consumer.protocols) or ()
+        """Return the protocols that a user states; in a consumer-protocol group, those of the member's kind only."""
+        protocols = (consumer and consumer.protocols) or self._stated(member).protocols or ()
         is_usable = self._is_classic(member) == set(protocols).isdisjoint(SERVER_ASSIGNORS)
         return protocols if is_usable or member.group_id not in self._kip848 else ()
 
@@ -643,7 +662,7 @@ class CaptureTables:
     def _of_classic_members(self, group_id: str, offers: dict[_Key, Offer]) -> dict[_Key, Offered]:
         state = self._lines.states.get(group_id)
         elected = state.strategy if state and group_id not in self._kip848 else None
-        offered = offered_protocols([*offers.values()], elected or None, self._given_protocols)
+        offered = offered_protocols([*offers.values()], elected or None, self._given.protocols)
         for (key, offer), each in zip(offers.items(), offered, strict=True):
             if group_id in self._kip848 and self._lines.members[key].line.upgraded is None:
                 self._tallies.add(CLASSIC, group_id)

@@ -1,21 +1,24 @@
-"""The client library of a member: what ``consumers.csv`` says, and else what the output of the tools shows."""
+"""The client of a member: what ``consumers.csv`` says, then what its owner says, and else what the tools show."""
 
-from rebalance_sim.kafka.clients.recognition import Signs, recognize
+from typing import Any
+
+from rebalance_sim.kafka.clients.recognition import RecognizedClient, Signs
+from rebalance_sim.kafka.clients.stated import StatedClient
+from rebalance_sim.sources.client_columns import client_columns, columns_of, with_stated
 from rebalance_sim.sources.kafka_tools.text import ConsumerLine
 
 _GIVEN = "consumers.csv"
 
 
-def known_client(signs: Signs, consumer: ConsumerLine | None) -> tuple[str | None, str | None, str | None]:
-    """Return library, release and evidence of a member, as columns of the members table.
+def known_client(signs: Signs, consumer: ConsumerLine | None, stated: StatedClient) -> dict[str, Any]:
+    """Return the columns of the members table about a member's client.
 
-    >>> known_client(Signs("orders", "kgo-4d4391e5-b529-4c02-bb6f-bef6ebc1bf38", "kgo"), None)
-    ('franz-go', None, 'client id')
+    >>> signs = Signs("g", "kgo-4d4391e5-b529-4c02-bb6f-bef6ebc1bf38", "kgo")
+    >>> known_client(signs, None, StatedClient())["client_library"]
+    'franz-go'
     """
-    found = recognize(signs)
-    library, release = (consumer.client_library, consumer.client_version) if consumer else (None, None)
-    if library is not None:
-        same = found.release if found.library == library else ""
-        return library, release or same or None, _GIVEN
-    evidence = [found.evidence, _GIVEN if release else ""]
-    return found.library or None, release or found.release or None, ", ".join(filter(None, evidence)) or None
+    columns = client_columns(signs, stated)
+    if consumer is None:
+        return columns
+    found = RecognizedClient(*(columns[name] or "" for name in ("client_library", "client_version", "client_evidence")))
+    return columns | columns_of(with_stated(found, consumer.client_library, consumer.client_version, _GIVEN))

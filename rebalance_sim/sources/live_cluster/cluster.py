@@ -20,6 +20,7 @@ from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.by_library import Leader
 from rebalance_sim.kafka.clients.assumed_protocols import Basis, Offer, Offered, offered_protocols
 from rebalance_sim.kafka.clients.recognition import Signs
+from rebalance_sim.kafka.clients.stated import StatedClient, StatedClients
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.sources.assumptions import (
     NO_TOPICS,
@@ -27,11 +28,13 @@ from rebalance_sim.sources.assumptions import (
     REBALANCING,
     USED_TOPICS,
     WITHOUT_MEMBERS,
+    Given,
     Tallies,
     about_protocols,
     given_protocols,
     groups,
 )
+from rebalance_sim.sources.client_columns import client_columns
 from rebalance_sim.sources.consumer_groups import CLASSIC, SERVER, SERVER_DEFAULT, classic_by_id, server_protocols
 from rebalance_sim.sources.kafka_tools.capture import Capture, frame
 from rebalance_sim.sources.kafka_tools.columns import ToolOutput
@@ -45,7 +48,7 @@ from rebalance_sim.sources.live_cluster.librdkafka_properties import (
     without_secrets,
 )
 from rebalance_sim.sources.live_cluster.requests import REQUEST_SECONDS, RequestFailure, answers
-from rebalance_sim.sources.sent_subscriptions import client_columns, sent_columns
+from rebalance_sim.sources.sent_subscriptions import sent_columns
 from rebalance_sim.tables import CLUSTERS, DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS, OFFSETS, REJECTS, TOPICS
 from rebalance_sim.wording import plural
 
@@ -78,16 +81,18 @@ def read_cluster(
     *,
     properties: Mapping[str, str] | None = None,
     protocols: Sequence[str] | None = None,
+    clients: Sequence[StatedClient] = (),
     cluster: str = DEFAULT_CLUSTER,
     on_progress: OnProgress = lambda _: None,
 ) -> Capture:
     """Read a cluster from its brokers.
 
-    ``properties`` are those of a Java client or of librdkafka. ``protocols`` are the assignors that all classic members
-    offer, instead of the one that their group elected. ``on_progress`` is called with lines of progress. Raises
+    ``properties`` are those of a Java client or of librdkafka. ``clients`` is what the owner of the cluster says about
+    clients. ``protocols`` are the assignors that all other classic members offer, instead of the one that their group
+    elected. ``on_progress`` is called with lines of progress. Raises
     UserError if confluent-kafka is missing, a property is not allowed, or no broker answers.
     """
-    given = given_protocols(protocols)
+    given = Given(given_protocols(protocols), StatedClients(tuple(clients)))
     configuration = librdkafka_properties(properties or {}) | {"bootstrap.servers": bootstrap_servers}
     read = _Reader(configuration, on_progress).read()
     tables = _ClusterTables(read, cluster, given)
@@ -379,10 +384,10 @@ def _group(description: Any) -> _Group:
 class _ClusterTables:
     """The rows of the tables. Rejects and assumptions are complete after all other tables have been read."""
 
-    def __init__(self, found: _Cluster, cluster: str, protocols: tuple[str, ...]) -> None:
+    def __init__(self, found: _Cluster, cluster: str, given: Given) -> None:
         self._found = found
         self._cluster = cluster
-        self._given_protocols = protocols
+        self._given = given
         self._tallies = Tallies()
         self._ends_unknown = 0
 
@@ -453,23 +458,23 @@ class _ClusterTables:
             "protocol_type": DEFAULT_PROTOCOL_TYPE,
             "owned": owned if is_known else None,
             "group_state": _STATES.get(group.state),
-            **client_columns(_signs(group_id, group, member)),
+            **client_columns(_signs(group_id, group, member), self._stated(group_id, member.client_id)),
         }
 
     def _subscription(self, group_id: str, group: _Group, member: _Member, used_topics: list[str]) -> dict[str, Any]:
         """Return the columns that a member's subscription fills; raise SchemaError if it is malformed."""
         sent = self._found.subscriptions.get((group_id, member.member_id))
         if sent is not None:
-            return sent_columns(_signs(group_id, group, member), sent)
+            return sent_columns(_signs(group_id, group, member), sent, self._stated(group_id, member.client_id))
         for sentence in (_NO_RACK, USED_TOPICS if used_topics else NO_TOPICS):
             self._tallies.add(sentence, group_id)
         return {"subscription": used_topics}
 
     def _offered(self, group_id: str, group: _Group, rows: Sequence[Mapping[str, Any]]) -> list[Offered]:
         """Return the protocols of a group's members; count what is assumed."""
-        offers = [Offer(Leader(row["client_library"] or "", row["client_version"] or "")) for row in rows]
+        offers = [self._offer(row) for row in rows]
         if not group.is_kip848:
-            offered = offered_protocols(offers, group.assignor or None, self._given_protocols)
+            offered = offered_protocols(offers, group.assignor or None, self._given.protocols)
             for each in zip(offers, offered, strict=True):
                 self._tallies.add(about_protocols(*each), group_id)
             return offered
@@ -480,9 +485,16 @@ class _ClusterTables:
             for member_id, offer in zip(member_ids, offers, strict=True)
         ]
 
+    def _offer(self, row: Mapping[str, Any]) -> Offer:
+        leader = Leader(row["client_library"] or "", row["client_version"] or "")
+        return Offer(leader, self._stated(row["group_id"], row["client_id"]).protocols or ())
+
+    def _stated(self, group_id: str, client_id: str | None) -> StatedClient:
+        return self._given.clients.of(group_id, client_id)
+
     def _of_classic_member(self, group_id: str, offer: Offer) -> Offered:
         """Return the protocols of a member that uses the classic protocol in a consumer-protocol group."""
-        (offered,) = offered_protocols([offer], None, self._given_protocols)
+        (offered,) = offered_protocols([offer], None, self._given.protocols)
         self._tallies.add(CLASSIC, group_id)
         self._tallies.add(about_protocols(offer, offered), group_id)
         return offered

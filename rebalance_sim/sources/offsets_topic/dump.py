@@ -1,6 +1,7 @@
 """Read ``__consumer_offsets`` from a Parquet dump, from the console consumer's output, or from brokers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -11,6 +12,7 @@ from rebalance_sim.engine.runs.hadoop_files import HadoopFiles, hadoop_path
 from rebalance_sim.engine.runs.input_formats import check_exists
 from rebalance_sim.engine.tables.inputs import first_line, union
 from rebalance_sim.errors import UserError
+from rebalance_sim.sources.assumptions import NOTHING_GIVEN, Given
 from rebalance_sim.sources.live_cluster.librdkafka_properties import java_properties
 from rebalance_sim.sources.live_cluster.topic_records import read_internal_topic
 from rebalance_sim.sources.offsets_topic import KAFKA
@@ -35,21 +37,28 @@ def read_where(
     *,
     properties: Mapping[str, str] | None = None,
     topics: DataFrame | None = None,
-    protocols: Sequence[str] | None = None,
+    given: Given = NOTHING_GIVEN,
     cluster: str = DEFAULT_CLUSTER,
     stage: Stage = DataFrame.persist,
 ) -> OffsetsTopic:
     """Read the topic from a path or, with the prefix ``kafka:``, from brokers.
 
     The path is a file, or a folder with all files below it: Parquet, or text, which may be compressed. Text files are
-    read in the order of their names. ``properties`` are those of a Java client; the other parameters are those of
-    ``read_offsets_topic``. Raises UserError if nothing can be read.
+    read in the order of their names. ``properties`` are those of a Java client, ``given`` is what a user says about
+    members; the other parameters are those of ``read_offsets_topic``. Raises UserError if nothing can be read.
     """
+    options: dict[str, Any] = {
+        "topics": topics,
+        "protocols": given.protocols or None,
+        "clients": given.clients.entries,
+        "cluster": cluster,
+        "stage": stage,
+    }
     if where.startswith(KAFKA):
         # Transactional offset commits must not count before the transaction is committed, or after it is aborted.
         configuration = {**java_properties(properties or {}), "isolation.level": "read_committed"}
         rows = read_internal_topic(spark, where.removeprefix(KAFKA), TOPIC, configuration)
-        return read_offsets_topic(rows, topics=topics, protocols=protocols, cluster=cluster, stage=stage)
+        return read_offsets_topic(rows, **options)
     check_exists(HadoopFiles(spark), "the dump", where)
     try:
         files = _files(spark, where)
@@ -57,11 +66,11 @@ def read_where(
             raise UserError(f"{where!r} contains no files")
         if any(file.endswith(_PARQUET) for file in files):
             rows = spark.read.parquet(where)
-            return read_offsets_topic(rows, topics=topics, protocols=protocols, cluster=cluster, stage=stage)
+            return read_offsets_topic(rows, **options)
         lines = _lines(spark, files)
     except (PySparkException, Py4JError, OSError) as problem:
         raise UserError(f"cannot read the dump {where!r}: {first_line(problem)}") from problem
-    return read_printed_offsets_topic(lines, topics=topics, protocols=protocols, cluster=cluster, stage=stage)
+    return read_printed_offsets_topic(lines, **options)
 
 
 def _files(spark: SparkSession, where: str) -> list[str]:

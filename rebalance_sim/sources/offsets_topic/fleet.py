@@ -23,6 +23,7 @@ from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.by_library import Leader
 from rebalance_sim.kafka.clients.assumed_protocols import Basis, Offer, offered_protocols
 from rebalance_sim.kafka.clients.recognition import Signs
+from rebalance_sim.kafka.clients.stated import StatedClient, StatedClients
 from rebalance_sim.kafka.wire.consumer_protocol import decode_assignment
 from rebalance_sim.kafka.wire.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,
@@ -45,13 +46,15 @@ from rebalance_sim.sources.assumptions import (
     PROTOCOLS,
     USED_TOPICS,
     WITHOUT_MEMBERS,
+    Given,
     about_protocols,
     given_protocols,
     groups,
 )
+from rebalance_sim.sources.client_columns import client_columns
 from rebalance_sim.sources.consumer_groups import server_assignor, server_protocols
 from rebalance_sim.sources.offsets_topic.text import BadText, NotPrinted, Printed, read_printed
-from rebalance_sim.sources.sent_subscriptions import client_columns, sent_columns
+from rebalance_sim.sources.sent_subscriptions import sent_columns
 from rebalance_sim.tables import (
     DEFAULT_CLUSTER,
     DEFAULT_PROTOCOL_TYPE,
@@ -138,17 +141,19 @@ def read_offsets_topic(
     *,
     topics: DataFrame | None = None,
     protocols: Sequence[str] | None = None,
+    clients: Sequence[StatedClient] = (),
     cluster: str = DEFAULT_CLUSTER,
     stage: Stage = DataFrame.persist,
 ) -> OffsetsTopic:
     """Read records with ``key``, ``value``, ``partition`` and ``offset``, as Spark's source for Kafka returns them.
 
-    ``topics`` gives names to the topic ids of consumer-protocol groups. ``protocols`` are the assignors that all
-    classic members offer, instead of the one that their group elected. ``stage`` may store the decoded records, which
+    ``topics`` gives names to the topic ids of consumer-protocol groups. ``clients`` is what the owner of the cluster
+    says about clients. ``protocols`` are the assignors that all other classic members offer, instead of the one that
+    their group elected. ``stage`` may store the decoded records, which
     are read several times. Raises UserError for columns that are missing or have another type.
     """
     _check(records)
-    given = given_protocols(protocols)
+    given = Given(given_protocols(protocols), StatedClients(tuple(clients)))
     decoded = map_batches(_last_of_each_key(records), partial(_decode_batches, given), _COUNTED)
     return _tables(stage(decoded), topics, cluster)
 
@@ -158,6 +163,7 @@ def read_printed_offsets_topic(
     *,
     topics: DataFrame | None = None,
     protocols: Sequence[str] | None = None,
+    clients: Sequence[StatedClient] = (),
     cluster: str = DEFAULT_CLUSTER,
     stage: Stage = DataFrame.persist,
 ) -> OffsetsTopic:
@@ -165,7 +171,7 @@ def read_printed_offsets_topic(
 
     Positions are in the order of printing. The other parameters are those of ``read_offsets_topic``.
     """
-    given = given_protocols(protocols)
+    given = Given(given_protocols(protocols), StatedClients(tuple(clients)))
     placed = map_batches(lines, partial(_read_batches, given), _PLACED)
     tables = _tables(stage(_last_printed(placed)), topics, cluster)
     return replace(tables, members=_with_used_topics(tables.members, tables.offsets))
@@ -218,19 +224,19 @@ def _last_printed(placed: DataFrame) -> DataFrame:
 # ---- decoding in the workers
 
 
-def _decode_batches(protocols: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _decode_batches(given: Given, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         columns = [batch.column(name).to_pylist() for name in ("key", "value", "partition", "offset", "begins")]
-        rows = _Rows(protocols)
+        rows = _Rows(given)
         for key, value, partition, offset, begins in zip(*columns, strict=True):
             rows.add_bytes(key, value, partition, offset)
             rows.set_generations(begins)
         yield rows.batch({"records": batch.column("records")}, _COUNTED)
 
 
-def _read_batches(protocols: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _read_batches(given: Given, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        rows, places = _Rows(protocols), list[tuple[object, ...]]()
+        rows, places = _Rows(given), list[tuple[object, ...]]()
         columns = [batch.column(name).to_pylist() for name in ("text", *_PLACE.names[:-1])]
         for text, *place in zip(*columns, strict=True):
             for nth, record in enumerate(read_printed(text or "")):
@@ -244,8 +250,8 @@ def _read_batches(protocols: Sequence[str], batches: Iterable[pa.RecordBatch]) -
 class _Rows:
     """Decoded records, as columns."""
 
-    def __init__(self, protocols: Sequence[str]) -> None:
-        self._protocols = protocols
+    def __init__(self, given: Given) -> None:
+        self._given = given
         self._columns: dict[str, list[Any]] = {name: [] for name in _ROW.names}
 
     def add_bytes(self, key: bytes | None, value: bytes | None, partition: int, offset: int) -> None:
@@ -306,10 +312,10 @@ class _Rows:
         if value is None:
             self._add(**columns, status=TOMBSTONE)
         else:
-            self._add(**columns | _columns(key, value, self._protocols), status=USED)
+            self._add(**columns | _columns(key, value, self._given), status=USED)
 
 
-def _columns(key: Key, value: Value, protocols: Sequence[str]) -> _Values:
+def _columns(key: Key, value: Value, given: Given) -> _Values:
     """Return the columns of a record."""
     match value:
         case OffsetCommit():
@@ -321,9 +327,9 @@ def _columns(key: Key, value: Value, protocols: Sequence[str]) -> _Values:
                 "topic_id": value.topic_id,
             }
         case GroupMetadata():
-            return _classic_members(key.group_id, value, protocols) | {"generations": [_generation(value)]}
+            return _classic_members(key.group_id, value, given) | {"generations": [_generation(value)]}
         case ConsumerGroupMemberMetadata():
-            return _consumer_member(key, value, protocols)
+            return _consumer_member(key, value, given)
         case ConsumerGroupCurrentMemberAssignment():
             assigned = [{"topic_id": topic_id, "partitions": numbers} for topic_id, numbers in value.assigned]
             return {"epoch": value.member_epoch, "assigned": assigned}
@@ -345,7 +351,7 @@ def _generation(group: GroupMetadata) -> _Values:
     return {"generation": group.generation, "at_ms": group.state_timestamp_ms}
 
 
-def _classic_members(group_id: str, group: GroupMetadata, protocols: Sequence[str]) -> _Values:
+def _classic_members(group_id: str, group: GroupMetadata, given: Given) -> _Values:
     """Return the members of a classic group, and rejects for those whose bytes are malformed.
 
     Such a member has no subscription, so that later runs reject it too and mark its group.
@@ -355,10 +361,11 @@ def _classic_members(group_id: str, group: GroupMetadata, protocols: Sequence[st
         columns = _classic_member(group, member)
         elected = (group.protocol,) if group.protocol else ()
         signs = Signs(group_id, member.member_id, member.client_id, member.group_instance_id, elected)
+        stated = given.clients.of(group_id, member.client_id)
         if group.protocol_type == DEFAULT_PROTOCOL_TYPE:
-            columns |= client_columns(signs)
+            columns |= client_columns(signs, stated)
         try:
-            sent, assumed = _sent_by(group, member, signs)
+            sent, assumed = _sent_by(group, member, signs, stated)
             columns |= sent
             notes += [_ORDER if group.leader is None else _LEADER, *assumed]
         except SchemaError as problem:
@@ -366,17 +373,23 @@ def _classic_members(group_id: str, group: GroupMetadata, protocols: Sequence[st
             rejects.append({"row": _as_json(row), "reason": str(problem)})
             columns["generation"] = group.generation
         members.append(columns)
-    notes += _set_protocols(members, group, protocols)
+    notes += _set_protocols(members, group_id, group, given)
     counted = [{"sentence": sentence, "members": notes.count(sentence)} for sentence in _SENTENCES if sentence in notes]
     return {"members": members, "rejects": rejects, "notes": counted}
 
 
-def _set_protocols(members: Sequence[_Values], group: GroupMetadata, protocols: Sequence[str]) -> list[str]:
+def _set_protocols(members: Sequence[_Values], group_id: str, group: GroupMetadata, given: Given) -> list[str]:
     """Set the protocols of the members of a classic group; return the assumptions made."""
-    given = tuple(protocols) if group.protocol_type == DEFAULT_PROTOCOL_TYPE else ()
-    clients = [(member.get("client_library") or "", member.get("client_version") or "") for member in members]
-    offers = [Offer(Leader(*client)) for client in clients]
-    offered = offered_protocols(offers, group.protocol or None, given)
+    if group.protocol_type != DEFAULT_PROTOCOL_TYPE:
+        given = Given()
+    offers = [
+        Offer(
+            Leader(member.get("client_library") or "", member.get("client_version") or ""),
+            given.clients.of(group_id, member["client_id"]).protocols or (),
+        )
+        for member in members
+    ]
+    offered = offered_protocols(offers, group.protocol or None, given.protocols)
     for member, each in zip(members, offered, strict=True):
         member |= {"protocols": list(each.protocols), "protocols_assumed": each.basis}
     return [note for each in zip(offers, offered, strict=True) if (note := about_protocols(*each))]
@@ -396,7 +409,9 @@ def _classic_member(group: GroupMetadata, member: GroupMember) -> _Values:
     }
 
 
-def _sent_by(group: GroupMetadata, member: GroupMember, signs: Signs) -> tuple[_Values, list[str]]:
+def _sent_by(
+    group: GroupMetadata, member: GroupMember, signs: Signs, stated: StatedClient
+) -> tuple[_Values, list[str]]:
     """Return the columns that a member's own bytes fill, and the assumptions made; raise SchemaError for bad bytes."""
     if not group.protocol:
         raise SchemaError("group metadata value: protocol: null, though the group has members")
@@ -404,14 +419,14 @@ def _sent_by(group: GroupMetadata, member: GroupMember, signs: Signs) -> tuple[_
         return {"subscription": []}, [_OPAQUE]
     if member.subscription is None or member.assignment is None:
         return {}, [USED_TOPICS, _NOT_PRINTED]
-    columns = sent_columns(signs, member.subscription)
+    columns = sent_columns(signs, member.subscription, stated)
     # The assignment is empty if the leader left the member out.
     owned = decode_assignment(member.assignment).partitions if member.assignment else ()
     columns |= {"owned": [each._asdict() for each in owned]}
     return columns | {"generation": group.generation, "generation_at_ms": group.state_timestamp_ms}, []
 
 
-def _consumer_member(key: Key, member: ConsumerGroupMemberMetadata, protocols: Sequence[str]) -> _Values:
+def _consumer_member(key: Key, member: ConsumerGroupMemberMetadata, given: Given) -> _Values:
     """Return a member of a consumer-protocol group; its current assignment is in another record."""
     is_classic = member.classic is not None and len(member.classic.protocols) > 0
     notes = []
@@ -439,7 +454,8 @@ def _consumer_member(key: Key, member: ConsumerGroupMemberMetadata, protocols: S
         "session_timeout_ms": session_timeout,
         "rebalance_timeout_ms": member.rebalance_timeout_ms,
         **client_columns(
-            Signs(key.group_id, key.member_id or "", member.client_id, member.instance_id, tuple(offered or ()))
+            Signs(key.group_id, key.member_id or "", member.client_id, member.instance_id, tuple(offered or ())),
+            given.clients.of(key.group_id, member.client_id),
         ),
     }
     counted = [{"sentence": sentence, "members": 1} for sentence in notes]

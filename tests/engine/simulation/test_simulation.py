@@ -197,6 +197,20 @@ def test_what_is_possible_happens(eventful: dict[str, list[Row]]) -> None:
     assert (cost["consumers"], cost["partitions"], cost["stable"], cost["evicted"]) == (4, 11, True, 1)
 
 
+@pytest.mark.parametrize("protocol", ["range", "cooperative-sticky", "server-uniform"])
+def test_the_times_of_members_are_used_instead_of_those_of_the_scenario(spark: SparkSession, protocol: str) -> None:
+    """A group whose members have the times is simulated as one of a scenario that has them, and others as before."""
+    times = {"start_ms": 7000, "revoke_ms": 1500}
+    names = {"timed": times, "g": {}}
+    rows = [member(f"m{i}", [protocol], ["t"], group_id=name, **more) for name, more in names.items() for i in range(3)]
+    slow = replace(ROLLING, settings=replace(ROLLING.settings, start_ms=7000, revoke_ms=1500))
+    known = topics(spark, t=6)
+    of_members = results(simulations(known, ROLLING)(members(spark, *rows), None))["costs"]
+    of_scenario = results(simulations(known, slow)(members(spark, *rows), None))["costs"]
+    assert of_group(of_members, "timed") == of_group(of_scenario, "timed")
+    assert of_group(of_members, "g") != of_group(of_scenario, "g")
+
+
 def test_who_has_what_in_the_end(eventful: dict[str, list[Row]]) -> None:
     """Range sorts by member id; a departed or crashed consumer has no row, nor has a group that is not simulated."""
     owned = {(row["group_id"], row["member_id"]): row["partitions"] for row in eventful["owned_partitions"]}

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from rebalance_sim.errors import UserError
+from rebalance_sim.sources.assumptions import Given
 from rebalance_sim.sources.kafka_tools.capture import NOT_CAPTURED, Capture, CaptureTables, Lines, read_capture
 from rebalance_sim.tables import MEMBERS, OFFSETS, REJECTS, TOPICS, Table
 
@@ -68,7 +69,7 @@ class Joined:
         for file, text in texts.items():
             name = file.replace("__", ".")
             lines.add_file(name if "." in name else f"{name}.txt", text.encode())
-        tables = CaptureTables(lines, "blue", protocols)
+        tables = CaptureTables(lines, "blue", Given(protocols))
         self.topics = rows(TOPICS, tables.topics())
         self.members = rows(MEMBERS, tables.members())
         self.offsets = rows(OFFSETS, tables.offsets())

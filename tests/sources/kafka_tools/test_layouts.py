@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rebalance_sim.sources.assumptions import NOTHING_GIVEN
 from rebalance_sim.sources.kafka_tools.capture import NOT_CAPTURED, CaptureTables, Lines, arrow_table
 from rebalance_sim.sources.kafka_tools.columns import ToolOutput
 from rebalance_sim.sources.kafka_tools.text import (
@@ -308,7 +309,7 @@ def damaged(draw: st.DrawFn) -> str:
 def joined(name: str, content: bytes) -> tuple[Lines, dict[str, list[tuple[object, ...]]], list[str]]:
     lines = Lines()
     lines.add_file(name, content)
-    tables = CaptureTables(lines, "default", ())
+    tables = CaptureTables(lines, "default", NOTHING_GIVEN)
     rows = {"topics": list(tables.topics()), "members": list(tables.members()), "offsets": list(tables.offsets())}
     rows["rejects"] = list(tables.rejects())
     for table in (TOPICS, MEMBERS, OFFSETS, REJECTS):

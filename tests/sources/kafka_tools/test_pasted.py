@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rebalance_sim.sources.assumptions import NOTHING_GIVEN
 from rebalance_sim.sources.kafka_tools.capture import CaptureTables, Lines
 from rebalance_sim.tables import MEMBERS, OFFSETS, REJECTS, Table
 
@@ -50,7 +51,7 @@ class Pasted:
         lines = Lines()
         for name, content in files.items():
             lines.add_file(name, content)
-        tables = CaptureTables(lines, "default", ())
+        tables = CaptureTables(lines, "default", NOTHING_GIVEN)
         self.members = {(row["group_id"], row["member_id"]): row for row in rows(MEMBERS, tables.members())}
         self.offsets = rows(OFFSETS, tables.offsets())
         self.rejects = rows(REJECTS, tables.rejects())
