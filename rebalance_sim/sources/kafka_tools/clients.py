@@ -1,7 +1,7 @@
 """The client library of a member: what ``consumers.csv`` says, and else what the output of the tools shows."""
 
 from rebalance_sim.kafka.clients.recognition import Signs, recognize
-from rebalance_sim.sources.kafka_tools.text import ConsumerLine
+from rebalance_sim.sources.kafka_tools.contents import ConsumerLine
 
 _GIVEN = "consumers.csv"
 

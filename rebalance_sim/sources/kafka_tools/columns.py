@@ -5,35 +5,12 @@ import re
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
+from rebalance_sim.sources.kafka_tools.contents import MalformedError, ToolOutput, quoted
 from rebalance_sim.sources.kafka_tools.decorations import LIKE_PREFIX, PREFIX
 
-_LONGEST_QUOTE = 80
 _MAX_SPACES = 20
 """Most spaces accepted in a value that is wider than its column; each is another way to read the line."""
-
-
-class ToolOutput(StrEnum):
-    """The output that a line belongs to."""
-
-    TOPICS = "topics"
-    OFFSETS = "offsets"
-    STATE = "state"
-    MEMBERS = "members"
-    GROUPS = "groups"
-    END_OFFSETS = "end_offsets"
-    CONSUMERS = "consumers"
-    UNKNOWN = "capture"
-
-
-class MalformedError(ValueError):
-    """The reason why a line cannot be used."""
-
-
-def quoted(text: str) -> str:
-    """Return a value as messages show it, which may be cut off."""
-    return repr(text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 3] + "...")
 
 
 @dataclass(frozen=True)

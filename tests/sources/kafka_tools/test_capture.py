@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from rebalance_sim.errors import UserError
-from rebalance_sim.sources.kafka_tools.capture import NOT_CAPTURED, Capture, CaptureTables, Lines, read_capture
+from rebalance_sim.sources.kafka_tools.capture import NOT_CAPTURED, Capture, CaptureTables, read_capture
+from rebalance_sim.sources.kafka_tools.lines import Lines
 from rebalance_sim.tables import MEMBERS, OFFSETS, REJECTS, TOPICS, Table
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from rebalance_sim.sources.kafka_tools.capture import CaptureTables, Lines
+from rebalance_sim.sources.kafka_tools.capture import CaptureTables
+from rebalance_sim.sources.kafka_tools.lines import Lines
 from rebalance_sim.tables import MEMBERS, OFFSETS, REJECTS, Table
 
 CAPTURE = Path(__file__).parents[3] / "docs" / "examples" / "kafka-4.3.1"
