@@ -105,7 +105,7 @@ def read_capture(
     lines.hidden_files = _hidden(spark, directory)
     for name in sorted(files):
         lines.add_file(name.rpartition("/")[2], files.pop(name))
-    if not lines.has_members and not lines.owners:
+    if not lines.has_members and not lines.owners and not lines.owners_without_id:
         raise UserError(
             f"{directory!r} contains no output of kafka-consumer-groups.sh --members; "
             f"add a file with the output of: {_MEMBERS_COMMAND}"

@@ -29,6 +29,8 @@ def _shape(pattern: str, expected: str, *, may_be_blank: bool = False) -> _Shape
 _ANYTHING = _shape(r".*[^ ].*", "expected a value")
 _WORD = _shape(r"\S+", "expected one word")
 NUMBER = _shape(r"-?[0-9]+|-", "not a number")
+# Up to 0.10.1 "unknown" rather than "-".
+_OFFSET = _shape(rf"{NUMBER.pattern.pattern}|unknown", "not a number")
 NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 """The characters that Kafka allows in topic names and group.instance.id."""
 
@@ -37,9 +39,10 @@ _SHAPES = {
     "TOPIC": _shape(NAME.pattern, "not a topic name"),
     "PARTITION": NUMBER,
     "LEADER-EPOCH": NUMBER,
-    "CURRENT-OFFSET": NUMBER,
-    "LOG-END-OFFSET": NUMBER,
-    "LAG": NUMBER,
+    "CURRENT-OFFSET": _OFFSET,
+    "LOG-END-OFFSET": _OFFSET,
+    "LAG": _OFFSET,
+    "OWNER": _ANYTHING,
     "CONSUMER-ID": _ANYTHING,
     # Since 2.6, if any member is static; blank for those that are not.
     "GROUP-INSTANCE-ID": _shape(rf"(?:{NAME.pattern})?", "not a group.instance.id", may_be_blank=True),
@@ -65,6 +68,7 @@ _SHAPES = {
 
 _OUTPUTS = (
     (ToolOutput.OFFSETS, {"TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "CONSUMER-ID"}),
+    (ToolOutput.OFFSETS, {"TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "OWNER"}),
     (ToolOutput.MEMBERS, {"CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"}),
     (ToolOutput.STATE, {"ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"}),
     (ToolOutput.GROUPS, {"GROUP", "TYPE"}),
@@ -78,7 +82,8 @@ _GAP = re.compile(" {2,}")
 _BEHIND_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12} ")
 """What stands behind the UUID with which a coordinator ends a member id is the next column."""
 _GROWING = {"GROUP", "TOPIC", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID"}
-"""Columns that are as wide as their longest value, in each output of --offsets and --members with a GROUP column."""
+"""Columns that are as wide as their longest value, in each output of --offsets and --members since 2.3."""
+_GROWING_OUTPUTS = (ToolOutput.OFFSETS, ToolOutput.MEMBERS)
 _LONGEST_PREFIX = 60
 _FIRST_COLUMN = re.compile(r"(?:GROUP|TOPIC|CONSUMER-ID|COORDINATOR \(ID\))\s")
 _HEADING = re.compile(r"COORDINATOR \(ID\)|#?[A-Z][A-Z-]*")
@@ -142,7 +147,8 @@ class GroupTable:
 
     @property
     def _has_growing_columns(self) -> bool:
-        return self.columns[0] == "GROUP" and self.kind in (ToolOutput.OFFSETS, ToolOutput.MEMBERS)
+        is_owner_layout = "OWNER" in self.columns
+        return self.columns[0] == "GROUP" and self.kind in _GROWING_OUTPUTS and not is_owner_layout
 
     def _grows(self, column: str) -> bool:
         return column in _GROWING and self._has_growing_columns
@@ -286,8 +292,38 @@ def _from_java(cell: str) -> str:
     return cell.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def group_table(text: str) -> GroupTable | None:
+@dataclass(frozen=True)
+class CommaTable:
+    """The table of kafka-consumer-groups of 0.9, whose columns are separated by a comma and a space."""
+
+    kind = ToolOutput.OFFSETS
+    columns = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "OWNER")
+
+    def cells(self, text: str) -> dict[str, str]:
+        """Split a row. Raises MalformedError."""
+        ways = {match.groups() for row in _COMMA_ROWS if (match := row.fullmatch(text.rstrip(" ")))}
+        if len(ways) != 1:
+            problem = "can be split at its commas in several ways" if ways else "does not fit the header"
+            raise MalformedError(f"the row {problem}: {', '.join(self.columns)}")
+        return dict(zip(self.columns, ways.pop(), strict=True))
+
+    def group(self, text: str) -> str | None:
+        """Return the likely group of a row that cannot be read."""
+        return text.partition(", ")[0] or None
+
+
+_COMMA_HEADER = "GROUP, TOPIC, PARTITION, CURRENT OFFSET, LOG END OFFSET, LAG, OWNER"
+_COMMA_ROWS = [
+    re.compile(f"({group}), ({NAME.pattern}), ([0-9]+)" + ", (-?[0-9]+|unknown)" * 3 + ", (.+)")
+    for group in (".+", ".+?")
+]
+"""A row, whose group is as long and as short as possible: ids may contain commas."""
+
+
+def group_table(text: str) -> GroupTable | CommaTable | None:
     """Read a header line; None if the line is not one."""
+    if text.rstrip() == _COMMA_HEADER:
+        return CommaTable()
     if not _FIRST_COLUMN.match(text):
         return None
     headings = list(_HEADING.finditer(text))

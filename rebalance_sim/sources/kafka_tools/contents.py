@@ -60,6 +60,8 @@ class OffsetLine:
     host: str = ""
     client_id: str = ""
     """Of the member; empty without one."""
+    owner: str | None = None
+    """The cell of OWNER, which Kafka 0.9 to 0.10.1 print instead of the member."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from rebalance_sim.sources.kafka_tools.contents import (
     ToolOutput,
     TopicLine,
     TopicPartition,
+    quoted,
 )
 from rebalance_sim.sources.kafka_tools.text import read_lines, survey
 
@@ -30,6 +31,8 @@ LONGEST_SAMPLE = 200
 _ENCODING_SAMPLE = 1000
 # Before 2.3 the tool describes one group at a time and does not print its name, so the file's name must have it.
 _TEXT_SUFFIX = re.compile(r"\.(?:txt|log|out)$", re.IGNORECASE)
+_USE_NEWER_TOOL = "use --bootstrap-server and kafka-consumer-groups of Kafka 0.10.2 or later"
+_CLIENT_AND_HOST = re.compile(r".*_[^\s/]*/\S+", re.DOTALL)
 _REPORT_SUFFIX = re.compile(r"(?:^|[._-])(?:members|offsets|state)(?:[._-]verbose)?$", re.IGNORECASE)
 
 
@@ -123,6 +126,8 @@ class Lines:
         self.offsets: dict[tuple[str, str, int], Offset] = {}
         self.owners: dict[tuple[str, str], Owner] = {}
         """The members in the rows of offsets, by group and id."""
+        self.owners_without_id: dict[tuple[str, str], Location] = {}
+        """The cells of OWNER, by group, with the first row that has it."""
         self.states: dict[str, StateLine] = {}
         self.places_of_states: dict[str, Location] = {}
         self.types: dict[str, bool] = {}
@@ -257,6 +262,8 @@ class Lines:
         # Without a host, the line of a consumer by ZooKeeper, or one that is cut off within the member id.
         if line.member_id is not None and line.host:
             self.owners.setdefault((group_id, line.member_id), Owner(place, line))
+        if line.owner is not None:
+            self.owners_without_id.setdefault((group_id, line.owner), place)
         if line.topic_partition is None:
             return
         topic, partition = line.topic_partition
@@ -308,10 +315,29 @@ class Lines:
                     *(len(partitions), partitions, False, None, None),
                 )
                 self.members[group_id, member_id] = Member(owner.place, group_id, line, by_offsets=True)
+        with_members = {group_id for group_id, _ in self.members}
+        for (group_id, owner_cell), place in self.owners_without_id.items():
+            if group_id not in with_members:
+                self.reject(place, ToolOutput.MEMBERS, group_id, _why_no_member(owner_cell))
 
     def _one_name(self, name: str) -> str:
         """Return the shared copy of a name that is repeated in very many lines."""
         return self._names.setdefault(name, name)
+
+
+def _why_no_member(owner: str) -> str:
+    """Return why a cell of OWNER is not read as a member."""
+    # ConsumerGroupCommand of 0.9 to 0.10.1 prints client id, "_" and host, which contains "/", and with --zookeeper the
+    # owner that a consumer has written there, or "none".
+    if _CLIENT_AND_HOST.fullmatch(owner):
+        return (
+            f"OWNER is {quoted(owner)}, the client id and host of a member, but not its member id: members that share "
+            f"both cannot be told apart, and members without partitions are missing; {_USE_NEWER_TOOL}"
+        )
+    return (
+        f"OWNER is {quoted(owner)}, from the output of --zookeeper, which does not show the members that brokers know; "
+        f"{_USE_NEWER_TOOL}"
+    )
 
 
 def _only_group(groups: set[str]) -> str | None:

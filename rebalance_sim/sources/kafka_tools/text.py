@@ -2,7 +2,7 @@
 
 The tools print for people: columns are padded to the longest value, each group has its own header, warnings appear in
 between, and layouts differ by release. What people paste has lost its alignment, or has gained an indentation or the
-prefix of another program. Supported are the layouts of Kafka 0.11 to 4.3 of
+prefix of another program. Supported are the layouts of Kafka 0.9 to 4.3 of
 
 - ``kafka-topics.sh --describe``
 - ``kafka-consumer-groups.sh --describe`` with ``--offsets``, ``--state`` or ``--members``, with and without
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from rebalance_sim.engine.tables.inputs import LIST_SEPARATOR
-from rebalance_sim.sources.kafka_tools.columns import NAME, NUMBER, GroupTable, group_table
+from rebalance_sim.sources.kafka_tools.columns import NAME, NUMBER, CommaTable, GroupTable, group_table
 from rebalance_sim.sources.kafka_tools.contents import (
     BadLine,
     ConsumerLine,
@@ -62,8 +62,8 @@ class Survey:
 
 
 def _number(name: str, text: str, largest: int) -> int | None:
-    """Read a non-negative number; None for the tools' ``-``."""
-    if text == "-":
+    """Read a non-negative number; None for ``-``, and for ``unknown`` of 0.9 to 0.10.1."""
+    if text in ("-", "unknown"):
         return None
     if text.startswith("-"):
         raise MalformedError(f"{name} is {quoted(text)}, negative")
@@ -86,20 +86,31 @@ def _partition(name: str, text: str) -> int:
 
 
 def _offset_row(cells: dict[str, str]) -> OffsetLine:
+    if "OWNER" in cells:
+        return _owner_row(cells)
     if "HOST" not in cells and "  " in cells["CONSUMER-ID"]:
         raise MalformedError(f"CONSUMER-ID is {quoted(cells['CONSUMER-ID'])}, more than one column")
     # In 1.0 a member without partitions has a line of its own, with "-" for topic, partition and offsets.
     idle = cells["TOPIC"] == "-" and cells["PARTITION"] == "-"
-    # -1 means no offset: the tools compute no lag from it either.
-    committed = "-" if cells["CURRENT-OFFSET"] == "-1" else cells["CURRENT-OFFSET"]
     return OffsetLine(
         cells.get("GROUP"),
         None if idle else (cells["TOPIC"], _partition("PARTITION", cells["PARTITION"])),
-        _number("CURRENT-OFFSET", committed, _MAX_LONG),
-        _number("LOG-END-OFFSET", cells["LOG-END-OFFSET"], _MAX_LONG),
+        *_offsets(cells),
         None if cells["CONSUMER-ID"] == "-" else cells["CONSUMER-ID"],
         *(("", "") if cells["CONSUMER-ID"] == "-" else (_host(cells), cells.get("CLIENT-ID", ""))),
     )
+
+
+def _owner_row(cells: dict[str, str]) -> OffsetLine:
+    topic_partition = (cells["TOPIC"], _partition("PARTITION", cells["PARTITION"]))
+    return OffsetLine(cells["GROUP"], topic_partition, *_offsets(cells), None, owner=cells["OWNER"])
+
+
+def _offsets(cells: dict[str, str]) -> tuple[int | None, int | None]:
+    # -1 means no offset: the tools compute no lag from it either.
+    committed = "-" if cells["CURRENT-OFFSET"] == "-1" else cells["CURRENT-OFFSET"]
+    end = _number("LOG-END-OFFSET", cells["LOG-END-OFFSET"], _MAX_LONG)
+    return _number("CURRENT-OFFSET", committed, _MAX_LONG), end
 
 
 def _host(cells: dict[str, str]) -> str:
@@ -269,6 +280,9 @@ class _ConsumerTable:
         return text.partition(",")[0] or None if self.columns[0] == "group_id" else None
 
 
+_Table = GroupTable | CommaTable | _ConsumerTable
+
+
 def _csv_cells(text: str) -> list[str]:
     try:
         return next(csv.reader([text], strict=True))
@@ -306,9 +320,14 @@ def _check_consumer_header(table: _ConsumerTable) -> None:
 
 _NO_MEMBERS = re.compile(r"Consumer group '(.*)' has no active members\.")
 _REBALANCING = re.compile(r"Warning: Consumer group '(.*)' is rebalancing\.")
+# 0.9 to 0.10.1, which print nothing else of such a group.
+_MEMBERS_NOT_SHOWN = re.compile(r"Consumer group `(.*)` (?:does not exist or )?is rebalancing\.")
 _ERROR = re.compile(
     r"Error: |Error occurred: |Error while executing |Exception in thread "
     r"|Skip getting offsets for topic-partition "
+    # 0.9 to 0.10.1.
+    r"|Consumer group `.*` does not exist\.|No topic available for consumer group provided|No broker for partition "
+    r"|Could not (?:fetch offset from (?:kafka|zookeeper)|parse broker info due to) "
 )
 _LEVEL = r"(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b"
 _OTHER = re.compile(
@@ -327,7 +346,11 @@ _OTHER = re.compile(
 )
 
 
-def _notice(text: str) -> NoticeLine | None:
+def _notice(text: str) -> NoticeLine | BadLine | None:
+    unseen = _MEMBERS_NOT_SHOWN.fullmatch(text.rstrip())
+    if unseen:
+        reason = "the group was rebalancing or did not exist, so the tool printed no members; run it again"
+        return BadLine(ToolOutput.MEMBERS, unseen[1], reason)
     for notice, pattern in ((Notice.NO_MEMBERS, _NO_MEMBERS), (Notice.REBALANCING, _REBALANCING)):
         named = pattern.fullmatch(text.rstrip())
         if named:
@@ -369,7 +392,7 @@ def _is_output(text: str) -> bool:
 
 def read_lines(lines: Iterable[str]) -> Iterator[Line]:
     """Read the non-blank lines of a file, each with its meaning or the reason why it has none."""
-    table: GroupTable | _ConsumerTable | None = None
+    table: _Table | None = None
     for number, raw, text in undecorated(lines, _begins_output):
         header = group_table(text) or _consumer_table(text)
         if header is not None:
@@ -383,7 +406,7 @@ def _begins_output(text: str) -> bool:
     return text.startswith("Topic:") or group_table(text) is not None
 
 
-def _header(header: GroupTable | _ConsumerTable) -> Content:
+def _header(header: _Table) -> Content:
     if header.kind is ToolOutput.UNKNOWN:
         columns = " ".join(header.columns)
         return BadLine(ToolOutput.UNKNOWN, None, f"no supported tool prints the columns {quoted(columns)}")
@@ -395,7 +418,7 @@ def _header(header: GroupTable | _ConsumerTable) -> Content:
     return HeaderLine(header.kind)
 
 
-def _content(text: str, table: GroupTable | _ConsumerTable | None) -> Content:
+def _content(text: str, table: _Table | None) -> Content:
     failed: list[BadLine] = []
     for reading in _readings(text, table):
         if not isinstance(reading, BadLine):
@@ -407,7 +430,7 @@ def _content(text: str, table: GroupTable | _ConsumerTable | None) -> Content:
     return failed[0] if failed else BadLine(ToolOutput.UNKNOWN, None, "no header precedes the line")
 
 
-def _readings(text: str, table: GroupTable | _ConsumerTable | None) -> Iterator[Content]:
+def _readings(text: str, table: _Table | None) -> Iterator[Content]:
     """Read a line in every possible way, the likeliest first: a group may be called "Topic:"."""
     if _is_topic(text):
         yield _read_or_reject(text, ToolOutput.TOPICS)
@@ -421,9 +444,9 @@ def _is_topic(text: str) -> bool:
     return text.lstrip().startswith("Topic:")
 
 
-def _row(text: str, table: GroupTable | _ConsumerTable) -> Content:
+def _row(text: str, table: _Table) -> Content:
     try:
-        return _READERS[table.kind](table.cells(text)) if isinstance(table, GroupTable) else table.read(text)
+        return _READERS[table.kind](table.cells(text)) if not isinstance(table, _ConsumerTable) else table.read(text)
     except MalformedError as problem:
         return BadLine(table.kind, table.group(text), str(problem))
 
