@@ -164,20 +164,23 @@ def frame(spark: SparkSession, table: Table, rows: Iterable[tuple[object, ...]])
 
 
 # {} is "12 members (4 groups)", FILES the files with members.
-_ELECTED = "the protocols of {} are unknown; the elected strategy printed by --state is used"
+_ELECTED = "the protocols of {} are unknown; the protocol that their group elected is used"
 _NAMES_LOST = "owned partitions of {} are taken from --offsets: Kafka 3.8 and 3.9 print them without topics"
 _NOT_VERBOSE = "owned partitions of {} are taken from --offsets: --members was run without --verbose"
 NOT_CAPTURED = "--state shows members of the group, but no line of --members does"
 """The reason in rejects."""
 _BY_OFFSETS = "{} are read from --offsets, as no line of --members shows them; group.instance.id is unknown"
 _MORE_SHOWN = "--state or --offsets shows more than the usable lines of --members, or was run at another time"
+_NO_INSTANCE_ID = (
+    "group.instance.id of {} is unknown, because the tool does not print it; they are read as dynamic members"
+)
 _NOT_OWNED = "owned partitions of {} are unknown: neither --members --verbose nor --offsets lists them"
 _OTHER_MOMENT = "the partition count of {} differs between --offsets and --members, which ran at different times"
 _NO_RACK = "the rack of {} is unknown: no tool prints client.rack"
 _ORDER = "join order is unknown for {}; the order of FILES is used. Predicted leaders and tie-breaks may differ"
 _SENTENCES = (
     *(GIVEN, *LIBRARY_DEFAULTS.values(), _ELECTED, DEFAULTS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, NO_TOPICS),
-    *(_BY_OFFSETS, _NAMES_LOST, _NOT_VERBOSE, _NOT_OWNED, _OTHER_MOMENT, _NO_RACK, _ORDER),
+    *(_BY_OFFSETS, _NO_INSTANCE_ID, _NAMES_LOST, _NOT_VERBOSE, _NOT_OWNED, _OTHER_MOMENT, _NO_RACK, _ORDER),
 )
 
 
@@ -240,6 +243,8 @@ class CaptureTables:
             self._tallies.add(_ORDER, member.group_id)
         if member.by_offsets:
             self._tallies.add(_BY_OFFSETS, member.group_id)
+        if not member.line.instance_id_known:
+            self._tallies.add(_NO_INSTANCE_ID, member.group_id)
         owned = self._owned(member)
         state = self._lines.states.get(member.group_id)
         rack = consumer.rack if consumer else None

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 TopicPartition = tuple[str, int]
 
-_LONGEST_QUOTE = 80
+LONGEST_QUOTE = 80
 
 
 class ToolOutput(StrEnum):
@@ -27,7 +27,7 @@ class MalformedError(ValueError):
 
 def quoted(text: str) -> str:
     """Return a value as messages show it, which may be cut off."""
-    return repr(text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 3] + "...")
+    return repr(text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 3] + "...")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,8 @@ class MemberLine:
     """Whether the group uses the consumer protocol; None if the layout does not show it."""
     upgraded: bool | None
     """Whether the member does (KIP-1099); None if the line does not show it."""
+    instance_id_known: bool = True
+    """Whether the tool shows group.instance.id if the member has one."""
 
 
 @dataclass(frozen=True, slots=True)

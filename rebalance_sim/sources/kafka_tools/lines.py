@@ -5,8 +5,10 @@ import io
 import json
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from rebalance_sim.sources.kafka_tools import rpk
 from rebalance_sim.sources.kafka_tools.contents import (
     BadLine,
     ConsumerLine,
@@ -14,6 +16,7 @@ from rebalance_sim.sources.kafka_tools.contents import (
     EndOffsetLine,
     GroupLine,
     HeaderLine,
+    Line,
     MemberLine,
     Notice,
     NoticeLine,
@@ -25,10 +28,13 @@ from rebalance_sim.sources.kafka_tools.contents import (
     TopicPartition,
     quoted,
 )
+from rebalance_sim.sources.kafka_tools.json_documents import is_json, read_json
 from rebalance_sim.sources.kafka_tools.text import read_lines, survey
 
 LONGEST_SAMPLE = 200
 _ENCODING_SAMPLE = 1000
+_BEGINNING = 100_000
+"""Characters in which a file shows which tool printed it."""
 # Before 2.3 the tool describes one group at a time and does not print its name, so the file's name must have it.
 _TEXT_SUFFIX = re.compile(r"\.(?:txt|log|out)$", re.IGNORECASE)
 _USE_NEWER_TOOL = "use --bootstrap-server and kafka-consumer-groups of Kafka 0.10.2 or later"
@@ -148,20 +154,33 @@ class Lines:
         if b"\n" not in content:
             # As old editors of the Macintosh end lines.
             content = content.replace(b"\r", b"\n")
+        beginning = _text(content).read(_BEGINNING)
+        if is_json(beginning):
+            self._add_lines(file, content, read_json(_text(content).read()), None)
+        elif rpk.is_described(beginning.split("\n")):
+            self._add_lines(file, content, rpk.read_described(_text(content)), None)
+        else:
+            self._add_printed(file, content)
+
+    def _add_printed(self, file: str, content: bytes) -> None:
+        """Add the lines of a file that Kafka's tools printed."""
         found = survey(_text(content))
-        undecodable = _undecodable(content)
-        if undecodable is not None and found.known:
-            self.undecodable[file] = undecodable
         if found.first is None:
             self.empty_files.append(file)
         elif not found.known:
             number, text = found.first
             place = Location(file, number, text[:LONGEST_SAMPLE])
-            self.reject(place, ToolOutput.UNKNOWN, None, "the file is not the output of a supported Kafka tool")
+            self.reject(place, ToolOutput.UNKNOWN, None, "the file is not the output of a supported tool")
         else:
             group_id = _only_group(found.noticed_groups) or _group_in_name(file)
-            for line in read_lines(_text(content)):
-                self._add(Location(file, line.number, line.text), line.content, group_id)
+            self._add_lines(file, content, read_lines(_text(content)), group_id)
+
+    def _add_lines(self, file: str, content: bytes, lines: Iterable[Line], file_group: str | None) -> None:
+        undecodable = _undecodable(content)
+        if undecodable is not None:
+            self.undecodable[file] = undecodable
+        for line in lines:
+            self._add(Location(file, line.number, line.text), line.content, file_group)
 
     def reject(self, place: Location, kind: ToolOutput, group_id: str | None, reason: str) -> None:
         """Reject a line with a reason."""

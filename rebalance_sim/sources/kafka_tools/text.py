@@ -61,7 +61,7 @@ class Survey:
 # --- Rows of kafka-consumer-groups ---
 
 
-def _number(name: str, text: str, largest: int) -> int | None:
+def number_of(name: str, text: str, largest: int) -> int | None:
     """Read a non-negative number; None for ``-``, and for ``unknown`` of 0.9 to 0.10.1."""
     if text in ("-", "unknown"):
         return None
@@ -75,7 +75,7 @@ def _number(name: str, text: str, largest: int) -> int | None:
 
 
 def _count(name: str, text: str, largest: int) -> int:
-    number = _number(name, text, largest)
+    number = number_of(name, text, largest)
     if number is None:
         raise MalformedError(f"{name} is '-', not a number")
     return number
@@ -109,8 +109,8 @@ def _owner_row(cells: dict[str, str]) -> OffsetLine:
 def _offsets(cells: dict[str, str]) -> tuple[int | None, int | None]:
     # -1 means no offset: the tools compute no lag from it either.
     committed = "-" if cells["CURRENT-OFFSET"] == "-1" else cells["CURRENT-OFFSET"]
-    end = _number("LOG-END-OFFSET", cells["LOG-END-OFFSET"], _MAX_LONG)
-    return _number("CURRENT-OFFSET", committed, _MAX_LONG), end
+    end = number_of("LOG-END-OFFSET", cells["LOG-END-OFFSET"], _MAX_LONG)
+    return number_of("CURRENT-OFFSET", committed, _MAX_LONG), end
 
 
 def _host(cells: dict[str, str]) -> str:
@@ -339,14 +339,16 @@ _OTHER = re.compile(
     r"|Topic '?[a-zA-Z0-9._-]+'? "
     r"(?:does not exist|doesn't exist|has 0 partitions|is (?:already )?marked for deletion)"
     # A shell prompt with the command, and Markdown around the output.
-    r"|.*\bkafka-(?:consumer-groups|topics|get-offsets|run-class)(?:\.sh|\.bat)?[\"']?\s+-|```|~~~"
+    r"|.*\bkafka-(?:consumer-groups|topics|get-offsets|run-class)(?:\.sh|\.bat)?[\"']?\s+-"
+    r"|.*\brpk group describe |```|~~~"
     # Stack traces.
     r"|\s+at [^\s(]+\(|\s*\.\.\. \d+ (?:more|common frames omitted)\b|\s*(?:Caused by|Suppressed): "
     r"|(?:[a-z]\w*\.)+[A-Z][\w$]*(?:Exception|Error)(?::|\s*$)"
 )
 
 
-def _notice(text: str) -> NoticeLine | BadLine | None:
+def message_of(text: str) -> NoticeLine | BadLine | None:
+    """Return the meaning of a line that is no data, such as a warning; None if it is unknown."""
     unseen = _MEMBERS_NOT_SHOWN.fullmatch(text.rstrip())
     if unseen:
         reason = "the group was rebalancing or did not exist, so the tool printed no members; run it again"
@@ -370,7 +372,7 @@ def survey(lines: Iterable[str]) -> Survey:
         if found.first is None:
             found.first = (number, raw)
         if not found.known or text.startswith(("Consumer group '", "Warning: ")):
-            notice = _notice(text)
+            notice = message_of(text)
             if notice is not None and notice.group_id is not None:
                 found.noticed_groups.add(notice.group_id)
             found.known = found.known or notice is not None or _is_output(text)
@@ -424,7 +426,7 @@ def _content(text: str, table: _Table | None) -> Content:
         if not isinstance(reading, BadLine):
             return reading
         failed.append(reading)
-    notice = _notice(text) or _notice(without_prefix(text))
+    notice = message_of(text) or message_of(without_prefix(text))
     if notice is not None:
         return notice
     return failed[0] if failed else BadLine(ToolOutput.UNKNOWN, None, "no header precedes the line")

@@ -240,7 +240,7 @@ def test_a_member_in_two_files_is_read_once_and_with_its_partitions() -> None:
     ("given", "files", "expected", "assumed"),
     [
         ((), {}, ("range", "cooperative-sticky"), "Java's default, range, cooperative-sticky, is used"),
-        ((), {"state": STATE_TXT}, ("roundrobin",), "the elected strategy printed by --state is used"),
+        ((), {"state": STATE_TXT}, ("roundrobin",), "the protocol that their group elected is used"),
         (("sticky", "range"), {"state": STATE_TXT}, ("sticky", "range"), "those of the option protocols are used"),
     ],
     ids=["default", "elected", "option"],
@@ -299,7 +299,7 @@ def test_protocols_of_recognized_libraries() -> None:
     for sentence in (
         unknown.format("1 member (1 group)") + "librdkafka's default, range, roundrobin, is used",
         unknown.format("1 member (1 group)") + "sarama's default, range, is used",
-        unknown.format("3 members (3 groups)") + "the elected strategy printed by --state is used",
+        unknown.format("3 members (3 groups)") + "the protocol that their group elected is used",
     ):
         assert sentence in capture.assumptions
     assert not any("Java's default" in sentence for sentence in capture.assumptions)
@@ -575,7 +575,7 @@ def test_a_file_of_no_known_kind_is_one_reject() -> None:
             "cluster": "blue",
             "group_id": None,
             "row": '{"file": "notes.md", "line": 2, "text": "# Notes"}',
-            "reason": "the file is not the output of a supported Kafka tool",
+            "reason": "the file is not the output of a supported tool",
         }
     ]
 
