@@ -169,8 +169,8 @@ _NAMES_LOST = "owned partitions of {} are taken from --offsets: Kafka 3.8 and 3.
 _NOT_VERBOSE = "owned partitions of {} are taken from --offsets: --members was run without --verbose"
 NOT_CAPTURED = "--state shows members of the group, but no line of --members does"
 """The reason in rejects."""
-_BY_OFFSETS = "{} are read from --offsets, as no line of --members shows them; group.instance.id is unknown"
-_MORE_SHOWN = "--state or --offsets shows more than the usable lines of --members, or was run at another time"
+_BY_OFFSETS = "{} are missing from --members and read from --offsets, which does not show group.instance.id"
+_MORE_SHOWN = "state or offsets show more members than were read, perhaps because the commands ran at different times"
 _NO_INSTANCE_ID = (
     "group.instance.id of {} is unknown, because the tool does not print it; they are read as dynamic members"
 )
@@ -431,7 +431,7 @@ class CaptureTables:
 
         incomplete = self._with_missing_members()
         if incomplete:
-            yield f"{groups(incomplete)} may have lost members: {_MORE_SHOWN}"
+            yield f"members of {groups(incomplete)} may be missing: {_MORE_SHOWN}"
 
     def _about_topics(self) -> Iterator[str]:
         lines = self._lines
@@ -454,11 +454,11 @@ class CaptureTables:
             yield f"{what}: the group is taken from messages in the file or its name, such as {group_id} for {file}"
         if lines.undecodable:
             places = names([f"{file} line {number}" for file, number in lines.undecodable.items()])
-            yield f"names with characters that are neither UTF-8 nor UTF-16 are read with \ufffd, first in {places}"
+            yield f"characters that are not valid UTF-8 or UTF-16 are replaced by \ufffd, first in {places}"
         if lines.empty_files:
             yield f"no content in {names(lines.empty_files)}"
         if lines.hidden_files:
-            yield f"not read, because a name that begins with _ or . is hidden: {names(lines.hidden_files)}"
+            yield f"files whose names begin with _ or . are skipped: {names(lines.hidden_files)}"
         if lines.errors:
             first = lines.errors[0]
             what = f"the tools printed {plural(len(lines.errors), 'error')}; parts of the cluster may be missing"

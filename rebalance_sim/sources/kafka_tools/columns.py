@@ -80,7 +80,7 @@ _CUT_OFF = {"ASSIGNMENT", "TARGET-ASSIGNMENT"}
 """Last columns, whose ``-`` is often lost with the spaces at the end of a line."""
 _GAP = re.compile(" {2,}")
 _BEHIND_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12} ")
-"""What stands behind the UUID with which a coordinator ends a member id is the next column."""
+"""The end of a member id that a coordinator generated; any text after it belongs to the next column."""
 _GROWING = {"GROUP", "TOPIC", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID"}
 """Columns that are as wide as their longest value, in each output of --offsets and --members since 2.3."""
 _GROWING_OUTPUTS = (ToolOutput.OFFSETS, ToolOutput.MEMBERS)
@@ -142,7 +142,10 @@ class GroupTable:
             if self._fit(cells):
                 if PREFIX.fullmatch(line, 0, length):
                     return cells
-                raise MalformedError(f"the columns are at the positions of the header only behind {line[:length]!r}")
+                before = repr(line[:length])
+                raise MalformedError(
+                    f"the row is aligned with the header only without {before}, which may be part of {self.columns[0]}"
+                )
         return None
 
     @property
@@ -171,11 +174,11 @@ class GroupTable:
             ways = list(itertools.islice(self._ways(tuple(parts), 0), 2))
             if len(ways) > 1:
                 raise MalformedError(
-                    "the columns are not at the positions of the header, and a blank one may be any of several"
+                    "the row is not aligned with the header, and more than one column could be the blank one"
                 )
             if ways and LIKE_PREFIX.match(ways[0][0]):
                 raise MalformedError(
-                    f"{self.columns[0]} is {quoted(ways[0][0])}, which may begin with something else than the value"
+                    f"{self.columns[0]} is {quoted(ways[0][0])}, which may start with a prefix that is not part of it"
                 )
             if ways:
                 return ways[0]
@@ -264,7 +267,7 @@ class GroupTable:
         for column, cell in zip(self.columns, self._likely_cells(text, words), strict=True):
             if not _fits(column, cell):
                 return f"{column} is {quoted(cell)}, {_SHAPES[column].expected}"
-        return "the columns are not at the positions of the header"
+        return "the row is not aligned with the header"
 
     def _likely_cells(self, text: str, words: list[str]) -> list[str]:
         return words if len(words) == len(self.columns) else self._cells_below_header(text)

@@ -152,7 +152,7 @@ class Lines:
     def add_file(self, file: str, content: bytes) -> None:
         """Add the lines of a file."""
         if b"\n" not in content:
-            # As old editors of the Macintosh end lines.
+            # Some editors end lines with CR alone, as classic Mac OS did.
             content = content.replace(b"\r", b"\n")
         beginning = _text(content).read(_BEGINNING)
         if is_json(beginning):

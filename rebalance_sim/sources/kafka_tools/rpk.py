@@ -163,7 +163,7 @@ class _Table:
     def cells(self, text: str) -> dict[str, str]:
         """Split a row. Raises MalformedError."""
         if any(text[start - 2 : start].strip(" ") for start in self.starts[1:]):
-            raise MalformedError("the columns are not at the positions of the header")
+            raise MalformedError("the row is not aligned with the header")
         ends: Sequence[int] = (*self.starts[1:], len(text))
         cells = (text[start:end].rstrip(" ") for start, end in zip(self.starts, ends, strict=True))
         return dict(zip(self.columns, cells, strict=True))

@@ -499,7 +499,7 @@ def test_groups_whose_members_were_not_captured() -> None:
     }
 
 
-MORE_SHOWN = "--state or --offsets shows more than the usable lines of --members, or was run at another time"
+MORE_SHOWN = "state or offsets show more members than were read, perhaps because the commands ran at different times"
 
 
 @pytest.mark.parametrize("shown", [{"state": STATE_TXT}, {"offsets": OFFSETS_TXT}], ids=["state", "offsets"])
@@ -507,7 +507,7 @@ def test_a_group_that_has_lost_one_of_its_member_lines(shown: dict[str, str]) ->
     lost = "\n".join(line for line in MEMBERS_37_TXT.split("\n") if f"bill-{UUID_2}" not in line)
     capture = Joined(members=lost, **shown)
     assert len(capture.members) == 2
-    assert f"1 group (billing) may have lost members: {MORE_SHOWN}" in capture.assumptions
+    assert f"members of 1 group (billing) may be missing: {MORE_SHOWN}" in capture.assumptions
     complete = Joined(members=MEMBERS_37_TXT, **shown)
     assert not any(MORE_SHOWN in sentence for sentence in complete.assumptions)
 
@@ -635,7 +635,7 @@ def test_file_names_and_encodings(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_hidden_files_are_named(spark: SparkSession, directory: Callable[..., str]) -> None:
     capture = read_capture(spark, directory(members=MEMBERS_37_TXT, _old=MEMBERS_37_TXT))
-    assert "not read, because a name that begins with _ or . is hidden: _old.txt" in capture.assumptions
+    assert "files whose names begin with _ or . are skipped: _old.txt" in capture.assumptions
 
 
 def test_order_of_files_is_that_of_their_names(spark: SparkSession, directory: Callable[..., str]) -> None:

@@ -159,7 +159,7 @@ def test_the_summary_alone_is_no_group_without_members() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "table", "reason"),
     [
-        ("events  0    ", "events 0    ", "members", "the columns are not at the positions of the header"),
+        ("events  0    ", "events 0    ", "members", "the row is not aligned with the header"),
         ("events  2  ", "events  x  ", "members", "PARTITION is 'x', not a number"),
         ("MEMBERS                2", "MEMBERS                two", "members", "MEMBERS is 'two', not a number"),
         ("BALANCER               range\n", "", "members", "the group has no line BALANCER"),
