@@ -9,7 +9,7 @@ import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
@@ -85,8 +85,6 @@ class Capture:
     assumptions: list[str]
     """One sentence per assumption."""
     groups_without_members: list[str]
-    unread_groups: list[str] = field(default_factory=list)
-    """Groups that have members, of which none can be used; rejects say why."""
     clusters: DataFrame | None = None
     """The brokers, as far as they can be asked."""
 
@@ -101,8 +99,7 @@ def read_capture(
     """
     given = given_protocols(protocols)
     lines = Lines()
-    files = _files(spark, directory)
-    lines.hidden_files = _hidden(spark, directory)
+    files, lines.hidden_files = _files(spark, directory)
     for name in sorted(files):
         lines.add_file(name.rpartition("/")[2], files.pop(name))
     if not lines.has_members and not lines.owners and not lines.owners_without_id:
@@ -118,31 +115,23 @@ def read_capture(
         rejects=frame(spark, REJECTS, tables.rejects()),
         assumptions=tables.assumptions(),
         groups_without_members=tables.groups_without_members(),
-        unread_groups=tables.unread_groups(),
     )
 
 
-def _files(spark: SparkSession, directory: str) -> dict[str, bytes]:
-    """Return the contents of a directory's files by path."""
+def _files(spark: SparkSession, directory: str) -> tuple[dict[str, bytes], list[str]]:
+    """Return the contents of a directory's files by path, and the names of local files that are skipped."""
     check_exists(HadoopFiles(spark), "the capture", directory)
     folder = local_path(spark, directory)
     try:
         if folder is not None and folder.is_dir():
-            # Those that Spark would read, without starting its first job for them.
-            files = [file for file in folder.iterdir() if file.is_file() and not file.name.startswith(_HIDDEN)]
-            return {str(file): file.read_bytes() for file in files}
+            # Spark would skip the same files; this does not start its first job.
+            files = [file for file in folder.iterdir() if file.is_file()]
+            skipped = [file.name for file in files if file.name.startswith(_HIDDEN)]
+            return {str(file): file.read_bytes() for file in files if file.name not in skipped}, skipped
         rows = spark.read.format("binaryFile").load(directory).select("path", "content").toLocalIterator()
-        return {row["path"]: bytes(row["content"]) for row in rows}
+        return {row["path"]: bytes(row["content"]) for row in rows}, []
     except (OSError, PySparkException, Py4JError) as problem:
         raise UserError(f"cannot read the capture {directory!r}: {first_line(problem)}") from problem
-
-
-def _hidden(spark: SparkSession, directory: str) -> list[str]:
-    """Return the names of a local directory's files that are not read, as Spark reads none that begin so."""
-    folder = local_path(spark, directory)
-    if folder is None or not folder.is_dir():
-        return []
-    return [file.name for file in folder.iterdir() if file.is_file() and file.name.startswith(_HIDDEN)]
 
 
 def arrow_table(table: Table, rows: Iterable[tuple[object, ...]]) -> pa.Table:
@@ -371,9 +360,9 @@ class CaptureTables:
 
     def groups_without_members(self) -> list[str]:
         """Return the groups without members that the capture names."""
-        return sorted(self._named - self._with_members() - set(self.unread_groups()))
+        return sorted(self._named - self._with_members() - set(self._unread_groups()))
 
-    def unread_groups(self) -> list[str]:
+    def _unread_groups(self) -> list[str]:
         """Return the groups that have members, of which none can be used."""
         lines = self._lines
         expected = {group_id for group_id, state in lines.states.items() if state.members}
@@ -398,7 +387,7 @@ class CaptureTables:
 
     def _not_captured(self) -> list[str]:
         """Return the groups that have members by --state, but no line of --members."""
-        return [group_id for group_id in self.unread_groups() if group_id not in self._groups_of_bad_members]
+        return [group_id for group_id in self._unread_groups() if group_id not in self._groups_of_bad_members]
 
     def _with_missing_members(self) -> set[str]:
         """Return the groups of which --state or --offsets shows more members than were read."""

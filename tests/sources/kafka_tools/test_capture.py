@@ -76,7 +76,12 @@ class Joined:
         self.rejects = rows(REJECTS, tables.rejects())
         self.assumptions = tables.assumptions()
         self.groups_without_members = tables.groups_without_members()
-        self.unread_groups = tables.unread_groups()
+
+    @property
+    def unread_groups(self) -> list[str]:
+        """Groups whose members were all rejected."""
+        rejected = {row["group_id"] for row in self.rejects if row["table"] == "members" and row["group_id"]}
+        return sorted(rejected - {row["group_id"] for row in self.members})
 
     @property
     def reasons(self) -> list[str]:

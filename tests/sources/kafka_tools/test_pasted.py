@@ -56,8 +56,13 @@ class Pasted:
         self.offsets = rows(OFFSETS, tables.offsets())
         self.rejects = rows(REJECTS, tables.rejects())
         self.assumptions = tables.assumptions()
-        self.unread_groups = tables.unread_groups()
         self.groups_without_members = tables.groups_without_members()
+
+    @property
+    def unread_groups(self) -> list[str]:
+        """Groups whose members were all rejected."""
+        rejected = {row["group_id"] for row in self.rejects if row["table"] == "members" and row["group_id"]}
+        return sorted(rejected - {group_id for group_id, _ in self.members})
 
     def owned(self, group_id: str) -> list[tuple[str, list[tuple[str, int]]]]:
         """Return the members of a group with their partitions."""
