@@ -103,9 +103,9 @@ def read_capture(
     for name in sorted(files):
         lines.add_file(name.rpartition("/")[2], files.pop(name))
     if not lines.has_members and not lines.owners and not lines.owners_without_id:
+        why = next((f" ({reject.place}: {reject.reason})" for reject in lines.rejects), "")
         raise UserError(
-            f"{directory!r} contains no output of kafka-consumer-groups.sh --members; "
-            f"add a file with the output of: {_MEMBERS_COMMAND}"
+            f"{directory!r} contains no members of groups{why}; add a file with the output of: {_MEMBERS_COMMAND}"
         )
     tables = CaptureTables(lines, cluster, given)
     return Capture(

@@ -1,11 +1,16 @@
 """Files of JSON: which are read, and why others are not."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
+from rebalance_sim.errors import UserError
+from rebalance_sim.sources.kafka_tools.capture import read_capture
 from rebalance_sim.sources.kafka_tools.contents import BadLine
 from rebalance_sim.sources.kafka_tools.json_documents import is_json, read_json
 from tests.sources.kafka_tools.test_akhq import GROUP
@@ -31,6 +36,12 @@ def test_documents_of_other_tools_are_rejected(document: object) -> None:
     pasted = read(json.dumps(document, indent=1))
     assert [(row["table"], row["reason"]) for row in pasted.rejects] == [("capture", SUPPORTED)]
     assert json.loads(pasted.rejects[0]["row"])["line"] == 1
+
+
+def test_a_capture_of_nothing_else_names_the_reason(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "groups.json").write_text('{"Group": {"Name": "orders"}}')
+    with pytest.raises(UserError, match=re.escape(f"contains no members of groups (groups.json line 1: {SUPPORTED})")):
+        read_capture(spark, str(tmp_path))
 
 
 def test_documents_are_found_by_their_lines() -> None:
