@@ -1,8 +1,9 @@
 """Reads a fleet from the output of Kafka's command-line tools.
 
 A capture is a directory with the output of ``kafka-topics.sh``, ``kafka-consumer-groups.sh`` and
-``kafka-get-offsets.sh`` in files of any name. An optional ``consumers.csv`` adds what no tool prints: the assignors,
-topics and racks that clients are configured with. Everything else that is unknown becomes an assumption.
+``kafka-get-offsets.sh``, or of other tools that show the same (rpk, kcat, AKHQ), in files of any name. An optional
+``consumers.csv`` adds what no tool prints: the assignors, topics and racks that clients are configured with. Everything
+else that is unknown becomes an assumption.
 """
 
 import itertools

@@ -101,7 +101,6 @@ _HEADER = re.compile(
 )
 _NODE = re.compile(r"COORDINATOR(?:-NODE)? +-?\d+ *")
 _HEADING = re.compile(r"[A-Z-]+")
-_GAP = "  "
 
 
 def is_described(lines: Iterable[str]) -> bool:
@@ -123,18 +122,17 @@ def read_described(lines: Iterable[str]) -> Iterator[Line]:
     group = _Group()
     for number, raw, text in undecorated(lines, _begins_output):
         place = (number, raw)
-        summary = None if group.table else _SUMMARY.fullmatch(text)
-        if text.startswith("GROUP "):
+        if text.startswith("GROUP ") and not group.has_row(text):
             yield from group.contents()
             group = _Group()
-            summary = _SUMMARY.fullmatch(text)
+        summary = None if group.table else _SUMMARY.fullmatch(text)
         if _HEADER.fullmatch(text):
             group.table = _Table.of(text)
             yield Line(*place, HeaderLine(ToolOutput.OFFSETS))
         elif summary:
             group.summary[summary["key"]] = (place, summary["value"] or "")
-            is_error = summary["key"] == "ERROR"
-            yield Line(*place, NoticeLine(Notice.ERROR if is_error else Notice.OTHER, None))
+            notice = Notice.ERROR if summary["key"] == "ERROR" else Notice.OTHER
+            yield Line(*place, NoticeLine(notice, None))
         else:
             yield Line(*place, group.read(place, text))
     yield from group.contents()
@@ -182,6 +180,13 @@ class _Group:
     @property
     def group_id(self) -> str | None:
         return self.summary["GROUP"][1] if "GROUP" in self.summary else None
+
+    def has_row(self, text: str) -> bool:
+        """Return whether a line is a row of the group's table: a topic may be called GROUP."""
+        try:
+            return self.table is not None and bool(self.table.cells(text)["PARTITION"])
+        except MalformedError:
+            return False
 
     def read(self, place: _Place, text: str) -> Content:
         """Read a row of the table, or a message between the lines."""

@@ -652,7 +652,7 @@ def test_order_of_files_is_that_of_their_names(spark: SparkSession, directory: C
 
 def test_members_are_needed(spark: SparkSession, directory: Callable[..., str]) -> None:
     path = directory(offsets=OFFSETS_TXT.replace("bill-", "    -").replace(UUID, "").replace(UUID_2, ""))
-    with pytest.raises(UserError, match=r"no members of groups; .*--describe --all-groups --members --verbose") as raised:
+    with pytest.raises(UserError, match=r"no members of groups; .*--all-groups --members --verbose") as raised:
         read_capture(spark, path)
     assert path in str(raised.value)
 

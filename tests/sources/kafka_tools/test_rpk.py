@@ -137,6 +137,12 @@ def test_text_of_2023() -> None:
     assert pasted.rejects == []
 
 
+def test_a_topic_called_group() -> None:
+    pasted = read(TEXT.replace("\nevents  1 ", "\nGROUP   1 "))
+    assert pasted.owned("orders") == [("my app", [("events", 0)]), ("kgö🚀", [("GROUP", 1)])]
+    assert pasted.rejects == []
+
+
 def test_members_without_partitions_are_missing_from_the_text() -> None:
     pasted = read(TEXT.replace("MEMBERS                2", "MEMBERS                3"))
     assert len(pasted.members) == 2
