@@ -104,7 +104,7 @@ def read_capture(
     for name in sorted(files):
         lines.add_file(name.rpartition("/")[2], files.pop(name))
     if not lines.has_members and not lines.owners and not lines.owners_without_id:
-        why = next((f" ({reject.place}: {reject.reason})" for reject in lines.rejects), "")
+        why = f" ({problem})" if (problem := lines.first_problem()) else ""
         raise UserError(
             f"{directory!r} contains no members of groups{why}; add a file with the output of: {_MEMBERS_COMMAND}"
         )

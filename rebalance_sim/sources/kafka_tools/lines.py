@@ -2,6 +2,7 @@
 
 import codecs
 import io
+import itertools
 import json
 import re
 from collections import defaultdict
@@ -338,6 +339,12 @@ class Lines:
         for (group_id, owner_cell), place in self.owners_without_id.items():
             if group_id not in with_members:
                 self.reject(place, ToolOutput.MEMBERS, group_id, _why_no_member(owner_cell))
+
+    def first_problem(self) -> str | None:
+        """Return the first error that the tools printed, or else why the first line was rejected."""
+        errors = (f"{place}: {place.text.strip()[:LONGEST_SAMPLE]}" for place in self.errors)
+        rejects = (f"{reject.place}: {reject.reason}" for reject in self.rejects)
+        return next(itertools.chain(errors, rejects), None)
 
     def _one_name(self, name: str) -> str:
         """Return the shared copy of a name that is repeated in very many lines."""

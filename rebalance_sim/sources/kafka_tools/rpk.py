@@ -179,7 +179,7 @@ class _Group:
 
     @property
     def group_id(self) -> str | None:
-        return self.summary["GROUP"][1] if "GROUP" in self.summary else None
+        return (self.summary["GROUP"][1] or None) if "GROUP" in self.summary else None
 
     def has_row(self, text: str) -> bool:
         """Return whether a line is a row of the group's table: a topic may be called GROUP."""

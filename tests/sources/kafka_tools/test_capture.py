@@ -650,6 +650,16 @@ def test_order_of_files_is_that_of_their_names(spark: SparkSession, directory: C
     assert [member_id[:3] for member_id in ids] == [f"b{number // 3:02}" for number in range(60)]
 
 
+def test_an_error_of_the_tools_is_why_members_are_missing(spark: SparkSession, directory: Callable[..., str]) -> None:
+    """Printed by 4.3.1 to a user who may list all groups and describe some."""
+    error = (
+        "Error: Executing consumer group command failed due to org.apache.kafka.common.errors."
+        "GroupAuthorizationException: FindCoordinator request for groupId `CoordinatorKey(idValue='g2', type=GROUP)` "
+    )
+    with pytest.raises(UserError, match=r"no members of groups \(members.txt line 2: Error: Executing .*idValue='g2'"):
+        read_capture(spark, directory(members=f"\n{error}failed due to authorization failure\n"))
+
+
 def test_members_are_needed(spark: SparkSession, directory: Callable[..., str]) -> None:
     path = directory(offsets=OFFSETS_TXT.replace("bill-", "    -").replace(UUID, "").replace(UUID_2, ""))
     with pytest.raises(UserError, match=r"no members of groups; .*--all-groups --members --verbose") as raised:

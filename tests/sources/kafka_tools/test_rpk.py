@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.sources.kafka_tools.test_pasted import Pasted
 
@@ -227,3 +229,16 @@ def test_bad_partitions_of_json_may_be_those_of_members() -> None:
     assert [(row["table"], row["group_id"], row["reason"]) for row in pasted.rejects] == [
         ("members", "orders", "partition is null, not a number")
     ]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.data())
+def test_no_member_of_a_damaged_text_is_lost_silently(data: st.DataObject) -> None:
+    """A row is cut off, repeated or another one: a group with fewer members than before has a reject."""
+    lines = (SUMMARY + TABLE).split("\n")
+    nth = data.draw(st.integers(0, len(lines) - 1))
+    at = data.draw(st.integers(0, len(lines[nth])))
+    lines[nth] = lines[nth][:at] + data.draw(st.sampled_from(["", " ", "x", "  ", "\n", "GROUP  a"]))
+    pasted = read("\n".join(lines))
+    assert len(pasted.members) == 2 or pasted.rejects
+    assert pasted.groups_without_members == []
