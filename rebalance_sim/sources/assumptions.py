@@ -16,7 +16,7 @@ MOST_NAMES = 5
 # {} is "12 members (4 groups)", {consumer} is "12 members (4 consumer-protocol groups)".
 GIVEN = "the protocols of {} are unknown; those of the option protocols are used"
 DEFAULTS = f"the protocols of {{}} are unknown; Java's default, {', '.join(JAVA_DEFAULT_PROTOCOLS)}, is used"
-ELECTED = "the protocols of {} are unknown; the elected protocol, the only one that the source shows, is used"
+ELECTED = "the protocols of {} are unknown; the protocol that their group elected is used"
 LIBRARY_DEFAULTS = {
     (name, protocols): f"the protocols of {{}} are unknown; {name}'s default, {', '.join(protocols)}, is used"
     for name, library in LIBRARIES.items()

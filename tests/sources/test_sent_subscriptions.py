@@ -7,7 +7,8 @@ import pytest
 from rebalance_sim.kafka.clients.stated import StatedClient, StatedClients
 from rebalance_sim.kafka.wire.offsets_topic import GroupMetadata, decode_key, decode_value
 from rebalance_sim.sources.assumptions import NOTHING_GIVEN, Given
-from rebalance_sim.sources.kafka_tools.capture import CaptureTables, Lines
+from rebalance_sim.sources.kafka_tools.capture import CaptureTables
+from rebalance_sim.sources.kafka_tools.lines import Lines
 from rebalance_sim.sources.live_cluster.cluster import _Cluster, _ClusterTables, _Group, _Member
 from rebalance_sim.sources.offsets_topic.fleet import _classic_members
 from rebalance_sim.tables import MEMBERS

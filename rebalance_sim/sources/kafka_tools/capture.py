@@ -1,18 +1,16 @@
 """Reads a fleet from the output of Kafka's command-line tools.
 
 A capture is a directory with the output of ``kafka-topics.sh``, ``kafka-consumer-groups.sh`` and
-``kafka-get-offsets.sh`` in files of any name. An optional ``consumers.csv`` adds what no tool prints: the assignors,
-topics and racks that clients are configured with. Everything else that is unknown becomes an assumption.
+``kafka-get-offsets.sh``, or of other tools that show the same (rpk, kcat, AKHQ), in files of any name. An optional
+``consumers.csv`` adds what no tool prints: the assignors, topics and racks that clients are configured with. Everything
+else that is unknown becomes an assumption.
 """
 
-import codecs
-import io
 import itertools
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -54,25 +52,8 @@ from rebalance_sim.sources.consumer_groups import (
     server_protocols,
 )
 from rebalance_sim.sources.kafka_tools.clients import known_client
-from rebalance_sim.sources.kafka_tools.columns import ToolOutput
-from rebalance_sim.sources.kafka_tools.text import (
-    BadLine,
-    ConsumerLine,
-    Content,
-    EndOffsetLine,
-    GroupLine,
-    HeaderLine,
-    MemberLine,
-    Notice,
-    NoticeLine,
-    OffsetLine,
-    PartitionLine,
-    StateLine,
-    TopicLine,
-    TopicPartition,
-    read_lines,
-    survey,
-)
+from rebalance_sim.sources.kafka_tools.contents import ConsumerLine, Notice, ToolOutput, TopicPartition
+from rebalance_sim.sources.kafka_tools.lines import LONGEST_SAMPLE, Lines, Member, Reject, partitions_by_owner
 from rebalance_sim.tables import (
     DEFAULT_CLUSTER,
     DEFAULT_PROTOCOL_TYPE,
@@ -86,13 +67,8 @@ from rebalance_sim.tables import (
 from rebalance_sim.wording import plural
 
 _MEMBERS_COMMAND = "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --describe --all-groups --members --verbose"
-_LONGEST_SAMPLE = 200
 _BATCH_ROWS = 50_000
-_ENCODING_SAMPLE = 1000
 _HIDDEN = ("_", ".")
-# Before 2.3 the tool describes one group at a time and does not print its name, so the file's name must have it.
-_TEXT_SUFFIX = re.compile(r"\.(?:txt|log|out)$", re.IGNORECASE)
-_REPORT_SUFFIX = re.compile(r"(?:^|[._-])(?:members|offsets|state)(?:[._-]verbose)?$", re.IGNORECASE)
 # Member ids of consumer-protocol members are bare Uuids (22 characters); those of classic ones end in 36 characters.
 _KIP848_MEMBER_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
@@ -111,8 +87,6 @@ class Capture:
     assumptions: list[str]
     """One sentence per assumption."""
     groups_without_members: list[str]
-    unread_groups: list[str] = field(default_factory=list)
-    """Groups that have members, of which none can be used; rejects say why."""
     clusters: DataFrame | None = None
     """The brokers, as far as they can be asked."""
 
@@ -133,14 +107,13 @@ def read_capture(
     """
     given = Given(given_protocols(protocols), StatedClients(tuple(clients)))
     lines = Lines()
-    files = _files(spark, directory)
-    lines.hidden_files = _hidden(spark, directory)
+    files, lines.hidden_files = _files(spark, directory)
     for name in sorted(files):
         lines.add_file(name.rpartition("/")[2], files.pop(name))
-    if not lines.has_members and not lines.owners:
+    if not lines.has_members and not lines.owners and not lines.owners_without_id:
+        why = f" ({problem})" if (problem := lines.first_problem()) else ""
         raise UserError(
-            f"{directory!r} contains no output of kafka-consumer-groups.sh --members; "
-            f"add a file with the output of: {_MEMBERS_COMMAND}"
+            f"{directory!r} contains no members of groups{why}; add a file with the output of: {_MEMBERS_COMMAND}"
         )
     tables = CaptureTables(lines, cluster, given)
     return Capture(
@@ -150,58 +123,23 @@ def read_capture(
         rejects=frame(spark, REJECTS, tables.rejects()),
         assumptions=tables.assumptions(),
         groups_without_members=tables.groups_without_members(),
-        unread_groups=tables.unread_groups(),
     )
 
 
-def _files(spark: SparkSession, directory: str) -> dict[str, bytes]:
-    """Return the contents of a directory's files by path."""
+def _files(spark: SparkSession, directory: str) -> tuple[dict[str, bytes], list[str]]:
+    """Return the contents of a directory's files by path, and the names of local files that are skipped."""
     check_exists(HadoopFiles(spark), "the capture", directory)
     folder = local_path(spark, directory)
     try:
         if folder is not None and folder.is_dir():
-            # Those that Spark would read, without starting its first job for them.
-            files = [file for file in folder.iterdir() if file.is_file() and not file.name.startswith(_HIDDEN)]
-            return {str(file): file.read_bytes() for file in files}
+            # Spark would skip the same files; this does not start its first job.
+            files = [file for file in folder.iterdir() if file.is_file()]
+            skipped = [file.name for file in files if file.name.startswith(_HIDDEN)]
+            return {str(file): file.read_bytes() for file in files if file.name not in skipped}, skipped
         rows = spark.read.format("binaryFile").load(directory).select("path", "content").toLocalIterator()
-        return {row["path"]: bytes(row["content"]) for row in rows}
+        return {row["path"]: bytes(row["content"]) for row in rows}, []
     except (OSError, PySparkException, Py4JError) as problem:
         raise UserError(f"cannot read the capture {directory!r}: {first_line(problem)}") from problem
-
-
-def _hidden(spark: SparkSession, directory: str) -> list[str]:
-    """Return the names of a local directory's files that are not read, as Spark reads none that begin so."""
-    folder = local_path(spark, directory)
-    if folder is None or not folder.is_dir():
-        return []
-    return [file.name for file in folder.iterdir() if file.is_file() and file.name.startswith(_HIDDEN)]
-
-
-def _text(content: bytes) -> io.TextIOWrapper:
-    """Decode a file line by line; PowerShell's ``>`` writes UTF-16."""
-    # Only "\n" ends a line: a client.id may contain the other characters at which Python splits lines.
-    return io.TextIOWrapper(io.BytesIO(content), _encoding(content), errors="replace", newline="\n")
-
-
-def _encoding(content: bytes) -> str:
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    # Without its mark: in what the tools print, most characters are of ASCII, one byte of which is zero.
-    start = content[:_ENCODING_SAMPLE]
-    for nth, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
-        if start[nth::2].count(0) > len(start) // 4 > start[1 - nth :: 2].count(0):
-            return encoding
-    return "utf-8-sig"
-
-
-def _undecodable(content: bytes) -> int | None:
-    """Return the number of the first line that is not in the encoding of its file."""
-    encoding = _encoding(content)
-    try:
-        content.decode(encoding)
-    except UnicodeDecodeError as problem:
-        return content[: problem.start].decode(encoding, "replace").count("\n") + 1
-    return None
 
 
 def arrow_table(table: Table, rows: Iterable[tuple[object, ...]]) -> pa.Table:
@@ -222,291 +160,6 @@ def frame(spark: SparkSession, table: Table, rows: Iterable[tuple[object, ...]])
     return driver_rows(spark, arrow_table(table, rows), table.schema)
 
 
-# --- Lines, joined over files ---
-
-
-@dataclass(frozen=True, slots=True)
-class _Location:
-    """File, number and text of a line."""
-
-    file: str
-    number: int
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.file} line {self.number}"
-
-    def as_json(self) -> str:
-        """Return the row of rejects."""
-        return json.dumps({"file": self.file, "line": self.number, "text": self.text}, ensure_ascii=False)
-
-
-@dataclass(slots=True)
-class _Topic:
-    place: _Location
-    topic_id: str | None
-    partitions: int
-    has_leader: dict[int, bool] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Offset:
-    committed: int | None
-    end: int | None
-    member_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Owner:
-    """A member in the rows of offsets."""
-
-    place: _Location
-    line: OffsetLine
-    """Its first one."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Member:
-    place: _Location
-    group_id: str
-    line: MemberLine
-    by_offsets: bool = False
-    """Whether only the rows of offsets show it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Reject:
-    kind: ToolOutput
-    group_id: str | None
-    """As far as the line shows it."""
-    place: _Location
-    reason: str
-
-
-@dataclass(slots=True)
-class _Consumer:
-    place: _Location
-    line: ConsumerLine
-    used: bool = False
-
-
-_ConsumerKey = tuple[str, str, str | None]
-_GroupLine = OffsetLine | StateLine | MemberLine
-
-
-class Lines:
-    """The lines of all files; duplicates are rejected."""
-
-    def __init__(self) -> None:
-        self.has_members = False
-        self.has_offsets = False
-        self.topics: dict[str, _Topic] = {}
-        self.members: dict[tuple[str, str], _Member] = {}
-        self.offsets: dict[tuple[str, str, int], _Offset] = {}
-        self.owners: dict[tuple[str, str], _Owner] = {}
-        """The members in the rows of offsets, by group and id."""
-        self.states: dict[str, StateLine] = {}
-        self.places_of_states: dict[str, _Location] = {}
-        self.types: dict[str, bool] = {}
-        self.ends: dict[TopicPartition, int | None] = {}
-        self.consumers: dict[_ConsumerKey, _Consumer] = {}
-        self.noticed: defaultdict[Notice, set[str]] = defaultdict(set)
-        self.errors: list[_Location] = []
-        self.empty_files: list[str] = []
-        self.hidden_files: list[str] = []
-        self.undecodable: dict[str, int] = {}
-        """The first line, by file, that is not in the encoding of the file."""
-        self.groups_by_file: dict[str, str] = {}
-        self.rejects: list[_Reject] = []
-        self._names: dict[str, str] = {}
-
-    def add_file(self, file: str, content: bytes) -> None:
-        """Add the lines of a file."""
-        if b"\n" not in content:
-            # As old editors of the Macintosh end lines.
-            content = content.replace(b"\r", b"\n")
-        found = survey(_text(content))
-        undecodable = _undecodable(content)
-        if undecodable is not None and found.known:
-            self.undecodable[file] = undecodable
-        if found.first is None:
-            self.empty_files.append(file)
-        elif not found.known:
-            number, text = found.first
-            place = _Location(file, number, text[:_LONGEST_SAMPLE])
-            self.reject(place, ToolOutput.UNKNOWN, None, "the file is not the output of a supported Kafka tool")
-        else:
-            group_id = _only_group(found.noticed_groups) or _group_in_name(file)
-            for line in read_lines(_text(content)):
-                self._add(_Location(file, line.number, line.text), line.content, group_id)
-
-    def reject(self, place: _Location, kind: ToolOutput, group_id: str | None, reason: str) -> None:
-        """Reject a line with a reason."""
-        self.rejects.append(_Reject(kind, group_id, place, reason))
-
-    def _add(self, place: _Location, content: Content, file_group: str | None) -> None:
-        match content:
-            case BadLine():
-                self._add_bad(place, content)
-            case HeaderLine():
-                self.has_members |= content.kind is ToolOutput.MEMBERS
-                self.has_offsets |= content.kind is ToolOutput.OFFSETS
-            case NoticeLine():
-                self._add_notice(place, content)
-            case TopicLine():
-                self._add_topic(place, content)
-            case PartitionLine():
-                self._add_partition(place, content)
-            case EndOffsetLine():
-                self._add_end(place, content)
-            case GroupLine():
-                if content.is_kip848 is not None:
-                    self.types[content.group_id] = content.is_kip848
-            case ConsumerLine():
-                self._add_consumer(place, content)
-            case OffsetLine():
-                self._add_offset(place, content, file_group)
-            case StateLine():
-                self._add_state(place, content, file_group)
-            case MemberLine():
-                self._add_member(place, content, file_group)
-
-    def _add_bad(self, place: _Location, bad: BadLine) -> None:
-        self.reject(place, bad.kind, bad.group_id, bad.reason)
-
-    def _add_notice(self, place: _Location, notice: NoticeLine) -> None:
-        if notice.group_id is not None:
-            self.noticed[notice.notice].add(notice.group_id)
-        elif notice.notice is Notice.ERROR:
-            self.errors.append(place)
-
-    def _add_topic(self, place: _Location, line: TopicLine) -> None:
-        first = self.topics.get(line.topic)
-        if first is not None:
-            reason = f"topic {line.topic!r} is listed more than once; {first.place} is used"
-            self.reject(place, ToolOutput.TOPICS, None, reason)
-        else:
-            self.topics[line.topic] = _Topic(place, line.topic_id, line.partitions)
-
-    def _add_partition(self, place: _Location, line: PartitionLine) -> None:
-        topic = self.topics.get(line.topic)
-        if topic is None:
-            reason = f"topic {line.topic!r} has no usable line with its PartitionCount"
-        elif line.partition >= topic.partitions:
-            reason = (
-                f"partition {line.partition} is out of range: "
-                f"topic {line.topic!r} has PartitionCount {topic.partitions}"
-            )
-        elif line.partition in topic.has_leader:
-            reason = f"partition {line.partition} of topic {line.topic!r} is listed more than once; the first is used"
-        else:
-            topic.has_leader[line.partition] = line.has_leader
-            return
-        self.reject(place, ToolOutput.TOPICS, None, reason)
-
-    def _add_end(self, place: _Location, line: EndOffsetLine) -> None:
-        key = (self._one_name(line.topic), line.partition)
-        if key in self.ends:
-            reason = f"partition {line.partition} of topic {line.topic!r} is listed more than once; the first is used"
-            self.reject(place, ToolOutput.END_OFFSETS, None, reason)
-        else:
-            self.ends[key] = line.end
-
-    def _add_consumer(self, place: _Location, line: ConsumerLine) -> None:
-        first = self.consumers.setdefault((line.group_id, line.client_id, line.instance_id), _Consumer(place, line))
-        # Clients on several hosts often share client.id and configuration; identical rows are no conflict.
-        if first.line != line:
-            reason = f"this client has another row in {first.place}, which is used"
-            self.reject(place, ToolOutput.CONSUMERS, line.group_id, reason)
-
-    def _group_id(self, place: _Location, kind: ToolOutput, line: _GroupLine, file_group: str | None) -> str | None:
-        """Return the group of a line; reject the line if the group is unknown."""
-        if line.group_id is not None:
-            return self._one_name(line.group_id)
-        if file_group is None:
-            reason = (
-                "no GROUP column (Kafka before 2.3); name the file GROUP.members.txt, GROUP.offsets.txt or GROUP.txt"
-            )
-            self.reject(place, kind, None, reason)
-        else:
-            self.groups_by_file[place.file] = file_group
-        return file_group
-
-    def _add_offset(self, place: _Location, line: OffsetLine, file_group: str | None) -> None:
-        group_id = self._group_id(place, ToolOutput.OFFSETS, line, file_group)
-        if group_id is None:
-            return
-        # Without a host, the line of a consumer by ZooKeeper, or one that is cut off within the member id.
-        if line.member_id is not None and line.host:
-            self.owners.setdefault((group_id, line.member_id), _Owner(place, line))
-        if line.topic_partition is None:
-            return
-        topic, partition = line.topic_partition
-        key = (group_id, self._one_name(topic), partition)
-        if key in self.offsets:
-            reason = f"partition {partition} of topic {topic!r} is listed more than once; the first is used"
-            self.reject(place, ToolOutput.OFFSETS, group_id, reason)
-        else:
-            member_id = None if line.member_id is None else self._one_name(line.member_id)
-            self.offsets[key] = _Offset(line.committed, line.end, member_id)
-
-    def _add_state(self, place: _Location, line: StateLine, file_group: str | None) -> None:
-        group_id = self._group_id(place, ToolOutput.STATE, line, file_group)
-        if group_id is None:
-            return
-        if group_id in self.states:
-            self.reject(place, ToolOutput.STATE, group_id, "the group is listed more than once; the first is used")
-        else:
-            self.states[group_id] = line
-            self.places_of_states[group_id] = place
-
-    def _add_member(self, place: _Location, line: MemberLine, file_group: str | None) -> None:
-        group_id = self._group_id(place, ToolOutput.MEMBERS, line, file_group)
-        if group_id is None:
-            return
-        key = (group_id, line.member_id)
-        used, other = _Member(place, group_id, line), self.members.get(key)
-        if other is not None:
-            # --members and --members --verbose of the same group: use the line with the assignment.
-            if other.line.assignment is not None or line.assignment is None:
-                used, other = other, used
-            reason = f"the member is listed more than once; {used.place} is used"
-            self.reject(other.place, ToolOutput.MEMBERS, group_id, reason)
-        self.members[key] = used
-
-    def add_members_of_offsets(self) -> None:
-        """Add the members that the rows of offsets show, of groups for which there is no usable line of --members.
-
-        ``--describe`` without ``--members``, which is new in 1.1, lists members with their partitions, and those
-        without partitions in rows of their own.
-        """
-        listed = {group_id for group_id, _ in self.members}
-        owned = _partitions_by_owner(self)
-        for (group_id, member_id), owner in self.owners.items():
-            if group_id not in listed:
-                partitions = tuple(sorted(owned.get((group_id, member_id), ())))
-                line = MemberLine(
-                    *(group_id, member_id, None, owner.line.client_id, owner.line.host),
-                    *(len(partitions), partitions, False, None, None),
-                )
-                self.members[group_id, member_id] = _Member(owner.place, group_id, line, by_offsets=True)
-
-    def _one_name(self, name: str) -> str:
-        """Return the shared copy of a name that is repeated in very many lines."""
-        return self._names.setdefault(name, name)
-
-
-def _only_group(groups: set[str]) -> str | None:
-    return next(iter(groups)) if len(groups) == 1 else None
-
-
-def _group_in_name(file: str) -> str | None:
-    return _REPORT_SUFFIX.sub("", _TEXT_SUFFIX.sub("", file)) or None
-
-
-# --- Tables and assumptions ---
-
-
 _Key = tuple[str, str]
 """Group and member id."""
 # {} is "12 members (4 groups)", FILES the files with members.
@@ -514,15 +167,18 @@ _NAMES_LOST = "owned partitions of {} are taken from --offsets: Kafka 3.8 and 3.
 _NOT_VERBOSE = "owned partitions of {} are taken from --offsets: --members was run without --verbose"
 NOT_CAPTURED = "--state shows members of the group, but no line of --members does"
 """The reason in rejects."""
-_BY_OFFSETS = "{} are read from --offsets, as no line of --members shows them; group.instance.id is unknown"
-_MORE_SHOWN = "--state or --offsets shows more than the usable lines of --members, or was run at another time"
+_BY_OFFSETS = "{} are missing from --members and read from --offsets, which does not show group.instance.id"
+_MORE_SHOWN = "state or offsets show more members than were read, perhaps because the commands ran at different times"
+_NO_INSTANCE_ID = (
+    "group.instance.id of {} is unknown, because the tool does not print it; they are read as dynamic members"
+)
 _NOT_OWNED = "owned partitions of {} are unknown: neither --members --verbose nor --offsets lists them"
 _OTHER_MOMENT = "the partition count of {} differs between --offsets and --members, which ran at different times"
 _NO_RACK = "the rack of {} is unknown: no tool prints client.rack"
 _ORDER = "join order is unknown for {}; the order of FILES is used. Predicted leaders and tie-breaks may differ"
 _SENTENCES = (
     *(*PROTOCOLS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, NO_TOPICS),
-    *(_BY_OFFSETS, _NAMES_LOST, _NOT_VERBOSE, _NOT_OWNED, _OTHER_MOMENT, _NO_RACK, _ORDER),
+    *(_BY_OFFSETS, _NO_INSTANCE_ID, _NAMES_LOST, _NOT_VERBOSE, _NOT_OWNED, _OTHER_MOMENT, _NO_RACK, _ORDER),
 )
 
 
@@ -580,11 +236,13 @@ class CaptureTables:
             place = self._lines.places_of_states[group_id].as_json()
             yield ToolOutput.MEMBERS.value, self._cluster, group_id, place, NOT_CAPTURED
 
-    def _member(self, member: _Member, consumer: ConsumerLine | None, place: int) -> tuple[object, ...]:
+    def _member(self, member: Member, consumer: ConsumerLine | None, place: int) -> tuple[object, ...]:
         if member.group_id not in self._kip848:
             self._tallies.add(_ORDER, member.group_id)
         if member.by_offsets:
             self._tallies.add(_BY_OFFSETS, member.group_id)
+        if not member.line.instance_id_known:
+            self._tallies.add(_NO_INSTANCE_ID, member.group_id)
         owned = self._owned(member)
         state = self._lines.states.get(member.group_id)
         rack = consumer.rack if consumer else None
@@ -636,18 +294,18 @@ class CaptureTables:
             found |= self._of_classic_members(group_id, offers)
         return found
 
-    def _client(self, member: _Member, consumer: ConsumerLine | None) -> dict[str, Any]:
+    def _client(self, member: Member, consumer: ConsumerLine | None) -> dict[str, Any]:
         """Return the columns about a member's client."""
         return known_client(self._signs(member, consumer), consumer, self._stated(member))
 
-    def _stated(self, member: _Member) -> StatedClient:
+    def _stated(self, member: Member) -> StatedClient:
         return self._given.clients.of(member.group_id, member.line.client_id)
 
-    def _is_classic(self, member: _Member) -> bool:
+    def _is_classic(self, member: Member) -> bool:
         key = (member.group_id, member.line.member_id)
         return member.group_id not in self._kip848 or key in self._classic
 
-    def _configured(self, member: _Member, consumer: ConsumerLine | None) -> tuple[str, ...]:
+    def _configured(self, member: Member, consumer: ConsumerLine | None) -> tuple[str, ...]:
         """Return the protocols that a user states; in a consumer-protocol group, those of the member's kind only."""
         protocols = (consumer and consumer.protocols) or self._stated(member).protocols or ()
         is_usable = self._is_classic(member) == set(protocols).isdisjoint(SERVER_ASSIGNORS)
@@ -669,21 +327,21 @@ class CaptureTables:
             self._tallies.add(about_protocols(offer, each), group_id)
         return dict(zip(offers, offered, strict=True))
 
-    def _signs(self, member: _Member, consumer: ConsumerLine | None) -> Signs:
+    def _signs(self, member: Member, consumer: ConsumerLine | None) -> Signs:
         state = self._lines.states.get(member.group_id)
         elected = (state.strategy,) if state and state.strategy and member.group_id not in self._kip848 else ()
         offered = (consumer and consumer.protocols) or elected
         line = member.line
         return Signs(member.group_id, line.member_id, line.client_id, line.instance_id, offered)
 
-    def _subscription(self, member: _Member, consumer: ConsumerLine | None) -> list[str]:
+    def _subscription(self, member: Member, consumer: ConsumerLine | None) -> list[str]:
         if consumer is not None and consumer.subscription is not None:
             return list(consumer.subscription)
         topics = sorted(self._topics_of_group[member.group_id])
         self._tallies.add(USED_TOPICS if topics else NO_TOPICS, member.group_id)
         return topics
 
-    def _owned(self, member: _Member) -> Sequence[TopicPartition] | None:
+    def _owned(self, member: Member) -> Sequence[TopicPartition] | None:
         if member.line.assignment is not None:
             return member.line.assignment
         owned = self._owned_by_offsets.get((member.group_id, member.line.member_id), [])
@@ -697,7 +355,7 @@ class CaptureTables:
             self._tallies.add(_OTHER_MOMENT, member.group_id)
         return sorted(owned)
 
-    def _consumer(self, member: _Member) -> ConsumerLine | None:
+    def _consumer(self, member: Member) -> ConsumerLine | None:
         """Return the row of consumers.csv for a member: one with its instance_id, else one without."""
         rows = self._lines.consumers
         client = (member.group_id, member.line.client_id)
@@ -722,9 +380,9 @@ class CaptureTables:
 
     def groups_without_members(self) -> list[str]:
         """Return the groups without members that the capture names."""
-        return sorted(self._named - self._with_members() - set(self.unread_groups()))
+        return sorted(self._named - self._with_members() - set(self._unread_groups()))
 
-    def unread_groups(self) -> list[str]:
+    def _unread_groups(self) -> list[str]:
         """Return the groups that have members, of which none can be used."""
         lines = self._lines
         expected = {group_id for group_id, state in lines.states.items() if state.members}
@@ -737,7 +395,7 @@ class CaptureTables:
         named = {group_id for group_id, _, _ in lines.offsets} | lines.states.keys() | self._with_members()
         return named.union(*lines.noticed.values())
 
-    def _group_of(self, reject: _Reject) -> str | None:
+    def _group_of(self, reject: Reject) -> str | None:
         """Return the group of a line that cannot be read, whose first word may be a part of its id only."""
         guess, text = reject.group_id, reject.place.text
         if guess is None or guess in self._named:
@@ -749,7 +407,7 @@ class CaptureTables:
 
     def _not_captured(self) -> list[str]:
         """Return the groups that have members by --state, but no line of --members."""
-        return [group_id for group_id in self.unread_groups() if group_id not in self._groups_of_bad_members]
+        return [group_id for group_id in self._unread_groups() if group_id not in self._groups_of_bad_members]
 
     def _with_missing_members(self) -> set[str]:
         """Return the groups of which --state or --offsets shows more members than were read."""
@@ -782,7 +440,7 @@ class CaptureTables:
 
         incomplete = self._with_missing_members()
         if incomplete:
-            yield f"{groups(incomplete)} may have lost members: {_MORE_SHOWN}"
+            yield f"members of {groups(incomplete)} may be missing: {_MORE_SHOWN}"
 
     def _about_topics(self) -> Iterator[str]:
         lines = self._lines
@@ -805,15 +463,15 @@ class CaptureTables:
             yield f"{what}: the group is taken from messages in the file or its name, such as {group_id} for {file}"
         if lines.undecodable:
             places = names([f"{file} line {number}" for file, number in lines.undecodable.items()])
-            yield f"names with characters that are neither UTF-8 nor UTF-16 are read with \ufffd, first in {places}"
+            yield f"characters that are not valid UTF-8 or UTF-16 are replaced by \ufffd, first in {places}"
         if lines.empty_files:
             yield f"no content in {names(lines.empty_files)}"
         if lines.hidden_files:
-            yield f"not read, because a name that begins with _ or . is hidden: {names(lines.hidden_files)}"
+            yield f"files whose names begin with _ or . are skipped: {names(lines.hidden_files)}"
         if lines.errors:
             first = lines.errors[0]
             what = f"the tools printed {plural(len(lines.errors), 'error')}; parts of the cluster may be missing"
-            yield f"{what}. {first}: {first.text.strip()[:_LONGEST_SAMPLE]}"
+            yield f"{what}. {first}: {first.text.strip()[:LONGEST_SAMPLE]}"
 
 
 def _kip848_groups(lines: Lines) -> set[str]:
@@ -850,15 +508,7 @@ def _classic_members(lines: Lines, kip848: set[str]) -> set[tuple[str, str]]:
 
 def _owned_by_offsets(lines: Lines) -> dict[tuple[str, str], list[TopicPartition]]:
     has_all = all(member.line.assignment is not None for member in lines.members.values())
-    return {} if has_all else _partitions_by_owner(lines)
-
-
-def _partitions_by_owner(lines: Lines) -> dict[tuple[str, str], list[TopicPartition]]:
-    owned: defaultdict[tuple[str, str], list[TopicPartition]] = defaultdict(list)
-    for (group_id, topic, partition), offset in lines.offsets.items():
-        if offset.member_id is not None:
-            owned[group_id, offset.member_id].append((topic, partition))
-    return dict(owned)
+    return {} if has_all else partitions_by_owner(lines)
 
 
 def _topics_of_group(lines: Lines) -> defaultdict[str, set[str]]:

@@ -5,7 +5,7 @@ from typing import Any
 from rebalance_sim.kafka.clients.recognition import RecognizedClient, Signs
 from rebalance_sim.kafka.clients.stated import StatedClient
 from rebalance_sim.sources.client_columns import client_columns, columns_of, with_stated
-from rebalance_sim.sources.kafka_tools.text import ConsumerLine
+from rebalance_sim.sources.kafka_tools.contents import ConsumerLine
 
 _GIVEN = "consumers.csv"
 

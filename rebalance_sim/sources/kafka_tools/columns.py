@@ -5,35 +5,12 @@ import re
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
+from rebalance_sim.sources.kafka_tools.contents import MalformedError, ToolOutput, quoted
 from rebalance_sim.sources.kafka_tools.decorations import LIKE_PREFIX, PREFIX
 
-_LONGEST_QUOTE = 80
 _MAX_SPACES = 20
 """Most spaces accepted in a value that is wider than its column; each is another way to read the line."""
-
-
-class ToolOutput(StrEnum):
-    """The output that a line belongs to."""
-
-    TOPICS = "topics"
-    OFFSETS = "offsets"
-    STATE = "state"
-    MEMBERS = "members"
-    GROUPS = "groups"
-    END_OFFSETS = "end_offsets"
-    CONSUMERS = "consumers"
-    UNKNOWN = "capture"
-
-
-class MalformedError(ValueError):
-    """The reason why a line cannot be used."""
-
-
-def quoted(text: str) -> str:
-    """Return a value as messages show it, which may be cut off."""
-    return repr(text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 3] + "...")
 
 
 @dataclass(frozen=True)
@@ -52,6 +29,8 @@ def _shape(pattern: str, expected: str, *, may_be_blank: bool = False) -> _Shape
 _ANYTHING = _shape(r".*[^ ].*", "expected a value")
 _WORD = _shape(r"\S+", "expected one word")
 NUMBER = _shape(r"-?[0-9]+|-", "not a number")
+# Up to 0.10.1 "unknown" rather than "-".
+_OFFSET = _shape(rf"{NUMBER.pattern.pattern}|unknown", "not a number")
 NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 """The characters that Kafka allows in topic names and group.instance.id."""
 
@@ -60,9 +39,10 @@ _SHAPES = {
     "TOPIC": _shape(NAME.pattern, "not a topic name"),
     "PARTITION": NUMBER,
     "LEADER-EPOCH": NUMBER,
-    "CURRENT-OFFSET": NUMBER,
-    "LOG-END-OFFSET": NUMBER,
-    "LAG": NUMBER,
+    "CURRENT-OFFSET": _OFFSET,
+    "LOG-END-OFFSET": _OFFSET,
+    "LAG": _OFFSET,
+    "OWNER": _ANYTHING,
     "CONSUMER-ID": _ANYTHING,
     # Since 2.6, if any member is static; blank for those that are not.
     "GROUP-INSTANCE-ID": _shape(rf"(?:{NAME.pattern})?", "not a group.instance.id", may_be_blank=True),
@@ -88,6 +68,7 @@ _SHAPES = {
 
 _OUTPUTS = (
     (ToolOutput.OFFSETS, {"TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "CONSUMER-ID"}),
+    (ToolOutput.OFFSETS, {"TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "OWNER"}),
     (ToolOutput.MEMBERS, {"CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"}),
     (ToolOutput.STATE, {"ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"}),
     (ToolOutput.GROUPS, {"GROUP", "TYPE"}),
@@ -99,9 +80,10 @@ _CUT_OFF = {"ASSIGNMENT", "TARGET-ASSIGNMENT"}
 """Last columns, whose ``-`` is often lost with the spaces at the end of a line."""
 _GAP = re.compile(" {2,}")
 _BEHIND_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12} ")
-"""What stands behind the UUID with which a coordinator ends a member id is the next column."""
+"""The end of a member id that a coordinator generated; any text after it belongs to the next column."""
 _GROWING = {"GROUP", "TOPIC", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID"}
-"""Columns that are as wide as their longest value, in each output of --offsets and --members with a GROUP column."""
+"""Columns that are as wide as their longest value, in each output of --offsets and --members since 2.3."""
+_GROWING_OUTPUTS = (ToolOutput.OFFSETS, ToolOutput.MEMBERS)
 _LONGEST_PREFIX = 60
 _FIRST_COLUMN = re.compile(r"(?:GROUP|TOPIC|CONSUMER-ID|COORDINATOR \(ID\))\s")
 _HEADING = re.compile(r"COORDINATOR \(ID\)|#?[A-Z][A-Z-]*")
@@ -160,12 +142,16 @@ class GroupTable:
             if self._fit(cells):
                 if PREFIX.fullmatch(line, 0, length):
                     return cells
-                raise MalformedError(f"the columns are at the positions of the header only behind {line[:length]!r}")
+                before = repr(line[:length])
+                raise MalformedError(
+                    f"the row is aligned with the header only without {before}, which may be part of {self.columns[0]}"
+                )
         return None
 
     @property
     def _has_growing_columns(self) -> bool:
-        return self.columns[0] == "GROUP" and self.kind in (ToolOutput.OFFSETS, ToolOutput.MEMBERS)
+        is_owner_layout = "OWNER" in self.columns
+        return self.columns[0] == "GROUP" and self.kind in _GROWING_OUTPUTS and not is_owner_layout
 
     def _grows(self, column: str) -> bool:
         return column in _GROWING and self._has_growing_columns
@@ -188,11 +174,11 @@ class GroupTable:
             ways = list(itertools.islice(self._ways(tuple(parts), 0), 2))
             if len(ways) > 1:
                 raise MalformedError(
-                    "the columns are not at the positions of the header, and a blank one may be any of several"
+                    "the row is not aligned with the header, and more than one column could be the blank one"
                 )
             if ways and LIKE_PREFIX.match(ways[0][0]):
                 raise MalformedError(
-                    f"{self.columns[0]} is {quoted(ways[0][0])}, which may begin with something else than the value"
+                    f"{self.columns[0]} is {quoted(ways[0][0])}, which may start with a prefix that is not part of it"
                 )
             if ways:
                 return ways[0]
@@ -281,7 +267,7 @@ class GroupTable:
         for column, cell in zip(self.columns, self._likely_cells(text, words), strict=True):
             if not _fits(column, cell):
                 return f"{column} is {quoted(cell)}, {_SHAPES[column].expected}"
-        return "the columns are not at the positions of the header"
+        return "the row is not aligned with the header"
 
     def _likely_cells(self, text: str, words: list[str]) -> list[str]:
         return words if len(words) == len(self.columns) else self._cells_below_header(text)
@@ -309,8 +295,38 @@ def _from_java(cell: str) -> str:
     return cell.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def group_table(text: str) -> GroupTable | None:
+@dataclass(frozen=True)
+class CommaTable:
+    """The table of kafka-consumer-groups of 0.9, whose columns are separated by a comma and a space."""
+
+    kind = ToolOutput.OFFSETS
+    columns = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "OWNER")
+
+    def cells(self, text: str) -> dict[str, str]:
+        """Split a row. Raises MalformedError."""
+        ways = {match.groups() for row in _COMMA_ROWS if (match := row.fullmatch(text.rstrip(" ")))}
+        if len(ways) != 1:
+            problem = "can be split at its commas in several ways" if ways else "does not fit the header"
+            raise MalformedError(f"the row {problem}: {', '.join(self.columns)}")
+        return dict(zip(self.columns, ways.pop(), strict=True))
+
+    def group(self, text: str) -> str | None:
+        """Return the likely group of a row that cannot be read."""
+        return text.partition(", ")[0] or None
+
+
+_COMMA_HEADER = "GROUP, TOPIC, PARTITION, CURRENT OFFSET, LOG END OFFSET, LAG, OWNER"
+_COMMA_ROWS = [
+    re.compile(f"({group}), ({NAME.pattern}), ([0-9]+)" + ", (-?[0-9]+|unknown)" * 3 + ", (.+)")
+    for group in (".+", ".+?")
+]
+"""A row, whose group is as long and as short as possible: ids may contain commas."""
+
+
+def group_table(text: str) -> GroupTable | CommaTable | None:
     """Read a header line; None if the line is not one."""
+    if text.rstrip() == _COMMA_HEADER:
+        return CommaTable()
     if not _FIRST_COLUMN.match(text):
         return None
     headings = list(_HEADING.finditer(text))

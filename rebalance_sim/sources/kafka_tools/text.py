@@ -2,7 +2,7 @@
 
 The tools print for people: columns are padded to the longest value, each group has its own header, warnings appear in
 between, and layouts differ by release. What people paste has lost its alignment, or has gained an indentation or the
-prefix of another program. Supported are the layouts of Kafka 0.11 to 4.3 of
+prefix of another program. Supported are the layouts of Kafka 0.9 to 4.3 of
 
 - ``kafka-topics.sh --describe``
 - ``kafka-consumer-groups.sh --describe`` with ``--offsets``, ``--state`` or ``--members``, with and without
@@ -16,178 +16,34 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from rebalance_sim.engine.tables.inputs import LIST_SEPARATOR
-from rebalance_sim.sources.kafka_tools.columns import (
-    NAME,
-    NUMBER,
-    GroupTable,
+from rebalance_sim.sources.kafka_tools.columns import NAME, NUMBER, CommaTable, GroupTable, group_table
+from rebalance_sim.sources.kafka_tools.contents import (
+    BadLine,
+    ConsumerLine,
+    Content,
+    EndOffsetLine,
+    GroupLine,
+    HeaderLine,
+    Line,
     MalformedError,
+    MemberLine,
+    Notice,
+    NoticeLine,
+    OffsetLine,
+    PartitionLine,
+    StateLine,
     ToolOutput,
-    group_table,
+    TopicLine,
+    TopicPartition,
     quoted,
 )
 from rebalance_sim.sources.kafka_tools.decorations import undecorated, without_prefix
 from rebalance_sim.tables import MAX_PARTITIONS
 
-TopicPartition = tuple[str, int]
-
 _MAX_INT = 2**31 - 1
 _MAX_LONG = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class TopicLine:
-    """A topic of ``kafka-topics``."""
-
-    topic: str
-    topic_id: str | None
-    partitions: int
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionLine:
-    """A partition of ``kafka-topics``."""
-
-    topic: str
-    partition: int
-    has_leader: bool
-
-
-@dataclass(frozen=True, slots=True)
-class OffsetLine:
-    """A partition of ``--offsets``; without a topic, the line lists a member without partitions."""
-
-    group_id: str | None
-    topic_partition: TopicPartition | None
-    committed: int | None
-    end: int | None
-    member_id: str | None
-    host: str = ""
-    client_id: str = ""
-    """Of the member; empty without one."""
-
-
-@dataclass(frozen=True, slots=True)
-class StateLine:
-    """A group of ``--state``."""
-
-    group_id: str | None
-    strategy: str | None
-    state: str
-    members: int
-    is_kip848: bool | None
-    """None if the layout does not show it."""
-
-
-@dataclass(frozen=True, slots=True)
-class MemberLine:
-    """A member of ``--members``."""
-
-    group_id: str | None
-    member_id: str
-    instance_id: str | None
-    client_id: str
-    host: str
-    partitions: int
-    assignment: tuple[TopicPartition, ...] | None
-    """None if the line does not name the topics."""
-    names_lost: bool
-    """Whether the line lists partitions without their topics (Kafka 3.8 and 3.9)."""
-    is_kip848: bool | None
-    """Whether the group uses the consumer protocol; None if the layout does not show it."""
-    upgraded: bool | None
-    """Whether the member does (KIP-1099); None if the line does not show it."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupLine:
-    """A group of ``--list --type``."""
-
-    group_id: str
-    is_kip848: bool | None
-    """None for other types of groups, such as share groups."""
-
-
-@dataclass(frozen=True, slots=True)
-class EndOffsetLine:
-    """A partition of ``kafka-get-offsets``."""
-
-    topic: str
-    partition: int
-    end: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class ConsumerLine:
-    """A row of ``consumers.csv``; None for an empty cell."""
-
-    group_id: str
-    client_id: str
-    instance_id: str | None
-    protocols: tuple[str, ...] | None
-    subscription: tuple[str, ...] | None
-    rack: str | None
-    client_library: str | None = None
-    client_version: str | None = None
-
-
-class Notice(StrEnum):
-    """The meaning of a line that is not data."""
-
-    NO_MEMBERS = "the group has no members"
-    REBALANCING = "the group is rebalancing"
-    ERROR = "the tool failed"
-    OTHER = "a warning, a log line, a stack trace"
-
-
-@dataclass(frozen=True, slots=True)
-class NoticeLine:
-    """A line that is not data."""
-
-    notice: Notice
-    group_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class HeaderLine:
-    """A header line."""
-
-    kind: ToolOutput
-
-
-@dataclass(frozen=True, slots=True)
-class BadLine:
-    """A line that cannot be used."""
-
-    kind: ToolOutput
-    group_id: str | None
-    reason: str
-
-
-Content = (
-    TopicLine
-    | PartitionLine
-    | OffsetLine
-    | StateLine
-    | MemberLine
-    | GroupLine
-    | EndOffsetLine
-    | ConsumerLine
-    | NoticeLine
-    | HeaderLine
-    | BadLine
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A non-blank line with its meaning."""
-
-    number: int
-    text: str
-    content: Content
 
 
 @dataclass(slots=True)
@@ -205,9 +61,9 @@ class Survey:
 # --- Rows of kafka-consumer-groups ---
 
 
-def _number(name: str, text: str, largest: int) -> int | None:
-    """Read a non-negative number; None for the tools' ``-``."""
-    if text == "-":
+def number_of(name: str, text: str, largest: int) -> int | None:
+    """Read a non-negative number; None for ``-``, and for ``unknown`` of 0.9 to 0.10.1."""
+    if text in ("-", "unknown"):
         return None
     if text.startswith("-"):
         raise MalformedError(f"{name} is {quoted(text)}, negative")
@@ -219,7 +75,7 @@ def _number(name: str, text: str, largest: int) -> int | None:
 
 
 def _count(name: str, text: str, largest: int) -> int:
-    number = _number(name, text, largest)
+    number = number_of(name, text, largest)
     if number is None:
         raise MalformedError(f"{name} is '-', not a number")
     return number
@@ -230,20 +86,31 @@ def _partition(name: str, text: str) -> int:
 
 
 def _offset_row(cells: dict[str, str]) -> OffsetLine:
+    if "OWNER" in cells:
+        return _owner_row(cells)
     if "HOST" not in cells and "  " in cells["CONSUMER-ID"]:
         raise MalformedError(f"CONSUMER-ID is {quoted(cells['CONSUMER-ID'])}, more than one column")
     # In 1.0 a member without partitions has a line of its own, with "-" for topic, partition and offsets.
     idle = cells["TOPIC"] == "-" and cells["PARTITION"] == "-"
-    # -1 means no offset: the tools compute no lag from it either.
-    committed = "-" if cells["CURRENT-OFFSET"] == "-1" else cells["CURRENT-OFFSET"]
     return OffsetLine(
         cells.get("GROUP"),
         None if idle else (cells["TOPIC"], _partition("PARTITION", cells["PARTITION"])),
-        _number("CURRENT-OFFSET", committed, _MAX_LONG),
-        _number("LOG-END-OFFSET", cells["LOG-END-OFFSET"], _MAX_LONG),
+        *_offsets(cells),
         None if cells["CONSUMER-ID"] == "-" else cells["CONSUMER-ID"],
         *(("", "") if cells["CONSUMER-ID"] == "-" else (_host(cells), cells.get("CLIENT-ID", ""))),
     )
+
+
+def _owner_row(cells: dict[str, str]) -> OffsetLine:
+    topic_partition = (cells["TOPIC"], _partition("PARTITION", cells["PARTITION"]))
+    return OffsetLine(cells["GROUP"], topic_partition, *_offsets(cells), None, owner=cells["OWNER"])
+
+
+def _offsets(cells: dict[str, str]) -> tuple[int | None, int | None]:
+    # -1 means no offset: the tools compute no lag from it either.
+    committed = "-" if cells["CURRENT-OFFSET"] == "-1" else cells["CURRENT-OFFSET"]
+    end = number_of("LOG-END-OFFSET", cells["LOG-END-OFFSET"], _MAX_LONG)
+    return number_of("CURRENT-OFFSET", committed, _MAX_LONG), end
 
 
 def _host(cells: dict[str, str]) -> str:
@@ -413,6 +280,9 @@ class _ConsumerTable:
         return text.partition(",")[0] or None if self.columns[0] == "group_id" else None
 
 
+_Table = GroupTable | CommaTable | _ConsumerTable
+
+
 def _csv_cells(text: str) -> list[str]:
     try:
         return next(csv.reader([text], strict=True))
@@ -450,9 +320,14 @@ def _check_consumer_header(table: _ConsumerTable) -> None:
 
 _NO_MEMBERS = re.compile(r"Consumer group '(.*)' has no active members\.")
 _REBALANCING = re.compile(r"Warning: Consumer group '(.*)' is rebalancing\.")
+# 0.9 to 0.10.1, which print nothing else of such a group.
+_MEMBERS_NOT_SHOWN = re.compile(r"Consumer group `(.*)` (?:does not exist or )?is rebalancing\.")
 _ERROR = re.compile(
     r"Error: |Error occurred: |Error while executing |Exception in thread "
     r"|Skip getting offsets for topic-partition "
+    # 0.9 to 0.10.1.
+    r"|Consumer group `.*` does not exist\.|No topic available for consumer group provided|No broker for partition "
+    r"|Could not (?:fetch offset from (?:kafka|zookeeper)|parse broker info due to) "
 )
 _LEVEL = r"(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b"
 _OTHER = re.compile(
@@ -464,14 +339,20 @@ _OTHER = re.compile(
     r"|Topic '?[a-zA-Z0-9._-]+'? "
     r"(?:does not exist|doesn't exist|has 0 partitions|is (?:already )?marked for deletion)"
     # A shell prompt with the command, and Markdown around the output.
-    r"|.*\bkafka-(?:consumer-groups|topics|get-offsets|run-class)(?:\.sh|\.bat)?[\"']?\s+-|```|~~~"
+    r"|.*\bkafka-(?:consumer-groups|topics|get-offsets|run-class)(?:\.sh|\.bat)?[\"']?\s+-"
+    r"|.*\brpk group describe |```|~~~"
     # Stack traces.
     r"|\s+at [^\s(]+\(|\s*\.\.\. \d+ (?:more|common frames omitted)\b|\s*(?:Caused by|Suppressed): "
     r"|(?:[a-z]\w*\.)+[A-Z][\w$]*(?:Exception|Error)(?::|\s*$)"
 )
 
 
-def _notice(text: str) -> NoticeLine | None:
+def message_of(text: str) -> NoticeLine | BadLine | None:
+    """Return the meaning of a line that is no data, such as a warning; None if it is unknown."""
+    unseen = _MEMBERS_NOT_SHOWN.fullmatch(text.rstrip())
+    if unseen:
+        reason = "the group was rebalancing or did not exist, so the tool printed no members; run it again"
+        return BadLine(ToolOutput.MEMBERS, unseen[1], reason)
     for notice, pattern in ((Notice.NO_MEMBERS, _NO_MEMBERS), (Notice.REBALANCING, _REBALANCING)):
         named = pattern.fullmatch(text.rstrip())
         if named:
@@ -491,7 +372,7 @@ def survey(lines: Iterable[str]) -> Survey:
         if found.first is None:
             found.first = (number, raw)
         if not found.known or text.startswith(("Consumer group '", "Warning: ")):
-            notice = _notice(text)
+            notice = message_of(text)
             if notice is not None and notice.group_id is not None:
                 found.noticed_groups.add(notice.group_id)
             found.known = found.known or notice is not None or _is_output(text)
@@ -513,7 +394,7 @@ def _is_output(text: str) -> bool:
 
 def read_lines(lines: Iterable[str]) -> Iterator[Line]:
     """Read the non-blank lines of a file, each with its meaning or the reason why it has none."""
-    table: GroupTable | _ConsumerTable | None = None
+    table: _Table | None = None
     for number, raw, text in undecorated(lines, _begins_output):
         header = group_table(text) or _consumer_table(text)
         if header is not None:
@@ -527,7 +408,7 @@ def _begins_output(text: str) -> bool:
     return text.startswith("Topic:") or group_table(text) is not None
 
 
-def _header(header: GroupTable | _ConsumerTable) -> Content:
+def _header(header: _Table) -> Content:
     if header.kind is ToolOutput.UNKNOWN:
         columns = " ".join(header.columns)
         return BadLine(ToolOutput.UNKNOWN, None, f"no supported tool prints the columns {quoted(columns)}")
@@ -539,19 +420,19 @@ def _header(header: GroupTable | _ConsumerTable) -> Content:
     return HeaderLine(header.kind)
 
 
-def _content(text: str, table: GroupTable | _ConsumerTable | None) -> Content:
+def _content(text: str, table: _Table | None) -> Content:
     failed: list[BadLine] = []
     for reading in _readings(text, table):
         if not isinstance(reading, BadLine):
             return reading
         failed.append(reading)
-    notice = _notice(text) or _notice(without_prefix(text))
+    notice = message_of(text) or message_of(without_prefix(text))
     if notice is not None:
         return notice
     return failed[0] if failed else BadLine(ToolOutput.UNKNOWN, None, "no header precedes the line")
 
 
-def _readings(text: str, table: GroupTable | _ConsumerTable | None) -> Iterator[Content]:
+def _readings(text: str, table: _Table | None) -> Iterator[Content]:
     """Read a line in every possible way, the likeliest first: a group may be called "Topic:"."""
     if _is_topic(text):
         yield _read_or_reject(text, ToolOutput.TOPICS)
@@ -565,9 +446,9 @@ def _is_topic(text: str) -> bool:
     return text.lstrip().startswith("Topic:")
 
 
-def _row(text: str, table: GroupTable | _ConsumerTable) -> Content:
+def _row(text: str, table: _Table) -> Content:
     try:
-        return _READERS[table.kind](table.cells(text)) if isinstance(table, GroupTable) else table.read(text)
+        return _READERS[table.kind](table.cells(text)) if not isinstance(table, _ConsumerTable) else table.read(text)
     except MalformedError as problem:
         return BadLine(table.kind, table.group(text), str(problem))
 

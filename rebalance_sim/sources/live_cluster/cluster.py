@@ -37,8 +37,7 @@ from rebalance_sim.sources.assumptions import (
 from rebalance_sim.sources.client_columns import client_columns
 from rebalance_sim.sources.consumer_groups import CLASSIC, SERVER, SERVER_DEFAULT, classic_by_id, server_protocols
 from rebalance_sim.sources.kafka_tools.capture import Capture, frame
-from rebalance_sim.sources.kafka_tools.columns import ToolOutput
-from rebalance_sim.sources.kafka_tools.text import TopicPartition
+from rebalance_sim.sources.kafka_tools.contents import ToolOutput, TopicPartition
 from rebalance_sim.sources.live_cluster.broker_release import SupportedVersions
 from rebalance_sim.sources.live_cluster.group_offsets import CommittedOffsets, OffsetReader
 from rebalance_sim.sources.live_cluster.librdkafka_properties import (

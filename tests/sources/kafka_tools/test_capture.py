@@ -11,7 +11,8 @@ from pyspark.sql import Row, SparkSession
 
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.assumptions import Given
-from rebalance_sim.sources.kafka_tools.capture import NOT_CAPTURED, Capture, CaptureTables, Lines, read_capture
+from rebalance_sim.sources.kafka_tools.capture import NOT_CAPTURED, Capture, CaptureTables, read_capture
+from rebalance_sim.sources.kafka_tools.lines import Lines
 from rebalance_sim.tables import MEMBERS, OFFSETS, REJECTS, TOPICS, Table
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
@@ -76,7 +77,12 @@ class Joined:
         self.rejects = rows(REJECTS, tables.rejects())
         self.assumptions = tables.assumptions()
         self.groups_without_members = tables.groups_without_members()
-        self.unread_groups = tables.unread_groups()
+
+    @property
+    def unread_groups(self) -> list[str]:
+        """Groups whose members were all rejected."""
+        rejected = {row["group_id"] for row in self.rejects if row["table"] == "members" and row["group_id"]}
+        return sorted(rejected - {row["group_id"] for row in self.members})
 
     @property
     def reasons(self) -> list[str]:
@@ -183,6 +189,9 @@ def test_members_of_a_group() -> None:
         "earlier_generation": None,
         "earlier_generation_at_ms": None,
         "protocols_assumed": "default",
+        "team": None,
+        "start_ms": None,
+        "revoke_ms": None,
     }
     assert capture.of_members("join_order") == [0, 1, 2]
     assert [owned(row) for row in capture.members] == [[("orders", 2)], [("orders", 0), ("orders", 1)], []]
@@ -237,14 +246,14 @@ def test_a_member_in_two_files_is_read_once_and_with_its_partitions() -> None:
     assert capture.reasons[0] == "members: the member is listed more than once; b.txt line 3 is used"
 
 
-SHOWN_ALONE = "the elected protocol, the only one that the source shows, is used"
+BY_ELECTION = "the protocol that their group elected is used"
 
 
 @pytest.mark.parametrize(
     ("given", "files", "expected", "assumed"),
     [
         ((), {}, ("range", "cooperative-sticky"), "Java's default, range, cooperative-sticky, is used"),
-        ((), {"state": STATE_TXT}, ("roundrobin",), SHOWN_ALONE),
+        ((), {"state": STATE_TXT}, ("roundrobin",), BY_ELECTION),
         (("sticky", "range"), {"state": STATE_TXT}, ("sticky", "range"), "those of the option protocols are used"),
     ],
     ids=["default", "elected", "option"],
@@ -303,7 +312,7 @@ def test_protocols_of_recognized_libraries() -> None:
     for sentence in (
         unknown.format("1 member (1 group)") + "librdkafka's default, range, roundrobin, is used",
         unknown.format("1 member (1 group)") + "sarama's default, range, is used",
-        unknown.format("3 members (3 groups)") + SHOWN_ALONE,
+        unknown.format("3 members (3 groups)") + BY_ELECTION,
     ):
         assert sentence in capture.assumptions
     assert not any("Java's default" in sentence for sentence in capture.assumptions)
@@ -503,7 +512,7 @@ def test_groups_whose_members_were_not_captured() -> None:
     }
 
 
-MORE_SHOWN = "--state or --offsets shows more than the usable lines of --members, or was run at another time"
+MORE_SHOWN = "state or offsets show more members than were read, perhaps because the commands ran at different times"
 
 
 @pytest.mark.parametrize("shown", [{"state": STATE_TXT}, {"offsets": OFFSETS_TXT}], ids=["state", "offsets"])
@@ -511,7 +520,7 @@ def test_a_group_that_has_lost_one_of_its_member_lines(shown: dict[str, str]) ->
     lost = "\n".join(line for line in MEMBERS_37_TXT.split("\n") if f"bill-{UUID_2}" not in line)
     capture = Joined(members=lost, **shown)
     assert len(capture.members) == 2
-    assert f"1 group (billing) may have lost members: {MORE_SHOWN}" in capture.assumptions
+    assert f"members of 1 group (billing) may be missing: {MORE_SHOWN}" in capture.assumptions
     complete = Joined(members=MEMBERS_37_TXT, **shown)
     assert not any(MORE_SHOWN in sentence for sentence in complete.assumptions)
 
@@ -579,7 +588,7 @@ def test_a_file_of_no_known_kind_is_one_reject() -> None:
             "cluster": "blue",
             "group_id": None,
             "row": '{"file": "notes.md", "line": 2, "text": "# Notes"}',
-            "reason": "the file is not the output of a supported Kafka tool",
+            "reason": "the file is not the output of a supported tool",
         }
     ]
 
@@ -639,7 +648,7 @@ def test_file_names_and_encodings(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_hidden_files_are_named(spark: SparkSession, directory: Callable[..., str]) -> None:
     capture = read_capture(spark, directory(members=MEMBERS_37_TXT, _old=MEMBERS_37_TXT))
-    assert "not read, because a name that begins with _ or . is hidden: _old.txt" in capture.assumptions
+    assert "files whose names begin with _ or . are skipped: _old.txt" in capture.assumptions
 
 
 def test_order_of_files_is_that_of_their_names(spark: SparkSession, directory: Callable[..., str]) -> None:
@@ -649,9 +658,19 @@ def test_order_of_files_is_that_of_their_names(spark: SparkSession, directory: C
     assert [member_id[:3] for member_id in ids] == [f"b{number // 3:02}" for number in range(60)]
 
 
+def test_an_error_of_the_tools_is_why_members_are_missing(spark: SparkSession, directory: Callable[..., str]) -> None:
+    """Printed by 4.3.1 to a user who may list all groups and describe some."""
+    error = (
+        "Error: Executing consumer group command failed due to org.apache.kafka.common.errors."
+        "GroupAuthorizationException: FindCoordinator request for groupId `CoordinatorKey(idValue='g2', type=GROUP)` "
+    )
+    with pytest.raises(UserError, match=r"no members of groups \(members.txt line 2: Error: Executing .*idValue='g2'"):
+        read_capture(spark, directory(members=f"\n{error}failed due to authorization failure\n"))
+
+
 def test_members_are_needed(spark: SparkSession, directory: Callable[..., str]) -> None:
     path = directory(offsets=OFFSETS_TXT.replace("bill-", "    -").replace(UUID, "").replace(UUID_2, ""))
-    with pytest.raises(UserError, match=r"--members; .*--describe --all-groups --members --verbose") as raised:
+    with pytest.raises(UserError, match=r"no members of groups; .*--all-groups --members --verbose") as raised:
         read_capture(spark, path)
     assert path in str(raised.value)
 

@@ -7,7 +7,7 @@ import pytest
 from rebalance_sim.kafka.clients.recognition import Signs
 from rebalance_sim.kafka.clients.stated import StatedClient
 from rebalance_sim.sources.kafka_tools.clients import known_client
-from rebalance_sim.sources.kafka_tools.text import ConsumerLine
+from rebalance_sim.sources.kafka_tools.contents import ConsumerLine
 
 UUID = "626467ba-04a1-4547-b401-ba8570c1dca1"
 Client = tuple[str | None, str | None]

@@ -9,9 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rebalance_sim.sources.assumptions import NOTHING_GIVEN
-from rebalance_sim.sources.kafka_tools.capture import NOT_CAPTURED, CaptureTables, Lines, arrow_table
-from rebalance_sim.sources.kafka_tools.columns import ToolOutput
-from rebalance_sim.sources.kafka_tools.text import (
+from rebalance_sim.sources.kafka_tools.capture import NOT_CAPTURED, CaptureTables, arrow_table
+from rebalance_sim.sources.kafka_tools.contents import (
     BadLine,
     HeaderLine,
     Line,
@@ -19,9 +18,11 @@ from rebalance_sim.sources.kafka_tools.text import (
     NoticeLine,
     OffsetLine,
     StateLine,
+    ToolOutput,
     TopicPartition,
-    read_lines,
 )
+from rebalance_sim.sources.kafka_tools.lines import Lines
+from rebalance_sim.sources.kafka_tools.text import read_lines
 from rebalance_sim.tables import MEMBERS, OFFSETS, REJECTS, TOPICS
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from rebalance_sim.sources.assumptions import NOTHING_GIVEN
-from rebalance_sim.sources.kafka_tools.capture import CaptureTables, Lines
+from rebalance_sim.sources.kafka_tools.capture import CaptureTables
+from rebalance_sim.sources.kafka_tools.lines import Lines
 from rebalance_sim.tables import MEMBERS, OFFSETS, REJECTS, Table
 
 CAPTURE = Path(__file__).parents[3] / "docs" / "examples" / "kafka-4.3.1"
@@ -56,8 +57,13 @@ class Pasted:
         self.offsets = rows(OFFSETS, tables.offsets())
         self.rejects = rows(REJECTS, tables.rejects())
         self.assumptions = tables.assumptions()
-        self.unread_groups = tables.unread_groups()
         self.groups_without_members = tables.groups_without_members()
+
+    @property
+    def unread_groups(self) -> list[str]:
+        """Groups whose members were all rejected."""
+        rejected = {row["group_id"] for row in self.rejects if row["table"] == "members" and row["group_id"]}
+        return sorted(rejected - {group_id for group_id, _ in self.members})
 
     def owned(self, group_id: str) -> list[tuple[str, list[tuple[str, int]]]]:
         """Return the members of a group with their partitions."""
@@ -82,7 +88,7 @@ def test_a_blank_cell_that_may_stand_in_several_places_is_no_guess() -> None:
     pasted = Pasted({"members.txt": text.encode()})
     assert (pasted.members, pasted.unread_groups) == ({}, ["web"])
     assert [row["reason"] for row in pasted.rejects] == [
-        "the columns are not at the positions of the header, and a blank one may be any of several"
+        "the row is not aligned with the header, and more than one column could be the blank one"
     ]
 
 
@@ -141,7 +147,7 @@ def test_characters_of_another_encoding_are_assumed_aloud() -> None:
     pasted = Pasted({"members.txt": MEMBERS_TXT.replace("c1 ", "ö1 ").encode("latin-1")})
     assert [client for client, _ in pasted.owned("web")] == ["\ufffd1", "c2"]
     assert (
-        "names with characters that are neither UTF-8 nor UTF-16 are read with \ufffd, first in members.txt line 2"
+        "characters that are not valid UTF-8 or UTF-16 are replaced by \ufffd, first in members.txt line 2"
         in pasted.assumptions
     )
 
@@ -166,7 +172,7 @@ def test_rows_behind_anything_else_are_rejected(prefix: str) -> None:
     pasted = Pasted({"members.txt": re.sub("(?m)^.*Consumer group .*$", "", behind(prefix)).encode()})
     assert pasted.members == {}
     (reason,) = {row["reason"] for row in pasted.rejects}
-    assert reason == f"the columns are at the positions of the header only behind {prefix!r}"
+    assert reason == f"the row is aligned with the header only without {prefix!r}, which may be part of GROUP"
 
 
 @pytest.mark.parametrize("prefix", ["12: ", "- ", "> ", "broker-1 | "])
@@ -174,7 +180,7 @@ def test_rows_without_alignment_behind_a_prefix_are_rejected(prefix: str) -> Non
     """The prefix may be the beginning of the group's id."""
     pasted = Pasted({"members.txt": UNALIGNED.replace("\nsearch", f"\n{prefix}search").encode()})
     assert pasted.members == {}
-    assert {"GROUP is '" + prefix + "search', which may begin with something else than the value"} == {
+    assert {"GROUP is '" + prefix + "search', which may start with a prefix that is not part of it"} == {
         row["reason"] for row in pasted.rejects if row["table"] in ("members", "state")
     }
 
@@ -186,7 +192,7 @@ def test_members_of_a_plain_describe_are_read() -> None:
     assert [row["host"] for row in pasted.members.values()] == ["192.0.2.44", "192.0.2.45"]
     assert len(pasted.offsets) == 2
     assert (
-        "2 members (1 group) are read from --offsets, as no line of --members shows them; group.instance.id is unknown"
+        "2 members (1 group) are missing from --members and read from --offsets, which does not show group.instance.id"
         in pasted.assumptions
     )
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from rebalance_sim.sources.kafka_tools.columns import ToolOutput
-from rebalance_sim.sources.kafka_tools.text import (
+from rebalance_sim.sources.kafka_tools.contents import (
     BadLine,
     ConsumerLine,
     Content,
@@ -19,10 +18,10 @@ from rebalance_sim.sources.kafka_tools.text import (
     OffsetLine,
     PartitionLine,
     StateLine,
+    ToolOutput,
     TopicLine,
-    read_lines,
-    survey,
 )
+from rebalance_sim.sources.kafka_tools.text import read_lines, survey
 
 UUID = "4d4391e5-b529-4c02-bb6f-bef6ebc1bf38"
 

@@ -139,6 +139,9 @@ def test_classic_members_of_records_by_hand(read: OffsetsTopic) -> None:
         "earlier_generation": None,
         "earlier_generation_at_ms": None,
         "protocols_assumed": "elected protocol",
+        "team": None,
+        "start_ms": None,
+        "revoke_ms": None,
     }
     short = members["short", "k"]
     assert (short.subscription, short.owned, short.client_library) == (["t7"], [], "kafka-go")
@@ -252,8 +255,7 @@ def test_every_record_is_counted_by_type_and_status(read: OffsetsTopic) -> None:
 def test_every_assumption_is_listed(read: OffsetsTopic) -> None:
     assert read.assumptions == [
         "the protocols of 1 member in 1 group are unknown; kafka-go's default, range, roundrobin, is used",
-        "the protocols of 5 members in 3 groups are unknown; the elected protocol, the only one that the source shows, "
-        "is used",
+        "the protocols of 5 members in 3 groups are unknown; the protocol that their group elected is used",
         "server assignor is not set for 1 member in 1 group; the one that most members of the group prefer is used, "
         "or uniform",
         "regular expressions of 1 member in 1 group are replaced with the topics that the coordinator last found to "
