@@ -1085,6 +1085,12 @@ VERDICTS = Table(
             "`offline` (after all members have stopped), `no`, `done`, or `unknown` if it has no members, or none that "
             "could be read",
         ),
+        Column(
+            "migration_assumes",
+            STRING,
+            "libraries that `migration` assumes of clients whose library is uncertain; null if it is the same for all "
+            "libraries that they may use",
+        ),
         Column("migration_reason", STRING, "why, in one line"),
         Column("outdated_members", INT, "members whose client has to be upgraded before the group migrates"),
         Column(

@@ -95,12 +95,12 @@ def audit(
     |   group|election-tie|   certain|
     +--------+------------+----------+
     <BLANKLINE>
-    >>> audited.verdicts.select("group_id", "severity", "kind", "migration", "migration_reason").show()
-    +--------+--------+------------+---------+-------------------+
-    |group_id|severity|        kind|migration|   migration_reason|
-    +--------+--------+------------+---------+-------------------+
-    |   group| warning|election-tie|   online|one rolling restart|
-    +--------+--------+------------+---------+-------------------+
+    >>> audited.verdicts.select("group_id", "severity", "kind", "migration", "migration_assumes").show()
+    +--------+--------+------------+---------+-----------------+
+    |group_id|severity|        kind|migration|migration_assumes|
+    +--------+--------+------------+---------+-----------------+
+    |   group| warning|election-tie|   online|             java|
+    +--------+--------+------------+---------+-----------------+
     <BLANKLINE>
     """
     rules = Audit(members, topics, offsets, **options)

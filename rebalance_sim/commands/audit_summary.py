@@ -9,7 +9,7 @@ from rebalance_sim.commands.console import Line, one_line
 from rebalance_sim.commands.summary import named_group
 from rebalance_sim.engine.audit.finding import Severity
 from rebalance_sim.engine.audit.ranking import NAMED_GROUPS, RankedKind, ranked_kinds
-from rebalance_sim.kafka.migration import Verdict
+from rebalance_sim.kafka.migration import Verdict, shown
 from rebalance_sim.tables import FINDINGS, VERDICTS
 from rebalance_sim.wording import plural
 
@@ -45,7 +45,7 @@ def summarise_findings(findings: DataFrame, verdicts: DataFrame, unread: str = "
 def _by_migration(verdicts: DataFrame) -> list[Row]:
     """Return the number of groups by how they can migrate to the consumer protocol, with two of their clusters."""
     clusters = (F.min("cluster").alias("first"), F.max("cluster").alias("last"))
-    return verdicts.groupBy("migration").agg(F.count("*").alias("groups"), *clusters).collect()
+    return verdicts.groupBy("migration", "migration_assumes").agg(F.count("*").alias("groups"), *clusters).collect()
 
 
 def _counts(kinds: Sequence[RankedKind], groups: int) -> str:
@@ -74,8 +74,9 @@ def _notes(kinds: Sequence[RankedKind]) -> list[str]:
 
 def _migrations(verdicts: DataFrame, by_migration: Sequence[Row], several: bool) -> list[str]:
     """Return how many groups can migrate to the consumer protocol, and how."""
-    counted: dict[str, int] = {row["migration"]: row["groups"] for row in by_migration}
-    found = [f"{counted[verdict]:,} {verdict}" for verdict in Verdict if verdict in counted]
+    order = [*Verdict]
+    ranked = sorted(by_migration, key=lambda row: (order.index(row["migration"]), row["migration_assumes"] or ""))
+    found = [f"{row['groups']:,} {shown(row['migration'], row['migration_assumes'])}" for row in ranked]
     if not found:
         return []
     first = verdicts.where(F.col("migration_order") <= SHOWN_MIGRATIONS).orderBy("migration_order").collect()

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from rebalance_sim.kafka.assignors.by_library import Leader, adds_user_data, is_readable_for_java
+from rebalance_sim.kafka.assignors.by_library import Leader, adds_user_data, is_readable_for_java, offers
 from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.kafka.clients import JAVA, LIBRARIES
 from rebalance_sim.kafka.clients.library import Release
@@ -74,6 +74,9 @@ class Migration(NamedTuple):
     """The coordinator's assignor to migrate to; None if the group cannot migrate or has migrated."""
     outdated: int = 0
     """Members whose client has to be upgraded first."""
+    assumes: str = ""
+    """The libraries that the verdict assumes of clients whose library is uncertain; empty if it is the same for every
+    library that they may use."""
 
 
 class MigratingGroup(NamedTuple):
@@ -88,19 +91,75 @@ class MigratingGroup(NamedTuple):
     """Members that use the consumer protocol."""
     leader: Leader | None = None
     """The client of the leader; None if it is unknown."""
+    is_protocol_assumed: bool = False
+    """Whether the elected protocol follows from assumptions."""
 
 
 def migration(group: MigratingGroup, brokers: Brokers) -> Migration:
     """Return whether a group can migrate to the consumer protocol, and how.
 
-    A client without a release counts as the newest one, or for Java as that of ``brokers``.
+    A client without a release counts as the newest one, or for Java as that of ``brokers``. A client of an uncertain
+    library counts as the most likely one, Java if nothing is known; what would follow for others is in the reason.
 
-    >>> two = [Leader("", "4.1"), Leader("librdkafka", "2.8.0")]
+    >>> two = [Leader("java", "4.1"), Leader("librdkafka", "2.8.0")]
     >>> migration(MigratingGroup(GroupKind.CONSUMERS, "range", two, 0), Brokers("4.3"))[:2]
     (<Verdict.ONLINE: 'online'>, 'after an upgrade of librdkafka to 2.12 (1 member)')
     >>> migration(MigratingGroup(GroupKind.CONSUMERS, "range", [Leader("sarama", "")], 0), Brokers("4.3")).reason
     'sarama does not have the consumer protocol (1 member)'
+    >>> found = migration(MigratingGroup(GroupKind.CONSUMERS, "sticky", [Leader("", "")], 0), Brokers("4.3"))
+    >>> found.reason
+    'one rolling restart, if the uncertain library of 1 member is java; no if aiokafka, kafka-python or sarama'
     """
+    likely = _migration(group, brokers)
+    others = _other_verdicts(group, likely.verdict, brokers)
+    if not others:
+        return likely
+    uncertain = [_library(client) for client in group.classic if _is_uncertain(client)]
+    assumed = " and ".join(dict.fromkeys(uncertain))
+    otherwise = "; ".join(f"{verdict} if {_or(sorted(libraries))}" for verdict, libraries in others.items())
+    reason = f"{likely.reason}, if the uncertain library of {_members(uncertain)} is {assumed}; {otherwise}"
+    return likely._replace(reason=reason, assumes=assumed)
+
+
+def shown(verdict: str, assumes: str | None) -> str:
+    """Return a verdict with the libraries that it assumes, as pages and the console show it.
+
+    >>> shown("online", "java"), shown("no", None)
+    ('online if java', 'no')
+    """
+    return f"{verdict} if {assumes}" if assumes else str(verdict)
+
+
+def _other_verdicts(group: MigratingGroup, likely: Verdict, brokers: Brokers) -> dict[Verdict, list[str]]:
+    """Return the verdicts that differ from the likely one, and the libraries of uncertain clients that lead to them."""
+    protocol = None if group.is_protocol_assumed else group.protocol
+    possible = {client: _possible_libraries(client, protocol) for client in group.classic if _is_uncertain(client)}
+    others: dict[Verdict, list[str]] = {}
+    for library in dict.fromkeys(name for names in possible.values() for name in names):
+
+        def supposed(client: Leader, library: str = library) -> Leader:
+            return Leader(library, "") if library in possible.get(client, ()) else client
+
+        classic = [*dict.fromkeys(map(supposed, group.classic))]
+        leader = None if group.leader is None else supposed(group.leader)
+        verdict = _migration(group._replace(classic=classic, leader=leader), brokers).verdict
+        if verdict is not likely:
+            others.setdefault(verdict, []).append(library)
+    return others
+
+
+def _is_uncertain(client: Leader) -> bool:
+    return not client.library or len(client.candidates) > 1
+
+
+def _possible_libraries(client: Leader, protocol: str | None) -> list[str]:
+    """Return the libraries that an uncertain client may be of: those that have its group's protocol, if it is known."""
+    if client.library:
+        return [each.library for each in client.candidates]
+    return [name for name in LIBRARIES if protocol is None or offers(name, protocol)]
+
+
+def _migration(group: MigratingGroup, brokers: Brokers) -> Migration:
     if group.kind in _NOT_MIGRATING:
         return Migration(Verdict.NO, _NOT_MIGRATING[group.kind], Obstacle.KIND)
     if group.protocol is None and (group.classic or group.modern):
@@ -186,6 +245,10 @@ def _library(client: Leader) -> str:
 
 def _names(names: Sequence[str]) -> str:
     return ", ".join(dict.fromkeys(names))
+
+
+def _or(names: Sequence[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _members(names: Sequence[str]) -> str:

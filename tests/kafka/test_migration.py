@@ -11,7 +11,7 @@ from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.group_kinds import GroupKind
 from rebalance_sim.kafka.migration import COUNTERPARTS, MigratingGroup, Migration, Obstacle, Verdict, migration
 
-JAVA_4 = Leader("", "4.1.0")
+JAVA_4, UNKNOWN = Leader("java", "4.1.0"), Leader("", "")
 
 
 POLICIES = [("bidirectional", Verdict.ONLINE), ("upgrade", Verdict.ONLINE)]
@@ -26,6 +26,35 @@ def found(*clients: Leader, protocol: str | None = "range", brokers: str = "4.3"
 @pytest.mark.parametrize(("protocol", "assignor"), COUNTERPARTS.items())
 def test_assignors_with_a_counterpart_migrate_online(protocol: str, assignor: str) -> None:
     assert found(protocol=protocol)[:4] == (Verdict.ONLINE, "one rolling restart", None, assignor)
+
+
+@pytest.mark.parametrize(
+    ("clients", "protocol", "verdict", "assumes", "otherwise"),
+    [
+        # An unknown client may be of any library that has the elected protocol.
+        ([UNKNOWN], "RoundRobinAssigner", Verdict.ONLINE, "java", "; no if kafkajs"),
+        ([UNKNOWN, JAVA_4], "sticky", Verdict.ONLINE, "java", "; no if aiokafka, kafka-python or sarama"),
+        # No other library has it.
+        ([UNKNOWN], "rack-affinity", Verdict.NO, "", None),
+        # The verdict is the same for both.
+        ([Leader("java;franz-go", "")], "range", Verdict.ONLINE, "", None),
+        ([Leader("kafka-go;sarama", "")], "range", Verdict.NO, "", None),
+        ([Leader("kafkajs;java", "")], "range", Verdict.NO, "kafkajs", "; online if java"),
+        # It does not depend on them.
+        ([UNKNOWN, Leader("sarama", "")], "range", Verdict.NO, "", None),
+    ],
+)
+def test_the_verdict_is_given_under_each_possible_library(
+    clients: list[Leader], protocol: str, verdict: Verdict, assumes: str, otherwise: str | None
+) -> None:
+    result = found(*clients, protocol=protocol)
+    assert (result.verdict, result.assumes) == (verdict, assumes)
+    assert result.reason.endswith(otherwise) if otherwise else "uncertain" not in result.reason
+
+
+def test_an_assumed_protocol_says_nothing_of_the_library() -> None:
+    assert "kafkajs" not in found(UNKNOWN, protocol="cooperative-sticky").reason
+    assert "kafkajs" in found(UNKNOWN, protocol="cooperative-sticky", is_protocol_assumed=True).reason
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,8 @@ def audited(
 def _ranked(verdicts: DataFrame) -> DataFrame:
     """Set the order in which the groups that can migrate online should: those with the lowest risk and cost first."""
     cost = F.asc_nulls_last("migration_unowned_ms")
-    order = ("errors", "warnings", F.col("outdated_members") > 0, cost, "members", *_KEYS)
+    is_assumed = F.col("migration_assumes").isNotNull()
+    order = (is_assumed, "errors", "warnings", F.col("outdated_members") > 0, cost, "members", *_KEYS)
     place = F.row_number().over(Window.partitionBy("migration").orderBy(*order))
     return verdicts.withColumn("migration_order", F.when(F.col("migration") == Verdict.ONLINE, place))
 
@@ -292,11 +293,13 @@ def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
 
 
 def _recommendation(group: Group, finding: Finding) -> str | None:
-    """Return what to do; with the place of the settings, if they do not stand in a consumer's configuration."""
-    prefix = SETTINGS_PREFIX.get(group.kind.kind)
-    if prefix is None or not finding.settings:
-        return finding.recommendation
-    return f"{finding.recommendation} In the connector's configuration, these settings begin with {prefix}"
+    """Return what to do, with what it needs of clients, and where settings are that no consumer's configuration has."""
+    said, prefix = finding.recommendation, SETTINGS_PREFIX.get(group.kind.kind)
+    if PROTOCOL in finding.settings and group.migration.assumes:
+        said = f"{said} Only with {group.migration.assumes}: the library of some members is uncertain."
+    if prefix is not None and finding.settings:
+        said = f"{said} In the connector's configuration, these settings begin with {prefix}"
+    return said
 
 
 def confidence_of(group: Group, family: str, kind: Kind) -> Confidence:
@@ -327,6 +330,7 @@ def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, An
         "teams": group.teams or None,
         "settings": _entries(as_configured(group.kind.kind, recommended_settings(findings))) or None,
         "migration": found_migration.verdict,
+        "migration_assumes": found_migration.assumes or None,
         "migration_reason": found_migration.reason,
         "outdated_members": found_migration.outdated,
         "migration_unowned_ms": costs["unowned_ms"] if costs else None,

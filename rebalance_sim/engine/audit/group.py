@@ -12,6 +12,7 @@ from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.by_library import SEPARATOR, Leader
 from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.kafka.clients import JAVA
+from rebalance_sim.kafka.clients.assumed_protocols import SHOW_ELECTED
 from rebalance_sim.kafka.group_kinds import GroupKind, GroupSigns, KindOfGroup, kind_of_group
 from rebalance_sim.kafka.migration import MigratingGroup, Migration, Verdict, migration
 from rebalance_sim.releases import SERVER_ASSIGNORS, KafkaVersion
@@ -238,7 +239,9 @@ class Group:
         members = self.members or self._all_members
         classic = [client_of(member) for member in members if not _is_modern(member)]
         modern = len(members) - len(classic)
-        return migration(MigratingGroup(self.kind.kind, self.protocol, classic, modern, self.leader), self.brokers)
+        is_assumed = not self.protocols_assumed <= SHOW_ELECTED
+        group = MigratingGroup(self.kind.kind, self.protocol, classic, modern, self.leader, is_assumed)
+        return migration(group, self.brokers)
 
     @cached_property
     def library(self) -> str | None:

@@ -9,6 +9,7 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.audit.finding import Severity
+from rebalance_sim.kafka.migration import shown
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.page import CellType
 from rebalance_sim.report.text import SHOWN_CHARACTERS, cut, printable
@@ -122,7 +123,7 @@ def _row(
         next((row["lag"] for row in lags if row["strategy"] == strategy), None),
         cost["rebalances"] if cost else None,
         cost["unowned_ms"] / max(cost["partitions"] or 0, 1) if cost and cost["unowned_ms"] is not None else None,
-        verdict["migration"] or "",
+        shown(verdict["migration"] or "", verdict["migration_assumes"]),
         verdict["migration_reason"] or "",
         f"{verdict['group_kind']} ({verdict['group_kind_evidence']})" if verdict["group_kind_evidence"] else "",
         ", ".join(verdict["teams"] or ()),

@@ -16,16 +16,24 @@ def results(run: FinishedRun) -> RunResults:
         return RunResults()
     reasons = (
         run.table(VERDICTS)
-        .groupBy("migration", "migration_reason")
+        .withColumn("shown", F.concat_ws(" if ", "migration", "migration_assumes"))
+        .groupBy("shown", "migration_reason")
         .agg(F.count("*").alias("groups"), F.min(F.struct("cluster", "group_id")).alias("first"))
-        .select("migration", "migration_reason", "groups", "first.*")
-        .orderBy(F.desc("groups"), "migration", "migration_reason")
+        .select("shown", "migration_reason", "groups", "first.*")
+        .orderBy(F.desc("groups"), "shown", "migration_reason")
         .limit(SHOWN_REASONS)
     )
     first = Column("first group", CellType.NAME, "group_id")
-    head = (Column("migration"), Column("reason", field="migration_reason"), *counts("groups"), CLUSTER, first)
+    head = (
+        Column("migration", field="shown"),
+        Column("reason", field="migration_reason"),
+        *counts("groups"),
+        CLUSTER,
+        first,
+    )
     note = (
         "online: in a rolling restart with group.protocol=consumer. offline: all members have to stop first. no: the "
-        "group cannot migrate. done: all members use the consumer protocol. unknown: the members could not be read."
+        "group cannot migrate. done: all members use the consumer protocol. unknown: the members could not be read. if "
+        "LIBRARY: the library of some members is uncertain, and with another one the verdict would differ."
     )
     return RunResults((Table.of("Groups by migration", head, reasons.collect(), note),))

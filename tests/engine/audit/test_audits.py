@@ -203,6 +203,18 @@ def test_an_assumed_library_lowers_the_confidence_of_what_rests_on_it(audited: A
     assert audited.finding("rollout-cost", "healthy-consumer-protocol")["confidence"] == "simulated"
 
 
+@pytest.mark.scale
+def test_an_assumed_library_is_named_where_a_verdict_or_a_setting_depends_on_it(audited: Audited) -> None:
+    assert audited.verdicts["healthy"]["migration_assumes"] == "java"
+    assert audited.verdicts["healthy-librdkafka"]["migration_assumes"] is None
+    advised = [row for row in audited.findings if row["settings"] and "group.protocol" in row["settings"]]
+    named = {"Only with java: the library of some members is uncertain." in row["recommendation"] for row in advised}
+    assert named == {True, False}
+    for row in advised:
+        assumed = audited.verdicts[row["group_id"]]["migration_assumes"]
+        assert (f"Only with {assumed}: " in row["recommendation"]) == (assumed is not None)
+
+
 def with_settings(member: dict[str, Any], settings: dict[str, str]) -> dict[str, Any]:
     """Return a member with the settings of a finding."""
     changed = dict(member)
@@ -249,10 +261,8 @@ def test_check_limits_the_findings_of_a_severity(audited: Audited, capsys: pytes
 def group_of(**rows: Mapping[str, Any]) -> Group:
     """Return a group of two Java members that elects range, with rows of some tables."""
     empty: dict[str, Any] = dict.fromkeys(MEMBERS.names)
-    members = [
-        {**empty, "member_id": name, "protocols": ["range"], "subscription": ["t"], "client_version": "4.1.0"}
-        for name in ("a", "b")
-    ]
+    java = {"protocols": ["range"], "client_library": "java", "client_version": "4.1.0"}
+    members = [{**empty, **java, "member_id": name, "subscription": ["t"]} for name in ("a", "b")]
     election = {**dict.fromkeys(ELECTIONS.names), "type": "classic", "members": 2, "protocol": "range"}
     election |= {"votes": [("range", 2)], "candidates": ["range"], "leader_id": "a", "refused": []}
     given = {name: [row] for name, row in rows.items()}
@@ -443,7 +453,7 @@ def test_groups_that_can_migrate_are_ranked_by_risk_and_cost(audited: Audited, s
     ranked = sorted(online, key=lambda row: row["migration_order"])
     assert [row["migration_order"] for row in ranked] == list(range(1, len(ranked) + 1))
     by = ("errors", "warnings", "outdated_members", "migration_unowned_ms", "members")
-    keys = [tuple(row[name] for name in by) for row in ranked]
+    keys = [(row["migration_assumes"] is not None, *(row[name] for name in by)) for row in ranked]
     assert keys == sorted(keys)
     assert keys[0] < keys[10] < keys[-1]
     others = [row for row in audited.verdicts.values() if row["migration"] != "online"]
