@@ -41,6 +41,8 @@ DEFAULT_PROTOCOL_TYPE = "consumer"
 DEFAULT_CLIENT = CLIENT
 REBALANCING_STATES = ("PreparingRebalance", "CompletingRebalance", "AwaitingSync", "Assigning", "Reconciling")
 """States of a group that rebalances, as Kafka's tools print them."""
+WITHOUT_MEMBERS_STATES = ("Empty", "Dead")
+"""States of a group that has no members."""
 MAX_PARTITIONS = 1_000_000
 """Upper limit for one topic, against typing errors: whole Kafka clusters hold fewer partitions."""
 
@@ -207,6 +209,22 @@ OFFSETS = Table(
         Column("metadata", STRING, "metadata the client committed with the offset"),
         Column("committed_at_ms", LONG, "commit timestamp"),
         Column("expires_at_ms", LONG, "expiry timestamp; null if the commit has none"),
+    ),
+)
+
+LISTED_GROUPS = Table(
+    "listed_groups",
+    "One row per group that the cluster lists, of any type; for groups that no other table shows.",
+    (
+        *_OF_GROUP,
+        Column("type", STRING, "`classic`, `consumer`, `share` or `streams`; null if unknown"),
+        Column(
+            "protocol_type",
+            STRING,
+            "protocol type, such as `connect`; empty for a classic group that never had members; null if unknown",
+        ),
+        Column("state", STRING, "state of the group; null if unknown"),
+        Column("members", INT, "number of members; null if unknown"),
     ),
 )
 
@@ -998,7 +1016,7 @@ ADVICE = Table(
 
 _FIGURES_BY_NAME = MapType(STRING, DOUBLE)
 _MEMBERS_OF_GROUP = Column(
-    "members", INT, "members the coordinator accepts; null if none of the group's members could be read"
+    "members", INT, "members the coordinator accepts; null if none of the group's members could be read, or none shows"
 )
 FINDINGS = Table(
     "findings",
@@ -1031,7 +1049,12 @@ VERDICTS = Table(
     "One row per group: the result of an audit.",
     (
         *_OF_GROUP,
-        Column("type", STRING, "`classic` or `consumer`; null for a group without members, and if they are unknown"),
+        Column(
+            "type",
+            STRING,
+            "`classic` or `consumer`, or as the cluster lists a group without rows of members, also `share` or "
+            "`streams`; null if it is unknown",
+        ),
         _MEMBERS_OF_GROUP,
         Column("partitions", INT, "partitions of the topics the group subscribes to; null if it cannot be predicted"),
         Column("severity", STRING, "severity of the worst finding; null if there is none"),
@@ -1044,7 +1067,9 @@ VERDICTS = Table(
             STRING,
             "what kind of program its members are: `consumers`, `connect` (workers of a Connect cluster), "
             "`connect-sink` (consumers of a sink connector), `mirrormaker`, `kafka-streams`, `ksqldb`, "
-            "`schema-registry`, `console-consumer`, `spark`, `offsets-only` (no members), `other`, `unknown`",
+            "`schema-registry`, `console-consumer`, `spark`, `share` (a share group), `streams` (a streams group), "
+            "`offsets-only` (no members), `other`, `unknown` (none of its members could be read, or none was "
+            "described)",
         ),
         Column("group_kind_evidence", STRING, "what `group_kind` rests on; null for consumers"),
         Column(
@@ -1064,7 +1089,7 @@ VERDICTS = Table(
             STRING,
             "whether the group can migrate to the consumer protocol (KIP-848): `online` (in a rolling restart), "
             "`offline` (after all members have stopped), `no`, `done`, or `unknown` if none of its members could be "
-            "read",
+            "read, or none shows",
         ),
         Column("migration_reason", STRING, "why, in one line"),
         Column("outdated_members", INT, "members whose client has to be upgraded before the group migrates"),
@@ -1093,7 +1118,7 @@ REJECTS = Table(
     ),
 )
 
-INPUTS = {table.name: table for table in (TOPICS, MEMBERS, CLUSTERS, OFFSETS, RECORDS, KEYS, EVENTS)}
+INPUTS = {table.name: table for table in (TOPICS, MEMBERS, CLUSTERS, OFFSETS, LISTED_GROUPS, RECORDS, KEYS, EVENTS)}
 OUTPUTS = {
     table.name: table
     for table in (

@@ -42,6 +42,7 @@ from rebalance_sim.tables import (
     LAG_BALANCE,
     LAG_COSTS,
     LAST_ASSIGNMENTS,
+    LISTED_GROUPS,
     MEMBERS,
     MIGRATION_COSTS,
     OFFSETS,
@@ -70,6 +71,8 @@ class AuditOptions(TypedDict, total=False):
     """The rollout that is simulated: a name, a file or a ``Scenario``; a rolling restart by default."""
     records: DataFrame
     """Records of the topics, which add findings about keys."""
+    listed_groups: DataFrame
+    """Groups that the cluster lists, of any type: adds those that no other table shows."""
     partitions_after: DataFrame
     """Topics that are to grow, with their new partitions: adds findings about the keys that move. Needs records."""
 
@@ -177,6 +180,9 @@ class Audit:
             raise UserError("partitions_after: needs records, whose keys may move")
         self.fitted_after = None if after is None else fit_topics(after, TOPICS_AFTER)
         """The topics that are to grow; None if none are."""
+        listed = options.get("listed_groups")
+        self.fitted_listed = None if listed is None else fit(listed, LISTED_GROUPS)
+        """The groups that the cluster lists; None without a list."""
         self._assigned = () if offsets is None else (LAST_ASSIGNMENTS.name,)
         self.assigned: DataFrame | None = None
         """Assignments of all groups under every assignor, if they are computed already."""
@@ -225,6 +231,8 @@ class Audit:
             found[EXPIRING_OFFSETS.name] = expiring_offsets(
                 found[OFFSETS.name], members, self.clusters.others.rules(), None
             )
+        if self.fitted_listed is not None:
+            found[LISTED_GROUPS.name] = usable(self.fitted_listed)
         if self.placed is not None:
             found[RECORD_PARTITIONS.name] = stage(self.placed.record_partitions(), RECORD_PARTITIONS.name)
             found[TOPICS_AT_RISK.name] = self.placed.topics_at_risk(found[RECORD_PARTITIONS.name])

@@ -29,10 +29,14 @@ class GroupKind(StrEnum):
     SPARK = "spark"
     OFFSETS_ONLY = "offsets-only"
     """Offsets without members: consumers that have stopped, or a job that assigns partitions itself (Flink, Spark)."""
+    SHARE = "share"
+    """A share group (KIP-932)."""
+    STREAMS_GROUP = "streams"
+    """A streams group (KIP-1071); Kafka Streams over the classic protocol is ``STREAMS``."""
     OTHER = "other"
     """Members of another protocol type than those above."""
     UNKNOWN = "unknown"
-    """The group has members, of which none could be read."""
+    """Nothing shows what the members are: none could be read, or none was described."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,9 @@ class GroupSigns:
     client_ids: Sequence[str] = ()
     """Of its members, without those that are unknown."""
     members: int = 0
+    group_type: str | None = None
+    """As the cluster lists it; None if it is unknown."""
+    has_offsets: bool = True
 
 
 SERVICES = frozenset({GroupKind.CONSUMERS, GroupKind.CONNECT_SINK})
@@ -60,6 +67,8 @@ WITHOUT_PREDICTION = {
     GroupKind.KSQLDB: "a query of ksqlDB, a Kafka Streams application: its assignor places tasks",
     GroupKind.SCHEMA_REGISTRY: "instances of Schema Registry, which elect a primary",
     GroupKind.SPARK: "a job of Spark, which assigns partitions itself",
+    GroupKind.SHARE: "a share group: its members share the partitions, record by record",
+    GroupKind.STREAMS_GROUP: "a streams group: the coordinator places tasks of Kafka Streams",
     GroupKind.OTHER: "members that are not consumers",
 }
 """By kind without a predicted assignment, what it is."""
@@ -76,7 +85,8 @@ class KindOfGroup:
     """Whether the coordinator says so; otherwise an id does, which users choose."""
 
 
-_OF_PROTOCOL_TYPES = {"connect": GroupKind.CONNECT, "sr": GroupKind.SCHEMA_REGISTRY}
+_OF_GROUP_TYPES = {"share": GroupKind.SHARE, "streams": GroupKind.STREAMS_GROUP}
+_OF_PROTOCOL_TYPES = _OF_GROUP_TYPES | {"connect": GroupKind.CONNECT, "sr": GroupKind.SCHEMA_REGISTRY}
 _OF_PROTOCOLS = {
     # StreamsPartitionAssignor.name(): the only protocol of a Streams application.
     "stream": GroupKind.STREAMS,
@@ -121,6 +131,8 @@ def kind_of_group(signs: GroupSigns) -> KindOfGroup:
 
 def _stated(signs: GroupSigns) -> KindOfGroup | None:
     """Return the kind that the coordinator states."""
+    if signs.group_type in _OF_GROUP_TYPES:
+        return KindOfGroup(_OF_GROUP_TYPES[signs.group_type], f"type {signs.group_type!r}")
     for protocol_type in signs.protocol_types:
         if protocol_type not in ("", _CONSUMER_TYPE):
             kind = _OF_PROTOCOL_TYPES.get(protocol_type, GroupKind.OTHER)
@@ -157,4 +169,4 @@ def _by_group_id(signs: GroupSigns) -> KindOfGroup | None:
 def _by_members(signs: GroupSigns) -> KindOfGroup:
     if signs.members:
         return KindOfGroup(GroupKind.CONSUMERS, "")
-    return KindOfGroup(GroupKind.OFFSETS_ONLY, "offsets without members")
+    return KindOfGroup(GroupKind.OFFSETS_ONLY, "offsets without members" if signs.has_offsets else "no members")

@@ -164,6 +164,15 @@ OFFSETS: Rows = [
 ]
 
 
+LISTED_GROUPS: Rows = [
+    {"cluster": "new", "group_id": "group-not-described", "type": "classic", "protocol_type": "consumer"},
+    {"cluster": "new", "group_id": "healthy-share", "type": "share", "state": "Stable", "members": 2},
+    {"cluster": "new", "group_id": "healthy-streams-group", "type": "streams"},
+    {"cluster": "new", "group_id": "healthy", "type": "classic", "state": "Stable", "members": 3},
+]
+"""Groups that the cluster lists; all but the last one are in no other table."""
+
+
 def _records(topic: str, keys: Sequence[str | None], **more: Any) -> Iterator[dict[str, Any]]:
     for key in keys:
         yield {"cluster": "new", "topic": topic, "key": key, "value_bytes": 10, **more}
@@ -213,6 +222,7 @@ FOLLOWED: dict[str, dict[str, Any]] = {
     "partitions-without-leader": {},
     "rejected-rows": {},
     "group-unread": {"protocol_type": None},
+    "group-not-described": {},
     "offsets-expire": {},
     "shared-instance-id": {},
     "regex-matches-nothing": {"subscription": ["six"], "subscribed_regex": None},
@@ -243,6 +253,7 @@ def followed_tables() -> dict[str, Rows]:
         if row["group_id"] in _BECOME_STATIC:
             row["instance_id"] = row["member_id"]
     members += _members("offsets-expire", 2, ["eight"], COOPERATIVE)
+    members += _members("group-not-described", 3, ["six"], COOPERATIVE)
     in_one_partition = [row | {"actual_partition": 1} if "actual_partition" in row else row for row in RECORDS]
     records = [
         row | {"client": "java-3.3"} | ({"key": f"hot-{number}"} if row["key"] == "hot" else {})
@@ -264,6 +275,7 @@ def write_fleet(folder: Path, **changed: Rows) -> list[str]:
         "topics": TOPICS,
         "members": MEMBERS,
         "offsets": OFFSETS,
+        "listed-groups": LISTED_GROUPS,
         "clusters": CLUSTERS,
         "records": RECORDS,
         "partitions-after": AFTER,

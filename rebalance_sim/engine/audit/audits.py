@@ -34,6 +34,7 @@ from rebalance_sim.tables import (
     FINDINGS,
     LAG_BALANCE,
     LAG_COSTS,
+    LISTED_GROUPS,
     MEMBERS,
     MIGRATION_COSTS,
     OFFSETS,
@@ -97,6 +98,7 @@ _COLUMNS = {
     COMMITS: ("member_id", "committed_at_ms", "lag"),
     REJECTS.name: ("table", "rows", "reason"),
     OFFSETS.name: ("partitions",),
+    LISTED_GROUPS.name: ("type", "protocol_type", "state", "members"),
 }
 """Columns of the tables that an audit reads."""
 _OUTPUTS = struct({table.name: table.schema for table in (FINDINGS, VERDICTS)})
@@ -111,7 +113,8 @@ def audited(
 ) -> Outcomes:
     """Return the findings and verdicts of every group.
 
-    ``tables`` are those of a fleet and of its predictions, by name; members, offsets and ``topics`` are usable rows,
+    ``tables`` are those of a fleet and of its predictions, by name; members, offsets, listed groups and ``topics`` are
+    usable rows,
     and rejects the others, of which those with a group name groups that nothing else may show.
     Records are given by ``record_partitions`` and ``topics_at_risk``, both or neither; ``partition_growth`` is
     that of topics that are to grow. ``scenario`` is the name of the one that was simulated.
@@ -309,7 +312,7 @@ def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, An
     return {
         "cluster": group.cluster,
         "group_id": group.group_id,
-        "type": group.election["type"] if group.election else None,
+        "type": group.type,
         "members": group.accepted,
         "partitions": group.balance["partitions"] if group.balance else None,
         "severity": findings[0].kind.severity if findings else None,

@@ -8,6 +8,7 @@ from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severi
 from rebalance_sim.engine.audit.group import COMMITS, Group, Row, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.clients import JAVA
+from rebalance_sim.kafka.group_kinds import GroupKind
 from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS
 from rebalance_sim.tables import OFFSETS, REBALANCING_STATES
 
@@ -34,6 +35,12 @@ UNSEEN = replace(
     description="the group is unknown: no usable row shows its members, and others were rejected, such as: {reason}",
 )
 """Of a group whose rejected rows are not those of members: it may have members, or none."""
+NOT_DESCRIBED = Kind(
+    "group-not-described",
+    Severity.NOTE,
+    "nothing is predicted: the cluster lists the group{listed}, and no output shows its members",
+    "Read its members too: --describe --members --verbose of the tool for groups of its type.",
+)
 EXPIRE = Kind(
     "offsets-expire",
     Severity.WARNING,
@@ -105,7 +112,7 @@ REBALANCING = Kind(
     "Read the group again, and audit it when it is stable.",
 )
 KINDS = (
-    *(WITHOUT_LEADER, REJECTED, UNREAD, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE),
+    *(WITHOUT_LEADER, REJECTED, UNREAD, NOT_DESCRIBED, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE),
     *(REGEX_FINDS_NOTHING, REGEX, OVERDUE, REPEATED, REBALANCING),
 )
 _HOUR_MS = 3_600_000
@@ -118,6 +125,9 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         kind = UNREAD if group.rejected else UNSEEN
         names = {"reason": group.reject_reason}
         yield Finding(kind, {"rows": group.rejected}, names, confidence=Confidence.CERTAIN)
+        return
+    if group.is_undescribed and group.listed is not None:
+        yield _not_described(group.listed)
         return
     subscribed = {topic for member in group.members for topic in member["subscription"] or ()}
     lost = {topic: group.topics.without_leader.get((group.cluster, topic), 0) for topic in sorted(subscribed)}
@@ -134,12 +144,19 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     yield from _rebalances(group, thresholds)
 
 
+def _not_described(listed: Row) -> Finding:
+    shown = [f"{name} {listed[name]}" for name in ("type", "state") if listed[name]]
+    figures = {} if listed["members"] is None else {"members": listed["members"]}
+    return Finding(NOT_DESCRIBED, figures, {"listed": f" ({', '.join(shown)})" if shown else ""})
+
+
 def _expiry(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     expiring, latest_ms = group.expiring, group.topics.latest_commit_ms.get(group.cluster)
-    if group.members:
+    # A share group commits no offsets.
+    if group.members or group.has_unseen_members or group.kind.kind is GroupKind.SHARE:
         return
     if expiring is None:
-        if group.rows[OFFSETS.name]:
+        if group.rows[OFFSETS.name] or group.listed is not None:
             yield Finding(WITHOUT_COMMITS)
         return
     figures = {"partitions": expiring["partitions"]}

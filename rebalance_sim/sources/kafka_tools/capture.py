@@ -54,12 +54,12 @@ from rebalance_sim.sources.consumer_groups import (
 )
 from rebalance_sim.sources.kafka_tools.clients import known_client
 from rebalance_sim.sources.kafka_tools.columns import ToolOutput
+from rebalance_sim.sources.kafka_tools.listed_groups import NOT_CONSUMERS, GroupLine, ListedGroup
 from rebalance_sim.sources.kafka_tools.text import (
     BadLine,
     ConsumerLine,
     Content,
     EndOffsetLine,
-    GroupLine,
     HeaderLine,
     MemberLine,
     Notice,
@@ -75,11 +75,13 @@ from rebalance_sim.sources.kafka_tools.text import (
 from rebalance_sim.tables import (
     DEFAULT_CLUSTER,
     DEFAULT_PROTOCOL_TYPE,
+    LISTED_GROUPS,
     MEMBERS,
     OFFSETS,
     REBALANCING_STATES,
     REJECTS,
     TOPICS,
+    WITHOUT_MEMBERS_STATES,
     Table,
 )
 from rebalance_sim.wording import plural
@@ -114,6 +116,8 @@ class Capture:
     """Groups that have members, of which none can be used; rejects say why."""
     clusters: DataFrame | None = None
     """The brokers, as far as they can be asked."""
+    listed_groups: DataFrame | None = None
+    """Groups of any type, as far as the source lists them."""
 
 
 def read_capture(
@@ -130,7 +134,7 @@ def read_capture(
     lines.hidden_files = _hidden(spark, directory)
     for name in sorted(files):
         lines.add_file(name.rpartition("/")[2], files.pop(name))
-    if not lines.has_members and not lines.owners:
+    if not lines.has_members and not lines.owners and not lines.other_groups():
         raise UserError(
             f"{directory!r} contains no output of kafka-consumer-groups.sh --members; "
             f"add a file with the output of: {_MEMBERS_COMMAND}"
@@ -144,6 +148,7 @@ def read_capture(
         assumptions=tables.assumptions(),
         groups_without_members=tables.groups_without_members(),
         unread_groups=tables.unread_groups(),
+        listed_groups=frame(spark, LISTED_GROUPS, tables.listed_groups()),
     )
 
 
@@ -300,7 +305,8 @@ class Lines:
         """The members in the rows of offsets, by group and id."""
         self.states: dict[str, StateLine] = {}
         self.places_of_states: dict[str, _Location] = {}
-        self.types: dict[str, bool] = {}
+        self.listed: defaultdict[str, ListedGroup] = defaultdict(ListedGroup)
+        """What lists of groups show of them, and the tools for groups that have no consumers."""
         self.ends: dict[TopicPartition, int | None] = {}
         self.consumers: dict[_ConsumerKey, _Consumer] = {}
         self.noticed: defaultdict[Notice, set[str]] = defaultdict(set)
@@ -353,8 +359,7 @@ class Lines:
             case EndOffsetLine():
                 self._add_end(place, content)
             case GroupLine():
-                if content.is_kip848 is not None:
-                    self.types[content.group_id] = content.is_kip848
+                self.listed[self._one_name(content.group_id)].add(content)
             case ConsumerLine():
                 self._add_consumer(place, content)
             case OffsetLine():
@@ -370,6 +375,8 @@ class Lines:
     def _add_notice(self, place: _Location, notice: NoticeLine) -> None:
         if notice.group_id is not None:
             self.noticed[notice.notice].add(notice.group_id)
+            if notice.group_type is not None:
+                self.listed[notice.group_id].add(GroupLine(notice.group_id, notice.group_type))
         elif notice.notice is Notice.ERROR:
             self.errors.append(place)
 
@@ -432,6 +439,8 @@ class Lines:
         # Without a host, the line of a consumer by ZooKeeper, or one that is cut off within the member id.
         if line.member_id is not None and line.host:
             self.owners.setdefault((group_id, line.member_id), _Owner(place, line))
+        if line.group_type is not None:
+            self.listed[group_id].add(GroupLine(group_id, line.group_type))
         if line.topic_partition is None:
             return
         topic, partition = line.topic_partition
@@ -484,6 +493,17 @@ class Lines:
                 )
                 self.members[group_id, member_id] = _Member(owner.place, group_id, line, by_offsets=True)
 
+    def other_groups(self) -> set[str]:
+        """Return the groups whose members are not consumers."""
+        return {group_id for group_id, listed in self.listed.items() if listed.group_type in NOT_CONSUMERS}
+
+    def separate_other_groups(self) -> None:
+        """Remove the members of groups that turn out to have no consumers, such as share members without partitions."""
+        others = self.other_groups()
+        for group_id, member_id in [key for key in self.members if key[0] in others]:
+            del self.members[group_id, member_id]
+            self.listed[group_id].add(GroupLine(group_id, None, member_id=member_id))
+
     def _one_name(self, name: str) -> str:
         """Return the shared copy of a name that is repeated in very many lines."""
         return self._names.setdefault(name, name)
@@ -523,6 +543,7 @@ class CaptureTables:
 
     def __init__(self, lines: Lines, cluster: str, protocols: tuple[str, ...]) -> None:
         lines.add_members_of_offsets()
+        lines.separate_other_groups()
         self._lines = lines
         self._cluster = cluster
         self._given_protocols = protocols
@@ -562,6 +583,17 @@ class CaptureTables:
             yield self._member(member, self._consumer(member), places[member.group_id])
             places[member.group_id] += 1
         self._reject_unused_consumers()
+
+    def listed_groups(self) -> Iterator[tuple[object, ...]]:
+        """Return the rows of the table of listed groups."""
+        lines = self._lines
+        without_members = lines.noticed[Notice.NO_MEMBERS]
+        for group_id in sorted({*lines.listed, *lines.states}.union(*lines.noticed.values())):
+            listed, state = lines.listed.get(group_id, ListedGroup()), lines.states.get(group_id)
+            shown = listed.members if state is None else state.members
+            members = 0 if shown is None and group_id in without_members else shown
+            state_name = listed.state if state is None else state.state
+            yield self._cluster, group_id, listed.group_type, listed.protocol_type, state_name, members
 
     def rejects(self) -> Iterator[tuple[object, ...]]:
         """Return the rows of the rejects table."""
@@ -703,7 +735,19 @@ class CaptureTables:
 
     def groups_without_members(self) -> list[str]:
         """Return the groups without members that the capture names."""
-        return sorted(self._named - self._with_members() - set(self.unread_groups()))
+        others = self._lines.other_groups().union(self.unread_groups(), self._not_described())
+        return sorted(self._named - self._with_members() - others)
+
+    def _not_described(self) -> set[str]:
+        """Return the groups that lists name, and of which nothing else shows whether they have members."""
+        lines = self._lines
+        described = {group_id for group_id, _, _ in lines.offsets} | lines.states.keys() | self._with_members()
+        listed = {
+            group_id
+            for group_id, group in lines.listed.items()
+            if group.members != 0 and group.state not in WITHOUT_MEMBERS_STATES
+        }
+        return listed.difference(described, lines.noticed[Notice.NO_MEMBERS], lines.other_groups())
 
     def unread_groups(self) -> list[str]:
         """Return the groups that have members, of which none can be used."""
@@ -716,7 +760,7 @@ class CaptureTables:
         """The groups that usable lines name."""
         lines = self._lines
         named = {group_id for group_id, _, _ in lines.offsets} | lines.states.keys() | self._with_members()
-        return named.union(*lines.noticed.values())
+        return named.union(lines.listed, *lines.noticed.values())
 
     def _group_of(self, reject: _Reject) -> str | None:
         """Return the group of a line that cannot be read, whose first word may be a part of its id only."""
@@ -754,6 +798,12 @@ class CaptureTables:
         }
         if rebalancing:
             yield REBALANCING.replace("{}", groups(rebalancing))
+        others = lines.other_groups()
+        if others:
+            yield f"{groups(others)} of type share or streams, not consumer groups: no assignment is predicted"
+        not_described = self._not_described()
+        if not_described:
+            yield f"{groups(not_described)} listed, but not described: nothing is predicted for them"
         without = set(self.groups_without_members())
         if without:
             yield WITHOUT_MEMBERS.replace("{}", groups(without))
@@ -773,7 +823,7 @@ class CaptureTables:
         if any(missing):
             what = f"{plural(sum(missing), 'partition')} of {plural(sum(map(bool, missing)), 'topic')}"
             yield f"{what} assumed to have a leader: kafka-topics.sh printed no line for them"
-        if not lines.has_offsets:
+        if not lines.has_offsets and not lines.offsets:
             yield "no output of kafka-consumer-groups.sh --offsets: the offsets table is empty"
         if self._ends_filled:
             yield f"kafka-get-offsets.sh supplies the log end offset of {plural(self._ends_filled, 'row')} of offsets"
@@ -809,8 +859,8 @@ def _kip848_groups(lines: Lines) -> set[str]:
         stated[group_id].add(state.is_kip848)
         if state.strategy == DEFAULT_SERVER_ASSIGNOR:
             signs.add(group_id)
-    for group_id, is_kip848 in lines.types.items():
-        stated[group_id].add(is_kip848)
+    for group_id, listed in lines.listed.items():
+        stated[group_id].add(listed.is_kip848)
     certain = {group_id for group_id, answers in stated.items() if True in answers}
     return certain | {group_id for group_id in signs if False not in stated[group_id]}
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from rebalance_sim.sources.kafka_tools.columns import ToolOutput
+from rebalance_sim.sources.kafka_tools.listed_groups import GroupLine
 from rebalance_sim.sources.kafka_tools.text import (
     BadLine,
     ConsumerLine,
     Content,
     EndOffsetLine,
-    GroupLine,
     HeaderLine,
     MemberLine,
     Notice,
@@ -214,17 +214,17 @@ OTHERS = {
     "--list --type": (
         "GROUP                     TYPE                 STATE               \n"
         "web shop                  Consumer             Stable              \n",
-        GroupLine("web shop", is_kip848=True),
+        GroupLine("web shop", "consumer", state="Stable"),
     ),
     "kafka-groups --list": (
         "GROUP                     TYPE                 PROTOCOL            \n"
         "connectors                Classic              connect             \n",
-        GroupLine("connectors", is_kip848=False),
+        GroupLine("connectors", "classic", "connect"),
     ),
     "kafka-groups --list, another type": (
         "GROUP                     TYPE                 PROTOCOL            \n"
         "queue                     Share                share               \n",
-        GroupLine("queue", None),
+        GroupLine("queue", "share", "share"),
     ),
     "consumers.csv": (
         "group_id,client_id,protocols,subscription,rack,instance_id\n"
