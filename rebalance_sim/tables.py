@@ -1067,8 +1067,8 @@ VERDICTS = Table(
             STRING,
             "what kind of program its members are: `consumers`, `connect` (workers of a Connect cluster), "
             "`connect-sink` (consumers of a sink connector), `mirrormaker`, `kafka-streams`, `ksqldb`, "
-            "`schema-registry`, `console-consumer`, `spark`, `share` (a share group), `streams` (a streams group), "
-            "`offsets-only` (no members), `other`, `unknown` (none of its members could be read, or none was "
+            "`schema-registry`, `console-consumer`, `kcat`, `spark`, `flink`, `share` (a share group), `streams` "
+            "(a streams group), `offsets-only` (no members), `other`, `unknown` (no member could be read, or none was "
             "described)",
         ),
         Column("group_kind_evidence", STRING, "what `group_kind` rests on; null for consumers"),

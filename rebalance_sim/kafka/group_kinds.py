@@ -26,7 +26,11 @@ class GroupKind(StrEnum):
     """A query of ksqlDB, which is a Kafka Streams application."""
     SCHEMA_REGISTRY = "schema-registry"
     CONSOLE = "console-consumer"
+    KCAT = "kcat"
+    """kcat's balanced consumer, which people run by hand."""
     SPARK = "spark"
+    FLINK = "flink"
+    """A job of Flink, which commits offsets, and never joins its group (``KafkaSource`` assigns partitions)."""
     OFFSETS_ONLY = "offsets-only"
     """Offsets without members: consumers that have stopped, or a job that assigns partitions itself (Flink, Spark)."""
     SHARE = "share"
@@ -54,6 +58,8 @@ class GroupSigns:
     group_type: str | None = None
     """As the cluster lists it; None if it is unknown."""
     has_offsets: bool = True
+    never_had_members: bool = False
+    """Whether its protocol type is empty: its offsets were committed without joining the group."""
 
 
 SERVICES = frozenset({GroupKind.CONSUMERS, GroupKind.CONNECT_SINK})
@@ -113,6 +119,10 @@ _OF_GROUP_IDS = (
     (r"(?:spark-executor-)?spark-kafka-(?:source|relation)-.+", GroupKind.SPARK),
 )
 """Patterns of the ids that programs give to groups by themselves."""
+_LIBRDKAFKAS_CLIENT_ID = "rdkafka"
+_NAMED_KCAT = re.compile(r"(?:.*[^a-z])?(?:kcat|kafkacat)(?:[^a-z].*)?", re.IGNORECASE)
+_NAMED_FLINK = re.compile(r"(?:.*[^a-z])?flink(?:[^a-z].*)?", re.IGNORECASE)
+"""Patterns of ids that people give to groups, after the program. They are no evidence without what else is known."""
 
 
 def kind_of_group(signs: GroupSigns) -> KindOfGroup:
@@ -126,7 +136,7 @@ def kind_of_group(signs: GroupSigns) -> KindOfGroup:
     >>> sink.kind, sink.evidence, sink.is_certain
     (<GroupKind.CONNECT_SINK: 'connect-sink'>, "client id 'connector-consumer-s3-0'", False)
     """
-    return _stated(signs) or _by_client_ids(signs) or _by_group_id(signs) or _by_members(signs)
+    return _stated(signs) or _by_client_ids(signs) or _by_group_id(signs) or _by_name(signs) or _by_members(signs)
 
 
 def _stated(signs: GroupSigns) -> KindOfGroup | None:
@@ -166,7 +176,31 @@ def _by_group_id(signs: GroupSigns) -> KindOfGroup | None:
     return None
 
 
+def _by_name(signs: GroupSigns) -> KindOfGroup | None:
+    """Return the kind that a name suggests, if nothing contradicts it.
+
+    kcat has the client id of every client on librdkafka that sets none. Flink's client ids are never seen: its
+    consumers do not join, so that a group whose coordinator knows a protocol type had others.
+    """
+    if signs.members:
+        ids = set(signs.client_ids) if len(signs.client_ids) >= signs.members else set()
+        if ids == {_LIBRDKAFKAS_CLIENT_ID} and _NAMED_KCAT.fullmatch(signs.group_id):
+            evidence = f"group id {signs.group_id!r}, a name, and librdkafka's client id"
+            return KindOfGroup(GroupKind.KCAT, evidence, is_certain=False)
+        return None
+    if signs.has_offsets and not signs.protocol_types and _NAMED_FLINK.fullmatch(signs.group_id):
+        evidence = f"group id {signs.group_id!r}, a name, and {_offsets_only(signs)}"
+        return KindOfGroup(GroupKind.FLINK, evidence, is_certain=False)
+    return None
+
+
 def _by_members(signs: GroupSigns) -> KindOfGroup:
     if signs.members:
         return KindOfGroup(GroupKind.CONSUMERS, "")
-    return KindOfGroup(GroupKind.OFFSETS_ONLY, "offsets without members" if signs.has_offsets else "no members")
+    return KindOfGroup(GroupKind.OFFSETS_ONLY, _offsets_only(signs) if signs.has_offsets else "no members")
+
+
+def _offsets_only(signs: GroupSigns) -> str:
+    if signs.never_had_members:
+        return "offsets of a group that never had members (its protocol type is empty)"
+    return "offsets without members"

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -262,10 +262,9 @@ class Group:
         has_offsets = bool(self.rows[OFFSETS.name])
         listed = self.listed or {"protocol_type": None, "type": None}
         types += [listed["protocol_type"]] if listed["protocol_type"] else []
-        found = kind_of_group(
-            GroupSigns(self.group_id, types, protocols, clients, len(members), listed["type"], has_offsets)
-        )
-        if found.kind is GroupKind.OFFSETS_ONLY and self.has_unseen_members:
+        signs = GroupSigns(self.group_id, types, protocols, clients, len(members), listed["type"], has_offsets)
+        found = kind_of_group(replace(signs, never_had_members=listed["protocol_type"] == ""))
+        if found.kind in (GroupKind.OFFSETS_ONLY, GroupKind.FLINK) and self.has_unseen_members:
             return KindOfGroup(GroupKind.UNKNOWN, _UNDESCRIBED, is_certain=False)
         return found
 
