@@ -433,6 +433,22 @@ MEMBER_LAG = Table(
     ),
 )
 
+TOPIC_LAG = Table(
+    "topic_lag",
+    "One row per group and topic: the lag of its committed offsets, whoever owns the partitions. Topics whose lag is "
+    "known to be 0 are left out.",
+    (
+        *_OF_GROUP,
+        _TOPIC,
+        Column("partitions", INT, "partitions with a row in offsets"),
+        _LAG_PARTITIONS,
+        _UNKNOWN_PARTITIONS,
+        Column("lag", LONG, "lag of its partitions: log end offset minus committed offset; null if all are unknown"),
+        Column("max_partition_lag", LONG, "largest lag of one partition; null if all are unknown"),
+        Column("max_lag_partition", INT, "first partition with the largest lag; null if none has any"),
+    ),
+)
+
 EXPIRING_OFFSETS = Table(
     "expiring_offsets",
     "One row per committed offset that expires (offsets.retention.minutes) unless the group commits it again.",
@@ -1057,6 +1073,11 @@ VERDICTS = Table(
         ),
         _MEMBERS_OF_GROUP,
         Column("partitions", INT, "partitions of the topics the group subscribes to; null if it cannot be predicted"),
+        Column(
+            "lag",
+            LONG,
+            "lag of its committed offsets, with or without an assignment; null without offsets, or if unknown",
+        ),
         Column("severity", STRING, "severity of the worst finding; null if there is none"),
         Column("errors", INT, "findings that are errors"),
         Column("warnings", INT, "findings that are warnings"),
@@ -1124,7 +1145,7 @@ OUTPUTS = {
     for table in (
         *(ELECTIONS, ASSIGNMENTS, COOPERATIVE_REBALANCES, LAST_ASSIGNMENTS, BALANCE),
         *(OPTIMUM, COMPARISON, DISTRIBUTIONS, CHANGES),
-        *(MEMBER_LAG, LAG_BALANCE, EXPIRING_OFFSETS),
+        *(MEMBER_LAG, LAG_BALANCE, TOPIC_LAG, EXPIRING_OFFSETS),
         *(RECORD_PARTITIONS, PARTITION_LOAD, PARTITION_LOAD_AFTER, PARTITION_GROWTH, MOVED_KEYS),
         *(CLIENT_AGREEMENT, CONFLICTING_KEYS, TOPICS_AT_RISK, KEY_FINDINGS, BATCHES, PRODUCE_REQUESTS),
         *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, MIGRATION_COSTS, BOUNCES, LAG_COSTS, ADVICE),

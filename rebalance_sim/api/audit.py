@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.api.groups import clusters_of, custom_names, predict
-from rebalance_sim.api.lag import lag_tables
+from rebalance_sim.api.lag import lag_tables, topic_lag
 from rebalance_sim.api.records import PlacedRecords
 from rebalance_sim.api.simulation import simulate
 from rebalance_sim.defaults import SCENARIO
@@ -50,6 +50,7 @@ from rebalance_sim.tables import (
     RECORD_PARTITIONS,
     REJECTS,
     TIMELINE,
+    TOPIC_LAG,
     TOPICS_AFTER,
     TOPICS_AT_RISK,
     VERDICTS,
@@ -113,6 +114,7 @@ def audit(
     if offsets is not None:
         assigned = all_assignments(now.last_assignments, others.last_assignments)
         tables[LAG_BALANCE.name] = lag_tables(assigned, offsets, members).lag_balance
+        tables[TOPIC_LAG.name] = topic_lag(offsets)
     return rules.outcomes(tables)
 
 

@@ -50,6 +50,7 @@ from rebalance_sim.tables import (
     OUTPUTS,
     RECORDS,
     REJECTS,
+    TOPIC_LAG,
     TOPICS,
     TOPICS_AFTER,
     VERDICTS,
@@ -207,7 +208,7 @@ def _write_predicted(
         return tables, None, None
     assigned = run.kept(all_assignments(now.last_assignments, others.last_assignments))
     lag = fleet.offsets.write(run, assigned, fleet.members, counts[OFFSETS.name])
-    return tables | {LAG_BALANCE.name: lag.lag_balance}, lag, assigned
+    return tables | {LAG_BALANCE.name: lag.lag_balance, TOPIC_LAG.name: lag.topic_lag}, lag, assigned
 
 
 def _summarise_end(run: Run, missing: str | None, read_by: RecordedRun | None, warnings: Sequence[str]) -> list[Line]:

@@ -161,6 +161,7 @@ OFFSETS: Rows = [
     *_offsets("healthy-commits", [500] * 8, NOW_MS - 270_000),
     *_offsets("offsets-expire", [0, 0], NOW_MS - 6 * _DAY_MS),
     *_offsets("no-members", [0, 0, 0]),
+    *_offsets("lag-without-assignment", [10, 3000, 0]),
 ]
 
 

@@ -41,6 +41,7 @@ from rebalance_sim.tables import (
     PARTITION_GROWTH,
     RECORD_PARTITIONS,
     REJECTS,
+    TOPIC_LAG,
     TOPICS_AT_RISK,
     VERDICTS,
     struct,
@@ -98,6 +99,9 @@ _COLUMNS = {
     COMMITS: ("member_id", "committed_at_ms", "lag"),
     REJECTS.name: ("table", "rows", "reason"),
     OFFSETS.name: ("partitions",),
+    TOPIC_LAG.name: (
+        *("topic", "lag_partitions", "unknown_partitions", "lag", "max_partition_lag", "max_lag_partition"),
+    ),
     LISTED_GROUPS.name: ("type", "protocol_type", "state", "members"),
 }
 """Columns of the tables that an audit reads."""
@@ -315,6 +319,7 @@ def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, An
         "type": group.type,
         "members": group.accepted,
         "partitions": group.balance["partitions"] if group.balance else None,
+        "lag": group.total_lag,
         "severity": findings[0].kind.severity if findings else None,
         **{f"{severity}s": severities[severity] for severity in Severity},
         "kind": findings[0].kind.name if findings else None,

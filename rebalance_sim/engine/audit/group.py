@@ -29,6 +29,7 @@ from rebalance_sim.tables import (
     MIGRATION_COSTS,
     OFFSETS,
     REJECTS,
+    TOPIC_LAG,
     WITHOUT_MEMBERS_STATES,
 )
 
@@ -191,6 +192,20 @@ class Group:
     def lag(self) -> dict[str, Row]:
         """The rows of ``lag_balance`` by strategy."""
         return {row["strategy"]: row for row in self.rows[LAG_BALANCE.name]}
+
+    @property
+    def topic_lag(self) -> Sequence[Row]:
+        """The rows of ``topic_lag``, which need no assignment."""
+        return self.rows[TOPIC_LAG.name]
+
+    @property
+    def total_lag(self) -> int | None:
+        """The lag of its committed offsets; None without offsets, or if it is unknown in all partitions."""
+        known = [row["lag"] for row in self.topic_lag if row["lag"] is not None]
+        if self.topic_lag:
+            return sum(known) if known else None
+        # Topics whose lag is known to be 0 have no row.
+        return 0 if self.rows[OFFSETS.name] else None
 
     @property
     def costs(self) -> Row | None:

@@ -11,6 +11,7 @@ from rebalance_sim.kafka.clients import JAVA
 from rebalance_sim.kafka.group_kinds import GroupKind
 from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS
 from rebalance_sim.tables import OFFSETS, REBALANCING_STATES
+from rebalance_sim.wording import plural
 
 WITHOUT_LEADER = Kind(
     "partitions-without-leader",
@@ -55,6 +56,13 @@ EMPTY = Kind(
     "",
 )
 WITHOUT_COMMITS = replace(EMPTY, description="no members, and no committed offset")
+LAG = Kind(
+    "lag-without-assignment",
+    Severity.NOTE,
+    "{lag:record} of lag in {lag_partitions:partition} of {topics}, whose owners are not predicted: at most {most} in "
+    "one partition ({where}){unknown}",
+    "",
+)
 SHORT_SESSION = Kind(
     "session-shorter-than-restart",
     Severity.WARNING,
@@ -112,7 +120,7 @@ REBALANCING = Kind(
     "Read the group again, and audit it when it is stable.",
 )
 KINDS = (
-    *(WITHOUT_LEADER, REJECTED, UNREAD, NOT_DESCRIBED, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE),
+    *(LAG, WITHOUT_LEADER, REJECTED, UNREAD, NOT_DESCRIBED, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE),
     *(REGEX_FINDS_NOTHING, REGEX, OVERDUE, REPEATED, REBALANCING),
 )
 _HOUR_MS = 3_600_000
@@ -121,6 +129,8 @@ _GENERATIONS = ("generation", "generation_at_ms", "earlier_generation", "earlier
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     """Yield the findings about risks of a group."""
+    if group.balance is None:
+        yield from _lag(group, thresholds)
     if group.is_unread:
         kind = UNREAD if group.rejected else UNSEEN
         names = {"reason": group.reject_reason}
@@ -142,6 +152,24 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     yield from _regular_expressions(group)
     yield from _overdue_commits(group, thresholds)
     yield from _rebalances(group, thresholds)
+
+
+def _lag(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
+    """Yield the finding about the lag of a group without a predicted assignment, of which no member can be named."""
+    lag, behind = group.total_lag or 0, [row for row in group.topic_lag if row["lag"]]
+    if not behind or lag < thresholds.lag_records:
+        return
+    first = min(behind, key=lambda row: (-row["max_partition_lag"], row["topic"]))
+    figures = {"lag": lag, "max_partition_lag": first["max_partition_lag"]}
+    figures |= {name: sum(row[name] for row in group.topic_lag) for name in ("lag_partitions", "unknown_partitions")}
+    unknown = plural(figures["unknown_partitions"], "partition")
+    names = {
+        "topics": plural(len(behind), "topic"),
+        "most": f"{first['max_partition_lag']:,}",
+        "where": f"{first['topic']}-{first['max_lag_partition']}",
+        "unknown": f"; the lag of {unknown} is unknown" if figures["unknown_partitions"] else "",
+    }
+    yield Finding(LAG, figures, names, confidence=Confidence.CERTAIN)
 
 
 def _not_described(listed: Row) -> Finding:

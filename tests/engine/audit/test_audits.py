@@ -45,6 +45,7 @@ ALSO = {
     "assignment-unknown": {"migration-custom-assignor"},
     "election-depends-on-build": {"migration-brokers"},
     "leader-cannot-read-members": {"migration-offline"},
+    "lag-without-assignment": {"no-members"},
     "more-members-than-partitions": {"rollout-downtime"},
     "partitions-not-consumed": {"migration-library"},
     "rollout-downtime": {"more-members-than-partitions"},

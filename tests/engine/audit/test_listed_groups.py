@@ -1,5 +1,6 @@
 """Groups that the cluster lists, and of which no row of members shows any member."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,9 @@ from rebalance_sim.engine.audit.audits import FAMILIES
 from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.brokers import Brokers
-from rebalance_sim.tables import EXPIRING_OFFSETS, LISTED_GROUPS, MEMBERS, OFFSETS, OUTPUTS, REJECTS
+from rebalance_sim.tables import EXPIRING_OFFSETS, LISTED_GROUPS, MEMBERS, OFFSETS, OUTPUTS, REJECTS, TOPIC_LAG
+
+LAG = "lag-without-assignment"
 
 
 def listed(columns: dict[str, Any] | None, **rows: Any) -> Group:
@@ -88,3 +91,56 @@ def test_a_rejected_group_stays_unread_if_its_type_is_that_of_consumers() -> Non
     assert kinds(listed({"type": "classic"}, **{REJECTS.name: {"table": "members", "rows": 1, "reason": "x"}})) == {
         "group-unread"
     }
+
+
+LAG_OF_TOPICS = [
+    {"topic": "b", "lag_partitions": 2, "unknown_partitions": 0, "lag": 900, "max_partition_lag": 700}
+    | {"max_lag_partition": 1},
+    {"topic": "a", "lag_partitions": 1, "unknown_partitions": 2, "lag": 700, "max_partition_lag": 700}
+    | {"max_lag_partition": 3},
+    {"topic": "c", "lag_partitions": 0, "unknown_partitions": 1, "lag": None, "max_partition_lag": None}
+    | {"max_lag_partition": None},
+]
+
+
+def lagging(group: Group, rows: list[dict[str, Any]]) -> Group:
+    return replace(group, rows={**group.rows, TOPIC_LAG.name: rows})
+
+
+@pytest.mark.parametrize("columns", [None, {"type": "streams"}, {"type": "classic", "state": "Stable"}])
+def test_lag_is_judged_without_an_assignment(columns: dict[str, Any] | None) -> None:
+    group = lagging(listed(columns, **WITH_OFFSETS), LAG_OF_TOPICS)
+    assert group.total_lag == 1600
+    (found,) = [each for each in FAMILIES["risks"].findings(group, Thresholds()) if each.kind.name == LAG]
+    assert found.description == (
+        "1,600 records of lag in 3 partitions of 2 topics, whose owners are not predicted: at most 700 in one "
+        "partition (a-3); the lag of 3 partitions is unknown"
+    )
+    assert LAG not in {each.kind.name for each in FAMILIES["risks"].findings(group, Thresholds(lag_records=1601))}
+
+
+def test_lag_is_judged_without_a_prediction_whatever_the_members() -> None:
+    """A group of Kafka Streams, one whose assignor fails, and one whose members were rejected."""
+    streams = {
+        "member_id": "a",
+        "protocols": ["stream"],
+        "protocol_type": "consumer",
+        "client_id": "",
+        "subscription": [],
+    }
+    member = dict.fromkeys(MEMBERS.names) | streams
+    failing = lagging(listed(None, members=member, balance={"error": "it fails", "bounds": None}), LAG_OF_TOPICS)
+    unread = lagging(listed(None, rejects={"table": "members", "rows": 1, "reason": "x"}), LAG_OF_TOPICS)
+    for group in (failing, unread):
+        assert LAG in {each.kind.name for each in FAMILIES["risks"].findings(group, Thresholds())}
+
+
+def test_lag_of_a_predicted_group_is_judged_by_its_members() -> None:
+    group = lagging(listed(None, **WITH_OFFSETS, balance={"error": None}), LAG_OF_TOPICS)
+    assert LAG not in {each.kind.name for each in FAMILIES["risks"].findings(group, Thresholds())}
+
+
+def test_the_lag_of_a_group_is_zero_or_unknown() -> None:
+    assert listed(None, **WITH_OFFSETS).total_lag == 0
+    assert listed(None).total_lag is None
+    assert lagging(listed(None, **WITH_OFFSETS), LAG_OF_TOPICS[2:]).total_lag is None
