@@ -385,6 +385,12 @@ BALANCE = Table(
             f"up to {NAMED} topics with several partitions and several subscribers of which one member has all "
             "partitions, those of which it has most above its share first; null if there are none",
         ),
+        Column(
+            "co_partitioned_topics",
+            INT,
+            "topics of which every partition is on the member that has the same partition of another topic with as "
+            "many partitions, on at least two members: what range does for topics with the same subscribers",
+        ),
         Column("rebalances", INT, "rebalances until no member requests another"),
         Column("revoked", INT, "partitions revoked on the way; eager members revoke everything they own"),
         _REJECTED_MEMBERS,

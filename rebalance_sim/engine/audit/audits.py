@@ -82,7 +82,7 @@ _COLUMNS = {
     ),
     BALANCE.name: (
         *("strategy", "members", "partitions", "min", "max", "idle_members", "moved", "unassigned", "unconsumed"),
-        *("first_unconsumed", "whole_topics", "alternatives", "bounds", "error"),
+        *("first_unconsumed", "whole_topics", "co_partitioned_topics", "alternatives", "bounds", "error"),
     ),
     COMPARISON.name: ("optimum", "strategies"),
     LAG_BALANCE.name: ("strategy", "members", "lag", "max_lag", "max_partition_lag", "excess_lag"),
@@ -295,11 +295,14 @@ def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
 
 
 def _recommendation(group: Group, finding: Finding) -> str | None:
-    """Return what to do; with the place of the settings, if they do not stand in a consumer's configuration."""
+    """Return what to do; with what that gives up, and the place of settings outside a consumer's configuration."""
     prefix = SETTINGS_PREFIX.get(group.kind.kind)
-    if prefix is None or not finding.settings:
+    if not finding.settings:
         return finding.recommendation
-    return f"{finding.recommendation} In the connector's configuration, these settings begin with {prefix}"
+    recommended = f"{finding.recommendation or ''}{balance.loses_co_partitioning(group, finding.settings)}"
+    if prefix is None:
+        return recommended or None
+    return f"{recommended} In the connector's configuration, these settings begin with {prefix}"
 
 
 def _confidence(group: Group, family: str, kind: Kind) -> Confidence:

@@ -63,6 +63,10 @@ LAG_IN_PARTITION = Kind(
 KINDS = (IDLE, TOO_MANY_MEMBERS, IMBALANCE, WHOLE_TOPICS, LAG, LAG_IN_PARTITION)
 _MOVES = " {moved_after:partition moves|partitions move} once."
 _LOSS = " It gives up incremental rebalancing: members revoke all their partitions in every rebalance."
+_CO_PARTITIONING = (
+    " It loses co-partitioning: {now} topics have equal partitions on the same members under {strategy}, {after} after "
+    "the change. Keep the assignor if consumers join these topics by partition."
+)
 _UPGRADE = (
     "Upgrade the Java clients to {release} or newer and keep {assignor}: a member that has to give up partitions then "
     "gives up some of every topic, instead of whole topics (KAFKA-16277)."
@@ -221,6 +225,29 @@ def _change(kind: Kind, group: Group, better: str, figures: Mapping[str, Any], s
         "loss": _LOSS if gives_up_cooperation(group, better) else "",
     }
     return Finding(kind, figures, names, settings_for(group, protocol), saving)
+
+
+def loses_co_partitioning(group: Group, settings: Mapping[str, str]) -> str:
+    """Return that the assignor in some settings parts topics that are co-partitioned today, as a sentence.
+
+    Topics with equal partitions on the same members show that the assignor in use puts them there, not that the
+    application relies on it: the reader decides.
+    """
+    today, changed = (
+        group.balance,
+        {
+            name
+            for name, protocol in _options(group).items()
+            if settings_for(group, protocol).items() <= settings.items()
+        },
+    )
+    if today is None or len(changed) != 1:
+        return ""
+    after = group.strategies[changed.pop()]["co_partitioned_topics"]
+    now = today["co_partitioned_topics"]
+    if now is None or after is None or after >= now:
+        return ""
+    return _CO_PARTITIONING.format(now=now, strategy=group.strategy, after=after)
 
 
 def _best(group: Group, figure: str) -> str | None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rebalance_sim.engine.audit.balance import loses_co_partitioning
 from rebalance_sim.engine.audit.changes import as_configured, how_to_roll_out
 from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
 from rebalance_sim.engine.audit.topic_keys import KeyFacts, TopicKeys
@@ -481,3 +482,28 @@ def test_a_group_that_lost_some_members_is_not_unknown() -> None:
     group = replace(group, rows={**group.rows, REJECTS.name: [rejected("members", 1)]})
     assert (group.is_unread, group.rejected, group.accepted) == (False, 1, 2)
     assert "rejected-rows" in found(group, "risks")
+
+
+@pytest.mark.parametrize(("after", "is_lost"), [(0, True), (3, True), (4, False), (5, False)])
+def test_a_change_that_loses_co_partitioning_says_so(after: int, is_lost: bool) -> None:
+    today = {"strategy": "range", "max": 4, "co_partitioned_topics": 4}
+    members = [{"protocols": ["range"], "client_version": "4.1.0"}] * 2
+    rows = {name: {"co_partitioned_topics": after} for name in ("cooperative-sticky", "roundrobin")}
+    group = assigned(*members, balance=today, strategies=rows)
+    sentence = loses_co_partitioning(group, {"partition.assignment.strategy": "cooperative-sticky"})
+    assert bool(sentence) == is_lost
+    if is_lost:
+        assert sentence.startswith(
+            f" It loses co-partitioning: 4 topics have equal partitions on the same members under range, {after} after"
+        )
+    assert not loses_co_partitioning(group, {"session.timeout.ms": "60000"})
+
+
+def test_nothing_is_lost_to_an_assignor_that_the_group_cannot_use() -> None:
+    rows = {"cooperative-sticky": {"co_partitioned_topics": 0}}
+    group = assigned(
+        {"protocols": ["range"], "client_library": "sarama"},
+        balance={"strategy": "sarama-range", "max": 4, "co_partitioned_topics": 4},
+        strategies=rows,
+    )
+    assert not loses_co_partitioning(group, {"partition.assignment.strategy": "cooperative-sticky"})
