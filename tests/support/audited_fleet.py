@@ -70,6 +70,10 @@ MEMBERS: Rows = [
     *(row | owned for row, owned in zip(
         _members("topic-on-one-member", 2, ["six", "six-too"], COOPERATIVE, client_version="3.6.0"),
         ({"owned": _SIXES, "generation": 1}, {"owned": [], "generation": -1}), strict=True)),
+    *(row | columns for row, columns in zip(
+        _members("topic-on-one-host", 4, ["eight"], COOPERATIVE),
+        (*({"host": "10.0.0.1", "owned": owned, "generation": 1} for owned in _HALVES),
+         *({"host": "10.0.0.2", "owned": [], "generation": -1} for _ in range(2))), strict=True)),
     *_members("lag-on-one-member", 2, ["eight"], ["range"]),
     *_members("lag-in-one-partition", 2, ["eight"], ["range"]),
     *_members("leader-cannot-read-members", 1, ["six"], ["roundrobin"]),

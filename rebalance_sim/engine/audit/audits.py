@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from rebalance_sim.engine.audit import balance, elections, keys, leaders, migration, risks, rollouts
 from rebalance_sim.engine.audit.changes import CLASSIC_ONLY, PROTOCOL, as_configured, is_possible
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
-from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
+from rebalance_sim.engine.audit.group import COMMITS, TOPIC_OWNERS, Group, TopicFacts
 from rebalance_sim.engine.audit.rollouts import SAVED
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.audit.topic_keys import key_facts
@@ -74,7 +74,7 @@ _COLUMNS = {
         # Of repeated members, predictions use the first by these columns, in this order.
         *("join_order", "member_id", "protocol_type", "protocols", "client_library", "client_version", "instance_id"),
         *("rack", "subscription", "session_timeout_ms", "group_state", "generation", "generation_at_ms", "client_id"),
-        *("earlier_generation", "earlier_generation_at_ms", "subscribed_regex", "rebalance_timeout_ms"),
+        *("earlier_generation", "earlier_generation_at_ms", "subscribed_regex", "rebalance_timeout_ms", "host"),
     ),
     ELECTIONS.name: (
         *("type", "members", "protocol", "candidates", "votes", "tie", "leader_id", "refused", "error"),
@@ -97,6 +97,7 @@ _COLUMNS = {
     ADVICE.name: ("setting", "value", "fails", *SAVED),
     EXPIRING_OFFSETS.name: ("partitions", "first_expires_at_ms"),
     COMMITS: ("member_id", "committed_at_ms", "lag"),
+    TOPIC_OWNERS: ("topic", "host", "owners", "partitions"),
     REJECTS.name: ("table", "rows", "reason"),
     OFFSETS.name: ("partitions",),
     TOPIC_LAG.name: (
@@ -173,7 +174,10 @@ def _by_group(tables: Mapping[str, DataFrame]) -> DataFrame:
 
 def _summed_up(tables: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
     """Return the tables of partitions as rows of groups."""
-    found = {REJECTS.name: _counted_rejects(tables[REJECTS.name])}
+    found = {
+        REJECTS.name: _counted_rejects(tables[REJECTS.name]),
+        TOPIC_OWNERS: _topics_on_one_host(tables[MEMBERS.name]),
+    }
     if EXPIRING_OFFSETS.name in tables:
         found[EXPIRING_OFFSETS.name] = (
             tables[EXPIRING_OFFSETS.name]
@@ -190,6 +194,23 @@ def _counted_rejects(rejects: DataFrame) -> DataFrame:
     """Return the number of rejected rows of each group by their table, with a reason."""
     counted = rejects.where((F.col("table") != _ABOUT_CLIENTS) & F.col("group_id").isNotNull())
     return counted.groupBy(*_KEYS, "table").agg(F.count("*").alias("rows"), F.min("reason").alias("reason"))
+
+
+def _topics_on_one_host(members: DataFrame) -> DataFrame:
+    """Return the topics of which several members on one host own all partitions that are owned now."""
+    hosts = F.count_distinct("host")
+    return (
+        members.select(*_KEYS, "member_id", "host", F.inline("owned"))
+        .groupBy(*_KEYS, "topic")
+        .agg(
+            hosts.alias("hosts"),
+            F.min("host").alias("host"),
+            F.count_if(F.coalesce("host", F.lit("")) == "").alias("unknown"),
+            F.count_distinct("member_id").alias("owners"),
+            F.count_distinct("partition").alias("partitions"),
+        )
+        .where("hosts = 1 AND unknown = 0 AND owners > 1")
+    )
 
 
 def _commits(members: DataFrame, offsets: DataFrame) -> DataFrame:

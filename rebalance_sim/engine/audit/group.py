@@ -40,6 +40,8 @@ _UNREAD = "none of its members could be read"
 _UNDESCRIBED = "it is listed, but nothing shows its members"
 _OF_OTHER_PROTOCOLS = ("share", "streams")
 """Types of groups whose members are never rows of ``members``."""
+TOPIC_OWNERS = "topic_owners"
+"""Rows of topics whose owned partitions are all on one host, of several members."""
 COMMITS = "commits"
 """Rows of members with lag: their latest commit, and the lag of the partitions that they own."""
 

@@ -13,7 +13,7 @@ from rebalance_sim.commands.audit_summary import summarise_findings
 from rebalance_sim.engine.audit.audits import FAMILIES, recommended_settings
 from rebalance_sim.engine.audit.changes import how_to_roll_out, is_possible
 from rebalance_sim.engine.audit.finding import Finding
-from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
+from rebalance_sim.engine.audit.group import COMMITS, TOPIC_OWNERS, Group, TopicFacts
 from rebalance_sim.engine.audit.rollouts import SAVED
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.brokers import Brokers
@@ -285,7 +285,9 @@ def group_of(**rows: Mapping[str, Any]) -> Group:
     election = {**dict.fromkeys(ELECTIONS.names), "type": "classic", "members": 2, "protocol": "range"}
     election |= {"votes": [("range", 2)], "candidates": ["range"], "leader_id": "a", "refused": []}
     given = {name: [row] for name, row in rows.items()}
-    empty_tables: dict[str, Any] = {name: [] for name in (*OUTPUTS, OFFSETS.name, LISTED_GROUPS.name, COMMITS)}
+    empty_tables: dict[str, Any] = {
+        name: [] for name in (*OUTPUTS, OFFSETS.name, LISTED_GROUPS.name, COMMITS, TOPIC_OWNERS)
+    }
     tables = empty_tables | {MEMBERS.name: members, ELECTIONS.name: [election]}
     return Group("c", "g", tables | given, Brokers(), TopicFacts())
 

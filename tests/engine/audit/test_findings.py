@@ -7,7 +7,7 @@ import pytest
 
 from rebalance_sim.engine.audit.balance import loses_co_partitioning
 from rebalance_sim.engine.audit.changes import as_configured, how_to_roll_out
-from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
+from rebalance_sim.engine.audit.group import COMMITS, TOPIC_OWNERS, Group, TopicFacts
 from rebalance_sim.engine.audit.topic_keys import KeyFacts, TopicKeys
 from rebalance_sim.tables import (
     BALANCE,
@@ -507,3 +507,34 @@ def test_nothing_is_lost_to_an_assignor_that_the_group_cannot_use() -> None:
         strategies=rows,
     )
     assert not loses_co_partitioning(group, {"partition.assignment.strategy": "cooperative-sticky"})
+
+
+ON_ONE_HOST = {"topic": "t", "host": "a", "owners": 2, "partitions": 4}
+
+
+@pytest.mark.parametrize(
+    ("hosts", "partitions", "is_found"),
+    [
+        (["a", "a", "b", "b"], 4, True),
+        (["a", "a", "b", "b"], 3, False),
+        (["a", "a", None, ""], 4, False),
+        (["a", "a"], 4, False),
+    ],
+)
+def test_topics_on_one_host(hosts: list[str | None], partitions: int, is_found: bool) -> None:
+    group = with_members(*({"host": host} for host in hosts))
+    group = replace(group, rows={**group.rows, TOPIC_OWNERS: [ON_ONE_HOST | {"partitions": partitions}]})
+    finding = found(group, "balance").get("topic-on-one-host")
+    assert (finding is not None) == is_found
+    if finding is not None:
+        assert finding.description == (
+            "the members on one host own all partitions of a topic, although members on other hosts subscribe to it: t "
+            "(4 partitions on a); no assignor takes hosts into account"
+        )
+
+
+def test_members_elsewhere_that_do_not_subscribe_do_not_count() -> None:
+    members: list[dict[str, Any]] = [{"host": "a"}, {"host": "a"}, {"host": "b", "subscription": ["other"]}]
+    group = with_members(*members)
+    group = replace(group, rows={**group.rows, TOPIC_OWNERS: [ON_ONE_HOST]})
+    assert "topic-on-one-host" not in found(group, "balance")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rebalance_sim.engine.audit.audits import FAMILIES
-from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
+from rebalance_sim.engine.audit.group import COMMITS, TOPIC_OWNERS, Group, TopicFacts
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.tables import EXPIRING_OFFSETS, LISTED_GROUPS, MEMBERS, OFFSETS, OUTPUTS, REJECTS, TOPIC_LAG
@@ -16,7 +16,7 @@ LAG = "lag-without-assignment"
 
 def listed(columns: dict[str, Any] | None, **rows: Any) -> Group:
     """Return a group that is listed with these columns, with rows of some other tables."""
-    named: dict[str, Any] = dict.fromkeys((*OUTPUTS, MEMBERS.name, OFFSETS.name, COMMITS), ())
+    named: dict[str, Any] = dict.fromkeys((*OUTPUTS, MEMBERS.name, OFFSETS.name, COMMITS, TOPIC_OWNERS), ())
     shown = [] if columns is None else [{**dict.fromkeys(("type", "protocol_type", "state", "members")), **columns}]
     tables = {**named, LISTED_GROUPS.name: shown, **{name: [of] for name, of in rows.items()}}
     return Group("c", "g", tables, Brokers(), TopicFacts())
