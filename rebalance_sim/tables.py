@@ -41,6 +41,8 @@ DEFAULT_PROTOCOL_TYPE = "consumer"
 DEFAULT_CLIENT = CLIENT
 REBALANCING_STATES = ("PreparingRebalance", "CompletingRebalance", "AwaitingSync", "Assigning", "Reconciling")
 """States of a group that rebalances, as Kafka's tools print them."""
+WITHOUT_MEMBERS_STATES = ("Empty", "Dead")
+"""States of a group that has no members."""
 MAX_PARTITIONS = 1_000_000
 """Upper limit for one topic, against typing errors: whole Kafka clusters hold fewer partitions."""
 
@@ -228,6 +230,22 @@ OFFSETS = Table(
     ),
 )
 
+LISTED_GROUPS = Table(
+    "listed_groups",
+    "One row per group that the cluster lists, of any type; for groups that no other table shows.",
+    (
+        *_OF_GROUP,
+        Column("type", STRING, "`classic`, `consumer`, `share` or `streams`; null if unknown"),
+        Column(
+            "protocol_type",
+            STRING,
+            "protocol type, such as `connect`; empty for a classic group that never had members; null if unknown",
+        ),
+        Column("state", STRING, "state of the group; null if unknown"),
+        Column("members", INT, "number of members; null if unknown"),
+    ),
+)
+
 _RECORD = (
     _CLUSTER,
     Column("topic", STRING, "topic name", required=True),
@@ -385,6 +403,12 @@ BALANCE = Table(
             f"up to {NAMED} topics with several partitions and several subscribers of which one member has all "
             "partitions, those of which it has most above its share first; null if there are none",
         ),
+        Column(
+            "co_partitioned_topics",
+            INT,
+            "topics of which every partition is on the member that has the same partition of another topic with as "
+            "many partitions, on at least two members: what range does for topics with the same subscribers",
+        ),
         Column("rebalances", INT, "rebalances until no member requests another"),
         Column("revoked", INT, "partitions revoked on the way; eager members revoke everything they own"),
         _REJECTED_MEMBERS,
@@ -430,6 +454,22 @@ MEMBER_LAG = Table(
         Column(
             "max_lag_partition", TOPIC_PARTITIONS.elementType, "partition with the largest lag; null if none has any"
         ),
+    ),
+)
+
+TOPIC_LAG = Table(
+    "topic_lag",
+    "One row per group and topic: the lag of its committed offsets, whoever owns the partitions. Topics whose lag is "
+    "known to be 0 are left out.",
+    (
+        *_OF_GROUP,
+        _TOPIC,
+        Column("partitions", INT, "partitions with a row in offsets"),
+        _LAG_PARTITIONS,
+        _UNKNOWN_PARTITIONS,
+        Column("lag", LONG, "lag of its partitions: log end offset minus committed offset; null if all are unknown"),
+        Column("max_partition_lag", LONG, "largest lag of one partition; null if all are unknown"),
+        Column("max_lag_partition", INT, "first partition with the largest lag; null if none has any"),
     ),
 )
 
@@ -1016,7 +1056,7 @@ ADVICE = Table(
 
 _FIGURES_BY_NAME = MapType(STRING, DOUBLE)
 _MEMBERS_OF_GROUP = Column(
-    "members", INT, "members the coordinator accepts; null if none of the group's members could be read"
+    "members", INT, "members the coordinator accepts; null if none of the group's members could be read, or none shows"
 )
 FINDINGS = Table(
     "findings",
@@ -1049,9 +1089,19 @@ VERDICTS = Table(
     "One row per group: the result of an audit.",
     (
         *_OF_GROUP,
-        Column("type", STRING, "`classic` or `consumer`; null for a group without members, and if they are unknown"),
+        Column(
+            "type",
+            STRING,
+            "`classic` or `consumer`, or as the cluster lists a group without rows of members, also `share` or "
+            "`streams`; null if it is unknown",
+        ),
         _MEMBERS_OF_GROUP,
         Column("partitions", INT, "partitions of the topics the group subscribes to; null if it cannot be predicted"),
+        Column(
+            "lag",
+            LONG,
+            "lag of its committed offsets, with or without an assignment; null without offsets, or if unknown",
+        ),
         Column("severity", STRING, "severity of the worst finding; null if there is none"),
         Column("errors", INT, "findings that are errors"),
         Column("warnings", INT, "findings that are warnings"),
@@ -1062,7 +1112,9 @@ VERDICTS = Table(
             STRING,
             "what kind of program its members are: `consumers`, `connect` (workers of a Connect cluster), "
             "`connect-sink` (consumers of a sink connector), `mirrormaker`, `kafka-streams`, `ksqldb`, "
-            "`schema-registry`, `console-consumer`, `spark`, `offsets-only` (no members), `other`, `unknown`",
+            "`schema-registry`, `console-consumer`, `kcat`, `spark`, `flink`, `share` (a share group), `streams` "
+            "(a streams group), `offsets-only` (no members), `other`, `unknown` (no member could be read, or none was "
+            "described)",
         ),
         Column("group_kind_evidence", STRING, "what `group_kind` rests on; null for consumers"),
         Column("teams", STRINGS, "teams of its members, in alphabetical order; null if no member's is known"),
@@ -1118,13 +1170,13 @@ REJECTS = Table(
     ),
 )
 
-INPUTS = {table.name: table for table in (TOPICS, MEMBERS, CLUSTERS, OFFSETS, RECORDS, KEYS, EVENTS)}
+INPUTS = {table.name: table for table in (TOPICS, MEMBERS, CLUSTERS, OFFSETS, LISTED_GROUPS, RECORDS, KEYS, EVENTS)}
 OUTPUTS = {
     table.name: table
     for table in (
         *(ELECTIONS, ASSIGNMENTS, COOPERATIVE_REBALANCES, LAST_ASSIGNMENTS, BALANCE),
         *(OPTIMUM, COMPARISON, DISTRIBUTIONS, CHANGES),
-        *(MEMBER_LAG, LAG_BALANCE, EXPIRING_OFFSETS),
+        *(MEMBER_LAG, LAG_BALANCE, TOPIC_LAG, EXPIRING_OFFSETS),
         *(RECORD_PARTITIONS, PARTITION_LOAD, PARTITION_LOAD_AFTER, PARTITION_GROWTH, MOVED_KEYS),
         *(CLIENT_AGREEMENT, CONFLICTING_KEYS, TOPICS_AT_RISK, KEY_FINDINGS, BATCHES, PRODUCE_REQUESTS),
         *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, MIGRATION_COSTS, BOUNCES, LAG_COSTS, ADVICE),

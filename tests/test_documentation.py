@@ -39,7 +39,7 @@ PAGES_OF_OUTPUT = [
     ("fleet.md", 2, 2),
     ("kafka-versions.md", 0, 7),
     ("other-libraries.md", 0, 26),
-    ("lag.md", 2, 11),
+    ("lag.md", 2, 12),
     ("partitions.md", 3, 10),
     ("report.md", 9, 0),
     ("simulate.md", 5, 23),

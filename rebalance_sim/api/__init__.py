@@ -19,7 +19,7 @@ from rebalance_sim.api.groups import (
     predict,
     rejects,
 )
-from rebalance_sim.api.lag import expiring_offsets, lag_balance, lag_tables, member_lag, rejected_offsets
+from rebalance_sim.api.lag import expiring_offsets, lag_balance, lag_tables, member_lag, rejected_offsets, topic_lag
 from rebalance_sim.api.literals import group, topics_table
 from rebalance_sim.api.records import (
     client_agreement,
@@ -116,6 +116,7 @@ __all__ = [
     "spread_keys",
     "strategies_long",
     "timeline",
+    "topic_lag",
     "topics_at_risk",
     "topics_table",
     "verdicts",

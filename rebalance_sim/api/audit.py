@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.api.groups import clusters_of, custom_names, predict
-from rebalance_sim.api.lag import lag_tables
+from rebalance_sim.api.lag import lag_tables, topic_lag
 from rebalance_sim.api.records import PlacedRecords
 from rebalance_sim.api.simulation import simulate
 from rebalance_sim.defaults import SCENARIO
@@ -42,6 +42,7 @@ from rebalance_sim.tables import (
     LAG_BALANCE,
     LAG_COSTS,
     LAST_ASSIGNMENTS,
+    LISTED_GROUPS,
     MEMBERS,
     MIGRATION_COSTS,
     OFFSETS,
@@ -49,6 +50,7 @@ from rebalance_sim.tables import (
     RECORD_PARTITIONS,
     REJECTS,
     TIMELINE,
+    TOPIC_LAG,
     TOPICS_AFTER,
     TOPICS_AT_RISK,
     VERDICTS,
@@ -70,6 +72,8 @@ class AuditOptions(TypedDict, total=False):
     """The rollout that is simulated: a name, a file or a ``Scenario``; a rolling restart by default."""
     records: DataFrame
     """Records of the topics, which add findings about keys."""
+    listed_groups: DataFrame
+    """Groups that the cluster lists, of any type: adds those that no other table shows."""
     partitions_after: DataFrame
     """Topics that are to grow, with their new partitions: adds findings about the keys that move. Needs records."""
 
@@ -110,6 +114,7 @@ def audit(
     if offsets is not None:
         assigned = all_assignments(now.last_assignments, others.last_assignments)
         tables[LAG_BALANCE.name] = lag_tables(assigned, offsets, members).lag_balance
+        tables[TOPIC_LAG.name] = topic_lag(offsets)
     return rules.outcomes(tables)
 
 
@@ -177,6 +182,9 @@ class Audit:
             raise UserError("partitions_after: needs records, whose keys may move")
         self.fitted_after = None if after is None else fit_topics(after, TOPICS_AFTER)
         """The topics that are to grow; None if none are."""
+        listed = options.get("listed_groups")
+        self.fitted_listed = None if listed is None else fit(listed, LISTED_GROUPS)
+        """The groups that the cluster lists; None without a list."""
         self._assigned = () if offsets is None else (LAST_ASSIGNMENTS.name,)
         self.assigned: DataFrame | None = None
         """Assignments of all groups under every assignor, if they are computed already."""
@@ -225,6 +233,8 @@ class Audit:
             found[EXPIRING_OFFSETS.name] = expiring_offsets(
                 found[OFFSETS.name], members, self.clusters.others.rules(), None
             )
+        if self.fitted_listed is not None:
+            found[LISTED_GROUPS.name] = usable(self.fitted_listed)
         if self.placed is not None:
             found[RECORD_PARTITIONS.name] = stage(self.placed.record_partitions(), RECORD_PARTITIONS.name)
             found[TOPICS_AT_RISK.name] = self.placed.topics_at_risk(found[RECORD_PARTITIONS.name])

@@ -80,6 +80,22 @@ def lag_balance(offsets: DataFrame, members: DataFrame | None = None) -> Transfo
     )
 
 
+def topic_lag(offsets: DataFrame) -> DataFrame:
+    """From offsets to the lag of each group and topic, also of groups without members or a predicted assignment.
+
+    Raises UserError for offsets without a required column.
+
+    >>> offsets.transform(topic_lag).select("group_id", "topic", "partitions", "lag", "max_lag_partition").show()
+    +--------+------+----------+---+-----------------+
+    |group_id| topic|partitions|lag|max_lag_partition|
+    +--------+------+----------+---+-----------------+
+    |   group|orders|         3| 40|                0|
+    +--------+------+----------+---+-----------------+
+    <BLANKLINE>
+    """
+    return lag.topic_lag(lag.partition_lag(usable(fit_offsets(offsets))))
+
+
 def rejected_offsets(offsets: DataFrame) -> DataFrame:
     """From offsets to the rows that cannot be used, each with a reason.
 

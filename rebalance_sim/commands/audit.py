@@ -44,11 +44,13 @@ from rebalance_sim.tables import (
     ELECTIONS,
     FINDINGS,
     LAG_BALANCE,
+    LISTED_GROUPS,
     MEMBERS,
     OFFSETS,
     OUTPUTS,
     RECORDS,
     REJECTS,
+    TOPIC_LAG,
     TOPICS,
     TOPICS_AFTER,
     VERDICTS,
@@ -68,6 +70,8 @@ class _Fleet:
     records: DataFrame | None
     after: DataFrame | None
     """Topics that are to grow."""
+    listed: DataFrame | None
+    """Groups that the cluster lists."""
 
     @classmethod
     def read(cls, run: Run, options: Namespace) -> Self:
@@ -78,12 +82,16 @@ class _Fleet:
             Offsets.read(run, options),
             run.read(RECORDS, options.records, options.format) if options.records else None,
             run.read(TOPICS_AFTER, options.partitions_after, options.format) if options.partitions_after else None,
+            run.read(LISTED_GROUPS, options.listed_groups, options.format) if options.listed_groups else None,
         )
 
     def count(self, run: Run, used_topics: int, rejected: Mapping[str, int]) -> None:
         """Record the rows of the tables; those of offsets are recorded with the lag."""
         run.count_rows(TOPICS.name, run.number_of(self.topics), used_topics, rejected[TOPICS.name])
-        given = ((MEMBERS.name, self.members), (RECORDS.name, self.records), (TOPICS_AFTER.name, self.after))
+        given = (
+            *((MEMBERS.name, self.members), (RECORDS.name, self.records), (TOPICS_AFTER.name, self.after)),
+            (LISTED_GROUPS.name, self.listed),
+        )
         for name, rows in given:
             if rows is not None:
                 count = run.number_of(rows)
@@ -115,6 +123,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         scenario=scenario,
         **({} if fleet.records is None else {"records": fleet.records}),
         **({} if fleet.after is None else {"partitions_after": fleet.after}),
+        **({} if fleet.listed is None else {"listed_groups": fleet.listed}),
     )
     # A small run predicts and simulates here, others when they write the tables. While the rules of the simulation run
     # in Python, Spark does what the predictions and the lag need.
@@ -127,6 +136,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
             run.begin(_REPLACED)
         bad = [rules.placed.rejected_records] if rules.placed else []
         bad += [] if rules.fitted_after is None else [rejected(rules.fitted_after, TOPICS_AFTER)]
+        bad += [] if rules.fitted_listed is None else [rejected(rules.fitted_listed, LISTED_GROUPS)]
         tables, lag, rules.assigned = _write_predicted(run, fleet, (now, others), bad, options.on_bad_input)
     run.report_progress(f"simulating the scenario {scenario.name} and a migration")
     simulated = rolled_out.result()
@@ -198,7 +208,7 @@ def _write_predicted(
         return tables, None, None
     assigned = run.kept(all_assignments(now.last_assignments, others.last_assignments))
     lag = fleet.offsets.write(run, assigned, fleet.members, counts[OFFSETS.name])
-    return tables | {LAG_BALANCE.name: lag.lag_balance}, lag, assigned
+    return tables | {LAG_BALANCE.name: lag.lag_balance, TOPIC_LAG.name: lag.topic_lag}, lag, assigned
 
 
 def _summarise_end(run: Run, missing: str | None, read_by: RecordedRun | None, warnings: Sequence[str]) -> list[Line]:

@@ -21,7 +21,7 @@ from rebalance_sim.sources.live_cluster.cluster import read_cluster
 from rebalance_sim.sources.live_cluster.topic_records import read_records
 from rebalance_sim.sources.synthetic.fleet import synthetic_fleet
 from rebalance_sim.sources.synthetic.fleet_spec import load
-from rebalance_sim.tables import CLUSTERS, INPUTS, MEMBERS, OFFSETS, OUTPUTS, RECORDS, TOPICS
+from rebalance_sim.tables import CLUSTERS, INPUTS, LISTED_GROUPS, MEMBERS, OFFSETS, OUTPUTS, RECORDS, TOPICS
 
 
 def run(spark: SparkSession, options: Namespace) -> None:
@@ -60,6 +60,8 @@ def _tables(run: Run, options: Namespace) -> tuple[dict[str, DataFrame], DataFra
     capture, records = _read(run, options)
     run.assumptions = [*capture.assumptions, *unused_entries(given_of(options).clients, capture.members)]
     tables = {TOPICS.name: capture.topics, MEMBERS.name: capture.members, OFFSETS.name: capture.offsets, **records}
+    if capture.listed_groups is not None:
+        tables[LISTED_GROUPS.name] = capture.listed_groups
     if capture.clusters is not None:
         tables[CLUSTERS.name] = capture.clusters
     return tables, capture.rejects

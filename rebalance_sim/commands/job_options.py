@@ -243,7 +243,7 @@ def _audit(groups: OptionGroups) -> None:
         "--fleet",
         default="",
         metavar="DIR",
-        help="folder that fleet wrote: its topics, members, offsets, clusters and records",
+        help="folder that fleet wrote: its topics, members, offsets, listed groups, clusters and records",
     )
     _sources(groups, source)
     add = groups.input.add_argument
@@ -251,6 +251,12 @@ def _audit(groups: OptionGroups) -> None:
         add(f"--{table}", default="", metavar="PATH", help=f"{table} table, instead of the fleet's")
     _format(groups)
     _offsets(groups, "adds findings about lag and about groups without members")
+    add(
+        "--listed-groups",
+        default="",
+        metavar="PATH",
+        help="table of the groups that the cluster lists: adds those that no other table shows, such as share groups",
+    )
     add("--records", default="", metavar="PATH", help="records table: adds findings about keys")
     add(
         PARTITIONS_AFTER,

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from rebalance_sim.api.lag import lag_tables, rejected_offsets
+from rebalance_sim.api.lag import lag_tables, rejected_offsets, topic_lag
 from rebalance_sim.commands.console import Line, Table
 from rebalance_sim.engine.groups.lag import against_elected
 from rebalance_sim.engine.runs.run import Run
-from rebalance_sim.tables import LAG_BALANCE, MEMBER_LAG, OFFSETS
+from rebalance_sim.tables import LAG_BALANCE, MEMBER_LAG, OFFSETS, TOPIC_LAG
 from rebalance_sim.wording import plural
 
 SHOWN_GROUPS = 3
@@ -23,6 +23,7 @@ class LagTables(NamedTuple):
 
     member_lag: DataFrame
     lag_balance: DataFrame
+    topic_lag: DataFrame
     groups_without: int
     lag_without: int | None
     """None if the sum does not fit into a bigint."""
@@ -53,7 +54,8 @@ class Offsets:
         used, groups, lag = found.group_lag.agg(*totals).first() or (0, 0, None)
         run.count_rows(OFFSETS.name, run.number_of(self.given), used or 0, bad)
         member_lag, lag_balance = (run.write(table.name, found[table.name]) for table in (MEMBER_LAG, LAG_BALANCE))
-        return LagTables(member_lag, lag_balance, groups, lag)
+        of_topics = run.write(TOPIC_LAG.name, topic_lag(self.given))
+        return LagTables(member_lag, lag_balance, of_topics, groups, lag)
 
 
 def summarise_lag(found: LagTables, elections: DataFrame | None) -> list[Line]:
@@ -91,7 +93,7 @@ def total_lag(found: LagTables) -> list[str]:
         )
     if found.groups_without:
         groups = plural(found.groups_without, "group")
-        lines.append(f"  without an assignment: {shown_records(found.lag_without)} of {groups}")
+        lines.append(f"  without an assignment: {shown_records(found.lag_without)} of {groups} (see {TOPIC_LAG.name})")
     return lines
 
 

@@ -26,13 +26,21 @@ class GroupKind(StrEnum):
     """A query of ksqlDB, which is a Kafka Streams application."""
     SCHEMA_REGISTRY = "schema-registry"
     CONSOLE = "console-consumer"
+    KCAT = "kcat"
+    """kcat's balanced consumer, which people run by hand."""
     SPARK = "spark"
+    FLINK = "flink"
+    """A job of Flink, which commits offsets, and never joins its group (``KafkaSource`` assigns partitions)."""
     OFFSETS_ONLY = "offsets-only"
     """Offsets without members: consumers that have stopped, or a job that assigns partitions itself (Flink, Spark)."""
+    SHARE = "share"
+    """A share group (KIP-932)."""
+    STREAMS_GROUP = "streams"
+    """A streams group (KIP-1071); Kafka Streams over the classic protocol is ``STREAMS``."""
     OTHER = "other"
     """Members of another protocol type than those above."""
     UNKNOWN = "unknown"
-    """The group has members, of which none could be read."""
+    """Nothing shows what the members are: none could be read, or none was described."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,11 @@ class GroupSigns:
     client_ids: Sequence[str] = ()
     """Of its members, without those that are unknown."""
     members: int = 0
+    group_type: str | None = None
+    """As the cluster lists it; None if it is unknown."""
+    has_offsets: bool = True
+    never_had_members: bool = False
+    """Whether its protocol type is empty: its offsets were committed without joining the group."""
 
 
 SERVICES = frozenset({GroupKind.CONSUMERS, GroupKind.CONNECT_SINK})
@@ -60,6 +73,8 @@ WITHOUT_PREDICTION = {
     GroupKind.KSQLDB: "a query of ksqlDB, a Kafka Streams application, whose assignor places tasks",
     GroupKind.SCHEMA_REGISTRY: "instances of Schema Registry, which elect a primary",
     GroupKind.SPARK: "a job of Spark, which assigns partitions itself",
+    GroupKind.SHARE: "a share group: its members share the partitions, record by record",
+    GroupKind.STREAMS_GROUP: "a streams group: the coordinator places tasks of Kafka Streams",
     GroupKind.OTHER: "members that are not consumers",
 }
 """By kind without a predicted assignment, what it is."""
@@ -96,7 +111,8 @@ class KindOfGroup:
     """Whether the coordinator says so; otherwise an id does, which users choose."""
 
 
-_OF_PROTOCOL_TYPES = {"connect": GroupKind.CONNECT, "sr": GroupKind.SCHEMA_REGISTRY}
+_OF_GROUP_TYPES = {"share": GroupKind.SHARE, "streams": GroupKind.STREAMS_GROUP}
+_OF_PROTOCOL_TYPES = _OF_GROUP_TYPES | {"connect": GroupKind.CONNECT, "sr": GroupKind.SCHEMA_REGISTRY}
 _OF_PROTOCOLS = {
     # StreamsPartitionAssignor.name(): the only protocol of a Streams application.
     "stream": GroupKind.STREAMS,
@@ -123,6 +139,10 @@ _OF_GROUP_IDS = (
     (r"(?:spark-executor-)?spark-kafka-(?:source|relation)-.+", GroupKind.SPARK),
 )
 """Patterns of the ids that programs give to groups by themselves."""
+_LIBRDKAFKAS_CLIENT_ID = "rdkafka"
+_NAMED_KCAT = re.compile(r"(?:.*[^a-z])?(?:kcat|kafkacat)(?:[^a-z].*)?", re.IGNORECASE)
+_NAMED_FLINK = re.compile(r"(?:.*[^a-z])?flink(?:[^a-z].*)?", re.IGNORECASE)
+"""Patterns of ids that people give to groups, after the program. They are no evidence without what else is known."""
 
 
 def kind_of_group(signs: GroupSigns) -> KindOfGroup:
@@ -136,11 +156,13 @@ def kind_of_group(signs: GroupSigns) -> KindOfGroup:
     >>> sink.kind, sink.evidence, sink.is_certain
     (<GroupKind.CONNECT_SINK: 'connect-sink'>, "client id 'connector-consumer-s3-0'", False)
     """
-    return _stated(signs) or _by_client_ids(signs) or _by_group_id(signs) or _by_members(signs)
+    return _stated(signs) or _by_client_ids(signs) or _by_group_id(signs) or _by_name(signs) or _by_members(signs)
 
 
 def _stated(signs: GroupSigns) -> KindOfGroup | None:
     """Return the kind that the coordinator states."""
+    if signs.group_type in _OF_GROUP_TYPES:
+        return KindOfGroup(_OF_GROUP_TYPES[signs.group_type], f"type {signs.group_type!r}")
     for protocol_type in signs.protocol_types:
         if protocol_type not in ("", _CONSUMER_TYPE):
             kind = _OF_PROTOCOL_TYPES.get(protocol_type, GroupKind.OTHER)
@@ -174,7 +196,31 @@ def _by_group_id(signs: GroupSigns) -> KindOfGroup | None:
     return None
 
 
+def _by_name(signs: GroupSigns) -> KindOfGroup | None:
+    """Return the kind that a name suggests, if nothing contradicts it.
+
+    kcat has the client id of every client on librdkafka that sets none. Flink's client ids are never seen: its
+    consumers do not join, so that a group whose coordinator knows a protocol type had others.
+    """
+    if signs.members:
+        ids = set(signs.client_ids) if len(signs.client_ids) >= signs.members else set()
+        if ids == {_LIBRDKAFKAS_CLIENT_ID} and _NAMED_KCAT.fullmatch(signs.group_id):
+            evidence = f"group id {signs.group_id!r}, a name, and librdkafka's client id"
+            return KindOfGroup(GroupKind.KCAT, evidence, is_certain=False)
+        return None
+    if signs.has_offsets and not signs.protocol_types and _NAMED_FLINK.fullmatch(signs.group_id):
+        evidence = f"group id {signs.group_id!r}, a name, and {_offsets_only(signs)}"
+        return KindOfGroup(GroupKind.FLINK, evidence, is_certain=False)
+    return None
+
+
 def _by_members(signs: GroupSigns) -> KindOfGroup:
     if signs.members:
         return KindOfGroup(GroupKind.CONSUMERS, "")
-    return KindOfGroup(GroupKind.OFFSETS_ONLY, "offsets without members")
+    return KindOfGroup(GroupKind.OFFSETS_ONLY, _offsets_only(signs) if signs.has_offsets else "no members")
+
+
+def _offsets_only(signs: GroupSigns) -> str:
+    if signs.never_had_members:
+        return "offsets of a group that never had members (its protocol type is empty)"
+    return "offsets without members"

@@ -32,6 +32,9 @@ COUNTERPARTS = {
 _NOT_MIGRATING = WITHOUT_PREDICTION | {
     GroupKind.STREAMS: "Kafka Streams migrates to streams groups (KIP-1071) instead",
     GroupKind.KSQLDB: "ksqlDB runs Kafka Streams, which migrates to streams groups (KIP-1071) instead",
+    GroupKind.SHARE: "a share group has a protocol of its own (KIP-932)",
+    GroupKind.STREAMS_GROUP: "a streams group has a protocol of its own (KIP-1071)",
+    GroupKind.KCAT: "kcat, whose protocol its command line chooses",
     GroupKind.CONSOLE: "a console consumer, whose protocol its command line chooses",
 }
 """By kind of group that does not migrate, why."""

@@ -1,4 +1,4 @@
-"""Which partitions of a topic nobody consumes, and which topics lie on one member."""
+"""Which partitions of a topic nobody consumes, which topics lie on one member, and which are co-partitioned."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from rebalance_sim.kafka.groups import Assignments, Subscribers, TopicArrays, topics_by_name
 from rebalance_sim.kafka.runtime.kernel import kernel
-from rebalance_sim.kafka.runtime.strings import Flags, Ints32
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 
 NOBODY = -1
 _NOT_SEEN, _SEVERAL = -1, -2
@@ -91,3 +91,51 @@ def owners_of_whole_topics(groups: Ints32, topics: TopicArrays, by_topic: Subscr
         for topic in assigned.topics[assigned.offsets[groups[g]] : assigned.offsets[groups[g + 1]]]:
             owner[topic], loads[topic] = _NOT_SEEN, 0
     return found
+
+
+@kernel
+def co_partitioned_topics(groups: Ints32, topics: TopicArrays, by_topic: Subscribers, assigned: Assignments) -> Ints32:
+    """Return, by group, how many topics have each partition on the member with that of the same number of another.
+
+    Both have the same number of partitions, on at least two members: a consumer can then join them by partition, as
+    range assigns topics with equal subscribers on purpose (``RangeAssignor``, KIP-881).
+    """
+    counts = np.zeros(len(groups) - 1, np.int32)
+    starts = np.zeros(len(by_topic.topics) + 1, np.int64)
+    starts[1:] = np.cumsum(np.maximum(topics.partitions[by_topic.topics], 0))
+    owners = np.full(starts[-1], NOBODY, np.int32)
+    entry_of = np.full(len(topics.partitions), _NOT_SEEN, np.int32)
+    for g in range(len(groups) - 1):
+        entries = range(by_topic.group_topics[g], by_topic.group_topics[g + 1])
+        for entry in entries:
+            entry_of[by_topic.topics[entry]] = entry
+        for m in range(groups[g], groups[g + 1]):
+            for k in range(assigned.offsets[m], assigned.offsets[m + 1]):
+                entry, partition = entry_of[assigned.topics[k]], assigned.partitions[k]
+                if entry != _NOT_SEEN and partition < starts[entry + 1] - starts[entry]:
+                    place = starts[entry] + partition
+                    owners[place] = m if owners[place] == NOBODY else _SEVERAL
+        for entry in entries:
+            entry_of[by_topic.topics[entry]] = _NOT_SEEN
+        counts[g] = _equally_owned(by_topic.group_topics[g], by_topic.group_topics[g + 1], starts, owners)
+    return counts
+
+
+@kernel
+def _equally_owned(first: int, end: int, starts: Ints, owners: Ints32) -> int:
+    """Return how many of these topics have the owners of another one of them, which are several members."""
+    # The first topic with the same owners, and how many others have them.
+    followers = np.zeros(end - first, np.int32)
+    is_first = np.zeros(end - first, np.bool_)
+    for entry in range(first, end):
+        own = owners[starts[entry] : starts[entry + 1]]
+        if len(own) < 2 or (own < 0).any() or (own == own[0]).all():
+            continue
+        is_first[entry - first] = True
+        for other in range(first, entry):
+            of_other = owners[starts[other] : starts[other + 1]]
+            if is_first[other - first] and len(of_other) == len(own) and (of_other == own).all():
+                followers[other - first] += 1
+                is_first[entry - first] = False
+                break
+    return int(followers.sum() + (followers > 0).sum())

@@ -18,7 +18,7 @@ from tests.support.captures import write_capture
 pytestmark = pytest.mark.usefixtures("small_runs")
 
 CAPTURE = Path(__file__).parents[2] / "docs" / "examples" / "kafka-4.3.1"
-READ = ("topics", "members", "offsets", "rejects")
+READ = ("topics", "members", "offsets", "listed_groups", "rejects")
 AUDITED = ("elections", "comparison", "costs", "lag_balance", "findings", "verdicts")
 
 
@@ -68,8 +68,8 @@ def test_a_source_is_read_and_audited_as_by_two_jobs(spark: SparkSession, by_han
     assert [path.name for path in at_once.iterdir() if path.name.startswith(".")] == []
     for key in ("rows", "assumptions"):
         assert record(at_once)[key] == record(by_hand / "audit")[key]
-    assert record(at_once)["rows"]["in"] == {"topics": 13, "members": 72, "offsets": 305}
-    assert record(at_once)["rows"]["out"]["verdicts"] == 25
+    assert record(at_once)["rows"]["in"] == {"topics": 13, "members": 72, "listed_groups": 26, "offsets": 305}
+    assert record(at_once)["rows"]["out"]["verdicts"] == 26
     assert record(at_once)["options"]["members"] == f"{at_once}/fleet/members"
 
 

@@ -168,7 +168,7 @@ def test_elected_is_compared_with_another_strategy(
     printed = capsys.readouterr().out
     assert "lag: 150 records in 2 partitions of 1 group\n  unknown: 3 partitions of 1 group\n" in printed
     assert "  committed offset above the log end, counted as no lag: 1 partition\n" in printed
-    assert "  without an assignment: 7 records of 1 group\n" in printed
+    assert "  without an assignment: 7 records of 1 group (see topic_lag)\n" in printed
     assert "read 3 topics, 6 members, 6 offsets; 6 rows rejected" in printed
     (row,) = spark.read.parquet(f"{out}/comparison").collect()
     assert (row["members"], sorted(row["strategies"])) == (2, sorted({row["elected"], "sticky"}))

@@ -34,7 +34,7 @@ def test_libraries_and_kinds_are_recognized_or_unknown(spark: SparkSession, tmp_
     assert kinds == expected
     findings = spark.read.parquet(f"{out}/findings").collect()
     for row in findings:
-        if expected[row["group_id"]] in ("kafka-streams", "ksqldb", "console-consumer", "offsets-only"):
+        if expected[row["group_id"]] in ("kafka-streams", "ksqldb", "console-consumer", "offsets-only", "flink"):
             assert row["family"] in ("leaders", "risks", "keys"), row
         if expected[row["group_id"]] == "connect-sink" and row["settings"]:
             assert all(name.startswith("consumer.override.") for name in row["settings"]), row

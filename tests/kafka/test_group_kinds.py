@@ -24,10 +24,28 @@ CASES = [
     (GroupSigns("_confluent-ksql-default_query_CTAS_A_3", [], ["stream"], ["x"], 1), GroupKind.KSQLDB, True),
     (GroupSigns("_confluent-ksql-default_query_CTAS_A_3"), GroupKind.KSQLDB, False),
     (GroupSigns("schema-registry", ["sr"], ["v0"], ["sr-1"], 1), GroupKind.SCHEMA_REGISTRY, True),
+    (GroupSigns("queue", group_type="share"), GroupKind.SHARE, True),
+    (GroupSigns("queue", ["share"]), GroupKind.SHARE, True),
+    (GroupSigns("fraud", group_type="streams"), GroupKind.STREAMS_GROUP, True),
+    (GroupSigns("empty", group_type="classic", has_offsets=False), GroupKind.OFFSETS_ONLY, True),
     (GroupSigns("locks", ["mine"], ["v1"], ["x"], 1), GroupKind.OTHER, True),
     (GroupSigns("console-consumer-77210", [], ["range"], ["console-consumer"], 1), GroupKind.CONSOLE, False),
     (GroupSigns("spark-kafka-source-3f0a-driver-0", [], ["range"], ["x"], 1), GroupKind.SPARK, False),
-    (GroupSigns("flink-job"), GroupKind.OFFSETS_ONLY, True),
+    (GroupSigns("flink-job"), GroupKind.FLINK, False),
+    (GroupSigns("orders.Flink", never_had_members=True), GroupKind.FLINK, False),
+    # Its name says Flink, but what never joins a group leaves no protocol type.
+    (GroupSigns("flink-job", ["consumer"]), GroupKind.OFFSETS_ONLY, True),
+    (GroupSigns("flink-job", has_offsets=False), GroupKind.OFFSETS_ONLY, True),
+    (GroupSigns("flink-job", [], ["range"], ["flink-job-0"], 1), GroupKind.CONSUMERS, True),
+    (GroupSigns("flinkster"), GroupKind.OFFSETS_ONLY, True),
+    (GroupSigns("backfill", never_had_members=True), GroupKind.OFFSETS_ONLY, True),
+    (GroupSigns("debug_kcat", [], ["range"], ["rdkafka", "rdkafka"], 2), GroupKind.KCAT, False),
+    (GroupSigns("kafkacat", [], ["range"], ["rdkafka"], 1), GroupKind.KCAT, False),
+    # librdkafka's client id alone is that of any client on it, and the name alone is only a name.
+    (GroupSigns("billing", [], ["range"], ["rdkafka"], 1), GroupKind.CONSUMERS, True),
+    (GroupSigns("kcat", [], ["range"], ["billing-1"], 1), GroupKind.CONSUMERS, True),
+    (GroupSigns("kcat", [], ["range"], ["rdkafka"], 2), GroupKind.CONSUMERS, True),
+    (GroupSigns("kcat"), GroupKind.OFFSETS_ONLY, True),
 ]  # fmt: skip
 
 
@@ -39,6 +57,6 @@ def test_kinds(signs: GroupSigns, kind: GroupKind, is_certain: bool) -> None:
 
 
 def test_every_kind_is_predicted_or_says_why_not() -> None:
-    others = {GroupKind.CONSOLE, GroupKind.OFFSETS_ONLY, GroupKind.UNKNOWN}
+    others = {GroupKind.CONSOLE, GroupKind.KCAT, GroupKind.FLINK, GroupKind.OFFSETS_ONLY, GroupKind.UNKNOWN}
     assert SERVICES.isdisjoint(WITHOUT_PREDICTION)
     assert SERVICES | WITHOUT_PREDICTION.keys() | others == set(GroupKind)

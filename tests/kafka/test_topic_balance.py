@@ -1,8 +1,9 @@
 """Partitions without a consumer and topics on one member: kernels against the reference implementations."""
 
+import pytest
 from hypothesis import given
 
-from tests.reference.balance import unconsumed_partitions, whole_topics
+from tests.reference.balance import co_partitioned_topics, unconsumed_partitions, whole_topics
 from tests.support.batches import Batch
 from tests.support.examples import examples
 from tests.support.model import Assignment, Cluster, Group, Member, Partition
@@ -19,6 +20,7 @@ def test_kernels_equal_the_reference_for_any_assignment(batch: list[tuple[Group,
     rules, assignments = Batch([group for group, _ in batch]), [assignment for _, assignment in batch]
     assert rules.whole_topics(assignments) == [whole_topics(*each) for each in batch]
     assert rules.unconsumed(assignments, 3) == [unconsumed_partitions(*each)[:3] for each in batch]
+    assert rules.co_partitioned(assignments) == [co_partitioned_topics(*each) for each in batch]
 
 
 @examples(25)
@@ -29,6 +31,7 @@ def test_kernels_equal_the_reference_for_kafkajs(batch: list[Group]) -> None:
     pairs = list(zip(batch, assignments, strict=True))
     assert rules.whole_topics(assignments) == [whole_topics(*each) for each in pairs]
     assert rules.unconsumed(assignments, 3) == [unconsumed_partitions(*each)[:3] for each in pairs]
+    assert rules.co_partitioned(assignments) == [co_partitioned_topics(*each) for each in pairs]
 
 
 def test_kafkajs_leaves_topics_of_other_members_without_a_consumer() -> None:
@@ -69,3 +72,12 @@ def test_before_3_7_1_a_member_that_joins_gets_a_whole_topic() -> None:
     before, after = (rules.assign(release, "sticky") for release in ("3.7.0", "3.7.1"))
     assert rules.whole_topics(before)[0].keys() == {"cold", "hot"}
     assert rules.whole_topics(after) == [{}]
+
+
+@pytest.mark.parametrize(("assignor", "topics"), [("range", 4), ("roundrobin", 2), ("cooperative-sticky", 2)])
+def test_range_co_partitions_topics_of_the_same_size(assignor: str, topics: int) -> None:
+    """The others do so by chance, where the partitions of a topic are a multiple of the members."""
+    cluster = Cluster({"orders": 3, "payments": 3, "clicks": 4, "views": 4, "alone": 7, "one": 1, "one-too": 1})
+    members = tuple(Member(name, tuple(cluster.partitions)) for name in ("a", "b"))
+    rules = Batch([Group(members, cluster), Group(members[:1], cluster)])
+    assert rules.co_partitioned(rules.assign("4.3", assignor)) == [topics, 0]

@@ -78,6 +78,27 @@ def whole_topics(group: Group, assignment: Assignment) -> dict[str, str]:
     return found
 
 
+def co_partitioned_topics(group: Group, assignment: Assignment) -> int:
+    """Return the number of topics on several members that have the owners of another topic, partition by partition."""
+    owners: dict[str, list[list[str]]] = {}
+    for topic in _wanted_topics(group):
+        owners[topic] = [
+            [
+                member.member_id
+                for member in group.members
+                for given in assignment[member.member_id]
+                if (given.topic, given.number) == (topic, number)
+            ]
+            for number in range(group.cluster.partitions.get(topic, 0))
+        ]
+    complete = {
+        topic: of
+        for topic, of in owners.items()
+        if all(len(each) == 1 for each in of) and len({each[0] for each in of}) > 1
+    }
+    return sum(any(of == complete[other] for other in complete if other != topic) for topic, of in complete.items())
+
+
 def _exists(group: Group, partition: Partition) -> bool:
     return partition.number < group.cluster.partitions.get(partition.topic, 0)
 

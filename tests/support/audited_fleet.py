@@ -70,6 +70,10 @@ MEMBERS: Rows = [
     *(row | owned for row, owned in zip(
         _members("topic-on-one-member", 2, ["six", "six-too"], COOPERATIVE, client_version="3.6.0"),
         ({"owned": _SIXES, "generation": 1}, {"owned": [], "generation": -1}), strict=True)),
+    *(row | columns for row, columns in zip(
+        _members("topic-on-one-host", 4, ["eight"], COOPERATIVE),
+        (*({"host": "10.0.0.1", "owned": owned, "generation": 1} for owned in _HALVES),
+         *({"host": "10.0.0.2", "owned": [], "generation": -1} for _ in range(2))), strict=True)),
     *_members("lag-on-one-member", 2, ["eight"], ["range"]),
     *_members("lag-in-one-partition", 2, ["eight"], ["range"]),
     *_members("leader-cannot-read-members", 1, ["six"], ["roundrobin"]),
@@ -161,7 +165,17 @@ OFFSETS: Rows = [
     *_offsets("healthy-commits", [500] * 8, NOW_MS - 270_000),
     *_offsets("offsets-expire", [0, 0], NOW_MS - 6 * _DAY_MS),
     *_offsets("no-members", [0, 0, 0]),
+    *_offsets("lag-without-assignment", [10, 3000, 0]),
 ]
+
+
+LISTED_GROUPS: Rows = [
+    {"cluster": "new", "group_id": "group-not-described", "type": "classic", "protocol_type": "consumer"},
+    {"cluster": "new", "group_id": "healthy-share", "type": "share", "state": "Stable", "members": 2},
+    {"cluster": "new", "group_id": "healthy-streams-group", "type": "streams"},
+    {"cluster": "new", "group_id": "healthy", "type": "classic", "state": "Stable", "members": 3},
+]
+"""Groups that the cluster lists; all but the last one are in no other table."""
 
 
 def _records(topic: str, keys: Sequence[str | None], **more: Any) -> Iterator[dict[str, Any]]:
@@ -213,6 +227,7 @@ FOLLOWED: dict[str, dict[str, Any]] = {
     "partitions-without-leader": {},
     "rejected-rows": {},
     "group-unread": {"protocol_type": None},
+    "group-not-described": {},
     "offsets-expire": {},
     "shared-instance-id": {},
     "regex-matches-nothing": {"subscription": ["six"], "subscribed_regex": None},
@@ -243,6 +258,7 @@ def followed_tables() -> dict[str, Rows]:
         if row["group_id"] in _BECOME_STATIC:
             row["instance_id"] = row["member_id"]
     members += _members("offsets-expire", 2, ["eight"], COOPERATIVE)
+    members += _members("group-not-described", 3, ["six"], COOPERATIVE)
     in_one_partition = [row | {"actual_partition": 1} if "actual_partition" in row else row for row in RECORDS]
     records = [
         row | {"client": "java-3.3"} | ({"key": f"hot-{number}"} if row["key"] == "hot" else {})
@@ -264,6 +280,7 @@ def write_fleet(folder: Path, **changed: Rows) -> list[str]:
         "topics": TOPICS,
         "members": MEMBERS,
         "offsets": OFFSETS,
+        "listed-groups": LISTED_GROUPS,
         "clusters": CLUSTERS,
         "records": RECORDS,
         "partitions-after": AFTER,

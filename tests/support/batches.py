@@ -28,7 +28,12 @@ from rebalance_sim.kafka.optimum import STEPS, Optimum, optimum
 from rebalance_sim.kafka.rebalances import Rebalance as RebalanceOfSome
 from rebalance_sim.kafka.rebalances import RebalanceSummary, rebalances, summarize_rebalances
 from rebalance_sim.kafka.runtime.strings import Flags, Strings
-from rebalance_sim.kafka.topic_balance import NOBODY, owners_of_whole_topics, unconsumed_partitions
+from rebalance_sim.kafka.topic_balance import (
+    NOBODY,
+    co_partitioned_topics,
+    owners_of_whole_topics,
+    unconsumed_partitions,
+)
 from rebalance_sim.releases import kafka_version
 from tests.reference.rebalances import Rebalance
 from tests.support.arrays import hashes, ints, numbered, offsets, ranks
@@ -217,6 +222,11 @@ class Batch:
             }
             for of_group in pairwise(by_topic.group_topics)
         ]
+
+    def co_partitioned(self, assignments: Sequence[Assignment]) -> list[int]:
+        """Return the number of co-partitioned topics of each group."""
+        assigned = self.as_arrays(assignments)
+        return co_partitioned_topics(self.arrays.members, self.topics, self._by_topic(), assigned).tolist()
 
     def as_arrays(self, assignments: Sequence[Assignment]) -> Assignments:
         """Return one assignment per group as arrays."""

@@ -61,7 +61,7 @@ FLEET: Sequence[PastedGroup] = (
     PastedGroup("connect-s3", "connect-sink", "java", SINK, "range", 2),
     PastedGroup("connect-jdbc", "connect-sink", "java", SINK, "range", 3),
     PastedGroup("console-consumer-77210", "console-consumer", "java", "console-consumer", "range", 1),
-    PastedGroup("flink-totals", "offsets-only", None, "", "", 0),
+    PastedGroup("flink-totals", "flink", None, "", "", 0),
     PastedGroup("backfill", "offsets-only", None, "", "", 0),
 )
 RELEASES = {

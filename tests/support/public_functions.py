@@ -155,6 +155,7 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "produce_requests": lambda given: given.sent.transform(sim.batches).transform(sim.produce_requests),
     "read_clusters": _elected_by_old_brokers,
     "rejected_offsets": lambda given: given.offsets.transform(sim.rejected_offsets),
+    "topic_lag": lambda given: given.offsets.transform(sim.topic_lag),
     "rejected_records": lambda given: given.records.transform(sim.rejected_records(given.topics)),
     "rejects": lambda given: given.members.transform(sim.rejects(given.topics)),
     "sent_records": lambda given: given.sent,

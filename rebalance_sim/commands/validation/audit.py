@@ -13,9 +13,9 @@ from rebalance_sim.engine.runs.recorded_runs import recorded_run
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.audit_thresholds import read_thresholds
 from rebalance_sim.sources.scenarios import scenario_of
-from rebalance_sim.tables import CLUSTERS, MEMBERS, OFFSETS, RECORDS, TOPICS, TOPICS_AFTER
+from rebalance_sim.tables import CLUSTERS, LISTED_GROUPS, MEMBERS, OFFSETS, RECORDS, TOPICS, TOPICS_AFTER
 
-_TABLES = (TOPICS.name, MEMBERS.name, OFFSETS.name, CLUSTERS.name, RECORDS.name)
+_TABLES = (TOPICS.name, MEMBERS.name, OFFSETS.name, LISTED_GROUPS.name, CLUSTERS.name, RECORDS.name)
 
 
 def validate(options: Namespace, known: KnownFiles) -> None:

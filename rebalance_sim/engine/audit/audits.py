@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from rebalance_sim.engine.audit import balance, elections, keys, leaders, migration, risks, rollouts
 from rebalance_sim.engine.audit.changes import CLASSIC_ONLY, PROTOCOL, is_possible
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
-from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
+from rebalance_sim.engine.audit.group import COMMITS, TOPIC_OWNERS, Group, TopicFacts
 from rebalance_sim.engine.audit.rollouts import SAVED
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.audit.topic_keys import key_facts
@@ -35,12 +35,14 @@ from rebalance_sim.tables import (
     FINDINGS,
     LAG_BALANCE,
     LAG_COSTS,
+    LISTED_GROUPS,
     MEMBERS,
     MIGRATION_COSTS,
     OFFSETS,
     PARTITION_GROWTH,
     RECORD_PARTITIONS,
     REJECTS,
+    TOPIC_LAG,
     TOPICS_AT_RISK,
     VERDICTS,
     struct,
@@ -75,7 +77,7 @@ _COLUMNS = {
         # Of repeated members, predictions use the first by these columns, in this order.
         *("join_order", "member_id", "protocol_type", "protocols", "client_library", "client_version", "instance_id"),
         *("rack", "subscription", "session_timeout_ms", "group_state", "generation", "generation_at_ms", "client_id"),
-        *("earlier_generation", "earlier_generation_at_ms", "subscribed_regex", "rebalance_timeout_ms"),
+        *("earlier_generation", "earlier_generation_at_ms", "subscribed_regex", "rebalance_timeout_ms", "host"),
         *("protocols_assumed", "team"),
     ),
     ELECTIONS.name: (
@@ -84,7 +86,7 @@ _COLUMNS = {
     ),
     BALANCE.name: (
         *("strategy", "members", "partitions", "min", "max", "idle_members", "moved", "unassigned", "unconsumed"),
-        *("first_unconsumed", "whole_topics", "alternatives", "bounds", "error"),
+        *("first_unconsumed", "whole_topics", "co_partitioned_topics", "alternatives", "bounds", "error"),
     ),
     COMPARISON.name: ("optimum", "strategies"),
     LAG_BALANCE.name: ("strategy", "members", "lag", "max_lag", "max_partition_lag", "excess_lag"),
@@ -99,8 +101,13 @@ _COLUMNS = {
     ADVICE.name: ("setting", "value", "fails", *SAVED),
     EXPIRING_OFFSETS.name: ("partitions", "first_expires_at_ms"),
     COMMITS: ("member_id", "committed_at_ms", "lag"),
+    TOPIC_OWNERS: ("topic", "host", "owners", "partitions"),
     REJECTS.name: ("table", "rows", "reason"),
     OFFSETS.name: ("partitions",),
+    TOPIC_LAG.name: (
+        *("topic", "lag_partitions", "unknown_partitions", "lag", "max_partition_lag", "max_lag_partition"),
+    ),
+    LISTED_GROUPS.name: ("type", "protocol_type", "state", "members"),
 }
 """Columns of the tables that an audit reads."""
 _OUTPUTS = struct({table.name: table.schema for table in (FINDINGS, VERDICTS)})
@@ -115,7 +122,8 @@ def audited(
 ) -> Outcomes:
     """Return the findings and verdicts of every group.
 
-    ``tables`` are those of a fleet and of its predictions, by name; members, offsets and ``topics`` are usable rows,
+    ``tables`` are those of a fleet and of its predictions, by name; members, offsets, listed groups and ``topics`` are
+    usable rows,
     and rejects the others, of which those with a group name groups that nothing else may show.
     Records are given by ``record_partitions`` and ``topics_at_risk``, both or neither; ``partition_growth`` is
     that of topics that are to grow. ``scenario`` is the name of the one that was simulated.
@@ -171,7 +179,10 @@ def _by_group(tables: Mapping[str, DataFrame]) -> DataFrame:
 
 def _summed_up(tables: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
     """Return the tables of partitions as rows of groups."""
-    found = {REJECTS.name: _counted_rejects(tables[REJECTS.name])}
+    found = {
+        REJECTS.name: _counted_rejects(tables[REJECTS.name]),
+        TOPIC_OWNERS: _topics_on_one_host(tables[MEMBERS.name]),
+    }
     if EXPIRING_OFFSETS.name in tables:
         found[EXPIRING_OFFSETS.name] = (
             tables[EXPIRING_OFFSETS.name]
@@ -188,6 +199,23 @@ def _counted_rejects(rejects: DataFrame) -> DataFrame:
     """Return the number of rejected rows of each group by their table, with a reason."""
     counted = rejects.where((F.col("table") != _ABOUT_CLIENTS) & F.col("group_id").isNotNull())
     return counted.groupBy(*_KEYS, "table").agg(F.count("*").alias("rows"), F.min("reason").alias("reason"))
+
+
+def _topics_on_one_host(members: DataFrame) -> DataFrame:
+    """Return the topics of which several members on one host own all partitions that are owned now."""
+    hosts = F.count_distinct("host")
+    return (
+        members.select(*_KEYS, "member_id", "host", F.inline("owned"))
+        .groupBy(*_KEYS, "topic")
+        .agg(
+            hosts.alias("hosts"),
+            F.min("host").alias("host"),
+            F.count_if(F.coalesce("host", F.lit("")) == "").alias("unknown"),
+            F.count_distinct("member_id").alias("owners"),
+            F.count_distinct("partition").alias("partitions"),
+        )
+        .where("hosts = 1 AND unknown = 0 AND owners > 1")
+    )
 
 
 def _commits(members: DataFrame, offsets: DataFrame) -> DataFrame:
@@ -293,13 +321,16 @@ def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
 
 
 def _recommendation(group: Group, finding: Finding) -> str | None:
-    """Return what to do, with what it needs of clients, and where settings are that no consumer's configuration has."""
-    said, prefix = finding.recommendation, SETTINGS_PREFIX.get(group.kind.kind)
+    """Return what to do, with what it gives up, what it needs, and where settings are that consumers do not have."""
+    if not finding.settings:
+        return finding.recommendation
+    said = f"{finding.recommendation or ''}{balance.loses_co_partitioning(group, finding.settings)}"
     if PROTOCOL in finding.settings and group.migration.assumes:
         said = f"{said} Only with {group.migration.assumes}: the library of some members is uncertain."
-    if prefix is not None and finding.settings:
+    prefix = SETTINGS_PREFIX.get(group.kind.kind)
+    if prefix is not None:
         said = f"{said} In the connector's configuration, these settings begin with {prefix}"
-    return said
+    return said.strip() or None
 
 
 def confidence_of(group: Group, family: str, kind: Kind) -> Confidence:
@@ -319,9 +350,10 @@ def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, An
     return {
         "cluster": group.cluster,
         "group_id": group.group_id,
-        "type": group.election["type"] if group.election else None,
+        "type": group.type,
         "members": group.accepted,
         "partitions": group.balance["partitions"] if group.balance else None,
+        "lag": group.total_lag,
         "severity": findings[0].kind.severity if findings else None,
         **{f"{severity}s": severities[severity] for severity in Severity},
         "kind": findings[0].kind.name if findings else None,

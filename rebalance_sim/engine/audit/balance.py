@@ -6,7 +6,7 @@ from typing import Any
 
 from rebalance_sim.engine.audit.changes import gives_up_cooperation, how_to_roll_out, offered_by_all, settings_for
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity, filled
-from rebalance_sim.engine.audit.group import Group, Row
+from rebalance_sim.engine.audit.group import TOPIC_OWNERS, Group, Row
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.assignors.by_library import leaders_assignor, predictable_protocols
 from rebalance_sim.kafka.clients import JAVA
@@ -48,6 +48,13 @@ WHOLE_TOPICS = Kind(
 )
 WHOLE_TOPICS_OF_RELEASE = replace(WHOLE_TOPICS, recommendation="{upgrade}{instead}")
 """If a later release of the client divides the topics."""
+TOPICS_ON_HOST = Kind(
+    "topic-on-one-host",
+    Severity.NOTE,
+    "the members on one host own all partitions of a topic, although members on other hosts subscribe to it: {topics}; "
+    "no assignor takes hosts into account",
+    "",
+)
 LAG = Kind(
     "lag-on-one-member",
     Severity.WARNING,
@@ -60,9 +67,13 @@ LAG_IN_PARTITION = Kind(
     "one partition has {max_partition_lag} of {lag:record} of lag: no assignor divides it",
     "Look for a hot key, or speed up the consumer of this partition.",
 )
-KINDS = (IDLE, TOO_MANY_MEMBERS, IMBALANCE, WHOLE_TOPICS, LAG, LAG_IN_PARTITION)
+KINDS = (IDLE, TOO_MANY_MEMBERS, IMBALANCE, WHOLE_TOPICS, TOPICS_ON_HOST, LAG, LAG_IN_PARTITION)
 _MOVES = " {moved_after:partition moves|partitions move} once."
 _LOSS = " It gives up incremental rebalancing: members revoke all their partitions in every rebalance."
+_CO_PARTITIONING = (
+    " It loses co-partitioning: {now} topics have equal partitions on the same members under {strategy}, {after} after "
+    "the change. Keep the assignor if consumers join these topics by partition."
+)
 _UPGRADE = (
     "Upgrade the Java clients to {release} or newer and keep {assignor}: a member that has to give up partitions then "
     "gives up some of every topic, instead of whole topics (KAFKA-16277)."
@@ -72,6 +83,7 @@ _JAVAS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     """Yield the findings about the balance of a group."""
+    yield from _topics_on_one_host(group)
     today, best = group.balance, group.optimum
     if today is None or best is None:
         return
@@ -151,6 +163,23 @@ def _topics_on_one_member(group: Group, today: Row, thresholds: Thresholds) -> I
         yield replace(found, names={**found.names, **names})
 
 
+def _topics_on_one_host(group: Group) -> Iterator[Finding]:
+    """Yield the finding about topics that several members on one host own, as far as others could have some.
+
+    It is normal for a topic with fewer partitions than subscribers.
+    """
+    found = []
+    for row in sorted(group.rows[TOPIC_OWNERS], key=lambda row: (-row["partitions"], row["topic"])):
+        hosts = [member["host"] for member in group.members if row["topic"] in (member["subscription"] or ())]
+        elsewhere = [host for host in hosts if host not in (None, "", row["host"])]
+        if elsewhere and row["partitions"] >= len(hosts):
+            found.append(row)
+    if found:
+        figures = {"topics": len(found), "topic_partitions": found[0]["partitions"], "owners": found[0]["owners"]}
+        topics = [f"{row['topic']} ({plural(row['partitions'], 'partition')} on {row['host']})" for row in found]
+        yield Finding(TOPICS_ON_HOST, figures, {"topics": ", ".join(topics)}, confidence=Confidence.CERTAIN)
+
+
 def _divides(group: Group, today: Row, most: int) -> str | None:
     """Return the assignor that divides every topic best, without more partitions for the member with the most.
 
@@ -221,6 +250,29 @@ def _change(kind: Kind, group: Group, better: str, figures: Mapping[str, Any], s
         "loss": _LOSS if gives_up_cooperation(group, better) else "",
     }
     return Finding(kind, figures, names, settings_for(group, protocol), saving)
+
+
+def loses_co_partitioning(group: Group, settings: Mapping[str, str]) -> str:
+    """Return that the assignor in some settings parts topics that are co-partitioned today, as a sentence.
+
+    Topics with equal partitions on the same members show that the assignor in use puts them there, not that the
+    application relies on it: the reader decides.
+    """
+    today, changed = (
+        group.balance,
+        {
+            name
+            for name, protocol in _options(group).items()
+            if settings_for(group, protocol).items() <= settings.items()
+        },
+    )
+    if today is None or len(changed) != 1:
+        return ""
+    after = group.strategies[changed.pop()]["co_partitioned_topics"]
+    now = today["co_partitioned_topics"]
+    if now is None or after is None or after >= now:
+        return ""
+    return _CO_PARTITIONING.format(now=now, strategy=group.strategy, after=after)
 
 
 def _best(group: Group, figure: str) -> str | None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,16 +25,24 @@ from rebalance_sim.tables import (
     EXPIRING_OFFSETS,
     LAG_BALANCE,
     LAG_COSTS,
+    LISTED_GROUPS,
     MEMBERS,
     MIGRATION_COSTS,
     OFFSETS,
     REJECTS,
+    TOPIC_LAG,
+    WITHOUT_MEMBERS_STATES,
 )
 
 Row = Mapping[str, Any]
 _WITH_MEMBERS = (MEMBERS.name, "groups", "offsets_topic")
 """Tables of rejects whose rows may have members: the description of a group, and a record, have all of the group's."""
 _UNREAD = "none of its members could be read"
+_UNDESCRIBED = "it is listed, but nothing shows its members"
+_OF_OTHER_PROTOCOLS = ("share", "streams")
+"""Types of groups whose members are never rows of ``members``."""
+TOPIC_OWNERS = "topic_owners"
+"""Rows of topics whose owned partitions are all on one host, of several members."""
 COMMITS = "commits"
 """Rows of members with lag: their latest commit, and the lag of the partitions that they own."""
 
@@ -79,15 +87,44 @@ class Group:
         """How many members the coordinator accepts, without those that predictions reject; None if it is unknown."""
         if self.is_unread:
             return None
-        return self.election["members"] if self.election else len(self.members)
+        if self.election:
+            return self.election["members"]
+        if self.has_unseen_members and self.listed:
+            return self.listed["members"]
+        return len(self.members)
 
     @property
     def is_unread(self) -> bool:
         """Whether nothing is known of the group: its members, or all rows that name it, were rejected."""
-        if self.election is not None:
+        if self.election is not None or (self.listed and self.listed["type"] in _OF_OTHER_PROTOCOLS):
             return False
         may_have_members = any(row["table"] in _WITH_MEMBERS for row in self.rows[REJECTS.name])
         return may_have_members or bool(self.rows[REJECTS.name] and not self.rows[OFFSETS.name])
+
+    @property
+    def listed(self) -> Row | None:
+        """What the cluster lists of the group; None if it is not listed."""
+        return self._only(LISTED_GROUPS.name)
+
+    @cached_property
+    def has_unseen_members(self) -> bool:
+        """Whether the group has, or may have, members, although no row of ``members`` shows any.
+
+        A classic group with offsets that is only listed is taken to have none, as one is that nothing lists.
+        """
+        listed = self.listed
+        if listed is None or self._all_members:
+            return False
+        if listed["members"] is not None:
+            return bool(listed["members"])
+        if listed["state"] is not None:
+            return listed["state"] not in WITHOUT_MEMBERS_STATES
+        return listed["type"] in _OF_OTHER_PROTOCOLS or not self.rows[OFFSETS.name]
+
+    @property
+    def is_undescribed(self) -> bool:
+        """Whether the group is listed, and nothing shows what its members are."""
+        return self.kind.kind is GroupKind.UNKNOWN and not self.is_unread
 
     @property
     def reject_reason(self) -> str:
@@ -108,6 +145,13 @@ class Group:
     def election(self) -> Row | None:
         """The row of ``elections``."""
         return self._only(ELECTIONS.name)
+
+    @property
+    def type(self) -> str | None:
+        """The type of the group: that of its members, or the listed one; None if it is unknown."""
+        if self.election:
+            return str(self.election["type"])
+        return self.listed["type"] if self.listed else None
 
     @property
     def balance(self) -> Row | None:
@@ -151,6 +195,20 @@ class Group:
     def lag(self) -> dict[str, Row]:
         """The rows of ``lag_balance`` by strategy."""
         return {row["strategy"]: row for row in self.rows[LAG_BALANCE.name]}
+
+    @property
+    def topic_lag(self) -> Sequence[Row]:
+        """The rows of ``topic_lag``, which need no assignment."""
+        return self.rows[TOPIC_LAG.name]
+
+    @property
+    def total_lag(self) -> int | None:
+        """The lag of its committed offsets; None without offsets, or if it is unknown in all partitions."""
+        known = [row["lag"] for row in self.topic_lag if row["lag"] is not None]
+        if self.topic_lag:
+            return sum(known) if known else None
+        # Topics whose lag is known to be 0 have no row.
+        return 0 if self.rows[OFFSETS.name] else None
 
     @property
     def costs(self) -> Row | None:
@@ -229,13 +287,22 @@ class Group:
         members = self._all_members
         types, clients = ([row[name] for row in members if row[name]] for name in ("protocol_type", "client_id"))
         protocols = [self.protocol] if self.protocol else []
-        return kind_of_group(GroupSigns(self.group_id, types, protocols, clients, len(members)))
+        has_offsets = bool(self.rows[OFFSETS.name])
+        listed = self.listed or {"protocol_type": None, "type": None}
+        types += [listed["protocol_type"]] if listed["protocol_type"] else []
+        signs = GroupSigns(self.group_id, types, protocols, clients, len(members), listed["type"], has_offsets)
+        found = kind_of_group(replace(signs, never_had_members=listed["protocol_type"] == ""))
+        if found.kind in (GroupKind.OFFSETS_ONLY, GroupKind.FLINK) and self.has_unseen_members:
+            return KindOfGroup(GroupKind.UNKNOWN, _UNDESCRIBED, is_certain=False)
+        return found
 
     @cached_property
     def migration(self) -> Migration:
         """Whether the group can migrate to the consumer protocol."""
         if self.is_unread:
             return Migration(Verdict.UNKNOWN, _UNREAD)
+        if self.is_undescribed:
+            return Migration(Verdict.UNKNOWN, _UNDESCRIBED)
         members = self.members or self._all_members
         classic = [client_of(member) for member in members if not _is_modern(member)]
         modern = len(members) - len(classic)

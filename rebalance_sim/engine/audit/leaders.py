@@ -71,7 +71,8 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     if group.kind.kind in WITHOUT_PREDICTION:
         confidence = Confidence.CERTAIN if group.kind.is_certain else Confidence.ASSUMED
         names = {"what": WITHOUT_PREDICTION[group.kind.kind], "evidence": group.kind.evidence}
-        yield Finding(OTHER_KIND, {"members": len(group.members)}, names, confidence=confidence)
+        figures = {} if group.accepted is None else {"members": group.accepted}
+        yield Finding(OTHER_KIND, figures, names, confidence=confidence)
         return
     if group.balance is not None and group.balance["unconsumed"]:
         yield _not_consumed(group, group.balance)

@@ -8,8 +8,10 @@ from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severi
 from rebalance_sim.engine.audit.group import COMMITS, Group, Row, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.clients import JAVA
+from rebalance_sim.kafka.group_kinds import GroupKind
 from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS
 from rebalance_sim.tables import OFFSETS, REBALANCING_STATES
+from rebalance_sim.wording import plural
 
 WITHOUT_LEADER = Kind(
     "partitions-without-leader",
@@ -34,6 +36,12 @@ UNSEEN = replace(
     description="the group is unknown: no usable row shows its members, and others were rejected, such as: {reason}",
 )
 """Of a group whose rejected rows are not those of members: it may have members, or none."""
+NOT_DESCRIBED = Kind(
+    "group-not-described",
+    Severity.NOTE,
+    "nothing is predicted: the cluster lists the group{listed}, and no output shows its members",
+    "Read its members too: --describe --members --verbose of the tool for groups of its type.",
+)
 EXPIRE = Kind(
     "offsets-expire",
     Severity.WARNING,
@@ -48,6 +56,13 @@ EMPTY = Kind(
     "",
 )
 WITHOUT_COMMITS = replace(EMPTY, description="no members, and no committed offset")
+LAG = Kind(
+    "lag-without-assignment",
+    Severity.NOTE,
+    "{lag:record} of lag in {lag_partitions:partition} of {topics}, whose owners are not predicted: at most {most} in "
+    "one partition ({where}){unknown}",
+    "",
+)
 SHORT_SESSION = Kind(
     "session-shorter-than-restart",
     Severity.WARNING,
@@ -105,7 +120,7 @@ REBALANCING = Kind(
     "Read the group again, and audit it when it is stable.",
 )
 KINDS = (
-    *(WITHOUT_LEADER, REJECTED, UNREAD, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE),
+    *(LAG, WITHOUT_LEADER, REJECTED, UNREAD, NOT_DESCRIBED, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE),
     *(REGEX_FINDS_NOTHING, REGEX, OVERDUE, REPEATED, REBALANCING),
 )
 _HOUR_MS = 3_600_000
@@ -114,10 +129,15 @@ _GENERATIONS = ("generation", "generation_at_ms", "earlier_generation", "earlier
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     """Yield the findings about risks of a group."""
+    if group.balance is None:
+        yield from _lag(group, thresholds)
     if group.is_unread:
         kind = UNREAD if group.rejected else UNSEEN
         names = {"reason": group.reject_reason}
         yield Finding(kind, {"rows": group.rejected}, names, confidence=Confidence.CERTAIN)
+        return
+    if group.is_undescribed and group.listed is not None:
+        yield _not_described(group.listed)
         return
     subscribed = {topic for member in group.members for topic in member["subscription"] or ()}
     lost = {topic: group.topics.without_leader.get((group.cluster, topic), 0) for topic in sorted(subscribed)}
@@ -134,12 +154,37 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     yield from _rebalances(group, thresholds)
 
 
+def _lag(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
+    """Yield the finding about the lag of a group without a predicted assignment, of which no member can be named."""
+    lag, behind = group.total_lag or 0, [row for row in group.topic_lag if row["lag"]]
+    if not behind or lag < thresholds.lag_records:
+        return
+    first = min(behind, key=lambda row: (-row["max_partition_lag"], row["topic"]))
+    figures = {"lag": lag, "max_partition_lag": first["max_partition_lag"]}
+    figures |= {name: sum(row[name] for row in group.topic_lag) for name in ("lag_partitions", "unknown_partitions")}
+    unknown = plural(figures["unknown_partitions"], "partition")
+    names = {
+        "topics": plural(len(behind), "topic"),
+        "most": f"{first['max_partition_lag']:,}",
+        "where": f"{first['topic']}-{first['max_lag_partition']}",
+        "unknown": f"; the lag of {unknown} is unknown" if figures["unknown_partitions"] else "",
+    }
+    yield Finding(LAG, figures, names, confidence=Confidence.CERTAIN)
+
+
+def _not_described(listed: Row) -> Finding:
+    shown = [f"{name} {listed[name]}" for name in ("type", "state") if listed[name]]
+    figures = {} if listed["members"] is None else {"members": listed["members"]}
+    return Finding(NOT_DESCRIBED, figures, {"listed": f" ({', '.join(shown)})" if shown else ""})
+
+
 def _expiry(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     expiring, latest_ms = group.expiring, group.topics.latest_commit_ms.get(group.cluster)
-    if group.members:
+    # A share group commits no offsets.
+    if group.members or group.has_unseen_members or group.kind.kind is GroupKind.SHARE:
         return
     if expiring is None:
-        if group.rows[OFFSETS.name]:
+        if group.rows[OFFSETS.name] or group.listed is not None:
             yield Finding(WITHOUT_COMMITS)
         return
     figures = {"partitions": expiring["partitions"]}

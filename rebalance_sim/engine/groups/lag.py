@@ -15,7 +15,7 @@ from rebalance_sim.engine.groups.lag_rows import TABLES, lag_rows
 from rebalance_sim.engine.groups.whole_groups import by_hash
 from rebalance_sim.engine.spark.driver_rows import map_batches, without_null
 from rebalance_sim.engine.tables.outcomes import outcome
-from rebalance_sim.tables import LAG_BALANCE, MEMBERS, struct
+from rebalance_sim.tables import LAG_BALANCE, MEMBERS, TOPIC_LAG, struct
 
 _GROUP = ("cluster", "group_id")
 _MEMBER = (*_GROUP, "strategy", "member_id")
@@ -34,6 +34,25 @@ def partition_lag(offsets: DataFrame) -> DataFrame:
         "partition",
         F.when(known, F.greatest(end - committed, F.lit(0))).alias("lag"),
         F.coalesce(committed > end, F.lit(False)).alias("negative"),
+    )
+
+
+def topic_lag(lags: DataFrame) -> DataFrame:
+    """From ``partition_lag`` to the lag of each group's topics, which needs no assignment."""
+    # Of equal lags, the partition with the smallest number; without any lag, none.
+    first = F.max(F.when(F.col("lag") > 0, F.struct("lag", (-F.col("partition")).alias("number")))).alias("first")
+    summed = lags.groupBy(*_GROUP, "topic").agg(
+        F.count("*").cast("int").alias("partitions"),
+        F.count_if(F.col("lag") > 0).cast("int").alias("lag_partitions"),
+        F.count_if(F.col("lag").isNull()).cast("int").alias("unknown_partitions"),
+        F.try_sum("lag").alias("lag"),
+        F.max("lag").alias("max_partition_lag"),
+        first,
+    )
+    return (
+        summed.where("lag_partitions > 0 OR unknown_partitions > 0")
+        .withColumn("max_lag_partition", -F.col("first.number"))
+        .select(*TOPIC_LAG.names)
     )
 
 

@@ -29,7 +29,13 @@ from rebalance_sim.kafka.optimum import STEPS, optimum
 from rebalance_sim.kafka.rebalances import GOES_ON, Rebalance, RebalanceSummary
 from rebalance_sim.kafka.runtime.lists import list_offsets
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32, java_hashes
-from rebalance_sim.kafka.topic_balance import NOBODY, Unconsumed, owners_of_whole_topics, unconsumed_partitions
+from rebalance_sim.kafka.topic_balance import (
+    NOBODY,
+    Unconsumed,
+    co_partitioned_topics,
+    owners_of_whole_topics,
+    unconsumed_partitions,
+)
 from rebalance_sim.tables import (
     ASSIGNMENTS,
     BALANCE,
@@ -64,6 +70,8 @@ class Measured(NamedTuple):
     unconsumed: Unconsumed
     """The first partitions of each group without a consumer."""
     whole_topics: "WholeTopics"
+    co_partitioned: Ints32
+    """By group, how many topics are co-partitioned."""
 
 
 class WholeTopics(NamedTuple):
@@ -84,6 +92,7 @@ def balance_of(groups: Groups, assignments: Assignments, topics: BatchTopics) ->
         found,
         unconsumed_partitions(members, of_topics, by_topic, assignments, named),
         _whole_topics(of_topics, by_topic, owners_of_whole_topics(members, of_topics, by_topic, assignments)),
+        co_partitioned_topics(members, of_topics, by_topic, assignments),
     )
 
 
@@ -257,6 +266,7 @@ def balance_columns(
 ) -> dict[str, pa.Array]:
     """Return the columns of ``balance`` that are null for groups whose rebalances do not end."""
     of_groups = measured.balance._asdict() | {"rebalances": end.rebalances, "revoked": end.revoked}
+    of_groups |= {"co_partitioned_topics": measured.co_partitioned}
     return {name: pa.array(figure, mask=~end.ended) for name, figure in of_groups.items()} | {
         "first_unconsumed": _unconsumed_lists(batch, measured.unconsumed, end, topics),
         "whole_topics": _whole_topic_lists(batch, measured.whole_topics, end, topics),

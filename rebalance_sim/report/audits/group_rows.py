@@ -120,7 +120,7 @@ def _row(
         strategy,
         balance["min"] if balance else None,
         balance["max"] if balance else None,
-        next((row["lag"] for row in lags if row["strategy"] == strategy), None),
+        next((row["lag"] for row in lags if row["strategy"] == strategy), verdict["lag"]),
         cost["rebalances"] if cost else None,
         cost["unowned_ms"] / max(cost["partitions"] or 0, 1) if cost and cost["unowned_ms"] is not None else None,
         shown(verdict["migration"] or "", verdict["migration_assumes"]),

@@ -54,14 +54,17 @@ from rebalance_sim.sources.consumer_groups import (
 from rebalance_sim.sources.kafka_tools.clients import known_client
 from rebalance_sim.sources.kafka_tools.contents import ConsumerLine, Notice, ToolOutput, TopicPartition
 from rebalance_sim.sources.kafka_tools.lines import LONGEST_SAMPLE, Lines, Member, Reject, partitions_by_owner
+from rebalance_sim.sources.kafka_tools.listed_groups import ListedGroup
 from rebalance_sim.tables import (
     DEFAULT_CLUSTER,
     DEFAULT_PROTOCOL_TYPE,
+    LISTED_GROUPS,
     MEMBERS,
     OFFSETS,
     REBALANCING_STATES,
     REJECTS,
     TOPICS,
+    WITHOUT_MEMBERS_STATES,
     Table,
 )
 from rebalance_sim.wording import plural
@@ -89,6 +92,8 @@ class Capture:
     groups_without_members: list[str]
     clusters: DataFrame | None = None
     """The brokers, as far as they can be asked."""
+    listed_groups: DataFrame | None = None
+    """Groups of any type, as far as the source lists them."""
 
 
 def read_capture(
@@ -110,7 +115,8 @@ def read_capture(
     files, lines.hidden_files = _files(spark, directory)
     for name in sorted(files):
         lines.add_file(name.rpartition("/")[2], files.pop(name))
-    if not lines.has_members and not lines.owners and not lines.owners_without_id:
+    has_groups = lines.owners or lines.owners_without_id or lines.other_groups()
+    if not lines.has_members and not has_groups:
         why = f" ({problem})" if (problem := lines.first_problem()) else ""
         raise UserError(
             f"{directory!r} contains no members of groups{why}; add a file with the output of: {_MEMBERS_COMMAND}"
@@ -123,6 +129,7 @@ def read_capture(
         rejects=frame(spark, REJECTS, tables.rejects()),
         assumptions=tables.assumptions(),
         groups_without_members=tables.groups_without_members(),
+        listed_groups=frame(spark, LISTED_GROUPS, tables.listed_groups()),
     )
 
 
@@ -187,6 +194,7 @@ class CaptureTables:
 
     def __init__(self, lines: Lines, cluster: str, given: Given) -> None:
         lines.add_members_of_offsets()
+        lines.separate_other_groups()
         self._lines = lines
         self._cluster = cluster
         self._given = given
@@ -226,6 +234,17 @@ class CaptureTables:
             yield self._member(member, self._consumer(member), places[member.group_id])
             places[member.group_id] += 1
         self._reject_unused_consumers()
+
+    def listed_groups(self) -> Iterator[tuple[object, ...]]:
+        """Return the rows of the table of listed groups."""
+        lines = self._lines
+        without_members = lines.noticed[Notice.NO_MEMBERS]
+        for group_id in sorted({*lines.listed, *lines.states}.union(*lines.noticed.values())):
+            listed, state = lines.listed.get(group_id, ListedGroup()), lines.states.get(group_id)
+            shown = listed.members if state is None else state.members
+            members = 0 if shown is None and group_id in without_members else shown
+            state_name = listed.state if state is None else state.state
+            yield self._cluster, group_id, listed.group_type, listed.protocol_type, state_name, members
 
     def rejects(self) -> Iterator[tuple[object, ...]]:
         """Return the rows of the rejects table."""
@@ -380,7 +399,19 @@ class CaptureTables:
 
     def groups_without_members(self) -> list[str]:
         """Return the groups without members that the capture names."""
-        return sorted(self._named - self._with_members() - set(self._unread_groups()))
+        others = self._lines.other_groups().union(self._unread_groups(), self._not_described())
+        return sorted(self._named - self._with_members() - others)
+
+    def _not_described(self) -> set[str]:
+        """Return the groups that lists name, and of which nothing else shows whether they have members."""
+        lines = self._lines
+        described = {group_id for group_id, _, _ in lines.offsets} | lines.states.keys() | self._with_members()
+        listed = {
+            group_id
+            for group_id, group in lines.listed.items()
+            if group.members != 0 and group.state not in WITHOUT_MEMBERS_STATES
+        }
+        return listed.difference(described, lines.noticed[Notice.NO_MEMBERS], lines.other_groups())
 
     def _unread_groups(self) -> list[str]:
         """Return the groups that have members, of which none can be used."""
@@ -393,7 +424,7 @@ class CaptureTables:
         """The groups that usable lines name."""
         lines = self._lines
         named = {group_id for group_id, _, _ in lines.offsets} | lines.states.keys() | self._with_members()
-        return named.union(*lines.noticed.values())
+        return named.union(lines.listed, *lines.noticed.values())
 
     def _group_of(self, reject: Reject) -> str | None:
         """Return the group of a line that cannot be read, whose first word may be a part of its id only."""
@@ -431,6 +462,12 @@ class CaptureTables:
         }
         if rebalancing:
             yield REBALANCING.replace("{}", groups(rebalancing))
+        others = lines.other_groups()
+        if others:
+            yield f"{groups(others)} of type share or streams, not consumer groups: no assignment is predicted"
+        not_described = self._not_described()
+        if not_described:
+            yield f"{groups(not_described)} listed, but not described: nothing is predicted for them"
         without = set(self.groups_without_members())
         if without:
             yield WITHOUT_MEMBERS.replace("{}", groups(without))
@@ -450,7 +487,7 @@ class CaptureTables:
         if any(missing):
             what = f"{plural(sum(missing), 'partition')} of {plural(sum(map(bool, missing)), 'topic')}"
             yield f"{what} assumed to have a leader: kafka-topics.sh printed no line for them"
-        if not lines.has_offsets:
+        if not lines.has_offsets and not lines.offsets:
             yield "no output of kafka-consumer-groups.sh --offsets: the offsets table is empty"
         if self._ends_filled:
             yield f"kafka-get-offsets.sh supplies the log end offset of {plural(self._ends_filled, 'row')} of offsets"
@@ -486,8 +523,8 @@ def _kip848_groups(lines: Lines) -> set[str]:
         stated[group_id].add(state.is_kip848)
         if state.strategy == DEFAULT_SERVER_ASSIGNOR:
             signs.add(group_id)
-    for group_id, is_kip848 in lines.types.items():
-        stated[group_id].add(is_kip848)
+    for group_id, listed in lines.listed.items():
+        stated[group_id].add(listed.is_kip848)
     certain = {group_id for group_id, answers in stated.items() if True in answers}
     return certain | {group_id for group_id in signs if False not in stated[group_id]}
 

@@ -49,7 +49,8 @@ _SHAPES = {
     "HOST": _shape(r"\S*/\S+|-", "expected an address such as /127.0.0.1"),
     "CLIENT-ID": _shape(r".*", "expected a client.id", may_be_blank=True),
     "#PARTITIONS": NUMBER,
-    "ASSIGNMENT": _ANYTHING,
+    # Blank for a member of a share group that has no partitions.
+    "ASSIGNMENT": _shape(r"(?:.*[^ ].*)?", "expected a value", may_be_blank=True),
     "CURRENT-EPOCH": NUMBER,
     "CURRENT-ASSIGNMENT": _WORD,
     "TARGET-EPOCH": NUMBER,
@@ -62,16 +63,32 @@ _SHAPES = {
     "GROUP-EPOCH": NUMBER,
     "TARGET-ASSIGNMENT-EPOCH": NUMBER,
     "#MEMBERS": NUMBER,
-    "TYPE": _shape(r"[A-Za-z]+", "not a type of group"),
+    # Blank if the brokers are older than types.
+    "TYPE": _shape(r"[A-Za-z]*", "not a type of group", may_be_blank=True),
     "PROTOCOL": _shape(r"\S*", "expected one word", may_be_blank=True),
+    # Of share groups.
+    "START-OFFSET": NUMBER,
+    "MEMBER-EPOCH": NUMBER,
+    "ASSIGNMENT-EPOCH": NUMBER,
+    # Of streams groups. A member id is, or ends in, a Uuid; up to 4.1, lines with tasks follow each member.
+    "OFFSET-LAG": NUMBER,
+    "MEMBER": _shape(r"\S*[A-Za-z0-9_-]{22}", "not a member id"),
+    "MEMBER-PROTOCOL": _WORD,
+    "TOPOLOGY-EPOCH": NUMBER,
+    "PROCESS": _WORD,
+    "ASSIGNMENTS": _shape(r".*", "expected tasks", may_be_blank=True),
 }
 
 _OUTPUTS = (
     (ToolOutput.OFFSETS, {"TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "CONSUMER-ID"}),
     (ToolOutput.OFFSETS, {"TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "OWNER"}),
+    (ToolOutput.GROUPS, {"GROUP", "CONSUMER-ID", "MEMBER-EPOCH", "ASSIGNMENT"}),
     (ToolOutput.MEMBERS, {"CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"}),
     (ToolOutput.STATE, {"ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"}),
-    (ToolOutput.GROUPS, {"GROUP", "TYPE"}),
+    *(
+        (ToolOutput.GROUPS, {"GROUP", *columns})
+        for columns in (("TYPE",), ("STATE",), ("START-OFFSET",), ("OFFSET-LAG",), ("MEMBER", "PROCESS"))
+    ),
 )
 """The output of a table, by its columns."""
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from rebalance_sim.sources.kafka_tools.listed_groups import GroupLine
+
 TopicPartition = tuple[str, int]
 
 LONGEST_QUOTE = 80
@@ -60,6 +62,8 @@ class OffsetLine:
     host: str = ""
     client_id: str = ""
     """Of the member; empty without one."""
+    group_type: str | None = None
+    """None if it is that of consumers."""
     owner: str | None = None
     """The cell of OWNER, which Kafka 0.9 to 0.10.1 print instead of the member."""
 
@@ -96,15 +100,6 @@ class MemberLine:
     """Whether the member does (KIP-1099); None if the line does not show it."""
     instance_id_known: bool = True
     """Whether the tool shows group.instance.id if the member has one."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupLine:
-    """A group of ``--list --type``."""
-
-    group_id: str
-    is_kip848: bool | None
-    """None for other types of groups, such as share groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +140,8 @@ class NoticeLine:
 
     notice: Notice
     group_id: str | None
+    group_type: str | None = None
+    """None if it is that of consumers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from rebalance_sim.sources.kafka_tools.contents import (
     ConsumerLine,
     Content,
     EndOffsetLine,
-    GroupLine,
     HeaderLine,
     Line,
     MemberLine,
@@ -30,6 +29,7 @@ from rebalance_sim.sources.kafka_tools.contents import (
     quoted,
 )
 from rebalance_sim.sources.kafka_tools.json_documents import is_json, read_json
+from rebalance_sim.sources.kafka_tools.listed_groups import NOT_CONSUMERS, GroupLine, ListedGroup
 from rebalance_sim.sources.kafka_tools.text import read_lines, survey
 
 LONGEST_SAMPLE = 200
@@ -137,7 +137,8 @@ class Lines:
         """The cells of OWNER, by group, with the first row that has it."""
         self.states: dict[str, StateLine] = {}
         self.places_of_states: dict[str, Location] = {}
-        self.types: dict[str, bool] = {}
+        self.listed: defaultdict[str, ListedGroup] = defaultdict(ListedGroup)
+        """What lists of groups show of them, and the tools for groups that have no consumers."""
         self.ends: dict[TopicPartition, int | None] = {}
         self.consumers: dict[_ConsumerKey, Consumer] = {}
         self.noticed: defaultdict[Notice, set[str]] = defaultdict(set)
@@ -203,8 +204,7 @@ class Lines:
             case EndOffsetLine():
                 self._add_end(place, content)
             case GroupLine():
-                if content.is_kip848 is not None:
-                    self.types[content.group_id] = content.is_kip848
+                self.listed[self._one_name(content.group_id)].add(content)
             case ConsumerLine():
                 self._add_consumer(place, content)
             case OffsetLine():
@@ -220,6 +220,8 @@ class Lines:
     def _add_notice(self, place: Location, notice: NoticeLine) -> None:
         if notice.group_id is not None:
             self.noticed[notice.notice].add(notice.group_id)
+            if notice.group_type is not None:
+                self.listed[notice.group_id].add(GroupLine(notice.group_id, notice.group_type))
         elif notice.notice is Notice.ERROR:
             self.errors.append(place)
 
@@ -282,6 +284,8 @@ class Lines:
         # Without a host, the line of a consumer by ZooKeeper, or one that is cut off within the member id.
         if line.member_id is not None and line.host:
             self.owners.setdefault((group_id, line.member_id), Owner(place, line))
+        if line.group_type is not None:
+            self.listed[group_id].add(GroupLine(group_id, line.group_type))
         if line.owner is not None:
             self.owners_without_id.setdefault((group_id, line.owner), place)
         if line.topic_partition is None:
@@ -339,6 +343,17 @@ class Lines:
         for (group_id, owner_cell), place in self.owners_without_id.items():
             if group_id not in with_members:
                 self.reject(place, ToolOutput.MEMBERS, group_id, _why_no_member(owner_cell))
+
+    def other_groups(self) -> set[str]:
+        """Return the groups whose members are not consumers."""
+        return {group_id for group_id, listed in self.listed.items() if listed.group_type in NOT_CONSUMERS}
+
+    def separate_other_groups(self) -> None:
+        """Remove the members of groups that turn out to have no consumers, such as share members without partitions."""
+        others = self.other_groups()
+        for group_id, member_id in [key for key in self.members if key[0] in others]:
+            del self.members[group_id, member_id]
+            self.listed[group_id].add(GroupLine(group_id, None, member_id=member_id))
 
     def first_problem(self) -> str | None:
         """Return the first error that the tools printed, or else why the first line was rejected."""

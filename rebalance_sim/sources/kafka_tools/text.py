@@ -7,6 +7,8 @@ prefix of another program. Supported are the layouts of Kafka 0.9 to 4.3 of
 - ``kafka-topics.sh --describe``
 - ``kafka-consumer-groups.sh --describe`` with ``--offsets``, ``--state`` or ``--members``, with and without
   ``--verbose``, and ``--list --type``
+- ``kafka-groups.sh --list``, ``kafka-share-groups.sh`` and ``kafka-streams-groups.sh``, which since 4.0 name and
+  describe groups of other types
 - ``kafka-get-offsets.sh``
 
 and ``consumers.csv``, in which a user supplies what no tool prints.
@@ -24,7 +26,6 @@ from rebalance_sim.sources.kafka_tools.contents import (
     ConsumerLine,
     Content,
     EndOffsetLine,
-    GroupLine,
     HeaderLine,
     Line,
     MalformedError,
@@ -40,6 +41,7 @@ from rebalance_sim.sources.kafka_tools.contents import (
     quoted,
 )
 from rebalance_sim.sources.kafka_tools.decorations import undecorated, without_prefix
+from rebalance_sim.sources.kafka_tools.listed_groups import SHARE, STREAMS, GroupLine
 from rebalance_sim.tables import MAX_PARTITIONS
 
 _MAX_INT = 2**31 - 1
@@ -129,7 +131,10 @@ def _state_row(cells: dict[str, str]) -> StateLine:
     )
 
 
-def _member_row(cells: dict[str, str]) -> MemberLine:
+def _member_row(cells: dict[str, str]) -> MemberLine | GroupLine:
+    if _AFTER_COLON.match(cells.get("ASSIGNMENT", "")):
+        # kafka-share-groups has the columns of kafka-consumer-groups up to 3.9, which prints parentheses.
+        return GroupLine(_required_group(cells), SHARE, member_id=cells["CONSUMER-ID"])
     partitions = _count("#PARTITIONS", cells["#PARTITIONS"], _MAX_INT)
     text = cells.get("CURRENT-ASSIGNMENT", cells.get("ASSIGNMENT"))
     assignment, names_lost = (None, False) if text is None else _assignment(text, partitions)
@@ -149,8 +154,45 @@ def _member_row(cells: dict[str, str]) -> MemberLine:
     )
 
 
-def _group_row(cells: dict[str, str]) -> GroupLine:
-    return GroupLine(cells["GROUP"], {"consumer": True, "classic": False}.get(cells["TYPE"].lower()))
+def _group_row(cells: dict[str, str]) -> GroupLine | OffsetLine:
+    """Read a group of a list, or a line of kafka-share-groups and kafka-streams-groups, which show their columns."""
+    if "CURRENT-OFFSET" in cells:
+        return OffsetLine(
+            cells["GROUP"],
+            (cells["TOPIC"], _partition("PARTITION", cells["PARTITION"])),
+            *_offsets(cells),
+            None,
+            group_type=STREAMS,
+        )
+    return GroupLine(
+        cells["GROUP"],
+        _group_type(cells),
+        cells.get("PROTOCOL"),
+        cells.get("STATE"),
+        _count("#MEMBERS", cells["#MEMBERS"], _MAX_INT) if "#MEMBERS" in cells else None,
+        cells.get("CONSUMER-ID", cells.get("MEMBER")),
+    )
+
+
+def _group_type(cells: dict[str, str]) -> str | None:
+    """Return the type that a row shows, or its columns; the state of share and of streams groups has the same ones."""
+    listed = cells.get("TYPE", "").lower()
+    if listed:
+        # GroupType.UNKNOWN is a type that the tool is too old for.
+        return None if listed == "unknown" else listed
+    by_columns = ((SHARE, _OF_SHARE_GROUPS), (STREAMS, _OF_STREAMS_GROUPS))
+    return next((group_type for group_type, columns in by_columns if not columns.isdisjoint(cells)), None)
+
+
+_OF_SHARE_GROUPS = frozenset({"START-OFFSET", "ASSIGNMENT-EPOCH", "CONSUMER-ID"})
+_OF_STREAMS_GROUPS = frozenset({"OFFSET-LAG", "TARGET-ASSIGNMENT-EPOCH", "PROCESS"})
+"""Columns in the outputs of ``ToolOutput.GROUPS`` that no other type of group has."""
+
+
+def _required_group(cells: dict[str, str]) -> str:
+    if "GROUP" not in cells:
+        raise MalformedError("no GROUP column, which kafka-share-groups prints")
+    return cells["GROUP"]
 
 
 def _has(cells: dict[str, str], column: str) -> bool | None:
@@ -180,7 +222,7 @@ def _assignment(text: str, partitions: int) -> tuple[tuple[TopicPartition, ...] 
     )
     found: list[TopicPartition] = []
     names_lost = False
-    for nth, item in enumerate([] if text == "-" else items):
+    for nth, item in enumerate([] if text in ("", "-") else items):
         match = pattern.fullmatch(item)
         if match is None:
             raise MalformedError(f"the assignment contains {quoted(item)}; expected partitions of a topic")
@@ -318,10 +360,15 @@ def _check_consumer_header(table: _ConsumerTable) -> None:
 
 # --- Lines that are not data ---
 
-_NO_MEMBERS = re.compile(r"Consumer group '(.*)' has no active members\.")
-_REBALANCING = re.compile(r"Warning: Consumer group '(.*)' is rebalancing\.")
 # 0.9 to 0.10.1, which print nothing else of such a group.
 _MEMBERS_NOT_SHOWN = re.compile(r"Consumer group `(.*)` (?:does not exist or )?is rebalancing\.")
+# kafka-streams-groups prints it as an error.
+_NO_MEMBERS = re.compile(r"(?:Error: )?(Consumer|Share|Streams) group '(.*)' has no active members\.")
+_NO_OFFSETS = re.compile(r"(Share) group '(.*)' has no offset information\.")
+_REBALANCING = re.compile(r"Warning: (Consumer) group '(.*)' is rebalancing\.")
+_TYPES_IN_NOTICES = {"Share": SHARE, "Streams": STREAMS}
+_NAMING = ((Notice.NO_MEMBERS, _NO_MEMBERS), (Notice.REBALANCING, _REBALANCING), (Notice.OTHER, _NO_OFFSETS))
+"""Notices that name a group."""
 _ERROR = re.compile(
     r"Error: |Error occurred: |Error while executing |Exception in thread "
     r"|Skip getting offsets for topic-partition "
@@ -339,8 +386,10 @@ _OTHER = re.compile(
     r"|Topic '?[a-zA-Z0-9._-]+'? "
     r"(?:does not exist|doesn't exist|has 0 partitions|is (?:already )?marked for deletion)"
     # A shell prompt with the command, and Markdown around the output.
-    r"|.*\bkafka-(?:consumer-groups|topics|get-offsets|run-class)(?:\.sh|\.bat)?[\"']?\s+-"
+    r"|.*\bkafka-(?:(?:consumer-|share-|streams-)?groups|topics|get-offsets|run-class)(?:\.sh|\.bat)?[\"']?\s+-"
     r"|.*\brpk group describe |```|~~~"
+    # The tasks of the member in the line before, up to 4.1.
+    r"|(?:TARGET-)?(?:ACTIVE|STANDBY|WARMUP)-TASKS:"
     # Stack traces.
     r"|\s+at [^\s(]+\(|\s*\.\.\. \d+ (?:more|common frames omitted)\b|\s*(?:Caused by|Suppressed): "
     r"|(?:[a-z]\w*\.)+[A-Z][\w$]*(?:Exception|Error)(?::|\s*$)"
@@ -353,10 +402,10 @@ def message_of(text: str) -> NoticeLine | BadLine | None:
     if unseen:
         reason = "the group was rebalancing or did not exist, so the tool printed no members; run it again"
         return BadLine(ToolOutput.MEMBERS, unseen[1], reason)
-    for notice, pattern in ((Notice.NO_MEMBERS, _NO_MEMBERS), (Notice.REBALANCING, _REBALANCING)):
+    for notice, pattern in _NAMING:
         named = pattern.fullmatch(text.rstrip())
         if named:
-            return NoticeLine(notice, named[1])
+            return NoticeLine(notice, named[2], _TYPES_IN_NOTICES.get(named[1]))
     if _ERROR.match(text):
         return NoticeLine(Notice.ERROR, None)
     return NoticeLine(Notice.OTHER, None) if _OTHER.match(text) else None

@@ -13,7 +13,7 @@ from rebalance_sim.commands.audit_summary import summarise_findings
 from rebalance_sim.engine.audit.audits import FAMILIES, recommended_settings
 from rebalance_sim.engine.audit.changes import how_to_roll_out, is_possible
 from rebalance_sim.engine.audit.finding import Finding
-from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
+from rebalance_sim.engine.audit.group import COMMITS, TOPIC_OWNERS, Group, TopicFacts
 from rebalance_sim.engine.audit.rollouts import SAVED
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.brokers import Brokers
@@ -24,6 +24,7 @@ from rebalance_sim.tables import (
     COSTS,
     ELECTIONS,
     FINDINGS,
+    LISTED_GROUPS,
     MEMBERS,
     MIGRATION_COSTS,
     OFFSETS,
@@ -44,6 +45,7 @@ ALSO = {
     "assignment-unknown": {"migration-custom-assignor"},
     "election-depends-on-build": {"migration-brokers"},
     "leader-cannot-read-members": {"migration-offline"},
+    "lag-without-assignment": {"no-members"},
     "more-members-than-partitions": {"rollout-downtime"},
     "partitions-not-consumed": {"migration-library"},
     "rollout-downtime": {"more-members-than-partitions"},
@@ -92,7 +94,8 @@ def test_every_kind_is_found_in_its_group_and_no_other(audited: Audited) -> None
     with_group = KINDS.keys() - USUAL - ELSEWHERE
     assert {kind: audited.kinds(kind) for kind in with_group} == {k: {k} | ALSO.get(k, set()) for k in with_group}
     healthy = {name for name in audited.verdicts if name.startswith("healthy")}
-    notes = {"healthy-streams": {"other-kind-of-group"}}
+    others = ("healthy-streams", "healthy-streams-group", "healthy-share")
+    notes = {name: {"other-kind-of-group"} for name in others}
     assert {name: audited.kinds(name) for name in healthy} == {name: notes.get(name, set()) for name in healthy}
     assert audited.verdicts.keys() == with_group | healthy
     assert len(audited.verdicts) >= 40
@@ -107,11 +110,37 @@ def test_families_severities_and_scenarios_are_those_of_the_kinds(audited: Audit
 
 
 @pytest.mark.scale
-@pytest.mark.parametrize(("group", "kind"), [("other-kind-of-group", "connect"), ("healthy-streams", "kafka-streams")])
+@pytest.mark.parametrize(
+    ("group", "kind"),
+    [
+        ("other-kind-of-group", "connect"),
+        ("healthy-streams", "kafka-streams"),
+        ("healthy-share", "share"),
+        ("healthy-streams-group", "streams"),
+    ],
+)
 def test_groups_without_an_assignor_to_choose_are_not_advised_about_it(audited: Audited, group: str, kind: str) -> None:
     assert {row["family"] for row in audited.findings if row["group_id"] == group} == {"leaders"}
     verdict = audited.verdicts[group]
     assert (verdict["group_kind"], verdict["migration"], verdict["settings"]) == (kind, "no", None)
+
+
+@pytest.mark.scale
+def test_groups_that_are_only_listed_have_a_verdict(audited: Audited) -> None:
+    names = ("type", "members", "group_kind", "group_kind_evidence", "migration")
+    share, streams, unknown = (
+        [audited.verdicts[group][name] for name in names]
+        for group in ("healthy-share", "healthy-streams-group", "group-not-described")
+    )
+    assert share == ["share", 2, "share", "type 'share'", "no"]
+    assert streams == ["streams", None, "streams", "type 'streams'", "no"]
+    assert unknown == ["classic", None, "unknown", "it is listed, but nothing shows its members", "unknown"]
+    assert audited.finding("group-not-described")["description"] == (
+        "nothing is predicted: the cluster lists the group (type classic), and no output shows its members"
+    )
+    assert audited.finding("other-kind-of-group", "healthy-share")["description"] == (
+        "no assignment is predicted: a share group: its members share the partitions, record by record (type 'share')"
+    )
 
 
 @pytest.mark.scale
@@ -266,7 +295,9 @@ def group_of(**rows: Mapping[str, Any]) -> Group:
     election = {**dict.fromkeys(ELECTIONS.names), "type": "classic", "members": 2, "protocol": "range"}
     election |= {"votes": [("range", 2)], "candidates": ["range"], "leader_id": "a", "refused": []}
     given = {name: [row] for name, row in rows.items()}
-    empty_tables: dict[str, Any] = {name: [] for name in (*OUTPUTS, OFFSETS.name, COMMITS)}
+    empty_tables: dict[str, Any] = {
+        name: [] for name in (*OUTPUTS, OFFSETS.name, LISTED_GROUPS.name, COMMITS, TOPIC_OWNERS)
+    }
     tables = empty_tables | {MEMBERS.name: members, ELECTIONS.name: [election]}
     return Group("c", "g", tables | given, Brokers(), TopicFacts())
 

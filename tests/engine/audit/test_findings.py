@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from rebalance_sim.engine.audit.audits import confidence_of
-from rebalance_sim.engine.audit.balance import IMBALANCE
+from rebalance_sim.engine.audit.balance import IMBALANCE, loses_co_partitioning
 from rebalance_sim.engine.audit.changes import how_to_roll_out
 from rebalance_sim.engine.audit.elections import EAGER_DEFAULT
-from rebalance_sim.engine.audit.group import COMMITS, Group, TopicFacts
+from rebalance_sim.engine.audit.group import COMMITS, TOPIC_OWNERS, Group, TopicFacts
 from rebalance_sim.engine.audit.topic_keys import KeyFacts, TopicKeys
 from rebalance_sim.kafka.group_kinds import as_configured, as_consumers_name_them
 from rebalance_sim.tables import (
@@ -510,3 +510,59 @@ def test_a_group_that_lost_some_members_is_not_unknown() -> None:
     group = replace(group, rows={**group.rows, REJECTS.name: [rejected("members", 1)]})
     assert (group.is_unread, group.rejected, group.accepted) == (False, 1, 2)
     assert "rejected-rows" in found(group, "risks")
+
+
+@pytest.mark.parametrize(("after", "is_lost"), [(0, True), (3, True), (4, False), (5, False)])
+def test_a_change_that_loses_co_partitioning_says_so(after: int, is_lost: bool) -> None:
+    today = {"strategy": "range", "max": 4, "co_partitioned_topics": 4}
+    members = [{"protocols": ["range"], "client_version": "4.1.0"}] * 2
+    rows = {name: {"co_partitioned_topics": after} for name in ("cooperative-sticky", "roundrobin")}
+    group = assigned(*members, balance=today, strategies=rows)
+    sentence = loses_co_partitioning(group, {"partition.assignment.strategy": "cooperative-sticky"})
+    assert bool(sentence) == is_lost
+    if is_lost:
+        assert sentence.startswith(
+            f" It loses co-partitioning: 4 topics have equal partitions on the same members under range, {after} after"
+        )
+    assert not loses_co_partitioning(group, {"session.timeout.ms": "60000"})
+
+
+def test_nothing_is_lost_to_an_assignor_that_the_group_cannot_use() -> None:
+    rows = {"cooperative-sticky": {"co_partitioned_topics": 0}}
+    group = assigned(
+        {"protocols": ["range"], "client_library": "sarama"},
+        balance={"strategy": "sarama-range", "max": 4, "co_partitioned_topics": 4},
+        strategies=rows,
+    )
+    assert not loses_co_partitioning(group, {"partition.assignment.strategy": "cooperative-sticky"})
+
+
+ON_ONE_HOST = {"topic": "t", "host": "a", "owners": 2, "partitions": 4}
+
+
+@pytest.mark.parametrize(
+    ("hosts", "partitions", "is_found"),
+    [
+        (["a", "a", "b", "b"], 4, True),
+        (["a", "a", "b", "b"], 3, False),
+        (["a", "a", None, ""], 4, False),
+        (["a", "a"], 4, False),
+    ],
+)
+def test_topics_on_one_host(hosts: list[str | None], partitions: int, is_found: bool) -> None:
+    group = with_members(*({"host": host} for host in hosts))
+    group = replace(group, rows={**group.rows, TOPIC_OWNERS: [ON_ONE_HOST | {"partitions": partitions}]})
+    finding = found(group, "balance").get("topic-on-one-host")
+    assert (finding is not None) == is_found
+    if finding is not None:
+        assert finding.description == (
+            "the members on one host own all partitions of a topic, although members on other hosts subscribe to it: t "
+            "(4 partitions on a); no assignor takes hosts into account"
+        )
+
+
+def test_members_elsewhere_that_do_not_subscribe_do_not_count() -> None:
+    members: list[dict[str, Any]] = [{"host": "a"}, {"host": "a"}, {"host": "b", "subscription": ["other"]}]
+    group = with_members(*members)
+    group = replace(group, rows={**group.rows, TOPIC_OWNERS: [ON_ONE_HOST]})
+    assert "topic-on-one-host" not in found(group, "balance")

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from rebalance_sim import lag_balance, member_lag
+from rebalance_sim import lag_balance, member_lag, topic_lag
 from rebalance_sim.engine.tables.inputs import fit_offsets, rejected
 from rebalance_sim.tables import ASSIGNMENTS, LAG_BALANCE, MEMBER_LAG, OFFSETS
 from tests.reference.lag import Assignment, Figures, Member, Offset, Offsets, Partition, least_max_lag, matters
@@ -308,3 +308,22 @@ def test_partitioning_and_row_order_change_nothing(spark: SparkSession, found: F
     with shuffled_into(spark, 5):
         actual = contents(assignments.transform(lag_balance(offsets, joined)))
     assert actual == sorted(str(row.asDict(recursive=True)) for row in found.balances.values())
+
+
+def test_lag_of_topics_needs_no_assignment(spark: SparkSession) -> None:
+    rows: list[dict[str, Any]] = [
+        *(
+            {"group_id": "g", "topic": "x", "partition": n, "committed": 10, "end": end}
+            for n, end in enumerate((10, 17, 17))
+        ),
+        {"group_id": "g", "topic": "x", "partition": 3, "committed": None, "end": 99},
+        {"group_id": "g", "topic": "x", "partition": 4, "committed": 20, "end": 12},
+        {"group_id": "g", "topic": "unknown", "partition": 0, "committed": 5},
+        {"group_id": "g", "topic": "read", "partition": 0, "committed": 5, "end": 5},
+        {"group_id": "done", "topic": "x", "partition": 0, "committed": 5, "end": 5},
+    ]
+    found = table(spark, OFFSETS, rows).transform(topic_lag).orderBy("topic").collect()
+    assert [tuple(row)[1:] for row in found] == [
+        ("g", "unknown", 1, 0, 1, None, None, None),
+        ("g", "x", 5, 2, 1, 14, 7, 1),
+    ]

@@ -10,7 +10,6 @@ from rebalance_sim.sources.kafka_tools.contents import (
     ConsumerLine,
     Content,
     EndOffsetLine,
-    GroupLine,
     HeaderLine,
     MemberLine,
     Notice,
@@ -21,6 +20,7 @@ from rebalance_sim.sources.kafka_tools.contents import (
     ToolOutput,
     TopicLine,
 )
+from rebalance_sim.sources.kafka_tools.listed_groups import GroupLine
 from rebalance_sim.sources.kafka_tools.text import read_lines, survey
 
 UUID = "4d4391e5-b529-4c02-bb6f-bef6ebc1bf38"
@@ -213,17 +213,17 @@ OTHERS = {
     "--list --type": (
         "GROUP                     TYPE                 STATE               \n"
         "web shop                  Consumer             Stable              \n",
-        GroupLine("web shop", is_kip848=True),
+        GroupLine("web shop", "consumer", state="Stable"),
     ),
     "kafka-groups --list": (
         "GROUP                     TYPE                 PROTOCOL            \n"
         "connectors                Classic              connect             \n",
-        GroupLine("connectors", is_kip848=False),
+        GroupLine("connectors", "classic", "connect"),
     ),
     "kafka-groups --list, another type": (
         "GROUP                     TYPE                 PROTOCOL            \n"
         "queue                     Share                share               \n",
-        GroupLine("queue", None),
+        GroupLine("queue", "share", "share"),
     ),
     "consumers.csv": (
         "group_id,client_id,protocols,subscription,rack,instance_id\n"

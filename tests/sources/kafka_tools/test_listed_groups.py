@@ -1,0 +1,261 @@
+"""Groups of any type in the output of Kafka's tools.
+
+All texts but those of 4.1 were printed by the tools of 4.3.1, with more spaces at the ends of lines.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from rebalance_sim.sources.assumptions import NOTHING_GIVEN
+from rebalance_sim.sources.kafka_tools.capture import CaptureTables
+from rebalance_sim.sources.kafka_tools.lines import Lines
+from rebalance_sim.tables import LISTED_GROUPS, MEMBERS, OFFSETS, REJECTS, Table
+
+GROUPS = """\
+GROUP                TYPE                 PROTOCOL
+flink-job            Classic
+stopped-queue        Share                share
+fraud                Streams              streams
+work queue           Share                share
+billing              Classic              consumer
+"""
+LIST = """\
+GROUP                     TYPE                 STATE
+flink-job                 Classic              Empty
+billing                   Classic              Stable
+"""
+LIST_STATE = """\
+GROUP           STATE
+stopped-queue   Empty
+work queue      Stable
+"""
+SHARE = """\
+
+GROUP           TOPIC           PARTITION  START-OFFSET  LAG
+stopped-queue   returns         0          -             -
+stopped-queue   returns         1          -             -
+
+GROUP           TOPIC           PARTITION  START-OFFSET  LAG
+work queue      orders          0          0             0
+"""
+SHARE_VERBOSE = """\
+
+GROUP           TOPIC           PARTITION  LEADER-EPOCH  START-OFFSET  LAG
+work queue      orders          0          0             0             0
+"""
+SHARE_NO_OFFSETS = "\nShare group 'stopped-queue' has no offset information.\n"
+SHARE_MEMBERS = """\
+
+Share group 'stopped-queue' has no active members.
+
+GROUP           CONSUMER-ID            HOST            CLIENT-ID              #PARTITIONS  ASSIGNMENT
+work queue      2Xi3l3M8R5yUdgK4RMwqbA /127.0.0.1      console-share-consumer 2            orders:0,1
+work queue      NQ8YoGZvRFKHF_voRd7T3g /127.0.0.1      console-share-consumer 2            orders:2,3
+"""
+SHARE_MEMBERS_VERBOSE = """\
+
+GROUP           CONSUMER-ID            HOST            CLIENT-ID              #PARTITIONS  MEMBER-EPOCH  ASSIGNMENT
+work queue      2Xi3l3M8R5yUdgK4RMwqbA /127.0.0.1      console-share-consumer 2            3             orders:0,1
+work queue      GSLKXR7cTjupoif3zMEUQQ /127.0.0.1      console-share-consumer 0            3
+"""
+SHARE_STATE = """\
+
+Share group 'stopped-queue' has no active members.
+
+GROUP           COORDINATOR (ID)          STATE           #MEMBERS
+stopped-queue   127.0.0.1:59487  (1)      Empty           0
+
+GROUP           COORDINATOR (ID)          STATE           #MEMBERS
+work queue      127.0.0.1:59487  (1)      Stable          2
+"""
+SHARE_STATE_VERBOSE = """\
+
+GROUP           COORDINATOR (ID)          STATE           GROUP-EPOCH  ASSIGNMENT-EPOCH  #MEMBERS
+work queue      127.0.0.1:59487  (1)      Stable          3            3                 2
+"""
+STREAMS = """\
+GROUP           TOPIC           PARTITION  OFFSET-LAG
+fraud           orders          0          0
+fraud           orders          1          0
+"""
+STREAMS_VERBOSE = """\
+GROUP           TOPIC           PARTITION  CURRENT-OFFSET  LEADER-EPOCH    LOG-END-OFFSET  OFFSET-LAG
+fraud           orders          0          4               0               9               5
+fraud           orders          1          -               -               6               6
+"""
+STREAMS_MEMBERS = """\
+GROUP           MEMBER                 PROCESS                              CLIENT-ID                       ASSIGNMENTS
+fraud           VMCVaTcCQfe8dR1E4byyvg e5955518-4313-4ec0-8abe-0dcff5b80f59 fraud-2-StreamThread-1-consumer \
+ACTIVE: 0:[1,3];
+fraud           5YWvzoPjRtCU1jm8Vh-9Ng 22af0615-2804-4bf0-9d93-a6abf9675ef4 fraud-1-StreamThread-1-consumer \
+ACTIVE: 0:[0,2];
+"""
+STREAMS_MEMBERS_VERBOSE = """\
+GROUP           TARGET-ASSIGNMENT-EPOCH   TOPOLOGY-EPOCH MEMBER                 MEMBER-PROTOCOL MEMBER-EPOCH    \
+PROCESS                              CLIENT-ID                       ASSIGNMENTS
+fraud           4                         0              VMCVaTcCQfe8dR1E4byyvg streams         4               \
+e5955518-4313-4ec0-8abe-0dcff5b80f59 fraud-2-StreamThread-1-consumer ACTIVE: 0:[1,3]; TARGET-ACTIVE: 0:[1,3];
+"""
+STREAMS_MEMBERS_4_1 = """\
+GROUP           MEMBER                 PROCESS                              CLIENT-ID
+fraud           VMCVaTcCQfe8dR1E4byyvg e5955518-4313-4ec0-8abe-0dcff5b80f59 fraud-2-StreamThread-1-consumer
+ACTIVE-TASKS:: 0: [1,3]
+STANDBY-TASKS:: ]
+WARMUP-TASKS:: ]
+
+GROUP           MEMBER                 PROCESS                              CLIENT-ID
+fraud           5YWvzoPjRtCU1jm8Vh-9Ng 22af0615-2804-4bf0-9d93-a6abf9675ef4 fraud-1-StreamThread-1-consumer
+ACTIVE-TASKS:: 0: [0,2]
+STANDBY-TASKS:: ]
+WARMUP-TASKS:: ]
+"""
+STREAMS_STATE = """\
+GROUP           COORDINATOR (ID)          STATE                     #MEMBERS
+fraud           127.0.0.1:59487 (1)       Stable                    2
+"""
+STREAMS_STATE_VERBOSE = """\
+GROUP           COORDINATOR (ID)          STATE                     GROUP-EPOCH     TARGET-ASSIGNMENT-EPOCH   #MEMBERS
+fraud           127.0.0.1:59487 (1)       Stable                    4               4                         2
+"""
+STREAMS_EMPTY = "\nError: Streams group 'fraud' has no active members.\n"
+BILLING = """\
+GROUP           CONSUMER-ID                                           HOST            CLIENT-ID        #PARTITIONS
+billing         console-consumer-8ba7e59f-5320-4f5d-93a0-07725da1d7bf /127.0.0.1      console-consumer 2
+"""
+
+Listed = tuple[str | None, str | None, str | None, int | None]
+
+
+class Joined:
+    """The rows of files with these texts, without Spark."""
+
+    def __init__(self, *texts: str) -> None:
+        lines = Lines()
+        for number, text in enumerate(texts):
+            lines.add_file(f"{number}.txt", text.encode())
+        tables = CaptureTables(lines, "blue", NOTHING_GIVEN)
+        self.members = [row["member_id"] for row in _rows(MEMBERS, tables.members())]
+        self.offsets = _rows(OFFSETS, tables.offsets())
+        listed = _rows(LISTED_GROUPS, tables.listed_groups())
+        self.listed: dict[str, Listed] = {
+            str(row["group_id"]): (row["type"], row["protocol_type"], row["state"], row["members"]) for row in listed
+        }
+        self.rejects = [row["reason"] for row in _rows(REJECTS, tables.rejects())]
+        self.assumptions = tables.assumptions()
+        self.groups_without_members = tables.groups_without_members()
+
+
+def _rows(table: Table, values: Iterator[tuple[object, ...]]) -> list[dict[str, Any]]:
+    return [dict(zip(table.names, each, strict=True)) for each in values]
+
+
+QUEUE, STOPPED, FRAUD = "work queue", "stopped-queue", "fraud"
+CASES: dict[str, tuple[str, dict[str, Listed]]] = {
+    "kafka-groups --list": (
+        GROUPS,
+        {
+            "billing": ("classic", "consumer", None, None),
+            "flink-job": ("classic", "", None, None),
+            FRAUD: ("streams", "streams", None, None),
+            STOPPED: ("share", "share", None, None),
+            QUEUE: ("share", "share", None, None),
+        },
+    ),
+    "kafka-consumer-groups --list --type --state": (
+        LIST,
+        {"billing": ("classic", None, "Stable", None), "flink-job": ("classic", None, "Empty", None)},
+    ),
+    "kafka-share-groups --list --state": (
+        LIST_STATE,
+        {STOPPED: (None, None, "Empty", None), QUEUE: (None, None, "Stable", None)},
+    ),
+    "kafka-share-groups --describe": (
+        SHARE,
+        {STOPPED: ("share", None, None, None), QUEUE: ("share", None, None, None)},
+    ),
+    "kafka-share-groups --describe --verbose": (SHARE_VERBOSE, {QUEUE: ("share", None, None, None)}),
+    "kafka-share-groups --describe without offsets": (SHARE_NO_OFFSETS, {STOPPED: ("share", None, None, None)}),
+    "kafka-share-groups --members": (
+        SHARE_MEMBERS,
+        {STOPPED: ("share", None, None, 0), QUEUE: ("share", None, None, 2)},
+    ),
+    "kafka-share-groups --members --verbose": (SHARE_MEMBERS_VERBOSE, {QUEUE: ("share", None, None, 2)}),
+    # Neither its columns nor its rows differ from those of kafka-streams-groups.
+    "kafka-share-groups --state": (
+        SHARE_STATE,
+        {STOPPED: ("share", None, "Empty", 0), QUEUE: (None, None, "Stable", 2)},
+    ),
+    "kafka-share-groups --state --verbose": (SHARE_STATE_VERBOSE, {QUEUE: ("share", None, "Stable", 2)}),
+    "kafka-streams-groups --describe": (STREAMS, {FRAUD: ("streams", None, None, None)}),
+    "kafka-streams-groups --describe --verbose": (STREAMS_VERBOSE, {FRAUD: ("streams", None, None, None)}),
+    "kafka-streams-groups --members": (STREAMS_MEMBERS, {FRAUD: ("streams", None, None, 2)}),
+    "kafka-streams-groups --members --verbose": (STREAMS_MEMBERS_VERBOSE, {FRAUD: ("streams", None, None, 1)}),
+    "kafka-streams-groups --members, 4.1": (STREAMS_MEMBERS_4_1, {FRAUD: ("streams", None, None, 2)}),
+    "kafka-streams-groups --state": (STREAMS_STATE, {FRAUD: (None, None, "Stable", 2)}),
+    "kafka-streams-groups --state --verbose": (STREAMS_STATE_VERBOSE, {FRAUD: ("streams", None, "Stable", 2)}),
+    "kafka-streams-groups of an empty group": (STREAMS_EMPTY, {FRAUD: ("streams", None, None, 0)}),
+}
+
+
+@pytest.mark.parametrize(("text", "listed"), CASES.values(), ids=CASES)
+def test_each_output_names_its_groups(text: str, listed: dict[str, Listed]) -> None:
+    for printed in (text, "".join(f"{line}    \n" for line in text.splitlines())):
+        found = Joined(printed)
+        assert found.listed == listed
+        assert (found.members, found.rejects) == ([], [])
+
+
+# Of two columns that may be blank, one cannot be told from the other.
+TABLES = {name: case for name, case in CASES.items() if "GROUP " in case[0] and case[0] != GROUPS}
+
+
+@pytest.mark.parametrize(("text", "listed"), TABLES.values(), ids=TABLES)
+def test_indented_rows_name_the_same_groups(text: str, listed: dict[str, Listed]) -> None:
+    found = Joined("".join(f"    {line.rstrip()}\n" for line in text.splitlines()))
+    assert (found.listed, found.rejects) == (listed, [])
+
+
+def test_all_outputs_together() -> None:
+    found = Joined(*(text for text, _ in CASES.values() if text != STREAMS_EMPTY))
+    assert found.listed == {
+        "billing": ("classic", "consumer", "Stable", None),
+        "flink-job": ("classic", "", "Empty", None),
+        FRAUD: ("streams", "streams", "Stable", 2),
+        STOPPED: ("share", "share", "Empty", 0),
+        QUEUE: ("share", "share", "Stable", 2),
+    }
+    assert found.groups_without_members == ["flink-job"]
+    others = f"3 groups ({FRAUD}, {STOPPED}, {QUEUE}) of type share or streams, not consumer groups"
+    assert f"{others}: no assignment is predicted" in found.assumptions
+    assert "1 group (billing) listed, but not described: nothing is predicted for them" in found.assumptions
+
+
+def test_committed_offsets_of_streams_groups_are_read() -> None:
+    found = Joined(STREAMS_VERBOSE)
+    assert [(row["topic"], row["partition"], row["committed"], row["end"]) for row in found.offsets] == [
+        ("orders", 0, 4, 9),
+        ("orders", 1, None, 6),
+    ]
+    assert not any("the offsets table is empty" in sentence for sentence in found.assumptions)
+
+
+def test_a_share_member_without_partitions_is_no_consumer() -> None:
+    """Without MEMBER-EPOCH, its row is also one that kafka-consumer-groups 3.x could have printed."""
+    idle = SHARE_MEMBERS.replace("2            orders:0,1", "0            ")
+    found = Joined(idle, BILLING)
+    assert found.listed[QUEUE] == ("share", None, None, 2)
+    assert found.members == ["console-consumer-8ba7e59f-5320-4f5d-93a0-07725da1d7bf"]
+
+
+def test_groups_of_brokers_without_types_are_listed() -> None:
+    listed = GROUPS.replace("Classic", "       ").replace("Share  ", "       ").replace("Streams", "       ")
+    found = Joined(listed)
+    assert found.listed["billing"] == (None, "consumer", None, None)
+    assert (len(found.listed), found.rejects) == (5, [])
+
+
+def test_a_member_without_a_group_column_is_rejected() -> None:
+    found = Joined("\n".join(line[16:] for line in SHARE_MEMBERS.splitlines() if line.startswith(("GROUP", QUEUE))))
+    assert found.rejects == ["no GROUP column, which kafka-share-groups prints"] * 2
