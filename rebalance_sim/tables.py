@@ -1119,6 +1119,13 @@ VERDICTS = Table(
         Column("group_kind_evidence", STRING, "what `group_kind` rests on; null for consumers"),
         Column("teams", STRINGS, "teams of its members, in alphabetical order; null if no member's is known"),
         Column(
+            "workloads",
+            MapType(STRING, INT),
+            "number of members by the name that replicas have in common: client or instance ids without a pod's suffix "
+            "or an ordinal; null if no member has such a name",
+        ),
+        Column("hosts", INT, "number of addresses that its members connect from; null if any is unknown"),
+        Column(
             "settings",
             MapType(STRING, STRING),
             "consumer settings that the findings recommend; where two recommend different assignors, that of the worse "

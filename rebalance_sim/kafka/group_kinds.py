@@ -64,7 +64,7 @@ class GroupSigns:
 
 SERVICES = frozenset({GroupKind.CONSUMERS, GroupKind.CONNECT_SINK})
 """Kinds of consumers whose owner chooses the assignor and the protocol, and rolls out new releases."""
-SETTINGS_PREFIX = {GroupKind.CONNECT_SINK: "consumer.override."}
+SETTINGS_PREFIX: dict[str | None, str] = {GroupKind.CONNECT_SINK: "consumer.override."}
 """By kind, what precedes the name of a consumer's setting in its configuration (KIP-458)."""
 WITHOUT_PREDICTION = {
     GroupKind.CONNECT: "a Connect cluster, whose workers share connectors and tasks",
@@ -80,23 +80,23 @@ WITHOUT_PREDICTION = {
 """By kind without a predicted assignment, what it is."""
 
 
-def as_configured(kind: str, settings: Mapping[str, str]) -> dict[str, str]:
+def as_configured(kind: str | None, settings: Mapping[str, str]) -> dict[str, str]:
     """Return settings of consumers under the names that they have where a group of a kind is configured.
 
     >>> as_configured("connect-sink", {"group.protocol": "consumer"})
     {'consumer.override.group.protocol': 'consumer'}
     """
-    prefix = SETTINGS_PREFIX.get(GroupKind(kind), "")
+    prefix = SETTINGS_PREFIX.get(kind, "")
     return {f"{prefix}{name}": value for name, value in settings.items()}
 
 
-def as_consumers_name_them(kind: str, settings: Mapping[str, str]) -> dict[str, str]:
+def as_consumers_name_them(kind: str | None, settings: Mapping[str, str]) -> dict[str, str]:
     """Return settings from the configuration of a group of a kind under the names that consumers give them.
 
     >>> as_consumers_name_them("connect-sink", {"consumer.override.group.protocol": "consumer"})
     {'group.protocol': 'consumer'}
     """
-    prefix = SETTINGS_PREFIX.get(GroupKind(kind), "")
+    prefix = SETTINGS_PREFIX.get(kind, "")
     return {name.removeprefix(prefix): value for name, value in settings.items()}
 
 

@@ -360,6 +360,8 @@ def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, An
         "group_kind": group.kind.kind,
         "group_kind_evidence": group.kind.evidence or None,
         "teams": group.teams or None,
+        "workloads": _entries(group.workloads) or None,
+        "hosts": group.hosts,
         "settings": _entries(as_configured(group.kind.kind, recommended_settings(findings))) or None,
         "migration": found_migration.verdict,
         "migration_assumes": found_migration.assumes or None,

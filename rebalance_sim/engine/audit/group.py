@@ -1,6 +1,7 @@
 """What an audit knows about one group: its rows of all tables."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,6 +16,7 @@ from rebalance_sim.kafka.clients import JAVA
 from rebalance_sim.kafka.clients.assumed_protocols import SHOW_ELECTED
 from rebalance_sim.kafka.group_kinds import GroupKind, GroupSigns, KindOfGroup, kind_of_group
 from rebalance_sim.kafka.migration import MigratingGroup, Migration, Verdict, migration
+from rebalance_sim.kafka.workloads import workload
 from rebalance_sim.releases import SERVER_ASSIGNORS, KafkaVersion
 from rebalance_sim.tables import (
     ADVICE,
@@ -273,6 +275,18 @@ class Group:
     def protocols_assumed(self) -> set[str]:
         """What the protocols of members are assumed from; empty if all members are known to offer them."""
         return {member["protocols_assumed"] for member in self.members} - {None}
+
+    @property
+    def workloads(self) -> Counter[str]:
+        """How many members each workload has, of those whose names show one."""
+        names = (workload(member["client_id"], member["instance_id"]) for member in self.members)
+        return Counter(sorted(filter(None, names)))
+
+    @property
+    def hosts(self) -> int | None:
+        """How many addresses its members connect from; None if any is unknown."""
+        hosts = {member["host"] for member in self.members}
+        return len(hosts) if hosts and None not in hosts else None
 
     @property
     def teams(self) -> list[str]:

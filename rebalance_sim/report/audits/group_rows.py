@@ -57,6 +57,9 @@ class GroupRow:
     """What kind of program its members are, with the evidence; empty for consumers."""
     teams: str = ""
     """The teams of its members; empty if they are unknown."""
+    workloads: str = ""
+    """The workloads of its members, with their numbers; empty if no member's name shows one."""
+    hosts: int | None = None
     anchor: str = ""
     """Anchor of its details; empty without."""
 
@@ -127,7 +130,20 @@ def _row(
         verdict["migration_reason"] or "",
         f"{verdict['group_kind']} ({verdict['group_kind_evidence']})" if verdict["group_kind_evidence"] else "",
         ", ".join(verdict["teams"] or ()),
+        _workloads(verdict["workloads"] or {}, verdict["members"] or 0),
+        verdict["hosts"],
     )
+
+
+def _workloads(found: Mapping[str, int], members: int) -> str:
+    """Return workloads with their numbers of members.
+
+    >>> _workloads({"billing": 2, "canary": 1}, 5)
+    'billing (2), canary (1), others (2)'
+    """
+    others = members - sum(found.values())
+    listed = [*found.items(), *([("others", others)] if found and others > 0 else [])]
+    return ", ".join(f"{name} ({number:,})" for name, number in listed)
 
 
 def with_anchors(rows: Sequence[GroupRow], detailed: Collection[GroupKey]) -> list[GroupRow]:
@@ -141,7 +157,7 @@ def as_json(rows: Sequence[GroupRow]) -> str:
 
     Texts that repeat are listed once, and rows refer to them by number.
     """
-    texts: dict[str, dict[str, int]] = {"clusters": {}, "kinds": {}, "assignors": {}, "migrations": {}, "teams": {}}
+    texts: dict[str, dict[str, int]] = {"clusters": {}, "kinds": {}, "assignors": {}, "migrations": {}, "owners": {}}
 
     def number(of: str, text: str | None) -> int | None:
         return None if text is None else texts[of].setdefault(text, len(texts[of]))
@@ -163,8 +179,8 @@ def as_json(rows: Sequence[GroupRow]) -> str:
             row.rebalances,
             row.unowned_each_ms and round(row.unowned_each_ms),
             number("migrations", row.migration),
+            number("owners", cut(printable(f"{row.teams} {row.workloads}".strip()), _NAME_CHARACTERS)),
             row.anchor,
-            number("teams", cut(printable(row.teams), _NAME_CHARACTERS)),
         ]
         listed.append(_escaped(json.dumps(cells, ensure_ascii=False, separators=(",", ":"))))
         size += len(listed[-1].encode())

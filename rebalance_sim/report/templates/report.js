@@ -29,7 +29,7 @@ const LONGEST_NAME = 64;
 const LONGEST_CLUSTER = 24;
 const PLACES = {
   cluster: 0, group: 1, severity: 2, kinds: 3, members: 4, partitions: 5, assignor: 6, least: 7, most: 8, lag: 9,
-  rebalances: 10, downtime: 11, migration: 12, anchor: 13, teams: 14,
+  rebalances: 10, downtime: 11, migration: 12, owners: 13, anchor: 14,
 };
 const SEVERITIES = ["error", "warning", "note"];
 
@@ -67,10 +67,10 @@ function groupTable(data) {
     group.cluster = data.clusters[group.cluster];
     group.assignor = group.assignor === null ? null : data.assignors[group.assignor];
     group.migration = data.migrations[group.migration];
-    group.teams = data.teams[group.teams];
+    group.owners = data.owners[group.owners];
     group.kinds = group.kinds.map((kind) => data.kinds[kind]);
     group.rank = group.severity === null ? SEVERITIES.length : SEVERITIES.indexOf(group.severity);
-    group.text = [group.group, severalClusters ? group.cluster : "", group.assignor || "", group.teams, ...group.kinds]
+    group.text = [group.group, severalClusters ? group.cluster : "", group.assignor || "", group.owners, ...group.kinds]
       .join("\n").toLowerCase();
     return group;
   });

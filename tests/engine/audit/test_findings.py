@@ -451,6 +451,15 @@ def test_assumed_protocols_lower_the_confidence_of_what_rests_on_them(
     assert confidence_of(group, "risks", EAGER_DEFAULT) == "certain"
 
 
+def test_members_are_counted_by_workload_and_host() -> None:
+    """A member whose names show no replica, or whose address is unknown, is not counted as one."""
+    pods = [{"client_id": f"shop-6d4f9c7b8d-{pod}", "host": "/10.0.0.1"} for pod in ("x2x4z", "bb5wq")]
+    static = {"client_id": "app", "instance_id": "till-3", "host": "/10.0.0.2"}
+    group = with_members(*pods, static, {"client_id": "app", "host": "/10.0.0.2"})
+    assert (group.workloads, group.hosts) == ({"shop": 2, "till": 1}, 2)
+    assert with_members(*pods, {"host": None}).hosts is None
+
+
 def without_election(**rows: list[dict[str, Any]]) -> Group:
     """Return a group without a usable member, with rows of other tables."""
     group = group_of()
