@@ -38,7 +38,15 @@ from rebalance_sim.kafka.wire.offsets_topic import (
     decode_value,
 )
 from rebalance_sim.kafka.wire.readable import SchemaError
-from rebalance_sim.sources.assumptions import GIVEN, MOST_NAMES, USED_TOPICS, WITHOUT_MEMBERS, given_protocols, groups
+from rebalance_sim.sources.assumptions import (
+    GIVEN,
+    MOST_NAMES,
+    OPAQUE,
+    USED_TOPICS,
+    WITHOUT_MEMBERS,
+    given_protocols,
+    groups,
+)
 from rebalance_sim.sources.consumer_groups import server_protocols
 from rebalance_sim.sources.offsets_topic.text import BadText, NotPrinted, Printed, read_printed
 from rebalance_sim.sources.sent_subscriptions import client_columns, sent_columns
@@ -81,9 +89,8 @@ _ORDER = (
 )
 _NOT_PRINTED = "owned partitions and rack are unknown for {}: Kafka's formatters up to 3.8 do not print them"
 _OTHER_GROUPS = "{} ignored: share groups and streams groups are not consumer groups"
-_OPAQUE = "subscription and owned partitions are unknown for {}: their protocol type is not consumer"
 _REGEX = "regular expressions of {} are replaced with the topics that the coordinator last found to match, if any"
-_SENTENCES = (GIVEN, _ELECTED, _SERVER, USED_TOPICS, _REGEX, _NOT_PRINTED, _OPAQUE, _LEADER, _ORDER)
+_SENTENCES = (GIVEN, _ELECTED, _SERVER, USED_TOPICS, _REGEX, _NOT_PRINTED, OPAQUE, _LEADER, _ORDER)
 
 _MEMBER = StructType([field for field in MEMBERS.schema if field.name not in ("cluster", "group_id")])
 _OFFSET_COLUMNS = ("topic", "partition", "committed", "metadata", "committed_at_ms", "expires_at_ms")
@@ -345,9 +352,9 @@ def _classic_members(group_id: str, group: GroupMetadata, protocols: Sequence[st
     for member in group.members:
         columns, assumed = _classic_member(group, member, protocols)
         elected = (group.protocol,) if group.protocol else ()
-        signs = Signs(group_id, member.member_id, member.client_id, member.group_instance_id, elected)
-        if group.protocol_type == DEFAULT_PROTOCOL_TYPE:
-            columns |= client_columns(signs)
+        ids = (group_id, member.member_id, member.client_id, member.group_instance_id)
+        signs = Signs(*ids, elected, protocol_type=group.protocol_type)
+        columns |= client_columns(signs)
         try:
             sent, more = _sent_by(group, member, signs)
             columns |= sent
@@ -384,7 +391,7 @@ def _sent_by(group: GroupMetadata, member: GroupMember, signs: Signs) -> tuple[_
     if not group.protocol:
         raise SchemaError("group metadata value: protocol: null, though the group has members")
     if group.protocol_type != DEFAULT_PROTOCOL_TYPE:
-        return {"subscription": []}, [_OPAQUE]
+        return {"subscription": []}, [OPAQUE]
     if member.subscription is None or member.assignment is None:
         return {}, [USED_TOPICS, _NOT_PRINTED]
     columns = sent_columns(signs, member.subscription)
