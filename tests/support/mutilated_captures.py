@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 CAPTURE = Path(__file__).parents[2] / "docs" / "examples" / "kafka-4.3.1"
+_FEW = ("backfill", "billing", "idle", "next-generation", "static-tills", "web shop (blue/green)")
 Texts = dict[str, str]
 """The text of each file."""
 
@@ -14,6 +15,16 @@ Texts = dict[str, str]
 def capture() -> Texts:
     """Return the files of the capture as they are."""
     return {file.name: file.read_text() for file in sorted(CAPTURE.glob("*.txt"))}
+
+
+def small_capture() -> Texts:
+    """Return the files with the tables of a few groups: one with spaces in its id, one without members, and others."""
+    return {name: "\n\n".join(filter(_is_kept, text.split("\n\n"))) for name, text in capture().items()}
+
+
+def _is_kept(block: str) -> bool:
+    """Return whether a block of text is no table of a group, or that of one of the few."""
+    return not block.startswith("GROUP ") or any(f"\n{group} " in block for group in _FEW)
 
 
 def _shifted(text: str, rng: random.Random) -> str:

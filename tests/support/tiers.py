@@ -158,6 +158,7 @@ TIERS = (
         (
             "tests/commands/test_audit.py",
             "tests/commands/test_jobs.py",
+            "tests/commands/test_mutilated_captures.py",
             "tests/commands/test_operations.py",
             "tests/commands/test_pasted_fleet.py",
             "tests/commands/test_simulate.py",

@@ -133,7 +133,7 @@ def read_capture(
     if not lines.has_members and not lines.owners:
         raise UserError(
             f"{directory!r} contains no output of kafka-consumer-groups.sh --members; "
-            f"add a file with the output of: {_MEMBERS_COMMAND}"
+            f"add a file with the output of: {_MEMBERS_COMMAND}{_first_reject(lines)}"
         )
     tables = CaptureTables(lines, cluster, given)
     return Capture(
@@ -145,6 +145,14 @@ def read_capture(
         groups_without_members=tables.groups_without_members(),
         unread_groups=tables.unread_groups(),
     )
+
+
+def _first_reject(lines: "Lines") -> str:
+    """Return what may have been such output, such as text that a terminal has wrapped."""
+    if not lines.rejects:
+        return ""
+    first = lines.rejects[0]
+    return f". {plural(len(lines.rejects), 'line')} could not be used, the first in {first.place}: {first.reason}"
 
 
 def _files(spark: SparkSession, directory: str) -> dict[str, bytes]:
