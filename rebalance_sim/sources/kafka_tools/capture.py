@@ -309,6 +309,8 @@ class Lines:
         self.states: dict[str, StateLine] = {}
         self.places_of_states: dict[str, _Location] = {}
         self.types: dict[str, bool] = {}
+        self.other_groups: set[str] = set()
+        """Groups that are listed, and whose members are not consumers."""
         self.ends: dict[TopicPartition, int | None] = {}
         self.consumers: dict[_ConsumerKey, _Consumer] = {}
         self.noticed: defaultdict[Notice, set[str]] = defaultdict(set)
@@ -361,6 +363,8 @@ class Lines:
             case EndOffsetLine():
                 self._add_end(place, content)
             case GroupLine():
+                if not content.is_of_consumers:
+                    self.other_groups.add(content.group_id)
                 if content.is_kip848 is not None:
                     self.types[content.group_id] = content.is_kip848
             case ConsumerLine():
@@ -808,6 +812,8 @@ class CaptureTables:
         without = set(self.groups_without_members())
         if without:
             yield WITHOUT_MEMBERS.replace("{}", groups(without))
+        if lines.other_groups:
+            yield f"{groups(lines.other_groups)} ignored: not consumer groups"
         not_captured = self._not_captured()
         if not_captured:
             yield f"{groups(not_captured)} missing from the output of --members, but --state shows members"

@@ -29,7 +29,7 @@ from rebalance_sim.sources.kafka_tools.columns import (
     quoted,
 )
 from rebalance_sim.sources.kafka_tools.decorations import undecorated, without_prefix
-from rebalance_sim.tables import MAX_PARTITIONS
+from rebalance_sim.tables import DEFAULT_PROTOCOL_TYPE, MAX_PARTITIONS
 
 TopicPartition = tuple[str, int]
 
@@ -103,11 +103,13 @@ class MemberLine:
 
 @dataclass(frozen=True, slots=True)
 class GroupLine:
-    """A group of ``--list --type``."""
+    """A group of ``--list --type``, or of ``kafka-groups.sh --list``, which lists groups of all kinds."""
 
     group_id: str
     is_kip848: bool | None
     """None for other types of groups, such as share groups."""
+    is_of_consumers: bool
+    """Whether its members are consumers, as far as the line shows it; a Connect cluster is a classic group as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +285,10 @@ def _member_row(cells: dict[str, str]) -> MemberLine:
 
 
 def _group_row(cells: dict[str, str]) -> GroupLine:
-    return GroupLine(cells["GROUP"], {"consumer": True, "classic": False}.get(cells["TYPE"].lower()))
+    is_kip848 = {"consumer": True, "classic": False}.get(cells["TYPE"].lower())
+    # Blank for a group with offsets only.
+    has_type = cells.get("PROTOCOL", "") in ("", "-", DEFAULT_PROTOCOL_TYPE)
+    return GroupLine(cells["GROUP"], is_kip848, is_kip848 is not None and has_type)
 
 
 def _has(cells: dict[str, str], column: str) -> bool | None:

@@ -88,7 +88,9 @@ _ORDER = (
     "tie-breaks may differ"
 )
 _NOT_PRINTED = "owned partitions and rack are unknown for {}: Kafka's formatters up to 3.8 do not print them"
-_OTHER_GROUPS = "{} ignored: share groups and streams groups are not consumer groups"
+_SHARE_GROUPS = "{} ignored: share groups (KIP-932) are not consumer groups"
+_STREAMS_GROUPS = "{} ignored: streams groups (KIP-1071) are not consumer groups"
+_SHARE_TYPES = [each.value for each in RecordType if each.is_of_share_group]
 _REGEX = "regular expressions of {} are replaced with the topics that the coordinator last found to match, if any"
 _SENTENCES = (GIVEN, _ELECTED, _SERVER, USED_TOPICS, _REGEX, _NOT_PRINTED, OPAQUE, _LEADER, _ORDER)
 
@@ -616,12 +618,19 @@ def _assumed(used: DataFrame) -> list[str]:
 
 
 def _about_groups(decoded: DataFrame) -> Iterator[str]:
-    """Yield a sentence about groups without members, and one about groups that are not read, if there are any."""
+    """Yield a sentence about groups without members, and one about each kind of groups that are not read."""
     is_other, has_members = F.col("status") == OTHER_GROUP, F.size("members") > 0
     has_any = F.coalesce(has_members | is_other, F.lit(False))
+    is_share = is_other & F.col("type").isin(_SHARE_TYPES)
+    is_streams = is_other & ~F.col("type").isin(_SHARE_TYPES)
     by_group = decoded.where(F.col("status").isin(USED, OTHER_GROUP)).groupBy("group_id")
-    found = by_group.agg(F.max(has_any).alias("has_any"), F.max(is_other).alias("is_other"))
-    for sentence, those in ((WITHOUT_MEMBERS, ~F.col("has_any")), (_OTHER_GROUPS, F.col("is_other"))):
+    kinds = {"has_any": has_any, "is_share": is_share, "is_streams": is_streams}
+    found = by_group.agg(*(F.max(of_kind).alias(name) for name, of_kind in kinds.items()))
+    for sentence, those in (
+        (WITHOUT_MEMBERS, ~F.col("has_any")),
+        (_SHARE_GROUPS, F.col("is_share")),
+        (_STREAMS_GROUPS, F.col("is_streams")),
+    ):
         group_ids = found.where(those).select("group_id")
         number = group_ids.count()
         if number:

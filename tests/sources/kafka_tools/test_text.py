@@ -214,17 +214,22 @@ OTHERS = {
     "--list --type": (
         "GROUP                     TYPE                 STATE               \n"
         "web shop                  Consumer             Stable              \n",
-        GroupLine("web shop", is_kip848=True),
+        GroupLine("web shop", is_kip848=True, is_of_consumers=True),
     ),
     "kafka-groups --list": (
         "GROUP                     TYPE                 PROTOCOL            \n"
         "connectors                Classic              connect             \n",
-        GroupLine("connectors", is_kip848=False),
+        GroupLine("connectors", is_kip848=False, is_of_consumers=False),
+    ),
+    "kafka-groups --list, offsets only": (
+        "GROUP                     TYPE                 PROTOCOL            \n"
+        "backfill                  Classic                                  \n",
+        GroupLine("backfill", is_kip848=False, is_of_consumers=True),
     ),
     "kafka-groups --list, another type": (
         "GROUP                     TYPE                 PROTOCOL            \n"
         "queue                     Share                share               \n",
-        GroupLine("queue", None),
+        GroupLine("queue", None, is_of_consumers=False),
     ),
     "consumers.csv": (
         "group_id,client_id,protocols,subscription,rack,instance_id\n"
