@@ -7,6 +7,7 @@ import subprocess
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from urllib.error import URLError
 
@@ -53,7 +54,8 @@ def connect_worker(
     with _process(command, directory / "connect.log"):
         until("Connect answers", lambda: _answers(f"{address}/connectors"))
         for name, connector in connectors.items():
-            until(f"connector {name} is accepted", lambda: _answers(f"{address}/connectors/{name}/config", connector))  # noqa: B023
+            accepted = partial(_answers, f"{address}/connectors/{name}/config", connector)
+            until(f"connector {name} is accepted", accepted)
         yield
 
 
