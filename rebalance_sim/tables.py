@@ -159,8 +159,9 @@ MEMBERS = Table(
         Column(
             "client_evidence",
             STRING,
-            "what the client library was recognized by: client id, member id, protocol NAME, subscription bytes, or "
-            "consumers.csv or clients file, which name it; null if it is unknown and Java is assumed",
+            "what the client library was recognized by: client id, member id, protocol NAME, protocol type NAME, "
+            "subscription bytes, or consumers.csv or clients file, which name it; null if it is unknown and Java is "
+            "assumed",
         ),
         Column("group_state", STRING, "state of the group when it was read, by Kafka's name; null if unknown"),
         Column("generation_at_ms", LONG, "time at which the members of `generation` had joined; null if unknown"),

@@ -22,7 +22,7 @@ ELECTION, ASSIGNMENT, KEY, AGREEMENT = "election", "assignment", "key", "agreeme
 REJECTED_SHARE = "rejected-share"
 """A limit of ``audit``, and of ``check`` for the records of runs; its others apply to their tables."""
 MOST_REJECTED = 0.01
-"""Its default in ``audit``."""
+"""Its default in ``audit``, and in ``check`` if no limit is given."""
 TITLE, AUDIT_TITLE = "What Kafka will do", "Consumer groups: what to do"
 _NEEDS_PACKAGE = "needs Spark's package spark-sql-kafka-0-10"
 
@@ -596,7 +596,8 @@ JOBS = {
         needs_spark=_explains_more_than_keys,
     ),
     "check": Job(
-        "compare the figures of finished runs with limits; exit code 3 if one is exceeded",
+        f"compare the figures of finished runs with limits, by default --max-{REJECTED_SHARE} {MOST_REJECTED} and, of "
+        f"audits, --max-{FINDINGS} error=0; exit code 3 if one is exceeded",
         _check,
         ("--runs out/assign,out/rolling --max-imbalance 10 --max-rejected-share 0.01",),
         needs_spark=_has_runs_elsewhere,

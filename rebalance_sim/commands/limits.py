@@ -15,7 +15,7 @@ from rebalance_sim.wording import plural
 
 def compare_with_limits(options: Namespace, runs: Sequence[RecordedRun], apply: Apply) -> None:
     """Print every figure of runs with its limit. Raises CheckError if a limit is exceeded."""
-    allowed = limits_of(options)
+    allowed = limits_of(options, runs)
     found = find(runs, checks_of(allowed, runs), apply)
     if REJECTED_SHARE in allowed:
         found[REJECTED_SHARE] = _largest_rejected_share(runs)

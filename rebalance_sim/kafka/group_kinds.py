@@ -120,7 +120,8 @@ _OF_PROTOCOLS = {
     "compatible": GroupKind.CONNECT,
     "sessioned": GroupKind.CONNECT,
 }
-_CONSUMER_TYPE = "consumer"
+CONSUMER_TYPE = "consumer"
+"""The protocol type of consumers."""
 _NARROWER = {
     # ksqlDB's application ids begin with its service id; MirrorMaker 2 calls its groups SOURCE-mm2.
     GroupKind.STREAMS: (("_confluent-ksql-.+", GroupKind.KSQLDB),),
@@ -164,7 +165,7 @@ def _stated(signs: GroupSigns) -> KindOfGroup | None:
     if signs.group_type in _OF_GROUP_TYPES:
         return KindOfGroup(_OF_GROUP_TYPES[signs.group_type], f"type {signs.group_type!r}")
     for protocol_type in signs.protocol_types:
-        if protocol_type not in ("", _CONSUMER_TYPE):
+        if protocol_type not in ("", CONSUMER_TYPE):
             kind = _OF_PROTOCOL_TYPES.get(protocol_type, GroupKind.OTHER)
             return KindOfGroup(_narrowed(kind, signs.group_id), f"protocol type {protocol_type!r}")
     for protocol in signs.protocols:

@@ -1,5 +1,6 @@
 """``check`` from the command line."""
 
+import ast
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,11 +12,13 @@ from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import main
 from rebalance_sim.commands.job_options import JOBS
+from rebalance_sim.commands.validation.check import default_limits
 from rebalance_sim.engine.runs.run import Run
-from rebalance_sim.tables import BALANCE, COSTS, ELECTIONS, PARTITION_LOAD, REJECTS, Table
+from rebalance_sim.tables import BALANCE, COSTS, ELECTIONS, FINDINGS, PARTITION_LOAD, REJECTS, Table
 from tests.support.rows import table
 
 Rows = list[dict[str, Any]]
+DAG = Path(__file__).parents[2] / "conf" / "airflow" / "rebalance_sim_dag.py"
 
 
 def finish(spark: SparkSession, out: Path, tables: Mapping[Table, Rows], output_format: str = "parquet") -> str:
@@ -105,7 +108,6 @@ def test_each_figure_passes_or_fails_alone(runs: str, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ([], "no limit is given; allowed: --max-rejects, --max-errors,"),
         (["--max-ties", "-1"], "--max-ties: -1.0 is not allowed; allowed: 0 or more"),
         (["--max-ties", "nan"], "--max-ties: nan is not allowed; allowed: 0 or more"),
         (["--max-rejected-share", "1.5"], "--max-rejected-share: 1.5 is not allowed; allowed: 0 to 1"),
@@ -116,6 +118,33 @@ def test_mistakes_in_limits_are_reported(
 ) -> None:
     assert main(["check", "--runs", runs, *options]) == 2
     assert f"rebalance-sim check: {expected}" in capsys.readouterr().err
+
+
+def test_default_limits_are_those_of_the_dag(
+    spark: SparkSession, runs: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The DAG cannot import the program, and has a further limit of its own."""
+    dag = ast.parse(DAG.read_text())
+    given = next(each.value for each in dag.body if isinstance(each, ast.Assign) and names(each) == ["THRESHOLDS"])
+    assert ast.literal_eval(given)["rejected_share"][0] == default_limits(of_audits=True)["rejected-share"]
+    assert """"max_findings": Param(\n        "error=0",""" in DAG.read_text()
+
+    folder = runs.partition(",")[0]
+    assert main(["check", "--runs", runs]) == 3
+    assert capsys.readouterr().out.splitlines() == [
+        f"failed: rejected-share = 0.25, limit 0.01 (2 of 8 rows of members, in {folder})"
+    ]
+    audit = finish(spark, tmp_path / "audit", {FINDINGS: [{"group_id": "a", "kind": "k", "severity": "error"}]})
+    assert main(["check", "--runs", audit]) == 3
+    assert [line.partition(" (")[0] for line in capsys.readouterr().out.splitlines()] == [
+        "failed: rejected-share = 0.25, limit 0.01",
+        "failed: findings error = 1, limit 0",
+    ]
+
+
+def names(assignment: ast.Assign) -> list[str]:
+    """Return the names to which a module assigns a value."""
+    return [each.id for each in assignment.targets if isinstance(each, ast.Name)]
 
 
 def test_runs_without_the_table_are_an_error(runs: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -110,7 +110,6 @@ MISTAKES = {
     "explain key --key a --topics nowhere --topic t": "topics: cannot read 'nowhere': it does not exist",
     "explain agreement --partitions 3": "--client: 'java-3.3' is one client; explain agreement needs at least two",
     "explain agreement --client sarama,java-3.3 --partitions 0": "partitions is 0; allowed: at least 1",
-    "check --runs elected": "no limit is given; allowed: --max-rejects, ",
     "check --runs elected --max-ties -1": "--max-ties: -1.0 is not allowed; allowed: 0 or more",
     "check --runs elected --max-findings eror=1": "--max-findings: 'eror' is not known (did you mean 'error'?); ",
     "check --runs elected,nowhere --max-ties 1": "--runs: 'nowhere' is not the output of a finished run (no _run.json)",

@@ -135,6 +135,15 @@ TIERS = (
         ("tests/real/test_library_groups.py", "tests/real/test_client_libraries.py"),
         (*_CLUSTERS, *_PROGRAMS, "rebalance_sim/kafka/partitioners/", *_OF_LIBRARIES),
     ),
+    Tier(
+        "recognized clients on a broker",
+        ("tests/real/test_recognized_clients.py",),
+        (
+            *(*_CLUSTERS, *_PROGRAMS, *_OF_LIBRARIES),
+            *("rebalance_sim/kafka/group_kinds.py", "rebalance_sim/sources/offsets_topic/"),
+            "rebalance_sim/sources/kafka_tools/",
+        ),
+    ),
     Tier("predicted groups on a broker", ("tests/real/test_predicted_groups.py",), _CLUSTERS),
     Tier("migrations on a broker", ("tests/real/test_migrations.py",), (*_CLUSTERS, *_PROGRAMS)),
     Tier("times on a broker", ("tests/real/test_measured_times.py",), _CLUSTERS),
@@ -149,6 +158,7 @@ TIERS = (
         (
             "tests/commands/test_audit.py",
             "tests/commands/test_jobs.py",
+            "tests/commands/test_mutilated_captures.py",
             "tests/commands/test_operations.py",
             "tests/commands/test_pasted_fleet.py",
             "tests/commands/test_simulate.py",

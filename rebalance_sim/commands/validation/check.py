@@ -3,7 +3,7 @@
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 
-from rebalance_sim.commands.job_options import REJECTED_SHARE
+from rebalance_sim.commands.job_options import MOST_REJECTED, REJECTED_SHARE
 from rebalance_sim.commands.options import check_share, items
 from rebalance_sim.commands.validation.known_files import KnownFiles
 from rebalance_sim.engine.runs.figures import CHECKS, FINDING_CHECKS, FINDINGS, Check
@@ -13,10 +13,10 @@ from rebalance_sim.errors import UserError, check_choice
 
 def validate(options: Namespace, known: KnownFiles) -> None:
     """Raise UserError for a mistake that shows without reading tables."""
-    limits = limits_of(options)
+    _given_limits(options)
     runs = known.runs("--runs", options.runs)
     if len(runs) == len(items(options.runs)):
-        checks_of(limits, runs)
+        checks_of(limits_of(options, runs), runs)
 
 
 def checks_of(limits: Mapping[str, float], runs: Sequence[RecordedRun]) -> list[Check]:
@@ -30,13 +30,25 @@ def checks_of(limits: Mapping[str, float], runs: Sequence[RecordedRun]) -> list[
     return asked
 
 
-def limits_of(options: Namespace) -> dict[str, float]:
-    """Return the limits by the names of their checks."""
+def limits_of(options: Namespace, runs: Sequence[RecordedRun]) -> dict[str, float]:
+    """Return the limits by the names of their checks; if none is given, those by which a run of Airflow's DAG fails."""
+    return _given_limits(options) or default_limits(any(FINDINGS in run.written for run in runs))
+
+
+def default_limits(of_audits: bool) -> dict[str, float]:
+    """Return the limits of runs if none is given; those of an audit have findings.
+
+    >>> default_limits(of_audits=True)
+    {'rejected-share': 0.01, 'findings error': 0.0}
+    """
+    return {REJECTED_SHARE: MOST_REJECTED} | ({FINDING_CHECKS["error"].name: 0.0} if of_audits else {})
+
+
+def _given_limits(options: Namespace) -> dict[str, float]:
+    """Return the limits that the options name. Raises UserError for one that is not allowed."""
     names = [*(check.name for check in CHECKS), REJECTED_SHARE]
     given = {name: getattr(options, f"max_{name.replace('-', '_')}") for name in names}
     allowed = {name: limit for name, limit in given.items() if limit is not None} | _of_findings(options.max_findings)
-    if not allowed:
-        raise UserError(f"no limit is given; allowed: {', '.join(f'--max-{name}' for name in (*names, FINDINGS))}")
     for name, limit in allowed.items():
         if name == REJECTED_SHARE:
             check_share(f"--max-{name}", limit)

@@ -15,7 +15,7 @@ from rebalance_sim.wording import plural
 
 Counts = Mapping[str, Mapping[str, int]]
 """The rows in the record of a run."""
-_FILES = "capture"
+_FILES = "file"
 """The table of rejects whose rows are whole files of a capture."""
 
 

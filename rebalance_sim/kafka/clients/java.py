@@ -58,14 +58,16 @@ def _is_number(text: str) -> bool:
 
 LIBRARY = ClientLibrary(
     "java",
-    # StreamThread.getConsumerClientId.
-    client_ids=r".*-StreamThread-\d+-consumer",
+    # StreamThread.getConsumerClientId, ConsoleConsumerOptions.
+    client_ids=r".*-StreamThread-\d+-consumer|console-consumer",
     names_its_group=_names_its_group,
     # KAFKA-12477, KIP-726: a group can move to cooperative-sticky in one rolling restart.
     default_protocols=(((0,), ("range",)), ((3, 0), ("range", "cooperative-sticky"))),
     # KIP-429: 1 in 2.4 to 3.3. KIP-792: 2 in 3.4. KIP-881: 3 since 3.5.
     subscriptions=Subscriptions((0, 1, 2, 3), _could_be, _is_rare),
     assignor_setting="partition.assignment.strategy",
+    # WorkerGroupMember. Schema Registry's type, "sr", has members of other languages, too (Karapace).
+    protocol_types=("connect",),
     # Early access in 3.7 to 3.9.
     consumer_protocol_since=(4, 0),
     partitioners=(

@@ -153,6 +153,8 @@ class ClientLibrary:
     names_its_group: Callable[[str, str, str | None], bool] = _is_none
     """Returns whether a client id is a default that contains names of the member: its group id or instance id."""
     partitioners: tuple[Client, ...] = ()
+    protocol_types: tuple[str, ...] = ()
+    """Protocol types, other than that of consumers, whose members all use this library."""
 
     @property
     def strategies(self) -> dict[str, Rules]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from rebalance_sim.kafka.assignors.by_library import SEPARATOR, offers
 from rebalance_sim.kafka.clients import JAVA, LIBRARIES
+from rebalance_sim.kafka.group_kinds import CONSUMER_TYPE
 from rebalance_sim.kafka.member_ids import named_after
 from rebalance_sim.kafka.wire.consumer_protocol import SentSubscription
 from rebalance_sim.releases import NEWEST, kafka_version
@@ -22,6 +23,7 @@ class Signs(NamedTuple):
     """Those that it is known to offer, such as the elected protocol."""
     subscription: SentSubscription | None = None
     """As it sent it for the first of ``protocols``."""
+    protocol_type: str = CONSUMER_TYPE
 
 
 class RecognizedClient(NamedTuple):
@@ -66,7 +68,11 @@ def recognize(signs: Signs) -> RecognizedClient:
     >>> sent = decode_sent_subscription(bytes.fromhex("0001" "00000001" "00066f7264657273" "ffffffff"))
     >>> recognize(Signs("search", f"app-{uuid}", "app", protocols=("roundrobin",), subscription=sent)).library
     'kafka-go;platformatic-kafka'
+    >>> recognize(Signs("connect-cluster", f"connect-{uuid}", "connect-10.0.0.7:8083", protocol_type="connect"))
+    RecognizedClient(library='java', release='', evidence='protocol type connect')
     """
+    if signs.protocol_type != CONSUMER_TYPE:
+        return _by_protocol_type(signs.protocol_type)
     written = _by_subscription(signs)
     only = _by_protocol(signs)
     named = _by_name(signs)
@@ -76,6 +82,11 @@ def recognize(signs: Signs) -> RecognizedClient:
     if named.library and only.library and named.library != only.library:
         return _UNKNOWN
     return next((each for each in (named, only, written) if each.library), _UNKNOWN)
+
+
+def _by_protocol_type(protocol_type: str) -> RecognizedClient:
+    library = next((name for name, record in LIBRARIES.items() if protocol_type in record.protocol_types), "")
+    return RecognizedClient(library, "", f"protocol type {protocol_type}") if library else _UNKNOWN
 
 
 def _by_name(signs: Signs) -> RecognizedClient:

@@ -64,6 +64,11 @@ class RecordType(IntEnum):
         )
 
     @property
+    def is_of_share_group(self) -> bool:
+        """Return whether it belongs to a share group (KIP-932)."""
+        return RecordType.SHARE_GROUP_PARTITION_METADATA <= self <= RecordType.SHARE_GROUP_STATE_PARTITION_METADATA
+
+    @property
     def is_of_consumers(self) -> bool:
         """Return whether it belongs to a consumer group, and not to a share or streams group."""
         return self <= RecordType.GROUP_METADATA or self.is_of_kip848

@@ -8,7 +8,7 @@ else that is unknown becomes an assumption.
 
 import itertools
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,7 +53,7 @@ from rebalance_sim.sources.consumer_groups import (
 )
 from rebalance_sim.sources.kafka_tools.clients import known_client
 from rebalance_sim.sources.kafka_tools.contents import ConsumerLine, Notice, ToolOutput, TopicPartition
-from rebalance_sim.sources.kafka_tools.lines import LONGEST_SAMPLE, Lines, Member, Reject, partitions_by_owner
+from rebalance_sim.sources.kafka_tools.lines import LONGEST_SAMPLE, Lines, Location, Member, Reject, partitions_by_owner
 from rebalance_sim.sources.kafka_tools.listed_groups import ListedGroup
 from rebalance_sim.tables import (
     DEFAULT_CLUSTER,
@@ -85,8 +85,8 @@ class Capture:
     offsets: DataFrame
     rejects: DataFrame
     """Lines that cannot be used. ``row`` has their file, line number and text, or the failed request of a live cluster.
-    ``table`` is the output they belong to: topics, members, offsets, state, groups, end_offsets, consumers, or capture
-    if that is unknown."""
+    ``table`` is the output they belong to: topics, members, offsets, state, groups, end_offsets, consumers, capture
+    if that is unknown, or file for a whole file."""
     assumptions: list[str]
     """One sentence per assumption."""
     groups_without_members: list[str]
@@ -173,7 +173,9 @@ _Key = tuple[str, str]
 _NAMES_LOST = "owned partitions of {} are taken from --offsets: Kafka 3.8 and 3.9 print them without topics"
 _NOT_VERBOSE = "owned partitions of {} are taken from --offsets: --members was run without --verbose"
 NOT_CAPTURED = "--state shows members of the group, but no line of --members does"
-"""The reason in rejects."""
+"""The reason in rejects, as the next two."""
+NOT_LISTED = "--offsets shows the member, but no line of --members does"
+ONE_MORE = "--state shows a member of the group more than --members does"
 _BY_OFFSETS = "{} are missing from --members and read from --offsets, which does not show group.instance.id"
 _MORE_SHOWN = "state or offsets show more members than were read, perhaps because the commands ran at different times"
 _NO_INSTANCE_ID = (
@@ -202,11 +204,7 @@ class CaptureTables:
         self._classic = _classic_members(lines, self._kip848)
         self._owned_by_offsets = _owned_by_offsets(lines)
         self._topics_of_group = _topics_of_group(lines)
-        self._groups_of_bad_members = {
-            group_id
-            for reject in lines.rejects
-            if reject.kind is ToolOutput.MEMBERS and (group_id := self._group_of(reject)) is not None
-        }
+        self._bad_members = self._rejected_members()
         self._tallies = Tallies()
         self._offered = self._offered_by_member()
         self._ends_filled = 0
@@ -251,9 +249,12 @@ class CaptureTables:
         for reject in self._lines.rejects:
             group_id = self._group_of(reject)
             yield reject.kind.value, self._cluster, group_id, reject.place.as_json(), reject.reason
-        for group_id in self._not_captured():
-            place = self._lines.places_of_states[group_id].as_json()
-            yield ToolOutput.MEMBERS.value, self._cluster, group_id, place, NOT_CAPTURED
+        places = self._lines.places_of_states
+        missing = [Reject(ToolOutput.MEMBERS, name, places[name], NOT_CAPTURED) for name in self._not_captured()]
+        for group_id in sorted(self._with_missing_members):
+            missing += self._missing_members(group_id)
+        for reject in missing:
+            yield reject.kind.value, self._cluster, reject.group_id, reject.place.as_json(), reject.reason
 
     def _member(self, member: Member, consumer: ConsumerLine | None, place: int) -> tuple[object, ...]:
         if member.group_id not in self._kip848:
@@ -417,7 +418,7 @@ class CaptureTables:
         """Return the groups that have members, of which none can be used."""
         lines = self._lines
         expected = {group_id for group_id, state in lines.states.items() if state.members}
-        return sorted((expected | self._groups_of_bad_members) - self._with_members())
+        return sorted((expected | self._bad_members.keys()) - self._with_members())
 
     @cached_property
     def _named(self) -> set[str]:
@@ -434,19 +435,61 @@ class CaptureTables:
         return max((name for name in self._named if f"{name} " in text), key=len, default=guess)
 
     def _with_members(self) -> set[str]:
-        return {group_id for group_id, _ in self._lines.members}
+        return set(self._read)
 
     def _not_captured(self) -> list[str]:
         """Return the groups that have members by --state, but no line of --members."""
-        return [group_id for group_id in self._unread_groups() if group_id not in self._groups_of_bad_members]
+        return [group_id for group_id in self._unread_groups() if group_id not in self._bad_members]
 
+    def _missing_members(self, group_id: str) -> list[Reject]:
+        """Return a reject for each member of a group that other outputs show, and no line of --members, usable or not.
+
+        They may have been lost from the capture, or the tool was run at another time.
+        """
+        read, places = self._read[group_id], self._lines.places_of_states
+        # A line that is rejected because the member is listed more than once is that of a member that was read.
+        bad = [text for text in self._bad_members[group_id] if not any(member_id in text for member_id in read)]
+        owners = self._absent_owners[group_id]
+        unlisted = [place for member_id, place in owners.items() if not any(member_id in text for text in bad)]
+        state = self._lines.states.get(group_id)
+        more = state.members - len(read) - len(bad) - len(unlisted) if state else 0
+        return [
+            *(Reject(ToolOutput.MEMBERS, group_id, place, NOT_LISTED) for place in unlisted),
+            *(Reject(ToolOutput.MEMBERS, group_id, places[group_id], ONE_MORE) for _ in range(more)),
+        ]
+
+    def _rejected_members(self) -> defaultdict[str, list[str]]:
+        """Return the rejected lines of --members, by group, as far as they show it."""
+        texts: defaultdict[str, list[str]] = defaultdict(list)
+        for reject in self._lines.rejects:
+            if reject.kind is ToolOutput.MEMBERS and (group_id := self._group_of(reject)) is not None:
+                texts[group_id].append(reject.place.text)
+        return texts
+
+    @cached_property
+    def _absent_owners(self) -> defaultdict[str, dict[str, Location]]:
+        """The members that --offsets shows and that were not read, by group, with their first lines."""
+        absent: defaultdict[str, dict[str, Location]] = defaultdict(dict)
+        for (group_id, member_id), owner in self._lines.owners.items():
+            if (group_id, member_id) not in self._lines.members:
+                absent[group_id][member_id] = owner.place
+        return absent
+
+    @cached_property
+    def _read(self) -> defaultdict[str, set[str]]:
+        """The ids of the members that were read, by group."""
+        read: defaultdict[str, set[str]] = defaultdict(set)
+        for group_id, member_id in self._lines.members:
+            read[group_id].add(member_id)
+        return read
+
+    @cached_property
     def _with_missing_members(self) -> set[str]:
-        """Return the groups of which --state or --offsets shows more members than were read."""
+        """The groups of which --state or --offsets shows more members than were read."""
         lines = self._lines
-        read = Counter(group_id for group_id, _ in lines.members)
         shown = {(group_id, offset.member_id) for (group_id, _, _), offset in lines.offsets.items() if offset.member_id}
         absent = {group_id for group_id, _ in (shown | lines.owners.keys()) - lines.members.keys()}
-        fewer = {group_id for group_id, state in lines.states.items() if state.members > read[group_id]}
+        fewer = {name for name, state in lines.states.items() if state.members > len(self._read.get(name, ()))}
         return (absent | fewer) & self._with_members()
 
     def assumptions(self) -> list[str]:
@@ -475,7 +518,7 @@ class CaptureTables:
         if not_captured:
             yield f"{groups(not_captured)} missing from the output of --members, but --state shows members"
 
-        incomplete = self._with_missing_members()
+        incomplete = self._with_missing_members
         if incomplete:
             yield f"members of {groups(incomplete)} may be missing: {_MORE_SHOWN}"
 

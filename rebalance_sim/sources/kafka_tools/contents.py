@@ -21,6 +21,8 @@ class ToolOutput(StrEnum):
     END_OFFSETS = "end_offsets"
     CONSUMERS = "consumers"
     UNKNOWN = "capture"
+    FILE = "file"
+    """A whole file, which none of the supported tools printed."""
 
 
 class MalformedError(ValueError):

@@ -172,7 +172,7 @@ class Lines:
         elif not found.known:
             number, text = found.first
             place = Location(file, number, text[:LONGEST_SAMPLE])
-            self.reject(place, ToolOutput.UNKNOWN, None, "the file is not the output of a supported tool")
+            self.reject(place, ToolOutput.FILE, None, "the file is not the output of a supported tool")
         else:
             group_id = _only_group(found.noticed_groups) or _group_in_name(file)
             self._add_lines(file, content, read_lines(_text(content)), group_id)

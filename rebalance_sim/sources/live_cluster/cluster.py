@@ -24,6 +24,7 @@ from rebalance_sim.kafka.clients.stated import StatedClient, StatedClients
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.sources.assumptions import (
     NO_TOPICS,
+    OPAQUE,
     PROTOCOLS,
     REBALANCING,
     USED_TOPICS,
@@ -54,6 +55,7 @@ from rebalance_sim.wording import plural
 _REBALANCING_STATES = {"PREPARING_REBALANCING": "PreparingRebalance", "COMPLETING_REBALANCING": "CompletingRebalance"}
 _STATES = {**_REBALANCING_STATES, "STABLE": "Stable"}
 """States of groups with members, by librdkafka's names."""
+_NAMES_OF_STATES = {state: name for name, state in _STATES.items()}
 _FIRST_ANSWER_SECONDS = 3
 _PERMANENT_ERRORS = ("_AUTHENTICATION", "_SSL", "_ALL_BROKERS_DOWN")
 """Errors that do not go away while waiting for a first answer."""
@@ -68,7 +70,10 @@ _ORDER = "join order is unknown for {}. Predicted leaders and tie-breaks may dif
 _RELEASE = "brokers are of Kafka {}, by the requests that they support; patch level and Scala version are unknown"
 _OFFSETS_TOPIC = "__consumer_offsets"
 _MIGRATION_POLICY = "group.consumer.migration.policy"
-_SENTENCES = (*(*PROTOCOLS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, NO_TOPICS), *(_NOT_OWNED, _NO_RACK, _ORDER))
+_SENTENCES = (
+    *(*PROTOCOLS, SERVER, SERVER_DEFAULT, CLASSIC, USED_TOPICS, NO_TOPICS, OPAQUE),
+    *(_NOT_OWNED, _NO_RACK, _ORDER),
+)
 
 OnProgress = Callable[[str], None]
 _Row = tuple[object, ...]
@@ -132,6 +137,12 @@ class _Group:
     is_kip848: bool
     assignor: str
     members: tuple[_Member, ...]
+    protocol_type: str = DEFAULT_PROTOCOL_TYPE
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether its members are not consumers, so that what they send has no topics."""
+        return self.protocol_type != DEFAULT_PROTOCOL_TYPE
 
 
 @dataclass
@@ -144,7 +155,7 @@ class _Cluster:
     subscriptions: dict[tuple[str, str], bytes] = field(default_factory=dict)
     """By group and member, what classic members of stable groups sent to the coordinator."""
     other_groups: list[str] = field(default_factory=list)
-    """Groups of Connect, share groups and streams groups."""
+    """Share groups, streams groups, and others of which no member can be read."""
     offsets: dict[str, CommittedOffsets] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     rejects: list[tuple[ToolOutput, str | None, str, str]] = field(default_factory=list)
@@ -272,7 +283,7 @@ class _Reader:
                 self._found.groups[group_id] = _group(answer)
 
     def _read_subscriptions(self, group_ids: Collection[str]) -> None:
-        """Read what members sent, which only librdkafka's older request, for groups of all types, hands on."""
+        """Read what only librdkafka's older request hands on: what members sent, and groups that are not consumers."""
         from confluent_kafka import KafkaException  # noqa: PLC0415
 
         try:
@@ -281,8 +292,11 @@ class _Reader:
         except KafkaException as problem:
             self._found.reject(ToolOutput.MEMBERS, None, {"request": "DescribeGroups"}, RequestFailure.of(problem))
             return
-        self._found.other_groups = sorted({group.id for group in listed} - {*group_ids})
-        for group in listed:
+        others = {group.id: group for group in listed if group.id not in {*group_ids}}
+        read = {group_id: _opaque_group(group) for group_id, group in others.items() if _is_opaque(group)}
+        self._found.groups |= read
+        self._found.other_groups = sorted(others.keys() - read.keys())
+        for group in (each for each in listed if each.id not in others):
             # A group that rebalances has none, and brokers of 2.3 return the assignment instead.
             self._found.subscriptions |= {
                 (group.id, member.id): member.metadata
@@ -357,7 +371,8 @@ def _topic_id(uuid: Any) -> str | None:
 
 def _signs(group_id: str, group: _Group, member: _Member) -> Signs:
     elected = (group.assignor,) if group.assignor and not group.is_kip848 else ()
-    return Signs(group_id, member.member_id, member.client_id, member.instance_id, elected)
+    ids = (group_id, member.member_id, member.client_id, member.instance_id)
+    return Signs(*ids, elected, protocol_type=group.protocol_type)
 
 
 def _group(description: Any) -> _Group:
@@ -375,6 +390,21 @@ def _group(description: Any) -> _Group:
     group_type = getattr(description, "type", None)
     is_kip848 = group_type is not None and group_type.name == _KIP848_TYPE
     return _Group(description.state.name, is_kip848, description.partition_assignor, members)
+
+
+def _is_opaque(group: Any) -> bool:
+    """Return whether a group, such as a Connect cluster, has elected a protocol that is not one of consumers.
+
+    To this request, share groups and streams groups are unknown groups, without a protocol type.
+    """
+    return bool(group.protocol_type and group.protocol_type != DEFAULT_PROTOCOL_TYPE and group.protocol)
+
+
+def _opaque_group(group: Any) -> _Group:
+    """Return a group whose members are not consumers, from librdkafka's older request; it has no instance ids."""
+    members = tuple(_Member(each.id, None, each.client_id, each.client_host, ()) for each in group.members)
+    state = _NAMES_OF_STATES.get(group.state, _UNKNOWN)
+    return _Group(state, False, group.protocol, members, group.protocol_type)
 
 
 # --- Tables and assumptions ---
@@ -444,8 +474,8 @@ class _ClusterTables:
         if not group.is_kip848:
             self._tallies.add(_ORDER, group_id)
         owned = [{"topic": topic, "partition": number} for topic, number in member.assignment]
-        is_known = bool(owned) or group.state not in _REBALANCING_STATES
-        if not is_known:
+        is_rebalancing = not owned and group.state in _REBALANCING_STATES
+        if is_rebalancing and not group.is_opaque:
             self._tallies.add(_NOT_OWNED, group_id)
         return {
             "cluster": self._cluster,
@@ -454,14 +484,17 @@ class _ClusterTables:
             "instance_id": member.instance_id,
             "client_id": member.client_id,
             "host": member.host,
-            "protocol_type": DEFAULT_PROTOCOL_TYPE,
-            "owned": owned if is_known else None,
+            "protocol_type": group.protocol_type,
+            "owned": None if is_rebalancing or group.is_opaque else owned,
             "group_state": _STATES.get(group.state),
             **client_columns(_signs(group_id, group, member), self._stated(group_id, member.client_id)),
         }
 
     def _subscription(self, group_id: str, group: _Group, member: _Member, used_topics: list[str]) -> dict[str, Any]:
         """Return the columns that a member's subscription fills; raise SchemaError if it is malformed."""
+        if group.is_opaque:
+            self._tallies.add(OPAQUE, group_id)
+            return {"subscription": []}
         sent = self._found.subscriptions.get((group_id, member.member_id))
         if sent is not None:
             return sent_columns(_signs(group_id, group, member), sent, self._stated(group_id, member.client_id))
@@ -473,7 +506,8 @@ class _ClusterTables:
         """Return the protocols of a group's members; count what is assumed."""
         offers = [self._offer(row) for row in rows]
         if not group.is_kip848:
-            offered = offered_protocols(offers, group.assignor or None, self._given.protocols)
+            given = () if group.is_opaque else self._given.protocols
+            offered = offered_protocols(offers, group.assignor or None, given)
             for each in zip(offers, offered, strict=True):
                 self._tallies.add(about_protocols(*each), group_id)
             return offered

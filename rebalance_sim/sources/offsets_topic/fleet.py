@@ -43,6 +43,7 @@ from rebalance_sim.kafka.wire.offsets_topic import (
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.sources.assumptions import (
     MOST_NAMES,
+    OPAQUE,
     PROTOCOLS,
     USED_TOPICS,
     WITHOUT_MEMBERS,
@@ -92,10 +93,11 @@ _ORDER = (
     "tie-breaks may differ"
 )
 _NOT_PRINTED = "owned partitions and rack are unknown for {}: Kafka's formatters up to 3.8 do not print them"
-_OTHER_GROUPS = "{} ignored: share groups and streams groups are not consumer groups"
-_OPAQUE = "subscription and owned partitions are unknown for {}: their protocol type is not consumer"
+_SHARE_GROUPS = "{} ignored: share groups (KIP-932) are not consumer groups"
+_STREAMS_GROUPS = "{} ignored: streams groups (KIP-1071) are not consumer groups"
+_SHARE_TYPES = [each.value for each in RecordType if each.is_of_share_group]
 _REGEX = "regular expressions of {} are replaced with the topics that the coordinator last found to match, if any"
-_SENTENCES = (*PROTOCOLS, _SERVER, USED_TOPICS, _REGEX, _NOT_PRINTED, _OPAQUE, _LEADER, _ORDER)
+_SENTENCES = (*PROTOCOLS, _SERVER, USED_TOPICS, _REGEX, _NOT_PRINTED, OPAQUE, _LEADER, _ORDER)
 
 _MEMBER = StructType([field for field in MEMBERS.schema if field.name not in ("cluster", "group_id")])
 _OFFSET_COLUMNS = ("topic", "partition", "committed", "metadata", "committed_at_ms", "expires_at_ms")
@@ -360,10 +362,10 @@ def _classic_members(group_id: str, group: GroupMetadata, given: Given) -> _Valu
     for member in group.members:
         columns = _classic_member(group, member)
         elected = (group.protocol,) if group.protocol else ()
-        signs = Signs(group_id, member.member_id, member.client_id, member.group_instance_id, elected)
+        ids = (group_id, member.member_id, member.client_id, member.group_instance_id)
+        signs = Signs(*ids, elected, protocol_type=group.protocol_type)
         stated = given.clients.of(group_id, member.client_id)
-        if group.protocol_type == DEFAULT_PROTOCOL_TYPE:
-            columns |= client_columns(signs, stated)
+        columns |= client_columns(signs, stated)
         try:
             sent, assumed = _sent_by(group, member, signs, stated)
             columns |= sent
@@ -416,7 +418,7 @@ def _sent_by(
     if not group.protocol:
         raise SchemaError("group metadata value: protocol: null, though the group has members")
     if group.protocol_type != DEFAULT_PROTOCOL_TYPE:
-        return {"subscription": []}, [_OPAQUE]
+        return {"subscription": []}, [OPAQUE]
     if member.subscription is None or member.assignment is None:
         return {}, [USED_TOPICS, _NOT_PRINTED]
     columns = sent_columns(signs, member.subscription, stated)
@@ -645,12 +647,19 @@ def _assumed(used: DataFrame) -> list[str]:
 
 
 def _about_groups(decoded: DataFrame) -> Iterator[str]:
-    """Yield a sentence about groups without members, and one about groups that are not read, if there are any."""
+    """Yield a sentence about groups without members, and one about each kind of groups that are not read."""
     is_other, has_members = F.col("status") == OTHER_GROUP, F.size("members") > 0
     has_any = F.coalesce(has_members | is_other, F.lit(False))
+    is_share = is_other & F.col("type").isin(_SHARE_TYPES)
+    is_streams = is_other & ~F.col("type").isin(_SHARE_TYPES)
     by_group = decoded.where(F.col("status").isin(USED, OTHER_GROUP)).groupBy("group_id")
-    found = by_group.agg(F.max(has_any).alias("has_any"), F.max(is_other).alias("is_other"))
-    for sentence, those in ((WITHOUT_MEMBERS, ~F.col("has_any")), (_OTHER_GROUPS, F.col("is_other"))):
+    kinds = {"has_any": has_any, "is_share": is_share, "is_streams": is_streams}
+    found = by_group.agg(*(F.max(of_kind).alias(name) for name, of_kind in kinds.items()))
+    for sentence, those in (
+        (WITHOUT_MEMBERS, ~F.col("has_any")),
+        (_SHARE_GROUPS, F.col("is_share")),
+        (_STREAMS_GROUPS, F.col("is_streams")),
+    ):
         group_ids = found.where(those).select("group_id")
         number = group_ids.count()
         if number:

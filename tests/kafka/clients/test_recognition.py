@@ -94,6 +94,7 @@ def test_the_protocol_may_exclude_writers() -> None:
         ("kafka-python-2.1.0.dev0", "kafka-python", "2.1.0.dev0"),
         ("consumer-orders-2-1", "java", ""),
         ("orders-9a0c1f4e-StreamThread-1-consumer", "java", ""),
+        ("console-consumer", "java", ""),
         # Configured.
         ("", "", ""),
         ("order-service-1", "", ""),
@@ -118,6 +119,21 @@ def test_default_client_ids(client_id: str, library: str, release: str) -> None:
     member_id = f"{client_id}-{UUID}"
     assert recognize(Signs("orders-2", member_id, client_id)) == (library, release, "client id" if library else "")
     assert recognize(Signs("orders-2", member_id, None)) == (library, release, "member id" if library else "")
+
+
+@pytest.mark.parametrize(
+    ("protocol_type", "client_id", "library"),
+    [
+        ("connect", "connect-10.0.0.7:8083", "java"),
+        ("connect", "rdkafka", "java"),
+        # Karapace has it too.
+        ("sr", "sr-1", ""),
+        ("mine", "sarama", ""),
+    ],
+)
+def test_the_protocol_type_of_members_that_are_no_consumers(protocol_type: str, client_id: str, library: str) -> None:
+    found = recognize(Signs("workers", f"{client_id}-{UUID}", client_id, protocol_type=protocol_type))
+    assert found == (library, "", f"protocol type {protocol_type}" if library else "")
 
 
 def test_the_member_id_of_a_static_member_has_its_instance_id() -> None:

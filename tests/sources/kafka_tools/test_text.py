@@ -220,6 +220,11 @@ OTHERS = {
         "connectors                Classic              connect             \n",
         GroupLine("connectors", "classic", "connect"),
     ),
+    "kafka-groups --list, offsets only": (
+        "GROUP                     TYPE                 PROTOCOL            \n"
+        "backfill                  Classic                                  \n",
+        GroupLine("backfill", "classic", ""),
+    ),
     "kafka-groups --list, another type": (
         "GROUP                     TYPE                 PROTOCOL            \n"
         "queue                     Share                share               \n",

@@ -263,7 +263,7 @@ def test_every_assumption_is_listed(read: OffsetsTopic) -> None:
         "subscription and owned partitions are unknown for 1 member in 1 group: their protocol type is not consumer",
         "join order is unknown for 5 members in 4 groups, except for the leader. Predicted tie-breaks may differ",
         "2 groups (alone, empty) without members: nothing is predicted for them",
-        "1 group (shared) ignored: share groups and streams groups are not consumer groups",
+        "1 group (shared) ignored: share groups (KIP-932) are not consumer groups",
         "no topics table is given: the only topics are those stored by consumer-protocol groups before Kafka 4.1",
         "log end offsets are unknown: the topic does not contain them",
     ]

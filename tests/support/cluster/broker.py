@@ -31,6 +31,8 @@ TOOLS = {
     "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "kafka-console-share-consumer": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
+    "kafka-groups": "org.apache.kafka.tools.GroupsCommand",
+    "kafka-share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
 }
 
 
@@ -114,7 +116,7 @@ class Broker:
         self._properties.unlink(missing_ok=True)
 
     def _write_properties(self) -> None:
-        broker_port, sasl_port = _free_ports(2)
+        broker_port, sasl_port = free_ports(2)
         self.bootstrap_servers = f"{HOST}:{broker_port}"
         settings = {
             "listeners": f"PLAINTEXT://{self.bootstrap_servers}",
@@ -147,7 +149,7 @@ class Broker:
         }
 
     def _quorum_settings(self, listeners: str) -> dict[str, str]:
-        (controller_port,) = _free_ports(1)
+        (controller_port,) = free_ports(1)
         protocols = ",".join(f"{name}:{name}" for name in ("PLAINTEXT", "SASL_PLAINTEXT"))
         return {
             "process.roles": "broker,controller",
@@ -218,7 +220,7 @@ class BrokerWithZooKeeper(Broker):
         super().stop()
 
     def _quorum_settings(self, listeners: str) -> dict[str, str]:
-        (port,) = _free_ports(1)
+        (port,) = free_ports(1)
         self._zookeeper_address = f"{HOST}:{port}"
         return {"broker.id": "1", "zookeeper.connect": self._zookeeper_address}
 
@@ -286,7 +288,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Return ports that were free a moment ago, all reserved at once so that they differ."""
     sockets = [socket.socket() for _ in range(count)]
     try:

@@ -219,7 +219,6 @@ def _common_settings(client: Client, bootstrap_servers: str) -> dict[str, str]:
     settings = {
         "bootstrap.servers": bootstrap_servers,
         "group.id": client.group,
-        "client.id": client.client_id,
         "auto.offset.reset": "earliest",
         "enable.auto.commit": "false",
         "max.poll.interval.ms": str(_POLL_INTERVAL_MS),
@@ -230,6 +229,8 @@ def _common_settings(client: Client, bootstrap_servers: str) -> dict[str, str]:
             settings["group.remote.assignor"] = client.protocols[0].removeprefix(SERVER)
     else:
         settings["heartbeat.interval.ms"] = str(_HEARTBEAT_INTERVAL_MS)
+    if client.client_id:
+        settings["client.id"] = client.client_id
     if client.rack:
         settings["client.rack"] = client.rack
     if client.instance_id:
@@ -240,10 +241,10 @@ def _common_settings(client: Client, bootstrap_servers: str) -> dict[str, str]:
 class PythonConsumers:
     """Consumers of a Python library, each polled by its own thread."""
 
-    def __init__(self, bootstrap_servers: str, polling: type[_Polling]) -> None:
+    def __init__(self, bootstrap_servers: str, polling: type[Polling]) -> None:
         self._bootstrap_servers = bootstrap_servers
         self._polling = polling
-        self._running: dict[str, _Polling] = {}
+        self._running: dict[str, Polling] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -279,7 +280,9 @@ class PythonConsumers:
         return dict(each.assigned for each in self._running.values())
 
 
-class _Polling(threading.Thread):
+class Polling(threading.Thread):
+    """The thread of a consumer."""
+
     def __init__(self, client: Client, bootstrap_servers: str) -> None:
         super().__init__(name=client.client_id, daemon=True)
         self.ending = threading.Event()
@@ -287,10 +290,10 @@ class _Polling(threading.Thread):
         self.assigned: tuple[str, Partitions] = ("", set())
         # Topics to subscribe to before the next poll; empty if that is done.
         self.wanted = list(client.topics)
-        self._client = client
-        self._bootstrap_servers = bootstrap_servers
+        self.client = client
+        self.bootstrap_servers = bootstrap_servers
 
-    def _renew_subscription(self, subscribe: Callable[[list[str]], object]) -> None:
+    def renew_subscription(self, subscribe: Callable[[list[str]], object]) -> None:
         if self.wanted:
             wanted, self.wanted = self.wanted, []
             subscribe(wanted)
@@ -303,14 +306,14 @@ class RdkafkaConsumers(PythonConsumers):
         super().__init__(bootstrap_servers, _RdkafkaPolling)
 
 
-class _RdkafkaPolling(_Polling):
+class _RdkafkaPolling(Polling):
     def run(self) -> None:
         # Always closed: librdkafka waits forever, and the whole process with it, if a consumer is
         # discarded without being closed.
-        with closing(Consumer(_rdkafka_settings(self._client, self._bootstrap_servers))) as consumer:
-            commit = self._client.commit
+        with closing(Consumer(_rdkafka_settings(self.client, self.bootstrap_servers))) as consumer:
+            commit = self.client.commit
             while not self.ending.is_set():
-                self._renew_subscription(consumer.subscribe)
+                self.renew_subscription(consumer.subscribe)
                 messages = consumer.consume(num_messages=20, timeout=0.2)
                 if messages and commit != "never" and _has_committed(consumer, KafkaException, asynchronous=False):
                     commit = "never" if commit == "once" else commit
@@ -343,18 +346,18 @@ class KafkaPythonConsumers(PythonConsumers):
         super().__init__(bootstrap_servers, _KafkaPythonPolling)
 
 
-class _KafkaPythonPolling(_Polling):
+class _KafkaPythonPolling(Polling):
     def run(self) -> None:
         # Importing the whole package prints warnings.
         from kafka import KafkaConsumer  # noqa: PLC0415
         from kafka.errors import KafkaError  # noqa: PLC0415
 
-        with closing(KafkaConsumer(**_kafka_python_settings(self._client, self._bootstrap_servers))) as consumer:
-            commit = self._client.commit
+        with closing(KafkaConsumer(**_kafka_python_settings(self.client, self.bootstrap_servers))) as consumer:
+            commit = self.client.commit
             while not self.ending.is_set():
                 _keep_refreshing(consumer)
                 _keep_rejoining(consumer)
-                self._renew_subscription(consumer.subscribe)
+                self.renew_subscription(consumer.subscribe)
                 messages = consumer.poll(timeout_ms=200, max_records=20)
                 if messages and commit != "never" and _has_committed(consumer, KafkaError):
                     commit = "never" if commit == "once" else commit
@@ -399,10 +402,10 @@ def _kafka_python_settings(client: Client, bootstrap_servers: str) -> dict[str, 
         STICKY: StickyPartitionAssignor,
         COOPERATIVE: CooperativeStickyAssignor,
     }
-    return {
+    named = {"client_id": client.client_id} if client.client_id else {}
+    return named | {
         "bootstrap_servers": bootstrap_servers,
         "group_id": client.group,
-        "client_id": client.client_id,
         "auto_offset_reset": "earliest",
         "enable_auto_commit": False,
         "group_instance_id": client.instance_id or None,

@@ -35,6 +35,7 @@ class Client:
     """The configuration of a consumer; protocols are in order of preference."""
 
     group: str
+    # Empty for the default of the library
     client_id: str
     protocols: tuple[str, ...]
     topics: tuple[str, ...]

@@ -18,7 +18,7 @@ function reportAssigned (name, memberId, generation, assigned) {
 }
 
 async function startKafkaJs (name, { servers, group, client, topics }) {
-  const kafka = new kafkajs.Kafka({ clientId: client, brokers: servers.split(','), logLevel: kafkajs.logLevel.NOTHING })
+  const kafka = new kafkajs.Kafka({ clientId: client || undefined, brokers: servers.split(','), logLevel: kafkajs.logLevel.NOTHING })
   const consumer = kafka.consumer({ groupId: group, heartbeatInterval: HEARTBEAT_MS, metadataMaxAge: HEARTBEAT_MS })
   consumer.on(consumer.events.GROUP_JOIN, ({ payload: { memberId, memberAssignment } }) => {
     const assigned = Object.entries(memberAssignment).map(([topic, partitions]) => ({ topic, partitions }))

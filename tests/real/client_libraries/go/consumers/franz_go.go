@@ -32,7 +32,6 @@ func newFranzGo(name string, asked settings) (consumer, error) {
 	started := &franzGo{name: name, has: map[string]map[int32]bool{}}
 	options := []kgo.Opt{
 		kgo.SeedBrokers(asked.servers...),
-		kgo.ClientID(asked.client),
 		kgo.ConsumerGroup(asked.group),
 		kgo.ConsumeTopics(asked.topics...),
 		kgo.Balancers(offered...),
@@ -41,6 +40,9 @@ func newFranzGo(name string, asked settings) (consumer, error) {
 		kgo.OnPartitionsAssigned(started.changed(true)),
 		kgo.OnPartitionsRevoked(started.changed(false)),
 		kgo.OnPartitionsLost(started.changed(false)),
+	}
+	if asked.client != "" {
+		options = append(options, kgo.ClientID(asked.client))
 	}
 	if asked.instance != "" {
 		options = append(options, kgo.InstanceID(asked.instance))

@@ -25,10 +25,14 @@ func newKafkaGo(name string, asked settings) (consumer, error) {
 		}
 		offered = append(offered, balancers[protocol])
 	}
+	dialer := kafka.DefaultDialer
+	if asked.client != "" {
+		dialer = &kafka.Dialer{ClientID: asked.client}
+	}
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID:                    asked.group,
 		Brokers:               asked.servers,
-		Dialer:                &kafka.Dialer{ClientID: asked.client},
+		Dialer:                dialer,
 		Topics:                asked.topics,
 		GroupBalancers:        offered,
 		HeartbeatInterval:     heartbeat,

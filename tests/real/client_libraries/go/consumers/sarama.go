@@ -25,7 +25,9 @@ func newSarama(name string, asked settings) (consumer, error) {
 	}
 	config := sarama.NewConfig()
 	config.Version = sarama.V2_4_0_0
-	config.ClientID = asked.client
+	if asked.client != "" {
+		config.ClientID = asked.client
+	}
 	config.RackID = asked.rack
 	config.Metadata.RefreshFrequency = time.Second
 	config.Consumer.Group.InstanceId = asked.instance
