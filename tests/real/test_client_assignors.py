@@ -141,7 +141,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", params=VERSIONS)
 def asked(
     request: pytest.FixtureRequest, programs: Path, seed: int, draws: Draws
-) -> tuple[str, list[Group], list[dict[str, Assignment]]]:
+) -> tuple[str, list[Group], list[dict[str, Answer]]]:
     """Ask the libraries of Go and JavaScript about groups of brokers of a version."""
     groups = [*other_libraries.some_groups(seed, draws(500)), *other_libraries.one_topic_groups(seed, draws(500))]
     try:
@@ -168,7 +168,7 @@ def test_librdkafkas_cooperative_sticky_returns_the_predicted_assignment(version
 
 @pytest.mark.parametrize("strategy", [*other_libraries.OF_GO, *other_libraries.OF_JAVASCRIPT])
 def test_libraries_of_go_and_javascript_return_the_predicted_assignment(
-    strategy: str, asked: tuple[str, list[Group], list[dict[str, Assignment]]]
+    strategy: str, asked: tuple[str, list[Group], list[dict[str, Answer]]]
 ) -> None:
     """franz-go's sticky assignor determines the assignment of a group with one topic, if claims do not conflict.
 
@@ -185,6 +185,8 @@ def test_libraries_of_go_and_javascript_return_the_predicted_assignment(
         assert answered
     elif strategy in other_libraries.STICKY_OF_ONE_TOPIC:
         assert len(answered) > 0.4 * len(groups)
+    elif strategy == "kafka-node-roundrobin":
+        assert len(answered) > 0.7 * len(groups)
     else:
         assert len(answered) == len(groups)
 
@@ -211,7 +213,8 @@ def outside_of_bounds(
 @pytest.mark.parametrize("strategy", [*other_libraries.UNPREDICTABLE_OF_GO, *other_libraries.STICKY_OF_ONE_TOPIC])
 def test_libraries_of_go_assign_within_the_bounds(strategy: str, bounded_groups: list[Group], programs: Path) -> None:
     def ask(groups: Sequence[Group]) -> list[Assignment]:
-        return [answer[strategy] for answer in other_libraries.ask_go("4.3", groups, programs)]
+        answers = other_libraries.ask_go("4.3", groups, programs)
+        return [given for answer in answers if not isinstance(given := answer[strategy], str)]
 
     try:
         assert outside_of_bounds(strategy, bounded_groups, ask) == []

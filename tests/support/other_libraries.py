@@ -20,7 +20,7 @@ from rebalance_sim.releases import CoordinatorRules, kafka_version
 from tests.oracle.make_golden import write_golden
 from tests.oracle.random_cases import assignor_cases
 from tests.support.batches import Batch
-from tests.support.cases import JsonObject, group_of
+from tests.support.cases import Answer, JsonObject, group_of
 from tests.support.librdkafka_leader import ask_librdkafka
 from tests.support.model import Assignment, Cluster, Group, Member, Partition
 from tests.support.strategies import as_sent
@@ -36,7 +36,10 @@ OF_GO = (
     *("franz-go-range", "franz-go-roundrobin", "kafka-go-range", "kafka-go-roundrobin"),
     *("sarama-range", "sarama-roundrobin", "sarama-1.27-range", "sarama-1.27-roundrobin"),
 )
-OF_JAVASCRIPT = ("kafkajs-roundrobin", "kafkajs-1.12-roundrobin", "platformatic-kafka-roundrobin")
+OF_JAVASCRIPT = (
+    *("kafkajs-roundrobin", "kafkajs-1.12-roundrobin", "platformatic-kafka-roundrobin"),
+    *("kafka-node-range", "kafka-node-roundrobin"),
+)
 """The strategies that the programs answer."""
 UNPREDICTABLE_OF_GO = ("sarama-sticky", "sarama-cooperative-sticky", "kafka-go-rack-affinity")
 """Those that they answer differently each time."""
@@ -60,12 +63,12 @@ def as_listed(version: str, groups: Sequence[Group]) -> list[Group]:
     ]
 
 
-def ask_go(version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Assignment]]:
+def ask_go(version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Answer]]:
     """Return the assignments of each group by strategy; a broker of the version lists the members."""
     return _ask(go_program("assignors", directory), version, groups, directory)
 
 
-def ask_node(version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Assignment]]:
+def ask_node(version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Answer]]:
     """Return the assignments of each group by strategy; a broker of the version lists the members."""
     return _ask(node_program("assignors", directory), version, groups, directory)
 
@@ -108,14 +111,16 @@ def _download(program: str, command: Sequence[str], directory: Path) -> None:
         raise LibrariesUnavailable(f"{' '.join(command)} fails: {done.stderr[-500:]}")
 
 
-def _ask(program: Sequence[str], version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Assignment]]:
+def _ask(program: Sequence[str], version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Answer]]:
     cases = [
         _case(listed) | {"leaders_topics": group.members[0].topics}
         for listed, group in zip(as_listed(version, groups), groups, strict=True)
     ]
     return [
         {
-            strategy: {member_id: sorted(Partition(*pair) for pair in has) for member_id, has in given.items()}
+            strategy: given
+            if isinstance(given, str)
+            else {member_id: sorted(Partition(*pair) for pair in has) for member_id, has in given.items()}
             for strategy, given in answer.items()
         }
         for answer in _answers(program, cases, directory)
@@ -213,7 +218,7 @@ def main() -> None:
     _write_answered("equal-subscriptions", alike, _ask_librdkafka, ("librdkafka-cooperative-sticky",))
 
 
-def _ask_librdkafka(version: str, groups: Sequence[Group], _: Path) -> list[dict[str, Assignment]]:
+def _ask_librdkafka(version: str, groups: Sequence[Group], _: Path) -> list[dict[str, Answer]]:
     strategy = "cooperative-sticky"
     answers = ask_librdkafka(strategy, as_listed(version, groups))
     return [{f"librdkafka-{strategy}": {name: sorted(has) for name, has in answer.items()}} for answer in answers]
@@ -222,14 +227,18 @@ def _ask_librdkafka(version: str, groups: Sequence[Group], _: Path) -> list[dict
 def _write_answered(
     name: str,
     groups: Sequence[Group],
-    ask: Callable[[str, Sequence[Group], Path], list[dict[str, Assignment]]],
+    ask: Callable[[str, Sequence[Group], Path], list[dict[str, Answer]]],
     strategies: Collection[str],
 ) -> None:
     write_golden(f"cases-{name}", ({"id": f"g{n}"} | _case(group) for n, group in enumerate(groups)))
     with tempfile.TemporaryDirectory() as directory:
         answers = ask(_GOLDEN_VERSION, groups, Path(directory))
     for strategy in strategies:
-        write_golden(strategy, ({"id": f"g{n}", "assignment": given[strategy]} for n, given in enumerate(answers)))
+        write_golden(strategy, (_line(f"g{n}", given[strategy]) for n, given in enumerate(answers)))
+
+
+def _line(case: str, answer: Answer) -> JsonObject:
+    return {"id": case, "error" if isinstance(answer, str) else "assignment": answer}
 
 
 if __name__ == "__main__":

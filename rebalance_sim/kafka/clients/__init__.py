@@ -10,6 +10,7 @@ from rebalance_sim.kafka.clients import (
     franz_go,
     java,
     kafka_go,
+    kafka_node,
     kafka_python,
     kafkajs,
     librdkafka,
@@ -22,7 +23,7 @@ LIBRARIES = {
     module.LIBRARY.name: module.LIBRARY
     for module in (
         *(java, librdkafka, sarama, franz_go, kafka_go),
-        *(kafkajs, platformatic_kafka, kafka_python, aiokafka),
+        *(kafkajs, platformatic_kafka, kafka_python, aiokafka, kafka_node),
     )
 }
 """The records by name, the most likely library first."""

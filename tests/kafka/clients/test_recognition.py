@@ -40,7 +40,7 @@ def dynamic(client_id: str, protocol: str, data: bytes) -> Signs:
 @pytest.mark.parametrize(
     ("client_id", "protocol", "data", "library"),
     [
-        ("app", "range", written(0), "java;sarama"),
+        ("app", "range", written(0), "java;sarama;kafka-node"),
         ("app", "range", written(1), "java;sarama"),
         ("app", "range", written(2), "java;sarama"),
         ("app", "range", written(3), "java;franz-go"),
@@ -65,7 +65,7 @@ def dynamic(client_id: str, protocol: str, data: bytes) -> Signs:
         ("app", "roundrobin", SHORT, "kafka-go;platformatic-kafka"),
         ("app", "my-own", SHORT, "kafka-go;platformatic-kafka"),
         ("app", "roundrobin", bytes.fromhex("0001000000020002743800027437ffffffff"), "kafka-go"),
-        ("consumer-1", "range", written(0), "java;sarama"),
+        ("consumer-1", "range", written(0), "java;sarama;kafka-node"),
         ("app", "range", EMPTY_USER_DATA, "kafka-python;aiokafka"),
         # KafkaJS has it under another name.
         ("app", "roundrobin", EMPTY_USER_DATA, "kafka-python;aiokafka"),
@@ -89,6 +89,7 @@ def test_the_protocol_may_exclude_writers() -> None:
         ("kgo", "franz-go", ""),
         ("kafkajs", "kafkajs", ""),
         (KAFKA_GO, "kafka-go", ""),
+        ("kafka-node-client", "kafka-node", ""),
         ("aiokafka-0.12.0", "aiokafka", "0.12.0"),
         ("kafka-python-2.0.2", "kafka-python", "2.0.2"),
         ("kafka-python-2.1.0.dev0", "kafka-python", "2.1.0.dev0"),
@@ -103,6 +104,7 @@ def test_the_protocol_may_exclude_writers() -> None:
         ("rdkafka-1", "", ""),
         ("kgo.billing", "", ""),
         ("kafkajs-consumer", "", ""),
+        ("kafka-node", "", ""),
         ("aiokafka", "", ""),
         ("aiokafka-worker", "", ""),
         ("aiokafka-0", "", ""),
