@@ -191,6 +191,22 @@ def test_libraries_of_go_and_javascript_return_the_predicted_assignment(
         assert len(answered) == len(groups)
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_ruby_kafka_returns_the_predicted_assignment(version: str, programs: Path, seed: int, draws: Draws) -> None:
+    """The program lists partitions in ascending order, which brokers before 3.3 need not do."""
+    groups = [*other_libraries.some_groups(seed, draws(400)), *other_libraries.one_topic_groups(seed, draws(100))]
+    try:
+        answers = other_libraries.ask_ruby(version, groups, programs)
+    except other_libraries.LibrariesUnavailable as reason:
+        pytest.skip(str(reason))
+    for strategy in other_libraries.OF_RUBY:
+        ours = map(in_order, Batch(groups).answers(version, strategy))
+        answered = [(theirs[strategy], given) for theirs, given in zip(answers, ours, strict=True)]
+        predicted = [pair for pair in answered if pair[1] != "undetermined"]
+        assert predicted
+        assert [pair for pair in predicted if pair[0] != pair[1]] == []
+
+
 # ---- bounds of what cannot be predicted
 
 
@@ -220,6 +236,27 @@ def test_libraries_of_go_assign_within_the_bounds(strategy: str, bounded_groups:
         assert outside_of_bounds(strategy, bounded_groups, ask) == []
     except other_libraries.LibrariesUnavailable as reason:
         pytest.skip(str(reason))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "ask"),
+    [("kafka-node-roundrobin", other_libraries.ask_node), ("ruby-kafka-roundrobin", other_libraries.ask_ruby)],
+)
+def test_unknown_orders_lead_to_assignments_within_the_bounds(
+    strategy: str,
+    ask: Callable[[str, Sequence[Group], Path], list[dict[str, Answer]]],
+    bounded_groups: list[Group],
+    programs: Path,
+) -> None:
+    """Groups that subscribe to the same topics in another order are as good examples of what a broker may list."""
+    try:
+        answers = [answer[strategy] for answer in ask("4.3", bounded_groups, programs)]
+    except other_libraries.LibrariesUnavailable as reason:
+        pytest.skip(str(reason))
+    groups = [group for group, answer in zip(bounded_groups, answers, strict=True) if not isinstance(answer, str)]
+    given = [answer for answer in answers if not isinstance(answer, str)]
+    bounds = Batch(groups).bounds(GUARANTEES[strategy], silent=True)
+    assert not outside(Batch(groups), bounds, given).any()
 
 
 class Had(NamedTuple):

@@ -40,7 +40,8 @@ OF_JAVASCRIPT = (
     *("kafkajs-roundrobin", "kafkajs-1.12-roundrobin", "platformatic-kafka-roundrobin"),
     *("kafka-node-range", "kafka-node-roundrobin"),
 )
-"""The strategies that the programs answer."""
+OF_RUBY = {"ruby-kafka-1.3-roundrobin": "ruby-kafka-1.3.0", "ruby-kafka-roundrobin": "ruby-kafka-1.5.0"}
+"""The strategies that the programs answer; those of Ruby with the gem that does."""
 UNPREDICTABLE_OF_GO = ("sarama-sticky", "sarama-cooperative-sticky", "kafka-go-rack-affinity")
 """Those that they answer differently each time."""
 
@@ -73,6 +74,13 @@ def ask_node(version: str, groups: Sequence[Group], directory: Path) -> list[dic
     return _ask(node_program("assignors", directory), version, groups, directory)
 
 
+def ask_ruby(version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Answer]]:
+    """Return the assignments of each group by strategy; a broker of the version lists the members."""
+    programs = [ruby_program(gem, strategy, directory) for strategy, gem in OF_RUBY.items()]
+    asked = [_ask(program, version, groups, directory) for program in programs]
+    return [older | newer for older, newer in zip(*asked, strict=True)]
+
+
 def ask_kafka_go_writers(writers: Sequence[JsonObject], directory: Path) -> list[dict[str, list[int]]]:
     """Return where kafka-go's balancers send the records of each Writer, which have no keys, by client."""
     return _answers(go_program("balancers", directory), writers, directory)
@@ -92,6 +100,15 @@ def node_program(name: str, directory: Path) -> list[str]:
     """Install a program for JavaScript's libraries in a directory, once, and return the command that runs it."""
     install_packages(_PROGRAMS / "node", directory)
     return ["node", str(directory / f"{name}.js")]
+
+
+def ruby_program(gem: str, strategy: str, directory: Path) -> list[str]:
+    """Unpack a gem in a directory, unless it is there, and return the command that runs its strategy."""
+    if not (directory / gem).exists():
+        name, release = gem.rsplit("-", maxsplit=1)
+        _download("ruby", ["gem", "fetch", name, "--version", release], directory)
+        _download("ruby", ["gem", "unpack", f"{gem}.gem"], directory)
+    return ["ruby", str(_PROGRAMS / "ruby" / "assignors.rb"), str(directory / gem), strategy]
 
 
 def install_packages(programs: Path, directory: Path) -> None:
@@ -212,6 +229,7 @@ def main() -> None:
     groups = some_groups(_GOLDEN_SEED, _GOLDEN_COUNT)
     _write_answered("client-assignors", groups, ask_go, [name for name in OF_GO if name not in STICKY_OF_ONE_TOPIC])
     _write_answered("client-assignors", groups, ask_node, OF_JAVASCRIPT)
+    _write_answered("client-assignors", groups, ask_ruby, OF_RUBY)
     one_topic = one_topic_groups(_GOLDEN_SEED, _GOLDEN_STICKY_COUNT)
     _write_answered("one-topic", one_topic, ask_go, STICKY_OF_ONE_TOPIC)
     alike = with_equal_subscriptions(some_groups(_GOLDEN_SEED, _GOLDEN_STICKY_COUNT))

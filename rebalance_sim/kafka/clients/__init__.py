@@ -15,6 +15,7 @@ from rebalance_sim.kafka.clients import (
     kafkajs,
     librdkafka,
     platformatic_kafka,
+    ruby_kafka,
     sarama,
 )
 from rebalance_sim.kafka.clients.library import ClientLibrary
@@ -23,7 +24,7 @@ LIBRARIES = {
     module.LIBRARY.name: module.LIBRARY
     for module in (
         *(java, librdkafka, sarama, franz_go, kafka_go),
-        *(kafkajs, platformatic_kafka, kafka_python, aiokafka, kafka_node),
+        *(kafkajs, platformatic_kafka, kafka_python, aiokafka, kafka_node, ruby_kafka),
     )
 }
 """The records by name, the most likely library first."""

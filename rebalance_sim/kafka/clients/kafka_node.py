@@ -3,25 +3,14 @@
 Sources: ``lib/consumerGroup.js``, ``lib/assignment``, ``lib/kafkaClient.js``, ``lib/protocol/protocol.js``.
 """
 
-from typing import TYPE_CHECKING
-
-from rebalance_sim.kafka.clients.library import ClientLibrary, LibraryAssignor, Rules, Subscriptions
+from rebalance_sim.kafka.clients.library import ClientLibrary, LibraryAssignor, Rules, Subscriptions, has_no_user_data
 from rebalance_sim.kafka.guarantees import Guarantee
-
-if TYPE_CHECKING:
-    from rebalance_sim.kafka.wire.consumer_protocol import SentSubscription
-
-
-def _could_be(_: str, sent: "SentSubscription") -> bool:
-    """Return whether there are no user data: only a protocol of the user's own may have some."""
-    return sent.content.user_data is None
-
 
 LIBRARY = ClientLibrary(
     "kafka-node",
     client_ids="kafka-node-client",
     default_protocols=(((0,), ("roundrobin",)),),
-    subscriptions=Subscriptions((0,), _could_be),
+    subscriptions=Subscriptions((0,), has_no_user_data),
     # It takes names, or objects with a name, a version and a function.
     assignor_setting="protocol",
     assignors=(

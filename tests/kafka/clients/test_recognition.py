@@ -41,6 +41,7 @@ def dynamic(client_id: str, protocol: str, data: bytes) -> Signs:
     ("client_id", "protocol", "data", "library"),
     [
         ("app", "range", written(0), "java;sarama;kafka-node"),
+        ("app", "roundrobin", written(0), "java;sarama;kafka-node;ruby-kafka"),
         ("app", "range", written(1), "java;sarama"),
         ("app", "range", written(2), "java;sarama"),
         ("app", "range", written(3), "java;franz-go"),
@@ -90,6 +91,7 @@ def test_the_protocol_may_exclude_writers() -> None:
         ("kafkajs", "kafkajs", ""),
         (KAFKA_GO, "kafka-go", ""),
         ("kafka-node-client", "kafka-node", ""),
+        ("ruby-kafka", "ruby-kafka", ""),
         ("aiokafka-0.12.0", "aiokafka", "0.12.0"),
         ("kafka-python-2.0.2", "kafka-python", "2.0.2"),
         ("kafka-python-2.1.0.dev0", "kafka-python", "2.1.0.dev0"),
@@ -141,7 +143,10 @@ def test_tasks_of_sink_connectors() -> None:
 
 
 def test_protocols_of_one_library() -> None:
-    for protocol, library in (("RoundRobinAssigner", "kafkajs"), ("rack-affinity", "kafka-go")):
+    for protocol, library in (
+        *(("RoundRobinAssigner", "kafkajs"), ("rack-affinity", "kafka-go")),
+        ("standard", "ruby-kafka"),
+    ):
         signs = Signs("orders", f"app-{UUID}", "app", protocols=("mine", protocol))
         assert recognize(signs) == (library, "", f"protocol {protocol}")
     assert not recognize(Signs("orders", f"app-{UUID}", "app", protocols=("roundrobin",))).library

@@ -33,6 +33,19 @@ def name_unknown_topics(groups: Groups, topics: TopicArrays) -> Flags:
 
 
 @kernel
+def leaders_name_unknown_topics(groups: Groups, topics: TopicArrays) -> Flags:
+    """Return the groups whose leader, which joined first, subscribes to a topic that does not exist."""
+    of_members, offsets, named = groups.subscriptions
+    found = np.zeros(len(groups.members) - 1, np.bool_)
+    for g in range(len(found)):
+        if groups.members[g + 1] > groups.members[g]:
+            of_leader = of_members[groups.members[g]]
+            for k in range(offsets[of_leader], offsets[of_leader + 1]):
+                found[g] |= topics.partitions[named[k]] <= 0
+    return found
+
+
+@kernel
 def _without(groups: Groups, outcome: AssignmentOutcome, failing: Flags, failure: int) -> AssignmentOutcome:
     given, errors = outcome.assignments, outcome.errors.copy()
     kept = np.ones(len(given.topics), np.bool_)
