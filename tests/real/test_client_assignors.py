@@ -191,15 +191,25 @@ def test_libraries_of_go_and_javascript_return_the_predicted_assignment(
         assert len(answered) == len(groups)
 
 
+Ask = Callable[[str, Sequence[Group], Path], list[dict[str, Answer]]]
+
+
 @pytest.mark.parametrize("version", VERSIONS)
-def test_ruby_kafka_returns_the_predicted_assignment(version: str, programs: Path, seed: int, draws: Draws) -> None:
-    """The program lists partitions in ascending order, which brokers before 3.3 need not do."""
+@pytest.mark.parametrize(
+    ("ask", "strategies"),
+    [(other_libraries.ask_ruby, other_libraries.OF_RUBY), (other_libraries.ask_erlang, other_libraries.OF_ERLANG)],
+    ids=["ruby-kafka", "brod"],
+)
+def test_libraries_of_ruby_and_erlang_return_the_predicted_assignment(
+    ask: Ask, strategies: Mapping[str, str], version: str, programs: Path, seed: int, draws: Draws
+) -> None:
+    """The programs list partitions in ascending order, which brokers before 3.3 need not do."""
     groups = [*other_libraries.some_groups(seed, draws(400)), *other_libraries.one_topic_groups(seed, draws(100))]
     try:
-        answers = other_libraries.ask_ruby(version, groups, programs)
+        answers = ask(version, groups, programs)
     except other_libraries.LibrariesUnavailable as reason:
         pytest.skip(str(reason))
-    for strategy in other_libraries.OF_RUBY:
+    for strategy in strategies:
         ours = map(in_order, Batch(groups).answers(version, strategy))
         answered = [(theirs[strategy], given) for theirs, given in zip(answers, ours, strict=True)]
         predicted = [pair for pair in answered if pair[1] != "undetermined"]
@@ -243,10 +253,7 @@ def test_libraries_of_go_assign_within_the_bounds(strategy: str, bounded_groups:
     [("kafka-node-roundrobin", other_libraries.ask_node), ("ruby-kafka-roundrobin", other_libraries.ask_ruby)],
 )
 def test_unknown_orders_lead_to_assignments_within_the_bounds(
-    strategy: str,
-    ask: Callable[[str, Sequence[Group], Path], list[dict[str, Answer]]],
-    bounded_groups: list[Group],
-    programs: Path,
+    strategy: str, ask: Ask, bounded_groups: list[Group], programs: Path
 ) -> None:
     """Groups that subscribe to the same topics in another order are as good examples of what a broker may list."""
     try:

@@ -41,7 +41,8 @@ OF_JAVASCRIPT = (
     *("kafka-node-range", "kafka-node-roundrobin"),
 )
 OF_RUBY = {"ruby-kafka-1.3-roundrobin": "ruby-kafka-1.3.0", "ruby-kafka-roundrobin": "ruby-kafka-1.5.0"}
-"""The strategies that the programs answer; those of Ruby with the gem that does."""
+OF_ERLANG = {"brod-3.7.0-roundrobin": "3.7.0", "brod-roundrobin": "4.6.2"}
+"""The strategies that the programs answer; of Ruby with the gem that does, of Erlang with the release of brod."""
 UNPREDICTABLE_OF_GO = ("sarama-sticky", "sarama-cooperative-sticky", "kafka-go-rack-affinity")
 """Those that they answer differently each time."""
 
@@ -81,6 +82,39 @@ def ask_ruby(version: str, groups: Sequence[Group], directory: Path) -> list[dic
     return [older | newer for older, newer in zip(*asked, strict=True)]
 
 
+def ask_erlang(version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Answer]]:
+    """Return the assignments of each group by strategy; a broker of the version lists the members."""
+    asked = zip(as_listed(version, groups), groups, strict=True)
+    cases = "".join(_term(listed, group.members[0].member_id) + "\n" for listed, group in asked)
+    answers: list[dict[str, Answer]] = [{} for _ in groups]
+    for strategy, release in OF_ERLANG.items():
+        program = erlang_program(release, directory)
+        done = subprocess.run(program, cwd=directory, input=cases, capture_output=True, text=True, check=True)
+        for answer, line in zip(answers, done.stdout.splitlines(), strict=True):
+            answer[strategy] = _of_hexadecimal(json.loads(line))
+    return answers
+
+
+def _term(group: Group, leader_id: str) -> str:
+    """Return a group as a term of Erlang's, names as binaries."""
+    members = (f"{{{_binary(each.member_id)},[{','.join(map(_binary, each.topics))}]}}" for each in group.members)
+    topics = (f"{{{_binary(topic)},{count}}}" for topic, count in group.cluster.partitions.items())
+    return f"{{{_binary(leader_id)},[{','.join(members)}],[{','.join(topics)}]}}."
+
+
+def _binary(name: str) -> str:
+    return f"<<{','.join(map(str, name.encode()))}>>"
+
+
+def _of_hexadecimal(given: Any) -> Answer:
+    if isinstance(given, str):
+        return given
+    return {
+        bytes.fromhex(member_id).decode(): sorted(Partition(bytes.fromhex(topic).decode(), n) for topic, n in has)
+        for member_id, has in given
+    }
+
+
 def ask_kafka_go_writers(writers: Sequence[JsonObject], directory: Path) -> list[dict[str, list[int]]]:
     """Return where kafka-go's balancers send the records of each Writer, which have no keys, by client."""
     return _answers(go_program("balancers", directory), writers, directory)
@@ -109,6 +143,17 @@ def ruby_program(gem: str, strategy: str, directory: Path) -> list[str]:
         _download("ruby", ["gem", "fetch", name, "--version", release], directory)
         _download("ruby", ["gem", "unpack", f"{gem}.gem"], directory)
     return ["ruby", str(_PROGRAMS / "ruby" / "assignors.rb"), str(directory / gem), strategy]
+
+
+def erlang_program(release: str, directory: Path) -> list[str]:
+    """Download the sources of a release of brod to a directory, unless they are there, and return its command."""
+    libraries = directory / f"brod-{release}" / "_build" / "default" / "lib"
+    if not libraries.exists():
+        project = directory / f"brod-{release}"
+        project.mkdir()
+        (project / "rebar.config").write_text(f'{{deps, [{{brod, "{release}"}}]}}.\n')
+        _download("escript", ["rebar3", "get-deps"], project)
+    return ["escript", str(_PROGRAMS / "erlang" / "assignors.escript"), str(libraries)]
 
 
 def install_packages(programs: Path, directory: Path) -> None:
@@ -230,6 +275,7 @@ def main() -> None:
     _write_answered("client-assignors", groups, ask_go, [name for name in OF_GO if name not in STICKY_OF_ONE_TOPIC])
     _write_answered("client-assignors", groups, ask_node, OF_JAVASCRIPT)
     _write_answered("client-assignors", groups, ask_ruby, OF_RUBY)
+    _write_answered("client-assignors", groups, ask_erlang, OF_ERLANG)
     one_topic = one_topic_groups(_GOLDEN_SEED, _GOLDEN_STICKY_COUNT)
     _write_answered("one-topic", one_topic, ask_go, STICKY_OF_ONE_TOPIC)
     alike = with_equal_subscriptions(some_groups(_GOLDEN_SEED, _GOLDEN_STICKY_COUNT))

@@ -27,6 +27,8 @@ from rebalance_sim.releases import kafka_version
         ("franz-go", "sticky", {"1.21.3": "franz-go-1.21.3-sticky", "1.22.0": "franz-go-sticky"}),
         ("franz-go", "range", {"1.0.0": "franz-go-range"}),
         ("aiokafka", "range", {"0.5.0": "aiokafka-range"}),
+        ("brod", "roundrobin_v2", {"3.3.3": "brod-3.7.0-roundrobin", "3.7.0": "brod-3.7.0-roundrobin",
+                                   "3.7.1": "brod-roundrobin", "4.6.2": "brod-roundrobin"}),
         ("kafka-node", "roundrobin", {"1.0.0": "kafka-node-roundrobin"}),
         ("ruby-kafka", "roundrobin", {"1.0.0": "ruby-kafka-1.3-roundrobin", "1.3.0": "ruby-kafka-1.3-roundrobin",
                                       "1.4.0": "ruby-kafka-roundrobin", "": "ruby-kafka-roundrobin"}),
@@ -53,6 +55,7 @@ def test_kafkajs_offers_its_assignor_under_its_own_name() -> None:
         ("platformatic-kafka", "1.6.0", "roundrobin"),
         ("franz-go", "0.11.1", "range"),
         ("ruby-kafka", "0.7.10", "roundrobin"),
+        ("brod", "3.3.2", "roundrobin_v2"),
     ],
 )
 def test_releases_that_are_not_reproduced_are_not_answered_by_newer_rules(

@@ -18,7 +18,7 @@ from tests.support.cases import Answer, answer_of, golden_sample, group_of
 from tests.support.examples import examples
 from tests.support.invariants import BASIC, NumberedBatch, faults, faults_on_the_way
 from tests.support.model import Cluster, Group, Member, Partition
-from tests.support.other_libraries import OF_GO, OF_JAVASCRIPT, OF_RUBY, STICKY_OF_ONE_TOPIC
+from tests.support.other_libraries import OF_ERLANG, OF_GO, OF_JAVASCRIPT, OF_RUBY, STICKY_OF_ONE_TOPIC
 from tests.support.strategies import as_sent, groups
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -31,7 +31,10 @@ OF_LEADERS_TOPICS = (
 OF_LIBRDKAFKA = "librdkafka-cooperative-sticky"
 IN_UNKNOWN_ORDERS = ("kafka-node-roundrobin", "ruby-kafka-roundrobin")
 """They visit the topics or partitions of some groups in an order that is unknown."""
-OF_KNOWN_TOPICS = ("kafka-node-range", "ruby-kafka-roundrobin", "ruby-kafka-1.3-roundrobin")
+OF_KNOWN_TOPICS = (
+    *("kafka-node-range", "ruby-kafka-roundrobin", "ruby-kafka-1.3-roundrobin"),
+    *("brod-roundrobin", "brod-3.7.0-roundrobin"),
+)
 """They fail if a topic does not exist."""
 COOPERATIVE = [name for name, of in CLIENTS_ASSIGNORS.items() if of.protocol is RebalanceProtocol.COOPERATIVE]
 EAGER = [name for name in CLIENTS_ASSIGNORS if name not in COOPERATIVE]
@@ -449,6 +452,26 @@ def test_ruby_kafka_fails_if_a_topic_does_not_exist() -> None:
     assert Batch([leads]).answers("4.3", "ruby-kafka-1.3-roundrobin") == ["UnknownTopic"]
 
 
+# ---- brod
+
+
+def test_brods_leader_takes_the_first_turn() -> None:
+    """The coordinator's map of 4.3 has d before f before e, and e joined first."""
+    joined = group("efd", partitions=4)
+    assert numbers("brod-roundrobin", joined) == {"e-0": [0, 3], "d-0": [1], "f-0": [2]}
+    assert numbers("brod-3.7.0-roundrobin", joined) == {"d-0": [0, 3], "f-0": [1], "e-0": [2]}
+
+
+def test_brod_sorts_topics_and_skips_members_without_a_subscription() -> None:
+    members = {"c": ("u", "t"), "a": ("t",), "b": ("t", "u")}
+    assert answer("brod-roundrobin", members, t=2, u=3) == {"c": ["t0", "u1"], "a": ["t1"], "b": ["u0", "u2"]}
+
+
+@pytest.mark.parametrize("strategy", ["brod-roundrobin", "brod-3.7.0-roundrobin"])
+def test_brod_fails_if_a_topic_does_not_exist(strategy: str) -> None:
+    assert answers(strategy, {"a": ("t",), "b": ("gone",)}, t=1) == ["UnknownTopic"]
+
+
 # ---- golden answers
 
 
@@ -458,7 +481,7 @@ def cases_of(strategy: str) -> str:
     return "cases-one-topic" if strategy in STICKY_OF_ONE_TOPIC else "cases-client-assignors"
 
 
-@pytest.mark.parametrize("strategy", [*OF_GO, *OF_JAVASCRIPT, *OF_RUBY, OF_LIBRDKAFKA])
+@pytest.mark.parametrize("strategy", [*OF_GO, *OF_JAVASCRIPT, *OF_RUBY, *OF_ERLANG, OF_LIBRDKAFKA])
 def test_answers_of_the_libraries(strategy: str) -> None:
     """Lists are compared sorted: in Go the order of topics is that of a map."""
     cases = golden_sample(cases_of(strategy))
