@@ -48,7 +48,7 @@ UNPREDICTABLE_OF_GO = ("sarama-sticky", "sarama-cooperative-sticky", "kafka-go-r
 
 
 class LibrariesUnavailable(Exception):  # noqa: N818 - a reason to skip, not a fault
-    """Go or Node.js is not installed, or the libraries cannot be downloaded."""
+    """Go, Node.js, Ruby or Erlang is not installed, or the libraries cannot be downloaded."""
 
 
 def as_listed(version: str, groups: Sequence[Group]) -> list[Group]:
@@ -150,7 +150,7 @@ def erlang_program(release: str, directory: Path) -> list[str]:
     libraries = directory / f"brod-{release}" / "_build" / "default" / "lib"
     if not libraries.exists():
         project = directory / f"brod-{release}"
-        project.mkdir()
+        project.mkdir(exist_ok=True)
         (project / "rebar.config").write_text(f'{{deps, [{{brod, "{release}"}}]}}.\n')
         _download("escript", ["rebar3", "get-deps"], project)
     return ["escript", str(_PROGRAMS / "erlang" / "assignors.escript"), str(libraries)]
@@ -166,8 +166,9 @@ def install_packages(programs: Path, directory: Path) -> None:
 
 
 def _download(program: str, command: Sequence[str], directory: Path) -> None:
-    if shutil.which(program) is None or shutil.which(command[0]) is None:
-        raise LibrariesUnavailable(f"{program} is not installed")
+    missing = [name for name in (program, command[0]) if shutil.which(name) is None]
+    if missing:
+        raise LibrariesUnavailable(f"{missing[0]} is not installed")
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
     if done.returncode:
         raise LibrariesUnavailable(f"{' '.join(command)} fails: {done.stderr[-500:]}")
