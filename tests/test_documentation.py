@@ -38,7 +38,7 @@ PAGES_OF_OUTPUT = [
     ("explain.md", 5, 0),
     ("fleet.md", 2, 2),
     ("kafka-versions.md", 0, 7),
-    ("other-libraries.md", 0, 26),
+    ("other-libraries.md", 0, 30),
     ("lag.md", 2, 12),
     ("partitions.md", 3, 10),
     ("report.md", 9, 0),

@@ -59,7 +59,8 @@ def kraft(clusters: Clusters, assigned: DataFrame) -> list[str]:
     if not uncertain:
         return []
     used = assigned.where(assigned.strategy.isin(*IN_BROKERS_ORDER)).select("cluster").distinct().collect()
-    libraries = " and ".join(dict.fromkeys(IN_BROKERS_ORDER.values()))
+    *others, last = dict.fromkeys(IN_BROKERS_ORDER.values())
+    libraries = f"{', '.join(others)} and {last}"
     releases = sorted({brokers.version for brokers in {clusters.of(row["cluster"]) for row in used} & set(uncertain)})
     return [
         f"brokers of Kafka {release} use KRaft: with ZooKeeper they list partitions in another order, and {libraries} "

@@ -47,6 +47,8 @@ class AssignmentFailure(IntEnum):
     KEY_ERROR = 7
     UNDETERMINED = 8
     """The assignment depends on an order that is random or unknown, so that none is predicted."""
+    UNKNOWN_TOPIC = 9
+    """The leader's library fails because a topic that it has to assign does not exist."""
 
     @property
     def message(self) -> str:
@@ -64,6 +66,7 @@ _MESSAGES = {
     AssignmentFailure.PARTITION_ASSIGNOR: "Kafka's assignor throws PartitionAssignorException",
     AssignmentFailure.KEY_ERROR: "kafka-python's assignor raises KeyError",
     AssignmentFailure.UNDETERMINED: "the assignment depends on an order that is random or unknown",
+    AssignmentFailure.UNKNOWN_TOPIC: "a topic that the leader has to assign does not exist, and its library fails",
 }
 
 

@@ -141,7 +141,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module", params=VERSIONS)
 def asked(
     request: pytest.FixtureRequest, programs: Path, seed: int, draws: Draws
-) -> tuple[str, list[Group], list[dict[str, Assignment]]]:
+) -> tuple[str, list[Group], list[dict[str, Answer]]]:
     """Ask the libraries of Go and JavaScript about groups of brokers of a version."""
     groups = [*other_libraries.some_groups(seed, draws(500)), *other_libraries.one_topic_groups(seed, draws(500))]
     try:
@@ -168,7 +168,7 @@ def test_librdkafkas_cooperative_sticky_returns_the_predicted_assignment(version
 
 @pytest.mark.parametrize("strategy", [*other_libraries.OF_GO, *other_libraries.OF_JAVASCRIPT])
 def test_libraries_of_go_and_javascript_return_the_predicted_assignment(
-    strategy: str, asked: tuple[str, list[Group], list[dict[str, Assignment]]]
+    strategy: str, asked: tuple[str, list[Group], list[dict[str, Answer]]]
 ) -> None:
     """franz-go's sticky assignor determines the assignment of a group with one topic, if claims do not conflict.
 
@@ -185,8 +185,36 @@ def test_libraries_of_go_and_javascript_return_the_predicted_assignment(
         assert answered
     elif strategy in other_libraries.STICKY_OF_ONE_TOPIC:
         assert len(answered) > 0.4 * len(groups)
+    elif strategy == "kafka-node-roundrobin":
+        assert len(answered) > 0.7 * len(groups)
     else:
         assert len(answered) == len(groups)
+
+
+Ask = Callable[[str, Sequence[Group], Path], list[dict[str, Answer]]]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("ask", "strategies"),
+    [(other_libraries.ask_ruby, other_libraries.OF_RUBY), (other_libraries.ask_erlang, other_libraries.OF_ERLANG)],
+    ids=["ruby-kafka", "brod"],
+)
+def test_libraries_of_ruby_and_erlang_return_the_predicted_assignment(
+    ask: Ask, strategies: Mapping[str, str], version: str, programs: Path, seed: int, draws: Draws
+) -> None:
+    """The programs list partitions in ascending order, which brokers before 3.3 need not do."""
+    groups = [*other_libraries.some_groups(seed, draws(400)), *other_libraries.one_topic_groups(seed, draws(100))]
+    try:
+        answers = ask(version, groups, programs)
+    except other_libraries.LibrariesUnavailable as reason:
+        pytest.skip(str(reason))
+    for strategy in strategies:
+        ours = map(in_order, Batch(groups).answers(version, strategy))
+        answered = [(theirs[strategy], given) for theirs, given in zip(answers, ours, strict=True)]
+        predicted = [pair for pair in answered if pair[1] != "undetermined"]
+        assert predicted
+        assert [pair for pair in predicted if pair[0] != pair[1]] == []
 
 
 # ---- bounds of what cannot be predicted
@@ -211,12 +239,31 @@ def outside_of_bounds(
 @pytest.mark.parametrize("strategy", [*other_libraries.UNPREDICTABLE_OF_GO, *other_libraries.STICKY_OF_ONE_TOPIC])
 def test_libraries_of_go_assign_within_the_bounds(strategy: str, bounded_groups: list[Group], programs: Path) -> None:
     def ask(groups: Sequence[Group]) -> list[Assignment]:
-        return [answer[strategy] for answer in other_libraries.ask_go("4.3", groups, programs)]
+        answers = other_libraries.ask_go("4.3", groups, programs)
+        return [given for answer in answers if not isinstance(given := answer[strategy], str)]
 
     try:
         assert outside_of_bounds(strategy, bounded_groups, ask) == []
     except other_libraries.LibrariesUnavailable as reason:
         pytest.skip(str(reason))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "ask"),
+    [("kafka-node-roundrobin", other_libraries.ask_node), ("ruby-kafka-roundrobin", other_libraries.ask_ruby)],
+)
+def test_unknown_orders_lead_to_assignments_within_the_bounds(
+    strategy: str, ask: Ask, bounded_groups: list[Group], programs: Path
+) -> None:
+    """Groups that subscribe to the same topics in another order are as good examples of what a broker may list."""
+    try:
+        answers = [answer[strategy] for answer in ask("4.3", bounded_groups, programs)]
+    except other_libraries.LibrariesUnavailable as reason:
+        pytest.skip(str(reason))
+    groups = [group for group, answer in zip(bounded_groups, answers, strict=True) if not isinstance(answer, str)]
+    given = [answer for answer in answers if not isinstance(answer, str)]
+    bounds = Batch(groups).bounds(GUARANTEES[strategy], silent=True)
+    assert not outside(Batch(groups), bounds, given).any()
 
 
 class Had(NamedTuple):

@@ -49,6 +49,7 @@ ERRORS = {
     AssignmentFailure.PARTITION_ASSIGNOR: "PartitionAssignorException",
     AssignmentFailure.KEY_ERROR: "KeyError",
     AssignmentFailure.UNDETERMINED: "undetermined",
+    AssignmentFailure.UNKNOWN_TOPIC: "UnknownTopic",
 }
 TopicKey = tuple[int, str]
 """A topic is identified by its cluster (the id of the object) and its name."""

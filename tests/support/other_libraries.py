@@ -20,7 +20,7 @@ from rebalance_sim.releases import CoordinatorRules, kafka_version
 from tests.oracle.make_golden import write_golden
 from tests.oracle.random_cases import assignor_cases
 from tests.support.batches import Batch
-from tests.support.cases import JsonObject, group_of
+from tests.support.cases import Answer, JsonObject, group_of
 from tests.support.librdkafka_leader import ask_librdkafka
 from tests.support.model import Assignment, Cluster, Group, Member, Partition
 from tests.support.strategies import as_sent
@@ -36,14 +36,19 @@ OF_GO = (
     *("franz-go-range", "franz-go-roundrobin", "kafka-go-range", "kafka-go-roundrobin"),
     *("sarama-range", "sarama-roundrobin", "sarama-1.27-range", "sarama-1.27-roundrobin"),
 )
-OF_JAVASCRIPT = ("kafkajs-roundrobin", "kafkajs-1.12-roundrobin", "platformatic-kafka-roundrobin")
-"""The strategies that the programs answer."""
+OF_JAVASCRIPT = (
+    *("kafkajs-roundrobin", "kafkajs-1.12-roundrobin", "platformatic-kafka-roundrobin"),
+    *("kafka-node-range", "kafka-node-roundrobin"),
+)
+OF_RUBY = {"ruby-kafka-1.3-roundrobin": "ruby-kafka-1.3.0", "ruby-kafka-roundrobin": "ruby-kafka-1.5.0"}
+OF_ERLANG = {"brod-3.7.0-roundrobin": "3.7.0", "brod-roundrobin": "4.6.2"}
+"""The strategies that the programs answer; of Ruby with the gem that does, of Erlang with the release of brod."""
 UNPREDICTABLE_OF_GO = ("sarama-sticky", "sarama-cooperative-sticky", "kafka-go-rack-affinity")
 """Those that they answer differently each time."""
 
 
 class LibrariesUnavailable(Exception):  # noqa: N818 - a reason to skip, not a fault
-    """Go or Node.js is not installed, or the libraries cannot be downloaded."""
+    """Go, Node.js, Ruby or Erlang is not installed, or the libraries cannot be downloaded."""
 
 
 def as_listed(version: str, groups: Sequence[Group]) -> list[Group]:
@@ -60,14 +65,54 @@ def as_listed(version: str, groups: Sequence[Group]) -> list[Group]:
     ]
 
 
-def ask_go(version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Assignment]]:
+def ask_go(version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Answer]]:
     """Return the assignments of each group by strategy; a broker of the version lists the members."""
     return _ask(go_program("assignors", directory), version, groups, directory)
 
 
-def ask_node(version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Assignment]]:
+def ask_node(version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Answer]]:
     """Return the assignments of each group by strategy; a broker of the version lists the members."""
     return _ask(node_program("assignors", directory), version, groups, directory)
+
+
+def ask_ruby(version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Answer]]:
+    """Return the assignments of each group by strategy; a broker of the version lists the members."""
+    programs = [ruby_program(gem, strategy, directory) for strategy, gem in OF_RUBY.items()]
+    asked = [_ask(program, version, groups, directory) for program in programs]
+    return [older | newer for older, newer in zip(*asked, strict=True)]
+
+
+def ask_erlang(version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Answer]]:
+    """Return the assignments of each group by strategy; a broker of the version lists the members."""
+    asked = zip(as_listed(version, groups), groups, strict=True)
+    cases = "".join(_term(listed, group.members[0].member_id) + "\n" for listed, group in asked)
+    answers: list[dict[str, Answer]] = [{} for _ in groups]
+    for strategy, release in OF_ERLANG.items():
+        program = erlang_program(release, directory)
+        done = subprocess.run(program, cwd=directory, input=cases, capture_output=True, text=True, check=True)
+        for answer, line in zip(answers, done.stdout.splitlines(), strict=True):
+            answer[strategy] = _of_hexadecimal(json.loads(line))
+    return answers
+
+
+def _term(group: Group, leader_id: str) -> str:
+    """Return a group as a term of Erlang's, names as binaries."""
+    members = (f"{{{_binary(each.member_id)},[{','.join(map(_binary, each.topics))}]}}" for each in group.members)
+    topics = (f"{{{_binary(topic)},{count}}}" for topic, count in group.cluster.partitions.items())
+    return f"{{{_binary(leader_id)},[{','.join(members)}],[{','.join(topics)}]}}."
+
+
+def _binary(name: str) -> str:
+    return f"<<{','.join(map(str, name.encode()))}>>"
+
+
+def _of_hexadecimal(given: Any) -> Answer:
+    if isinstance(given, str):
+        return given
+    return {
+        bytes.fromhex(member_id).decode(): sorted(Partition(bytes.fromhex(topic).decode(), n) for topic, n in has)
+        for member_id, has in given
+    }
 
 
 def ask_kafka_go_writers(writers: Sequence[JsonObject], directory: Path) -> list[dict[str, list[int]]]:
@@ -91,6 +136,26 @@ def node_program(name: str, directory: Path) -> list[str]:
     return ["node", str(directory / f"{name}.js")]
 
 
+def ruby_program(gem: str, strategy: str, directory: Path) -> list[str]:
+    """Unpack a gem in a directory, unless it is there, and return the command that runs its strategy."""
+    if not (directory / gem).exists():
+        name, release = gem.rsplit("-", maxsplit=1)
+        _download("ruby", ["gem", "fetch", name, "--version", release], directory)
+        _download("ruby", ["gem", "unpack", f"{gem}.gem"], directory)
+    return ["ruby", str(_PROGRAMS / "ruby" / "assignors.rb"), str(directory / gem), strategy]
+
+
+def erlang_program(release: str, directory: Path) -> list[str]:
+    """Download the sources of a release of brod to a directory, unless they are there, and return its command."""
+    libraries = directory / f"brod-{release}" / "_build" / "default" / "lib"
+    if not libraries.exists():
+        project = directory / f"brod-{release}"
+        project.mkdir(exist_ok=True)
+        (project / "rebar.config").write_text(f'{{deps, [{{brod, "{release}"}}]}}.\n')
+        _download("escript", ["rebar3", "get-deps"], project)
+    return ["escript", str(_PROGRAMS / "erlang" / "assignors.escript"), str(libraries)]
+
+
 def install_packages(programs: Path, directory: Path) -> None:
     """Install the packages that a folder's package-lock.json names, with the folder's files, in a directory.
 
@@ -101,21 +166,24 @@ def install_packages(programs: Path, directory: Path) -> None:
 
 
 def _download(program: str, command: Sequence[str], directory: Path) -> None:
-    if shutil.which(program) is None or shutil.which(command[0]) is None:
-        raise LibrariesUnavailable(f"{program} is not installed")
+    missing = [name for name in (program, command[0]) if shutil.which(name) is None]
+    if missing:
+        raise LibrariesUnavailable(f"{missing[0]} is not installed")
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
     if done.returncode:
         raise LibrariesUnavailable(f"{' '.join(command)} fails: {done.stderr[-500:]}")
 
 
-def _ask(program: Sequence[str], version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Assignment]]:
+def _ask(program: Sequence[str], version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Answer]]:
     cases = [
         _case(listed) | {"leaders_topics": group.members[0].topics}
         for listed, group in zip(as_listed(version, groups), groups, strict=True)
     ]
     return [
         {
-            strategy: {member_id: sorted(Partition(*pair) for pair in has) for member_id, has in given.items()}
+            strategy: given
+            if isinstance(given, str)
+            else {member_id: sorted(Partition(*pair) for pair in has) for member_id, has in given.items()}
             for strategy, given in answer.items()
         }
         for answer in _answers(program, cases, directory)
@@ -207,13 +275,15 @@ def main() -> None:
     groups = some_groups(_GOLDEN_SEED, _GOLDEN_COUNT)
     _write_answered("client-assignors", groups, ask_go, [name for name in OF_GO if name not in STICKY_OF_ONE_TOPIC])
     _write_answered("client-assignors", groups, ask_node, OF_JAVASCRIPT)
+    _write_answered("client-assignors", groups, ask_ruby, OF_RUBY)
+    _write_answered("client-assignors", groups, ask_erlang, OF_ERLANG)
     one_topic = one_topic_groups(_GOLDEN_SEED, _GOLDEN_STICKY_COUNT)
     _write_answered("one-topic", one_topic, ask_go, STICKY_OF_ONE_TOPIC)
     alike = with_equal_subscriptions(some_groups(_GOLDEN_SEED, _GOLDEN_STICKY_COUNT))
     _write_answered("equal-subscriptions", alike, _ask_librdkafka, ("librdkafka-cooperative-sticky",))
 
 
-def _ask_librdkafka(version: str, groups: Sequence[Group], _: Path) -> list[dict[str, Assignment]]:
+def _ask_librdkafka(version: str, groups: Sequence[Group], _: Path) -> list[dict[str, Answer]]:
     strategy = "cooperative-sticky"
     answers = ask_librdkafka(strategy, as_listed(version, groups))
     return [{f"librdkafka-{strategy}": {name: sorted(has) for name, has in answer.items()}} for answer in answers]
@@ -222,14 +292,18 @@ def _ask_librdkafka(version: str, groups: Sequence[Group], _: Path) -> list[dict
 def _write_answered(
     name: str,
     groups: Sequence[Group],
-    ask: Callable[[str, Sequence[Group], Path], list[dict[str, Assignment]]],
+    ask: Callable[[str, Sequence[Group], Path], list[dict[str, Answer]]],
     strategies: Collection[str],
 ) -> None:
     write_golden(f"cases-{name}", ({"id": f"g{n}"} | _case(group) for n, group in enumerate(groups)))
     with tempfile.TemporaryDirectory() as directory:
         answers = ask(_GOLDEN_VERSION, groups, Path(directory))
     for strategy in strategies:
-        write_golden(strategy, ({"id": f"g{n}", "assignment": given[strategy]} for n, given in enumerate(answers)))
+        write_golden(strategy, (_line(f"g{n}", given[strategy]) for n, given in enumerate(answers)))
+
+
+def _line(case: str, answer: Answer) -> JsonObject:
+    return {"id": case, "error" if isinstance(answer, str) else "assignment": answer}
 
 
 if __name__ == "__main__":

@@ -17,15 +17,17 @@ SEPARATOR = ";"
 """Between the libraries that a member may use, the most likely one first."""
 
 GUARANTEES: Mapping[str, Guarantee] = {
-    strategy: each.guarantee
+    strategy: guarantee
     for library in LIBRARIES.values()
     for each in library.assignors
-    if each.guarantee is not None
-    for strategy in (each.strategy, *each.strategies)
+    for strategy, guarantee in each.guarantees.items()
 }
 """By strategy, what it guarantees of the groups for which it has no assignment that can be predicted."""
 IN_BROKERS_ORDER = {
-    each.strategy: name for name, library in LIBRARIES.items() for each in library.assignors if each.in_brokers_order
+    strategy: name
+    for name, library in LIBRARIES.items()
+    for each in library.assignors
+    for strategy in each.strategies_in_brokers_order
 }
 """Strategies that take partitions in the order in which brokers list them, with their libraries."""
 ASSIGN_LEADERS_TOPICS = frozenset(name for name, library in LIBRARIES.items() if library.assigns_leaders_topics)

@@ -7,13 +7,16 @@ below ``rebalance_sim.kafka.assignors``, where no module may import a record.
 from rebalance_sim.errors import check_choice
 from rebalance_sim.kafka.clients import (
     aiokafka,
+    brod,
     franz_go,
     java,
     kafka_go,
+    kafka_node,
     kafka_python,
     kafkajs,
     librdkafka,
     platformatic_kafka,
+    ruby_kafka,
     sarama,
 )
 from rebalance_sim.kafka.clients.library import ClientLibrary
@@ -22,7 +25,7 @@ LIBRARIES = {
     module.LIBRARY.name: module.LIBRARY
     for module in (
         *(java, librdkafka, sarama, franz_go, kafka_go),
-        *(kafkajs, platformatic_kafka, kafka_python, aiokafka),
+        *(kafkajs, platformatic_kafka, kafka_python, aiokafka, kafka_node, ruby_kafka, brod),
     )
 }
 """The records by name, the most likely library first."""

@@ -12,6 +12,6 @@ def refused_by_default(candidates: Collection[str]) -> list[str]:
     INCONSISTENT_GROUP_PROTOCOL (``ClassicGroup.supportsProtocols``).
 
     >>> refused_by_default(["range", "sticky"])
-    ['franz-go', 'kafkajs', 'platformatic-kafka', 'aiokafka']
+    ['franz-go', 'kafkajs', 'platformatic-kafka', 'aiokafka', 'kafka-node', 'ruby-kafka', 'brod']
     """
     return [name for name, library in LIBRARIES.items() if not set(candidates) & set(library.protocols_of())]

@@ -55,7 +55,14 @@ LIBRARY = ClientLibrary(
             "franz-go-sticky",
             Rules("rebalance_sim.kafka.assignors.franz_go.sticky"),
             guarantee=Guarantee.MOST_BALANCED,
-            earlier=(Earlier((1, 21, 4), "franz-go-1.21.3-sticky", Rules(_BEFORE_1_21_4, "assign_sticky")),),
+            earlier=(
+                Earlier(
+                    (1, 21, 4),
+                    "franz-go-1.21.3-sticky",
+                    Rules(_BEFORE_1_21_4, "assign_sticky"),
+                    guarantee=Guarantee.MOST_BALANCED,
+                ),
+            ),
             since=_SINCE_1_0,
             remembers=True,
             # A member revokes everything before it joins.
@@ -68,7 +75,10 @@ LIBRARY = ClientLibrary(
             guarantee=Guarantee.MOST_BALANCED,
             earlier=(
                 Earlier(
-                    (1, 21, 4), "franz-go-1.21.3-cooperative-sticky", Rules(_BEFORE_1_21_4, "assign_cooperative_sticky")
+                    (1, 21, 4),
+                    "franz-go-1.21.3-cooperative-sticky",
+                    Rules(_BEFORE_1_21_4, "assign_cooperative_sticky"),
+                    guarantee=Guarantee.MOST_BALANCED,
                 ),
             ),
             since=_SINCE_1_0,

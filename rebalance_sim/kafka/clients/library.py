@@ -40,6 +40,10 @@ class Earlier:
     """The first release that has other rules."""
     strategy: str
     rules: Rules
+    guarantee: Guarantee | None = None
+    """What they guarantee of the groups for which they have no assignment that can be predicted."""
+    in_brokers_order: bool = False
+    """Whether they take the partitions of a topic in the order in which brokers list them."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ class LibraryAssignor:
     remembers: bool = False
     """Whether its assignments depend on the partitions that members own."""
     in_brokers_order: bool = False
-    """Whether it takes the partitions of a topic in the order in which brokers list them; earlier releases did not."""
+    """Whether it takes the partitions of a topic in the order in which brokers list them."""
     reports_owned: bool = True
     """Whether a member tells a leader of another library what it owns, so that the assignment can be predicted."""
     adds_user_data: bool = False
@@ -88,6 +92,18 @@ class LibraryAssignor:
         """The rules that can be predicted, by strategy."""
         newest = {self.strategy: self.rules} if self.rules else {}
         return newest | {each.strategy: each.rules for each in self.earlier}
+
+    @property
+    def strategies_in_brokers_order(self) -> tuple[str, ...]:
+        """The strategies that take the partitions of a topic in the order in which brokers list them."""
+        newest = (self.strategy,) if self.in_brokers_order else ()
+        return newest + tuple(each.strategy for each in self.earlier if each.in_brokers_order)
+
+    @property
+    def guarantees(self) -> dict[str, Guarantee]:
+        """What is guaranteed of groups that cannot be predicted, by strategy."""
+        given = {self.strategy: self.guarantee} | {each.strategy: each.guarantee for each in self.earlier}
+        return {strategy: guarantee for strategy, guarantee in given.items() if guarantee is not None}
 
     def strategy_of(self, release: Release) -> str:
         """Return what a release runs, if its rules are reproduced."""
@@ -105,6 +121,11 @@ def _never(_: str, __: "SentSubscription") -> bool:
 def has_empty_user_data(_: str, sent: "SentSubscription") -> bool:
     """Return whether the user data are empty, where Java sends null."""
     return sent.content.user_data == b""
+
+
+def has_no_user_data(_: str, sent: "SentSubscription") -> bool:
+    """Return whether the user data are null: only an assignor of the user's own has some."""
+    return sent.content.user_data is None
 
 
 @dataclass(frozen=True)

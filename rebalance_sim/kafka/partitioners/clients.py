@@ -1,8 +1,7 @@
 """Clients by name: those of the client libraries' records, and those of which only a partitioner is known.
 
-Sources of the latter: pykafka 2.8 ``partitioners.py``; brod ``brod_utils:make_part_fun``; klife
-``default_partitioner.ex``; kafka-rust ``producer.rs``; ruby-kafka ``partitioner.rb``; Beats
-``outputs/kafka/partition.go``; Pulsar 4.0 ``MessageRouterBase``.
+Sources of the latter: pykafka 2.8 ``partitioners.py``; klife ``default_partitioner.ex``; kafka-rust ``producer.rs``;
+Beats ``outputs/kafka/partition.go``; Pulsar 4.0 ``MessageRouterBase``.
 """
 
 from rebalance_sim.errors import check_choice
@@ -13,9 +12,6 @@ _OTHERS = (
     Client("beats", KeyHash.FNV1A, Unkeyed.RANDOM),
     # pykafka refuses records without a key.
     Client("pykafka-hash", KeyHash.SHA1, Unkeyed.RANDOM),
-    Client("ruby-kafka", KeyHash.CRC32, Unkeyed.RANDOM, ToPartition.UNSIGNED),
-    # In brod no key is an empty one.
-    Client("brod-hash", KeyHash.PHASH2, Unkeyed.RANDOM, ToPartition.LOW_27_BITS, hashes_null=True),
     Client("klife", KeyHash.PHASH2, Unkeyed.RANDOM, ToPartition.UNSIGNED),
     Client("kafka-rust", KeyHash.XXHASH32, Unkeyed.KAFKA_RUST_ROUND_ROBIN, ToPartition.UNSIGNED),
     Client("pulsar", KeyHash.JAVA_STRING, Unkeyed.PULSAR_ROUND_ROBIN),

@@ -204,6 +204,23 @@ def test_strategies_of_other_clients(spark: SparkSession) -> None:
     assert errors == {"g": "kafka-python's assignor raises KeyError", "h": None}
 
 
+def test_leaders_that_fail_on_a_topic_that_does_not_exist(spark: SparkSession) -> None:
+    given = members(
+        spark,
+        member("a", ["roundrobin_v2"], ["t"], client_library="brod"),
+        member("b", ["roundrobin_v2"], ["t", "gone"], client_library="brod"),
+        member("c", ["roundrobin_v2"], ["t"], group_id="h", client_library="brod"),
+    )
+    known = TopicMetadata.of(usable(fit_topics(topics(spark, t=2))))
+    rule = Prediction((BALANCE.name,), KAFKA_4_3, ("elected",), known)
+    rows = {row["group_id"]: row for row in rule(usable(fit(given, MEMBERS))).collect()}
+    assert {name: (row["strategy"], row["error"]) for name, row in rows.items()} == {
+        "g": ("brod-roundrobin", "a topic that the leader has to assign does not exist, and its library fails"),
+        "h": ("brod-roundrobin", None),
+    }
+    assert rows["g"]["bounds"] is None
+
+
 def test_an_unknown_protocol_is_the_error_of_its_group_only(spark: SparkSession) -> None:
     given = members(spark, member("a", ["mine"], ["t"]), member("b", ["range"], ["t"], group_id="h"))
     rule = Prediction((BALANCE.name,), KAFKA_4_3, (ELECTED,), TopicMetadata.of(usable(fit_topics(topics(spark, t=1)))))

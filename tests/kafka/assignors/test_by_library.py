@@ -5,6 +5,7 @@ import pytest
 from rebalance_sim.kafka.assignors import CLIENTS_ASSIGNORS
 from rebalance_sim.kafka.assignors.by_library import GUARANTEES, Leader, leaders_assignor, predictable_protocols
 from rebalance_sim.kafka.assignors.resolved import Assignors
+from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.releases import kafka_version
 
@@ -26,6 +27,11 @@ from rebalance_sim.releases import kafka_version
         ("franz-go", "sticky", {"1.21.3": "franz-go-1.21.3-sticky", "1.22.0": "franz-go-sticky"}),
         ("franz-go", "range", {"1.0.0": "franz-go-range"}),
         ("aiokafka", "range", {"0.5.0": "aiokafka-range"}),
+        ("brod", "roundrobin_v2", {"3.3.3": "brod-3.7.0-roundrobin", "3.7.0": "brod-3.7.0-roundrobin",
+                                   "3.7.1": "brod-roundrobin", "4.6.2": "brod-roundrobin"}),
+        ("kafka-node", "roundrobin", {"1.0.0": "kafka-node-roundrobin"}),
+        ("ruby-kafka", "roundrobin", {"1.0.0": "ruby-kafka-1.3-roundrobin", "1.3.0": "ruby-kafka-1.3-roundrobin",
+                                      "1.4.0": "ruby-kafka-roundrobin", "": "ruby-kafka-roundrobin"}),
         ("kafka-go", "roundrobin", {"0.2.0": "kafka-go-roundrobin"}),
     ],
 )  # fmt: skip
@@ -48,6 +54,8 @@ def test_kafkajs_offers_its_assignor_under_its_own_name() -> None:
         ("kafkajs", "1.4.8", "RoundRobinAssigner"),
         ("platformatic-kafka", "1.6.0", "roundrobin"),
         ("franz-go", "0.11.1", "range"),
+        ("ruby-kafka", "0.7.10", "roundrobin"),
+        ("brod", "3.3.2", "roundrobin_v2"),
     ],
 )
 def test_releases_that_are_not_reproduced_are_not_answered_by_newer_rules(
@@ -58,6 +66,21 @@ def test_releases_that_are_not_reproduced_are_not_answered_by_newer_rules(
     assert problem.startswith(f"{library}: {protocol} before ")
     assert name == f"{library}-{release}-{protocol}"
     assert name not in {**CLIENTS_ASSIGNORS, **GUARANTEES}
+
+
+def test_ruby_kafka_before_1_0_names_no_topics_that_count() -> None:
+    name, problem = leaders_assignor("standard", Leader("ruby-kafka", ""))
+    assert (name, name in GUARANTEES) == ("ruby-kafka-standard", False)
+    assert problem == (
+        "ruby-kafka: standard cannot be predicted: members send the topic test-messages instead of their own"
+    )
+
+
+def test_rules_of_earlier_releases_have_guarantees_of_their_own() -> None:
+    """ruby-kafka 1.3 gives members partitions of topics to which they do not subscribe."""
+    assert "ruby-kafka-1.3-roundrobin" not in GUARANTEES
+    assert GUARANTEES["ruby-kafka-roundrobin"] is Guarantee.BALANCED_TOPICS
+    assert GUARANTEES["franz-go-1.21.3-sticky"] is GUARANTEES["franz-go-sticky"]
 
 
 def test_members_of_releases_that_are_not_reproduced_hand_over_partitions_as_they_do() -> None:

@@ -14,18 +14,28 @@ from rebalance_sim.kafka.assignors import ASSIGNORS, CLIENTS_ASSIGNORS, assignor
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.releases import kafka_version
 from tests.support.batches import Batch
-from tests.support.cases import Answer, assignment_of, golden_sample, group_of
+from tests.support.cases import Answer, answer_of, golden_sample, group_of
 from tests.support.examples import examples
 from tests.support.invariants import BASIC, NumberedBatch, faults, faults_on_the_way
 from tests.support.model import Cluster, Group, Member, Partition
-from tests.support.other_libraries import OF_GO, OF_JAVASCRIPT, STICKY_OF_ONE_TOPIC
+from tests.support.other_libraries import OF_ERLANG, OF_GO, OF_JAVASCRIPT, OF_RUBY, STICKY_OF_ONE_TOPIC
 from tests.support.strategies import as_sent, groups
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 
-OF_LEADERS_TOPICS = ("kafkajs-roundrobin", "kafkajs-1.12-roundrobin", "platformatic-kafka-roundrobin")
+OF_LEADERS_TOPICS = (
+    *("kafkajs-roundrobin", "kafkajs-1.12-roundrobin", "platformatic-kafka-roundrobin"),
+    "ruby-kafka-1.3-roundrobin",
+)
 OF_LIBRDKAFKA = "librdkafka-cooperative-sticky"
+IN_UNKNOWN_ORDERS = ("kafka-node-roundrobin", "ruby-kafka-roundrobin")
+"""They visit the topics or partitions of some groups in an order that is unknown."""
+OF_KNOWN_TOPICS = (
+    *("kafka-node-range", "ruby-kafka-roundrobin", "ruby-kafka-1.3-roundrobin"),
+    *("brod-roundrobin", "brod-3.7.0-roundrobin"),
+)
+"""They fail if a topic does not exist."""
 COOPERATIVE = [name for name, of in CLIENTS_ASSIGNORS.items() if of.protocol is RebalanceProtocol.COOPERATIVE]
 EAGER = [name for name in CLIENTS_ASSIGNORS if name not in COOPERATIVE]
 
@@ -181,7 +191,10 @@ def test_kafkajs_before_1_13_deals_out_every_topic_on_its_own() -> None:
 # ---- the order of the brokers' metadata
 
 
-IN_BROKERS_ORDER = ("kafka-go-range", "kafka-go-roundrobin", "kafkajs-roundrobin")
+IN_BROKERS_ORDER = (
+    *("kafka-go-range", "kafka-go-roundrobin", "kafkajs-roundrobin"),
+    *("ruby-kafka-roundrobin", "ruby-kafka-1.3-roundrobin"),
+)
 
 
 @pytest.mark.parametrize("strategy", IN_BROKERS_ORDER)
@@ -335,6 +348,130 @@ def test_kafka_python_fails_when_it_skips_a_member() -> None:
     ]
 
 
+# ---- kafka-node
+
+
+def test_kafka_node_visits_topics_as_members_name_them() -> None:
+    """The coordinator's map of 4.3 has d first."""
+    cluster = Cluster({"t": 1, "u": 1, "v": 1})
+    members = (Member("e", ("t",)), Member("f", ("t", "u", "v")), Member("d", ("v", "t", "u")))
+    assert Batch([Group(members, cluster)]).assign("4.3", "kafka-node-roundrobin") == [
+        {"d": [Partition("v", 0)], "e": [Partition("t", 0)], "f": [Partition("u", 0)]}
+    ]
+
+
+def test_kafka_node_visits_numbers_first() -> None:
+    """As objects of JavaScript list array indices, which have no leading zero and are less than 2^32 - 1."""
+    topics = ("t", "10", "9", "07")
+    assert answer("kafka-node-roundrobin", dict.fromkeys("abcd", topics), **dict.fromkeys(topics, 1)) == {
+        "a": ["90"],
+        "b": ["100"],
+        "c": ["t0"],
+        "d": ["070"],
+    }
+    large = ("4294967295", "4294967294", "12345678901")
+    assert answer("kafka-node-roundrobin", dict.fromkeys("abc", large), **dict.fromkeys(large, 1)) == {
+        "a": ["42949672940"],
+        "b": ["42949672950"],
+        "c": ["123456789010"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("topics", "existing", "members", "determined"),
+    [
+        ("tuvw", "tuvw", "ab", True),
+        ("tuvwx", "tuvwx", "ab", False),
+        ("tuvwx", "tuvwx", "a", True),
+        ("tuvwx", "t", "ab", True),
+        ("12345", "12345", "ab", True),
+        ("1234t", "1234t", "ab", True),
+        ("123tu", "123tu", "ab", False),
+    ],
+)
+def test_the_order_of_many_topics_is_unknown_to_kafka_node(
+    topics: str, existing: str, members: str, determined: bool
+) -> None:
+    joined = Group(tuple(Member(name, tuple(topics)) for name in members), Cluster(dict.fromkeys(existing, 2)))
+    (given,) = Batch([joined]).answers("4.3", "kafka-node-roundrobin")
+    assert (given != "undetermined") == determined
+
+
+def test_kafka_nodes_range_fails_if_a_topic_does_not_exist() -> None:
+    members = (Member("a", ("t",)), Member("b", ("t", "gone")))
+    both = [Group(members, Cluster({"t": 3})), Group(members, Cluster({"t": 3, "gone": 1}))]
+    unknown, known = Batch(both).answers("4.3", "kafka-node-range")
+    assert unknown == "UnknownTopic"
+    assert known == {"a": [Partition("t", 0), Partition("t", 1)], "b": [Partition("gone", 0), Partition("t", 2)]}
+    assert numbers("kafka-node-roundrobin", both[0]) == {"a": [0, 2], "b": [1]}
+
+
+# ---- ruby-kafka
+
+
+def test_ruby_kafka_takes_turns_in_the_order_of_the_response() -> None:
+    """The coordinator's map of 4.3 has d before f before e; members that do not subscribe are skipped."""
+    assert numbers("ruby-kafka-roundrobin", group("def", partitions=3)) == {"d-0": [0], "e-0": [2], "f-0": [1]}
+    joined = (Member("e-0", ("t", "u")), Member("f-0", ("t",)), Member("d-0", ("t", "u")))
+    assert Batch([Group(joined, Cluster({"t": 2, "u": 2}))]).assign("4.3", "ruby-kafka-roundrobin") == [
+        {"d-0": [Partition("t", 0), Partition("u", 1)], "e-0": [Partition("u", 0)], "f-0": [Partition("t", 1)]}
+    ]
+
+
+def test_ruby_kafkas_leader_assigned_its_own_topics_before_1_4() -> None:
+    members = {"a": ("u", "t"), "b": ("t", "v")}
+    assert answer("ruby-kafka-1.3-roundrobin", members, t=2, u=1, v=3) == {"a": ["u0", "t1"], "b": ["t0"]}
+    assert answer("ruby-kafka-1.3-roundrobin", {"a": ("t",), "b": ("t", "gone")}, t=2) == {"a": ["t0"], "b": ["t1"]}
+
+
+@pytest.mark.parametrize(
+    ("members", "partitions", "determined"),
+    [
+        ({"a": "tu", "b": "tu"}, 3, True),
+        ({"a": "ut", "b": "ut"}, 3, False),
+        ({"a": "ut", "b": "ut"}, 1, True),
+        ({"a": "ut"}, 3, True),
+        # The coordinator's map has a before b: they name t, u, v.
+        ({"a": "tu", "b": "uv"}, 3, True),
+        ({"a": "uv", "b": "tu"}, 3, False),
+    ],
+)
+def test_ruby_kafka_may_sort_the_partitions_of_topics_in_any_order(
+    members: dict[str, str], partitions: int, determined: bool
+) -> None:
+    """``sort_by`` is not stable with every C library."""
+    joined = tuple(Member(name, tuple(topics)) for name, topics in members.items())
+    (given,) = Batch([Group(joined, Cluster(dict.fromkeys("tuv", partitions)))]).answers("4.3", "ruby-kafka-roundrobin")
+    assert (given != "undetermined") == determined
+
+
+def test_ruby_kafka_fails_if_a_topic_does_not_exist() -> None:
+    joined = Group((Member("a", ("t",)), Member("b", ("t", "gone"))), Cluster({"t": 2}))
+    assert Batch([joined]).answers("4.3", "ruby-kafka-roundrobin") == ["UnknownTopic"]
+    leads = Group((Member("a", ("t", "gone")), Member("b", ("t",))), Cluster({"t": 2}))
+    assert Batch([leads]).answers("4.3", "ruby-kafka-1.3-roundrobin") == ["UnknownTopic"]
+
+
+# ---- brod
+
+
+def test_brods_leader_takes_the_first_turn() -> None:
+    """The coordinator's map of 4.3 has d before f before e, and e joined first."""
+    joined = group("efd", partitions=4)
+    assert numbers("brod-roundrobin", joined) == {"e-0": [0, 3], "d-0": [1], "f-0": [2]}
+    assert numbers("brod-3.7.0-roundrobin", joined) == {"d-0": [0, 3], "f-0": [1], "e-0": [2]}
+
+
+def test_brod_sorts_topics_and_skips_members_without_a_subscription() -> None:
+    members = {"c": ("u", "t"), "a": ("t",), "b": ("t", "u")}
+    assert answer("brod-roundrobin", members, t=2, u=3) == {"c": ["t0", "u1"], "a": ["t1"], "b": ["u0", "u2"]}
+
+
+@pytest.mark.parametrize("strategy", ["brod-roundrobin", "brod-3.7.0-roundrobin"])
+def test_brod_fails_if_a_topic_does_not_exist(strategy: str) -> None:
+    assert answers(strategy, {"a": ("t",), "b": ("gone",)}, t=1) == ["UnknownTopic"]
+
+
 # ---- golden answers
 
 
@@ -344,20 +481,20 @@ def cases_of(strategy: str) -> str:
     return "cases-one-topic" if strategy in STICKY_OF_ONE_TOPIC else "cases-client-assignors"
 
 
-@pytest.mark.parametrize("strategy", [*OF_GO, *OF_JAVASCRIPT, OF_LIBRDKAFKA])
+@pytest.mark.parametrize("strategy", [*OF_GO, *OF_JAVASCRIPT, *OF_RUBY, *OF_ERLANG, OF_LIBRDKAFKA])
 def test_answers_of_the_libraries(strategy: str) -> None:
     """Lists are compared sorted: in Go the order of topics is that of a map."""
     cases = golden_sample(cases_of(strategy))
     ours = Batch([group_of(case) for case in cases]).answers("4.3", strategy)
-    theirs = [assignment_of(answer) for answer in golden_sample(strategy)]
+    theirs = map(answer_of, golden_sample(strategy))
     found = [
-        (answer, {member_id: sorted(has) for member_id, has in given.items()})
+        (answer, given if isinstance(given, str) else {member_id: sorted(has) for member_id, has in given.items()})
         for answer, given in zip(theirs, ours, strict=True)
-        if not isinstance(given, str)
+        if given != "undetermined"
     ]
     assert [pair for pair in found if pair[0] != pair[1]] == []
-    if strategy in (*STICKY_OF_ONE_TOPIC, OF_LIBRDKAFKA):
-        assert len(found) > 0.7 * len(cases)
+    if strategy in (*STICKY_OF_ONE_TOPIC, *IN_UNKNOWN_ORDERS, OF_LIBRDKAFKA):
+        assert len(found) > 0.5 * len(cases)
     else:
         assert len(found) == len(cases)
 
@@ -494,5 +631,5 @@ def test_invariants_hold(batch: list[Group]) -> None:
         if strategy in ("franz-go-sticky", "franz-go-1.21.3-sticky"):
             assert not np.any(found["could be more balanced"][checked])
         elif not strategy.startswith("kafka-python") and strategy not in OLD_ROUNDROBIN:
-            assert not outcome.errors.any(), strategy
+            assert strategy in (*IN_UNKNOWN_ORDERS, *OF_KNOWN_TOPICS) or not outcome.errors.any(), strategy
             assert not np.any(found["imbalanced"][checked]), strategy

@@ -40,7 +40,8 @@ def dynamic(client_id: str, protocol: str, data: bytes) -> Signs:
 @pytest.mark.parametrize(
     ("client_id", "protocol", "data", "library"),
     [
-        ("app", "range", written(0), "java;sarama"),
+        ("app", "range", written(0), "java;sarama;kafka-node"),
+        ("app", "roundrobin", written(0), "java;sarama;kafka-node;ruby-kafka"),
         ("app", "range", written(1), "java;sarama"),
         ("app", "range", written(2), "java;sarama"),
         ("app", "range", written(3), "java;franz-go"),
@@ -65,8 +66,9 @@ def dynamic(client_id: str, protocol: str, data: bytes) -> Signs:
         ("app", "roundrobin", SHORT, "kafka-go;platformatic-kafka"),
         ("app", "my-own", SHORT, "kafka-go;platformatic-kafka"),
         ("app", "roundrobin", bytes.fromhex("0001000000020002743800027437ffffffff"), "kafka-go"),
-        ("consumer-1", "range", written(0), "java;sarama"),
+        ("consumer-1", "range", written(0), "java;sarama;kafka-node"),
         ("app", "range", EMPTY_USER_DATA, "kafka-python;aiokafka"),
+        ("app", "my-own", EMPTY_USER_DATA, "kafkajs;kafka-python;aiokafka;brod"),
         # KafkaJS has it under another name.
         ("app", "roundrobin", EMPTY_USER_DATA, "kafka-python;aiokafka"),
     ],
@@ -89,6 +91,10 @@ def test_the_protocol_may_exclude_writers() -> None:
         ("kgo", "franz-go", ""),
         ("kafkajs", "kafkajs", ""),
         (KAFKA_GO, "kafka-go", ""),
+        ("kafka-node-client", "kafka-node", ""),
+        ("ruby-kafka", "ruby-kafka", ""),
+        ("nonode@nohost/<0.123.0>", "brod", ""),
+        ("'orders@10.0.3.7'/<0.2042.0>", "brod", ""),
         ("aiokafka-0.12.0", "aiokafka", "0.12.0"),
         ("kafka-python-2.0.2", "kafka-python", "2.0.2"),
         ("kafka-python-2.1.0.dev0", "kafka-python", "2.1.0.dev0"),
@@ -104,6 +110,9 @@ def test_the_protocol_may_exclude_writers() -> None:
         ("rdkafka-1", "", ""),
         ("kgo.billing", "", ""),
         ("kafkajs-consumer", "", ""),
+        ("kafka-node", "", ""),
+        ("nonode@nohost", "", ""),
+        ("orders/<0.123.0>", "", ""),
         ("aiokafka", "", ""),
         ("aiokafka-worker", "", ""),
         ("aiokafka-0", "", ""),
@@ -155,7 +164,10 @@ def test_tasks_of_sink_connectors() -> None:
 
 
 def test_protocols_of_one_library() -> None:
-    for protocol, library in (("RoundRobinAssigner", "kafkajs"), ("rack-affinity", "kafka-go")):
+    for protocol, library in (
+        *(("RoundRobinAssigner", "kafkajs"), ("rack-affinity", "kafka-go")),
+        *(("standard", "ruby-kafka"), ("roundrobin_v2", "brod")),
+    ):
         signs = Signs("orders", f"app-{UUID}", "app", protocols=("mine", protocol))
         assert recognize(signs) == (library, "", f"protocol {protocol}")
     assert not recognize(Signs("orders", f"app-{UUID}", "app", protocols=("roundrobin",))).library

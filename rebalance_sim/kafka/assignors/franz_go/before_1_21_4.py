@@ -7,7 +7,7 @@ is withheld, changed with 1.15 and 1.21.4; these groups are not predicted.
 import numpy as np
 
 from rebalance_sim.kafka.assignors.franz_go import cooperative_sticky, sticky
-from rebalance_sim.kafka.assignors.steps.undetermined import without_undetermined
+from rebalance_sim.kafka.assignors.steps.failures import without_undetermined
 from rebalance_sim.kafka.groups import AssignmentOutcome, Groups, TopicArrays
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Flags

@@ -7,9 +7,9 @@ partitions are spread: 7 partitions for 3 subscribers are 2, 2 and 3.
 import numpy as np
 
 from rebalance_sim.kafka.assignors.kafka_go.subscribers import subscribers_by_id
+from rebalance_sim.kafka.assignors.steps.failures import without_undetermined
 from rebalance_sim.kafka.assignors.steps.metadata_order import decides_among_subscribers
 from rebalance_sim.kafka.assignors.steps.ranges import first_partitions, lists_of_owners
-from rebalance_sim.kafka.assignors.steps.undetermined import without_undetermined
 from rebalance_sim.kafka.groups import (
     AssignmentOutcome,
     Groups,

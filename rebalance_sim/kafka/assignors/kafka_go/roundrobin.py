@@ -4,10 +4,10 @@ Every topic is dealt out on its own: partition p of a topic with k subscribers g
 """
 
 from rebalance_sim.kafka.assignors.kafka_go.subscribers import subscribers_by_id
+from rebalance_sim.kafka.assignors.steps.failures import without_undetermined
 from rebalance_sim.kafka.assignors.steps.metadata_order import decides_among_subscribers
 from rebalance_sim.kafka.assignors.steps.ranges import first_partitions, lists_of_owners
 from rebalance_sim.kafka.assignors.steps.turns import owners_in_turn_by_topic
-from rebalance_sim.kafka.assignors.steps.undetermined import without_undetermined
 from rebalance_sim.kafka.groups import AssignmentOutcome, Groups, TopicArrays, topics_by_name, without_failures
 from rebalance_sim.releases import KafkaVersion
 

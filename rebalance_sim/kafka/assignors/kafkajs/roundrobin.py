@@ -3,9 +3,9 @@
 JavaScript sorts member ids by UTF-16, as Java does.
 """
 
+from rebalance_sim.kafka.assignors.steps.failures import without_undetermined
 from rebalance_sim.kafka.assignors.steps.leaders_topics import assign_leaders_topics
 from rebalance_sim.kafka.assignors.steps.metadata_order import decides_for_leaders_topics
-from rebalance_sim.kafka.assignors.steps.undetermined import without_undetermined
 from rebalance_sim.kafka.groups import AssignmentOutcome, Groups, TopicArrays, any_order, sorted_order, without_failures
 from rebalance_sim.releases import KafkaVersion
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from rebalance_sim.kafka.assignors.steps.byte_order import in_byte_order
 from rebalance_sim.kafka.assignors.steps.join_response import listed_members, without_instance_ids
+from rebalance_sim.kafka.assignors.steps.metadata_order import LISTED_AS_REQUESTED
 from rebalance_sim.kafka.assignors.steps.rack_matching import has_rack
 from rebalance_sim.kafka.assignors.steps.ranges import first_partitions
 from rebalance_sim.kafka.groups import (
@@ -35,8 +36,6 @@ from rebalance_sim.releases import KafkaVersion
 
 _NONE, _UNDETERMINED = int(AssignmentFailure.NONE), int(AssignmentFailure.UNDETERMINED)
 _NOBODY = -1
-_LISTED_AS_REQUESTED = 4
-"""The most elements that Scala's immutable sets keep in the order in which they were added."""
 
 
 def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
@@ -198,7 +197,7 @@ def _by_name(entries: Ints32, places: Ints32, start: int) -> Ints32:
 @kernel
 def _depends_on_topics(first: int, end: int, places: Ints32, claims: _Claims) -> bool:
     """Return whether the order of topics decides, and it is not that of the request."""
-    if end - first <= _LISTED_AS_REQUESTED or (claims.owners == _NOBODY).all():
+    if end - first <= LISTED_AS_REQUESTED or (claims.owners == _NOBODY).all():
         return False
     topics_with_free = 0
     for entry in range(first, end):

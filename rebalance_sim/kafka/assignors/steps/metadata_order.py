@@ -1,9 +1,12 @@
-"""Leaders that take a topic's partitions in the order of the broker's Metadata response: kafka-go and KafkaJS.
+"""Leaders that take topics or partitions in the order of the broker's Metadata response.
 
-Brokers with KRaft list them in ascending order. Brokers with ZooKeeper list them in the order of the hash map in which
-they keep them (``ZkMetadataCache``): since 2.1 Scala's ``LongMap``, whose order also depends on when the broker last
-copied the map, so that partitions 0, 1, 2 may be listed as 0, 2, 1; before, a ``HashMap`` that lists 1 before 0.
-``PartitionOrder.certain`` is the number of partitions up to which the order is known.
+kafka-go, KafkaJS and ruby-kafka take partitions so. Brokers with KRaft list them in ascending order. Brokers with
+ZooKeeper list them in the order of the hash map in which they keep them (``ZkMetadataCache``): since 2.1 Scala's
+``LongMap``, whose order also depends on when the broker last copied the map, so that partitions 0, 1, 2 may be listed
+as 0, 2, 1; before, a ``HashMap`` that lists 1 before 0. ``PartitionOrder.certain`` is the number of partitions up to
+which the order is known.
+
+Topics are listed in the order of the immutable set of Scala's into which brokers put the requested names.
 """
 
 import numpy as np
@@ -12,6 +15,9 @@ from rebalance_sim.kafka.assignors.steps.leaders_topics import leaders_topics
 from rebalance_sim.kafka.groups import Groups, Subscribers, TopicArrays
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Flags
+
+LISTED_AS_REQUESTED = 4
+"""The most elements that Scala's immutable sets keep in the order in which they were added."""
 
 
 @kernel

@@ -26,13 +26,14 @@ def assign_in_turn(groups: Groups, in_turn: Ints32, topics: TopicArrays) -> Assi
     """Assign the partitions of every group; ``in_turn`` lists the members of the first group, of the second, ..."""
     by_topic = subscribers(groups, in_turn, in_turn, len(topics.partitions), count_repeats=False)
     order = topics_by_name(topics, by_topic)
-    return without_failures(groups, _assign_in_turn(groups.members, in_turn, topics, by_topic, order))
+    return without_failures(groups, assign_topics_in_turn(groups.members, in_turn, topics, by_topic, order))
 
 
 @kernel
-def _assign_in_turn(
+def assign_topics_in_turn(
     groups: Ints32, in_turn: Ints32, topics: TopicArrays, by_topic: Subscribers, order: Ints32
 ) -> Assignments:
+    """Assign the partitions of topics in an order of the entries of ``by_topic``, which lists subscribers in turn."""
     member_count = len(in_turn)
     turn = np.empty(member_count, np.int32)
     for g in range(len(groups) - 1):

@@ -1,0 +1,1 @@
+"""The assignment strategies of brod."""

@@ -1,0 +1,1 @@
+"""The assignors of kafka-node."""
