@@ -14,7 +14,7 @@ from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.sources.clients_file import unused_entries
 from rebalance_sim.sources.offsets_topic.dump import read_where
 from rebalance_sim.sources.offsets_topic.fleet import RECORD, REJECTED, SUPERSEDED, USED, OffsetsTopic
-from rebalance_sim.tables import MEMBERS, OFFSETS, TOPICS
+from rebalance_sim.tables import LISTED_GROUPS, MEMBERS, OFFSETS, TOPICS
 
 
 def write_offsets_topic(
@@ -39,6 +39,7 @@ def write_offsets_topic(
     )
     run.assumptions = [*found.assumptions, *unused_entries(given.clients, found.members)]
     tables = {TOPICS.name: found.topics, MEMBERS.name: found.members, OFFSETS.name: found.offsets}
+    tables[LISTED_GROUPS.name] = found.listed_groups
     for name, rows in tables.items():
         run.write(name, rows)
     _count(run, found, write_rejects(run, found.rejects, options.on_bad_input))

@@ -31,6 +31,8 @@ NO_TOPICS = "the subscription of {} is empty: their group owns no partitions and
 REBALANCING = "{} in the middle of a rebalance; members and owned partitions may be about to change"
 """In this and the next sentence {} is the result of ``groups``."""
 WITHOUT_MEMBERS = "{} without members: nothing is predicted for them"
+NOT_DESCRIBED = "{} listed, but not described: nothing is predicted for them"
+OF_OTHER_TYPES = "{} of type share or streams, not consumer groups: no assignment is predicted"
 
 
 def about_protocols(offer: Offer, offered: Offered) -> str | None:

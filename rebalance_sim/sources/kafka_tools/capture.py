@@ -32,6 +32,8 @@ from rebalance_sim.kafka.clients.stated import StatedClient, StatedClients
 from rebalance_sim.releases import SERVER_ASSIGNORS
 from rebalance_sim.sources.assumptions import (
     NO_TOPICS,
+    NOT_DESCRIBED,
+    OF_OTHER_TYPES,
     PROTOCOLS,
     REBALANCING,
     USED_TOPICS,
@@ -507,10 +509,10 @@ class CaptureTables:
             yield REBALANCING.replace("{}", groups(rebalancing))
         others = lines.other_groups()
         if others:
-            yield f"{groups(others)} of type share or streams, not consumer groups: no assignment is predicted"
+            yield OF_OTHER_TYPES.format(groups(others))
         not_described = self._not_described()
         if not_described:
-            yield f"{groups(not_described)} listed, but not described: nothing is predicted for them"
+            yield NOT_DESCRIBED.format(groups(not_described))
         without = set(self.groups_without_members())
         if without:
             yield WITHOUT_MEMBERS.replace("{}", groups(without))

@@ -24,6 +24,7 @@ from rebalance_sim.kafka.clients.stated import StatedClient, StatedClients
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.sources.assumptions import (
     NO_TOPICS,
+    NOT_DESCRIBED,
     OPAQUE,
     PROTOCOLS,
     REBALANCING,
@@ -49,7 +50,16 @@ from rebalance_sim.sources.live_cluster.librdkafka_properties import (
 )
 from rebalance_sim.sources.live_cluster.requests import REQUEST_SECONDS, RequestFailure, answers
 from rebalance_sim.sources.sent_subscriptions import sent_columns
-from rebalance_sim.tables import CLUSTERS, DEFAULT_CLUSTER, DEFAULT_PROTOCOL_TYPE, MEMBERS, OFFSETS, REJECTS, TOPICS
+from rebalance_sim.tables import (
+    CLUSTERS,
+    DEFAULT_CLUSTER,
+    DEFAULT_PROTOCOL_TYPE,
+    LISTED_GROUPS,
+    MEMBERS,
+    OFFSETS,
+    REJECTS,
+    TOPICS,
+)
 from rebalance_sim.wording import plural
 
 _REBALANCING_STATES = {"PREPARING_REBALANCING": "PreparingRebalance", "COMPLETING_REBALANCING": "CompletingRebalance"}
@@ -108,6 +118,7 @@ def read_cluster(
         clusters=frame(spark, CLUSTERS, tables.clusters()),
         assumptions=tables.assumptions(),
         groups_without_members=sorted(tables.groups_without_members()),
+        listed_groups=frame(spark, LISTED_GROUPS, tables.listed_groups()),
     )
 
 
@@ -541,6 +552,11 @@ class _ClusterTables:
         partitions = self._found.offsets.get(group_id, CommittedOffsets()).partitions
         return sorted({topic for topic, _, _, _ in partitions} | {topic for topic, _ in self._found.assigned(group_id)})
 
+    def listed_groups(self) -> Iterator[_Row]:
+        """Return the rows of the table of listed groups: of those that librdkafka cannot describe."""
+        for group_id in self._found.other_groups:
+            yield self._cluster, group_id, None, None, None, None
+
     def groups_without_members(self) -> set[str]:
         """Return the groups that have offsets but no members."""
         return {group_id for group_id, group in self._found.groups.items() if not group.members}
@@ -560,7 +576,7 @@ class _ClusterTables:
             if those:
                 yield sentence.replace("{}", groups(those))
         if self._found.other_groups:
-            yield f"{groups(self._found.other_groups)} ignored: not consumer groups"
+            yield NOT_DESCRIBED.format(groups(self._found.other_groups))
 
     def _about_offsets(self) -> Iterator[str]:
         if self._ends_unknown:

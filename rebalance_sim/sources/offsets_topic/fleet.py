@@ -43,6 +43,7 @@ from rebalance_sim.kafka.wire.offsets_topic import (
 from rebalance_sim.kafka.wire.readable import SchemaError
 from rebalance_sim.sources.assumptions import (
     MOST_NAMES,
+    OF_OTHER_TYPES,
     OPAQUE,
     PROTOCOLS,
     USED_TOPICS,
@@ -60,6 +61,7 @@ from rebalance_sim.tables import (
     DEFAULT_CLUSTER,
     DEFAULT_PROTOCOL_TYPE,
     INT,
+    LISTED_GROUPS,
     LONG,
     MEMBERS,
     OFFSETS,
@@ -93,8 +95,6 @@ _ORDER = (
     "tie-breaks may differ"
 )
 _NOT_PRINTED = "owned partitions and rack are unknown for {}: Kafka's formatters up to 3.8 do not print them"
-_SHARE_GROUPS = "{} ignored: share groups (KIP-932) are not consumer groups"
-_STREAMS_GROUPS = "{} ignored: streams groups (KIP-1071) are not consumer groups"
 _SHARE_TYPES = [each.value for each in RecordType if each.is_of_share_group]
 _REGEX = "regular expressions of {} are replaced with the topics that the coordinator last found to match, if any"
 _SENTENCES = (*PROTOCOLS, _SERVER, USED_TOPICS, _REGEX, _NOT_PRINTED, OPAQUE, _LEADER, _ORDER)
@@ -132,6 +132,8 @@ class OffsetsTopic:
     members: DataFrame
     offsets: DataFrame
     rejects: DataFrame
+    listed_groups: DataFrame
+    """Share groups and streams groups."""
     assumptions: list[str]
     """A sentence for each kind of assumption."""
     records: dict[str, dict[str, int]]
@@ -269,7 +271,8 @@ class _Rows:
             self._reject(name, row, str(problem))
             return
         if not name.type.is_of_consumers:
-            self._add(type=name.type.value, status=OTHER_GROUP, group_id=name.group_id)
+            status = TOMBSTONE if value is None else OTHER_GROUP
+            self._add(type=name.type.value, status=status, group_id=name.group_id)
         else:
             self._add_record(name, decoded)
 
@@ -498,12 +501,20 @@ def _tables(decoded: DataFrame, topics: DataFrame | None, cluster: str) -> Offse
         members=members,
         offsets=offsets,
         rejects=union(tables),
+        listed_groups=_listed_groups(decoded, cluster),
         assumptions=[
             *(*_assumed(used), *_about_groups(decoded)),
             *(*_about_records(records), *_about_topics(fitted is not None)),
         ],
         records=records,
     )
+
+
+def _listed_groups(decoded: DataFrame, cluster: str) -> DataFrame:
+    """Return the groups that have records, and whose members are not consumers."""
+    group_type = F.when(F.col("type").isin(_SHARE_TYPES), "share").otherwise("streams")
+    others = decoded.where(F.col("status") == OTHER_GROUP).groupBy("group_id")
+    return _fit(others.agg(F.max(group_type).alias("type")), LISTED_GROUPS.schema, cluster)
 
 
 def _with_earlier_generation(members: DataFrame) -> DataFrame:
@@ -647,19 +658,12 @@ def _assumed(used: DataFrame) -> list[str]:
 
 
 def _about_groups(decoded: DataFrame) -> Iterator[str]:
-    """Yield a sentence about groups without members, and one about each kind of groups that are not read."""
+    """Yield a sentence about groups without members, and one about groups of other types, if there are any."""
     is_other, has_members = F.col("status") == OTHER_GROUP, F.size("members") > 0
     has_any = F.coalesce(has_members | is_other, F.lit(False))
-    is_share = is_other & F.col("type").isin(_SHARE_TYPES)
-    is_streams = is_other & ~F.col("type").isin(_SHARE_TYPES)
     by_group = decoded.where(F.col("status").isin(USED, OTHER_GROUP)).groupBy("group_id")
-    kinds = {"has_any": has_any, "is_share": is_share, "is_streams": is_streams}
-    found = by_group.agg(*(F.max(of_kind).alias(name) for name, of_kind in kinds.items()))
-    for sentence, those in (
-        (WITHOUT_MEMBERS, ~F.col("has_any")),
-        (_SHARE_GROUPS, F.col("is_share")),
-        (_STREAMS_GROUPS, F.col("is_streams")),
-    ):
+    found = by_group.agg(F.max(has_any).alias("has_any"), F.max(is_other).alias("is_other"))
+    for sentence, those in ((WITHOUT_MEMBERS, ~F.col("has_any")), (OF_OTHER_TYPES, F.col("is_other"))):
         group_ids = found.where(those).select("group_id")
         number = group_ids.count()
         if number:

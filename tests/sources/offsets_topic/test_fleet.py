@@ -72,7 +72,9 @@ WRITTEN = [
     current("m1", {CLICKS: [1, 0], ORDERS: [2]}),
     current("m2", {GONE: [5], ORDERS: [0, 1]}),
     regular_expression("cl.*", "clicks"),
-    tombstone(RecordType.SHARE_GROUP_METADATA, "shared"),
+    (tombstone(RecordType.SHARE_GROUP_METADATA, "shared")[0], b"\0\0"),
+    tombstone(RecordType.SHARE_GROUP_METADATA, "deleted"),
+    (tombstone(RecordType.STREAMS_GROUP_METADATA, "totals")[0], b"\0\0"),
 ]
 BROKEN: list[Record] = [(None, b"", 3, 0), (b"\0\1\0", b"", 3, 1), (b"\0\x63", None, 3, 2), (None, None, 3, 3)]
 
@@ -246,9 +248,18 @@ def test_every_record_is_counted_by_type_and_status(read: OffsetsTopic) -> None:
         "consumer group member metadata": {"used": 3},
         "consumer group current member assignment": {"used": 2},
         "consumer group regular expression": {"used": 1},
-        "share group metadata": {"other group": 1},
+        "share group metadata": {"other group": 1, "tombstone": 1},
+        "streams group metadata": {"other group": 1},
     }
     assert sum(sum(of_type.values()) for of_type in read.records.values()) == len(by_hand())
+
+
+@pytest.mark.scale
+def test_groups_of_other_types_are_listed(read: OffsetsTopic) -> None:
+    assert rows(read.listed_groups, "cluster", "group_id", "type", "members") == [
+        ("c1", "shared", "share", None),
+        ("c1", "totals", "streams", None),
+    ]
 
 
 @pytest.mark.scale
@@ -263,7 +274,7 @@ def test_every_assumption_is_listed(read: OffsetsTopic) -> None:
         "subscription and owned partitions are unknown for 1 member in 1 group: their protocol type is not consumer",
         "join order is unknown for 5 members in 4 groups, except for the leader. Predicted tie-breaks may differ",
         "2 groups (alone, empty) without members: nothing is predicted for them",
-        "1 group (shared) ignored: share groups (KIP-932) are not consumer groups",
+        "2 groups (shared, totals) of type share or streams, not consumer groups: no assignment is predicted",
         "no topics table is given: the only topics are those stored by consumer-protocol groups before Kafka 4.1",
         "log end offsets are unknown: the topic does not contain them",
     ]
