@@ -56,6 +56,8 @@ RUN_ELSEWHERE = {
     "mkdir capture": "tests/real/test_live_cluster.py",
     "kafka-topics.sh": "tests/real/test_live_cluster.py",
     "kafka-consumer-groups.sh": "tests/real/test_live_cluster.py",
+    "kafka-groups.sh": "tests/real/test_recognized_clients.py",
+    "kafka-share-groups.sh": "tests/real/test_recognized_clients.py",
     ".venv/bin/rebalance-sim audit --kafka-tools capture": "tests/real/test_live_cluster.py",
     ".venv/bin/rebalance-sim audit --bootstrap-servers HOST:9092 --out": "tests/real/test_live_cluster.py",
     ".venv/bin/rebalance-sim assign --topics out/capture/fleet/topics": "tests/real/test_live_cluster.py",
@@ -72,6 +74,7 @@ RUN_ELSEWHERE = {
 }
 """Commands on other pages, by their beginning, and the test that runs them."""
 NOT_RUN = {
+    "kafka-streams-groups.sh": "needs a streams group; tests/sources/kafka_tools/test_listed_groups.py has its output",
     "rebalance-sim audit --bootstrap-servers HOST:9092 --command-config": "needs a broker",
     "pip install 'rebalance-sim[live]'": "the package is in no registry yet",
     "rebalance-sim partition --topics out/fleet/topics": "needs records that the command before it reads from a broker",

@@ -73,8 +73,8 @@ WITHOUT_PREDICTION = {
     GroupKind.KSQLDB: "a query of ksqlDB, a Kafka Streams application, whose assignor places tasks",
     GroupKind.SCHEMA_REGISTRY: "instances of Schema Registry, which elect a primary",
     GroupKind.SPARK: "a job of Spark, which assigns partitions itself",
-    GroupKind.SHARE: "a share group: its members share the partitions, record by record",
-    GroupKind.STREAMS_GROUP: "a streams group: the coordinator places tasks of Kafka Streams",
+    GroupKind.SHARE: "a share group, whose members share partitions record by record",
+    GroupKind.STREAMS_GROUP: "a streams group, whose coordinator places the tasks of Kafka Streams",
     GroupKind.OTHER: "members that are not consumers",
 }
 """By kind without a predicted assignment, what it is."""
@@ -111,8 +111,9 @@ class KindOfGroup:
     """Whether the coordinator says so; otherwise an id does, which users choose."""
 
 
-_OF_GROUP_TYPES = {"share": GroupKind.SHARE, "streams": GroupKind.STREAMS_GROUP}
-_OF_PROTOCOL_TYPES = _OF_GROUP_TYPES | {"connect": GroupKind.CONNECT, "sr": GroupKind.SCHEMA_REGISTRY}
+OF_GROUP_TYPES = {"share": GroupKind.SHARE, "streams": GroupKind.STREAMS_GROUP}
+"""Kinds of groups by the types whose members are not consumers (``GroupType`` since Kafka 4.0)."""
+_OF_PROTOCOL_TYPES = OF_GROUP_TYPES | {"connect": GroupKind.CONNECT, "sr": GroupKind.SCHEMA_REGISTRY}
 _OF_PROTOCOLS = {
     # StreamsPartitionAssignor.name(): the only protocol of a Streams application.
     "stream": GroupKind.STREAMS,
@@ -162,8 +163,8 @@ def kind_of_group(signs: GroupSigns) -> KindOfGroup:
 
 def _stated(signs: GroupSigns) -> KindOfGroup | None:
     """Return the kind that the coordinator states."""
-    if signs.group_type in _OF_GROUP_TYPES:
-        return KindOfGroup(_OF_GROUP_TYPES[signs.group_type], f"type {signs.group_type!r}")
+    if signs.group_type in OF_GROUP_TYPES:
+        return KindOfGroup(OF_GROUP_TYPES[signs.group_type], f"type {signs.group_type!r}")
     for protocol_type in signs.protocol_types:
         if protocol_type not in ("", CONSUMER_TYPE):
             kind = _OF_PROTOCOL_TYPES.get(protocol_type, GroupKind.OTHER)

@@ -258,18 +258,11 @@ def loses_co_partitioning(group: Group, settings: Mapping[str, str]) -> str:
     Topics with equal partitions on the same members show that the assignor in use puts them there, not that the
     application relies on it: the reader decides.
     """
-    today, changed = (
-        group.balance,
-        {
-            name
-            for name, protocol in _options(group).items()
-            if settings_for(group, protocol).items() <= settings.items()
-        },
-    )
-    if today is None or len(changed) != 1:
+    options = _options(group).items()
+    named = [name for name, protocol in options if settings_for(group, protocol).items() <= settings.items()]
+    if group.balance is None or len(named) != 1:
         return ""
-    after = group.strategies[changed.pop()]["co_partitioned_topics"]
-    now = today["co_partitioned_topics"]
+    now, after = (figures["co_partitioned_topics"] for figures in (group.balance, group.strategies[named[0]]))
     if now is None or after is None or after >= now:
         return ""
     return _CO_PARTITIONING.format(now=now, strategy=group.strategy, after=after)

@@ -14,7 +14,7 @@ from rebalance_sim.kafka.assignors.by_library import SEPARATOR, Leader
 from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.kafka.clients import JAVA
 from rebalance_sim.kafka.clients.assumed_protocols import SHOW_ELECTED
-from rebalance_sim.kafka.group_kinds import GroupKind, GroupSigns, KindOfGroup, kind_of_group
+from rebalance_sim.kafka.group_kinds import OF_GROUP_TYPES, GroupKind, GroupSigns, KindOfGroup, kind_of_group
 from rebalance_sim.kafka.migration import MigratingGroup, Migration, Verdict, migration
 from rebalance_sim.kafka.workloads import workload
 from rebalance_sim.releases import SERVER_ASSIGNORS, KafkaVersion
@@ -41,8 +41,6 @@ _WITH_MEMBERS = (MEMBERS.name, "groups", "offsets_topic")
 """Tables of rejects whose rows may have members: the description of a group, and a record, have all of the group's."""
 _UNREAD = "none of its members could be read"
 _UNDESCRIBED = "it is listed, but nothing shows its members"
-_OF_OTHER_PROTOCOLS = ("share", "streams")
-"""Types of groups whose members are never rows of ``members``."""
 TOPIC_OWNERS = "topic_owners"
 """Rows of topics whose owned partitions are all on one host, of several members."""
 COMMITS = "commits"
@@ -98,7 +96,7 @@ class Group:
     @property
     def is_unread(self) -> bool:
         """Whether nothing is known of the group: its members, or all rows that name it, were rejected."""
-        if self.election is not None or (self.listed and self.listed["type"] in _OF_OTHER_PROTOCOLS):
+        if self.election is not None or (self.listed and self.listed["type"] in OF_GROUP_TYPES):
             return False
         may_have_members = any(row["table"] in _WITH_MEMBERS for row in self.rows[REJECTS.name])
         return may_have_members or bool(self.rows[REJECTS.name] and not self.rows[OFFSETS.name])
@@ -121,7 +119,7 @@ class Group:
             return bool(listed["members"])
         if listed["state"] is not None:
             return listed["state"] not in WITHOUT_MEMBERS_STATES
-        return listed["type"] in _OF_OTHER_PROTOCOLS or not self.rows[OFFSETS.name]
+        return listed["type"] in OF_GROUP_TYPES or not self.rows[OFFSETS.name]
 
     @property
     def is_undescribed(self) -> bool:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from rebalance_sim.kafka.group_kinds import OF_GROUP_TYPES
 from rebalance_sim.sources.kafka_tools import rpk
 from rebalance_sim.sources.kafka_tools.contents import (
     BadLine,
@@ -29,7 +30,7 @@ from rebalance_sim.sources.kafka_tools.contents import (
     quoted,
 )
 from rebalance_sim.sources.kafka_tools.json_documents import is_json, read_json
-from rebalance_sim.sources.kafka_tools.listed_groups import NOT_CONSUMERS, GroupLine, ListedGroup
+from rebalance_sim.sources.kafka_tools.listed_groups import GroupLine, ListedGroup
 from rebalance_sim.sources.kafka_tools.text import read_lines, survey
 
 LONGEST_SAMPLE = 200
@@ -346,7 +347,7 @@ class Lines:
 
     def other_groups(self) -> set[str]:
         """Return the groups whose members are not consumers."""
-        return {group_id for group_id, listed in self.listed.items() if listed.group_type in NOT_CONSUMERS}
+        return {group_id for group_id, listed in self.listed.items() if listed.group_type in OF_GROUP_TYPES}
 
     def separate_other_groups(self) -> None:
         """Remove the members of groups that turn out to have no consumers, such as share members without partitions."""

@@ -6,9 +6,9 @@
 
 from dataclasses import dataclass, field
 
-SHARE, STREAMS = "share", "streams"
-"""Types of groups whose members are not consumers (``GroupType`` since Kafka 4.0)."""
-NOT_CONSUMERS = (SHARE, STREAMS)
+from rebalance_sim.kafka.group_kinds import OF_GROUP_TYPES
+
+SHARE, STREAMS = OF_GROUP_TYPES
 _IS_CONSUMER_PROTOCOL = {"consumer": True, "classic": False}
 
 

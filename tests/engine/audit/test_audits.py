@@ -139,7 +139,7 @@ def test_groups_that_are_only_listed_have_a_verdict(audited: Audited) -> None:
         "nothing is predicted: the cluster lists the group (type classic), and no output shows its members"
     )
     assert audited.finding("other-kind-of-group", "healthy-share")["description"] == (
-        "no assignment is predicted: a share group: its members share the partitions, record by record (type 'share')"
+        "a share group, whose members share partitions record by record (type 'share'): no assignment is predicted"
     )
 
 

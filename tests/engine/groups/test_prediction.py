@@ -163,6 +163,7 @@ def test_balance_counts_what_moves(spark: SparkSession) -> None:
         "unconsumed": 0,
         "first_unconsumed": None,
         "whole_topics": None,
+        "co_partitioned_topics": 0,
         "rebalances": 1,
         "revoked": 4,
         "rejected_members": 0,
