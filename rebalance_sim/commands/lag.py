@@ -84,7 +84,9 @@ def total_lag(found: LagTables) -> list[str]:
     def partitions(name: str, groups: str) -> str:
         return f"{plural(total[name] or 0, 'partition')} of {plural(total[groups], 'group')}"
 
-    lines = [f"lag: {shown_records(total['lag'] if total['groups'] else 0)} in {partitions('with_lag', 'groups')}"]
+    none = "none known" if total["unknown"] else "none"
+    known = f"{shown_records(total['lag'])} in {partitions('with_lag', 'groups')}" if total["groups"] else none
+    lines = [f"lag: {known}"]
     if total["unknown"]:
         lines.append(f"  unknown: {partitions('unknown', 'unknown_groups')}")
     if total["negative"]:

@@ -11,7 +11,7 @@ from rebalance_sim.commands.console import Line, Table, one_line
 from rebalance_sim.commands.rejects import rejects_summary
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.tables.percentiles import p99
-from rebalance_sim.tables import CLASSIC, INPUTS, REJECTS
+from rebalance_sim.tables import CLASSIC, INPUTS, LISTED_GROUPS, REJECTS
 from rebalance_sim.wording import plural
 
 SHOWN_GROUPS = 25
@@ -213,7 +213,9 @@ def summarise_run(run: Run) -> list[Line]:
 def summarise_read(run: Run, earlier: int = 0) -> list[Line]:
     """Return what was read and rejected; ``earlier`` rows were rejected by the run that wrote the input."""
     rejected = run.counts["out"].get(REJECTS.name, 0)
-    read = ", ".join(counted_rows(rows, name) for name, rows in run.counts.get("in", {}).items())
+    # Most clusters list no group that another table does not have.
+    tables = {name: rows for name, rows in run.counts.get("in", {}).items() if rows or name != LISTED_GROUPS.name}
+    read = ", ".join(counted_rows(rows, name) for name, rows in tables.items())
     line = (f"read {read}; " if read else "") + f"{plural(rejected, 'more row' if earlier else 'row')} rejected"
     if not rejected:
         return [line]

@@ -2,7 +2,6 @@
 
 import codecs
 import io
-import itertools
 import json
 import re
 from collections import defaultdict
@@ -32,6 +31,7 @@ from rebalance_sim.sources.kafka_tools.contents import (
 from rebalance_sim.sources.kafka_tools.json_documents import is_json, read_json
 from rebalance_sim.sources.kafka_tools.listed_groups import GroupLine, ListedGroup
 from rebalance_sim.sources.kafka_tools.text import read_lines, survey
+from rebalance_sim.wording import plural
 
 LONGEST_SAMPLE = 200
 _ENCODING_SAMPLE = 1000
@@ -357,10 +357,13 @@ class Lines:
             self.listed[group_id].add(GroupLine(group_id, None, member_id=member_id))
 
     def first_problem(self) -> str | None:
-        """Return the first error that the tools printed, or else why the first line was rejected."""
-        errors = (f"{place}: {place.text.strip()[:LONGEST_SAMPLE]}" for place in self.errors)
-        rejects = (f"{reject.place}: {reject.reason}" for reject in self.rejects)
-        return next(itertools.chain(errors, rejects), None)
+        """Return the first error that the tools printed, or else how many lines were rejected and why the first was."""
+        if self.errors:
+            return f"{self.errors[0]}: {self.errors[0].text.strip()[:LONGEST_SAMPLE]}"
+        if not self.rejects:
+            return None
+        number, first = len(self.rejects), self.rejects[0]
+        return f"{plural(number, 'line')} could not be used, the first in {first.place}: {first.reason}"
 
     def _one_name(self, name: str) -> str:
         """Return the shared copy of a name that is repeated in very many lines."""

@@ -40,7 +40,8 @@ def test_documents_of_other_tools_are_rejected(document: object) -> None:
 
 def test_a_capture_of_nothing_else_names_the_reason(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "groups.json").write_text('{"Group": {"Name": "orders"}}')
-    with pytest.raises(UserError, match=re.escape(f"contains no members of groups (groups.json line 1: {SUPPORTED})")):
+    why = f"contains no members of groups (1 line could not be used, the first in groups.json line 1: {SUPPORTED})"
+    with pytest.raises(UserError, match=re.escape(why)):
         read_capture(spark, str(tmp_path))
 
 
