@@ -56,8 +56,9 @@ def measure(group: Group, assignment: Assignment) -> Balance:
 def unconsumed_partitions(group: Group, assignment: Assignment) -> list[tuple[Partition, str | None]]:
     """Return the partitions that no subscriber is assigned, by topic and number, with the first member that is."""
     found: list[tuple[Partition, str | None]] = []
+    given = {member_id: set(partitions) for member_id, partitions in assignment.items()}
     for partition in sorted(wanted_partitions(group), key=lambda each: (each.topic.encode("utf-16-be"), each.number)):
-        owners = [member for member in group.members if partition in assignment[member.member_id]]
+        owners = [member for member in group.members if partition in given[member.member_id]]
         if not any(partition.topic in member.topics for member in owners):
             found.append((partition, owners[0].member_id if owners else None))
     return found
