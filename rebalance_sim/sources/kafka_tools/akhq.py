@@ -42,9 +42,6 @@ def _member(group_id: str, member: Fields) -> Content:
         member.text("host").removeprefix("/"),
         len(owned),
         owned,
-        names_lost=False,
-        is_kip848=None,
-        upgraded=None,
         instance_id_known=False,
     )
 

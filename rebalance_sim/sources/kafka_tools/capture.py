@@ -208,6 +208,7 @@ class CaptureTables:
         self._topics_of_group = _topics_of_group(lines)
         self._bad_members = self._rejected_members()
         self._tallies = Tallies()
+        self._clients = {key: self._client(member) for key, member in lines.members.items()}
         self._offered = self._offered_by_member()
         self._ends_filled = 0
 
@@ -268,36 +269,30 @@ class CaptureTables:
         owned = self._owned(member)
         state = self._lines.states.get(member.group_id)
         rack = consumer.rack if consumer else None
-        offered = self._offered[member.group_id, member.line.member_id]
-        client = self._client(member, consumer)
+        key = (member.group_id, member.line.member_id)
+        offered = self._offered[key]
         if rack is None:
             self._tallies.add(_NO_RACK, member.group_id)
-        return (
-            self._cluster,
-            member.group_id,
-            member.line.member_id,
-            member.line.instance_id,
-            member.line.client_id,
-            member.line.host,
-            rack,
-            DEFAULT_PROTOCOL_TYPE,
-            offered.protocols,
-            self._subscription(member, consumer),
-            None,
-            None if owned is None else [{"topic": topic, "partition": partition} for topic, partition in owned],
-            None,
-            None,
-            place,
-            None,
-            None,
-            *(client[name] for name in ("client_library", "client_version", "client_evidence")),
-            state and state.state,
-            None,
-            None,
-            None,
-            offered.basis,
-            *(client[name] for name in ("team", "start_ms", "revoke_ms")),
-        )
+        columns = {
+            "cluster": self._cluster,
+            "group_id": member.group_id,
+            "member_id": member.line.member_id,
+            "instance_id": member.line.instance_id,
+            "client_id": member.line.client_id,
+            "host": member.line.host,
+            "rack": rack,
+            "protocol_type": DEFAULT_PROTOCOL_TYPE,
+            "protocols": offered.protocols,
+            "protocols_assumed": offered.basis,
+            "subscription": self._subscription(member, consumer),
+            "owned": None
+            if owned is None
+            else [{"topic": topic, "partition": partition} for topic, partition in owned],
+            "join_order": place,
+            "group_state": state and state.state,
+            **self._clients[key],
+        }
+        return tuple(map(columns.get, MEMBERS.schema.names))
 
     def _offered_by_member(self) -> dict[_Key, Offered]:
         """Return the protocols of each member, by group and member; count what is assumed."""
@@ -307,7 +302,7 @@ class CaptureTables:
             consumer = self._consumer(member)
             configured = self._configured(member, consumer)
             if self._is_classic(member):
-                client = self._client(member, consumer)
+                client = self._clients[key]
                 leader = Leader(client["client_library"] or "", client["client_version"] or "")
                 of_groups[member.group_id][key] = Offer(leader, configured)
             else:
@@ -316,8 +311,9 @@ class CaptureTables:
             found |= self._of_classic_members(group_id, offers)
         return found
 
-    def _client(self, member: Member, consumer: ConsumerLine | None) -> dict[str, Any]:
+    def _client(self, member: Member) -> dict[str, Any]:
         """Return the columns about a member's client."""
+        consumer = self._consumer(member)
         return known_client(self._signs(member, consumer), consumer, self._stated(member))
 
     def _stated(self, member: Member) -> StatedClient:

@@ -94,11 +94,11 @@ class MemberLine:
     partitions: int
     assignment: tuple[TopicPartition, ...] | None
     """None if the line does not name the topics."""
-    names_lost: bool
+    names_lost: bool = False
     """Whether the line lists partitions without their topics (Kafka 3.8 and 3.9)."""
-    is_kip848: bool | None
+    is_kip848: bool | None = None
     """Whether the group uses the consumer protocol; None if the layout does not show it."""
-    upgraded: bool | None
+    upgraded: bool | None = None
     """Whether the member does (KIP-1099); None if the line does not show it."""
     instance_id_known: bool = True
     """Whether the tool shows group.instance.id if the member has one."""

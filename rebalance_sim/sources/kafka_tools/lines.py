@@ -335,10 +335,8 @@ class Lines:
         for (group_id, member_id), owner in self.owners.items():
             if group_id not in listed:
                 partitions = tuple(sorted(owned.get((group_id, member_id), ())))
-                line = MemberLine(
-                    *(group_id, member_id, None, owner.line.client_id, owner.line.host),
-                    *(len(partitions), partitions, False, None, None),
-                )
+                client_id, host = owner.line.client_id, owner.line.host
+                line = MemberLine(group_id, member_id, None, client_id, host, len(partitions), partitions)
                 self.members[group_id, member_id] = Member(owner.place, group_id, line, by_offsets=True)
         with_members = {group_id for group_id, _ in self.members}
         for (group_id, owner_cell), place in self.owners_without_id.items():

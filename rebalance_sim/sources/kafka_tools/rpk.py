@@ -74,9 +74,6 @@ def _json_member(group_id: str, owned: dict[str, list[TopicPartition]], member: 
         member.text("host").removeprefix("/"),
         len(partitions),
         partitions,
-        names_lost=False,
-        is_kip848=None,
-        upgraded=None,
         instance_id_known=False,
     )
 
@@ -261,9 +258,6 @@ class _Group:
             cells["HOST"].removeprefix("/"),
             len(owned),
             owned,
-            names_lost=False,
-            is_kip848=None,
-            upgraded=None,
         )
 
 
