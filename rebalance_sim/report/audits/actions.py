@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Row
 
-from rebalance_sim.engine.audit.finding import Severity
+from rebalance_sim.engine.audit.finding import Confidence, Severity
 from rebalance_sim.engine.audit.ranking import NAMED_GROUPS, RankedKind, ranked_kinds
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.figures import saving_texts
@@ -29,6 +29,8 @@ class AffectedGroup:
     advice: str
     """What to do about this group; empty if the action says it."""
     savings: tuple[str, ...]
+    is_assumed: bool
+    """Whether the finding depends on inputs that are missing."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,7 @@ def _affected(rows: Sequence[Row], shared: str) -> list[AffectedGroup]:
             row["description"],
             "" if shared else row["recommendation"] or "",
             saving_texts(row["saving"]),
+            row["confidence"] == Confidence.ASSUMED,
         )
         for row in rows
     ]
