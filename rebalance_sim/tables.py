@@ -170,9 +170,8 @@ MEMBERS = Table(
         Column(
             "protocols_assumed",
             STRING,
-            "what `protocols` is assumed from, as no source shows a member's list: elected protocol, default (of its "
-            "library, or Java's if that is unknown), default that elects the group's protocol, option protocols, "
-            "assignor of the group, or default of the coordinator; null if the member is known to offer them",
+            "what `protocols` is assumed from, as no source shows a member's list, such as the elected protocol or the "
+            "default of its library; null if the member is known to offer them",
         ),
         Column("team", STRING, "team that owns the member, for the groups of an audit; null if it is unknown"),
         Column(

@@ -111,7 +111,7 @@ def migration(group: MigratingGroup, brokers: Brokers) -> Migration:
     'sarama does not have the consumer protocol (1 member)'
     >>> found = migration(MigratingGroup(GroupKind.CONSUMERS, "sticky", [Leader("", "")], 0), Brokers("4.3"))
     >>> found.reason
-    'one rolling restart, if the uncertain library of 1 member is java; no if aiokafka, kafka-python or sarama'
+    'one rolling restart, assuming java for 1 member of uncertain library; no with aiokafka, kafka-python or sarama'
     """
     likely = _migration(group, brokers)
     others = _other_verdicts(group, likely.verdict, brokers)
@@ -119,8 +119,8 @@ def migration(group: MigratingGroup, brokers: Brokers) -> Migration:
         return likely
     uncertain = [_library(client) for client in group.classic if _is_uncertain(client)]
     assumed = " and ".join(dict.fromkeys(uncertain))
-    otherwise = "; ".join(f"{verdict} if {_or(sorted(libraries))}" for verdict, libraries in others.items())
-    reason = f"{likely.reason}, if the uncertain library of {_members(uncertain)} is {assumed}; {otherwise}"
+    otherwise = "; ".join(f"{verdict} with {_or(sorted(libraries))}" for verdict, libraries in others.items())
+    reason = f"{likely.reason}, assuming {assumed} for {_members(uncertain)} of uncertain library; {otherwise}"
     return likely._replace(reason=reason, assumes=assumed)
 
 

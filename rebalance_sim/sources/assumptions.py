@@ -32,7 +32,7 @@ REBALANCING = "{} in the middle of a rebalance; members and owned partitions may
 """In this and the next sentence {} is the result of ``groups``."""
 WITHOUT_MEMBERS = "{} without members: nothing is predicted for them"
 NOT_DESCRIBED = "{} listed, but not described: nothing is predicted for them"
-OF_OTHER_TYPES = "{} of type share or streams, not consumer groups: no assignment is predicted"
+OF_OTHER_TYPES = "{} of type share or streams: no assignment is predicted for them"
 
 
 def about_protocols(offer: Offer, offered: Offered) -> str | None:

@@ -238,7 +238,7 @@ def test_what_an_owner_says_of_clients_decides_the_audit(
     assert unused in record(tmp_path / "out")["assumptions"]
     page = re.sub("<[^>]+>", "", audit.page)
     assert "sarama (clients file)" in page
-    assert "range, cooperative-sticky (assumed: default)" in page
+    assert "range, cooperative-sticky (assumed: library default)" in page
     assert "team" in page
     assert "shop" in page
 

@@ -32,14 +32,14 @@ def test_assignors_with_a_counterpart_migrate_online(protocol: str, assignor: st
     ("clients", "protocol", "verdict", "assumes", "otherwise"),
     [
         # An unknown client may be of any library that has the elected protocol.
-        ([UNKNOWN], "RoundRobinAssigner", Verdict.ONLINE, "java", "; no if kafkajs"),
-        ([UNKNOWN, JAVA_4], "sticky", Verdict.ONLINE, "java", "; no if aiokafka, kafka-python or sarama"),
+        ([UNKNOWN], "RoundRobinAssigner", Verdict.ONLINE, "java", "; no with kafkajs"),
+        ([UNKNOWN, JAVA_4], "sticky", Verdict.ONLINE, "java", "; no with aiokafka, kafka-python or sarama"),
         # No other library has it.
         ([UNKNOWN], "rack-affinity", Verdict.NO, "", None),
         # The verdict is the same for both.
         ([Leader("java;franz-go", "")], "range", Verdict.ONLINE, "", None),
         ([Leader("kafka-go;sarama", "")], "range", Verdict.NO, "", None),
-        ([Leader("kafkajs;java", "")], "range", Verdict.NO, "kafkajs", "; online if java"),
+        ([Leader("kafkajs;java", "")], "range", Verdict.NO, "kafkajs", "; online with java"),
         # It does not depend on them.
         ([UNKNOWN, Leader("sarama", "")], "range", Verdict.NO, "", None),
     ],

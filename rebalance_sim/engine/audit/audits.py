@@ -326,7 +326,7 @@ def _recommendation(group: Group, finding: Finding) -> str | None:
         return finding.recommendation
     said = f"{finding.recommendation or ''}{balance.loses_co_partitioning(group, finding.settings)}"
     if PROTOCOL in finding.settings and group.migration.assumes:
-        said = f"{said} Only with {group.migration.assumes}: the library of some members is uncertain."
+        said = f"{said} Applies only if the members of uncertain library use {group.migration.assumes}."
     prefix = SETTINGS_PREFIX.get(group.kind.kind)
     if prefix is not None:
         said = f"{said} In the connector's configuration, these settings begin with {prefix}"

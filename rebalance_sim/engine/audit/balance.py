@@ -71,11 +71,11 @@ KINDS = (IDLE, TOO_MANY_MEMBERS, IMBALANCE, WHOLE_TOPICS, TOPICS_ON_HOST, LAG, L
 _MOVES = " {moved_after:partition moves|partitions move} once."
 _LOSS = " It gives up incremental rebalancing: members revoke all their partitions in every rebalance."
 _CO_PARTITIONING = (
-    " It loses co-partitioning: {now} topics have equal partitions on the same members under {strategy}, {after} after "
-    "the change. Keep the assignor if consumers join these topics by partition."
+    " The change loses co-partitioning: {now} topics are co-partitioned under {strategy}, {after} afterwards. Keep the "
+    "assignor if consumers join these topics by partition."
 )
 _UPGRADE = (
-    "Upgrade the Java clients to {release} or newer and keep {assignor}: a member that has to give up partitions then "
+    "Upgrade the Java clients to {release} or newer and keep {assignor}: a member that has to revoke partitions then "
     "gives up some of every topic, instead of whole topics (KAFKA-16277)."
 )
 _JAVAS = ("range", "roundrobin", "sticky", "cooperative-sticky")

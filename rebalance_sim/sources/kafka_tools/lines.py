@@ -375,7 +375,7 @@ def _why_no_member(owner: str) -> str:
     if _CLIENT_AND_HOST.fullmatch(owner):
         return (
             f"OWNER is {quoted(owner)}, the client id and host of a member, but not its member id: members that share "
-            f"both cannot be told apart, and members without partitions are missing; {_USE_NEWER_TOOL}"
+            f"both cannot be distinguished, and members without partitions are missing; {_USE_NEWER_TOOL}"
         )
     return (
         f"OWNER is {quoted(owner)}, from the output of --zookeeper, which does not show the members that brokers know; "

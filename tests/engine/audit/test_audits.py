@@ -237,11 +237,11 @@ def test_an_assumed_library_is_named_where_a_verdict_or_a_setting_depends_on_it(
     assert audited.verdicts["healthy"]["migration_assumes"] == "java"
     assert audited.verdicts["healthy-librdkafka"]["migration_assumes"] is None
     advised = [row for row in audited.findings if row["settings"] and "group.protocol" in row["settings"]]
-    named = {"Only with java: the library of some members is uncertain." in row["recommendation"] for row in advised}
+    named = {"Applies only if the members of uncertain library use java." in row["recommendation"] for row in advised}
     assert named == {True, False}
     for row in advised:
         assumed = audited.verdicts[row["group_id"]]["migration_assumes"]
-        assert (f"Only with {assumed}: " in row["recommendation"]) == (assumed is not None)
+        assert (f"members of uncertain library use {assumed}." in row["recommendation"]) == (assumed is not None)
 
 
 def with_settings(member: dict[str, Any], settings: dict[str, str]) -> dict[str, Any]:

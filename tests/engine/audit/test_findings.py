@@ -332,7 +332,7 @@ WHOLE = {
 }
 
 UPGRADE = (
-    "Upgrade the Java clients to 3.7.1 or newer and keep cooperative-sticky: a member that has to give up partitions "
+    "Upgrade the Java clients to 3.7.1 or newer and keep cooperative-sticky: a member that has to revoke partitions "
     "then gives up some of every topic, instead of whole topics (KAFKA-16277)."
 )
 
@@ -436,8 +436,8 @@ JAVAS = {"client_library": "java", "protocols": ["range"]}
     [
         (None, "certain", "certain"),
         ("elected protocol", "assumed", "certain"),
-        ("default that elects the group's protocol", "assumed", "certain"),
-        ("default", "assumed", "assumed"),
+        ("library default, consistent with the elected protocol", "assumed", "certain"),
+        ("library default", "assumed", "assumed"),
         ("option protocols", "assumed", "assumed"),
     ],
 )
@@ -531,7 +531,7 @@ def test_a_change_that_loses_co_partitioning_says_so(after: int, is_lost: bool) 
     assert bool(sentence) == is_lost
     if is_lost:
         assert sentence.startswith(
-            f" It loses co-partitioning: 4 topics have equal partitions on the same members under range, {after} after"
+            f" The change loses co-partitioning: 4 topics are co-partitioned under range, {after} afterwards."
         )
     assert not loses_co_partitioning(group, {"session.timeout.ms": "60000"})
 

@@ -195,7 +195,7 @@ def test_members_of_a_group() -> None:
         "generation_at_ms": None,
         "earlier_generation": None,
         "earlier_generation_at_ms": None,
-        "protocols_assumed": "default",
+        "protocols_assumed": "library default",
         "team": None,
         "start_ms": None,
         "revoke_ms": None,

@@ -60,7 +60,7 @@ def test_offsets_are_read_and_the_group_is_unread(text: str) -> None:
         (
             "members",
             f"OWNER is '{owner}', the client id and host of a member, but not its member id: members that share both "
-            "cannot be told apart, and members without partitions are missing; "
+            "cannot be distinguished, and members without partitions are missing; "
             "use --bootstrap-server and kafka-consumer-groups of Kafka 0.10.2 or later",
         )
         for owner in ("consumer-1_/10.0.0.7", "my app_web-1/10.0.0.8")

@@ -149,7 +149,7 @@ def test_classic_members_of_records_by_hand(read: OffsetsTopic) -> None:
     assert (short.subscription, short.owned, short.client_library) == (["t7"], [], "kafka-go")
     assert (short.protocols, short.protocols_assumed) == (
         ["range", "roundrobin"],
-        "default that elects the group's protocol",
+        "library default, consistent with the elected protocol",
     )
     assert (members["classic", "a"].join_order, members["classic", "a"].owned) == (1, [])
     worker = members["workers", "w"]
@@ -274,7 +274,7 @@ def test_every_assumption_is_listed(read: OffsetsTopic) -> None:
         "subscription and owned partitions are unknown for 1 member in 1 group: their protocol type is not consumer",
         "join order is unknown for 5 members in 4 groups, except for the leader. Predicted tie-breaks may differ",
         "2 groups (alone, empty) without members: nothing is predicted for them",
-        "2 groups (shared, totals) of type share or streams, not consumer groups: no assignment is predicted",
+        "2 groups (shared, totals) of type share or streams: no assignment is predicted for them",
         "no topics table is given: the only topics are those stored by consumer-protocol groups before Kafka 4.1",
         "log end offsets are unknown: the topic does not contain them",
     ]
