@@ -227,8 +227,8 @@ def test_all_outputs_together() -> None:
         QUEUE: ("share", "share", "Stable", 2),
     }
     assert found.groups_without_members == ["flink-job"]
-    others = f"3 groups ({FRAUD}, {STOPPED}, {QUEUE}) of type share or streams, not consumer groups"
-    assert f"{others}: no assignment is predicted" in found.assumptions
+    others = f"3 groups ({FRAUD}, {STOPPED}, {QUEUE}) of type share or streams"
+    assert f"{others}: no assignment is predicted for them" in found.assumptions
     assert "1 group (billing) listed, but not described: nothing is predicted for them" in found.assumptions
 
 
