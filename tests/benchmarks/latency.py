@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from rebalance_sim.kafka.runtime.kernel import ALWAYS_COMPILES
+
 ROOT = Path(__file__).parents[2]
 _ORDERS = ROOT / "docs" / "examples" / "orders"
 _FLEET = ("--topics", "fleet/topics", "--members", "fleet/members")
@@ -111,5 +113,9 @@ def _seconds(arguments: Sequence[str], checkout: Path, folder: Path, environment
 
 
 def environment_of(checkout: Path) -> dict[str, str]:
-    """Return the environment in which Python finds the package of a checkout."""
-    return {**os.environ, "PYTHONPATH": str(checkout), "PYSPARK_PYTHON": sys.executable}
+    """Return the environment of a user in which Python finds the package of a checkout.
+
+    That of the tests compiles each rule, however few the rows are.
+    """
+    inherited = {name: value for name, value in os.environ.items() if name != ALWAYS_COMPILES}
+    return {**inherited, "PYTHONPATH": str(checkout), "PYSPARK_PYTHON": sys.executable}
