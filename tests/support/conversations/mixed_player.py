@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors.server import range as server_range
+from rebalance_sim.kafka.assignors.server import server_range
 from rebalance_sim.kafka.assignors.server.subscription_type import subscribed_as_first
 from rebalance_sim.kafka.assignors.server.uniform import assign_in_order
 from rebalance_sim.kafka.coordinator.classic.group import EMPTY_ASSIGNMENT, NONE, Answer, AwaitedElection, Counter

@@ -5,7 +5,7 @@ real list of a member follows the order of topics in the broker's metadata respo
 number.
 """
 
-from rebalance_sim.kafka.assignors.librdkafka.member_order import sort_members
+from rebalance_sim.kafka.assignors.librdkafka.rdkafka_member_order import sort_members
 from rebalance_sim.kafka.assignors.steps.join_response import listed_members
 from rebalance_sim.kafka.assignors.steps.rack_matching import assign_with_racks, have_racks
 from rebalance_sim.kafka.assignors.steps.ranges import assign_ranges
