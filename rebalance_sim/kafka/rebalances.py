@@ -13,8 +13,8 @@ no member. Its owner revokes it and rejoins, and the next rebalance assigns it. 
 4. Otherwise it accepts the assignment. If a partition that a cooperative member joined with is missing from it, the
    member revokes that partition and rejoins (``onJoinComplete``).
 
-If one member rejoins, all do. The partitions owned before the first rebalance are those that cooperative members send
-to the leader as they are, also those of topics that they no longer subscribe to.
+If one member rejoins, all do. In the first rebalance cooperative members send all partitions they owned before, even
+those of topics to which they no longer subscribe.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -54,7 +54,7 @@ class RebalanceProtocol(Enum):
 
 
 class Rebalance(NamedTuple):
-    """One rebalance of those groups of a batch that need it."""
+    """One rebalance of the groups of a batch that need one."""
 
     groups: Ints32
     """Indices of the groups."""
@@ -97,8 +97,8 @@ def rebalances(
     """Yield the rebalances of a batch, until no member of any group rejoins.
 
     ``groups.owned`` holds the partitions owned before the first rebalance, ``ranks`` is ``TopicArrays.ranks``, and
-    ``silent`` marks the members that do not tell the leader what they own: with a cooperative assignor, those that
-    follow the eager protocol. The first rebalance includes all groups. The iterator is lazy.
+    ``silent`` marks the members that do not send the leader the partitions they own: with a cooperative assignor, the
+    members that follow the eager protocol. The first rebalance includes all groups. The iterator is lazy.
     """
     numbers = np.arange(len(groups.members) - 1, dtype=np.int32)
     members = np.arange(len(groups.member_racks), dtype=np.int32)
@@ -183,7 +183,7 @@ def eager_members(preferences: PreferenceLists, cooperative: Flags) -> Flags:
 
 @kernel
 def _told(groups: Groups, silent: Flags) -> Assignments:
-    """Return the partitions that members tell the leader, in the order in which they own them."""
+    """Return the owned partitions that members send to the leader, in the order in which they own them."""
     owned = groups.owned
     sent = _new_lists(len(silent), len(owned.topics))
     filled = 0
@@ -259,7 +259,7 @@ def _subscribed(partitions: Ints, member: int, subscribed_by: Ints32, by_rank: I
 
 @kernel
 def _sorted_set(lists: Assignments, member: int, ranks: Ints) -> Ints:
-    """Return a member's partitions sorted, each once, as keys: the topic's rank, then the partition in 32 bits."""
+    """Return a member's distinct partitions as sorted keys: the topic's rank, then the partition in 32 bits."""
     low, high = lists.offsets[member], lists.offsets[member + 1]
     partitions = np.empty(high - low, np.int64)
     for k in range(low, high):

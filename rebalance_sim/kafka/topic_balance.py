@@ -1,4 +1,4 @@
-"""Which partitions of a topic nobody consumes, which topics lie on one member, and which are co-partitioned."""
+"""Partitions that nobody consumes, topics that are assigned to a single member, and co-partitioned topics."""
 
 from typing import NamedTuple
 
@@ -71,9 +71,9 @@ def _owners_of_topic(
 
 @kernel
 def owners_of_whole_topics(groups: Ints32, topics: TopicArrays, by_topic: Subscribers, assigned: Assignments) -> Ints32:
-    """Return, by entry of ``by_topic``, the subscriber that has all partitions although others subscribe, too.
+    """Return, by entry of ``by_topic``, the subscriber that has all partitions although other members subscribe too.
 
-    It is NOBODY for other topics, and for those with one partition.
+    NOBODY for topics that several members share, and for topics with one partition.
     """
     found = np.full(len(by_topic.topics), NOBODY, np.int32)
     owner = np.full(len(topics.partitions), _NOT_SEEN, np.int32)
@@ -95,10 +95,11 @@ def owners_of_whole_topics(groups: Ints32, topics: TopicArrays, by_topic: Subscr
 
 @kernel
 def co_partitioned_topics(groups: Ints32, topics: TopicArrays, by_topic: Subscribers, assigned: Assignments) -> Ints32:
-    """Return, by group, how many topics have each partition on the member with that of the same number of another.
+    """Return, by group, the number of topics that are co-partitioned with another topic.
 
-    Both have the same number of partitions, on at least two members: a consumer can then join them by partition, as
-    range assigns topics with equal subscribers on purpose (``RangeAssignor``, KIP-881).
+    Two topics are if they have the same number of partitions, each partition is on the member that has the partition of
+    the same number of the other topic, and at least two members share them. Consumers can then join the topics by
+    partition. ``range`` assigns topics with equal subscribers so on purpose (``RangeAssignor``, KIP-881).
     """
     counts = np.zeros(len(groups) - 1, np.int32)
     starts = np.zeros(len(by_topic.topics) + 1, np.int64)
@@ -123,7 +124,7 @@ def co_partitioned_topics(groups: Ints32, topics: TopicArrays, by_topic: Subscri
 
 @kernel
 def _equally_owned(first: int, end: int, starts: Ints, owners: Ints32) -> int:
-    """Return how many of these topics have the owners of another one of them, which are several members."""
+    """Return how many of these topics are owned, partition by partition, like another of them by several members."""
     # The first topic with the same owners, and how many others have them.
     followers = np.zeros(end - first, np.int32)
     is_first = np.zeros(end - first, np.bool_)

@@ -99,7 +99,7 @@ def names(found: Collection[str], number: int = 0) -> str:
 
 
 @dataclass(frozen=True)
-class Given:
+class MembersAsStated:
     """What a user says about the members of a real cluster."""
 
     protocols: tuple[str, ...] = ()
@@ -107,10 +107,10 @@ class Given:
     clients: StatedClients = field(default_factory=StatedClients)
 
 
-NOTHING_GIVEN = Given()
+NOTHING_STATED = MembersAsStated()
 
 
-def given_protocols(protocols: Sequence[str] | None) -> tuple[str, ...]:
+def checked_protocols(protocols: Sequence[str] | None) -> tuple[str, ...]:
     """Check and return the given assignors, if any. Raises UserError unless they are a list of names."""
     if protocols is not None and (isinstance(protocols, str) or not all(protocols) or not protocols):
         raise UserError(f"protocols: expected a list of assignors, not {protocols!r}")

@@ -10,7 +10,7 @@ from rebalance_sim.engine.groups.group_batches import GroupBatch
 from rebalance_sim.engine.groups.name_lists import number_names
 from rebalance_sim.engine.tables.arrow import codes, list_offsets, numbers, strings
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.coordinator.group_types import (
     UNSUPPORTED_VERSION,
     ConsumerProtocol,

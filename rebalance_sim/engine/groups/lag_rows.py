@@ -1,7 +1,7 @@
 """The rows of lag tables, from Arrow batches with all rows of some groups.
 
-Each row is a partition with offsets, a member of an assignment, or a member that has joined, whose ``partitions`` are
-those that it owned. The first kind alone has a ``topic``, and the last one alone a ``join_order``.
+A row is a partition with offsets (the only rows with a ``topic``), a member of an assignment, or a member that has
+joined (the only rows with a ``join_order``), whose ``partitions`` are those it owned.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -252,7 +252,7 @@ def _number_names(column: str, *parts: _Part) -> tuple[list[Ints], Ints, pa.Stri
 
 
 def _number(*keys: Ints) -> tuple[Ints, list[Ints]]:
-    """Return the distinct keys, sorted, and the place of each one among them."""
+    """Return the sorted distinct keys, and the place of each key among them."""
     distinct, places = np.unique(np.concatenate(keys), return_inverse=True)
     return distinct, np.split(places, np.cumsum([len(each) for each in keys])[:-1])
 

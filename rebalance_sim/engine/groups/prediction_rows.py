@@ -12,7 +12,7 @@ from rebalance_sim.engine.tables.arrow import lists, rows_of, strings, topic_par
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex
 from rebalance_sim.kafka.balance import Balance, balance
 from rebalance_sim.kafka.balance_bounds import balance_bounds
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.coordinator.group_types import GroupProtocols, leaders, refusal_errors
 from rebalance_sim.kafka.election import offsets_partition
 from rebalance_sim.kafka.groups import (
@@ -306,7 +306,7 @@ def _lists_or_null(offsets: Ints32, columns: dict[str, pa.Array], end: Rebalance
 
 
 def bounds_of(batch: GroupBatch, index: TopicIndex, guarantee: Guarantee, silent: Flags) -> pa.StructArray:
-    """Return column ``bounds`` of groups that cannot be predicted; ``silent`` members may not tell what they own."""
+    """Return column ``bounds`` of groups that cannot be predicted; ``silent`` members may not send owned partitions."""
     topics = find_topics(batch, index, ids=False)
     groups = as_groups(batch, topics, index)
     by_topic = _by_topic(groups, topics)

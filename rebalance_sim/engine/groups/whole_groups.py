@@ -23,7 +23,7 @@ KEYS = ("cluster", "group_id")
 HASH = "_hash"
 _REJECTED = "_rejected"
 _BYTES_AT_A_TIME = 2**23
-"""Of members that are nested at once; more if a group has more."""
+"""Bytes of the members that are nested at once, unless a single group has more."""
 
 
 def by_group(members: DataFrame, columns: Iterable[str]) -> DataFrame:

@@ -75,7 +75,7 @@ class _PlannedRun(Run):
         """Record nothing."""
 
     def finish(self) -> None:
-        """End the job, unless it is a part of another one."""
+        """End the job, unless it is part of another job."""
         if self.whole is None:
             raise PlanComplete(self)
 

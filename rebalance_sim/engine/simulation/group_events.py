@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.groups.group_batches import GroupBatch
 from rebalance_sim.engine.tables.arrow import rows_of
 from rebalance_sim.engine.tables.topic_metadata import TopicIndex
-from rebalance_sim.kafka.coordinator.classic.group import NEVER
+from rebalance_sim.kafka.coordinator.classic.classic_group import NEVER
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS, GroupEvent, GroupEvents, JoiningConsumer
 from rebalance_sim.kafka.simulation.model import ScenarioKind

@@ -75,7 +75,7 @@ class _Partitions:
     """Partitions with lag: by group, those that are unowned longest first."""
 
     count: int
-    """Of groups."""
+    """Number of groups."""
     groups: Ints
     topics: Ints32
     ranks: Ints

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from rebalance_sim.engine.groups.batch_arrays import elect_protocols, groups_where
 from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.migration import COUNTERPARTS
 from rebalance_sim.kafka.runtime.strings import Ints32
 from rebalance_sim.kafka.simulation.group_events import GroupEvents

@@ -13,8 +13,8 @@ from rebalance_sim.engine.groups.client_libraries import other_libraries
 from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch
 from rebalance_sim.engine.tables.arrow import lists, rows_of
 from rebalance_sim.engine.tables.percentiles import above_p99
-from rebalance_sim.kafka.coordinator.classic.group import NONE, Reason, RequestKind, State
-from rebalance_sim.kafka.coordinator.consumer.group import ConsumerGroupState, EpochReason
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE, Reason, RequestKind, State
+from rebalance_sim.kafka.coordinator.consumer.consumer_group import ConsumerGroupState, EpochReason
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.kafka.simulation.batch_state import BatchResult, field
@@ -114,9 +114,9 @@ class _Downtimes(NamedTuple):
     """The partitions of each group that are without an owner for some time."""
 
     offsets: Ints
-    """Of the groups in ``unowned_ms``."""
+    """Where the partitions of each group begin in ``unowned_ms``."""
     unowned_ms: Ints
-    """Of each of these partitions: by group, the longest first."""
+    """Time without an owner, by group, the longest first."""
 
     def p99_ms(self, partitions: Ints) -> Ints:
         """Return the 99th percentile of each group, given all its partitions."""

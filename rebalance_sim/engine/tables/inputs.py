@@ -128,14 +128,14 @@ def rejected(fitted: DataFrame, table: Table) -> DataFrame:
 
 @once
 def fit_topics(rows: DataFrame, table: Table = TOPICS) -> DataFrame:
-    """Fit a topics table. Of a repeated topic, the first row by content is used."""
+    """Fit a topics table. If a topic is repeated, its first row by content is used."""
     again = message("topic '{topic}' is given more than once; one row is used")
     return _used_once(_fitted(rows, table), table, "cluster, topic", again)
 
 
 @once
 def fit_offsets(rows: DataFrame) -> DataFrame:
-    """Fit an offsets table. Of a group's repeated partition, the first row by content is used."""
+    """Fit an offsets table. If a group's partition is repeated, its first row by content is used."""
     again = message("partition '{topic}-{partition}' is given more than once in its group; one row is used")
     return _used_once(_fitted(rows, OFFSETS), OFFSETS, "cluster, group_id, topic, partition", again)
 

@@ -1,4 +1,4 @@
-"""One record per client library: what is true of it stands there, once, and everything else derives from it.
+"""One record per client library, from which everything else about the library derives.
 
 To add a library, write a module with its record and list it in ``LIBRARIES``. Its assignors are in a folder of
 ``rebalance_sim.kafka.assignors``, whose modules must not import a record.

@@ -13,26 +13,26 @@ from rebalance_sim.releases import NEWEST, kafka_version
 
 
 class Signs(NamedTuple):
-    """What is known of a member that may show its client library."""
+    """The facts about a member from which its client library may be recognized."""
 
     group_id: str
     member_id: str
     client_id: str | None
     instance_id: str | None = None
     protocols: tuple[str, ...] = ()
-    """Those that it is known to offer, such as the elected protocol."""
+    """Protocols that it is known to offer, such as the elected one."""
     subscription: SentSubscription | None = None
-    """As it sent it for the first of ``protocols``."""
+    """The subscription that it sent for the first of ``protocols``."""
     protocol_type: str = CONSUMER_TYPE
 
 
 class RecognizedClient(NamedTuple):
-    """The client of a member, and what it was recognized by."""
+    """The client of a member, and the evidence for it."""
 
     library: str
-    """Several that are possible, the most likely one first, as in the members table; empty if it is unknown."""
+    """Possible libraries, the most likely first, as in the members table; empty if unknown."""
     release: str
-    """Empty if it is unknown."""
+    """Empty if unknown."""
     evidence: str
     """In words, such as ``client id``; empty if the library is unknown."""
 
@@ -50,10 +50,10 @@ _PROTOCOLS = {
 
 
 def recognize(signs: Signs) -> RecognizedClient:
-    """Return the library of a member, or several, its release if a default client id has it, and the evidence.
+    """Return the possible libraries of a member, its release if a default client id contains it, and the evidence.
 
     A default client id is stronger evidence than the bytes of a subscription, which other releases may write
-    otherwise. An id that only contains such a name is none.
+    differently. An id that only contains the name of a library is no evidence.
 
     >>> uuid = "4d4391e5-b529-4c02-bb6f-bef6ebc1bf38"
     >>> recognize(Signs("search", f"aiokafka-0.12.0-{uuid}", "aiokafka-0.12.0"))
@@ -115,7 +115,7 @@ def _by_subscription(signs: Signs) -> RecognizedClient:
         return _UNKNOWN
     protocol = signs.protocols[0]
     writers = _writers(protocol, signs.subscription)
-    # An assignor of a user's own: whoever wrote these bytes.
+    # A user's own assignor: its subscriptions may come from any library.
     able = [each for each in writers if offers(each, protocol)] or writers
     narrowed = f", protocol {protocol}" if len(able) < len(writers) else ""
     return RecognizedClient(SEPARATOR.join(able), "", f"subscription bytes{narrowed}")

@@ -3,12 +3,12 @@
 ``GroupMetadataManager`` with ``group.consumer.migration.policy`` at its default, bidirectional. The first
 consumer-protocol member that joins a classic group converts it; the others go on with the classic protocol
 (``mixed_requests``). When only classic members remain, the group is converted back. A member has the same number in
-both groups, and the one that exists is in charge.
+both groups, of which one exists at a time.
 """
 
 from typing import NamedTuple
 
-from rebalance_sim.kafka.coordinator.classic.group import (
+from rebalance_sim.kafka.coordinator.classic.classic_group import (
     NEVER,
     NONE,
     AwaitedElection,
@@ -24,7 +24,7 @@ from rebalance_sim.kafka.coordinator.classic.group import (
 )
 from rebalance_sim.kafka.coordinator.classic.log import forget_members
 from rebalance_sim.kafka.coordinator.classic.rebalance import prepare_rebalance
-from rebalance_sim.kafka.coordinator.consumer.group import (
+from rebalance_sim.kafka.coordinator.consumer.consumer_group import (
     JOIN_EPOCH,
     NOTHING,
     ConsumerGroup,

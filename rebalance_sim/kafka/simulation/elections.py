@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.coordinator.classic.group import NONE, AwaitedElection
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE, AwaitedElection
 from rebalance_sim.kafka.election import PreferenceLists, elect
 from rebalance_sim.kafka.groups import NO_GENERATION, AssignmentOutcome, Assignments, Groups, Subscriptions
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from rebalance_sim.kafka.assignors.resolved import Assignors, ResolvedAssignor
-from rebalance_sim.kafka.coordinator.classic.group import NONE
-from rebalance_sim.kafka.coordinator.consumer.group import server_assignor
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
+from rebalance_sim.kafka.coordinator.consumer.consumer_group import server_assignor
 from rebalance_sim.kafka.groups import Assignments
 from rebalance_sim.kafka.runtime.lists import choose_strings, list_offsets
 from rebalance_sim.kafka.runtime.records import Records, new_records

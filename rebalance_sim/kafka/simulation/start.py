@@ -6,8 +6,8 @@ import numpy as np
 
 from rebalance_sim.kafka.assignors.custom_batch import ClientData, FailureTexts, LeaderView
 from rebalance_sim.kafka.assignors.resolved import ResolvedAssignor
-from rebalance_sim.kafka.coordinator.classic.group import NONE
-from rebalance_sim.kafka.coordinator.consumer.group import server_assignor
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
+from rebalance_sim.kafka.coordinator.consumer.consumer_group import server_assignor
 from rebalance_sim.kafka.coordinator.group_types import ConsumerProtocol, GroupProtocols, group_protocols
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments
 from rebalance_sim.kafka.rebalances import GOES_ON, RebalanceProtocol, rebalances, summarize_rebalances, take_groups

@@ -38,10 +38,10 @@ from rebalance_sim.sources.assumptions import (
     REBALANCING,
     USED_TOPICS,
     WITHOUT_MEMBERS,
-    Given,
+    MembersAsStated,
     Tallies,
     about_protocols,
-    given_protocols,
+    checked_protocols,
     groups,
     names,
 )
@@ -55,7 +55,14 @@ from rebalance_sim.sources.consumer_groups import (
 )
 from rebalance_sim.sources.kafka_tools.clients import known_client
 from rebalance_sim.sources.kafka_tools.contents import ConsumerLine, Notice, ToolOutput, TopicPartition
-from rebalance_sim.sources.kafka_tools.lines import LONGEST_SAMPLE, Lines, Location, Member, Reject, partitions_by_owner
+from rebalance_sim.sources.kafka_tools.lines import (
+    LONGEST_SAMPLE,
+    CapturedMember,
+    Lines,
+    Location,
+    Reject,
+    partitions_by_owner,
+)
 from rebalance_sim.sources.kafka_tools.listed_groups import ListedGroup
 from rebalance_sim.tables import (
     DEFAULT_CLUSTER,
@@ -112,7 +119,7 @@ def read_capture(
     for which neither that nor ``consumers.csv`` has any. Raises UserError if the directory cannot be read or contains
     no output of ``kafka-consumer-groups.sh`` with members.
     """
-    given = Given(given_protocols(protocols), StatedClients(tuple(clients)))
+    given = MembersAsStated(checked_protocols(protocols), StatedClients(tuple(clients)))
     lines = Lines()
     files, lines.hidden_files = _files(spark, directory)
     for name in sorted(files):
@@ -196,7 +203,7 @@ _SENTENCES = (
 class CaptureTables:
     """The rows of the tables. Rejects and assumptions are complete once the other tables have been read."""
 
-    def __init__(self, lines: Lines, cluster: str, given: Given) -> None:
+    def __init__(self, lines: Lines, cluster: str, given: MembersAsStated) -> None:
         lines.add_members_of_offsets()
         lines.separate_other_groups()
         self._lines = lines
@@ -259,7 +266,7 @@ class CaptureTables:
         for reject in missing:
             yield reject.kind.value, self._cluster, reject.group_id, reject.place.as_json(), reject.reason
 
-    def _member(self, member: Member, consumer: ConsumerLine | None, place: int) -> tuple[object, ...]:
+    def _member(self, member: CapturedMember, consumer: ConsumerLine | None, place: int) -> tuple[object, ...]:
         if member.group_id not in self._kip848:
             self._tallies.add(_ORDER, member.group_id)
         if member.by_offsets:
@@ -311,19 +318,19 @@ class CaptureTables:
             found |= self._of_classic_members(group_id, offers)
         return found
 
-    def _client(self, member: Member) -> dict[str, Any]:
+    def _client(self, member: CapturedMember) -> dict[str, Any]:
         """Return the columns about a member's client."""
         consumer = self._consumer(member)
         return known_client(self._signs(member, consumer), consumer, self._stated(member))
 
-    def _stated(self, member: Member) -> StatedClient:
+    def _stated(self, member: CapturedMember) -> StatedClient:
         return self._given.clients.of(member.group_id, member.line.client_id)
 
-    def _is_classic(self, member: Member) -> bool:
+    def _is_classic(self, member: CapturedMember) -> bool:
         key = (member.group_id, member.line.member_id)
         return member.group_id not in self._kip848 or key in self._classic
 
-    def _configured(self, member: Member, consumer: ConsumerLine | None) -> tuple[str, ...]:
+    def _configured(self, member: CapturedMember, consumer: ConsumerLine | None) -> tuple[str, ...]:
         """Return the protocols that a user states; in a consumer-protocol group, those of the member's kind only."""
         protocols = (consumer and consumer.protocols) or self._stated(member).protocols or ()
         is_usable = self._is_classic(member) == set(protocols).isdisjoint(SERVER_ASSIGNORS)
@@ -345,21 +352,21 @@ class CaptureTables:
             self._tallies.add(about_protocols(offer, each), group_id)
         return dict(zip(offers, offered, strict=True))
 
-    def _signs(self, member: Member, consumer: ConsumerLine | None) -> Signs:
+    def _signs(self, member: CapturedMember, consumer: ConsumerLine | None) -> Signs:
         state = self._lines.states.get(member.group_id)
         elected = (state.strategy,) if state and state.strategy and member.group_id not in self._kip848 else ()
         offered = (consumer and consumer.protocols) or elected
         line = member.line
         return Signs(member.group_id, line.member_id, line.client_id, line.instance_id, offered)
 
-    def _subscription(self, member: Member, consumer: ConsumerLine | None) -> list[str]:
+    def _subscription(self, member: CapturedMember, consumer: ConsumerLine | None) -> list[str]:
         if consumer is not None and consumer.subscription is not None:
             return list(consumer.subscription)
         topics = sorted(self._topics_of_group[member.group_id])
         self._tallies.add(USED_TOPICS if topics else NO_TOPICS, member.group_id)
         return topics
 
-    def _owned(self, member: Member) -> Sequence[TopicPartition] | None:
+    def _owned(self, member: CapturedMember) -> Sequence[TopicPartition] | None:
         if member.line.assignment is not None:
             return member.line.assignment
         owned = self._owned_by_offsets.get((member.group_id, member.line.member_id), [])
@@ -373,7 +380,7 @@ class CaptureTables:
             self._tallies.add(_OTHER_MOMENT, member.group_id)
         return sorted(owned)
 
-    def _consumer(self, member: Member) -> ConsumerLine | None:
+    def _consumer(self, member: CapturedMember) -> ConsumerLine | None:
         """Return the row of consumers.csv for a member: one with its instance_id, else one without."""
         rows = self._lines.consumers
         client = (member.group_id, member.line.client_id)

@@ -61,7 +61,7 @@ class Location:
 
 
 @dataclass(slots=True)
-class Topic:
+class CapturedTopic:
     """A topic, with the leaders of the partitions that have a line."""
 
     place: Location
@@ -89,7 +89,7 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class CapturedMember:
     """A member of a group."""
 
     place: Location
@@ -129,8 +129,8 @@ class Lines:
     def __init__(self) -> None:
         self.has_members = False
         self.has_offsets = False
-        self.topics: dict[str, Topic] = {}
-        self.members: dict[tuple[str, str], Member] = {}
+        self.topics: dict[str, CapturedTopic] = {}
+        self.members: dict[tuple[str, str], CapturedMember] = {}
         self.offsets: dict[tuple[str, str, int], Offset] = {}
         self.owners: dict[tuple[str, str], Owner] = {}
         """The members in the rows of offsets, by group and id."""
@@ -232,7 +232,7 @@ class Lines:
             reason = f"topic {line.topic!r} is listed more than once; {first.place} is used"
             self.reject(place, ToolOutput.TOPICS, None, reason)
         else:
-            self.topics[line.topic] = Topic(place, line.topic_id, line.partitions)
+            self.topics[line.topic] = CapturedTopic(place, line.topic_id, line.partitions)
 
     def _add_partition(self, place: Location, line: PartitionLine) -> None:
         topic = self.topics.get(line.topic)
@@ -315,7 +315,7 @@ class Lines:
         if group_id is None:
             return
         key = (group_id, line.member_id)
-        used, other = Member(place, group_id, line), self.members.get(key)
+        used, other = CapturedMember(place, group_id, line), self.members.get(key)
         if other is not None:
             # --members and --members --verbose of the same group: use the line with the assignment.
             if other.line.assignment is not None or line.assignment is None:
@@ -337,7 +337,7 @@ class Lines:
                 partitions = tuple(sorted(owned.get((group_id, member_id), ())))
                 client_id, host = owner.line.client_id, owner.line.host
                 line = MemberLine(group_id, member_id, None, client_id, host, len(partitions), partitions)
-                self.members[group_id, member_id] = Member(owner.place, group_id, line, by_offsets=True)
+                self.members[group_id, member_id] = CapturedMember(owner.place, group_id, line, by_offsets=True)
         with_members = {group_id for group_id, _ in self.members}
         for (group_id, owner_cell), place in self.owners_without_id.items():
             if group_id not in with_members:

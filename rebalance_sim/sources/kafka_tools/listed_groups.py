@@ -21,13 +21,13 @@ class GroupLine:
     protocol_type: str | None = None
     state: str | None = None
     members: int | None = None
-    """Their number."""
+    """The number of members."""
     member_id: str | None = None
 
 
 @dataclass(slots=True)
 class ListedGroup:
-    """What all lines about a group show together; of lines that contradict each other, the first is used."""
+    """What all lines about a group show together; if lines contradict each other, the first is used."""
 
     group_type: str | None = None
     protocol_type: str | None = None

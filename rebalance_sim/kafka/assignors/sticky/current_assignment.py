@@ -1,11 +1,11 @@
-"""The members' lists of partitions while a group is assigned, and how they are written to the batch's assignments."""
+"""The members' lists of partitions while a group is assigned, and their output to the batch's assignments."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from rebalance_sim.kafka.assignors.sticky.claims import Claims
-from rebalance_sim.kafka.assignors.sticky.group import NumberedGroup
+from rebalance_sim.kafka.assignors.sticky.numbered_group import NumberedGroup
 from rebalance_sim.kafka.groups import Assignments
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32
@@ -154,6 +154,7 @@ def node_of(current: CurrentAssignment, member: int, partition: int) -> int:
     node = current.newest[partition]
     while node >= 0:
         if current.member[node] == member:
+            # The partition is twice in the list: the first entry counts.
             if found >= 0:
                 found = current.links.first[member]
                 while current.partition[found] != partition:

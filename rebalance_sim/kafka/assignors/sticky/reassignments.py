@@ -26,7 +26,6 @@ from rebalance_sim.kafka.assignors.sticky.current_assignment import (
     node_of,
     remove_entry,
 )
-from rebalance_sim.kafka.assignors.sticky.group import NOBODY, PotentialConsumers, members_of, topics_of
 from rebalance_sim.kafka.assignors.sticky.movements import (
     PartitionMovements,
     actual_partition,
@@ -35,6 +34,7 @@ from rebalance_sim.kafka.assignors.sticky.movements import (
     new_movements,
     same_movements,
 )
+from rebalance_sim.kafka.assignors.sticky.numbered_group import NOBODY, PotentialConsumers, members_of, topics_of
 from rebalance_sim.kafka.groups import AssignmentFailure
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.sorting import stable_order
@@ -313,7 +313,7 @@ def _find_imbalance(state: _State, topic: int) -> tuple[int, int]:
             count += 1
     if count == 0:
         return -1, -1
-    # The middle one of the heaviest: the first or the last may be the next to move, and then the next one, and so on.
+    # The middle one of the heaviest owners: the first or the last may move next, which would end the proof.
     heaviest, before = first - 1, count // 2 + 1
     while before > 0:
         heaviest += 1
@@ -542,6 +542,7 @@ def balance(current: CurrentAssignment, given: BalanceInput) -> tuple[int, Curre
     failure, moved = _perform_reassignments(state, partitions)
     if failure != _NONE:
         return failure, current
+    # The moves are undone unless they improve the balance; without any earlier assignment they stay in any case.
     if (
         moved
         and not given.initializing
