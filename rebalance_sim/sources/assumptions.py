@@ -1,4 +1,4 @@
-"""The assumptions about a real cluster where its tools or brokers show too little, as sentences."""
+"""Sentences about what is assumed where the tools or brokers of a real cluster do not show it."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -100,10 +100,10 @@ def names(found: Collection[str], number: int = 0) -> str:
 
 @dataclass(frozen=True)
 class MembersAsStated:
-    """What a user says about the members of a real cluster."""
+    """What a user states about the members of a real cluster."""
 
     protocols: tuple[str, ...] = ()
-    """Assignors of all classic members whose own are unknown."""
+    """Assignors of all classic members whose own protocols are unknown."""
     clients: StatedClients = field(default_factory=StatedClients)
 
 

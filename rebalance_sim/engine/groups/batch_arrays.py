@@ -32,7 +32,7 @@ _REASONS = {
 
 
 def elect_protocols(batch: GroupBatch, version: KafkaVersion) -> GroupProtocols:
-    """Find the protocol that every group elects, or the assignor that its coordinator runs."""
+    """Return the protocol that each group elects, or the assignor that its coordinator runs."""
     given = batch.column("protocol_type")
     # Null stands for "consumer", the type of nearly every group, which need not be shuffled as text.
     types, consumer_type = np.zeros(len(given), np.int32), 0

@@ -76,9 +76,8 @@ ELECTED = STRATEGY
 """The strategy under which every group uses the protocol that it elects."""
 
 OF_LIBRARY = "of-library"
-"""Stands for all assignors of each group's client library, if it is not Java's and the same for all members.
-
-Each is evaluated by the library's own rule. Those that cannot be predicted are left out."""
+"""Stands for all predictable assignors of each group's client library, in groups whose members share a library other
+than Java's. Each assignor is evaluated by the library's own rules."""
 
 _ELECTION_COLUMNS = ("join_order", "member_id", "protocol_type", "protocols")
 _ASSIGNMENT_COLUMNS = ("join_order", "member_id", "instance_id", "rack", "subscription")
@@ -136,7 +135,7 @@ class Prediction:
         return self.plan(members).rows()
 
     def plan(self, members: DataFrame) -> GroupPlan:
-        """Return what is to be computed of the groups of a fitted members table."""
+        """Return the plan for the groups of a fitted members table."""
         return GroupPlan.of_members(members, self.columns, self.predict_batches, self.schema)
 
     def predict_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -68,7 +68,7 @@ def nested_groups(batches: Iterable[pa.RecordBatch], columns: Sequence[str]) -> 
 
 
 def whole_runs(batches: Iterable[pa.RecordBatch], key: str) -> Iterator[pa.RecordBatch]:
-    """Cut rows anew so that rows with equal keys, which follow each other, are in one batch."""
+    """Divide rows into new batches so that rows with equal keys, which follow each other, are in one batch."""
     waiting: list[pa.RecordBatch] = []
     size = 0
     for rows in filter(len, batches):

@@ -17,11 +17,11 @@ from rebalance_sim.tables import DOUBLE, OUTPUTS, STRING, Table, struct
 _IDENTIFYING = ("table", "cluster", "group_id", "strategy", "client", "topic", "partition", "kind", "error", "reason")
 """Columns that identify a row and its problem."""
 FIGURES = struct({"check": STRING, "folder": STRING, "sum": DOUBLE, "figure": DOUBLE, "row": STRING})
-"""What is found in some rows of a table: the sum of a figure, its largest value, and the row that has it."""
+"""The figure of a check in some rows of a table: its sum, its largest value, and the row that has it."""
 
 
 class CheckedFigure(NamedTuple):
-    """The figure that a check finds, and the row with the largest one; None if it finds nothing."""
+    """The result of a check: the figure, and the row with the largest value; None if no row has a figure above 0."""
 
     amount: float
     worst: str | None
@@ -42,7 +42,7 @@ class CheckedTable:
         return list(dict.fromkeys([*identifying, *(name for check in self.checks for name in check.columns)]))
 
     def figures(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return what is found in batches of the columns: rows of ``FIGURES``."""
+        """Return the figures of the checks in batches of the columns: rows of ``FIGURES``."""
         folder = self.run.path(self.table.name)
         found = [
             {"check": check.name, "folder": folder, **most}
@@ -58,7 +58,7 @@ Apply = Callable[[Sequence[CheckedTable]], pa.Table]
 
 
 def find(runs: Sequence[RecordedRun], checks: Sequence[Check], apply: Apply) -> dict[str, CheckedFigure]:
-    """Return, by name of the check, its largest figure over all tables of the runs, of which each is read once."""
+    """Return, by name of the check, its largest figure over all tables of the runs; each table is read once."""
     names = dict.fromkeys(table for check in checks for table in check.tables)
     by_folder = {run.folder.rstrip("/"): run for run in runs}
     tables = [

@@ -1,7 +1,7 @@
 """Reads the events table of a batch of groups, and rejects events that cannot happen.
 
-A table has no order. Events of a group happen by ``at_ms``; of one time, in the order of ``EVENT_KINDS``; of one kind,
-by ``member_id`` and then by their other columns. Events of the scenario happen before those of the table.
+A table has no order. Events of a group happen by ``at_ms``, then in the order of ``EVENT_KINDS``, then by
+``member_id``, then by their other columns. Events of the scenario happen before events of the table.
 """
 
 from collections.abc import Sequence

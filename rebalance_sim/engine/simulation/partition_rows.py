@@ -1,4 +1,4 @@
-"""What simulations find out about partitions, as rows: their owners in the end, and the costs of each partition."""
+"""The results of simulations for partitions, as rows: their owners at the end, and the costs of each partition."""
 
 import numpy as np
 import pyarrow as pa

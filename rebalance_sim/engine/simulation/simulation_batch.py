@@ -1,4 +1,4 @@
-"""Batches of groups as a simulation reads them: members and events from Arrow, rows that cannot be used aside."""
+"""Batches of groups as a simulation reads them from Arrow: members and events, without rows that cannot be used."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -53,13 +53,13 @@ class Offered(NamedTuple):
     """The source of assumed protocols; None if they are known."""
 
 
-def offered_protocols(offers: Sequence[Offer], elected: str | None, given: tuple[str, ...] = ()) -> list[Offered]:
+def offered_protocols(offers: Sequence[Offer], elected: str | None, chosen: tuple[str, ...] = ()) -> list[Offered]:
     """Return the protocols of each member of a classic group.
 
-    ``given`` are those of all members whose protocols are unknown, if a user says so. Otherwise a library's default is
-    assumed if it is not Java's, which changed in 3.0, and if it agrees with the election: the elected protocol is among
-    each member's defaults, and the members elect it. Without an elected protocol, Java's newest default is assumed of
-    all others.
+    ``chosen`` are the protocols that a user states for all members whose own are unknown. Otherwise a library's default
+    is assumed, unless it is Java's, which changed in 3.0, if it agrees with the election: the elected protocol is among
+    each member's defaults, and the members elect it. Without an elected protocol, Java's newest default is assumed for
+    all other members.
 
     >>> librdkafka, sarama = Offer(Leader("librdkafka", "")), Offer(Leader("sarama", ""))
     >>> [each.protocols for each in offered_protocols([librdkafka, sarama], "range")]
@@ -67,8 +67,8 @@ def offered_protocols(offers: Sequence[Offer], elected: str | None, given: tuple
     >>> offered_protocols([librdkafka], "roundrobin")
     [Offered(protocols=('roundrobin',), basis=<Basis.ELECTED: 'elected protocol'>)]
     """
-    if given:
-        return [Offered(each.configured) if each.configured else Offered(given, Basis.OPTION) for each in offers]
+    if chosen:
+        return [Offered(each.configured) if each.configured else Offered(chosen, Basis.OPTION) for each in offers]
     defaults = [() if each.configured else _defaults(each, elected) for each in offers]
     if elected is None:
         newest = LIBRARIES[JAVA].protocols_of()

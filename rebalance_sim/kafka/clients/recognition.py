@@ -99,14 +99,14 @@ def _by_name(signs: Signs) -> RecognizedClient:
         if record.names_its_group(name, signs.group_id, signs.instance_id):
             return RecognizedClient(library, "", evidence)
     for library, pattern in _CLIENT_IDS.items():
-        found = pattern.fullmatch(name)
-        if found:
-            return RecognizedClient(library, found.groupdict().get("release", ""), evidence)
+        match = pattern.fullmatch(name)
+        if match:
+            return RecognizedClient(library, match.groupdict().get("release", ""), evidence)
     return _UNKNOWN
 
 
 def _by_protocol(signs: Signs) -> RecognizedClient:
-    name = next((each for each in signs.protocols if each in _PROTOCOLS), None)
+    name = next((protocol for protocol in signs.protocols if protocol in _PROTOCOLS), None)
     return RecognizedClient(_PROTOCOLS[name], "", f"protocol {name}") if name else _UNKNOWN
 
 
@@ -116,7 +116,7 @@ def _by_subscription(signs: Signs) -> RecognizedClient:
     protocol = signs.protocols[0]
     writers = _writers(protocol, signs.subscription)
     # A user's own assignor: its subscriptions may come from any library.
-    able = [each for each in writers if offers(each, protocol)] or writers
+    able = [library for library in writers if offers(library, protocol)] or writers
     narrowed = f", protocol {protocol}" if len(able) < len(writers) else ""
     return RecognizedClient(SEPARATOR.join(able), "", f"subscription bytes{narrowed}")
 
@@ -130,4 +130,6 @@ def _writers(protocol: str, sent: SentSubscription) -> list[str]:
         and sent.ends_early == library.subscriptions.end_early
         and library.subscriptions.could_be(protocol, sent)
     ]
-    return [library.name for library in sorted(writers, key=lambda each: each.subscriptions.is_rare(protocol, sent))]
+    return [
+        library.name for library in sorted(writers, key=lambda record: record.subscriptions.is_rare(protocol, sent))
+    ]

@@ -58,7 +58,7 @@ def _elected_protocols(prepared: PreparedGroups) -> tuple[Ints32, Flags]:
         return np.zeros(groups.count, np.int32), np.zeros(groups.count, np.bool_)
     # Members of another protocol type have been rejected: within a group, all types are the same.
     types = np.zeros(len(groups.first_members), np.int32)
-    found: GroupProtocols = group_protocols(
+    elected: GroupProtocols = group_protocols(
         groups.initial.members,
         groups.initial.member_ids,
         types,
@@ -72,8 +72,8 @@ def _elected_protocols(prepared: PreparedGroups) -> tuple[Ints32, Flags]:
         int(version.coordinator_map),
     )
     group_of_member = np.repeat(np.arange(groups.count), groups.sizes)
-    with_classic = np.bincount(group_of_member[found.classic], minlength=groups.count) > 0
-    return found.elections.winner, found.of_consumers & with_classic
+    with_classic = np.bincount(group_of_member[elected.classic], minlength=groups.count) > 0
+    return elected.elections.winner, elected.of_consumers & with_classic
 
 
 def _rebalance_until_stable(
@@ -92,10 +92,10 @@ def _rebalance_until_stable(
 
     view = LeaderView(groups.topics, groups.read_topic_names, client_data, eager, FailureTexts())
     silent = eager & (assignor.protocol is RebalanceProtocol.COOPERATIVE)
-    found = rebalances(
+    played = rebalances(
         assignor.protocol, joined, groups.topics.ranks, silent, lambda of, numbers: assignor.assign(of, numbers, view)
     )
-    end = summarize_rebalances(assignor.protocol, joined, groups.topics.ranks, list(found))
+    end = summarize_rebalances(assignor.protocol, joined, groups.topics.ranks, list(played))
     failures = [view.failures.texts[error] if error else GOES_ON for error in end.errors.tolist()]
     return end.assignments, [
         None if ended else f"{_BEFORE}: {failure}" for ended, failure in zip(end.ended, failures, strict=True)

@@ -1,4 +1,4 @@
-"""The meaning of the lines of a capture, whichever tool printed them."""
+"""The meaning of a capture's lines, independent of the tool that printed them."""
 
 from dataclasses import dataclass
 from enum import StrEnum

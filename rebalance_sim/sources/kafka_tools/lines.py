@@ -167,15 +167,15 @@ class Lines:
 
     def _add_printed(self, file: str, content: bytes) -> None:
         """Add the lines of a file that Kafka's tools printed."""
-        found = survey(_text(content))
-        if found.first is None:
+        nature = survey(_text(content))
+        if nature.first is None:
             self.empty_files.append(file)
-        elif not found.known:
-            number, text = found.first
+        elif not nature.known:
+            number, text = nature.first
             place = Location(file, number, text[:LONGEST_SAMPLE])
             self.reject(place, ToolOutput.FILE, None, "the file is not the output of a supported tool")
         else:
-            group_id = _only_group(found.noticed_groups) or _group_in_name(file)
+            group_id = _only_group(nature.noticed_groups) or _group_in_name(file)
             self._add_lines(file, content, read_lines(_text(content)), group_id)
 
     def _add_lines(self, file: str, content: bytes, lines: Iterable[Line], file_group: str | None) -> None:
@@ -315,13 +315,13 @@ class Lines:
         if group_id is None:
             return
         key = (group_id, line.member_id)
-        used, other = CapturedMember(place, group_id, line), self.members.get(key)
-        if other is not None:
+        used, duplicate = CapturedMember(place, group_id, line), self.members.get(key)
+        if duplicate is not None:
             # --members and --members --verbose of the same group: use the line with the assignment.
-            if other.line.assignment is not None or line.assignment is None:
-                used, other = other, used
+            if duplicate.line.assignment is not None or line.assignment is None:
+                used, duplicate = duplicate, used
             reason = f"the member is listed more than once; {used.place} is used"
-            self.reject(other.place, ToolOutput.MEMBERS, group_id, reason)
+            self.reject(duplicate.place, ToolOutput.MEMBERS, group_id, reason)
         self.members[key] = used
 
     def add_members_of_offsets(self) -> None:
@@ -349,8 +349,8 @@ class Lines:
 
     def separate_other_groups(self) -> None:
         """Remove the members of groups that turn out to have no consumers, such as share members without partitions."""
-        others = self.other_groups()
-        for group_id, member_id in [key for key in self.members if key[0] in others]:
+        of_other_types = self.other_groups()
+        for group_id, member_id in [key for key in self.members if key[0] in of_other_types]:
             del self.members[group_id, member_id]
             self.listed[group_id].add(GroupLine(group_id, None, member_id=member_id))
 

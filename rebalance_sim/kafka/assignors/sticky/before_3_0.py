@@ -163,7 +163,7 @@ def _assign_group(
     unassigned = _unassigned(sorted_partitions, current)
     initializing = current.sizes.max() == 0
     assign_to_lightest(unassigned, current, potential, identical)
-    given = BalanceInput(
+    balanced = BalanceInput(
         potential,
         prior.previous,
         sorted_partitions,
@@ -174,7 +174,7 @@ def _assign_group(
         identical,
         initializing,
     )
-    failure, current = balance(current, given)
+    failure, current = balance(current, balanced)
     if failure != _NONE:
         return failure, written
     hidden = np.zeros(current.used[0], np.bool_)

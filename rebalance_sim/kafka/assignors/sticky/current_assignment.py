@@ -150,19 +150,19 @@ def append_one(current: CurrentAssignment, member: int, partition: int) -> None:
 @inner_kernel
 def node_of(current: CurrentAssignment, member: int, partition: int) -> int:
     """Return the first node of a partition in a member's list, or -1."""
-    found = -1
+    first = -1
     node = current.newest[partition]
     while node >= 0:
         if current.member[node] == member:
             # The partition is twice in the list: the first entry counts.
-            if found >= 0:
-                found = current.links.first[member]
-                while current.partition[found] != partition:
-                    found = current.links.after[found]
-                return int(found)
-            found = node
+            if first >= 0:
+                first = current.links.first[member]
+                while current.partition[first] != partition:
+                    first = current.links.after[first]
+                return int(first)
+            first = node
         node = current.older[node]
-    return int(found)
+    return int(first)
 
 
 # ---- the assignments of the batch

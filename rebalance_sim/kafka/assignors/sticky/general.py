@@ -61,7 +61,7 @@ def assign_general(
     if racks.matter:
         remaining = _assign_in_racks(unassigned, claims, current, potential, racks)
     assign_to_lightest(remaining, current, potential, False)
-    given = BalanceInput(
+    balanced = BalanceInput(
         potential,
         previous_owners(claims, group),
         sorted_partitions,
@@ -72,7 +72,7 @@ def assign_general(
         False,
         initializing,
     )
-    failure, current = balance(current, given)
+    failure, current = balance(current, balanced)
     if failure != _NONE:
         return failure, written
     hidden = np.zeros(current.used[0], np.bool_)
@@ -218,14 +218,14 @@ def hide_transferring(
     for i in range(len(in_map_order)):
         member = in_map_order[i]
         for partition in claims.partitions[claims.offsets[i] : claims.offsets[i + 1]]:
-            found = False
+            keeps = False
             node = current.newest[partition]
             while node >= 0:
                 if current.member[node] == member:
-                    found = True
+                    keeps = True
                     owned_before[node] = True
                 node = current.older[node]
-            revoked[partition] = revoked[partition] or not found
+            revoked[partition] = revoked[partition] or not keeps
     for partition in range(len(claims.topics)):
         if revoked[partition]:
             # allAddedPartitions maps a partition that two members get to the one that comes last in the map.

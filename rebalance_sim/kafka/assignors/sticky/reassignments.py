@@ -343,13 +343,13 @@ def _is_balanced_literally(state: _State) -> tuple[int, bool]:
                 last = -1
                 node = current.newest[partition]
                 while node >= 0:
-                    other = current.member[node]
+                    owner = current.member[node]
                     if (
-                        other >= 0
-                        and participates[other]
-                        and (last < 0 or potential.map_place[other] > potential.map_place[last])
+                        owner >= 0
+                        and participates[owner]
+                        and (last < 0 or potential.map_place[owner] > potential.map_place[last])
                     ):
-                        last = other
+                        last = owner
                     node = current.older[node]
                 if last < 0:
                     return _NULL_POINTER, False
@@ -511,41 +511,41 @@ def _balance_score(sizes: Ints32, participates: Flags) -> int:
 
 
 @kernel
-def balance(current: CurrentAssignment, given: BalanceInput) -> tuple[int, CurrentAssignment]:
+def balance(current: CurrentAssignment, inputs: BalanceInput) -> tuple[int, CurrentAssignment]:
     """Balance a group whose partitions are all assigned; returns the failure and the resulting assignment."""
-    potential, member_count = given.potential, len(current.sizes)
+    potential, member_count = inputs.potential, len(current.sizes)
     reassignable = _reassignable_topics(potential)
     participates = _participating(current, potential, reassignable)
     loads = _count_loads(current.sizes, participates)
     if loads.bounds[0] >= loads.bounds[1] - 1 and participates.any():
         # isBalanced returns at once, so that no partition moves.
         return _NONE, current
-    before = current if given.initializing else copy_of(current)
+    before = current if inputs.initializing else copy_of(current)
     state = _State(
         current,
         potential,
-        given.previous,
+        inputs.previous,
         participates,
         new_movements(len(potential.topic_of)),
         Heap(np.empty(member_count, np.int32), np.full(member_count, -1, np.int32), np.zeros(1, np.int32)),
         loads,
-        np.array([given.irregular]),
-        given.gap,
-        given.same_subscribers,
+        np.array([inputs.irregular]),
+        inputs.gap,
+        inputs.same_subscribers,
     )
-    if given.unassigned_first:
+    if inputs.unassigned_first:
         # Since 2.4: if this alone balances the group, no owned partition has to move.
-        failure, _ = _perform_reassignments(state, _reassignable(given.unassigned, potential.topic_of, reassignable))
+        failure, _ = _perform_reassignments(state, _reassignable(inputs.unassigned, potential.topic_of, reassignable))
         if failure != _NONE:
             return failure, current
-    partitions = _reassignable(given.sorted_partitions, potential.topic_of, reassignable)
+    partitions = _reassignable(inputs.sorted_partitions, potential.topic_of, reassignable)
     failure, moved = _perform_reassignments(state, partitions)
     if failure != _NONE:
         return failure, current
     # The moves are undone unless they improve the balance; without any earlier assignment they stay in any case.
     if (
         moved
-        and not given.initializing
+        and not inputs.initializing
         and _balance_score(current.sizes, participates) >= _balance_score(before.sizes, participates)
     ):
         return _NONE, before

@@ -584,17 +584,17 @@ def _scala_2_11_bits(count: int) -> int:
 
 
 @inner_kernel
-def comes_before(classic: ClassicGroup, one: int, other: int) -> bool:
+def comes_before(classic: ClassicGroup, number: int, rival: int) -> bool:
     """Compare the positions of two members in the coordinator's hash map (``hash_order``)."""
-    a, b = classic.members[one].hash, classic.members[other].hash
-    is_later = classic.members[one].entered > classic.members[other].entered
+    a, b = classic.members[number].hash, classic.members[rival].hash
+    is_later = classic.members[number].entered > classic.members[rival].entered
     if classic.map_rule in (MapRule.SCALA_2_11, MapRule.SCALA_2_12_13):
         bits = _scala_2_11_bits(classic.group.largest)
         # Scala 2.11 iterates from the last bucket to the first.
         if scala_2_11_index(a, bits) != scala_2_11_index(b, bits):
             return scala_2_11_index(a, bits) > scala_2_11_index(b, bits)
         # It puts a key at the head of its bucket, and reverses every bucket when it doubles the table.
-        last = max(classic.members[one].largest_before, classic.members[other].largest_before)
+        last = max(classic.members[number].largest_before, classic.members[rival].largest_before)
         return is_later == ((bits - _scala_2_11_bits(last)) % 2 == 0)
     size = _SMALLEST_TABLE
     if classic.map_rule == MapRule.SCALA_2_13:

@@ -72,14 +72,14 @@ def _first_session(classic: ClassicGroup) -> int:
 
 
 @inner_kernel
-def _ends_before(classic: ClassicGroup, one: int, other: int) -> bool:
+def _ends_before(classic: ClassicGroup, number: int, rival: int) -> bool:
     """Compare the ends of two sessions."""
-    a, b = classic.members[one], classic.members[other]
+    a, b = classic.members[number], classic.members[rival]
     if a.session_deadline != b.session_deadline:
         return a.session_deadline < b.session_deadline
     if a.session_timer != b.session_timer:
         return a.session_timer < b.session_timer
-    return comes_before(classic, one, other)
+    return comes_before(classic, number, rival)
 
 
 @inner_kernel

@@ -167,7 +167,7 @@ def carry_out(modern: ConsumerGroup, number: int, move: int, now: int) -> bool:
     if move == Move.STAYS:
         return False
     changed = move_changes(modern, number, move)
-    other = _advance(modern, number) if move == Move.ADVANCES else _drop(modern, number, move)
+    differs = _advance(modern, number) if move == Move.ADVANCES else _drop(modern, number, move)
     member = modern.members[number]
     # The rebalance timeout limits the time to revoke partitions only; classic members have the timer of their rejoin.
     if changed and not member.classic:
@@ -175,13 +175,13 @@ def carry_out(modern: ConsumerGroup, number: int, move: int, now: int) -> bool:
             start_rebalance_timeout(modern, number, now)
         else:
             member.rebalance_deadline = NEVER
-    return other
+    return differs
 
 
 @inner_kernel
 def _advance(modern: ConsumerGroup, number: int) -> bool:
     member, target_epoch = modern.members[number], modern.group.target_epoch
-    unreleased, other = False, False
+    unreleased, differs = False, False
     for t in range(modern.group.topics):
         topic, may_own = modern.topics[t], _may_own(modern, number, t)
         for p in range(topic.first, topic.first + topic.places):
@@ -190,7 +190,7 @@ def _advance(modern: ConsumerGroup, number: int) -> bool:
             mine = partition.owner == number
             if mine and not wanted:
                 # Revoked, as the heartbeat shows: the partition is free for its next owner from now on.
-                other = other or not partition.pending_revocation
+                differs = differs or not partition.pending_revocation
                 partition.owner = NONE
             elif mine and partition.pending_revocation and not modern.of_release.reclaims_revoked:
                 # Before KAFKA-19449 a partition that returns to the target while it is revoked counts as owned by
@@ -200,7 +200,7 @@ def _advance(modern: ConsumerGroup, number: int) -> bool:
             elif wanted and (partition.owner == NONE or (mine and partition.pending_revocation)):
                 partition.owner = number
                 partition.epoch = target_epoch
-                other = True
+                differs = True
             elif wanted and not mine:
                 # Another member still owns it (``currentPartitionEpoch`` is not -1).
                 unreleased = True
@@ -209,7 +209,7 @@ def _advance(modern: ConsumerGroup, number: int) -> bool:
     member.previous_epoch = member.epoch
     member.epoch = target_epoch
     member.state = ModernMemberState.UNRELEASED_PARTITIONS if unreleased else ModernMemberState.STABLE
-    return other
+    return differs
 
 
 @inner_kernel
@@ -217,11 +217,11 @@ def _drop(modern: ConsumerGroup, number: int, move: int) -> bool:
     """Revoke partitions: they become free at once if the member has revoked them already, else once it confirms."""
     member = modern.members[number]
     which: int = _Lost.BY_TARGET if move == Move.REVOKES else _Lost.BY_SUBSCRIPTION
-    other = False
+    differs = False
     for p in range(all_places(modern)):
         partition = modern.partitions[p]
         if _is_lost(modern, number, p, which):
-            other = True
+            differs = True
             if move == Move.DROPS_UNSUBSCRIBED:
                 partition.owner = NONE
             else:
@@ -241,4 +241,4 @@ def _drop(modern: ConsumerGroup, number: int, move: int) -> bool:
         member.epoch += 1
     if move != Move.DROPS_UNSUBSCRIBED:
         member.state = ModernMemberState.UNREVOKED_PARTITIONS
-    return other
+    return differs
