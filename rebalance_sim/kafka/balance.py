@@ -1,4 +1,4 @@
-"""How balanced an assignment is, and how many partitions it moves."""
+"""The balance of an assignment, and the number of partitions it moves."""
 
 from typing import NamedTuple
 

@@ -60,7 +60,7 @@ class _Loads(NamedTuple):
 
 
 class _Owned(NamedTuple):
-    """What a group owned."""
+    """The partitions that a group owned."""
 
     partitions: int
     """Owned partitions of the topics that the group subscribes to."""

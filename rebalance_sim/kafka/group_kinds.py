@@ -1,4 +1,4 @@
-"""What kind of group uses the coordinator: plain consumers, Kafka Connect, Kafka Streams, jobs that only commit.
+"""The kinds of groups that use a coordinator: plain consumers, Kafka Connect, Kafka Streams, jobs that only commit.
 
 Sources: ``ConsumerGroupCommand``, Connect (``WorkerGroupMember``, ``ConnectorConfig``, KIP-411), Kafka Streams
 (``StreamThread``), ksqlDB, ``ConsoleConsumer`` and Spark's Kafka source. Users choose ids, so a kind that follows from
@@ -12,7 +12,7 @@ from enum import StrEnum
 
 
 class GroupKind(StrEnum):
-    """What kind of program the members of a group are."""
+    """The kind of program that the members of a group are."""
 
     CONSUMERS = "consumers"
     CONNECT = "connect"
@@ -45,7 +45,7 @@ class GroupKind(StrEnum):
 
 @dataclass(frozen=True)
 class GroupSigns:
-    """What is known of a group."""
+    """The facts about a group that show its kind."""
 
     group_id: str
     protocol_types: Sequence[str] = ()

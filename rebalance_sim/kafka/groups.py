@@ -35,7 +35,7 @@ UNKNOWN_RACK = -2
 
 
 class AssignmentFailure(IntEnum):
-    """How an assignor fails for a group; NONE if it returns an assignment."""
+    """The failure of an assignor for a group; NONE if it returns an assignment."""
 
     NONE = 0
     NULL_POINTER = 1
@@ -129,7 +129,7 @@ class Groups(NamedTuple):
 
 
 class AssignmentOutcome(NamedTuple):
-    """What an assignor returns for a batch of groups."""
+    """The assignments and failures of an assignor for a batch of groups."""
 
     assignments: Assignments
     errors: Ints32

@@ -4,7 +4,7 @@ from enum import IntEnum, auto
 
 
 class Guarantee(IntEnum):
-    """What an assignor guarantees of every group, whatever it assigns."""
+    """A guarantee of an assignor that holds for every assignment of every group."""
 
     MOST_BALANCED = auto()
     """The loads are the most balanced that exist (franz-go: no path of moves leads to more balanced ones)."""

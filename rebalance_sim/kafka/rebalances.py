@@ -43,7 +43,7 @@ GOES_ON = f"members ask for another rebalance after {MOST_REBALANCES} still"
 
 
 class RebalanceProtocol(Enum):
-    """How members hand over partitions."""
+    """The protocol by which members hand over partitions."""
 
     EAGER = auto()
     """Members revoke all partitions before they join."""
@@ -61,7 +61,7 @@ class Rebalance(NamedTuple):
     members: Ints32
     """Indices of their members; the lists below are in this order."""
     outcome: AssignmentOutcome
-    """What the assignor returns."""
+    """The result of the assignor."""
     last: Flags
     """By group: whether the assignor does not fail and no member rejoins."""
     revoked: Assignments | None = None

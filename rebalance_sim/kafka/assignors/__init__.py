@@ -39,7 +39,7 @@ class Assignor:
     asks_topic_ids: bool = False
     """Whether the result depends on the topic ids."""
     protocol: RebalanceProtocol = RebalanceProtocol.EAGER
-    """How members hand over partitions that change their owner."""
+    """The protocol by which members hand over partitions that change their owner."""
 
 
 ASSIGNORS = {

@@ -1,4 +1,4 @@
-"""Which assignor the leader of a group runs: the elected protocol as the leader's client library implements it.
+"""The assignor that the leader of a group runs: the elected protocol as the leader's client library implements it.
 
 Members of all libraries list assignors under the names of Java's, but the libraries assign differently. A table of the
 user's own assignors takes precedence: it states what the leader runs under a name.
@@ -87,7 +87,7 @@ def adds_user_data(leader: Leader, protocol: str) -> bool:
 
 
 class LeadersAssignor(NamedTuple):
-    """What a leader runs under a protocol name."""
+    """The assignor that a leader runs under a protocol name."""
 
     name: str
     """A name in ``KNOWN_ASSIGNORS``, or the name of an assignor that cannot be predicted."""

@@ -1,4 +1,4 @@
-"""Which assignor a protocol name stands for, and how the consumers that offer it behave.
+"""The assignor that a protocol name stands for, and the behaviour of the consumers that offer it.
 
 A name stands for an assignor of Kafka or of another client library, for the user's own, or for an unknown assignor:
 members may offer any name, and a group may elect it.
@@ -42,12 +42,12 @@ class ResolvedAssignor:
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """What it guarantees for groups whose assignment cannot be predicted; None if it has no such groups."""
+        """Its guarantee for groups whose assignment cannot be predicted; None if it has no such groups."""
         return None if self.own is not None else GUARANTEES.get(self.name)
 
     @cached_property
     def protocol(self) -> RebalanceProtocol:
-        """How members hand over partitions.
+        """The protocol by which members hand over partitions.
 
         An unknown assignor counts as eager: ``ConsumerPartitionAssignor.supportedProtocols`` returns EAGER by default.
         """

@@ -29,7 +29,7 @@ UNSUPPORTED_VERSION = "UNSUPPORTED_VERSION"
 
 
 class ConsumerProtocol(NamedTuple):
-    """How a batch names the consumer protocol."""
+    """The numbers under which a batch names the consumer protocol."""
 
     protocol_type: int
     """Index of the protocol type ``consumer``."""

@@ -457,7 +457,7 @@ def _kept_subscriptions(lists: Lists, subscriptions: Ints32, made: Assignments) 
 
 
 class RowOrigins(NamedTuple):
-    """What new assignment rows were made for."""
+    """The assignments and members that new assignment rows were made for."""
 
     groups: Ints32
     generations: Ints

@@ -1,4 +1,4 @@
-"""What happens to a classic group on a simulated clock, and to consumers of the classic protocol in any group."""
+"""A classic group on a simulated clock, and consumers of the classic protocol in any group."""
 
 from rebalance_sim.kafka.coordinator.classic.classic_group import (
     EMPTY_ASSIGNMENT,

@@ -1,4 +1,4 @@
-"""What is simulated: groups, their consumers, and the events that happen to them."""
+"""The arrays of a simulation: groups, their consumers, and the events that happen to them."""
 
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ class Lists(NamedTuple):
 
 
 class SimulatedFleet(NamedTuple):
-    """What is simulated: groups, their consumers, and the events that happen to them."""
+    """A batch of groups, their consumers, and the events that happen to them."""
 
     consumers: Ints32
     """Consumers of group g: ``consumers[g]`` to ``consumers[g + 1]``, first those that are members when it begins."""
@@ -79,7 +79,7 @@ class SimulatedFleet(NamedTuple):
     base_topics: Ints32
     """By topic of ``TopicArrays``: the topic that it is a later variant of, or itself."""
     assignments: Assignments
-    """What the first members own; other consumers own nothing."""
+    """The partitions that the first members own; other consumers own none."""
     generations: Ints
     protocols: Ints32
     """The protocol, by its number in the batch, that each group has elected when the simulation begins."""

@@ -1,4 +1,4 @@
-"""How Kubernetes replaces the pods of a rollout: which pods stop and start once how many new ones are available.
+"""The waves of a rollout by Kubernetes: the pods that stop and start once enough new ones are available.
 
 The rules are those of the deployment controller (``pkg/controller/deployment``, ``NewRSNewReplicas``,
 ``reconcileOldReplicaSets``, ``ResolveFenceposts``), of the StatefulSet controller (``updateStatefulSet``), and of
@@ -14,7 +14,7 @@ Count = int | str
 
 @dataclass(frozen=True)
 class Wave:
-    """What happens as soon as enough new pods are available; pods have numbers from 0."""
+    """The pods that start and stop as soon as enough new pods are available; pods have numbers from 0."""
 
     available: int
     """How many new pods must be available."""

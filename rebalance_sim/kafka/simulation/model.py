@@ -42,7 +42,7 @@ class EventKind(IntEnum):
 
 
 class ConsumerStep(IntEnum):
-    """What the application's thread of a consumer is doing."""
+    """The step that the application's thread of a consumer is in."""
 
     POLLING = 0
     """It is between two polls, or in one that has nothing to do for the group."""
@@ -146,7 +146,7 @@ class Consumer:
     preferences: int
     next_preferences: int
     next_protocols: int
-    """What the consumer offers from its next start on: the list of protocols, and its bits."""
+    """The list of protocols that the consumer offers from its next start on, and its bits."""
     next_eager: bool
     next_assignor: int
     assignor: int
@@ -245,7 +245,7 @@ class PartitionState:
 
 
 class GroupProgress:
-    """How far the simulation of a group is, and the figures that are reported of it."""
+    """The progress of a group's simulation, and the figures that are reported."""
 
     consumers: int
     events: int
@@ -337,7 +337,7 @@ class GroupProgress:
 
 
 class Subject(IntEnum):
-    """What a row of the timeline is about."""
+    """The subject of a row of the timeline."""
 
     EVENT = 0
     STATE = 1

@@ -1,4 +1,4 @@
-"""Which consumer owns which partition, and for how long a partition is unowned."""
+"""The owners of partitions during a simulation, and the time that partitions are unowned."""
 
 from rebalance_sim.kafka.coordinator.classic.classic_group import NONE, knows
 from rebalance_sim.kafka.runtime.kernel import inner_kernel

@@ -1,4 +1,4 @@
-"""How groups are when a simulation begins: their first members have rebalanced until the group is stable."""
+"""The state of groups when a simulation begins: their first members have rebalanced until the group is stable."""
 
 from collections.abc import Sequence
 
@@ -52,7 +52,7 @@ def start_groups(prepared: PreparedGroups) -> StartingState:
 
 
 def _elected_protocols(prepared: PreparedGroups) -> tuple[Ints32, Flags]:
-    """Return what each group elects, or NONE, and whether it has classic and consumer-protocol members (KIP-848)."""
+    """Return each group's elected protocol, or NONE, and whether it mixes classic and consumer-protocol members."""
     groups, offered, version = prepared.groups, prepared.protocols, prepared.conditions.assignors.version
     if prepared.conditions.strategy is not None:
         return np.zeros(groups.count, np.int32), np.zeros(groups.count, np.bool_)
@@ -79,7 +79,7 @@ def _elected_protocols(prepared: PreparedGroups) -> tuple[Ints32, Flags]:
 def _rebalance_until_stable(
     prepared: PreparedGroups, chosen: Flags, members: Ints32, assignor: ResolvedAssignor
 ) -> tuple[Assignments, list[str | None]]:
-    """Return what the members of some groups have in the end, and why a group does not become stable."""
+    """Return the final assignments of some groups, and by group the reason why it does not become stable."""
     groups = prepared.groups
     joined = take_groups(groups.initial, chosen)
     consumers = groups.first_members[members]

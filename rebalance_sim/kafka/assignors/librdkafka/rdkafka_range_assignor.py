@@ -1,6 +1,6 @@
 """librdkafka's ``range`` assignor (``rdkafka_range_assignor.c``, 2.2 to 2.16).
 
-It differs from Java's in the order of members and in which topics it matches by rack (``common.rack_matching``). The
+It differs from Java's in the order of members and in the topics that it matches by rack (``steps.rack_matching``). The
 real list of a member follows the order of topics in the broker's metadata response; here it is sorted by topic and
 number.
 """

@@ -29,7 +29,7 @@ _ILLEGAL_STATE = int(AssignmentFailure.ILLEGAL_STATE)
 
 
 class _Kept(NamedTuple):
-    """What is left to do after members have kept owned partitions."""
+    """The partitions and members that are left after members have kept owned partitions."""
 
     unassigned: Ints32
     """Known partitions that no member keeps."""

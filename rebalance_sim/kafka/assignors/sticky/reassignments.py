@@ -58,7 +58,7 @@ class Heap(NamedTuple):
 
 
 class LoadCounts(NamedTuple):
-    """How many participating members have how many partitions."""
+    """The number of participating members by their number of partitions."""
 
     members: Ints32
     """Number of members, by number of partitions."""
@@ -67,7 +67,7 @@ class LoadCounts(NamedTuple):
 
 
 class BalanceInput(NamedTuple):
-    """What ``balance`` needs beside the current assignment."""
+    """The input of ``balance`` beside the current assignment."""
 
     potential: PotentialConsumers
     previous: Ints32
@@ -79,7 +79,7 @@ class BalanceInput(NamedTuple):
     unassigned_first: bool
     """Whether those are reassigned before all others: since 2.4, unless a partition has to be revoked."""
     gap: int
-    """How many partitions more than a potential consumer an owner may have: 0 before 3.5.2, 1 since."""
+    """Partitions that an owner may have more than a potential consumer: 0 before 3.5.2, 1 since (KAFKA-15106)."""
     irregular: bool
     """Whether ``isBalanced`` has to be computed literally (``_is_balanced_literally``)."""
     same_subscribers: bool

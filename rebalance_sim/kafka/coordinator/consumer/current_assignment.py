@@ -76,14 +76,14 @@ def _move_of_subscription(modern: ConsumerGroup, number: int, owned: int) -> int
 
 
 class _Lost(IntEnum):
-    """Which of a member's partitions are meant."""
+    """Partitions that a member loses."""
 
     PENDING = 0
-    """Those that it has been asked to revoke."""
+    """Partitions that it has been asked to revoke."""
     BY_TARGET = 1
-    """Those that it must lose next, because of its target or its subscription."""
+    """Partitions that it loses next, because of its target or its subscription."""
     BY_SUBSCRIPTION = 2
-    """Those that it must lose next, because of its subscription alone."""
+    """Partitions that it loses next, because of its subscription alone."""
 
 
 @inner_kernel
