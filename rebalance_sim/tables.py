@@ -141,7 +141,7 @@ MEMBERS = Table(
             "subscribed_regex",
             STRING,
             "regular expression the member subscribes with, matched by the brokers (KIP-848); null if it has none. "
-            "subscription has the topics found",
+            "`subscription` lists the matching topics",
         ),
         Column("owned", TOPIC_PARTITIONS, "partitions the member owns when it joins"),
         Column("generation", INT, "generation in which the member received `owned`; null if unknown"),
@@ -152,44 +152,46 @@ MEMBERS = Table(
         Column(
             "client_library",
             STRING,
-            "client library; null if it is unknown, which counts as Java. Several that are possible: separated by `;`, "
-            "the most likely one first",
+            "client library; null if unknown: then Java is assumed. Several possible libraries are separated by `;`, "
+            "the most likely first",
         ),
         Column("client_version", STRING, "release of the client library; null if it is unknown"),
         Column(
             "client_evidence",
             STRING,
-            "what the client library was recognized by: client id, member id, protocol NAME, protocol type NAME, "
-            "subscription bytes, or consumers.csv or clients file, which name it; null if it is unknown and Java is "
-            "assumed",
+            "evidence for the client library: client id, member id, protocol NAME, protocol type NAME or subscription "
+            "bytes, or the file that names it, consumers.csv or clients file; null if the library is unknown and Java "
+            "is assumed",
         ),
         Column("group_state", STRING, "state of the group when it was read, by Kafka's name; null if unknown"),
         Column("generation_at_ms", LONG, "time at which the members of `generation` had joined; null if unknown"),
-        Column("earlier_generation", INT, "first generation of the hour before that of which the time is known"),
+        Column(
+            "earlier_generation", INT, "first generation known to be in the hour before `generation`; null if none"
+        ),
         Column("earlier_generation_at_ms", LONG, "time at which the members of `earlier_generation` had joined"),
         Column(
             "protocols_assumed",
             STRING,
-            "what `protocols` is assumed from, as no source shows a member's list, such as the elected protocol or the "
-            "default of its library; null if the member is known to offer them",
+            "source of an assumed list of `protocols`, such as the elected protocol or the library's default; null if "
+            "the member is known to offer them",
         ),
-        Column("team", STRING, "team that owns the member, for the groups of an audit; null if it is unknown"),
+        Column("team", STRING, "team that owns the member, shown by an audit; null if unknown"),
         Column(
             "start_ms",
             INT,
-            "time from the start of the member's process to its first poll; null for that of the scenario",
+            "milliseconds from the start of the member's process to its first poll; null for the scenario's value",
         ),
         Column(
             "revoke_ms",
             INT,
-            "time that the application takes when partitions are revoked; null for that of the scenario",
+            "milliseconds the application takes when partitions are revoked; null for the scenario's value",
         ),
     ),
 )  # fmt: skip
 
 CLUSTERS = Table(
     "clusters",
-    "One row per cluster: its brokers, where they differ from those that the options of a run describe.",
+    "One row per cluster: the settings of its brokers; a null is replaced by the option of the run.",
     (
         Column("cluster", STRING, "name of the cluster", default=DEFAULT_CLUSTER),
         Column("broker_version", STRING, "Kafka release of the brokers; null for --kafka-version"),
@@ -382,8 +384,8 @@ BALANCE = Table(
         Column("stddev", DOUBLE, "standard deviation of partitions per member"),
         Column("topic_spread", INT, "for the most imbalanced topic: most minus fewest partitions per subscriber"),
         Column("idle_members", INT, "members without partitions"),
-        Column("moved", INT, "partitions assigned to another member than the previous owner"),
-        Column("kept", INT, "partitions that stay with the previous owner"),
+        Column("moved", INT, "partitions assigned to a member other than their previous owner"),
+        Column("kept", INT, "partitions that stay with their previous owner"),
         Column("unassigned", INT, "partitions assigned to no member"),
         Column("assigned_twice", INT, "partitions assigned more than once (a bug of Kafka's assignor, reproduced)"),
         Column(
@@ -394,20 +396,21 @@ BALANCE = Table(
         Column(
             "first_unconsumed",
             ArrayType(struct({"topic": STRING, "partition": INT, "member_id": STRING})),
-            f"up to {NAMED} of these, by topic, with a member that is assigned the partition without "
+            f"up to {NAMED} unconsumed partitions, by topic, with a member that is assigned the partition without "
             "subscribing to its topic; null if there are none",
         ),
         Column(
             "whole_topics",
             ArrayType(struct({"topic": STRING, "partitions": INT, "subscribers": INT, "member_id": STRING})),
-            f"up to {NAMED} topics with several partitions and several subscribers of which one member has all "
-            "partitions, those of which it has most above its share first; null if there are none",
+            f"up to {NAMED} topics with several partitions and several subscribers, one of which has all partitions; "
+            "the topics whose owner exceeds its share most come first; null if there are none",
         ),
         Column(
             "co_partitioned_topics",
             INT,
-            "topics of which every partition is on the member that has the same partition of another topic with as "
-            "many partitions, on at least two members: what range does for topics with the same subscribers",
+            "co-partitioned topics: another topic has the same number of partitions, and every pair of partitions with "
+            "the same number is on one member, over at least two members. `range` assigns topics with the same "
+            "subscribers so",
         ),
         Column("rebalances", INT, "rebalances until no member requests another"),
         Column("revoked", INT, "partitions revoked on the way; eager members revoke everything they own"),
@@ -417,7 +420,8 @@ BALANCE = Table(
         Column(
             "bounds",
             struct(BOUNDS),
-            "if the leader's library assigns the group in a way that cannot be predicted: bounds of what it assigns",
+            "bounds of the assignment if the leader's library assigns the group in a way that cannot be predicted; "
+            "null otherwise",
         ),
     ),
 )
@@ -459,8 +463,8 @@ MEMBER_LAG = Table(
 
 TOPIC_LAG = Table(
     "topic_lag",
-    "One row per group and topic: the lag of its committed offsets, whoever owns the partitions. Topics whose lag is "
-    "known to be 0 are left out.",
+    "One row per group and topic: the lag of its committed offsets, with or without owners of the partitions. Topics "
+    "whose lag is known to be 0 are left out.",
     (
         *_OF_GROUP,
         _TOPIC,

@@ -11,10 +11,10 @@ from tests.support.tiers import TIERS, base, plan
 
 RULES = {
     "election.py": "live: elections and consumers' assignors",
-    "assignors/java/range.py": "live: elections and consumers' assignors",
+    "assignors/java/range_assignor.py": "live: elections and consumers' assignors",
     "assignors/sticky/before_3_0.py": "live: elections and consumers' assignors",
     "assignors/server/uniform.py": "live: server-side assignors",
-    "assignors/franz_go/sticky.py": "live: other libraries' assignors",
+    "assignors/franz_go/sticky_balancer.py": "live: other libraries' assignors",
     "clients/sarama.py": "live: other libraries' assignors",
     "partitioners/key_hashes.py": "live: partitioners",
     "coordinator/classic/requests.py": "live: classic groups",
@@ -121,7 +121,7 @@ def test_a_rule_of_one_tier_does_not_run_the_others_in_full(imports: Imports) ->
         tiers = plan({f"rebalance_sim/kafka/{name}": True}, 0, imports).in_full
         return {tier.name for tier in tiers if tier.always}
 
-    assert in_full("assignors/java/range.py") == {"live: elections and consumers' assignors", "invariants"}
+    assert in_full("assignors/java/range_assignor.py") == {"live: elections and consumers' assignors", "invariants"}
     assert in_full("partitioners/key_hashes.py") == {"live: partitioners"}
     assert in_full("runtime/hash_order.py") >= set(RULES.values()) - {"live: protocol bytes", "live: offsets topic"}
 

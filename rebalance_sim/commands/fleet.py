@@ -11,7 +11,7 @@ from rebalance_sim.commands.offsets_topic import write_offsets_topic
 from rebalance_sim.commands.options import items
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.summary import summarise_run, summarise_written
-from rebalance_sim.commands.validation.fleet import given_of, properties_of
+from rebalance_sim.commands.validation.fleet import properties_of, stated_by
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.tables.inputs import no_rejects
 from rebalance_sim.errors import check_choice
@@ -58,7 +58,7 @@ def _tables(run: Run, options: Namespace) -> tuple[dict[str, DataFrame], DataFra
         fleet = synthetic_fleet(run.spark, load(options.synthetic), options.groups, options.seed)
         return {TOPICS.name: fleet.topics, MEMBERS.name: fleet.members}, no_rejects(run.spark)
     capture, records = _read(run, options)
-    run.assumptions = [*capture.assumptions, *unused_entries(given_of(options).clients, capture.members)]
+    run.assumptions = [*capture.assumptions, *unused_entries(stated_by(options).clients, capture.members)]
     tables = {TOPICS.name: capture.topics, MEMBERS.name: capture.members, OFFSETS.name: capture.offsets, **records}
     if capture.listed_groups is not None:
         tables[LISTED_GROUPS.name] = capture.listed_groups
@@ -69,8 +69,8 @@ def _tables(run: Run, options: Namespace) -> tuple[dict[str, DataFrame], DataFra
 
 def _read(run: Run, options: Namespace) -> tuple[Capture, dict[str, DataFrame]]:
     """Read a real cluster, with records if they are asked for."""
-    given = given_of(options)
-    about = {"protocols": given.protocols or None, "clients": given.clients.entries, "cluster": options.cluster}
+    as_stated = stated_by(options)
+    about = {"protocols": as_stated.protocols or None, "clients": as_stated.clients.entries, "cluster": options.cluster}
     if options.kafka_tools:
         return read_capture(run.spark, options.kafka_tools, **about), {}
     servers, properties = options.bootstrap_servers, properties_of(options)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rebalance_sim.commands.console import one_line, print_summary
 from rebalance_sim.commands.job_options import REJECTED_SHARE
 from rebalance_sim.commands.validation.check import checks_of, limits_of
-from rebalance_sim.engine.runs.checks import Apply, Found, find
+from rebalance_sim.engine.runs.checks import Apply, CheckedFigure, find
 from rebalance_sim.engine.runs.recorded_runs import RecordedRun
 from rebalance_sim.engine.runs.rejected_shares import rejected_shares
 from rebalance_sim.errors import CheckError
@@ -26,17 +26,19 @@ def compare_with_limits(options: Namespace, runs: Sequence[RecordedRun], apply: 
         raise CheckError(f"{len(failed)} of {plural(len(allowed), 'check')} failed: {lines[next(iter(failed))]}")
 
 
-def _largest_rejected_share(runs: Sequence[RecordedRun]) -> Found:
+def _largest_rejected_share(runs: Sequence[RecordedRun]) -> CheckedFigure:
     """Return the largest share of rejected rows of an input."""
     shares = [
-        Found(share.share, f"{share}, in {run.folder}") for run in runs for share in rejected_shares(run.record["rows"])
+        CheckedFigure(share.share, f"{share}, in {run.folder}")
+        for run in runs
+        for share in rejected_shares(run.record["rows"])
     ]
-    return max(shares, key=lambda found: found.amount, default=Found(0, None))
+    return max(shares, key=lambda largest: largest.amount, default=CheckedFigure(0, None))
 
 
-def _line(name: str, found: Found, limit: float) -> str:
-    worst = f" ({one_line(found.worst)})" if found.worst else ""
-    return f"{name} = {_shown(found.amount)}, limit {_shown(limit)}{worst}"
+def _line(name: str, checked: CheckedFigure, limit: float) -> str:
+    worst = f" ({one_line(checked.worst)})" if checked.worst else ""
+    return f"{name} = {_shown(checked.amount)}, limit {_shown(limit)}{worst}"
 
 
 def _shown(number: float) -> str:

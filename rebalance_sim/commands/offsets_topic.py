@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from rebalance_sim.commands.console import Line, Table
 from rebalance_sim.commands.rejects import write_rejects
-from rebalance_sim.commands.validation.fleet import given_of
+from rebalance_sim.commands.validation.fleet import stated_by
 from rebalance_sim.defaults import AUTO
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.sources.clients_file import unused_entries
@@ -27,17 +27,17 @@ def write_offsets_topic(
         run.report_progress("decoding the records")
         return run.stage(decoded)
 
-    given = given_of(options)
+    as_stated = stated_by(options)
     found = read_where(
         run.spark,
         options.offsets_topic,
         properties=properties,
         topics=_topics(run, options.topics),
-        given=given,
+        as_stated=as_stated,
         cluster=options.cluster,
         stage=stage,
     )
-    run.assumptions = [*found.assumptions, *unused_entries(given.clients, found.members)]
+    run.assumptions = [*found.assumptions, *unused_entries(as_stated.clients, found.members)]
     tables = {TOPICS.name: found.topics, MEMBERS.name: found.members, OFFSETS.name: found.offsets}
     tables[LISTED_GROUPS.name] = found.listed_groups
     for name, rows in tables.items():

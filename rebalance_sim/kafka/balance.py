@@ -1,4 +1,4 @@
-"""How balanced an assignment is, and how many partitions it moves."""
+"""The balance of an assignment, and the number of partitions it moves."""
 
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ class Balance(NamedTuple):
     kept: Ints32
     """Partitions assigned to the member that owned them."""
     moved: Ints32
-    """Partitions assigned to another member than the one that owned them."""
+    """Partitions that were owned by a member and are assigned to another."""
     unassigned: Ints32
     assigned_twice: Ints32
     """Partitions that are assigned more than once."""
@@ -58,7 +58,7 @@ def balance(
 ) -> Balance:
     """Measure the assignment of each group against ``owned``.
 
-    If two members claim a partition, the one with the higher generation owned it, then the first one.
+    If two members claim a partition, the member with the higher generation owned it, then the first member.
     """
     n = len(groups) - 1
     out = Balance(
@@ -118,8 +118,8 @@ def partition_owners(
 ) -> Ints32:
     """Return the owner of each partition, or -1; partition p of topic t has place ``base[t] + p`` of ``room``.
 
-    Topics whose ``base`` is -1 are ignored. Of two members that claim a partition, the owner is the one with the higher
-    generation, then the first one.
+    Topics whose ``base`` is -1 are ignored. If two members claim a partition, the owner is the member with the higher
+    generation, then the first member.
     """
     owners = np.full(room, -1, np.int32)
     for m in range(start, end):
@@ -163,7 +163,7 @@ def _count_faults(
 ) -> None:
     """Count partitions that are assigned twice, to a member without a subscription, or that do not exist.
 
-    Some of Kafka's assignors do so for a few groups, and those of KafkaJS and @platformatic/kafka for many.
+    Some of Kafka's assignors make such assignments for a few groups, KafkaJS and @platformatic/kafka for many.
     """
     start, end, base = groups[g], groups[g + 1], places.base
     for k in range(assigned.offsets[start], assigned.offsets[end]):
@@ -190,7 +190,7 @@ def _count_faults(
 
 
 class _Claims(NamedTuple):
-    """The assigned partitions of a group, by place: those that do not exist, or of other topics, have none."""
+    """The assigned partitions of a group, by place; nonexistent partitions and those of other topics have none."""
 
     last: Ints32
     """By place, the number of the last claim; -1 without one."""

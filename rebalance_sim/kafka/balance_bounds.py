@@ -1,8 +1,8 @@
 """Bounds of the balance of assignments that cannot be predicted, from what an assignor guarantees.
 
 They hold for every assignment that a group may have after its last rebalance, whatever the order of a library's maps
-and sets. If every member may get every partition, all assignors but that of racks end with the most balanced loads
-(numbers of partitions), whose figures are exact. Otherwise it depends on the guarantee (``Guarantee``).
+and sets. If every member may get every partition, all assignors that ignore racks end with the most balanced loads
+(numbers of partitions), whose figures are exact. Otherwise the bounds follow from the assignor's ``Guarantee``.
 """
 
 from typing import NamedTuple
@@ -42,13 +42,13 @@ def balance_bounds(
     """Return the bounds of each group.
 
     ``by_topic`` lists each subscriber of a topic once, and ``best`` is the groups' optimum. ``silent`` marks the
-    members that may not tell the leader what they own.
+    members that may not send the leader the partitions they own.
     """
     return _bounds(groups, topics, by_topic, best, int(guarantee), silent)
 
 
 class _Loads(NamedTuple):
-    """Of the members of one group: bounds of their loads, and partitions that they own of topics they subscribe to."""
+    """By member of a group: bounds of its load, and the partitions it owns of topics it subscribes to."""
 
     low: Ints32
     high: Ints32
@@ -56,16 +56,16 @@ class _Loads(NamedTuple):
     claimed: Ints32
     """Partitions that they claim, also if they belong to another member."""
     other: Ints32
-    """Partitions that they claim and that are not to be assigned; librdkafka returns these to them."""
+    """Claimed partitions that are not to be assigned; librdkafka returns these to the members."""
 
 
 class _Owned(NamedTuple):
-    """What a group owned."""
+    """The partitions that a group owned."""
 
     partitions: int
     """Owned partitions of the topics that the group subscribes to."""
     lost: int
-    """Those of members that do not subscribe to the topic, which have to move."""
+    """Owned partitions whose owner does not subscribe to the topic: they have to move."""
     contested: bool
     """Whether a partition is claimed twice."""
     agreed: bool

@@ -4,11 +4,11 @@
 
 1. The candidate protocols are those that every member supports.
 2. Each member votes for the first candidate in its own list.
-3. The protocol with the most votes wins. Of several, it is the first in the iteration order of the release's hash maps
-   (``hash_order``).
+3. The protocol with the most votes wins. A tie goes to the protocol that comes first in the iteration order of the
+   release's hash maps (``runtime.hash_order.vote_order``).
 
-The coordinator decides as members join who is admitted (``supportsProtocols``): the first member always, and then every
-member that has the group's protocol type and at least one protocol in common with all members. Others get the error
+The coordinator admits members as they join (``supportsProtocols``): the first member always, and then every member that
+has the group's protocol type and at least one protocol in common with all members. Others get the error
 INCONSISTENT_GROUP_PROTOCOL. The first member to join becomes the leader.
 """
 
@@ -22,7 +22,8 @@ from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings, ja
 
 INCONSISTENT_GROUP_PROTOCOL = "INCONSISTENT_GROUP_PROTOCOL"
 _FEW = 32
-"""At most this many lists of at most this many protocols are compared with each other; most batches have fewer."""
+"""Lists are compared with each other if there are at most this many, of at most this many protocols each, as in most
+batches."""
 
 
 class PreferenceLists(NamedTuple):
@@ -49,7 +50,7 @@ class _Poll(NamedTuple):
     counted: Ints32
     """By protocol: the votes for it."""
     voted: Ints32
-    """The protocols that have any."""
+    """The protocols with at least one vote."""
     same_protocols: Ints32
     """By list of preferences: the first list with the same protocols, in any order (``_same_protocols``)."""
 
@@ -245,7 +246,7 @@ def _reset(start: int, end: int, poll: _Poll) -> None:
 
 @inner_kernel
 def _first_with(votes: int, protocols: Ints32, counted: Ints32) -> int:
-    """Return the first protocol with so many votes, as ``selectProtocol`` keeps the first maximum."""
+    """Return the first protocol with this number of votes: ``selectProtocol`` keeps the first maximum."""
     for protocol in protocols:
         if counted[protocol] == votes:
             return int(protocol)

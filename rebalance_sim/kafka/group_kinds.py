@@ -1,8 +1,8 @@
-"""What kind of group uses the coordinator: plain consumers, Kafka Connect, Kafka Streams, jobs that only commit.
+"""The kinds of groups that use a coordinator: plain consumers, Kafka Connect, Kafka Streams, jobs that only commit.
 
-The facts were read off ``ConsumerGroupCommand``, Connect (``WorkerGroupMember``, ``ConnectorConfig``, KIP-411), Kafka
-Streams (``StreamThread``), ksqlDB, ``ConsoleConsumer`` and Spark's Kafka source. An id is chosen by a user, so what
-rests on one is never certain.
+Sources: ``ConsumerGroupCommand``, Connect (``WorkerGroupMember``, ``ConnectorConfig``, KIP-411), Kafka Streams
+(``StreamThread``), ksqlDB, ``ConsoleConsumer`` and Spark's Kafka source. Users choose ids, so a kind that follows from
+an id is never certain.
 """
 
 import re
@@ -12,7 +12,7 @@ from enum import StrEnum
 
 
 class GroupKind(StrEnum):
-    """What kind of program the members of a group are."""
+    """The kind of program that the members of a group are."""
 
     CONSUMERS = "consumers"
     CONNECT = "connect"
@@ -45,13 +45,13 @@ class GroupKind(StrEnum):
 
 @dataclass(frozen=True)
 class GroupSigns:
-    """What is known of a group."""
+    """The facts about a group that show its kind."""
 
     group_id: str
     protocol_types: Sequence[str] = ()
-    """Of its members, without those that are unknown."""
+    """Known protocol types of its members."""
     protocols: Sequence[str] = ()
-    """That are elected, or offered by all members."""
+    """The elected protocol, or the protocols that all members offer."""
     client_ids: Sequence[str] = ()
     """Of its members, without those that are unknown."""
     members: int = 0
@@ -102,7 +102,7 @@ def as_consumers_name_them(kind: str | None, settings: Mapping[str, str]) -> dic
 
 @dataclass(frozen=True)
 class KindOfGroup:
-    """The kind of a group, and what it rests on."""
+    """The kind of a group, and the evidence for it."""
 
     kind: GroupKind
     evidence: str
@@ -128,7 +128,7 @@ _NARROWER = {
     GroupKind.STREAMS: (("_confluent-ksql-.+", GroupKind.KSQLDB),),
     GroupKind.CONNECT: ((".+-mm2", GroupKind.MIRROR_MAKER),),
 }
-"""By kind, patterns of group ids that tell a narrower one."""
+"""By kind, patterns of group ids that show a more specific kind."""
 _OF_CLIENT_IDS = (
     (r"connector-consumer-.+-\d+", GroupKind.CONNECT_SINK),
     (r".+-StreamThread-\d+-consumer", GroupKind.STREAMS),
@@ -144,11 +144,11 @@ _OF_GROUP_IDS = (
 _LIBRDKAFKAS_CLIENT_ID = "rdkafka"
 _NAMED_KCAT = re.compile(r"(?:.*[^a-z])?(?:kcat|kafkacat)(?:[^a-z].*)?", re.IGNORECASE)
 _NAMED_FLINK = re.compile(r"(?:.*[^a-z])?flink(?:[^a-z].*)?", re.IGNORECASE)
-"""Patterns of ids that people give to groups, after the program. They are no evidence without what else is known."""
+"""Patterns of ids that people give to groups of a program. An id alone is no evidence."""
 
 
 def kind_of_group(signs: GroupSigns) -> KindOfGroup:
-    """Return the kind of a group: what the coordinator says of it, else what its client ids do, else its own id.
+    """Return the kind of a group, by what the coordinator reports, else by its client ids, else by its own id.
 
     >>> kind_of_group(GroupSigns("billing", ["consumer"], ["range"], ["billing-1"], 1)).kind
     <GroupKind.CONSUMERS: 'consumers'>
@@ -201,8 +201,8 @@ def _by_group_id(signs: GroupSigns) -> KindOfGroup | None:
 def _by_name(signs: GroupSigns) -> KindOfGroup | None:
     """Return the kind that a name suggests, if nothing contradicts it.
 
-    kcat has the client id of every client on librdkafka that sets none. Flink's client ids are never seen: its
-    consumers do not join, so that a group whose coordinator knows a protocol type had others.
+    kcat has the default client id of librdkafka. Flink's client ids are never seen, because its consumers do not join:
+    a group whose coordinator knows a protocol type had other consumers.
     """
     if signs.members:
         ids = set(signs.client_ids) if len(signs.client_ids) >= signs.members else set()

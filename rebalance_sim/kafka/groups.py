@@ -35,7 +35,7 @@ UNKNOWN_RACK = -2
 
 
 class AssignmentFailure(IntEnum):
-    """How an assignor fails for a group; NONE if it returns an assignment."""
+    """The failure of an assignor for a group; NONE if it returns an assignment."""
 
     NONE = 0
     NULL_POINTER = 1
@@ -129,7 +129,7 @@ class Groups(NamedTuple):
 
 
 class AssignmentOutcome(NamedTuple):
-    """What an assignor returns for a batch of groups."""
+    """The assignments and failures of an assignor for a batch of groups."""
 
     assignments: Assignments
     errors: Ints32
@@ -252,7 +252,7 @@ def subscribers(
     # All members in sorted order come first: the list of each topic that the whole group subscribes to.
     members = np.empty(n_members + subscriber_room, np.int32)
     members[:n_members] = in_sorted_order
-    found = _Found(
+    collected = _CollectedTopics(
         np.empty(topic_room, np.int32),
         np.zeros(topic_room, np.int32),
         np.empty(topic_room, np.int32),
@@ -270,35 +270,35 @@ def subscribers(
         first_entry = entries
         start, end = groups.members[g], groups.members[g + 1]
         entries, listed, last_name_is_new[g] = _name_topics(
-            found, groups.subscriptions, in_map_order[start:end], entries
+            collected, groups.subscriptions, in_map_order[start:end], entries
         )
-        for of in found.lists[:listed]:
-            _count_users(found, groups.subscriptions, of, count_repeats)
+        for of in collected.lists[:listed]:
+            _count_users(collected, groups.subscriptions, of, count_repeats)
         of_all = -1 if count_repeats else end - start
         before, shared = filled, 0
         for entry in range(first_entry, entries):
-            filled = _place(found, entry, start, of_all, filled)
-            shared += found.listed_for[entry] == _SHARED
+            filled = _place(collected, entry, start, of_all, filled)
+            shared += collected.listed_for[entry] == _SHARED
         if filled > before:
-            _fill_lists_of_alike(found, groups.subscriptions, in_sorted_order[start:end])
+            _fill_lists_of_alike(collected, groups.subscriptions, in_sorted_order[start:end])
         if first_entry + shared < entries:
-            _fill_own_lists(found, groups.subscriptions, in_sorted_order[start:end], count_repeats)
-        for of in found.lists[:listed]:
-            found.users[of], found.list_first[of] = 0, -1
+            _fill_own_lists(collected, groups.subscriptions, in_sorted_order[start:end], count_repeats)
+        for of in collected.lists[:listed]:
+            collected.users[of], collected.list_first[of] = 0, -1
         for entry in range(first_entry, entries):
-            found.entry_of[found.topics[entry]] = -1
+            collected.entry_of[collected.topics[entry]] = -1
         group_topics[g + 1] = entries
     return Subscribers(
         group_topics,
-        found.topics[:entries],
-        found.first[:entries],
-        found.end[:entries],
+        collected.topics[:entries],
+        collected.first[:entries],
+        collected.end[:entries],
         members[:filled],
         last_name_is_new,
     )
 
 
-class _Found(NamedTuple):
+class _CollectedTopics(NamedTuple):
     """The topics of a batch and their subscribers while they are collected, and scratch space that groups share."""
 
     topics: Ints32
@@ -323,7 +323,7 @@ class _Found(NamedTuple):
 
 @inner_kernel
 def _name_topics(
-    found: _Found, subscriptions: Subscriptions, in_map_order: Ints32, entries: int
+    collected: _CollectedTopics, subscriptions: Subscriptions, in_map_order: Ints32, entries: int
 ) -> tuple[int, int, bool]:
     """Add the topics of a group, and count the members that have each list.
 
@@ -333,74 +333,76 @@ def _name_topics(
     n_lists, last_is_new = 0, False
     for m in in_map_order:
         of = of_members[m]
-        found.users[of] += 1
-        if found.users[of] > 1:
+        collected.users[of] += 1
+        if collected.users[of] > 1:
             last_is_new = last_is_new and offsets[of] == offsets[of + 1]
             continue
-        found.lists[n_lists] = of
+        collected.lists[n_lists] = of
         n_lists += 1
         for k in range(offsets[of], offsets[of + 1]):
-            last_is_new = found.entry_of[topics[k]] < 0
+            last_is_new = collected.entry_of[topics[k]] < 0
             if last_is_new:
-                found.entry_of[topics[k]] = entries
-                found.topics[entries] = topics[k]
+                collected.entry_of[topics[k]] = entries
+                collected.topics[entries] = topics[k]
                 entries += 1
     return entries, n_lists, last_is_new
 
 
 @inner_kernel
-def _count_users(found: _Found, subscriptions: Subscriptions, of: int, count_repeats: bool) -> None:
+def _count_users(collected: _CollectedTopics, subscriptions: Subscriptions, of: int, count_repeats: bool) -> None:
     """Count the members that have a list as subscribers of its topics."""
     for k in range(subscriptions.offsets[of], subscriptions.offsets[of + 1]):
-        entry = found.entry_of[subscriptions.topics[k]]
-        if count_repeats or found.last_list[entry] != of:
-            found.last_list[entry] = of
-            found.counts[entry] += found.users[of]
+        entry = collected.entry_of[subscriptions.topics[k]]
+        if count_repeats or collected.last_list[entry] != of:
+            collected.last_list[entry] = of
+            collected.counts[entry] += collected.users[of]
 
 
 @inner_kernel
-def _place(found: _Found, entry: int, start: int, of_all: int, filled: int) -> int:
+def _place(collected: _CollectedTopics, entry: int, start: int, of_all: int, filled: int) -> int:
     """Choose where the subscribers of a topic are listed, and return the end of all lists.
 
     The ``of_all`` members of the group are listed from ``start`` already.
     """
-    count, of = found.counts[entry], found.last_list[entry]
-    found.listed_for[entry] = _SHARED
+    count, of = collected.counts[entry], collected.last_list[entry]
+    collected.listed_for[entry] = _SHARED
     if count == of_all:
-        found.first[entry], found.end[entry] = start, start + count
-    elif count == found.users[of]:
-        if found.list_first[of] < 0:
-            found.list_first[of] = filled
+        collected.first[entry], collected.end[entry] = start, start + count
+    elif count == collected.users[of]:
+        if collected.list_first[of] < 0:
+            collected.list_first[of] = filled
             filled += count
-        found.first[entry], found.end[entry] = found.list_first[of], found.list_first[of] + count
+        collected.first[entry], collected.end[entry] = collected.list_first[of], collected.list_first[of] + count
     else:
-        found.listed_for[entry] = _NOBODY
-        found.first[entry], found.end[entry] = filled, filled
+        collected.listed_for[entry] = _NOBODY
+        collected.first[entry], collected.end[entry] = filled, filled
         filled += count
     return filled
 
 
 @inner_kernel
-def _fill_lists_of_alike(found: _Found, subscriptions: Subscriptions, in_sorted_order: Ints32) -> None:
+def _fill_lists_of_alike(collected: _CollectedTopics, subscriptions: Subscriptions, in_sorted_order: Ints32) -> None:
     """List the members of each list of topics that names a topic which no other list names."""
     for m in in_sorted_order:
         of = subscriptions.of_members[m]
-        if found.list_first[of] >= 0:
-            found.members[found.list_first[of]] = m
-            found.list_first[of] += 1
+        if collected.list_first[of] >= 0:
+            collected.members[collected.list_first[of]] = m
+            collected.list_first[of] += 1
 
 
 @inner_kernel
-def _fill_own_lists(found: _Found, subscriptions: Subscriptions, in_sorted_order: Ints32, count_repeats: bool) -> None:
+def _fill_own_lists(
+    collected: _CollectedTopics, subscriptions: Subscriptions, in_sorted_order: Ints32, count_repeats: bool
+) -> None:
     """List the subscribers of the topics that share their list with no other."""
     of_members, offsets, topics = subscriptions
     for m in in_sorted_order:
         for k in range(offsets[of_members[m]], offsets[of_members[m] + 1]):
-            entry = found.entry_of[topics[k]]
-            if found.listed_for[entry] != _SHARED and (count_repeats or found.listed_for[entry] != m):
-                found.listed_for[entry] = m
-                found.members[found.end[entry]] = m
-                found.end[entry] += 1
+            entry = collected.entry_of[topics[k]]
+            if collected.listed_for[entry] != _SHARED and (count_repeats or collected.listed_for[entry] != m):
+                collected.listed_for[entry] = m
+                collected.members[collected.end[entry]] = m
+                collected.end[entry] += 1
 
 
 @kernel

@@ -1,10 +1,10 @@
-"""What assignors guarantee whose assignments cannot be predicted."""
+"""Guarantees of assignors whose assignments cannot be predicted."""
 
 from enum import IntEnum, auto
 
 
 class Guarantee(IntEnum):
-    """What an assignor guarantees of every group, whatever it assigns."""
+    """A guarantee of an assignor that holds for every assignment of every group."""
 
     MOST_BALANCED = auto()
     """The loads are the most balanced that exist (franz-go: no path of moves leads to more balanced ones)."""
@@ -18,4 +18,4 @@ class Guarantee(IntEnum):
     with others may get nothing (Sarama: if moves do not improve the balance, it reverts them in a copy of the
     assignment that it then drops, and adds these members to the copy)."""
     BALANCED_TOPICS = auto()
-    """Of each topic, the loads of two subscribers differ by at most one (kafka-go's assignors)."""
+    """The subscribers of a topic get equal numbers of its partitions, or differ by one (kafka-go's assignors)."""

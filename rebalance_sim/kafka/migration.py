@@ -41,7 +41,7 @@ _NOT_MIGRATING = WITHOUT_PREDICTION | {
 
 
 class Verdict(StrEnum):
-    """How a group can migrate."""
+    """The ways in which a group can migrate."""
 
     DONE = "done"
     """All members use the consumer protocol."""
@@ -53,7 +53,7 @@ class Verdict(StrEnum):
 
 
 class Obstacle(StrEnum):
-    """What keeps a group from migrating online."""
+    """A reason why a group cannot migrate online."""
 
     KIND = "kind-of-group"
     REFUSED = "refused"
@@ -83,7 +83,7 @@ class Migration(NamedTuple):
 
 
 class MigratingGroup(NamedTuple):
-    """What decides whether a group can migrate."""
+    """The facts that decide whether a group can migrate."""
 
     kind: GroupKind
     protocol: str | None

@@ -13,8 +13,8 @@ no member. Its owner revokes it and rejoins, and the next rebalance assigns it. 
 4. Otherwise it accepts the assignment. If a partition that a cooperative member joined with is missing from it, the
    member revokes that partition and rejoins (``onJoinComplete``).
 
-If one member rejoins, all do. The partitions owned before the first rebalance are those that cooperative members send
-to the leader as they are, also those of topics that they no longer subscribe to.
+If one member rejoins, all do. In the first rebalance cooperative members send all partitions they owned before, even
+those of topics to which they no longer subscribe.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -43,7 +43,7 @@ GOES_ON = f"members ask for another rebalance after {MOST_REBALANCES} still"
 
 
 class RebalanceProtocol(Enum):
-    """How members hand over partitions."""
+    """The protocol by which members hand over partitions."""
 
     EAGER = auto()
     """Members revoke all partitions before they join."""
@@ -54,14 +54,14 @@ class RebalanceProtocol(Enum):
 
 
 class Rebalance(NamedTuple):
-    """One rebalance of those groups of a batch that need it."""
+    """One rebalance of the groups of a batch that need one."""
 
     groups: Ints32
     """Indices of the groups."""
     members: Ints32
     """Indices of their members; the lists below are in this order."""
     outcome: AssignmentOutcome
-    """What the assignor returns."""
+    """The result of the assignor."""
     last: Flags
     """By group: whether the assignor does not fail and no member rejoins."""
     revoked: Assignments | None = None
@@ -97,20 +97,20 @@ def rebalances(
     """Yield the rebalances of a batch, until no member of any group rejoins.
 
     ``groups.owned`` holds the partitions owned before the first rebalance, ``ranks`` is ``TopicArrays.ranks``, and
-    ``silent`` marks the members that do not tell the leader what they own: with a cooperative assignor, those that
-    follow the eager protocol. The first rebalance includes all groups. The iterator is lazy.
+    ``silent`` marks the members that do not send the leader the partitions they own: with a cooperative assignor, the
+    members that follow the eager protocol. The first rebalance includes all groups. The iterator is lazy.
     """
     numbers = np.arange(len(groups.members) - 1, dtype=np.int32)
     members = np.arange(len(groups.member_racks), dtype=np.int32)
     if protocol is not RebalanceProtocol.COOPERATIVE:
-        told = groups._replace(owned=_told(groups, silent)) if silent.any() else groups
-        outcome = assign(told, members)
+        sent_groups = groups._replace(owned=_sent_owned(groups, silent)) if silent.any() else groups
+        outcome = assign(sent_groups, members)
         yield Rebalance(numbers, members, outcome, outcome.errors == AssignmentFailure.NONE)
         return
     for number in range(MOST_REBALANCES):
         if number > 0 and len(numbers) == 0:
             return
-        sent = _told(groups, silent)
+        sent = _sent_owned(groups, silent)
         outcome = assign(groups._replace(owned=sent), members)
         after = _accept_assignments(groups, ranks, sent, outcome)
         again = after.joins_again & (outcome.errors == AssignmentFailure.NONE)
@@ -122,24 +122,26 @@ def rebalances(
 
 
 def summarize_rebalances(
-    protocol: RebalanceProtocol, groups: Groups, ranks: Ints, found: Sequence[Rebalance]
+    protocol: RebalanceProtocol, groups: Groups, ranks: Ints, all_rebalances: Sequence[Rebalance]
 ) -> RebalanceSummary:
     """Summarize the results of ``rebalances`` for a batch."""
     n_groups = len(groups.members) - 1
     errors, ended = np.zeros(n_groups, np.int32), np.zeros(n_groups, np.bool_)
     counts, revoked = np.zeros(n_groups, np.int32), np.zeros(n_groups, np.int64)
-    for rebalance in found:
+    for rebalance in all_rebalances:
         counts[rebalance.groups] += 1
         errors[rebalance.groups] = rebalance.outcome.errors
         ended[rebalance.groups] = rebalance.last
         if rebalance.revoked is not None:
             sizes = np.diff(groups.members)[rebalance.groups]
             revoked[rebalance.groups] += _count(list_offsets(sizes), rebalance.revoked)
-    assignments = _last_assignments(found)
+    assignments = _last_assignments(all_rebalances)
     if protocol is RebalanceProtocol.EAGER:
         revoked = _count(groups.members, groups.owned)
     if protocol is RebalanceProtocol.RECONCILIATION:
-        revoked = _count(groups.members, _accept_assignments(groups, ranks, groups.owned, found[-1].outcome).revoked)
+        revoked = _count(
+            groups.members, _accept_assignments(groups, ranks, groups.owned, all_rebalances[-1].outcome).revoked
+        )
     return RebalanceSummary(assignments, errors, counts, ended, revoked)
 
 
@@ -148,19 +150,19 @@ def _count(members: Ints32, lists: Assignments) -> Ints:
     return np.diff(lists.offsets[members]).astype(np.int64)
 
 
-def _last_assignments(found: Sequence[Rebalance]) -> Assignments:
-    lists = [rebalance.outcome.assignments for rebalance in found]
+def _last_assignments(all_rebalances: Sequence[Rebalance]) -> Assignments:
+    lists = [rebalance.outcome.assignments for rebalance in all_rebalances]
     if len(lists) == 1:
         return lists[0]
     starts, lengths = lists[0].offsets[:-1].copy(), np.diff(lists[0].offsets)
     before = len(lists[0].topics)
-    for rebalance, given in zip(found[1:], lists[1:], strict=True):
-        starts[rebalance.members] = before + given.offsets[:-1]
-        lengths[rebalance.members] = np.diff(given.offsets)
-        before += len(given.topics)
+    for rebalance, assignments in zip(all_rebalances[1:], lists[1:], strict=True):
+        starts[rebalance.members] = before + assignments.offsets[:-1]
+        lengths[rebalance.members] = np.diff(assignments.offsets)
+        before += len(assignments.topics)
     offsets, places = gather(starts, lengths)
-    topics = np.concatenate([given.topics for given in lists])
-    partitions = np.concatenate([given.partitions for given in lists])
+    topics = np.concatenate([assignments.topics for assignments in lists])
+    partitions = np.concatenate([assignments.partitions for assignments in lists])
     return Assignments(offsets, topics[places], partitions[places])
 
 
@@ -182,8 +184,8 @@ def eager_members(preferences: PreferenceLists, cooperative: Flags) -> Flags:
 
 
 @kernel
-def _told(groups: Groups, silent: Flags) -> Assignments:
-    """Return the partitions that members tell the leader, in the order in which they own them."""
+def _sent_owned(groups: Groups, silent: Flags) -> Assignments:
+    """Return the owned partitions that members send to the leader, in the order in which they own them."""
     owned = groups.owned
     sent = _new_lists(len(silent), len(owned.topics))
     filled = 0
@@ -259,7 +261,7 @@ def _subscribed(partitions: Ints, member: int, subscribed_by: Ints32, by_rank: I
 
 @kernel
 def _sorted_set(lists: Assignments, member: int, ranks: Ints) -> Ints:
-    """Return a member's partitions sorted, each once, as keys: the topic's rank, then the partition in 32 bits."""
+    """Return a member's distinct partitions as sorted keys: the topic's rank, then the partition in 32 bits."""
     low, high = lists.offsets[member], lists.offsets[member + 1]
     partitions = np.empty(high - low, np.int64)
     for k in range(low, high):
@@ -274,17 +276,17 @@ def _sorted_set(lists: Assignments, member: int, ranks: Ints) -> Ints:
 
 
 @kernel
-def _difference(some: Ints, others: Ints) -> Ints:
+def _difference(some: Ints, excluded: Ints) -> Ints:
     """Return the partitions of one sorted set that are not in another."""
-    rest = np.empty(len(some), np.int64)
+    remaining = np.empty(len(some), np.int64)
     n, k = 0, 0
     for partition in some:
-        while k < len(others) and others[k] < partition:
+        while k < len(excluded) and excluded[k] < partition:
             k += 1
-        if k == len(others) or others[k] != partition:
-            rest[n] = partition
+        if k == len(excluded) or excluded[k] != partition:
+            remaining[n] = partition
             n += 1
-    return rest[:n]
+    return remaining[:n]
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Which partitions of a topic nobody consumes, which topics lie on one member, and which are co-partitioned."""
+"""Partitions that nobody consumes, topics that are assigned to a single member, and co-partitioned topics."""
 
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ def unconsumed_partitions(
     """
     offsets = np.zeros(len(counts) + 1, np.int32)
     offsets[1:] = np.cumsum(counts)
-    found = Unconsumed(
+    unconsumed = Unconsumed(
         offsets, np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int32)
     )
     order = topics_by_name(topics, by_topic)
@@ -46,10 +46,10 @@ def unconsumed_partitions(
             owners, consumed = _owners_of_topic(start, end, topic, topics.partitions[topic], subscribers, assigned)
             for partition in range(len(owners)):
                 if not consumed[partition] and filled < offsets[g + 1]:
-                    found.topics[filled], found.partitions[filled] = topic, partition
-                    found.members[filled] = owners[partition]
+                    unconsumed.topics[filled], unconsumed.partitions[filled] = topic, partition
+                    unconsumed.members[filled] = owners[partition]
                     filled += 1
-    return found
+    return unconsumed
 
 
 @kernel
@@ -71,11 +71,11 @@ def _owners_of_topic(
 
 @kernel
 def owners_of_whole_topics(groups: Ints32, topics: TopicArrays, by_topic: Subscribers, assigned: Assignments) -> Ints32:
-    """Return, by entry of ``by_topic``, the subscriber that has all partitions although others subscribe, too.
+    """Return, by entry of ``by_topic``, the subscriber that has all partitions although other members subscribe too.
 
-    It is NOBODY for other topics, and for those with one partition.
+    NOBODY for topics that several members share, and for topics with one partition.
     """
-    found = np.full(len(by_topic.topics), NOBODY, np.int32)
+    whole_owners = np.full(len(by_topic.topics), NOBODY, np.int32)
     owner = np.full(len(topics.partitions), _NOT_SEEN, np.int32)
     loads = np.zeros(len(topics.partitions), np.int32)
     for g in range(len(groups) - 1):
@@ -87,18 +87,19 @@ def owners_of_whole_topics(groups: Ints32, topics: TopicArrays, by_topic: Subscr
             topic, subscribers = by_topic.topics[entry], by_topic.members[by_topic.first[entry] : by_topic.end[entry]]
             is_whole = owner[topic] >= 0 and loads[topic] == topics.partitions[topic] and loads[topic] > 1
             if is_whole and len(subscribers) > 1 and (subscribers == owner[topic]).any():
-                found[entry] = owner[topic]
+                whole_owners[entry] = owner[topic]
         for topic in assigned.topics[assigned.offsets[groups[g]] : assigned.offsets[groups[g + 1]]]:
             owner[topic], loads[topic] = _NOT_SEEN, 0
-    return found
+    return whole_owners
 
 
 @kernel
 def co_partitioned_topics(groups: Ints32, topics: TopicArrays, by_topic: Subscribers, assigned: Assignments) -> Ints32:
-    """Return, by group, how many topics have each partition on the member with that of the same number of another.
+    """Return, by group, the number of topics that are co-partitioned with another topic.
 
-    Both have the same number of partitions, on at least two members: a consumer can then join them by partition, as
-    range assigns topics with equal subscribers on purpose (``RangeAssignor``, KIP-881).
+    Two topics are if they have the same number of partitions, each partition is on the member that has the partition of
+    the same number of the other topic, and at least two members share them. Consumers can then join the topics by
+    partition. ``range`` assigns topics with equal subscribers so on purpose (``RangeAssignor``, KIP-881).
     """
     counts = np.zeros(len(groups) - 1, np.int32)
     starts = np.zeros(len(by_topic.topics) + 1, np.int64)
@@ -123,7 +124,7 @@ def co_partitioned_topics(groups: Ints32, topics: TopicArrays, by_topic: Subscri
 
 @kernel
 def _equally_owned(first: int, end: int, starts: Ints, owners: Ints32) -> int:
-    """Return how many of these topics have the owners of another one of them, which are several members."""
+    """Return how many of these topics are owned, partition by partition, like another of them by several members."""
     # The first topic with the same owners, and how many others have them.
     followers = np.zeros(end - first, np.int32)
     is_first = np.zeros(end - first, np.bool_)
@@ -132,10 +133,10 @@ def _equally_owned(first: int, end: int, starts: Ints, owners: Ints32) -> int:
         if len(own) < 2 or (own < 0).any() or (own == own[0]).all():
             continue
         is_first[entry - first] = True
-        for other in range(first, entry):
-            of_other = owners[starts[other] : starts[other + 1]]
-            if is_first[other - first] and len(of_other) == len(own) and (of_other == own).all():
-                followers[other - first] += 1
+        for earlier in range(first, entry):
+            of_other = owners[starts[earlier] : starts[earlier + 1]]
+            if is_first[earlier - first] and len(of_other) == len(own) and (of_other == own).all():
+                followers[earlier - first] += 1
                 is_first[entry - first] = False
                 break
     return int(followers.sum() + (followers > 0).sum())

@@ -1,4 +1,4 @@
-"""The votes of one election in the order in which the coordinator counts them: what explains its result."""
+"""The votes of one election in the order in which the coordinator counts them, to explain the result."""
 
 from typing import NamedTuple
 
@@ -24,10 +24,10 @@ class Votes(NamedTuple):
     ballots: list[int]
     """The protocol that each member votes for."""
     counted: list[int]
-    """The protocols voted for, in the order in which the coordinator's map of votes iterates. Of those with the most
-    votes the first wins (``selectProtocol`` takes the maximum of the map)."""
+    """The protocols with votes, in the iteration order of the coordinator's map of votes. On a tie the first one wins:
+    ``selectProtocol`` takes the maximum of the map."""
     buckets: list[int | None]
-    """Their buckets in that map; None where iteration does not go by buckets."""
+    """The buckets of these protocols in that map; None where iteration does not go by buckets."""
 
 
 def count_votes(

@@ -1,4 +1,4 @@
-"""Which program a member is a part of, from names that Kubernetes gives to pods and people give to replicas."""
+"""The program that a member is a part of, from names that Kubernetes gives to pods and people give to replicas."""
 
 import re
 

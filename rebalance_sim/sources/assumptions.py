@@ -1,4 +1,4 @@
-"""The assumptions about a real cluster where its tools or brokers show too little, as sentences."""
+"""Sentences about what is assumed where the tools or brokers of a real cluster do not show it."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -99,18 +99,18 @@ def names(found: Collection[str], number: int = 0) -> str:
 
 
 @dataclass(frozen=True)
-class Given:
-    """What a user says about the members of a real cluster."""
+class MembersAsStated:
+    """What a user states about the members of a real cluster."""
 
     protocols: tuple[str, ...] = ()
-    """Assignors of all classic members whose own are unknown."""
+    """Assignors of all classic members whose own protocols are unknown."""
     clients: StatedClients = field(default_factory=StatedClients)
 
 
-NOTHING_GIVEN = Given()
+NOTHING_STATED = MembersAsStated()
 
 
-def given_protocols(protocols: Sequence[str] | None) -> tuple[str, ...]:
+def checked_protocols(protocols: Sequence[str] | None) -> tuple[str, ...]:
     """Check and return the given assignors, if any. Raises UserError unless they are a list of names."""
     if protocols is not None and (isinstance(protocols, str) or not all(protocols) or not protocols):
         raise UserError(f"protocols: expected a list of assignors, not {protocols!r}")

@@ -1,4 +1,4 @@
-"""The columns of the members table about a member's client: what an owner says, and else what the member shows."""
+"""The columns of the members table about a member's client: stated by an owner, or else shown by the member."""
 
 from typing import Any
 

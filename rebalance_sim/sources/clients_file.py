@@ -1,4 +1,4 @@
-"""Reads what the owner of a cluster says about its clients: files like ``docs/examples/clients.yaml``."""
+"""Read what the owner of a cluster states about its clients: files like ``docs/examples/clients.yaml``."""
 
 from typing import Annotated, Literal
 
@@ -18,7 +18,7 @@ _Release = Annotated[str, Meta(pattern=r"^\d+(\.\d+)*\S*$", description="a relea
 
 
 class ClientEntry(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is said about the members whose group and client id match."""
+    """A statement about the members whose group and client id match."""
 
     group: Text = ANY
     client_id: Text = ANY

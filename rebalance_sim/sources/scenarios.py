@@ -271,45 +271,45 @@ def read_scenario(asked: str) -> tuple[Scenario, list[RejectedStep]]:
     return scenario, rejected
 
 
-def scenario_of(given: str | Scenario) -> Scenario:
+def scenario_of(asked: str | Scenario) -> Scenario:
     """Return a scenario by its name or from a file. Raises UserError for a mistake in the file."""
-    if isinstance(given, Scenario):
-        return given
-    scenario, rejects = read_scenario(given)
+    if isinstance(asked, Scenario):
+        return asked
+    scenario, rejects = read_scenario(asked)
     if rejects:
-        raise UserError(f"scenario {given!r}: {rejects[0].reason}")
+        raise UserError(f"scenario {asked!r}: {rejects[0].reason}")
     return scenario
 
 
-def settings_of(what: str, given: Mapping[str, Any], base: SimulationSettings) -> SimulationSettings:
-    """Check settings; those that are not given are taken from ``base``.
+def settings_of(what: str, changed: Mapping[str, Any], base: SimulationSettings) -> SimulationSettings:
+    """Return ``base`` with changed settings. Raises UserError for a setting that is not allowed.
 
     >>> settings_of("settings", {"network_ms": 20}, SimulationSettings()).network_ms
     20
     """
     try:
-        read = checked(given, Settings)
+        read = checked(changed, Settings)
     except InvalidValueError as invalid:
         raise UserError(f"{what}: {invalid}") from None
-    return replace(base, **{name: getattr(read, name) for name in given})
+    return replace(base, **{name: getattr(read, name) for name in changed})
 
 
 def _is_in_step(place: Place) -> bool:
     return len(place) > 1 and place[0] == "steps" and isinstance(place[1], int)
 
 
-def _step(file: YamlFile, number: int, given: Any) -> ScenarioStep:
+def _step(file: YamlFile, number: int, entry: Any) -> ScenarioStep:
     place: Place = ("steps", number)
     line = f"line {file.line(place)}"
-    if not isinstance(given, Mapping) or "event" not in given:
-        raise UserError(f"{line}: {shown(given)} is not a step; expected a mapping with an event")
-    event = str(given["event"])
+    if not isinstance(entry, Mapping) or "event" not in entry:
+        raise UserError(f"{line}: {shown(entry)} is not a step; expected a mapping with an event")
+    event = str(entry["event"])
     for repeated, repeat in file.repeats.items():
         if repeated[:2] == place:
             raise UserError(f"{event}: {repeat}")
     check_choice(f"{line}: event", event, list(KEYS))
     try:
-        values = checked(given, STEPS[event]).given()
+        values = checked(entry, STEPS[event]).given()
     except InvalidValueError as invalid:
         raise UserError(f"line {file.line(place + invalid.place)}: {event}: {invalid}") from None
     if "members" in values:

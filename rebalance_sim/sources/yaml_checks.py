@@ -57,21 +57,21 @@ def checked(value: Any, kind: type[S]) -> S:
 
 
 def _invalid(value: Any, kind: inspect.Type, problem: msgspec.ValidationError) -> InvalidValueError:
-    """Add to a message of msgspec the value found, everything that is allowed, and keys that msgspec leaves out."""
-    found = _MESSAGE.fullmatch(str(problem))
-    assert found
+    """Complete a message of msgspec: the actual value, everything that is allowed, and the keys that it leaves out."""
+    message = _MESSAGE.fullmatch(str(problem))
+    assert message
     place: Place = ()
-    for name, index in _STEP.findall(found["path"] or ""):
+    for name, index in _STEP.findall(message["path"] or ""):
         step, kind = _entered(kind, value, name or index)
         place, value = (*place, step if isinstance(value, list) else str(step)), value[step]
-    if found["key"]:
+    if message["key"]:
         return _wrong_key(place, value, _part(kind, inspect.StructType, inspect.DictType))
-    if field := _FIELD.fullmatch(found["what"]):
+    if field := _FIELD.fullmatch(message["what"]):
         names = [of.encode_name for of in _part(kind, inspect.StructType).fields]
         what = "is missing" if field[1] in names else _unknown(field[1], names)
         return InvalidValueError((*place, field[1]), what)
     if problem.__cause__:
-        return InvalidValueError(place, found["what"])
+        return InvalidValueError(place, message["what"])
     if names := _part(kind, inspect.LiteralType):
         near = _nearest(str(value), names.values)
         return InvalidValueError(place, f"got {shown(value)}; {near}allowed: {', '.join(names.values)}")
@@ -104,8 +104,8 @@ def _unknown(key: str, allowed: Collection[str]) -> str:
     return f"unknown key; {_nearest(key, allowed)}allowed: {', '.join(allowed)}"
 
 
-def _nearest(given: str, allowed: Collection[str]) -> str:
-    near = get_close_matches(given, allowed, 1)
+def _nearest(name: str, allowed: Collection[str]) -> str:
+    near = get_close_matches(name, allowed, 1)
     return f"did you mean {near[0]!r}? " if near else ""
 
 

@@ -28,7 +28,7 @@ class YamlFile:
     _root: yaml.Node | None
 
     def line(self, place: Place) -> int:
-        """Return the number of the line of a key or list item; if the file does not have it, that of what contains it.
+        """Return the line number of a key or list item; if the file does not have it, the line of its parent.
 
         >>> read_yaml(CONF / "scenarios" / "leave.yaml").line(("steps", 0, "event"))
         4
@@ -38,14 +38,14 @@ class YamlFile:
             match node:
                 case yaml.MappingNode(value=entries):
                     # Merged keys come first; a mapping's own keys take precedence.
-                    found = [(key, value) for key, value in entries if key.value == str(step)][-1:]
+                    entry = [(key, value) for key, value in entries if key.value == str(step)][-1:]
                 case yaml.SequenceNode(value=items) if isinstance(step, int):
-                    found = [(item, item) for item in items[step : step + 1]]
+                    entry = [(item, item) for item in items[step : step + 1]]
                 case _:
-                    found = []
-            if not found:
+                    entry = []
+            if not entry:
                 break
-            [(start, node)] = found
+            [(start, node)] = entry
             line = start.start_mark.line + 1
         return line
 
@@ -104,7 +104,7 @@ class _Loader(yaml.SafeLoader):
 def _repeats(node: yaml.Node, known: dict[yaml.Node, list[tuple[Place, str]] | None]) -> list[tuple[Place, str]]:
     """Find duplicate keys, of which YAML's own loader silently uses the last: their mappings, seen from a node.
 
-    ``known`` has what was found in other nodes, to which aliases may refer; None for those that contain this one.
+    ``known`` has the repeats of visited nodes, to which aliases may refer; None for nodes that contain this node.
     """
     if node in known:
         of_alias = known[node]
@@ -112,7 +112,7 @@ def _repeats(node: yaml.Node, known: dict[yaml.Node, list[tuple[Place, str]] | N
             raise yaml.MarkedYAMLError(None, None, "an anchor contains itself", node.start_mark)
         return of_alias
     known[node] = None
-    found: list[tuple[Place, str]] = []
+    repeats: list[tuple[Place, str]] = []
     parts: list[tuple[str | int, yaml.Node]] = []
     if isinstance(node, yaml.SequenceNode):
         parts = list(enumerate(node.value))
@@ -125,8 +125,8 @@ def _repeats(node: yaml.Node, known: dict[yaml.Node, list[tuple[Place, str]] | N
             line, first_line = (at.start_mark.line + 1 for at in (key, first.setdefault(key.value, key)))
             if first[key.value] is not key:
                 lines = f"line {line}" if line == first_line else f"line {first_line} and line {line}"
-                found.append(((), f"{key.value!r} is given twice, in {lines}"))
+                repeats.append(((), f"{key.value!r} is given twice, in {lines}"))
     for step, part in parts:
-        found += [((step, *place), repeat) for place, repeat in _repeats(part, known)]
-    known[node] = found
-    return found
+        repeats += [((step, *place), repeat) for place, repeat in _repeats(part, known)]
+    known[node] = repeats
+    return repeats

@@ -6,10 +6,15 @@ import pytest
 
 from rebalance_sim.kafka.clients.stated import StatedClient, StatedClients
 from rebalance_sim.kafka.wire.offsets_topic import GroupMetadata, decode_key, decode_value
-from rebalance_sim.sources.assumptions import NOTHING_GIVEN, Given
+from rebalance_sim.sources.assumptions import NOTHING_STATED, MembersAsStated
 from rebalance_sim.sources.kafka_tools.capture import CaptureTables
 from rebalance_sim.sources.kafka_tools.lines import Lines
-from rebalance_sim.sources.live_cluster.cluster import _Cluster, _ClusterTables, _Group, _Member
+from rebalance_sim.sources.live_cluster.cluster import (
+    _ClusterContent,
+    _ClusterTables,
+    _DescribedGroup,
+    _DescribedMember,
+)
 from rebalance_sim.sources.offsets_topic.fleet import _classic_members
 from rebalance_sim.tables import MEMBERS
 from tests.support.offsets_records import group, member
@@ -20,7 +25,9 @@ NOT_SENT = b"\0\0\0\0"
 """Bytes that no library sends: what is left are the names."""
 
 
-def by_the_tools(group_id: str, client_id: str, elected: str, given: Given = NOTHING_GIVEN) -> dict[str, Any]:
+def by_the_tools(
+    group_id: str, client_id: str, elected: str, as_stated: MembersAsStated = NOTHING_STATED
+) -> dict[str, Any]:
     lines = Lines()
     member_id = f"{client_id}-{UUID}"
     header = f"{'GROUP':20} {'CONSUMER-ID':120} {'HOST':10} {'CLIENT-ID':80} #PARTITIONS ASSIGNMENT"
@@ -29,26 +36,30 @@ def by_the_tools(group_id: str, client_id: str, elected: str, given: Given = NOT
     header = f"{'GROUP':20} COORDINATOR (ID)    ASSIGNMENT-STRATEGY STATE   #MEMBERS"
     line = f"{group_id:20} kafka-2:9092 (2)    {elected:19} Stable  1"
     lines.add_file("state.txt", f"\n{header}\n{line}\n".encode())
-    (row,) = CaptureTables(lines, "c", given).members()
+    (row,) = CaptureTables(lines, "c", as_stated).members()
     return dict(zip(MEMBERS.names, row, strict=True))
 
 
-def by_a_live_cluster(group_id: str, client_id: str, elected: str, given: Given = NOTHING_GIVEN) -> dict[str, Any]:
-    found = _Cluster()
-    found.groups[group_id] = _Group(
-        "STABLE", False, elected, (_Member(f"{client_id}-{UUID}", None, client_id, "/h", ()),)
+def by_a_live_cluster(
+    group_id: str, client_id: str, elected: str, as_stated: MembersAsStated = NOTHING_STATED
+) -> dict[str, Any]:
+    content = _ClusterContent()
+    content.groups[group_id] = _DescribedGroup(
+        "STABLE", False, elected, (_DescribedMember(f"{client_id}-{UUID}", None, client_id, "/h", ()),)
     )
-    (row,) = _ClusterTables(found, "c", given).members()
+    (row,) = _ClusterTables(content, "c", as_stated).members()
     return dict(zip(MEMBERS.names, row, strict=True))
 
 
-def by_the_offsets_topic(group_id: str, client_id: str, elected: str, given: Given = NOTHING_GIVEN) -> dict[str, Any]:
+def by_the_offsets_topic(
+    group_id: str, client_id: str, elected: str, as_stated: MembersAsStated = NOTHING_STATED
+) -> dict[str, Any]:
     stored = member(f"{client_id}-{UUID}", subscription=NOT_SENT, client=(None, client_id))
     key, value = group(group_id, [stored], protocol=elected)
     assert value is not None
     decoded = decode_value(decode_key(key).type, value)
     assert isinstance(decoded, GroupMetadata)
-    return _classic_members(group_id, decoded, given)["members"][0]
+    return _classic_members(group_id, decoded, as_stated)["members"][0]
 
 
 def shown(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -86,13 +97,13 @@ def test_sources_agree_about_what_an_owner_says() -> None:
         StatedClient(client_id="sarama*", library="kafkajs", protocols=("RoundRobinAssigner", "range")),
         StatedClient(group="b*", team="red", start_ms=20_000, revoke_ms=0),
     )
-    given = Given(("sticky",), StatedClients(entries))
+    as_stated = MembersAsStated(("sticky",), StatedClients(entries))
     for source in (by_the_tools, by_a_live_cluster, by_the_offsets_topic):
-        stated = source("billing", "sarama", "range", given)
+        stated = source("billing", "sarama", "range", as_stated)
         assert shown(stated) == ("kafkajs", None, "clients file"), source
         assert [stated[name] for name in ("team", "start_ms", "revoke_ms")] == ["red", 20_000, 0], source
         assert (tuple(stated["protocols"]), stated["protocols_assumed"]) == (entries[0].protocols, None), source
-        other = source("orders", "kgo", "range", given)
+        other = source("orders", "kgo", "range", as_stated)
         assert shown(other) == ("franz-go", None, "client id"), source
         assert (other["team"], tuple(other["protocols"])) == (None, ("sticky",)), source
         assert other["protocols_assumed"] == "option protocols", source

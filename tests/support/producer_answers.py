@@ -18,7 +18,7 @@ from rebalance_sim.kafka.partitioners.producers import (
     next_partition,
     send,
 )
-from rebalance_sim.kafka.partitioners.record_accumulator import NONE, ProducerRecord, ProducerSettings, Topic
+from rebalance_sim.kafka.partitioners.record_accumulator import NONE, ProducerRecord, ProducerSettings, TopicInfo
 from rebalance_sim.releases import BATCH_SIZE
 from tests.support.cases import JsonObject
 from tests.support.keys import key_column, partition_of
@@ -159,7 +159,7 @@ class _Partitioners:
                 self._see_leaders(step["unavailable"])
         return None
 
-    def _partition(self, topic: Topic) -> int:
+    def _partition(self, topic: TopicInfo) -> int:
         if topic.rule == Unkeyed.JAVA_ROUND_ROBIN:
             return int(next_partition(self._producers, self._settings, topic, _UNKEYED))
         if topic.sticky == NONE and topic.rule == Unkeyed.STICKY_UNTIL_NEW_BATCH:
@@ -168,7 +168,7 @@ class _Partitioners:
             topic.sticky = draw_by_queues(self._producers, self._settings, topic)
         return int(topic.sticky)
 
-    def _see_queues(self, topic: Topic, load: JsonObject | None) -> None:
+    def _see_queues(self, topic: TopicInfo, load: JsonObject | None) -> None:
         """Let the sender's last run have left batches in some queues, or a partition without a queue."""
         topic.queues = 0 if load is None else topic.partitions
         for partition in self._partitions:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rebalance_sim.kafka.coordinator.classic.group import RequestKind, State
+from rebalance_sim.kafka.coordinator.classic.classic_group import RequestKind, State
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.simulation.batch_state import field
 from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS

@@ -12,7 +12,7 @@ from rebalance_sim.engine.groups.group_batches import GroupBatch
 from rebalance_sim.errors import UserError
 from rebalance_sim.explanations.explanation import Explanation, first_lines, listed
 from rebalance_sim.kafka.brokers import Clusters
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.coordinator.group_types import leaders, refusal_errors
 from rebalance_sim.kafka.votes import count_votes
 from rebalance_sim.releases import MapRule

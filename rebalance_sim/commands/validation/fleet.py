@@ -6,7 +6,7 @@ from rebalance_sim.commands.options import check_at_least
 from rebalance_sim.commands.validation.known_files import KnownFiles
 from rebalance_sim.defaults import AUTO
 from rebalance_sim.errors import UserError
-from rebalance_sim.sources.assumptions import Given, given_protocols
+from rebalance_sim.sources.assumptions import MembersAsStated, checked_protocols
 from rebalance_sim.sources.clients_file import read_clients
 from rebalance_sim.sources.live_cluster.client_properties import read_client_properties
 from rebalance_sim.sources.live_cluster.librdkafka_properties import (
@@ -36,7 +36,7 @@ def validate_source(options: Namespace, known: KnownFiles) -> None:
     properties = properties_of(options)
     if options.clients and options.synthetic:
         raise UserError("--clients: not allowed with --synthetic, whose file says what its clients are")
-    given_of(options)
+    stated_by(options)
     if options.synthetic:
         check_at_least("--groups", options.groups, 0)
         load(options.synthetic)
@@ -66,10 +66,10 @@ def properties_of(options: Namespace) -> dict[str, str]:
     return read_client_properties(options.command_config)
 
 
-def given_of(options: Namespace) -> Given:
+def stated_by(options: Namespace) -> MembersAsStated:
     """Return what the options say about members of a real cluster. Raises UserError for a mistake in them."""
     protocols = options.protocols.split(",") if options.protocols else None
-    return Given(given_protocols(protocols), read_clients(options.clients))
+    return MembersAsStated(checked_protocols(protocols), read_clients(options.clients))
 
 
 def _reads_topic_from_brokers(options: Namespace) -> bool:

@@ -1,4 +1,4 @@
-"""Groups whose leader may use one of several libraries: which of them assign differently."""
+"""Groups whose leader may use one of several libraries: find the libraries that assign differently."""
 
 from typing import NamedTuple
 
@@ -21,15 +21,15 @@ class Answer(NamedTuple):
     """The names of the topics by their numbers."""
 
 
-def differing_groups(group_of_member: Ints32, one: Answer, other: Answer) -> Flags:
+def differing_groups(group_of_member: Ints32, first: Answer, second: Answer) -> Flags:
     """Return which groups two assignors assign differently: if one of them fails, or a member gets other partitions."""
-    differs: Flags = (one.outcome.errors != other.outcome.errors) | (other.outcome.errors != AssignmentFailure.NONE)
-    most = max(_most(one), _most(other)) + 1
+    differs: Flags = (first.outcome.errors != second.outcome.errors) | (second.outcome.errors != AssignmentFailure.NONE)
+    most = max(_most(first), _most(second)) + 1
     changed = np.setxor1d(
-        _keys(one, np.arange(len(one.topics)), most),
-        _keys(other, numbers(pc.index_in(other.topics, one.topics)).astype(np.int64), most),
+        _keys(first, np.arange(len(first.topics)), most),
+        _keys(second, numbers(pc.index_in(second.topics, first.topics)).astype(np.int64), most),
     )
-    differs[group_of_member[changed // (most * max(len(one.topics), 1))]] = True
+    differs[group_of_member[changed // (most * max(len(first.topics), 1))]] = True
     return differs
 
 

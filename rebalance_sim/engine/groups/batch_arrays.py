@@ -10,7 +10,7 @@ from rebalance_sim.engine.groups.group_batches import GroupBatch
 from rebalance_sim.engine.groups.name_lists import number_names
 from rebalance_sim.engine.tables.arrow import codes, list_offsets, numbers, strings
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.coordinator.group_types import (
     UNSUPPORTED_VERSION,
     ConsumerProtocol,
@@ -32,7 +32,7 @@ _REASONS = {
 
 
 def elect_protocols(batch: GroupBatch, version: KafkaVersion) -> GroupProtocols:
-    """Find the protocol that every group elects, or the assignor that its coordinator runs."""
+    """Return the protocol that each group elects, or the assignor that its coordinator runs."""
     given = batch.column("protocol_type")
     # Null stands for "consumer", the type of nearly every group, which need not be shuffled as text.
     types, consumer_type = np.zeros(len(given), np.int32), 0

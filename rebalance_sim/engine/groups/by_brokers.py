@@ -13,7 +13,7 @@ _ENOUGH_BYTES = 32 << 20
 
 
 def by_brokers(batches: Iterable[pa.RecordBatch], clusters: Clusters) -> Iterator[tuple[Brokers, pa.RecordBatch]]:
-    """Divide rows with a column ``cluster`` by the brokers of their clusters; brokers with the same rules are one."""
+    """Divide rows with a column ``cluster`` by the brokers of their clusters, unless their rules are equal."""
     if not clusters.named:
         yield from ((clusters.others, batch) for batch in batches)
         return

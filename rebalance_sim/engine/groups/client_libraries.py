@@ -1,4 +1,4 @@
-"""The client libraries of leaders and members, as far as the members table tells."""
+"""The client libraries of leaders and members, according to the members table."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from rebalance_sim.engine.groups.group_batches import GroupBatch
 from rebalance_sim.engine.tables.arrow import codes
 from rebalance_sim.kafka.assignors.by_library import Leader, is_readable_for_java, tells_owned
 from rebalance_sim.kafka.clients import JAVA
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.coordinator.group_types import GroupProtocols, leaders
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 
@@ -20,10 +20,10 @@ Candidates = tuple[Leader, ...]
 
 
 def possible_leaders(batch: GroupBatch, protocols: GroupProtocols) -> tuple[list[Candidates], Ints]:
-    """Return the candidates for leaders, and the index of each group's; those of a group without a leader are any.
+    """Return the candidates for leaders, and the index of each group's candidates (any index without a leader).
 
-    There are several if ``client_library`` names several, or if members of different clients share the first place in
-    the join order, or have none: any of them may lead.
+    A group has several candidates if ``client_library`` names several, if members of different clients share the first
+    place in the join order, or if the join order is unknown.
     """
     clients, of_members = _clients(batch)
     candidates = [tuple(client.candidates) for client in clients]
@@ -34,7 +34,9 @@ def possible_leaders(batch: GroupBatch, protocols: GroupProtocols) -> tuple[list
     tied = protocols.elections.admitted & _tied(batch, of_leaders)
     several: dict[Candidates, int] = {}
     for group, rivals in _rivals(batch.group_of_member[tied], of_members[tied], firsts):
-        united = tuple(dict.fromkeys(each for client in (firsts[group], *rivals) for each in candidates[client]))
+        united = tuple(
+            dict.fromkeys(candidate for client in (firsts[group], *rivals) for candidate in candidates[client])
+        )
         firsts[group] = several.setdefault(united, len(candidates) + len(several))
     return [*candidates, *several], firsts
 
@@ -52,21 +54,23 @@ def readable_for_java(batch: GroupBatch) -> Flags:
 
 def other_libraries(batch: GroupBatch) -> pa.ListArray:
     """Return, by group, the libraries other than Java's that members use or may use, sorted; null if there are none."""
-    found: dict[int, set[str]] = {}
+    by_group: dict[int, set[str]] = {}
     libraries = batch.column("client_library")
     if libraries.null_count < len(libraries):
         of_members, names = codes(libraries.fill_null(""))
-        others = [{each.library for each in Leader(name, "").candidates} - {"", JAVA} for name in names.to_pylist()]
+        candidates = [Leader(name, "").candidates for name in names.to_pylist()]
+        other_than_java = [{candidate.library for candidate in several} - {"", JAVA} for several in candidates]
         for group, number in np.unique(np.stack([batch.group_of_member, of_members], 1), axis=0).tolist():
-            found.setdefault(group, set()).update(others[number])
-    listed = [sorted(found.get(group, ())) or None for group in range(len(batch.group_ids))]
+            by_group.setdefault(group, set()).update(other_than_java[number])
+    listed = [sorted(by_group.get(group, ())) or None for group in range(len(batch.group_ids))]
     return pa.array(listed, pa.list_(pa.string()))
 
 
 def shared_clients(batch: GroupBatch) -> tuple[list[Leader], Ints]:
-    """Return clients, and the index of that of each group's first member; NONE if members use several libraries.
+    """Return clients, and by group the index of its first member's client.
 
-    It is NONE, too, for a group of Java's consumers, and for one with a member whose library is unknown or uncertain.
+    NONE for a group whose members use several libraries, for a group of Java's consumers, and for a group with a member
+    whose library is unknown or uncertain.
     """
     clients, of_members = _clients(batch)
     names = [client.library for client in clients]
@@ -82,27 +86,28 @@ def shared_clients(batch: GroupBatch) -> tuple[list[Leader], Ints]:
 
 
 def silent_members(batch: GroupBatch, protocol: str) -> tuple[Flags, Flags]:
-    """Return the members that probably do not tell the leader what they own, and the same if the others are right.
+    """Return the members that do not send the leader the partitions they own, under ``protocol``, an eager assignor.
 
-    ``protocol`` is an eager one. A member whose library may be one of several probably uses the first.
+    A member with several possible libraries is assumed to use the first. The second array assumes the opposite
+    wherever the possible libraries differ.
     """
     libraries = batch.column("client_library")
     if libraries.null_count == len(libraries):
         return np.zeros(len(libraries), np.bool_), np.zeros(len(libraries), np.bool_)
     of_members, names = codes(libraries.fill_null(""))
     candidates = [Leader(name, "").candidates for name in names.to_pylist()]
-    silent = [[not tells_owned(each.library, protocol) for each in several] for several in candidates]
-    probably = np.array([each[0] for each in silent])
-    is_sure = np.array([len(set(each)) == 1 for each in silent])
+    silent = [[not tells_owned(candidate.library, protocol) for candidate in several] for several in candidates]
+    probably = np.array([flags[0] for flags in silent])
+    is_sure = np.array([len(set(flags)) == 1 for flags in silent])
     return probably[of_members], (probably == is_sure)[of_members]
 
 
 def _clients(batch: GroupBatch) -> tuple[list[Leader], Ints]:
-    """Return the clients of members, and the index of each one's."""
-    given = [batch.column(name) for name in CLIENT_COLUMNS]
-    if all(column.null_count == len(column) for column in given):
+    """Return the distinct clients, and by member the index of its client."""
+    columns = [batch.column(name) for name in CLIENT_COLUMNS]
+    if all(column.null_count == len(column) for column in columns):
         return [Leader("", "")], np.zeros(len(batch.members), np.int64)
-    (of_libraries, libraries), (of_releases, releases) = (codes(column.fill_null("")) for column in given)
+    (of_libraries, libraries), (of_releases, releases) = (codes(column.fill_null("")) for column in columns)
     pairs, of_members = np.unique(of_libraries.astype(np.int64) * len(releases) + of_releases, return_inverse=True)
     named = [divmod(pair, len(releases)) for pair in pairs.tolist()]
     return [Leader(libraries[library].as_py(), releases[release].as_py()) for library, release in named], of_members
@@ -116,9 +121,9 @@ def _tied(batch: GroupBatch, of_leaders: Ints) -> Flags:
 
 
 def _rivals(groups: Ints32, clients: Ints, firsts: Ints) -> Iterator[tuple[int, list[int]]]:
-    """Yield the groups with members of another client than their first, each with these clients."""
-    others = clients != firsts[groups]
-    pairs = np.unique(np.stack([groups[others], clients[others]]), axis=1)
+    """Yield the groups whose members use several clients, with the clients that differ from the group's first."""
+    differing = clients != firsts[groups]
+    pairs = np.unique(np.stack([groups[differing], clients[differing]]), axis=1)
     starts = np.flatnonzero(np.diff(pairs[0], prepend=-1))
     for group, rivals in zip(pairs[0][starts].tolist(), np.split(pairs[1], starts[1:]), strict=False):
         yield group, rivals.tolist()

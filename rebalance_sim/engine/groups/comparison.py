@@ -1,4 +1,4 @@
-"""Strategies compared: in every group, over the fleet, and where another strategy would change most."""
+"""Compare strategies: in every group, over the fleet, and where another strategy would change most."""
 
 from collections.abc import Callable
 

@@ -52,7 +52,7 @@ def collect_members(members: DataFrame, columns: Iterable[str]) -> DataFrame:
 
 
 def sent(name: str) -> Column:
-    """Return a column as it is sent to Arrow, which takes longer for some values that nearly all members have."""
+    """Return a column as it is sent to Arrow: values that nearly all members have are replaced by faster ones."""
     if name == "protocol_type":
         return F.nullif(name, F.lit(DEFAULT_PROTOCOL_TYPE)).alias(name)
     if name == "owned":
@@ -126,7 +126,7 @@ class GroupBatch:
         return column.dictionary.take(column.indices) if pa.types.is_dictionary(column.type) else column
 
     def lists(self, name: str) -> tuple[Ints32, pa.ListArray]:
-        """Return a column of lists of names as the number of each member's list, and the lists."""
+        """Return the number of each member's list in a column of lists of names, and the lists."""
         column = self.members.field(name)
         if not pa.types.is_dictionary(column.type):
             return np.arange(len(column), dtype=np.int32), column
@@ -202,7 +202,7 @@ class GroupBatch:
         given = self.members[member].as_py()
         if "protocol_type" in given and given["protocol_type"] is None:
             given["protocol_type"] = DEFAULT_PROTOCOL_TYPE
-        # An empty list of what a member owns is what ``sent`` makes of a missing one.
+        # ``sent`` replaces a missing list of owned partitions by an empty one.
         row |= {name: value for name, value in given.items() if value is not None and (name, value) != ("owned", [])}
         return json.dumps(row, ensure_ascii=False, default=_base64)
 
@@ -234,7 +234,7 @@ class GroupBatch:
         names = lists.flatten()
         bad = pc.or_kleene(names.is_null(), pc.equal(pc.binary_length(names), 0)).fill_null(True)
         reasons = _members_with(of_members, _lists_with(lists, bad), f"{column} holds a name that is null or empty")
-        # No topic has one, and no assignor: a name with a comma is a list that was written as text.
+        # A name with a comma is a list that was written as text: topics and assignors have no comma.
         commas = pc.match_substring(names, ",").fill_null(False)
         return reasons | _members_with(of_members, _lists_with(lists, commas), f"{column} holds a name with a comma")
 
@@ -266,7 +266,7 @@ class GroupBatch:
         return dict.fromkeys(_lists_with(lists, bad).tolist(), reason)
 
     def _repeated(self) -> dict[int, str]:
-        """Find repeated members: the first in join order is used; of equal ones, the first by content."""
+        """Return repeated members: the first in join order is used, between equal join orders the first by content."""
         # A member id is a key of the coordinator's map of members, so a group cannot have it twice.
         reasons: dict[int, str] = {}
         for group in np.flatnonzero(groups_with_repeated_members(self.offsets, self.member_ids)):

@@ -1,4 +1,4 @@
-"""All tables that a run computes of groups."""
+"""All tables that a run computes for its groups."""
 
 from collections.abc import Iterable, Mapping
 
@@ -21,7 +21,7 @@ class GroupOutcomes(Outcomes):
         fitted: Mapping[Table, DataFrame],
         used_topics: int | None,
     ) -> None:
-        """Take what is computed, the names of the tables, how some of them are derived, and the fitted inputs."""
+        """Take the plan, the names of the tables, the functions that derive some of them, and the fitted inputs."""
         super().__init__(plan.rows(), {name: derived.get(name, outcome(name)) for name in names})
         self.plan = plan
         self.used_topics = used_topics
@@ -34,11 +34,11 @@ class GroupOutcomes(Outcomes):
         return name in self and name not in self._derived
 
     def expect_no_rejects_of(self, table: Table) -> None:
-        """Do not look for rows of an input table that cannot be used: there are none."""
+        """Skip the search for unusable rows of an input table: there are none."""
         self._fitted.pop(table, None)
 
     def expect_topics(self, given: int) -> None:
-        """Do not look for rows of the topics table that cannot be used if it has as many rows as the run used."""
+        """Skip the search for unusable rows of the topics table if the run used as many rows as the table has."""
         if given == self.used_topics:
             self.expect_no_rejects_of(TOPICS)
 

@@ -1,4 +1,4 @@
-"""What a run computes of every group: a function of batches of groups, and the groups."""
+"""The computation of a run: groups, and a function that is applied to batches of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class GroupPlan:
     def of_members(
         cls, members: DataFrame, columns: Sequence[str], function: BatchFunction, schema: StructType
     ) -> "GroupPlan":
-        """Return what is to be computed of the groups of a fitted members table alone."""
+        """Return the plan for groups that are given by a fitted members table alone."""
         return cls(by_group(members, columns), function, schema, tuple(columns))
 
     def rows(self) -> DataFrame:

@@ -39,7 +39,7 @@ def partition_lag(offsets: DataFrame) -> DataFrame:
 
 def topic_lag(lags: DataFrame) -> DataFrame:
     """From ``partition_lag`` to the lag of each group's topics, which needs no assignment."""
-    # Of equal lags, the partition with the smallest number; without any lag, none.
+    # Between equal lags the partition with the smallest number; null if no partition has lag.
     first = F.max(F.when(F.col("lag") > 0, F.struct("lag", (-F.col("partition")).alias("number")))).alias("first")
     summed = lags.groupBy(*_GROUP, "topic").agg(
         F.count("*").cast("int").alias("partitions"),
@@ -59,9 +59,8 @@ def topic_lag(lags: DataFrame) -> DataFrame:
 def lag_of(lags: DataFrame, members: DataFrame, tables: Sequence[str]) -> Callable[[DataFrame], DataFrame]:
     """From assignments to some tables of ``lag_rows.TABLES``, each as an ``outcome``.
 
-    ``lags`` are those of ``partition_lag``, and ``members`` are usable; a member that is not among them has an unknown
-    subscription, and of one that is repeated the first is used. Groups that are known to have no lag are only in
-    ``group_lag``.
+    ``lags`` is the result of ``partition_lag``, and ``members`` has usable rows. A member without a row has an unknown
+    subscription; if a member is repeated, its first row is used. Groups without lag are in ``group_lag`` only.
     """
     join_order, owned = F.coalesce("join_order", F.lit(_LAST)).alias("join_order"), F.col("owned").alias("partitions")
     joined = members.select(*_GROUP, "member_id", join_order, "subscription", owned, "generation")

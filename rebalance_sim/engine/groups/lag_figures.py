@@ -1,7 +1,7 @@
 """The lag of members and its balance in arrays, for a batch of groups.
 
-Lag is a number of records from 0, or UNKNOWN. A sum is that of the known lags: UNKNOWN if there are none, or if it does
-not fit into 64 bits.
+Lag is a number of records from 0, or UNKNOWN. A sum adds up the known lags; it is UNKNOWN if there are none, or if it
+does not fit into 64 bits.
 """
 
 from typing import NamedTuple
@@ -74,7 +74,7 @@ class LagBalance(NamedTuple):
     """Figures of each assignment. A partition that is assigned twice counts once."""
 
     members: Ints
-    given_lag: Ints
+    assigned_lag: Ints
     """Lag of the assigned partitions; 0 if there are none."""
     moved_lag: Ints
     max_partition_lag: Ints
@@ -88,7 +88,7 @@ class LagBalance(NamedTuple):
     max_lag_bound: Ints
 
 
-class Given(NamedTuple):
+class AssignmentPartitions(NamedTuple):
     """The partitions of each assignment, each once."""
 
     assignments: Ints
@@ -99,9 +99,9 @@ class Given(NamedTuple):
 
 
 def owners(claims: Entries, precedence: Ints, n_partitions: int) -> Ints:
-    """Return the owner of each partition: of the members that claim it the first in precedence, or NOBODY.
+    """Return the owner of each partition: the claiming member that comes first in precedence, or NOBODY.
 
-    The precedence has all members, in the order of ``rebalance_sim.kafka.balance``.
+    ``precedence`` lists all members, in the order of ``rebalance_sim.kafka.balance``.
     """
     places = np.argsort(precedence)
     first = np.full(n_partitions, len(places))
@@ -141,20 +141,20 @@ def member_lag(partitions: Partitions, holders: Holders) -> MemberLag:
 
 
 def lag_balance(
-    partitions: Partitions, holders: Holders, given: Given, lags_held: Ints, subscribed: Entries
+    partitions: Partitions, holders: Holders, assigned: AssignmentPartitions, lags_held: Ints, subscribed: Entries
 ) -> LagBalance:
     """Compare the members of each assignment; ``subscribed`` are the topics of each member that has joined."""
-    members, of = np.bincount(holders.assignments), given.assignments
+    members, of = np.bincount(holders.assignments), assigned.assignments
     n = len(members)
     is_empty = np.bincount(of, minlength=n) == 0
-    given_lag = np.where(is_empty, 0, _sums(given.lags, of, n))
-    max_partition_lag = np.where(is_empty, 0, _largest(given.lags, of, n))
+    assigned_lag = np.where(is_empty, 0, _sums(assigned.lags, of, n))
+    max_partition_lag = np.where(is_empty, 0, _largest(assigned.lags, of, n))
     by_lag = np.lexsort((-lags_held, holders.assignments))
     first, known = list_offsets(members)[:-1], np.bincount(holders.assignments[lags_held != UNKNOWN], minlength=n)
     max_lag = lags_held[by_lag[first]]
     # A member without partitions is known to have no lag; that is no information if no partition's lag is known.
-    is_known = (given_lag != UNKNOWN) & (max_lag != UNKNOWN)
-    bound = np.maximum(max_partition_lag, _bound_of_takers(partitions, holders, given, given_lag, subscribed))
+    is_known = (assigned_lag != UNKNOWN) & (max_lag != UNKNOWN)
+    bound = np.maximum(max_partition_lag, _bound_of_takers(partitions, holders, assigned, assigned_lag, subscribed))
     figures = (
         max_lag,
         lags_held[by_lag[first + known - 1]],
@@ -165,8 +165,8 @@ def lag_balance(
     most, least, p99, held, bound = (np.where(is_known, each, UNKNOWN) for each in figures)
     return LagBalance(
         members,
-        given_lag,
-        _sums(given.lags[given.move], of[given.move], n),
+        assigned_lag,
+        _sums(assigned.lags[assigned.move], of[assigned.move], n),
         max_partition_lag,
         most,
         np.where(max_lag > 0, by_lag[first], UNKNOWN),
@@ -177,46 +177,47 @@ def lag_balance(
     )
 
 
-def given_partitions(partitions: Partitions, holders: Holders) -> Given:
+def assigned_partitions(partitions: Partitions, holders: Holders) -> AssignmentPartitions:
     """Return the assigned partitions."""
-    of, assigned = holders.partitions
-    keys, places = np.unique(pairs(holders.assignments[of], assigned), return_inverse=True)
-    assignments, given = split(keys)
-    owners_before = partitions.owners[given]
+    of, of_holders = holders.partitions
+    keys, places = np.unique(pairs(holders.assignments[of], of_holders), return_inverse=True)
+    assignments, partition_numbers = split(keys)
+    owners_before = partitions.owners[partition_numbers]
     move = owners_before != NOBODY
     move[places[holders.members[of] == owners_before[places]]] = False
-    return Given(assignments, given, partitions.lags[given], move)
+    return AssignmentPartitions(assignments, partition_numbers, partitions.lags[partition_numbers], move)
 
 
 def _bound_of_takers(
-    partitions: Partitions, holders: Holders, given: Given, given_lag: Ints, subscribed: Entries
+    partitions: Partitions, holders: Holders, assigned: AssignmentPartitions, assigned_lag: Ints, subscribed: Entries
 ) -> Ints:
     """Return a lower bound of the largest lag of a member, over all possible assignments.
 
-    Some member has at least the mean over all members that may have lag, and over those that may have a topic's. With
-    more partitions than members, two of the first n + 1 partitions by lag share a member.
+    Some member has at least the mean lag of all members that may have lag, and at least the mean lag of a topic over
+    the members that may have its partitions. With more partitions than members, two of the n + 1 partitions with the
+    most lag share a member.
     """
-    n = len(given_lag)
+    n = len(assigned_lag)
     has_limits = np.bincount(holders.assignments[holders.members == NOBODY], minlength=n) == 0
-    takers, bound_of_topics = _takers(partitions, holders, given, has_limits, subscribed)
+    takers, bound_of_topics = _takers(partitions, holders, assigned, has_limits, subscribed)
     takers = np.maximum(np.where(has_limits, takers, np.bincount(holders.assignments)), 1)
-    behind = given.lags > 0
-    of, lags = given.assignments[behind], given.lags[behind]
+    behind = assigned.lags > 0
+    of, lags = assigned.assignments[behind], assigned.lags[behind]
     counts, lags = np.bincount(of, minlength=n), lags[np.lexsort((-lags, of))]
     several = np.flatnonzero(counts > takers)
     last = list_offsets(counts)[several] + takers[several]
     # A sum that does not fit into 64 bits is negative.
     shared = np.zeros(n, np.int64)
     shared[several] = lags[last - 1] + lags[last]
-    return np.maximum(np.maximum(shared, bound_of_topics), _ceiling(given_lag, takers))
+    return np.maximum(np.maximum(shared, bound_of_topics), _ceiling(assigned_lag, takers))
 
 
 def _takers(
-    partitions: Partitions, holders: Holders, given: Given, has_limits: Flags, subscribed: Entries
+    partitions: Partitions, holders: Holders, assigned: AssignmentPartitions, has_limits: Flags, subscribed: Entries
 ) -> tuple[Ints, Ints]:
-    """Return how many members may have lag, and the bound of the topics, where all subscriptions are known.
+    """Return the number of members that may have lag, and the bound of the topics, where all subscriptions are known.
 
-    A member may be assigned the partitions of the topics that it subscribes to, or has a partition of.
+    A member may be assigned partitions of a topic if it subscribes to the topic or has a partition of it.
     """
     n, is_limited = len(has_limits), has_limits[holders.assignments]
     limited, kept = np.flatnonzero(is_limited), is_limited[holders.partitions.of]
@@ -228,9 +229,9 @@ def _takers(
     may = pairs(np.repeat(limited, np.diff(offsets)), subscribed.items[places])
     takers, topics = split(np.unique(np.concatenate([held, may]), return_index=True)[0])
     of_topics, places = np.unique(pairs(holders.assignments[takers], topics), return_inverse=True)
-    assigned = has_limits[given.assignments]
-    of = np.searchsorted(of_topics, pairs(given.assignments, partitions.topics[given.partitions])[assigned])
-    lags = _sums(given.lags[assigned], of, len(of_topics))
+    in_limited = has_limits[assigned.assignments]
+    of = np.searchsorted(of_topics, pairs(assigned.assignments, partitions.topics[assigned.partitions])[in_limited])
+    lags = _sums(assigned.lags[in_limited], of, len(of_topics))
     of_lag = holders.assignments[np.unique(takers[lags[places] > 0])]
     bounds = _ceiling(lags, np.bincount(places))
     return np.bincount(of_lag, minlength=n), _largest(bounds, split(of_topics)[0], n)

@@ -1,7 +1,7 @@
 """The rows of lag tables, from Arrow batches with all rows of some groups.
 
-Each row is a partition with offsets, a member of an assignment, or a member that has joined, whose ``partitions`` are
-those that it owned. The first kind alone has a ``topic``, and the last one alone a ``join_order``.
+A row is a partition with offsets (the only rows with a ``topic``), a member of an assignment, or a member that has
+joined (the only rows with a ``join_order``), whose ``partitions`` are those it owned.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from rebalance_sim.engine.groups.lag_figures import (
     Entries,
     Holders,
     Partitions,
-    given_partitions,
+    assigned_partitions,
     group_lag,
     lag_balance,
     member_lag,
@@ -87,12 +87,13 @@ class _Lag:
     def __init__(self, rows: pa.RecordBatch, starts: Ints) -> None:
         """Number what the rows name, and sum up; ``starts`` has the first row of each group."""
         offsets, assigned, joined = _kinds(rows, starts)
-        (holding, given), (claiming, owned) = assigned.entries("partitions"), joined.entries("partitions")
+        (holding, held_topics), (claiming, owned) = assigned.entries("partitions"), joined.entries("partitions")
         subscribing, subscribed = joined.entries("subscription")
         (*topics, subscribed_topics), group_of_topic, self._topics = _number_names(
-            "topic", offsets, given, owned, subscribed
+            "topic", offsets, held_topics, owned, subscribed
         )
-        keys = (pairs(of, part.numbers("partition")) for of, part in zip(topics, (offsets, given, owned), strict=True))
+        parts = (offsets, held_topics, owned)
+        keys = (pairs(of, part.numbers("partition")) for of, part in zip(topics, parts, strict=True))
         self._partitions, (with_offsets, held, claimed) = _number(*keys)
         of_topics, _ = split(self._partitions)
         n = len(of_topics)
@@ -106,8 +107,8 @@ class _Lag:
         self._subscribed = Entries(subscribing, subscribed_topics)
         self._names, self._holders = _holders(assigned, joined, Entries(holding, held))
         self._first = np.flatnonzero(np.diff(self._holders.assignments, prepend=-1))
-        self._given = given_partitions(self._all, self._holders)
-        without_offsets = self._given.assignments[~have_offsets[self._given.partitions]]
+        self._assigned = assigned_partitions(self._all, self._holders)
+        without_offsets = self._assigned.assignments[~have_offsets[self._assigned.partitions]]
         self._without_offsets = np.bincount(without_offsets, minlength=len(self._first))
         self._of_members = member_lag(self._all, self._holders)
         self._of_groups = group_lag(self._all, len(starts), joined.groups)
@@ -143,30 +144,30 @@ class _Lag:
 
     def lag_balance(self) -> pa.StructArray:
         """Return the rows of ``lag_balance`` without ranks."""
-        found = lag_balance(self._all, self._holders, self._given, self._of_members.lag, self._subscribed)
+        balance = lag_balance(self._all, self._holders, self._assigned, self._of_members.lag, self._subscribed)
         of, groups = self._names.groups[self._first], self._of_groups
-        lag, owned_max_lag, is_known = groups.lag[of], groups.owned_max_lag[of], found.max_lag != UNKNOWN
-        mean_lag = found.held_lag / found.members
+        lag, owned_max_lag, is_known = groups.lag[of], groups.owned_max_lag[of], balance.max_lag != UNKNOWN
+        mean_lag = balance.held_lag / balance.members
         member_ids = self._names.rows["member_id"]
         columns = {
             **self._named(self._first),
-            "members": pa.array(found.members),
+            "members": pa.array(balance.members),
             "partitions": pa.array(groups.partitions[of] + self._without_offsets),
             "lag_partitions": pa.array(groups.lag_partitions[of]),
             "unknown_partitions": pa.array(groups.unknown_partitions[of] + self._without_offsets),
             "negative_partitions": pa.array(groups.negative_partitions[of]),
             "lag": _known(lag),
-            "unassigned_lag": pa.array(lag - np.maximum(found.given_lag, 0), mask=lag == UNKNOWN),
-            "max_partition_lag": _known(found.max_partition_lag),
-            "max_lag": _known(found.max_lag),
-            "max_lag_member_id": member_ids.take(_known(found.most_lagging)),
-            "min_lag": _known(found.min_lag),
-            "mean_lag": pa.array(mean_lag, mask=found.held_lag == UNKNOWN),
-            "p99_lag": _known(found.p99_lag),
-            "imbalance": pa.array(found.max_lag / np.where(mean_lag > 0, mean_lag, 1), mask=mean_lag <= 0),
-            "max_lag_bound": _known(found.max_lag_bound),
-            "excess_lag": pa.array(found.max_lag - found.max_lag_bound, mask=~is_known),
-            "moved_lag": pa.array(np.maximum(found.moved_lag, 0), mask=owned_max_lag == UNKNOWN),
+            "unassigned_lag": pa.array(lag - np.maximum(balance.assigned_lag, 0), mask=lag == UNKNOWN),
+            "max_partition_lag": _known(balance.max_partition_lag),
+            "max_lag": _known(balance.max_lag),
+            "max_lag_member_id": member_ids.take(_known(balance.most_lagging)),
+            "min_lag": _known(balance.min_lag),
+            "mean_lag": pa.array(mean_lag, mask=balance.held_lag == UNKNOWN),
+            "p99_lag": _known(balance.p99_lag),
+            "imbalance": pa.array(balance.max_lag / np.where(mean_lag > 0, mean_lag, 1), mask=mean_lag <= 0),
+            "max_lag_bound": _known(balance.max_lag_bound),
+            "excess_lag": pa.array(balance.max_lag - balance.max_lag_bound, mask=~is_known),
+            "moved_lag": pa.array(np.maximum(balance.moved_lag, 0), mask=owned_max_lag == UNKNOWN),
             "owned_max_lag": _known(owned_max_lag),
         }
         return rows_of(LAG_BALANCE.schema, columns).filter(pa.array(self._has_lag))
@@ -252,7 +253,7 @@ def _number_names(column: str, *parts: _Part) -> tuple[list[Ints], Ints, pa.Stri
 
 
 def _number(*keys: Ints) -> tuple[Ints, list[Ints]]:
-    """Return the distinct keys, sorted, and the place of each one among them."""
+    """Return the sorted distinct keys, and the place of each key among them."""
     distinct, places = np.unique(np.concatenate(keys), return_inverse=True)
     return distinct, np.split(places, np.cumsum([len(each) for each in keys])[:-1])
 

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from rebalance_sim.kafka.coordinator.classic.group import State
+from rebalance_sim.kafka.coordinator.classic.classic_group import State
 from rebalance_sim.kafka.coordinator.classic.offsets import RetentionStart, expiry_ms, retention_ms, retention_start
 from rebalance_sim.releases import KafkaVersion
 from rebalance_sim.tables import DEFAULT_PROTOCOL_TYPE, EXPIRING_OFFSETS

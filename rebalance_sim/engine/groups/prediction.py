@@ -53,7 +53,7 @@ from rebalance_sim.kafka.assignors.resolved import Assignors, ResolvedAssignor
 from rebalance_sim.kafka.assignors.steps.join_response import as_leader_sees, response_order
 from rebalance_sim.kafka.brokers import Brokers, Clusters
 from rebalance_sim.kafka.clients import JAVA
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.coordinator.group_types import GroupProtocols
 from rebalance_sim.kafka.groups import AssignmentFailure, Groups
 from rebalance_sim.kafka.rebalances import Rebalance, RebalanceProtocol, eager_members, rebalances, summarize_rebalances
@@ -76,9 +76,8 @@ ELECTED = STRATEGY
 """The strategy under which every group uses the protocol that it elects."""
 
 OF_LIBRARY = "of-library"
-"""Stands for all assignors of each group's client library, if it is not Java's and the same for all members.
-
-Each is evaluated by the library's own rule. Those that cannot be predicted are left out."""
+"""Stands for all predictable assignors of each group's client library, in groups whose members share a library other
+than Java's. Each assignor is evaluated by the library's own rules."""
 
 _ELECTION_COLUMNS = ("join_order", "member_id", "protocol_type", "protocols")
 _ASSIGNMENT_COLUMNS = ("join_order", "member_id", "instance_id", "rack", "subscription")
@@ -136,7 +135,7 @@ class Prediction:
         return self.plan(members).rows()
 
     def plan(self, members: DataFrame) -> GroupPlan:
-        """Return what is to be computed of the groups of a fitted members table."""
+        """Return the plan for the groups of a fitted members table."""
         return GroupPlan.of_members(members, self.columns, self.predict_batches, self.schema)
 
     def predict_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -153,36 +152,36 @@ class Prediction:
         return as_outcome(name, rows, self.schema)
 
 
-class _Run(NamedTuple):
-    """What leaders run."""
+class _LeadersAssignors(NamedTuple):
+    """The assignor that leaders run, and those that they may run instead."""
 
     protocol: str
     """The elected protocol."""
     assignor: ResolvedAssignor
-    """The protocol as the leader's library and release implement it."""
+    """The elected protocol as the leader's library and release implement it."""
     alternatives: tuple[ResolvedAssignor, ...]
-    """The same for other libraries that the leader may use."""
+    """The elected protocol as the other libraries implement it that the leader may use."""
 
 
 class _Way(NamedTuple):
-    """How groups may be assigned."""
+    """An assignor, and what its members send to it."""
 
     assignor: ResolvedAssignor
     silent: Flags
-    """The members that do not tell the leader what they own."""
+    """The members that do not send the leader the partitions they own."""
 
 
 class _Leaders(NamedTuple):
     """What the leaders of groups run."""
 
     of_groups: Ints
-    """By group, the index of the run; NONE for a group that is not assigned by what it elects."""
-    runs: list[_Run]
+    """By group, the index among ``runs``; NONE for a group that is not assigned by the protocol it elects."""
+    runs: list[_LeadersAssignors]
 
 
 @dataclass(frozen=True)
 class _OfBrokers:
-    """The prediction for the groups of clusters whose brokers are alike."""
+    """The prediction for the groups of all clusters whose brokers follow the same rules."""
 
     asked: Prediction
     brokers: Brokers
@@ -193,22 +192,22 @@ class _OfBrokers:
         """The assignors that protocol names stand for, unless the leader's library or release is known."""
         return Assignors(self.brokers.rules(), self.asked.assignors)
 
-    def outcomes(self, given: GroupBatch) -> Iterator[tuple[str, pa.StructArray]]:
+    def outcomes(self, groups: GroupBatch) -> Iterator[tuple[str, pa.StructArray]]:
         """Yield rows of output tables, each with the name of its table."""
         asked, index = self.asked, self.index
-        batch, rejected = given.without_unusable_members(asked.refuses)
+        batch, rejected = groups.without_unusable_members(asked.refuses)
         runs: _Leaders | None = None
         if asked.elects:
             voters = batch if asked.refuses else batch.voters()
-            found = elect_protocols(voters, self.brokers.rules())
-            runs = self._leaders(voters, found) if ELECTED in asked.strategies else None
+            protocols = elect_protocols(voters, self.brokers.rules())
+            runs = self._leaders(voters, protocols) if ELECTED in asked.strategies else None
             if asked.refuses:
-                batch, refused = batch.reject(refusals(found))
+                batch, refused = batch.reject(refusals(protocols))
                 rejected += refused
             if ELECTIONS.name in asked.outputs:
-                other_builds = self._other_builds(voters, found)
+                other_builds = self._other_builds(voters, protocols)
                 partitions = self.brokers.offsets_partitions
-                yield ELECTIONS.name, election_rows(voters, found, partitions, batch.rejected_members, other_builds)
+                yield ELECTIONS.name, election_rows(voters, protocols, partitions, batch.rejected_members, other_builds)
         if rejected:
             yield REJECTS.name, reject_rows(batch, rejected)
         if OPTIMUM.name in asked.outputs:
@@ -223,32 +222,34 @@ class _OfBrokers:
             else:
                 yield from self._assign_by(batch, _Way(self._assignors.resolve(strategy), _nobody(batch)))
 
-    def _other_builds(self, voters: GroupBatch, found: GroupProtocols) -> pa.MapArray:
-        """Return, by group, what other builds of the brokers would elect, by Scala version; null if it is the same."""
+    def _other_builds(self, voters: GroupBatch, protocols: GroupProtocols) -> pa.MapArray:
+        """Return, by group, what other Scala builds of the brokers would elect; null if all elect the same."""
         differing: dict[int, list[tuple[str, str]]] = {}
-        tied = found.elections.tie & ~found.of_consumers
+        tied = protocols.elections.tie & ~protocols.of_consumers
         if self.brokers.other_builds and tied.any():
             groups, numbers_of_tied = groups_where(voters, tied), np.flatnonzero(tied)
-            elected = elected_protocols(voters, found).take(pa.array(numbers_of_tied))
+            elected = elected_protocols(voters, protocols).take(pa.array(numbers_of_tied))
             for scala, rules in self.brokers.other_builds.items():
-                others = elected_protocols(groups, elect_protocols(groups, rules))
-                for place in np.flatnonzero(numbers(pc.not_equal(others, elected))):
-                    differing.setdefault(int(numbers_of_tied[place]), []).append((scala, others[place].as_py()))
+                elected_by_build = elected_protocols(groups, elect_protocols(groups, rules))
+                for place in np.flatnonzero(numbers(pc.not_equal(elected_by_build, elected))):
+                    differing.setdefault(int(numbers_of_tied[place]), []).append(
+                        (scala, elected_by_build[place].as_py())
+                    )
         of_builds = pa.map_(pa.string(), pa.string())
         if not differing:
             return pa.nulls(len(voters.group_ids), of_builds)
         return pa.array(map(differing.get, range(len(voters.group_ids))), of_builds)
 
-    def _leaders(self, voters: GroupBatch, found: GroupProtocols) -> _Leaders:
-        """Find out what each leader runs; groups that elect a strategy which is asked for anyway are left out."""
-        protocols = elected_protocols(voters, found)
+    def _leaders(self, voters: GroupBatch, protocols: GroupProtocols) -> _Leaders:
+        """Return what each leader runs; groups that elect one of the requested strategies are left out."""
+        elected = elected_protocols(voters, protocols)
         named = pa.array([name for name in self.asked.strategies if name != ELECTED], pa.string())
-        of_groups, names = codes(pc.if_else(pc.is_in(protocols, value_set=named), None, protocols))
-        candidates, of_leaders = possible_leaders(voters, found)
-        # Of each group: protocol, candidates for the leader, and whether Java could read all members.
+        of_groups, names = codes(pc.if_else(pc.is_in(elected, value_set=named), None, elected))
+        candidates, of_leaders = possible_leaders(voters, protocols)
+        # A case is a protocol, the candidates for the leader, and whether Java can read all subscriptions.
         cases = (of_groups.astype(np.int64) * len(candidates) + of_leaders) * 2 + readable_for_java(voters)
         distinct, of_groups_in_distinct = np.unique(np.where(of_groups == NONE, NONE, cases), return_inverse=True)
-        runs: dict[_Run, int] = {}
+        runs: dict[_LeadersAssignors, int] = {}
         numbers_of_runs = np.full(len(distinct), NONE)
         for number, case in enumerate(distinct.tolist()):
             if case != NONE:
@@ -257,10 +258,10 @@ class _OfBrokers:
                 numbers_of_runs[number] = runs.setdefault(run, len(runs))
         return _Leaders(numbers_of_runs[of_groups_in_distinct], list(runs))
 
-    def _run(self, protocol: str, candidates: Candidates, readable: bool) -> _Run:
+    def _run(self, protocol: str, candidates: Candidates, readable: bool) -> _LeadersAssignors:
         """Return what the leader runs if a group elects a protocol."""
-        first, *others = dict.fromkeys(self._of_leader(protocol, each, readable) for each in candidates)
-        return _Run(protocol, first, tuple(others))
+        first, *alternatives = dict.fromkeys(self._of_leader(protocol, leader, readable) for leader in candidates)
+        return _LeadersAssignors(protocol, first, tuple(alternatives))
 
     def _of_leader(self, protocol: str, leader: Leader, readable: bool) -> ResolvedAssignor:
         clients = leader.release if leader.library in ("", JAVA) else ""
@@ -275,10 +276,10 @@ class _OfBrokers:
             chosen = groups_where(batch, leaders.of_groups == number)
             cooperative = self._assignors.resolve(run.protocol).protocol is RebalanceProtocol.COOPERATIVE
             silent, otherwise = [self._eager(chosen)] * 2 if cooperative else silent_members(chosen, run.protocol)
-            others = [_Way(other, silent) for other in run.alternatives]
+            alternatives = [_Way(assignor, silent) for assignor in run.alternatives]
             if run.assignor.error is None and (otherwise != silent).any():
-                others.append(_Way(run.assignor, otherwise))
-            yield from self._assign_by(chosen, _Way(run.assignor, silent), others)
+                alternatives.append(_Way(run.assignor, otherwise))
+            yield from self._assign_by(chosen, _Way(run.assignor, silent), alternatives)
 
     def _assign_by_library(self, batch: GroupBatch) -> Iterator[tuple[str, pa.StructArray]]:
         clients, of_groups = shared_clients(batch)
@@ -290,30 +291,30 @@ class _OfBrokers:
                     yield from self._assign_by(chosen, _Way(assignor, _nobody(chosen)))
 
     def _assign_by(
-        self, batch: GroupBatch, way: _Way, others: Sequence[_Way] = ()
+        self, batch: GroupBatch, way: _Way, alternatives: Sequence[_Way] = ()
     ) -> Iterator[tuple[str, pa.StructArray]]:
-        """Assign groups; ``others`` are further ways in which they may be assigned."""
+        """Yield the rows of assigned groups; ``alternatives`` are further ways in which they may be assigned."""
         outputs, assignor = self.asked.outputs, way.assignor
         if assignor.error is not None:
-            names = [[other.assignor.name for other in others]] * len(batch.group_ids) if others else None
-            by = Strategy(assignor.name, None if names is None else pa.array(names))
+            names = [alternative.assignor.name for alternative in alternatives]
+            by = Strategy(assignor.name, pa.array([names] * len(batch.group_ids)) if names else None)
             bounds = self._bounds(batch, way) if BALANCE.name in outputs else None
             yield BALANCE.name, failed_balance_rows(batch, by, assignor.error, bounds)
             return
         assigning = self._assigning(batch, way)
         batch, groups, topics, protocol = assigning.batch, assigning.groups, assigning.topics, assignor.protocol
         first = next(assigning.rebalances)
-        by = Strategy(assignor.name, self._alternatives(assigning, first, others) if others else None)
+        by = Strategy(assignor.name, self._alternatives(assigning, first, alternatives) if alternatives else None)
         yield ASSIGNMENTS.name, assignment_rows(batch, by, first, topics)
         if not {COOPERATIVE_REBALANCES.name, LAST_ASSIGNMENTS.name, BALANCE.name} & set(outputs):
             return
-        found = [first, *assigning.rebalances]
+        all_rebalances = [first, *assigning.rebalances]
         if COOPERATIVE_REBALANCES.name in outputs and protocol is RebalanceProtocol.COOPERATIVE:
-            for number, rebalance in enumerate(found, 1):
+            for number, rebalance in enumerate(all_rebalances, 1):
                 yield COOPERATIVE_REBALANCES.name, rebalance_rows(batch, by, number, rebalance, topics)
         if not {LAST_ASSIGNMENTS.name, BALANCE.name} & set(outputs):
             return
-        end = summarize_rebalances(protocol, groups, topics.topics.ranks, found)
+        end = summarize_rebalances(protocol, groups, topics.topics.ranks, all_rebalances)
         if LAST_ASSIGNMENTS.name in outputs:
             yield LAST_ASSIGNMENTS.name, last_assignment_rows(batch, by, end, topics)
         if BALANCE.name in outputs:
@@ -323,9 +324,10 @@ class _OfBrokers:
             yield BALANCE.name, balance_rows(batch, by, measured, errors, bounds)
 
     def _bounds(self, batch: GroupBatch, way: _Way, chosen: Flags | None = None) -> pa.Array:
-        """Return what the assignor guarantees of groups, all or the chosen ones; null of others, or if it is nothing.
+        """Return the bounds that the assignor guarantees for the chosen groups, by default all.
 
-        Members of an eager assignor send what they own in user data, which another library may not read.
+        Null for other groups, and for an assignor that guarantees nothing. Members of an eager assignor send the
+        partitions they own in user data, which another library may not read.
         """
         assignor, silent = way
         if chosen is None:
@@ -335,15 +337,15 @@ class _OfBrokers:
         assert self.index is not None
         silent = silent | assignor.eager
         of_chosen = silent[chosen[batch.group_of_member]]
-        found = bounds_of(groups_where(batch, chosen), self.index, assignor.guarantee, of_chosen)
-        return found.take(pa.array(np.cumsum(chosen) - 1, mask=~chosen))
+        bounds = bounds_of(groups_where(batch, chosen), self.index, assignor.guarantee, of_chosen)
+        return bounds.take(pa.array(np.cumsum(chosen) - 1, mask=~chosen))
 
-    def _assigning(self, given: GroupBatch, way: _Way) -> "_Assigning":
+    def _assigning(self, in_join_order: GroupBatch, way: _Way) -> "_Assigning":
         """Return the rebalances of groups."""
         assert self.index is not None
         assignor, silent = way
-        order = _listed(given, assignor)
-        batch = given if order is None else given.with_members_in(order)
+        order = _order_in_response(in_join_order, assignor)
+        batch = in_join_order if order is None else in_join_order.with_members_in(order)
         topics = find_topics(batch, self.index, asks_topic_ids((assignor.name,)))
         groups = as_leader_sees(as_groups(batch, topics, self.index), assignor.version)
         view = LeaderView(
@@ -360,20 +362,20 @@ class _OfBrokers:
             view.eager,
             lambda joined, members: assignor.assign(joined, members, view),
         )
-        return _Assigning(given, batch, order, groups, topics, view.failures, to_come)
+        return _Assigning(in_join_order, batch, order, groups, topics, view.failures, to_come)
 
-    def _alternatives(self, assigning: "_Assigning", first: Rebalance, others: Sequence[_Way]) -> pa.ListArray:
+    def _alternatives(self, assigning: "_Assigning", first: Rebalance, alternatives: Sequence[_Way]) -> pa.ListArray:
         """Return, by group, the names of assignors that assign differently; null if none does."""
-        given, answer = assigning.given, assigning.answer(first)
-        found: list[list[str]] = [[] for _ in given.group_ids]
-        for other in others:
-            differs = np.ones(len(found), np.bool_)
-            if other.assignor.error is None:
-                tried = self._assigning(given, other)
-                differs = differing_groups(given.group_of_member, answer, tried.answer(next(tried.rebalances)))
+        groups, answer = assigning.in_join_order, assigning.answer(first)
+        differing: list[list[str]] = [[] for _ in groups.group_ids]
+        for alternative in alternatives:
+            differs = np.ones(len(differing), np.bool_)
+            if alternative.assignor.error is None:
+                tried = self._assigning(groups, alternative)
+                differs = differing_groups(groups.group_of_member, answer, tried.answer(next(tried.rebalances)))
             for group in np.flatnonzero(differs):
-                found[group].append(other.assignor.name)
-        return pa.array([names or None for names in found], pa.list_(pa.string()))
+                differing[group].append(alternative.assignor.name)
+        return pa.array([names or None for names in differing], pa.list_(pa.string()))
 
     def _eager(self, batch: GroupBatch) -> Flags:
         """Return which members follow the eager protocol: those that offer at least one eager assignor."""
@@ -385,12 +387,12 @@ class _OfBrokers:
 class _Assigning(NamedTuple):
     """Groups that are being assigned."""
 
-    given: GroupBatch
-    """The groups with their members in the order of joining."""
+    in_join_order: GroupBatch
+    """The groups with their members in join order."""
     batch: GroupBatch
-    """The same with their members in the order of the JoinGroup response, if this may tell."""
+    """The groups with their members in the order that the assignor depends on (``_order_in_response``)."""
     order: Ints32 | None
-    """The members of ``given`` in the order of ``batch``, if it is another one."""
+    """The members of ``in_join_order`` in the order of ``batch``; None if both are in join order."""
     groups: Groups
     topics: BatchTopics
     failures: FailureTexts
@@ -398,12 +400,17 @@ class _Assigning(NamedTuple):
 
     def answer(self, first: Rebalance) -> Answer:
         """Return what the assignor returns in the first rebalance."""
-        order = np.arange(len(self.given.members), dtype=np.int32) if self.order is None else self.order
+        joined = np.arange(len(self.in_join_order.members), dtype=np.int32)
+        order = joined if self.order is None else self.order
         return Answer(first.outcome, order, self.topics.names)
 
 
-def _listed(batch: GroupBatch, assignor: ResolvedAssignor) -> Ints32 | None:
-    """Return the members in the order of a JoinGroup response, if a hash map that is filled in this order may tell."""
+def _order_in_response(batch: GroupBatch, assignor: ResolvedAssignor) -> Ints32 | None:
+    """Return the members in the order of the JoinGroup response; None where join order gives the same assignment.
+
+    Java's leader puts the members into a ``HashMap`` in the order of the response, so that this order decides between
+    members in the same bucket. A coordinator that keeps them in a ``HashMap`` itself lists those in join order.
+    """
     version = assignor.version
     if version.coordinator_map == MapRule.JAVA or not assignor.fills_a_map:
         return None
@@ -411,7 +418,7 @@ def _listed(batch: GroupBatch, assignor: ResolvedAssignor) -> Ints32 | None:
 
 
 def asks_topic_ids(strategies: Iterable[str]) -> bool:
-    """Return whether a strategy depends on the topics' Uuids; what groups elect may."""
+    """Return whether a strategy depends on the topics' Uuids; elected assignors may."""
     return any(
         strategy == ELECTED or (strategy in KNOWN_ASSIGNORS and KNOWN_ASSIGNORS[strategy].asks_topic_ids)
         for strategy in strategies

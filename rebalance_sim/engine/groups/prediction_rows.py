@@ -12,7 +12,7 @@ from rebalance_sim.engine.tables.arrow import lists, rows_of, strings, topic_par
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex
 from rebalance_sim.kafka.balance import Balance, balance
 from rebalance_sim.kafka.balance_bounds import balance_bounds
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.coordinator.group_types import GroupProtocols, leaders, refusal_errors
 from rebalance_sim.kafka.election import offsets_partition
 from rebalance_sim.kafka.groups import (
@@ -86,10 +86,10 @@ class WholeTopics(NamedTuple):
 def balance_of(groups: Groups, assignments: Assignments, topics: BatchTopics) -> Measured:
     """Return how balanced assignments are, and what moves."""
     by_topic, members, of_topics = _by_topic(groups, topics), groups.members, topics.topics
-    found = balance(members, of_topics, by_topic, assignments, groups.owned, groups.generations)
-    named = np.minimum(found.unconsumed, NAMED)
+    figures = balance(members, of_topics, by_topic, assignments, groups.owned, groups.generations)
+    named = np.minimum(figures.unconsumed, NAMED)
     return Measured(
-        found,
+        figures,
         unconsumed_partitions(members, of_topics, by_topic, assignments, named),
         _whole_topics(of_topics, by_topic, owners_of_whole_topics(members, of_topics, by_topic, assignments)),
         co_partitioned_topics(members, of_topics, by_topic, assignments),
@@ -115,22 +115,22 @@ def _by_topic(groups: Groups, topics: BatchTopics) -> Subscribers:
     return subscribers(groups, in_map_order, in_map_order, len(topics.names), count_repeats=False)
 
 
-def elected_protocols(batch: GroupBatch, found: GroupProtocols) -> pa.Array:
+def elected_protocols(batch: GroupBatch, protocols: GroupProtocols) -> pa.Array:
     """Return the name of the protocol of each group; null for an empty group."""
     _, names = batch.preferences
-    winner = found.elections.winner
+    winner = protocols.elections.winner
     return names.take(pa.array(winner, mask=winner < 0))
 
 
 def election_rows(
     batch: GroupBatch,
-    found: GroupProtocols,
+    protocols: GroupProtocols,
     offsets_partitions: int,
     rejected_members: Ints32,
     other_builds: pa.MapArray,
 ) -> pa.StructArray:
     """Return the rows of ``elections``."""
-    elections, (_, names) = found.elections, batch.preferences
+    elections, (_, names) = protocols.elections, batch.preferences
     offsets, admitted = elections.candidate_offsets, elections.admitted
     candidates = names.take(pa.array(elections.candidates))
     voted = elections.votes > 0
@@ -138,14 +138,14 @@ def election_rows(
     refused = np.flatnonzero(~admitted)
     refused_before = list_offsets(~admitted)[batch.offsets]
     members = np.diff(batch.offsets - refused_before)
-    leader = leaders(batch.offsets, found)
+    leader = leaders(batch.offsets, protocols)
     return _with_members(
         batch,
         ELECTIONS,
         {
-            "type": pa.array([CLASSIC, CONSUMER]).take(pa.array(found.of_consumers.astype(np.int32))),
+            "type": pa.array([CLASSIC, CONSUMER]).take(pa.array(protocols.of_consumers.astype(np.int32))),
             "members": pa.array(members),
-            "protocol": elected_protocols(batch, found),
+            "protocol": elected_protocols(batch, protocols),
             "candidates": lists(offsets, candidates),
             "votes": pa.MapArray.from_arrays(
                 pa.array(votes_offsets), candidates.filter(pa.array(voted)), pa.array(elections.votes[voted])
@@ -158,7 +158,10 @@ def election_rows(
             "refused": lists(
                 refused_before,
                 pa.StructArray.from_arrays(
-                    [batch.column("member_id").take(pa.array(refused)), pa.array(refusal_errors(found), pa.string())],
+                    [
+                        batch.column("member_id").take(pa.array(refused)),
+                        pa.array(refusal_errors(protocols), pa.string()),
+                    ],
                     names=["member_id", "error"],
                 ),
             ),
@@ -274,26 +277,26 @@ def balance_columns(
 
 
 def _unconsumed_lists(
-    batch: GroupBatch, found: Unconsumed, end: RebalanceSummary, topics: BatchTopics
+    batch: GroupBatch, unconsumed: Unconsumed, end: RebalanceSummary, topics: BatchTopics
 ) -> pa.ListArray | pa.NullArray:
     """Return the first partitions of each group without a consumer; null if there are none."""
-    members = batch.column("member_id").take(pa.array(found.members, mask=found.members == NOBODY))
-    names = topics.names.take(pa.array(found.topics))
-    columns = {"topic": names, "partition": pa.array(found.partitions), "member_id": members}
-    return _lists_or_null(found.offsets, columns, end)
+    members = batch.column("member_id").take(pa.array(unconsumed.members, mask=unconsumed.members == NOBODY))
+    names = topics.names.take(pa.array(unconsumed.topics))
+    columns = {"topic": names, "partition": pa.array(unconsumed.partitions), "member_id": members}
+    return _lists_or_null(unconsumed.offsets, columns, end)
 
 
 def _whole_topic_lists(
-    batch: GroupBatch, found: WholeTopics, end: RebalanceSummary, topics: BatchTopics
+    batch: GroupBatch, whole_topics: WholeTopics, end: RebalanceSummary, topics: BatchTopics
 ) -> pa.ListArray | pa.NullArray:
     """Return the topics of each group that lie on one of several subscribers; null if there are none."""
     columns = {
-        "topic": topics.names.take(pa.array(found.topics)),
-        "partitions": pa.array(topics.topics.partitions[found.topics]),
-        "subscribers": pa.array(found.subscribers),
-        "member_id": batch.column("member_id").take(pa.array(found.members)),
+        "topic": topics.names.take(pa.array(whole_topics.topics)),
+        "partitions": pa.array(topics.topics.partitions[whole_topics.topics]),
+        "subscribers": pa.array(whole_topics.subscribers),
+        "member_id": batch.column("member_id").take(pa.array(whole_topics.members)),
     }
-    return _lists_or_null(found.offsets, columns, end)
+    return _lists_or_null(whole_topics.offsets, columns, end)
 
 
 def _lists_or_null(offsets: Ints32, columns: dict[str, pa.Array], end: RebalanceSummary) -> pa.ListArray | pa.NullArray:
@@ -306,13 +309,13 @@ def _lists_or_null(offsets: Ints32, columns: dict[str, pa.Array], end: Rebalance
 
 
 def bounds_of(batch: GroupBatch, index: TopicIndex, guarantee: Guarantee, silent: Flags) -> pa.StructArray:
-    """Return column ``bounds`` of groups that cannot be predicted; ``silent`` members may not tell what they own."""
+    """Return column ``bounds`` of groups that cannot be predicted; ``silent`` members may not send owned partitions."""
     topics = find_topics(batch, index, ids=False)
     groups = as_groups(batch, topics, index)
     by_topic = _by_topic(groups, topics)
     best = optimum(groups.members, topics.topics, by_topic, groups.owned, groups.generations, STEPS)
-    found = balance_bounds(groups, topics.topics, by_topic, best, guarantee, silent)
-    return rows_of(struct(BOUNDS), {name: pa.array(bound) for name, bound in found._asdict().items()})
+    bounds = balance_bounds(groups, topics.topics, by_topic, best, guarantee, silent)
+    return rows_of(struct(BOUNDS), {name: pa.array(bound) for name, bound in bounds._asdict().items()})
 
 
 def failure_texts(end: RebalanceSummary, failures: list[str]) -> pa.Array:

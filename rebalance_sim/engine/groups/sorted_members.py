@@ -1,7 +1,7 @@
 """Members in Parquet files that are sorted by group: workers read whole groups from them, without an exchange.
 
-A group that continues in the next row group belongs to the first of the two. That the rows inside a row group are
-sorted, and that Spark's readers would use all of them, is checked while they are read.
+A group that continues in the next row group belongs to the first of the two. Workers check while they read that the
+rows inside a row group are sorted, and that Spark's readers would use all of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -140,12 +140,12 @@ def _column(rows: pa.RecordBatch, name: str) -> pa.Array:
 
 def _after_group(rows: pa.RecordBatch, group_id: str) -> pa.RecordBatch:
     """Leave out the first rows, which belong to a group that began in an earlier row group."""
-    others = np.flatnonzero(numbers(pc.not_equal(rows["group_id"], group_id)))
-    return rows.slice(int(others[0]) if len(others) else len(rows))
+    in_later_groups = np.flatnonzero(numbers(pc.not_equal(rows["group_id"], group_id)))
+    return rows.slice(int(in_later_groups[0]) if len(in_later_groups) else len(rows))
 
 
 def _check_order(firsts: pa.RecordBatch, before: str | None) -> None:
-    """Raise UnsortedMembersError if the groups of these rows do not rise by id and cluster, from the id before on."""
+    """Raise UnsortedMembersError unless the groups of these rows ascend by id and cluster, after the id ``before``."""
     ids, clusters = firsts["group_id"], firsts["cluster"]
     in_next_cluster = pc.and_(pc.equal(ids[:-1], ids[1:]), pc.less(clusters[:-1], clusters[1:]))
     rises = numbers(pc.or_(pc.less(ids[:-1], ids[1:]), in_next_cluster)).all()

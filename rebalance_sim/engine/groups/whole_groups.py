@@ -23,7 +23,7 @@ KEYS = ("cluster", "group_id")
 HASH = "_hash"
 _REJECTED = "_rejected"
 _BYTES_AT_A_TIME = 2**23
-"""Of members that are nested at once; more if a group has more."""
+"""Bytes of the members that are nested at once, unless a single group has more."""
 
 
 def by_group(members: DataFrame, columns: Iterable[str]) -> DataFrame:
@@ -68,7 +68,7 @@ def nested_groups(batches: Iterable[pa.RecordBatch], columns: Sequence[str]) -> 
 
 
 def whole_runs(batches: Iterable[pa.RecordBatch], key: str) -> Iterator[pa.RecordBatch]:
-    """Cut rows anew so that rows with equal keys, which follow each other, are in one batch."""
+    """Divide rows into new batches so that rows with equal keys, which follow each other, are in one batch."""
     waiting: list[pa.RecordBatch] = []
     size = 0
     for rows in filter(len, batches):

@@ -1,4 +1,4 @@
-"""Keys that clients place differently, and the topics whose producers already do."""
+"""Find keys that clients place differently, and the topics whose producers already do."""
 
 from collections.abc import Callable, Sequence
 from itertools import combinations

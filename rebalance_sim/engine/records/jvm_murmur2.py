@@ -16,7 +16,7 @@ _CLASS = "org.apache.commons.codec.digest.MurmurHash2"
 
 
 def murmur2(key: Column) -> Column | None:
-    """Return the signed hash of a binary column, null for null; None if this session cannot call the JVM."""
+    """Return the signed hash of a binary column, in which null stays null; None if this session cannot call the JVM."""
     if is_remote():
         return None
     from pyspark.sql.classic.column import Column as ClassicColumn  # noqa: PLC0415 - needs a JVM

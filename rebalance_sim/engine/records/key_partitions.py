@@ -1,4 +1,4 @@
-"""The partition of every keyed record, by Spark expressions where they exist, else in Python workers."""
+"""Compute the partition of every keyed record, by Spark expressions where they exist, else in Python workers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -33,14 +33,14 @@ def partition_of_key(clients: Sequence[Client], partitions: str = "partitions") 
         alike.setdefault(rule, []).append(client)
     cases: list[Column] = []
     by_workers: list[Client] = []
-    for same in alike.values():
-        expression = _expression(same[0], F.col(partitions))
+    for clients_of_rule in alike.values():
+        expression = _expression(clients_of_rule[0], F.col(partitions))
         if expression is None:
-            by_workers += same
+            by_workers += clients_of_rule
         elif len(alike) == 1:
             return expression
         else:
-            cases.append(F.when(F.col("client").isin(*[client.name for client in same]), expression))
+            cases.append(F.when(F.col("client").isin(*[client.name for client in clients_of_rule]), expression))
     if len(alike) == 1:
         return _in_worker(by_workers[0], partitions)
     if by_workers:
@@ -98,9 +98,9 @@ class _OneClient:
     client: Client
 
     def partitions(self, key: pa.Array, partitions: pa.Array) -> pa.Array:
-        given = numbers(key.is_valid()).astype(np.bool_)
-        found = key_partitions(self.client, strings(key), given, numbers(partitions).astype(np.int32))
-        return pa.array(found, mask=found == UNKEYED)
+        have_keys = numbers(key.is_valid()).astype(np.bool_)
+        chosen = key_partitions(self.client, strings(key), have_keys, numbers(partitions).astype(np.int32))
+        return pa.array(chosen, mask=chosen == UNKEYED)
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ class _OneTopic:
     def partitions(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             counts = pa.repeat(pa.scalar(self.count, pa.int32()), len(batch))
-            found = _OneClient(self.client).partitions(batch.column("key"), counts)
-            yield pa.RecordBatch.from_arrays([found], ["partition"])
+            chosen = _OneClient(self.client).partitions(batch.column("key"), counts)
+            yield pa.RecordBatch.from_arrays([chosen], ["partition"])
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,11 @@ class _Clients:
 
     def partitions(self, client: pa.Array, key: pa.Array, partitions: pa.Array) -> pa.Array:
         client_codes, names = codes(client)
-        found = pa.nulls(len(key), pa.int32())
-        for one in self.clients:
-            code = pc.index(names, one.name).as_py()
+        chosen = pa.nulls(len(key), pa.int32())
+        for known in self.clients:
+            code = pc.index(names, known.name).as_py()
             if code >= 0:
-                found = pc.if_else(pa.array(client_codes == code), _OneClient(one).partitions(key, partitions), found)
-        return found
+                chosen = pc.if_else(
+                    pa.array(client_codes == code), _OneClient(known).partitions(key, partitions), chosen
+                )
+        return chosen

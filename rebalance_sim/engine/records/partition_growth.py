@@ -1,4 +1,4 @@
-"""Keys and records that move to another partition when topics get more partitions."""
+"""Find the keys and records that move to another partition when topics get more partitions."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""What a run assumes about brokers and clients, as sentences of its record and in short for the top of a page."""
+"""The assumptions of a run about brokers and clients: sentences of its record, and short forms for a page's top."""
 
 import re
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _PROTOCOLS = re.compile(r"the protocols of (.+?) are unknown; .*")
 
 
 def is_release_assumed(release: str, assumptions: Iterable[str]) -> bool:
-    """Return whether no input has the release of the brokers."""
+    """Return whether the release of the brokers is assumed, because no input has it."""
     return RELEASE.format(release) in assumptions
 
 

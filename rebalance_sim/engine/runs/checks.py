@@ -16,12 +16,12 @@ from rebalance_sim.tables import DOUBLE, OUTPUTS, STRING, Table, struct
 
 _IDENTIFYING = ("table", "cluster", "group_id", "strategy", "client", "topic", "partition", "kind", "error", "reason")
 """Columns that identify a row and its problem."""
-FOUND = struct({"check": STRING, "folder": STRING, "sum": DOUBLE, "figure": DOUBLE, "row": STRING})
-"""What is found in some rows of a table: the sum of a figure, its largest value, and the row that has it."""
+FIGURES = struct({"check": STRING, "folder": STRING, "sum": DOUBLE, "figure": DOUBLE, "row": STRING})
+"""The figure of a check in some rows of a table: its sum, its largest value, and the row that has it."""
 
 
-class Found(NamedTuple):
-    """The figure that a check finds, and the row with the largest one; None if it finds nothing."""
+class CheckedFigure(NamedTuple):
+    """The result of a check: the figure, and the row with the largest value; None if no row has a figure above 0."""
 
     amount: float
     worst: str | None
@@ -42,7 +42,7 @@ class CheckedTable:
         return list(dict.fromkeys([*identifying, *(name for check in self.checks for name in check.columns)]))
 
     def figures(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return what is found in batches of the columns: rows of ``FOUND``."""
+        """Return the figures of the checks in batches of the columns: rows of ``FIGURES``."""
         folder = self.run.path(self.table.name)
         found = [
             {"check": check.name, "folder": folder, **most}
@@ -50,15 +50,15 @@ class CheckedTable:
             for check in self.checks
             if (most := _most(check, batch)) is not None
         ]
-        yield pa.RecordBatch.from_pylist(found, to_arrow_schema(FOUND))
+        yield pa.RecordBatch.from_pylist(found, to_arrow_schema(FIGURES))
 
 
 Apply = Callable[[Sequence[CheckedTable]], pa.Table]
 """Returns the figures of tables, which it reads."""
 
 
-def find(runs: Sequence[RecordedRun], checks: Sequence[Check], apply: Apply) -> dict[str, Found]:
-    """Return, by name of the check, its largest figure over all tables of the runs, of which each is read once."""
+def find(runs: Sequence[RecordedRun], checks: Sequence[Check], apply: Apply) -> dict[str, CheckedFigure]:
+    """Return, by name of the check, its largest figure over all tables of the runs; each table is read once."""
     names = dict.fromkeys(table for check in checks for table in check.tables)
     by_folder = {run.folder.rstrip("/"): run for run in runs}
     tables = [
@@ -73,18 +73,18 @@ def find(runs: Sequence[RecordedRun], checks: Sequence[Check], apply: Apply) -> 
         place = (row["check"], row["folder"])
         sums[place] = sums.get(place, 0) + row["sum"]
         most[place] = max(most.get(place, (0, "")), (row["figure"], row["row"]))
-    found = {check.name: Found(0, None) for check in checks}
+    checked = {check.name: CheckedFigure(0, None) for check in checks}
     adding_up = {check.name for check in checks if check.adds_up}
     for (name, folder), (figure, identified) in most.items():
         amount = sums[name, folder] if name in adding_up else figure
-        found[name] = max(found[name], Found(amount, f"{identified}, in {folder}"))
-    return found
+        checked[name] = max(checked[name], CheckedFigure(amount, f"{identified}, in {folder}"))
+    return checked
 
 
 def apply_here(tables: Sequence[CheckedTable]) -> pa.Table:
     """Return the figures of tables in Parquet files of this machine. Raises UserError for one that cannot be read."""
-    found = [batch for table in tables for batch in table.figures(_batches(table))]
-    return pa.Table.from_batches(found, to_arrow_schema(FOUND))
+    figures = [batch for table in tables for batch in table.figures(_batches(table))]
+    return pa.Table.from_batches(figures, to_arrow_schema(FIGURES))
 
 
 def _batches(of: CheckedTable) -> Iterator[pa.RecordBatch]:
@@ -96,7 +96,9 @@ def _batches(of: CheckedTable) -> Iterator[pa.RecordBatch]:
             with parquet.ParquetFile(on_this_machine(file)) as opened:
                 for batch in opened.iter_batches(columns=schema.names):
                     given = {name: batch[name] for name in batch.schema.names}
-                    arrays = [given.get(each.name, pa.nulls(len(batch), each.type)).cast(each.type) for each in schema]
+                    arrays = [
+                        given.get(wanted.name, pa.nulls(len(batch), wanted.type)).cast(wanted.type) for wanted in schema
+                    ]
                     yield pa.RecordBatch.from_arrays(arrays, schema=schema)
     except (OSError, pa.ArrowException) as problem:
         why = str(getattr(problem, "strerror", None) or problem).partition("\n")[0]

@@ -24,7 +24,7 @@ class ClaimableFolder(OutFolder):
     files: HadoopFiles
 
     def claim(self, replaced: list[str]) -> None:
-        """Name the tables that are being replaced, so that no run reads them, and this process, so that none writes.
+        """Record the tables to replace, so that no run reads them, and this process, so that no other run writes.
 
         Raises UserError if another run has claimed the folder since ``check``.
         """

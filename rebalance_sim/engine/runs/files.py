@@ -1,4 +1,4 @@
-"""Files and folders: what runs ask about them, and the answers for this machine, which need no Spark."""
+"""Files and folders that runs use, and their implementation for this machine, which needs no Spark."""
 
 import bz2
 import gzip
@@ -22,7 +22,7 @@ _ONLY_BY_HADOOP = (".zst", ".lz4", ".snappy", ".deflate")
 
 
 class Files(Protocol):
-    """What runs ask about files. OSError is raised for what cannot be read."""
+    """The operations of runs on files. They raise OSError for a file that cannot be read."""
 
     def exists(self, path: str) -> bool:
         """Return whether there is a file or a folder."""

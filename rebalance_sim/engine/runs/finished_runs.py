@@ -9,7 +9,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from rebalance_sim.engine.runs.checks import FOUND, CheckedTable
+from rebalance_sim.engine.runs.checks import FIGURES, CheckedTable
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.recorded_runs import RecordedRun, recorded_run
 from rebalance_sim.engine.spark.driver_rows import map_batches
@@ -51,6 +51,6 @@ def apply_with_spark(spark: SparkSession, tables: Sequence[CheckedTable]) -> pa.
 
     def figures(of: CheckedTable) -> DataFrame:
         rows = FinishedRun(of.run.folder, of.run.record, spark).table(of.table)
-        return map_batches(rows.select(*of.columns), of.figures, FOUND)
+        return map_batches(rows.select(*of.columns), of.figures, FIGURES)
 
     return reduce(DataFrame.unionByName, map(figures, tables)).toArrow()

@@ -91,7 +91,7 @@ class HadoopFiles:
 
 @contextmanager
 def _as_os_error() -> Iterator[None]:
-    """Raise what Hadoop cannot read as OSError, in one line."""
+    """Convert Hadoop's errors to OSError, with a message of one line."""
     try:
         yield
     except (Py4JJavaError, PySparkException) as problem:

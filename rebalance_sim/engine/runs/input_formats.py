@@ -1,4 +1,4 @@
-"""The formats of input files, from their names or first bytes, and what is wrong with files before Spark reads them."""
+"""Recognize the formats of input files by their names or first bytes; reject wrong files before Spark reads them."""
 
 from rebalance_sim.defaults import AUTO
 from rebalance_sim.engine.runs.files import Files, read_by_spark
@@ -26,11 +26,11 @@ def format_of(path: str, usual: str) -> str:
 
 
 def input_format(files: Files, table: str, path: str, asked: str) -> str:
-    """Return the format of an input: that of its name or, where the name has none, the one that is asked for.
+    """Return the format of an input, by its name or, if the name shows none, the format that is asked for.
 
     With ``AUTO``, the first bytes decide where the name does not. Raises UserError for a path that does not exist, for
-    files without content, if the first bytes are neither of the format of the name nor of the one that is asked for,
-    with the option that would be right, and for a table of a run that has not finished.
+    files without content, for a table of a run that has not finished, and if the first bytes contradict both the name
+    and the format that is asked for; the error names the right option.
     """
     unfinished = unfinished_job(files, path)
     if unfinished is not None:

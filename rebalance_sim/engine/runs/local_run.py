@@ -41,11 +41,11 @@ def runs_here(spark: SparkSession, out: str, output_format: str) -> bool:
 
 @dataclass
 class LocalRun(Run):
-    """A run whose workers write the tables of groups to Parquet files and, if they can, read the members from some."""
+    """A run whose workers write the tables of groups to Parquet files and, if possible, read members from them."""
 
     _members: DataFrame | None = field(default=None, init=False)
     _of_files: list[DataFrame] = field(default_factory=list, init=False)
-    """Tables whose rows are those of their files."""
+    """Tables that have exactly the rows of their files."""
 
     def read(self, table: Table, path: str, source: str) -> DataFrame:
         """Read an input table."""

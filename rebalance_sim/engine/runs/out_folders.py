@@ -1,4 +1,4 @@
-"""Output folders: which of them a run may write to, and the run that is writing to one."""
+"""Output folders: check that a run may write to one, and find the run that is writing to it."""
 
 import os
 import platform

@@ -43,8 +43,8 @@ class _PlannedRun(Run):
 
     def read(self, table: Table, path: str, source: str) -> DataFrame:
         """Read an input table, or return one that a part would write."""
-        found = self.written.get(path)
-        return super().read(table, path, source) if found is None else found
+        written = self.written.get(path)
+        return super().read(table, path, source) if written is None else written
 
     def begin(self, replaced: Iterable[str] = OUTPUTS) -> None:
         """Check the output folder and the output format."""
@@ -75,7 +75,7 @@ class _PlannedRun(Run):
         """Record nothing."""
 
     def finish(self) -> None:
-        """End the job, unless it is a part of another one."""
+        """End the job, unless it is part of another job."""
         if self.whole is None:
             raise PlanComplete(self)
 
@@ -112,9 +112,9 @@ class DryRun(_PlannedRun):
         """Record the columns of a table, and return it without rows."""
         if path in self.written:
             return self.written[path]
-        found = input_format(HadoopFiles(self.spark), table.name, path, source)
-        rows = super().read(table, path, found)
-        self.inputs.append(Input(table, path, found, rows.schema))
+        file_format = input_format(HadoopFiles(self.spark), table.name, path, source)
+        rows = super().read(table, path, file_format)
+        self.inputs.append(Input(table, path, file_format, rows.schema))
         return rows.limit(0)
 
     def report_progress(self, message: str, **fields: object) -> None:

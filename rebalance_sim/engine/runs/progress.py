@@ -71,20 +71,20 @@ def _watch(tracker: StatusTracker, ended: Event, seconds: float) -> None:
 def _log_compiling() -> None:
     """Log the rule that is being compiled, if it is another than before, and the step again when it is done."""
     rules = being_compiled()
-    found = rules[0] if rules else ""
-    if found == _CURRENT.compiling:
+    compiling = rules[0] if rules else ""
+    if compiling == _CURRENT.compiling:
         return
-    _CURRENT.compiling = found
-    if found:
-        _LOG.info("compiling a rule, once on this machine: %s", found.removeprefix("rebalance_sim."))
+    _CURRENT.compiling = compiling
+    if compiling:
+        _LOG.info("compiling a rule, once on this machine: %s", compiling.removeprefix("rebalance_sim."))
     else:
         _LOG.info("%s", _CURRENT.name)
 
 
 def _log_job(tracker: StatusTracker, job: int) -> None:
-    found = tracker.getJobInfo(job)
+    info = tracker.getJobInfo(job)
     # Stages whose output already exists are skipped, and have no information.
-    stages = [stage for stage in map(tracker.getStageInfo, found.stageIds if found else ()) if stage]
+    stages = [stage for stage in map(tracker.getStageInfo, info.stageIds if info else ()) if stage]
     done, tasks = sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
     step = _CURRENT.name
     fields = {"step": step, "spark_job": job, "tasks_done": done, "tasks": tasks}

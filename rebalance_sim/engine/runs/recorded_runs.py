@@ -1,4 +1,4 @@
-"""Output folders of finished runs, as their records describe them."""
+"""Output folders of finished runs, described by their records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -21,7 +21,7 @@ class RejectedShare(NamedTuple):
 def rejected_shares(rows: Mapping[str, Mapping[str, int]]) -> list[RejectedShare]:
     """Return the shares of the inputs with rejected rows; ``rows`` are those of a run's record.
 
-    What ``fleet`` reads has no table if its lines only add to others: their share is that of all its rows.
+    Inputs of ``fleet`` that only complete other tables have no table of their own: their share is of all rows read.
 
     >>> fleet = {"out": {"members": 6, "topics": 1, "rejects": 3}, "rejected": {"members": 2, "state": 1}}
     >>> [str(each) for each in rejected_shares(fleet)]

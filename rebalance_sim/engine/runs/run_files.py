@@ -1,4 +1,4 @@
-"""The files beside the tables in a run's folder: they say whether the tables are complete."""
+"""The files beside the tables in a run's folder that show whether the tables are complete."""
 
 import json
 from typing import Any

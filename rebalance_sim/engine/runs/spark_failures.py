@@ -57,9 +57,9 @@ def cause_of(failure: BaseException) -> str | None:
     """
     text = str(failure)
     for pattern, cause in _CAUSES.items():
-        found = re.search(pattern, text)
-        if found:
-            return cause.format(*found.groups())
+        match = re.search(pattern, text)
+        if match:
+            return cause.format(*match.groups())
     return "Spark's JVM died" if _is_lost_connection(failure) else None
 
 
@@ -69,8 +69,8 @@ def unreadable_input(failure: BaseException) -> str | None:
     >>> unreadable_input(RuntimeError("in stage 1: [FAILED_READ_FILE.NO_HINT] Error while reading f\n  at ..."))
     'an input cannot be read: [FAILED_READ_FILE.NO_HINT] Error while reading f'
     """
-    found = re.search(rf"(\[[A-Z_.]*)?({'|'.join(_UNREADABLE)}).*", str(failure))
-    return f"an input cannot be read: {found[0].strip()}" if found else None
+    match = re.search(rf"(\[[A-Z_.]*)?({'|'.join(_UNREADABLE)}).*", str(failure))
+    return f"an input cannot be read: {match[0].strip()}" if match else None
 
 
 def _is_lost_connection(failure: BaseException) -> bool:

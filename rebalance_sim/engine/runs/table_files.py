@@ -22,7 +22,7 @@ from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.tables import LONG, OUTPUTS, STRING, struct
 
 WRITTEN = struct({"name": STRING, "file": STRING, "rows": LONG, "problem": STRING})
-"""What a task returns: the files that it wrote, each with its table, or why it could not."""
+"""The result of a task: the files that it wrote, each with its table, or the reason why it could not."""
 _SPARK_SCHEMA = "org.apache.spark.sql.parquet.row.metadata"
 """Key under which Spark keeps the schema of a table in each of its Parquet files."""
 _BYTES_AT_A_TIME = 2**25

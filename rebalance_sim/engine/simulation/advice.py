@@ -1,4 +1,7 @@
-"""What other settings would save each group, as rows: the same scenario is simulated again under each of them."""
+"""Judge what other settings would save each group: the scenario is simulated again under each of them.
+
+A setting is the best for a group if it saves most partition downtime without making the rollout fail.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Totals of the costs of a fleet, which workers add up: Spark takes far longer to unfold the lists of downtimes."""
+"""Totals of the costs of a fleet, added up by workers: Spark takes far longer to unfold the lists of downtimes."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -1,7 +1,7 @@
 """Reads the events table of a batch of groups, and rejects events that cannot happen.
 
-A table has no order. Events of a group happen by ``at_ms``; of one time, in the order of ``EVENT_KINDS``; of one kind,
-by ``member_id`` and then by their other columns. Events of the scenario happen before those of the table.
+A table has no order. Events of a group happen by ``at_ms``, then in the order of ``EVENT_KINDS``, then by
+``member_id``, then by their other columns. Events of the scenario happen before events of the table.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.groups.group_batches import GroupBatch
 from rebalance_sim.engine.tables.arrow import rows_of
 from rebalance_sim.engine.tables.topic_metadata import TopicIndex
-from rebalance_sim.kafka.coordinator.classic.group import NEVER
+from rebalance_sim.kafka.coordinator.classic.classic_group import NEVER
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.simulation.group_events import EVENT_KINDS, GroupEvent, GroupEvents, JoiningConsumer
 from rebalance_sim.kafka.simulation.model import ScenarioKind

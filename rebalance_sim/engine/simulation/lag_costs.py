@@ -1,4 +1,4 @@
-"""The lag that a simulation affects: records in partitions that become unowned or move to another consumer."""
+"""The lag affected by a simulation: records in partitions that become unowned or move to another consumer."""
 
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -75,7 +75,7 @@ class _Partitions:
     """Partitions with lag: by group, those that are unowned longest first."""
 
     count: int
-    """Of groups."""
+    """Number of groups."""
     groups: Ints
     topics: Ints32
     ranks: Ints

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from rebalance_sim.engine.groups.batch_arrays import elect_protocols, groups_where
 from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.migration import COUNTERPARTS
 from rebalance_sim.kafka.runtime.strings import Ints32
 from rebalance_sim.kafka.simulation.group_events import GroupEvents
@@ -20,15 +20,15 @@ _CHANGE = "protocols"
 
 
 def of_own_protocols(migration: Scenario) -> Scenario:
-    """Return a scenario in which consumers begin with their own protocols, whatever it has them offer."""
+    """Return the scenario without its override of protocols: consumers begin with their own."""
     return replace(migration, consumers=replace(migration.consumers, protocols=None))
 
 
 def migrating(batch: SimulationBatch, migration: Scenario, version: KafkaVersion) -> SimulationBatch:
-    """Return the groups that can migrate, with the events of a scenario in which their consumers do.
+    """Return the groups that can migrate, with the events of a scenario in which their consumers migrate.
 
-    Consumers change to the counterpart of the assignor that their group elects, whichever the scenario names. Groups
-    whose assignor has none are left out, and so are all if the brokers cannot convert a classic group.
+    Consumers change to the counterpart of the assignor that their group elects, whatever assignor the scenario names.
+    Groups whose assignor has no counterpart are left out, and all groups if the brokers cannot convert a classic group.
     """
     elected, (_, names) = elect_protocols(batch.batch, version), batch.batch.preferences
     winners = elected.elections.winner

@@ -1,11 +1,11 @@
-"""What simulations find out about partitions, as rows: their owners in the end, and the costs of each partition."""
+"""The results of simulations for partitions, as rows: their owners at the end, and the costs of each partition."""
 
 import numpy as np
 import pyarrow as pa
 
 from rebalance_sim.engine.simulation.rows import SimulationResult
 from rebalance_sim.engine.tables.arrow import lists, rows_of, topic_partitions
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.runtime.lists import gather
 from rebalance_sim.kafka.simulation.batch_state import field
 from rebalance_sim.kafka.simulation.model import Presence

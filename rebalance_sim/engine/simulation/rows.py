@@ -13,8 +13,8 @@ from rebalance_sim.engine.groups.client_libraries import other_libraries
 from rebalance_sim.engine.simulation.simulation_batch import SimulationBatch
 from rebalance_sim.engine.tables.arrow import lists, rows_of
 from rebalance_sim.engine.tables.percentiles import above_p99
-from rebalance_sim.kafka.coordinator.classic.group import NONE, Reason, RequestKind, State
-from rebalance_sim.kafka.coordinator.consumer.group import ConsumerGroupState, EpochReason
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE, Reason, RequestKind, State
+from rebalance_sim.kafka.coordinator.consumer.consumer_group import ConsumerGroupState, EpochReason
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.kafka.simulation.batch_state import BatchResult, field
@@ -33,7 +33,7 @@ _VALUED = (
     ScenarioKind.MOVE_COORDINATOR,
     ScenarioKind.PODS_AVAILABLE,
 )
-"""Events whose value means something outside of the batch: a duration or a number of partitions."""
+"""Events whose value is shown: a duration or a number of partitions. Other values are numbers within the batch."""
 _REASONS = {int(one): one.name for of in (Reason, EpochReason) for one in of if one != Reason.NONE}
 
 
@@ -114,9 +114,9 @@ class _Downtimes(NamedTuple):
     """The partitions of each group that are without an owner for some time."""
 
     offsets: Ints
-    """Of the groups in ``unowned_ms``."""
+    """Where the partitions of each group begin in ``unowned_ms``."""
     unowned_ms: Ints
-    """Of each of these partitions: by group, the longest first."""
+    """Time without an owner, by group, the longest first."""
 
     def p99_ms(self, partitions: Ints) -> Ints:
         """Return the 99th percentile of each group, given all its partitions."""
@@ -169,8 +169,8 @@ def _played_events(result: SimulationResult) -> Ints:
 def _failures(result: SimulationResult) -> pa.Array:
     """Return why each rollout fails.
 
-    That is the first failure of a consumer: the error, the consumer, the time and the last event. If no consumer fails,
-    it is the event that the rollout waits to reach.
+    The reason is the first failure of a consumer: the error, the consumer, the time and the last event. If no consumer
+    fails, it is the event that the rollout waits for.
     """
     progress = result.simulated.progress
     failed = np.flatnonzero(field(progress, "failed"))
@@ -192,7 +192,7 @@ def _finished(result: SimulationResult) -> Flags:
 
 
 def _awaited(result: SimulationResult, group: int) -> str:
-    """Return what the rollout of a group waits for in vain."""
+    """Return the event that the rollout of a group never reaches."""
     simulated, progress = result.simulated, result.simulated.progress[group]
     events = simulated.events[simulated.first_event[group] : simulated.first_event[group + 1]]
     if events[progress.next_event].kind != ScenarioKind.PODS_AVAILABLE:
@@ -250,11 +250,11 @@ def bounce_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
 
 def rebalance_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
     """Return the rebalances by group and number."""
-    given, numbers = _by_group(result.simulated.rebalances)
-    groups = given["group"]
+    fields, numbers = _by_group(result.simulated.rebalances)
+    groups = fields["group"]
     offered = result.prepared.protocols
     # An elected protocol is recorded by its number in the group.
-    in_batch = np.append(offered.of_groups, NONE)[offered.first_of_group[groups] + given["protocol"]]
+    in_batch = np.append(offered.of_groups, NONE)[offered.first_of_group[groups] + fields["protocol"]]
     protocols = pa.array(offered.names, pa.string())
     times = ("joined_ms", "to_ms", "all_owned_ms")
     counts = ("generation", "joined", "evicted", "revoked", "moved")
@@ -263,38 +263,38 @@ def rebalance_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
         result.group_columns(groups, strategy)
         | {
             "rebalance": pa.array(numbers + 1),
-            "reason": _reasons(given["reason"]),
-            "member_id": result.consumer_names(groups, given["consumer"]),
-            "from_ms": pa.array(given["from_ms"]),
-            "protocol": protocols.take(pa.array(in_batch, mask=given["protocol"] == NONE)),
-            "leader": result.consumer_names(groups, given["leading_consumer"]),
-            "unowned_ms": pa.array(given["unowned_ms"]),
+            "reason": _reasons(fields["reason"]),
+            "member_id": result.consumer_names(groups, fields["consumer"]),
+            "from_ms": pa.array(fields["from_ms"]),
+            "protocol": protocols.take(pa.array(in_batch, mask=fields["protocol"] == NONE)),
+            "leader": result.consumer_names(groups, fields["leading_consumer"]),
+            "unowned_ms": pa.array(fields["unowned_ms"]),
         }
-        | {name: pa.array(given[name], mask=given[name] == NONE) for name in times}
-        | {name: pa.array(given[name]) for name in counts},
+        | {name: pa.array(fields[name], mask=fields[name] == NONE) for name in times}
+        | {name: pa.array(fields[name]) for name in counts},
     )
 
 
 def timeline_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
     """Return the timelines of the groups that have one, by group and order."""
-    given, numbers = _by_group(result.simulated.timeline)
-    groups, subjects, values = given["group"], given["subject"], given["partitions"]
+    fields, numbers = _by_group(result.simulated.timeline)
+    groups, subjects, values = fields["group"], fields["subject"], fields["partitions"]
     counted = np.isin(subjects, (Subject.REVOKED, Subject.LOST, Subject.ASSIGNED))
-    valued = (subjects == Subject.EVENT) & np.isin(given["kind"], _VALUED)
-    fails = (subjects == Subject.EVENT) & (given["kind"] == ScenarioKind.FAIL_STORE)
-    errors = np.where(fails, values, given["error"])
+    valued = (subjects == Subject.EVENT) & np.isin(fields["kind"], _VALUED)
+    fails = (subjects == Subject.EVENT) & (fields["kind"] == ScenarioKind.FAIL_STORE)
+    errors = np.where(fails, values, fields["error"])
     return rows_of(
         TIMELINE.schema,
         result.group_columns(groups, strategy)
         | {
             "number": pa.array(numbers),
-            "at_ms": pa.array(given["at_ms"]),
+            "at_ms": pa.array(fields["at_ms"]),
             "kind": _names(Subject, subjects),
-            "member_id": result.consumer_names(groups, given["consumer"]),
-            "detail": _details(subjects, given["kind"]),
+            "member_id": result.consumer_names(groups, fields["consumer"]),
+            "detail": _details(subjects, fields["kind"]),
             "error": _names(Errors, errors, errors == Errors.NONE),
-            "generation": pa.array(given["generation"]),
-            "state": _states(given["state"], given["modern"]),
+            "generation": pa.array(fields["generation"]),
+            "state": _states(fields["state"], fields["modern"]),
             "partitions": pa.array(values, mask=~counted),
             "value": pa.array(values, mask=~valued),
         },
@@ -304,8 +304,8 @@ def timeline_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
 def _by_group(rows: Any) -> tuple[dict[str, Ints], Ints]:
     """Return the fields of records sorted by group, and the number of each record within its group, from 0."""
     order = np.argsort(field(rows, "group"), kind="stable")
-    given = {name: field(rows, name)[order] for name in rows.dtype.names}
-    return given, np.arange(len(order)) - np.searchsorted(given["group"], given["group"])
+    fields = {name: field(rows, name)[order] for name in rows.dtype.names}
+    return fields, np.arange(len(order)) - np.searchsorted(fields["group"], fields["group"])
 
 
 def _details(subjects: Ints, kinds: Ints) -> pa.Array:
@@ -335,6 +335,6 @@ def _states(states: Ints, modern: Ints) -> pa.Array:
 
 
 def _names(of: type[IntEnum], numbers: Ints, none: np.ndarray | None = None) -> pa.Array:
-    known = {int(one): one.name for one in of}
+    known = {int(member): member.name for member in of}
     values = pa.array(list(known))
     return pa.array(list(known.values())).take(pc.index_in(pa.array(numbers, mask=none), values))

@@ -1,4 +1,4 @@
-"""Batches of groups as a simulation reads them: members and events from Arrow, rows that cannot be used aside."""
+"""Batches of groups as a simulation reads them from Arrow: members and events, without rows that cannot be used."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from rebalance_sim.engine.groups.batch_arrays import as_groups, groups_where
 from rebalance_sim.engine.groups.group_batches import GroupBatch
 from rebalance_sim.engine.tables.arrow import list_offsets, numbers, strings
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.runtime.lists import gather, take_lists
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 from rebalance_sim.kafka.simulation.fleet import Lists

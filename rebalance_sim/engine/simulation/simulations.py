@@ -119,7 +119,7 @@ class Simulations:
         return self.plan(members, events).rows()
 
     def plan(self, members: DataFrame, events: DataFrame | None = None, lags: DataFrame | None = None) -> GroupPlan:
-        """Return what is to be computed of the groups of a members table and, if given, of an events table.
+        """Return the plan for the groups of a members table and, if there is one, of an events table.
 
         ``lags`` are those of ``lag.partition_lag``, for ``lag_costs`` and ``advice``.
         """

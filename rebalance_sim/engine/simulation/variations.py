@@ -1,4 +1,4 @@
-"""The settings that advice tries: each is a variation of the scenario."""
+"""The settings that ``advice`` tries, each as a variation of the scenario."""
 
 from dataclasses import dataclass, replace
 
@@ -17,7 +17,7 @@ class Variation:
     setting: str
     value: str
     strategy: str | None
-    """What all consumers offer; None: the same as without the variation."""
+    """The assignor that all consumers offer; None: as without the variation."""
     scenario: Scenario
 
 

@@ -1,4 +1,4 @@
-"""The archive of the JVM's classes, with which Spark starts in half the time.
+"""The archive of the JVM's classes, which halves the time that Spark takes to start.
 
 A JVM that ends with the options of ``writing_archive`` leaves the archive, and later ones load their classes from it.
 The JVM checks that Java and Spark are still the same, and starts without an archive that does not fit.

@@ -34,10 +34,10 @@ from rebalance_sim.tables import (
 from rebalance_sim.tables import Column as TableColumn
 
 LIST_SEPARATOR = ";"
-"""Between the items of a list in a text column, as in CSV."""
+"""Separates the items of a list in a text column, as in CSV."""
 _BETWEEN_ITEMS = rf"\s*{LIST_SEPARATOR}\s*"
 _NO_LIST_OF_NAMES = r"""[,\[\]{}"']"""
-"""Characters of text that has another separator, or is JSON or Python; no topic has them, and no assignor."""
+"""Characters of text that has another separator, or is JSON or Python; names of topics and assignors have none."""
 REASON = "_reason"
 """Column of a fitted row: why it cannot be used; null if it can."""
 _NO_UUID = "is not a Uuid; allowed: 22 characters of A to Z, a to z, 0 to 9, - and _"
@@ -60,11 +60,11 @@ def fit(rows: DataFrame, table: Table) -> DataFrame:
 
 
 def _fitted(rows: DataFrame, table: Table) -> DataFrame:
-    given = {field.name: field.dataType for field in rows.schema}
-    _check_columns(list(given), table)
-    converted = [column for column in table.columns if given.get(column.name, column.type) != column.type]
-    values = {column.name: _value(column, given.get(column.name)) for column in table.columns}
-    reasons = [_cast_reason(column, given[column.name], values[column.name]) for column in converted]
+    types = {field.name: field.dataType for field in rows.schema}
+    _check_columns(list(types), table)
+    converted = [column for column in table.columns if types.get(column.name, column.type) != column.type]
+    values = {column.name: _value(column, types.get(column.name)) for column in table.columns}
+    reasons = [_cast_reason(column, types[column.name], values[column.name]) for column in converted]
     try:
         cast = rows.selectExpr(
             *[f"{value} AS `{name}`" for name, value in values.items()],
@@ -82,29 +82,29 @@ def _fitted(rows: DataFrame, table: Table) -> DataFrame:
 def _check_types(rows: DataFrame, table: Table, converted: Iterable[TableColumn], problem: AnalysisException) -> None:
     """Raise UserError for the first of the converted columns whose type cannot be cast."""
     for column in converted:
-        given = rows.schema[column.name].dataType
+        actual, expected = rows.schema[column.name].dataType, column.type.simpleString()
         try:
-            rows.selectExpr(_value(column, given))
+            rows.selectExpr(_value(column, actual))
         except AnalysisException:
             raise UserError(
-                f"{table.name}: column {column.name!r} is {given.simpleString()}, expected {column.type.simpleString()}"
+                f"{table.name}: column {column.name!r} is {actual.simpleString()}, expected {expected}"
             ) from problem
 
 
-def _check_columns(given: Sequence[str], table: Table) -> None:
-    """Raise UserError for a missing column, with a similar one, or with the table that the columns are of."""
-    missing = next((column.name for column in table.columns if column.required and column.name not in given), None)
+def _check_columns(present: Sequence[str], table: Table) -> None:
+    """Raise UserError for a missing column, naming a similar column, or the table that the rows seem to be of."""
+    missing = next((column.name for column in table.columns if column.required and column.name not in present), None)
     if missing is None:
         return
-    available = ", ".join(given) or "none"
-    for other in (INPUTS | OUTPUTS).values():
-        required = {column.name for column in other.columns if column.required or other.name in OUTPUTS}
-        if required <= set(given) <= set(other.names):
+    available = ", ".join(present) or "none"
+    for lookalike in (INPUTS | OUTPUTS).values():
+        required = {column.name for column in lookalike.columns if column.required or lookalike.name in OUTPUTS}
+        if required <= set(present) <= set(lookalike.names):
             raise UserError(
                 f"{table.name}: column {missing!r} is missing; available: {available}. This looks like the table "
-                f"{other.name}"
+                f"{lookalike.name}"
             )
-    similar = get_close_matches(missing, [name for name in given if name not in table.names], n=1)
+    similar = get_close_matches(missing, [name for name in present if name not in table.names], n=1)
     hint = f" (did you mean {similar[0]!r}?)" if similar else ""
     raise UserError(f"{table.name}: column {missing!r} is missing{hint}; available: {available}")
 
@@ -128,14 +128,14 @@ def rejected(fitted: DataFrame, table: Table) -> DataFrame:
 
 @once
 def fit_topics(rows: DataFrame, table: Table = TOPICS) -> DataFrame:
-    """Fit a topics table. Of a repeated topic, the first row by content is used."""
+    """Fit a topics table. If a topic is repeated, its first row by content is used."""
     again = message("topic '{topic}' is given more than once; one row is used")
     return _used_once(_fitted(rows, table), table, "cluster, topic", again)
 
 
 @once
 def fit_offsets(rows: DataFrame) -> DataFrame:
-    """Fit an offsets table. Of a group's repeated partition, the first row by content is used."""
+    """Fit an offsets table. If a group's partition is repeated, its first row by content is used."""
     again = message("partition '{topic}-{partition}' is given more than once in its group; one row is used")
     return _used_once(_fitted(rows, OFFSETS), OFFSETS, "cluster, group_id, topic, partition", again)
 
@@ -151,13 +151,13 @@ def kind_of_reason(name: str) -> Column:
 
 
 def groups_with_rejected_members(rejects: DataFrame) -> DataFrame:
-    """Return the groups of which rejects have members: ``cluster, group_id``."""
+    """Return the groups with rejected members: ``cluster, group_id``."""
     of_members = (F.col("table") == MEMBERS.name) & (F.col("group_id") != "")
     return rejects.where(of_members).select("cluster", "group_id").distinct()
 
 
 def _used_once(fitted: DataFrame, table: Table, keys: str, again: str) -> DataFrame:
-    """Use the first, by content, of the usable rows with the same keys; ``again`` is the reason for the others."""
+    """Use the first, by content, of the usable rows with equal keys; the others are rejected with reason ``again``."""
     # Sorted by its columns, not by ``_row``, which would have to be written for every row.
     number = f"row_number() OVER (PARTITION BY {keys}, {REASON} IS NULL ORDER BY {', '.join(table.names)})"
     return fitted.withColumn(REASON, F.expr(f"coalesce({REASON}, {when(f'{number} > 1', again)})"))
@@ -168,36 +168,36 @@ def no_rejects(spark: SparkSession) -> DataFrame:
     return no_rows(spark, REJECTS.schema)
 
 
-def _value(column: TableColumn, given: DataType | None) -> str:
+def _value(column: TableColumn, actual: DataType | None) -> str:
     """Return the column in its declared type; values that do not fit become null."""
     default = "NULL" if column.default is None else literal(column.default)
-    if given is None:
+    if actual is None:
         return f"CAST({default} AS {column.type.simpleString()})"
-    value = f"`{column.name}`" if given == column.type else _converted(f"`{column.name}`", given, column.type)
+    value = f"`{column.name}`" if actual == column.type else _converted(f"`{column.name}`", actual, column.type)
     return value if column.default is None else f"coalesce({value}, {default})"
 
 
-def _converted(value: str, given: DataType, wanted: DataType) -> str:
+def _converted(value: str, actual: DataType, wanted: DataType) -> str:
     kind = wanted.simpleString()
-    if _is_list_as_text(given, wanted):
+    if _is_list_as_text(actual, wanted):
         items = f"split(trim({value}), {literal(_BETWEEN_ITEMS)})"
         return f"CASE WHEN trim({value}) = '' THEN CAST(array() AS {kind}) ELSE {items} END"
     names = _struct_names(wanted)
-    if names and _struct_names(given):
+    if names and _struct_names(actual):
         # Spark casts structs by position, and its JSON reader sorts their fields by name. So they are picked by name:
         # a missing field is then a type error, and an additional one is ignored.
         fields = ", ".join(f"'{name}', item.`{name}`" for name in names)
         value = f"transform({value}, item -> {when('item IS NOT NULL', f'named_struct({fields})')})"
     cast = f"try_cast({value} AS {kind})"
-    if isinstance(given, FractionalType | DecimalType) and isinstance(wanted, IntegralType):
+    if isinstance(actual, FractionalType | DecimalType) and isinstance(wanted, IntegralType):
         return when(f"{value} = floor({value})", cast)
     return cast
 
 
-def _is_list_as_text(given: DataType, wanted: DataType) -> bool:
-    """Return whether a list of names is given as text."""
+def _is_list_as_text(actual: DataType, wanted: DataType) -> bool:
+    """Return whether a column has text where a list of names is expected."""
     return (
-        isinstance(given, StringType) and isinstance(wanted, ArrayType) and isinstance(wanted.elementType, StringType)
+        isinstance(actual, StringType) and isinstance(wanted, ArrayType) and isinstance(wanted.elementType, StringType)
     )
 
 
@@ -209,9 +209,9 @@ def _struct_names(of: DataType) -> list[str]:
     return []
 
 
-def _cast_reason(column: TableColumn, given: DataType, value: str) -> str:
+def _cast_reason(column: TableColumn, actual: DataType, value: str) -> str:
     name = column.name
-    if _is_list_as_text(given, column.type):
+    if _is_list_as_text(actual, column.type):
         no_list = message(f"{name}: {{{name}}} is not a list of names with {LIST_SEPARATOR!r} between them")
         return when(f"`{name}` RLIKE {literal(_NO_LIST_OF_NAMES)}", no_list)
     no_value = message(f"{name}: {{`{name}`}} is not {column.type.simpleString()}")

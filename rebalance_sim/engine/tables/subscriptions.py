@@ -37,11 +37,11 @@ def read_subscriptions(rows: DataFrame, column: str, protocol: Column) -> DataFr
     """
     _check(rows, column)
     # Inside a struct, the given columns cannot clash with the new ones.
-    given = F.struct(*[F.col(f"`{name}`") for name in rows.columns])
-    sent = rows.select(given.alias(_GIVEN), protocol.cast("string").alias(_PROTOCOL))
+    originals = F.struct(*[F.col(f"`{name}`") for name in rows.columns])
+    sent = rows.select(originals.alias(_GIVEN), protocol.cast("string").alias(_PROTOCOL))
     schema = struct({_GIVEN: rows.schema, _READ: _SCHEMA})
     read = map_batches(sent, partial(_read_batches, column), schema)
-    values = {name: _given(name) for name in rows.columns}
+    values = {name: _original(name) for name in rows.columns}
     values |= {name: _filled(name, rows.columns) for name in _FILLED}
     values[ERROR] = F.col(f"{_READ}.{ERROR}")
     return read.select(*[value.alias(name) for name, value in values.items()])
@@ -54,29 +54,29 @@ def _check(rows: DataFrame, column: str) -> None:
         raise UserError(f"column {ERROR!r} already exists; drop or rename it")
     for name, expected in {column: BINARY, **_FILLED}.items():
         if name in rows.columns and rows.schema[name].dataType.simpleString() != expected.simpleString():
-            given = rows.schema[name].dataType.simpleString()
-            raise UserError(f"column {name!r} is {given}, expected {expected.simpleString()}")
+            actual = rows.schema[name].dataType.simpleString()
+            raise UserError(f"column {name!r} is {actual}, expected {expected.simpleString()}")
 
 
-def _given(name: str) -> Column:
+def _original(name: str) -> Column:
     return F.col(f"{_GIVEN}.`{name}`")
 
 
 def _filled(name: str, columns: list[str]) -> Column:
-    """Return the given value, or else the decoded one; a generation belongs to the owned partitions beside it."""
+    """Return the original value, or else the decoded value; a generation belongs to the owned partitions beside it."""
     read = F.col(f"{_READ}.{name}")
-    given = _given(name) if name in columns else F.lit(None)
+    original = _original(name) if name in columns else F.lit(None)
     if name == "generation" and "owned" in columns:
-        return F.when(_given("owned").isNotNull(), given).otherwise(F.coalesce(given, read))
-    return F.coalesce(given, read)
+        return F.when(_original("owned").isNotNull(), original).otherwise(F.coalesce(original, read))
+    return F.coalesce(original, read)
 
 
 def _read_batches(column: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Process a worker's batches: return each row with a struct of its decoded columns."""
     for batch in batches:
-        given = batch.column(_GIVEN)
-        read = _read(given.field(column), batch.column(_PROTOCOL))
-        yield pa.RecordBatch.from_arrays([given, read], names=[_GIVEN, _READ])
+        originals = batch.column(_GIVEN)
+        read = _read(originals.field(column), batch.column(_PROTOCOL))
+        yield pa.RecordBatch.from_arrays([originals, read], names=[_GIVEN, _READ])
 
 
 def _read(metadata: pa.Array, protocols: pa.Array) -> pa.StructArray:
@@ -116,12 +116,13 @@ class _Decoded:
     def as_array(self) -> pa.StructArray:
         """Return the values as structs."""
         fields = list(to_arrow_type(_SCHEMA))
+        sent = self._subscriptions
         columns = {
-            "subscription": pa.array([each and each.topics for each in self._subscriptions], pa.list_(pa.string())),
+            "subscription": pa.array([each and each.topics for each in sent], pa.list_(pa.string())),
             "owned": _partition_lists([data.owned for data in self._data]),
             "generation": pa.array([data.generation for data in self._data], pa.int32()),
-            "user_data": pa.array([each and each.user_data for each in self._subscriptions], pa.binary()),
-            "rack": pa.array([each and each.rack for each in self._subscriptions], pa.string()),
+            "user_data": pa.array([each and each.user_data for each in sent], pa.binary()),
+            "rack": pa.array([each and each.rack for each in sent], pa.string()),
             ERROR: pa.array([data.error for data in self._data], pa.string()),
         }
         return pa.StructArray.from_arrays([columns[of.name].cast(of.type) for of in fields], fields=fields)

@@ -101,7 +101,7 @@ class TopicIndex:
         cluster_codes = numbers(pc.index_in(clusters, self._clusters).fill_null(-1)).astype(np.int32)
         wanted = strings(names)
         hashes = java_hashes(wanted)
-        found = _find(
+        places_in_index = _find(
             wanted,
             hashes,
             cluster_codes[cluster_of_name],
@@ -110,15 +110,17 @@ class TopicIndex:
             self._cluster_codes,
             self._table,
         )
-        used, places = _distinct(found, len(self._names))
+        used, places = _distinct(places_in_index, len(self._names))
         if len(used) and used[0] == -1:
-            return self._with_missing(names, found, used[1:], places, ids)
+            return self._with_missing(names, places_in_index, used[1:], places, ids)
         known_names = self._names.take(pa.array(used))
         return BatchTopics(places.astype(np.int32), known_names, self._topics(used, known_names, ids))
 
-    def _with_missing(self, names: pa.Array, found: Ints, used: Ints, places: Ints, ids: bool) -> "BatchTopics":
-        """Number the topics that are missing from the metadata after those that are in it."""
-        missing = found < 0
+    def _with_missing(
+        self, names: pa.Array, places_in_index: Ints, used: Ints, places: Ints, ids: bool
+    ) -> "BatchTopics":
+        """Number topics that the metadata does not have after those that it has."""
+        missing = places_in_index < 0
         missing_codes, missing_names = codes(names.filter(pa.array(missing)))
         places = places - 1
         places[missing] = len(used) + missing_codes
@@ -156,10 +158,10 @@ class TopicIndex:
         """Return the numbers of the members' racks. An empty name is no rack (``RangeAssignor.consumerRacks``)."""
         if names.null_count == len(names):
             return np.full(len(names), NO_RACK, np.int32)
-        found = numbers(pc.index_in(names, self._rack_names).fill_null(UNKNOWN_RACK)).astype(np.int32)
+        of_names = numbers(pc.index_in(names, self._rack_names).fill_null(UNKNOWN_RACK)).astype(np.int32)
         none = numbers(pc.equal(pc.binary_length(names), 0).fill_null(True))
-        found[none] = NO_RACK
-        return found
+        of_names[none] = NO_RACK
+        return of_names
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,7 @@ class BatchTopics:
 
 
 def _distinct(found: Ints, size: int) -> tuple[Ints, Ints]:
-    """Return the distinct numbers below ``size``, sorted, and for each of ``found`` its place among them."""
+    """Return the sorted distinct numbers, all below ``size``, and the place of each of ``found`` among them."""
     if _FEW_FOUND * len(found) < size or len(found) == 0 or found.min() < 0:
         used, places = np.unique(found, return_inverse=True)
         return used, places

@@ -1,18 +1,19 @@
 """All partition assignors, by name.
 
 ``java`` and ``sticky`` have the Java client's, ``server`` the coordinator's (KIP-848), and every other client library
-has a folder of its own; rules that several of them follow are in ``steps``. To add an assignor of another library, add
-its rules to the library's folder and name them in its record (``rebalance_sim.kafka.clients``).
+has a folder of its own, with modules named after the library's classes or files; rules that several of them follow are
+in ``steps``. To add an assignor of another library, add its rules to the library's folder and name them in its record
+(``rebalance_sim.kafka.clients``).
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rebalance_sim.errors import UserError, check_choice
-from rebalance_sim.kafka.assignors.java import range, roundrobin
-from rebalance_sim.kafka.assignors.server import range as server_range
+from rebalance_sim.kafka.assignors.java import range_assignor, round_robin_assignor
+from rebalance_sim.kafka.assignors.server import server_range
 from rebalance_sim.kafka.assignors.server import uniform as server_uniform
-from rebalance_sim.kafka.assignors.sticky import cooperative_sticky, sticky
+from rebalance_sim.kafka.assignors.sticky import cooperative_sticky_assignor, sticky_assignor
 from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.groups import AssignmentOutcome, Groups, TopicArrays
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
@@ -38,15 +39,15 @@ class Assignor:
     asks_topic_ids: bool = False
     """Whether the result depends on the topic ids."""
     protocol: RebalanceProtocol = RebalanceProtocol.EAGER
-    """How members hand over partitions that change their owner."""
+    """The protocol by which members hand over partitions that change their owner."""
 
 
 ASSIGNORS = {
-    "range": Assignor(range.assign),
-    "roundrobin": Assignor(roundrobin.assign),
-    "sticky": Assignor(sticky.assign, remembers=_always),
+    "range": Assignor(range_assignor.assign),
+    "roundrobin": Assignor(round_robin_assignor.assign),
+    "sticky": Assignor(sticky_assignor.assign, remembers=_always),
     "cooperative-sticky": Assignor(
-        cooperative_sticky.assign, remembers=_always, protocol=RebalanceProtocol.COOPERATIVE
+        cooperative_sticky_assignor.assign, remembers=_always, protocol=RebalanceProtocol.COOPERATIVE
     ),
     "server-range": Assignor(
         server_range.assign, remembers=server_range.remembers, protocol=RebalanceProtocol.RECONCILIATION

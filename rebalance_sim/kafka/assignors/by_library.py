@@ -1,7 +1,7 @@
-"""Which assignor the leader of a group runs: the elected protocol as the leader's client library implements it.
+"""The assignor that the leader of a group runs: the elected protocol as the leader's client library implements it.
 
 Members of all libraries list assignors under the names of Java's, but the libraries assign differently. A table of the
-user's own assignors comes before the libraries': it says what the leader runs under a name.
+user's own assignors takes precedence: it states what the leader runs under a name.
 """
 
 import re
@@ -14,7 +14,7 @@ from rebalance_sim.kafka.clients.library import LibraryAssignor, Release
 from rebalance_sim.kafka.guarantees import Guarantee
 
 SEPARATOR = ";"
-"""Between the libraries that a member may use, the most likely one first."""
+"""Separates the libraries that a member may use, the most likely first."""
 
 GUARANTEES: Mapping[str, Guarantee] = {
     strategy: guarantee
@@ -22,7 +22,7 @@ GUARANTEES: Mapping[str, Guarantee] = {
     for each in library.assignors
     for strategy, guarantee in each.guarantees.items()
 }
-"""By strategy, what it guarantees of the groups for which it has no assignment that can be predicted."""
+"""By strategy, what it guarantees for groups whose assignment cannot be predicted."""
 IN_BROKERS_ORDER = {
     strategy: name
     for name, library in LIBRARIES.items()
@@ -45,11 +45,11 @@ class Leader(NamedTuple):
     library: str
     """Java, if it is empty."""
     release: str
-    """Of the library; empty if it is unknown, which counts as the newest, or for Java as that of the run."""
+    """Release of the library; empty if unknown. Then the newest release is assumed, or for Java that of the run."""
 
     @property
     def candidates(self) -> list["Leader"]:
-        """The leaders that this may be, if several libraries are possible; the most likely one first.
+        """Return one leader per possible library, the most likely first.
 
         >>> Leader("kafka-go;platformatic-kafka", "").candidates
         [Leader(library='kafka-go', release=''), Leader(library='platformatic-kafka', release='')]
@@ -58,7 +58,7 @@ class Leader(NamedTuple):
 
 
 def is_readable_for_java(library: str) -> bool:
-    """Return whether Java's consumer can read the subscription of a member, whose library may be one of several.
+    """Return whether Java's consumer can read the subscriptions of all libraries that a member may use.
 
     >>> is_readable_for_java("sarama"), is_readable_for_java("kafka-go;platformatic-kafka")
     (True, False)
@@ -67,7 +67,7 @@ def is_readable_for_java(library: str) -> bool:
 
 
 def tells_owned(library: str, protocol: str) -> bool:
-    """Return whether a member tells the leader what it owns, as far as the leader's assignment can be predicted.
+    """Return whether a member sends the leader the partitions it owns, in a form that makes the assignment predictable.
 
     >>> tells_owned("franz-go", "sticky"), tells_owned("franz-go", "cooperative-sticky"), tells_owned("", "sticky")
     (False, True, True)
@@ -87,10 +87,10 @@ def adds_user_data(leader: Leader, protocol: str) -> bool:
 
 
 class LeadersAssignor(NamedTuple):
-    """What a leader runs under a protocol name."""
+    """The assignor that a leader runs under a protocol name."""
 
     name: str
-    """The assignor's name among ``KNOWN_ASSIGNORS``, or one for what cannot be predicted."""
+    """A name in ``KNOWN_ASSIGNORS``, or the name of an assignor that cannot be predicted."""
     problem: str | None = None
     """Why its assignment cannot be predicted."""
 
@@ -142,7 +142,7 @@ def predictable_protocols(library: str) -> list[str]:
 
 
 def library_of(strategy: str) -> str:
-    """Return the library of an assignor's name; that of Java, of the coordinator or of the user's own is Java.
+    """Return the library of an assignor: Java for Java's own, for the coordinator's and for the user's assignors.
 
     >>> library_of("kafka-python-range"), library_of("range")
     ('kafka-python', 'java')
@@ -160,7 +160,7 @@ def _assignor(library: str, protocol: str) -> LibraryAssignor | None:
 
 
 def release_numbers(release: str) -> Release | None:
-    """Return the numbers of a release; None if it is unknown. Raises UserError for a text that is no release.
+    """Return the numbers of a release; None if it is unknown. Raises UserError for a text that is not a release.
 
     >>> release_numbers("1.43.0"), release_numbers("")
     ((1, 43, 0), None)

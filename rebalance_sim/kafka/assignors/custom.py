@@ -41,44 +41,44 @@ class AssignorError(Exception):
 # ---- before the run
 
 
-def check_assignor(what: str, given: object, version: KafkaVersion, reserved: Sequence[str]) -> None:
+def check_assignor(what: str, assignor: object, version: KafkaVersion, reserved: Sequence[str]) -> None:
     """Raise UserError if an object is not an assignor, or not one that consumers of the release can use.
 
     ``reserved``: names that it must not have, in addition to those of the built-in assignors.
     """
-    if isinstance(given, type):
-        raise UserError(f"{what}: {given.__name__} is a class; expected an object of it: {given.__name__}()")
-    if not isinstance(given, ConsumerPartitionAssignor):
-        raise UserError(f"{what}: {type(given).__name__} is not derived from ConsumerPartitionAssignor")
-    found = f"{what}: {type(given).__name__}"
-    name: object = getattr(given, "name", None)
+    if isinstance(assignor, type):
+        raise UserError(f"{what}: {assignor.__name__} is a class; expected an object of it: {assignor.__name__}()")
+    if not isinstance(assignor, ConsumerPartitionAssignor):
+        raise UserError(f"{what}: {type(assignor).__name__} is not derived from ConsumerPartitionAssignor")
+    described = f"{what}: {type(assignor).__name__}"
+    name: object = getattr(assignor, "name", None)
     if not isinstance(name, str) or not name:
-        raise UserError(f"{found}.name is {_shown(name)}; expected the name under which members offer the assignor")
+        raise UserError(f"{described}.name is {_shown(name)}; expected the name under which members offer the assignor")
     if not name.isprintable() or set(name) & set(",:"):
-        raise UserError(f"{found}.name is {name!r}; not allowed: a comma, a colon, a line break")
+        raise UserError(f"{described}.name is {name!r}; not allowed: a comma, a colon, a line break")
     taken = [*KNOWN_ASSIGNORS, *reserved]
     if name in taken:
-        raise UserError(f"{found}.name is {name!r}; not allowed: {', '.join(taken)}")
-    _check_protocols(found, given.supported_protocols, version)
+        raise UserError(f"{described}.name is {name!r}; not allowed: {', '.join(taken)}")
+    _check_protocols(described, assignor.supported_protocols, version)
 
 
-def _check_protocols(found: str, protocols: object, version: KafkaVersion) -> None:
+def _check_protocols(described: str, protocols: object, version: KafkaVersion) -> None:
     allowed = ", ".join(map(str, _PROTOCOLS))
-    if not isinstance(protocols, Collection) or not all(one in _PROTOCOLS for one in protocols):
-        raise UserError(f"{found}.supported_protocols is {_shown(protocols)}; allowed: a list of {allowed}")
+    if not isinstance(protocols, Collection) or not all(protocol in _PROTOCOLS for protocol in protocols):
+        raise UserError(f"{described}.supported_protocols is {_shown(protocols)}; allowed: a list of {allowed}")
     if not protocols:
-        raise UserError(f"{found}.supported_protocols is empty; allowed: some of {allowed}")
+        raise UserError(f"{described}.supported_protocols is empty; allowed: some of {allowed}")
     if not version.cooperative and RebalanceProtocol.EAGER not in protocols:
-        raise UserError(f"{found}.supported_protocols has no EAGER; Kafka {version.name} has no other")
+        raise UserError(f"{described}.supported_protocols has no EAGER; Kafka {version.name} has no other")
 
 
 def by_name(what: str, assignors: Iterable[ConsumerPartitionAssignor]) -> dict[str, ConsumerPartitionAssignor]:
     """Return assignors by name; raise UserError if two have the same name, as ``getAssignorInstances`` does."""
     named: dict[str, ConsumerPartitionAssignor] = {}
     for assignor in assignors:
-        other = named.setdefault(assignor.name, assignor)
-        if other is not assignor:
-            classes = f"{type(other).__name__} and {type(assignor).__name__}"
+        first = named.setdefault(assignor.name, assignor)
+        if first is not assignor:
+            classes = f"{type(first).__name__} and {type(assignor).__name__}"
             raise UserError(f"{what}: {assignor.name!r} is the name of more than one assignor: {classes}")
     return named
 
@@ -115,11 +115,11 @@ def assign_group(
         }
         # The assignor gets copies, so that changing them does not affect the checks.
         answer = assignor.assign(dict(known), dict(subscriptions))
-        given = _lists(answer, subscriptions)
-        _check_partitions(given, known, subscriptions)
+        assignment = _lists(answer, subscriptions)
+        _check_partitions(assignment, known, subscriptions)
         if cooperative and not leader_is_eager:
-            _check_owners(given, subscriptions)
-    return given
+            _check_owners(assignment, subscriptions)
+    return assignment
 
 
 @contextmanager
@@ -181,10 +181,10 @@ def _lists(answer: object, subscriptions: Mapping[str, Subscription]) -> GroupAs
     return {member_id: _list(member_id, answer[member_id]) for member_id in subscriptions}
 
 
-def _list(member_id: str, given: object) -> list[TopicPartition]:
-    if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
-        raise AssignorError(f"assigned {_kind(given)} to {_shown(member_id)}, not a list of partitions")
-    return [_partition(member_id, entry) for entry in given]
+def _list(member_id: str, entries: object) -> list[TopicPartition]:
+    if not isinstance(entries, Iterable) or isinstance(entries, str | bytes | Mapping):
+        raise AssignorError(f"assigned {_kind(entries)} to {_shown(member_id)}, not a list of partitions")
+    return [_partition(member_id, entry) for entry in entries]
 
 
 def _partition(member_id: str, entry: Any) -> TopicPartition:
@@ -201,11 +201,11 @@ def _partition(member_id: str, entry: Any) -> TopicPartition:
 
 
 def _check_partitions(
-    given: GroupAssignment, partitions: Mapping[str, int], subscriptions: Mapping[str, Subscription]
+    assignment: GroupAssignment, partitions: Mapping[str, int], subscriptions: Mapping[str, Subscription]
 ) -> None:
     """Raise AssignorError unless every partition exists and is assigned to at most one subscriber."""
     owners: dict[TopicPartition, str] = {}
-    for member_id, assigned in given.items():
+    for member_id, assigned in assignment.items():
         subscribed = set(subscriptions[member_id].topics)
         for partition in assigned:
             if partition.topic not in subscribed:
@@ -226,7 +226,7 @@ def _check_partitions(
             raise AssignorError(f"assigned {_of_partition(twice)} to {_shown(member_id)} twice")
 
 
-def _check_owners(given: GroupAssignment, subscriptions: Mapping[str, Subscription]) -> None:
+def _check_owners(assignment: GroupAssignment, subscriptions: Mapping[str, Subscription]) -> None:
     """Check the assignment as ``ConsumerCoordinator.validateCooperativeAssignment`` does (since 2.4, KIP-429).
 
     A partition must not go to a new owner in the rebalance in which the old owner loses it. A leader checks this if it
@@ -235,7 +235,7 @@ def _check_owners(given: GroupAssignment, subscriptions: Mapping[str, Subscripti
     """
     owned = {member_id: set(subscription.owned or ()) for member_id, subscription in subscriptions.items()}
     owner = {partition: member_id for member_id, partitions in owned.items() for partition in partitions}
-    for member_id, assigned in given.items():
+    for member_id, assigned in assignment.items():
         for partition in assigned:
             if partition in owner and partition not in owned[member_id]:
                 raise AssignorError(

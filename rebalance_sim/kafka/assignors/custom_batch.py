@@ -29,7 +29,7 @@ class FailureTexts:
 
 
 class ClientData(NamedTuple):
-    """What each member sends to the leader besides topics and owned partitions (``Subscription``)."""
+    """The data that each member sends to the leader besides topics and owned partitions (``Subscription``)."""
 
     user_data: Sequence[bytes | None]
     racks: Sequence[str | None]
@@ -38,7 +38,7 @@ class ClientData(NamedTuple):
 
 @dataclass(frozen=True)
 class LeaderView:
-    """What the leaders of a batch know besides the subscriptions of the members that joined.
+    """The knowledge of a batch's leaders besides the subscriptions of the members that joined.
 
     Names and client data are read only when a user's own assignor asks for them: Kafka's work on numbers.
     """

@@ -1,7 +1,7 @@
-"""Which assignor a protocol name stands for, and how the consumers that offer it behave.
+"""The assignor that a protocol name stands for, and the behaviour of the consumers that offer it.
 
-A name stands for an assignor of Kafka's or of another client library, for the user's own, or for none that is known:
-members may offer anything, and a group may elect it.
+A name stands for an assignor of Kafka or of another client library, for the user's own, or for an unknown assignor:
+members may offer any name, and a group may elect it.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class ResolvedAssignor:
     own: ConsumerPartitionAssignor | None = None
     """The user's own assignor of that name."""
     problem: str | None = None
-    """Why what the leader's library assigns cannot be predicted."""
+    """Why the assignment of the leader's library cannot be predicted."""
 
     @property
     def error(self) -> str | None:
@@ -42,12 +42,12 @@ class ResolvedAssignor:
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """What it guarantees of groups that it assigns in a way that cannot be predicted; None if there are none."""
+        """Its guarantee for groups whose assignment cannot be predicted; None if it has no such groups."""
         return None if self.own is not None else GUARANTEES.get(self.name)
 
     @cached_property
     def protocol(self) -> RebalanceProtocol:
-        """How members hand over partitions.
+        """The protocol by which members hand over partitions.
 
         An unknown assignor counts as eager: ``ConsumerPartitionAssignor.supportedProtocols`` returns EAGER by default.
         """
@@ -70,7 +70,7 @@ class ResolvedAssignor:
 
     @property
     def fills_a_map(self) -> bool:
-        """Whether the leader puts the members into a hash map, in the order of the response: Java's consumer does."""
+        """Whether the leader puts the members into a hash map in the order of the response, as Java's consumer does."""
         return self.protocol is not RebalanceProtocol.RECONCILIATION and self.name not in CLIENTS_ASSIGNORS
 
     @property
@@ -111,8 +111,8 @@ class Assignors:
     def of_leader(self, protocol: str, leader: Leader, readable: bool) -> ResolvedAssignor:
         """Return what a leader runs under a protocol name; a Java leader's release is that of ``version``.
 
-        ``readable`` says whether Java could read the subscriptions of all members. An assignor of the coordinator or of
-        the user's own is the same whoever leads.
+        ``readable``: whether Java can read the subscriptions of all members. The coordinator's assignors and the user's
+        own are the same for every leader.
         """
         own = self._own_by_name.get(protocol)
         if own is not None or protocol in SERVER_ASSIGNORS:

@@ -1,7 +1,7 @@
-"""One record per client library: what is true of it stands there, once, and everything else derives from it.
+"""One record per client library, from which everything else about the library derives.
 
-To add a library, write a module with its record and list it in ``LIBRARIES``; the rules of its assignors are a folder
-below ``rebalance_sim.kafka.assignors``, where no module may import a record.
+To add a library, write a module with its record and list it in ``LIBRARIES``. Its assignors are in a folder of
+``rebalance_sim.kafka.assignors``, whose modules must not import a record.
 """
 
 from rebalance_sim.errors import check_choice

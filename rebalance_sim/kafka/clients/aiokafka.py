@@ -22,9 +22,13 @@ LIBRARY = ClientLibrary(
     # It takes classes, such as RoundRobinPartitionAssignor, instead of names.
     assignor_setting="partition_assignment_strategy",
     assignors=(
-        LibraryAssignor("range", "aiokafka-range", Rules("rebalance_sim.kafka.assignors.aiokafka.range")),
         LibraryAssignor(
-            "roundrobin", "aiokafka-roundrobin", Rules("rebalance_sim.kafka.assignors.aiokafka.roundrobin")
+            "range", "aiokafka-range", Rules("rebalance_sim.kafka.assignors.aiokafka.range_partition_assignor")
+        ),
+        LibraryAssignor(
+            "roundrobin",
+            "aiokafka-roundrobin",
+            Rules("rebalance_sim.kafka.assignors.aiokafka.round_robin_partition_assignor"),
         ),
         LibraryAssignor(
             "sticky",

@@ -11,33 +11,33 @@ from rebalance_sim.kafka.clients import JAVA, LIBRARIES
 
 
 class Basis(StrEnum):
-    """What a member's protocols are assumed from, as the members table names it."""
+    """The source of a member's assumed protocols, as the members table names it."""
 
     OPTION = "option protocols"
-    """Those that the user gave for all members."""
+    """The protocols that the user gave for all members."""
     ELECTED = "elected protocol"
-    """The only one that a source shows."""
+    """The elected protocol, the only protocol that the source shows."""
     AGREEING_DEFAULT = "library default, consistent with the elected protocol"
-    """Of the member's library."""
+    """The default of the member's library, which agrees with the election."""
     DEFAULT = "library default"
-    """Of the member's library, or Java's if it is unknown. The group's protocol is unknown."""
+    """The default of the member's library, or Java's if it is unknown. The group's protocol is unknown."""
     GROUPS_ASSIGNOR = "assignor of the group"
-    """That the coordinator uses for a consumer-protocol group."""
+    """The assignor that the coordinator uses for the consumer-protocol group."""
     COORDINATORS_DEFAULT = "default of the coordinator"
-    """The assignor of a consumer-protocol group is unknown."""
+    """The coordinator's default: the assignor of the consumer-protocol group is unknown."""
 
 
 SHOW_ELECTED = frozenset({Basis.ELECTED, Basis.AGREEING_DEFAULT, Basis.GROUPS_ASSIGNOR})
-"""What protocols are assumed from where the group's protocol is known."""
+"""Sources that are used where the group's elected protocol is known."""
 
 
 class Offer(NamedTuple):
-    """What is known of the protocols that a classic member offers."""
+    """The client of a classic member, and its configured protocols."""
 
     client: Leader
-    """With an empty library if it is unknown."""
+    """Its library is empty if unknown."""
     configured: tuple[str, ...] = ()
-    """Its protocols, if they are known."""
+    """The protocols that it is known to offer; empty if unknown."""
 
     @property
     def library(self) -> str:
@@ -50,16 +50,16 @@ class Offered(NamedTuple):
 
     protocols: tuple[str, ...]
     basis: Basis | None = None
-    """What they are assumed from; None if they are known."""
+    """The source of assumed protocols; None if they are known."""
 
 
-def offered_protocols(offers: Sequence[Offer], elected: str | None, given: tuple[str, ...] = ()) -> list[Offered]:
+def offered_protocols(offers: Sequence[Offer], elected: str | None, chosen: tuple[str, ...] = ()) -> list[Offered]:
     """Return the protocols of each member of a classic group.
 
-    ``given`` are those of all members whose protocols are unknown, if a user says so. Otherwise a library's default is
-    assumed if it is not Java's, which changed in 3.0, and if it agrees with the election: the elected protocol is among
-    each member's defaults, and the members elect it. Without an elected protocol, Java's newest default is assumed of
-    all others.
+    ``chosen`` are the protocols that a user states for all members whose own are unknown. Otherwise a library's default
+    is assumed, unless it is Java's, which changed in 3.0, if it agrees with the election: the elected protocol is among
+    each member's defaults, and the members elect it. Without an elected protocol, Java's newest default is assumed for
+    all other members.
 
     >>> librdkafka, sarama = Offer(Leader("librdkafka", "")), Offer(Leader("sarama", ""))
     >>> [each.protocols for each in offered_protocols([librdkafka, sarama], "range")]
@@ -67,8 +67,8 @@ def offered_protocols(offers: Sequence[Offer], elected: str | None, given: tuple
     >>> offered_protocols([librdkafka], "roundrobin")
     [Offered(protocols=('roundrobin',), basis=<Basis.ELECTED: 'elected protocol'>)]
     """
-    if given:
-        return [Offered(each.configured) if each.configured else Offered(given, Basis.OPTION) for each in offers]
+    if chosen:
+        return [Offered(each.configured) if each.configured else Offered(chosen, Basis.OPTION) for each in offers]
     defaults = [() if each.configured else _defaults(each, elected) for each in offers]
     if elected is None:
         newest = LIBRARIES[JAVA].protocols_of()

@@ -14,7 +14,7 @@ from rebalance_sim.kafka.clients.library import (
 )
 from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPartition, Unkeyed
 
-_RULES = "rebalance_sim.kafka.assignors.brod.roundrobin"
+_RULES = "rebalance_sim.kafka.assignors.brod.roundrobin_v2"
 
 LIBRARY = ClientLibrary(
     "brod",

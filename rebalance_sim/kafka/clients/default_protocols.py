@@ -1,4 +1,4 @@
-"""Which libraries' consumers a group refuses, unless they are configured."""
+"""Libraries whose consumers a group refuses with their default configuration."""
 
 from collections.abc import Collection
 
@@ -6,7 +6,7 @@ from rebalance_sim.kafka.clients import LIBRARIES
 
 
 def refused_by_default(candidates: Collection[str]) -> list[str]:
-    """Return the libraries whose consumers a coordinator refuses in their newest release, unless they are configured.
+    """Return the libraries whose newest release a coordinator refuses with the default configuration.
 
     ``candidates`` are the protocols that all members of a classic group offer: a consumer that offers none of them gets
     INCONSISTENT_GROUP_PROTOCOL (``ClassicGroup.supportsProtocols``).

@@ -12,7 +12,7 @@ from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, Unkeye
 if TYPE_CHECKING:
     from rebalance_sim.kafka.wire.consumer_protocol import SentSubscription
 
-_BEFORE_1_21_4 = "rebalance_sim.kafka.assignors.franz_go.before_1_21_4"
+_BEFORE_1_21_4 = "rebalance_sim.kafka.assignors.franz_go.sticky_balancers_before_1_21_4"
 _SINCE_1_0 = Since((1, 0), "no earlier release was compared")
 _NO_PARTITIONS = bytes(4)
 """The start of sticky user data without partitions."""
@@ -42,18 +42,18 @@ LIBRARY = ClientLibrary(
     assignor_setting="kgo.Balancers",
     assignors=(
         LibraryAssignor(
-            "range", "franz-go-range", Rules("rebalance_sim.kafka.assignors.franz_go.range"), since=_SINCE_1_0
+            "range", "franz-go-range", Rules("rebalance_sim.kafka.assignors.franz_go.range_balancer"), since=_SINCE_1_0
         ),
         LibraryAssignor(
             "roundrobin",
             "franz-go-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.franz_go.roundrobin"),
+            Rules("rebalance_sim.kafka.assignors.franz_go.round_robin_balancer"),
             since=_SINCE_1_0,
         ),
         LibraryAssignor(
             "sticky",
             "franz-go-sticky",
-            Rules("rebalance_sim.kafka.assignors.franz_go.sticky"),
+            Rules("rebalance_sim.kafka.assignors.franz_go.sticky_balancer"),
             guarantee=Guarantee.MOST_BALANCED,
             earlier=(
                 Earlier(
@@ -71,7 +71,7 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "cooperative-sticky",
             "franz-go-cooperative-sticky",
-            Rules("rebalance_sim.kafka.assignors.franz_go.cooperative_sticky"),
+            Rules("rebalance_sim.kafka.assignors.franz_go.cooperative_sticky_balancer"),
             guarantee=Guarantee.MOST_BALANCED,
             earlier=(
                 Earlier(

@@ -18,14 +18,14 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "range",
             "kafka-go-range",
-            Rules("rebalance_sim.kafka.assignors.kafka_go.range"),
+            Rules("rebalance_sim.kafka.assignors.kafka_go.range_group_balancer"),
             guarantee=Guarantee.BALANCED_TOPICS,
             in_brokers_order=True,
         ),
         LibraryAssignor(
             "roundrobin",
             "kafka-go-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.kafka_go.roundrobin"),
+            Rules("rebalance_sim.kafka.assignors.kafka_go.round_robin_group_balancer"),
             guarantee=Guarantee.BALANCED_TOPICS,
             in_brokers_order=True,
         ),

@@ -14,11 +14,11 @@ LIBRARY = ClientLibrary(
     # It takes names, or objects with a name, a version and a function.
     assignor_setting="protocol",
     assignors=(
-        LibraryAssignor("range", "kafka-node-range", Rules("rebalance_sim.kafka.assignors.kafka_node.range")),
+        LibraryAssignor("range", "kafka-node-range", Rules("rebalance_sim.kafka.assignors.kafka_node.range_protocol")),
         LibraryAssignor(
             "roundrobin",
             "kafka-node-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.kafka_node.roundrobin"),
+            Rules("rebalance_sim.kafka.assignors.kafka_node.roundrobin_protocol"),
             guarantee=Guarantee.BALANCED_TOPICS,
         ),
     ),

@@ -29,16 +29,24 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "range",
             "kafka-python-range",
-            Rules("rebalance_sim.kafka.assignors.kafka_python.range"),
-            earlier=(Earlier((2, 3), "kafka-python-2.2-range", Rules("rebalance_sim.kafka.assignors.aiokafka.range")),),
+            Rules("rebalance_sim.kafka.assignors.kafka_python.range_partition_assignor"),
+            earlier=(
+                Earlier(
+                    (2, 3),
+                    "kafka-python-2.2-range",
+                    Rules("rebalance_sim.kafka.assignors.aiokafka.range_partition_assignor"),
+                ),
+            ),
         ),
         LibraryAssignor(
             "roundrobin",
             "kafka-python-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.kafka_python.roundrobin"),
+            Rules("rebalance_sim.kafka.assignors.kafka_python.round_robin_partition_assignor"),
             earlier=(
                 Earlier(
-                    (2, 3), "kafka-python-2.2-roundrobin", Rules("rebalance_sim.kafka.assignors.aiokafka.roundrobin")
+                    (2, 3),
+                    "kafka-python-2.2-roundrobin",
+                    Rules("rebalance_sim.kafka.assignors.aiokafka.round_robin_partition_assignor"),
                 ),
             ),
         ),

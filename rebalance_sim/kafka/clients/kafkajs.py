@@ -24,12 +24,12 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "RoundRobinAssigner",
             "kafkajs-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.kafkajs.roundrobin"),
+            Rules("rebalance_sim.kafka.assignors.kafkajs.round_robin_assigner"),
             earlier=(
                 Earlier(
                     (1, 13),
                     "kafkajs-1.12-roundrobin",
-                    Rules("rebalance_sim.kafka.assignors.kafkajs.roundrobin_before_1_13"),
+                    Rules("rebalance_sim.kafka.assignors.kafkajs.round_robin_assigner_before_1_13"),
                 ),
             ),
             in_brokers_order=True,

@@ -1,4 +1,4 @@
-"""What the record of a client library consists of.
+"""The fields of a client library's record.
 
 Nothing here imports a rule, so that ``--help`` lists the names of all records at once.
 """
@@ -34,14 +34,14 @@ class Rules:
 
 @dataclass(frozen=True)
 class Earlier:
-    """What earlier releases of a library run under the same protocol name."""
+    """The rules that earlier releases of a library follow under the same protocol name."""
 
     before: Release
-    """The first release that has other rules."""
+    """The first release that no longer follows these rules."""
     strategy: str
     rules: Rules
     guarantee: Guarantee | None = None
-    """What they guarantee of the groups for which they have no assignment that can be predicted."""
+    """What they guarantee for groups whose assignment cannot be predicted."""
     in_brokers_order: bool = False
     """Whether they take the partitions of a topic in the order in which brokers list them."""
 
@@ -57,7 +57,7 @@ class Since:
 
 @dataclass(frozen=True)
 class LibraryAssignor:
-    """What a leader of a library runs under a protocol name."""
+    """The assignor that a leader of a library runs under a protocol name."""
 
     protocol: str
     """The name under which members offer it."""
@@ -68,7 +68,7 @@ class LibraryAssignor:
     unpredictable: str = ""
     """Why its assignments cannot be predicted."""
     guarantee: Guarantee | None = None
-    """What it guarantees of the groups for which it has no assignment that can be predicted."""
+    """What it guarantees for groups whose assignment cannot be predicted."""
     earlier: tuple[Earlier, ...] = ()
     """The rules of earlier releases, the oldest first."""
     since: Since | None = None
@@ -78,7 +78,7 @@ class LibraryAssignor:
     in_brokers_order: bool = False
     """Whether it takes the partitions of a topic in the order in which brokers list them."""
     reports_owned: bool = True
-    """Whether a member tells a leader of another library what it owns, so that the assignment can be predicted."""
+    """Whether a leader of another library learns the partitions that a member owns, which the prediction needs."""
     adds_user_data: bool = False
     """Whether it puts user data beside the assigned partitions, which the coordinator cannot convert."""
 
@@ -101,12 +101,12 @@ class LibraryAssignor:
 
     @property
     def guarantees(self) -> dict[str, Guarantee]:
-        """What is guaranteed of groups that cannot be predicted, by strategy."""
+        """By strategy, what is guaranteed for groups whose assignment cannot be predicted."""
         given = {self.strategy: self.guarantee} | {each.strategy: each.guarantee for each in self.earlier}
         return {strategy: guarantee for strategy, guarantee in given.items() if guarantee is not None}
 
     def strategy_of(self, release: Release) -> str:
-        """Return what a release runs, if its rules are reproduced."""
+        """Return the strategy of a release; None if its rules are not reproduced."""
         return next((each.strategy for each in self.earlier if release < each.before), self.strategy)
 
 
@@ -124,7 +124,7 @@ def has_empty_user_data(_: str, sent: "SentSubscription") -> bool:
 
 
 def has_no_user_data(_: str, sent: "SentSubscription") -> bool:
-    """Return whether the user data are null: only an assignor of the user's own has some."""
+    """Return whether the user data are null: only a user's own assignor sends any."""
     return sent.content.user_data is None
 
 
@@ -149,7 +149,7 @@ def _is_none(_: str, __: str, ___: str | None) -> bool:
 
 @dataclass(frozen=True)
 class ClientLibrary:
-    """A client library: everything that this program knows of it."""
+    """Everything that this program knows about a client library."""
 
     name: str
     """As the column ``client_library`` names it."""
@@ -166,7 +166,7 @@ class ClientLibrary:
     consumer_protocol_since: Release | None = None
     """The first release whose consumers can use ``group.protocol=consumer`` in production; None: no release."""
     has_static_members: bool = True
-    """Whether consumers can have a ``group.instance.id`` (KIP-345)."""
+    """Whether consumers can have a ``group.instance.id`` (KIP-345, static membership)."""
     mixes_assignors: bool = True
     """Whether a consumer can list eager and cooperative assignors together."""
     assigns_leaders_topics: bool = False

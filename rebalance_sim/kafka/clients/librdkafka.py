@@ -12,8 +12,8 @@ from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPart
 if TYPE_CHECKING:
     from rebalance_sim.kafka.wire.consumer_protocol import SentSubscription
 
-_RANGE_BEFORE_2_2 = "rebalance_sim.kafka.assignors.librdkafka.range_before_2_2"
-_ROUNDROBIN_BEFORE_1_5_3 = "rebalance_sim.kafka.assignors.librdkafka.roundrobin_before_1_5_3"
+_RANGE_BEFORE_2_2 = "rebalance_sim.kafka.assignors.librdkafka.rdkafka_range_assignor_before_2_2"
+_ROUNDROBIN_BEFORE_1_5_3 = "rebalance_sim.kafka.assignors.librdkafka.rdkafka_roundrobin_assignor_before_1_5_3"
 _GENERATION_BYTES = 4
 
 
@@ -45,7 +45,7 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "range",
             "librdkafka-range",
-            Rules("rebalance_sim.kafka.assignors.librdkafka.range"),
+            Rules("rebalance_sim.kafka.assignors.librdkafka.rdkafka_range_assignor"),
             earlier=(
                 Earlier((1, 3), "librdkafka-1.2-range", Rules(_RANGE_BEFORE_2_2, "assign_1_2")),
                 Earlier((2, 2), "librdkafka-2.1-range", Rules(_RANGE_BEFORE_2_2, "assign_2_1")),
@@ -54,7 +54,7 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "roundrobin",
             "librdkafka-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.librdkafka.roundrobin"),
+            Rules("rebalance_sim.kafka.assignors.librdkafka.rdkafka_roundrobin_assignor"),
             earlier=(
                 Earlier((1, 3), "librdkafka-1.2-roundrobin", Rules(_ROUNDROBIN_BEFORE_1_5_3, "assign_1_2")),
                 Earlier((1, 5), "librdkafka-1.4-roundrobin", Rules(_ROUNDROBIN_BEFORE_1_5_3, "assign_1_4")),
@@ -65,7 +65,7 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "cooperative-sticky",
             "librdkafka-cooperative-sticky",
-            Rules("rebalance_sim.kafka.assignors.librdkafka.cooperative_sticky"),
+            Rules("rebalance_sim.kafka.assignors.librdkafka.rdkafka_sticky_assignor"),
             guarantee=Guarantee.LEAST_LOADED_IN_RACKS,
             since=Since((2, 6, 1), "earlier releases skip members while they balance"),
             remembers=True,

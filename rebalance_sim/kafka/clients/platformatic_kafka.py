@@ -28,7 +28,7 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "roundrobin",
             "platformatic-kafka-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.platformatic_kafka.roundrobin"),
+            Rules("rebalance_sim.kafka.assignors.platformatic_kafka.round_robin_partitions_assigner"),
             since=Since((1, 7), "earlier leaders assign the topics of all members"),
         ),
     ),

@@ -13,26 +13,26 @@ from rebalance_sim.releases import NEWEST, kafka_version
 
 
 class Signs(NamedTuple):
-    """What is known of a member that may show its client library."""
+    """The facts about a member from which its client library may be recognized."""
 
     group_id: str
     member_id: str
     client_id: str | None
     instance_id: str | None = None
     protocols: tuple[str, ...] = ()
-    """Those that it is known to offer, such as the elected protocol."""
+    """Protocols that it is known to offer, such as the elected one."""
     subscription: SentSubscription | None = None
-    """As it sent it for the first of ``protocols``."""
+    """The subscription that it sent for the first of ``protocols``."""
     protocol_type: str = CONSUMER_TYPE
 
 
 class RecognizedClient(NamedTuple):
-    """The client of a member, and what it was recognized by."""
+    """The client of a member, and the evidence for it."""
 
     library: str
-    """Several that are possible, the most likely one first, as in the members table; empty if it is unknown."""
+    """Possible libraries, the most likely first, as in the members table; empty if unknown."""
     release: str
-    """Empty if it is unknown."""
+    """Empty if unknown."""
     evidence: str
     """In words, such as ``client id``; empty if the library is unknown."""
 
@@ -50,10 +50,10 @@ _PROTOCOLS = {
 
 
 def recognize(signs: Signs) -> RecognizedClient:
-    """Return the library of a member, or several, its release if a default client id has it, and the evidence.
+    """Return the possible libraries of a member, its release if a default client id contains it, and the evidence.
 
     A default client id is stronger evidence than the bytes of a subscription, which other releases may write
-    otherwise. An id that only contains such a name is none.
+    differently. An id that only contains the name of a library is no evidence.
 
     >>> uuid = "4d4391e5-b529-4c02-bb6f-bef6ebc1bf38"
     >>> recognize(Signs("search", f"aiokafka-0.12.0-{uuid}", "aiokafka-0.12.0"))
@@ -99,14 +99,14 @@ def _by_name(signs: Signs) -> RecognizedClient:
         if record.names_its_group(name, signs.group_id, signs.instance_id):
             return RecognizedClient(library, "", evidence)
     for library, pattern in _CLIENT_IDS.items():
-        found = pattern.fullmatch(name)
-        if found:
-            return RecognizedClient(library, found.groupdict().get("release", ""), evidence)
+        match = pattern.fullmatch(name)
+        if match:
+            return RecognizedClient(library, match.groupdict().get("release", ""), evidence)
     return _UNKNOWN
 
 
 def _by_protocol(signs: Signs) -> RecognizedClient:
-    name = next((each for each in signs.protocols if each in _PROTOCOLS), None)
+    name = next((protocol for protocol in signs.protocols if protocol in _PROTOCOLS), None)
     return RecognizedClient(_PROTOCOLS[name], "", f"protocol {name}") if name else _UNKNOWN
 
 
@@ -115,8 +115,8 @@ def _by_subscription(signs: Signs) -> RecognizedClient:
         return _UNKNOWN
     protocol = signs.protocols[0]
     writers = _writers(protocol, signs.subscription)
-    # An assignor of a user's own: whoever wrote these bytes.
-    able = [each for each in writers if offers(each, protocol)] or writers
+    # A user's own assignor: its subscriptions may come from any library.
+    able = [library for library in writers if offers(library, protocol)] or writers
     narrowed = f", protocol {protocol}" if len(able) < len(writers) else ""
     return RecognizedClient(SEPARATOR.join(able), "", f"subscription bytes{narrowed}")
 
@@ -130,4 +130,6 @@ def _writers(protocol: str, sent: SentSubscription) -> list[str]:
         and sent.ends_early == library.subscriptions.end_early
         and library.subscriptions.could_be(protocol, sent)
     ]
-    return [library.name for library in sorted(writers, key=lambda each: each.subscriptions.is_rare(protocol, sent))]
+    return [
+        library.name for library in sorted(writers, key=lambda record: record.subscriptions.is_rare(protocol, sent))
+    ]

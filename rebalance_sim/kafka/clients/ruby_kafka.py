@@ -27,13 +27,13 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "roundrobin",
             "ruby-kafka-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.ruby_kafka.roundrobin"),
+            Rules("rebalance_sim.kafka.assignors.ruby_kafka.round_robin_assignment_strategy"),
             guarantee=Guarantee.BALANCED_TOPICS,
             earlier=(
                 Earlier(
                     (1, 4),
                     "ruby-kafka-1.3-roundrobin",
-                    Rules("rebalance_sim.kafka.assignors.ruby_kafka.roundrobin_before_1_4"),
+                    Rules("rebalance_sim.kafka.assignors.ruby_kafka.round_robin_assignment_strategy_before_1_4"),
                     in_brokers_order=True,
                 ),
             ),

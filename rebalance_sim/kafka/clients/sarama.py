@@ -12,7 +12,7 @@ from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPart
 if TYPE_CHECKING:
     from rebalance_sim.kafka.wire.consumer_protocol import SentSubscription
 
-_HASH_ORDER = "rebalance_sim.kafka.assignors.sarama.hash_order"
+_HASH_ORDER = "rebalance_sim.kafka.assignors.sarama.balance_strategies_by_hash"
 _GO_MAP = "it visits a map of Go in a random order"
 
 
@@ -32,13 +32,13 @@ LIBRARY = ClientLibrary(
         LibraryAssignor(
             "range",
             "sarama-range",
-            Rules("rebalance_sim.kafka.assignors.sarama.range"),
+            Rules("rebalance_sim.kafka.assignors.sarama.balance_strategy_range"),
             earlier=(Earlier((1, 34, 1), "sarama-1.27-range", Rules(_HASH_ORDER, "assign_range")),),
         ),
         LibraryAssignor(
             "roundrobin",
             "sarama-roundrobin",
-            Rules("rebalance_sim.kafka.assignors.sarama.roundrobin"),
+            Rules("rebalance_sim.kafka.assignors.sarama.balance_strategy_round_robin"),
             earlier=(Earlier((1, 28), "sarama-1.27-roundrobin", Rules(_HASH_ORDER, "assign_roundrobin")),),
         ),
         LibraryAssignor(

@@ -1,4 +1,4 @@
-"""What the owner of a cluster says about the clients of members, which comes before what their ids and bytes show."""
+"""What the owner of a cluster states about clients, which takes precedence over what ids and bytes show."""
 
 import re
 from dataclasses import dataclass, fields
@@ -9,7 +9,7 @@ ANY = "*"
 
 @dataclass(frozen=True)
 class StatedClient:
-    """What is said about the members whose group and client id match patterns; None where nothing is said.
+    """A statement about the members whose group and client id match patterns; None where nothing is stated.
 
     ``*`` stands for any characters in a pattern, ``?`` for one.
     """
@@ -55,12 +55,12 @@ _SAID = [each.name for each in fields(StatedClient) if each.name not in ("group"
 
 @dataclass(frozen=True)
 class StatedClients:
-    """All that an owner says, in order."""
+    """All statements of an owner, in order."""
 
     entries: tuple[StatedClient, ...] = ()
 
     def of(self, group_id: str, client_id: str | None) -> StatedClient:
-        """Return what is said about a member: of several entries that match, the first decides each value that it has.
+        """Return what is stated about a member; each value comes from the first matching entry that has it.
 
         >>> said = StatedClients((StatedClient(group="a*", team="red"), StatedClient(library="sarama", team="blue")))
         >>> found = said.of("a1", "app")

@@ -1,4 +1,4 @@
-"""Broker settings that the group coordinator reads, with Kafka's defaults: the only place where the defaults stand."""
+"""Broker settings that the group coordinator reads, with Kafka's defaults."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ class BrokerConfig(NamedTuple):
     group_min_session_timeout_ms: int = 6000
     group_max_session_timeout_ms: int = 1_800_000
     group_consumer_session_timeout_ms: int = 45_000
-    """Of consumer-protocol members: the broker decides, not the client."""
+    """Session timeout of consumer-protocol members: the broker decides, not the client."""
     group_consumer_heartbeat_interval_ms: int = 5000
     group_consumer_max_size: int = 2**31 - 1
     group_consumer_assignment_interval_ms: int = 1000

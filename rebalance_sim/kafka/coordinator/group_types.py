@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.election import INCONSISTENT_GROUP_PROTOCOL, Elections, PreferenceLists, elect
 from rebalance_sim.kafka.runtime.lists import list_offsets, take_strings
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings
@@ -29,7 +29,7 @@ UNSUPPORTED_VERSION = "UNSUPPORTED_VERSION"
 
 
 class ConsumerProtocol(NamedTuple):
-    """How a batch names the consumer protocol."""
+    """The numbers under which a batch names the consumer protocol."""
 
     protocol_type: int
     """Index of the protocol type ``consumer``."""
@@ -43,7 +43,7 @@ class GroupProtocols(NamedTuple):
     """The type and the assignor of each group of a batch."""
 
     elections: Elections
-    """Of a consumer-protocol group, the winner is the assignor that its coordinator runs, the candidates are the
+    """For a consumer-protocol group, the winner is the assignor that its coordinator runs, the candidates are the
     assignors that members prefer, in the order of ``SERVER_ASSIGNORS``, and the votes are how many prefer each."""
     of_consumers: Flags
     """Whether it is a consumer-protocol group."""
@@ -52,9 +52,10 @@ class GroupProtocols(NamedTuple):
 
 
 def mixes_protocols(preferences: PreferenceLists, server: Flags) -> Flags:
-    """Return which lists name an assignor of the coordinator beside others.
+    """Return which lists name both assignors of the coordinator and assignors of consumers.
 
-    No consumer can: it sends one name (``group.remote.assignor``) or a list (``partition.assignment.strategy``).
+    No consumer sends such a list: it has one name (``group.remote.assignor``) or a list
+    (``partition.assignment.strategy``).
     ``server`` says of each protocol whether it is an assignor of the coordinator.
     """
     among_others = np.repeat(np.diff(preferences.offsets) > 1, np.diff(preferences.offsets))
@@ -92,7 +93,7 @@ def group_protocols(
     consumer_protocol: ConsumerProtocol,
     map_rule: int,
 ) -> GroupProtocols:
-    """Return the type and the assignor of every group; the other parameters are those of ``elect``."""
+    """Return the type and the assignor of every group; all other arguments are those of ``elect``."""
     n_groups = len(groups) - 1
     assignors = consumer_protocol.assignors
     if (assignors == NONE).all():

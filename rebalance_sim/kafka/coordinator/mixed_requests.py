@@ -1,13 +1,13 @@
 """Requests to a group of either protocol, and classic requests to a consumer-protocol group.
 
-``GroupMetadataManager``, Kafka 4.x. In a consumer-protocol group (``migration``), a classic member joins without
+``GroupMetadataManager``, Kafka 4.x. In a consumer-protocol group (``group_conversion``), a classic member joins without
 waiting for the others and receives its partitions by SyncGroup; there is no leader. Its generation is its epoch. When
 its assignment must change, a heartbeat answers REBALANCE_IN_PROGRESS, and it rejoins.
 """
 
 from typing import NamedTuple
 
-from rebalance_sim.kafka.coordinator.classic.group import (
+from rebalance_sim.kafka.coordinator.classic.classic_group import (
     NEVER,
     NONE,
     JoinRequest,
@@ -28,7 +28,7 @@ from rebalance_sim.kafka.coordinator.classic.requests import (
     sync_group,
 )
 from rebalance_sim.kafka.coordinator.classic.timers import expire_next, next_deadline
-from rebalance_sim.kafka.coordinator.consumer.group import (
+from rebalance_sim.kafka.coordinator.consumer.consumer_group import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     EpochReason,
@@ -68,7 +68,7 @@ from rebalance_sim.kafka.coordinator.consumer.heartbeat import (
     use_target,
 )
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.coordinator.migration import (
+from rebalance_sim.kafka.coordinator.group_conversion import (
     UNREADABLE,
     MixedGroup,
     align_numbers,
@@ -300,7 +300,7 @@ def _end_by_replacement(mixed: MixedGroup, generation: int, now: int) -> None:
 
 @inner_kernel
 def _end_with_target(mixed: MixedGroup, now: int) -> None:
-    """Answer that member by the new target assignment, and forget this one."""
+    """Answer that member with the new target assignment, and clear this one."""
     modern = mixed.modern
     modern.group.ends = False
     reconcile(modern, Errors.NONE, now)
@@ -423,7 +423,7 @@ def heartbeat_any_group(mixed: MixedGroup, request: int, member: int, instance: 
 
 @inner_kernel
 def _has_to_rejoin(mixed: MixedGroup, number: int) -> bool:
-    """Return whether the member must rejoin: for a new target, to revoke, or because all that it waits for is free."""
+    """Return whether the member must rejoin: for a new target, to revoke, or because all its partitions are free."""
     modern, member = mixed.modern, mixed.modern.members[number]
     if member.epoch < _epoch_to_reach(mixed) or member.state == ModernMemberState.UNREVOKED_PARTITIONS:
         return True
@@ -505,7 +505,7 @@ def next_mixed_deadline(mixed: MixedGroup) -> int:
 
 @inner_kernel
 def expire_next_mixed(mixed: MixedGroup, store_error: int, now: int) -> bool:
-    """Handle the first timer that is due, if one is; return whether one was."""
+    """Handle the first timer that is due; return False if none is."""
     modern = mixed.modern
     modern.group.wrote = False
     if not modern.group.exists:

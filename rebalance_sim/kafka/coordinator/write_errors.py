@@ -1,4 +1,4 @@
-"""What members are answered when a write to the offsets topic fails."""
+"""The errors that members get when a write to the offsets topic fails."""
 
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.runtime.kernel import inner_kernel

@@ -31,27 +31,27 @@ _POSITIVE, _UNSIGNED = int(ToPartition.POSITIVE), int(ToPartition.UNSIGNED)
 _LOW_27_BITS = int(ToPartition.LOW_27_BITS)
 
 
-def key_partitions(client: Client, keys: Strings, given: Flags, partitions: Ints32) -> Ints32:
+def key_partitions(client: Client, keys: Strings, has_key: Flags, partitions: Ints32) -> Ints32:
     """Return the partition of every record by its key, or UNKEYED.
 
-    ``given`` is set for records with a key, even an empty one; ``partitions`` are those of the record's topic, at
-    least one.
+    ``has_key`` is set for records with a key, even an empty one; ``partitions`` has the partition count of each
+    record's topic, at least 1.
 
     >>> from rebalance_sim.kafka.partitioners.clients import CLIENTS
-    >>> keys, given = Strings.of(["TT0124", "", ""]), np.array([True, True, False])
-    >>> key_partitions(CLIENTS["java-3.3"], keys, given, np.full(3, 15, np.int32)).tolist()
+    >>> keys, has_key = Strings.of(["TT0124", "", ""]), np.array([True, True, False])
+    >>> key_partitions(CLIENTS["java-3.3"], keys, has_key, np.full(3, 15, np.int32)).tolist()
     [10, 6, -1]
-    >>> key_partitions(CLIENTS["librdkafka"], keys, given, np.full(3, 15, np.int32)).tolist()
+    >>> key_partitions(CLIENTS["librdkafka"], keys, has_key, np.full(3, 15, np.int32)).tolist()
     [9, -1, -1]
     """
     if client.hash is KeyHash.NONE:
-        return np.full(len(given), UNKEYED, np.int32)
+        return np.full(len(has_key), UNKEYED, np.int32)
     hashed = hashed_bytes(client, keys)
     if client.hash is KeyHash.SHA1:
-        found = [sha1(hashed, i) % int(n) if given[i] else UNKEYED for i, n in enumerate(partitions)]
-        return np.array(found, np.int32)
+        chosen = [sha1(hashed, i) % int(n) if has_key[i] else UNKEYED for i, n in enumerate(partitions)]
+        return np.array(chosen, np.int32)
     return _partitions(
-        int(client.hash), int(client.to_partition), client.hashes_empty, client.hashes_null, hashed, given, partitions
+        int(client.hash), int(client.to_partition), client.hashes_empty, client.hashes_null, hashed, has_key, partitions
     )
 
 
@@ -71,15 +71,15 @@ def _partitions(
     hashes_empty: bool,
     hashes_null: bool,
     keys: Strings,
-    given: Flags,
+    has_key: Flags,
     partitions: Ints32,
 ) -> Ints32:
-    found = np.full(len(given), UNKEYED, np.int32)
-    for i in range(len(given)):
+    chosen = np.full(len(has_key), UNKEYED, np.int32)
+    for i in range(len(has_key)):
         empty = keys.offsets[i] == keys.offsets[i + 1]
-        if (given[i] and (hashes_empty or not empty)) or (hashes_null and not given[i]):
-            found[i] = _partition(to_partition, _hash(key_hash, keys, i), int(partitions[i]))
-    return found
+        if (has_key[i] and (hashes_empty or not empty)) or (hashes_null and not has_key[i]):
+            chosen[i] = _partition(to_partition, _hash(key_hash, keys, i), int(partitions[i]))
+    return chosen
 
 
 @kernel

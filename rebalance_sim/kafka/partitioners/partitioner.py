@@ -1,4 +1,4 @@
-"""What a partitioner is made of: the hash of a key, the partition of a hash, and the rule without a key."""
+"""The parts of a partitioner: the hash of a key, the partition of a hash, and the rule for records without a key."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -21,7 +21,7 @@ class KeyHash(IntEnum):
 
 
 class ToPartition(IntEnum):
-    """How a 32-bit hash is mapped to one of n partitions."""
+    """The mapping of a 32-bit hash to one of n partitions."""
 
     POSITIVE = 0
     """The sign bit is cleared, then modulo n (``Utils.toPositive``)."""

@@ -18,7 +18,7 @@ from rebalance_sim.kafka.partitioners.record_accumulator import (
     ProducerRecord,
     ProducerSettings,
     SendResults,
-    Topic,
+    TopicInfo,
     advance,
     append_new_batch,
     batches_left_by_run,
@@ -54,7 +54,7 @@ class ProducerTopics(NamedTuple):
     producers: Ints
     """Indices of the producers."""
     rules: Ints
-    """Of ``Unkeyed``."""
+    """Members of ``Unkeyed``."""
     partitions: Ints
     """Number of partitions."""
     has_leader: Ints
@@ -102,7 +102,7 @@ def new_producers(seeds: Ints, topics: ProducerTopics, records: int) -> Accumula
 
 
 def _new_topics(topics: ProducerTopics) -> Any:
-    rows: Any = new_records(Topic, len(topics.partitions))
+    rows: Any = new_records(TopicInfo, len(topics.partitions))
     ends = np.cumsum(topics.partitions)
     leaders_before = np.concatenate([[0], np.cumsum(topics.has_leader)])
     rows.producer, rows.rule, rows.partitions = topics.producers, topics.rules, topics.partitions
@@ -129,7 +129,7 @@ def _send(accumulator: Accumulator, settings: ProducerSettings, records: Records
 
 
 @kernel_in_place
-def _append(accumulator: Accumulator, settings: ProducerSettings, topic: Topic, record: ProducerRecord) -> int:
+def _append(accumulator: Accumulator, settings: ProducerSettings, topic: TopicInfo, record: ProducerRecord) -> int:
     """Append a record and return its partition."""
     if topic.rule == _BY_BYTES:
         return _append_by_bytes(accumulator, settings, topic, record)
@@ -149,7 +149,9 @@ def _append(accumulator: Accumulator, settings: ProducerSettings, topic: Topic, 
 
 
 @kernel_in_place
-def next_partition(accumulator: Accumulator, settings: ProducerSettings, topic: Topic, record: ProducerRecord) -> int:
+def next_partition(
+    accumulator: Accumulator, settings: ProducerSettings, topic: TopicInfo, record: ProducerRecord
+) -> int:
     """Return the partition of a record without a key by a rule that takes no batches into account."""
     random, producer = accumulator.random, topic.producer
     if topic.rule == _KAFKA_GO_ROUND_ROBIN:
@@ -192,10 +194,11 @@ def _next_of_producer(producer: Producer) -> int:
 
 
 @kernel_in_place
-def _next_of_kafka_rust(accumulator: Accumulator, topic: Topic) -> int:
+def _next_of_kafka_rust(accumulator: Accumulator, topic: TopicInfo) -> int:
     """Return the next available partition (kafka-rust's ``DefaultPartitioner``).
 
-    It counts no record of a topic without any leader, which gets no partition and fails; here it is in partition 0.
+    Records of a topic without any leader are not counted: kafka-rust sends them to no partition and fails, here they
+    go to partition 0.
     """
     if topic.available == 0:
         return 0
@@ -204,7 +207,7 @@ def _next_of_kafka_rust(accumulator: Accumulator, topic: Topic) -> int:
 
 
 @kernel_in_place
-def _next_count(accumulator: Accumulator, topic: Topic) -> int:
+def _next_count(accumulator: Accumulator, topic: TopicInfo) -> int:
     """Return the next number of a topic's counter, which by default has a random start.
 
     Java's ``DefaultPartitioner.nextValue`` returns the start first (``getAndIncrement``), KafkaJS the number after it.
@@ -218,7 +221,7 @@ def _next_count(accumulator: Accumulator, topic: Topic) -> int:
 
 
 @kernel_in_place
-def _nth_available(accumulator: Accumulator, topic: Topic, nth: int) -> int:
+def _nth_available(accumulator: Accumulator, topic: TopicInfo, nth: int) -> int:
     """Return the nth available partition, from 0 (``Cluster.availablePartitionsForTopic``)."""
     if topic.available == topic.partitions:
         return nth
@@ -230,7 +233,7 @@ def _nth_available(accumulator: Accumulator, topic: Topic, nth: int) -> int:
 
 
 @kernel_in_place
-def _least_bytes(accumulator: Accumulator, topic: Topic, record: ProducerRecord) -> int:
+def _least_bytes(accumulator: Accumulator, topic: TopicInfo, record: ProducerRecord) -> int:
     """Return the first partition for which the fewest bytes were chosen, and count the record there.
 
     A Writer has one ``LeastBytes`` for all its topics: a topic goes on with the counts of the topic before it if both
@@ -254,7 +257,7 @@ def _least_bytes(accumulator: Accumulator, topic: Topic, record: ProducerRecord)
 
 
 @kernel_in_place
-def _draw_available(accumulator: Accumulator, topic: Topic) -> int:
+def _draw_available(accumulator: Accumulator, topic: TopicInfo) -> int:
     drawn = next_positive(accumulator.random, topic.producer)
     if topic.available:
         return _nth_available(accumulator, topic, drawn % topic.available)
@@ -262,7 +265,7 @@ def _draw_available(accumulator: Accumulator, topic: Topic) -> int:
 
 
 @kernel_in_place
-def _draw_twice(accumulator: Accumulator, topic: Topic) -> int:
+def _draw_twice(accumulator: Accumulator, topic: TopicInfo) -> int:
     """Draw from all partitions, and once more if the first has no leader (``rd_kafka_msg_partitioner_random``)."""
     number = next_positive(accumulator.random, topic.producer) % topic.partitions
     if accumulator.partitions[topic.first_partition + number].has_leader:
@@ -271,7 +274,7 @@ def _draw_twice(accumulator: Accumulator, topic: Topic) -> int:
 
 
 @kernel_in_place
-def _by_time(accumulator: Accumulator, topic: Topic) -> int:
+def _by_time(accumulator: Accumulator, topic: TopicInfo) -> int:
     """Return librdkafka's sticky partition, kept for sticky.partitioning.linger.ms while it has a leader.
 
     ``rd_interval`` fires only after the interval, not at its very end, and always on its first call.
@@ -284,7 +287,9 @@ def _by_time(accumulator: Accumulator, topic: Topic) -> int:
 
 
 @kernel_in_place
-def _by_own_bytes(accumulator: Accumulator, settings: ProducerSettings, topic: Topic, record: ProducerRecord) -> int:
+def _by_own_bytes(
+    accumulator: Accumulator, settings: ProducerSettings, topic: TopicInfo, record: ProducerRecord
+) -> int:
     """Return the partition of franz-go's ``UniformBytesPartitioner``.
 
     It counts the bytes of keys and values by an estimate of its own, without the overhead of batches, and switches
@@ -300,7 +305,7 @@ def _by_own_bytes(accumulator: Accumulator, settings: ProducerSettings, topic: T
 
 
 @kernel_in_place
-def _draw_by_backup(accumulator: Accumulator, topic: Topic) -> int:
+def _draw_by_backup(accumulator: Accumulator, topic: TopicInfo) -> int:
     """Draw an available partition with weights 1 / (1 + buffered records): the adaptive mode of franz-go.
 
     The sums are added and subtracted in franz-go's order, because floating-point sums depend on it.
@@ -328,7 +333,7 @@ def _draw_by_backup(accumulator: Accumulator, topic: Topic) -> int:
 
 @kernel_in_place
 def _append_until_new_batch(
-    accumulator: Accumulator, settings: ProducerSettings, topic: Topic, record: ProducerRecord
+    accumulator: Accumulator, settings: ProducerSettings, topic: TopicInfo, record: ProducerRecord
 ) -> int:
     """Append as ``KafkaProducer.doSend``: if a new batch is needed, ``onNewBatch``, then ``partition`` again.
 
@@ -350,7 +355,7 @@ def _append_until_new_batch(
 
 
 @kernel_in_place
-def change_sticky(accumulator: Accumulator, topic: Topic, previous: int) -> None:
+def change_sticky(accumulator: Accumulator, topic: TopicInfo, previous: int) -> None:
     """Draw another sticky partition, unless it has changed already (``StickyPartitionCache.nextPartition``)."""
     old = topic.sticky
     if old not in (NONE, previous):
@@ -368,7 +373,9 @@ def change_sticky(accumulator: Accumulator, topic: Topic, previous: int) -> None
 
 
 @kernel_in_place
-def _append_by_bytes(accumulator: Accumulator, settings: ProducerSettings, topic: Topic, record: ProducerRecord) -> int:
+def _append_by_bytes(
+    accumulator: Accumulator, settings: ProducerSettings, topic: TopicInfo, record: ProducerRecord
+) -> int:
     """Append as ``RecordAccumulator.append``, which starts over when the sticky partition has changed meanwhile."""
     keyed = record.partition != NONE
     while True:
@@ -390,8 +397,8 @@ def _append_by_bytes(accumulator: Accumulator, settings: ProducerSettings, topic
 
 
 @kernel_in_place
-def _switches_late(accumulator: Accumulator, settings: ProducerSettings, topic: Topic, number: int) -> bool:
-    """Make a switch that was put off because the batch was not full; return whether there was one.
+def _switches_late(accumulator: Accumulator, settings: ProducerSettings, topic: TopicInfo, number: int) -> bool:
+    """Switch partitions now if an earlier switch was postponed because the batch was not full; return whether it was.
 
     ``RecordAccumulator.partitionChanged`` (KAFKA-14156): switching in the middle of a batch would leave it half empty.
     """
@@ -400,7 +407,7 @@ def _switches_late(accumulator: Accumulator, settings: ProducerSettings, topic: 
 
 @kernel_in_place
 def count_bytes(
-    accumulator: Accumulator, settings: ProducerSettings, topic: Topic, size: int, may_switch: bool
+    accumulator: Accumulator, settings: ProducerSettings, topic: TopicInfo, size: int, may_switch: bool
 ) -> bool:
     """Count bytes for the sticky partition and return whether it changes (``updatePartitionInfo``).
 
@@ -415,7 +422,7 @@ def count_bytes(
 
 
 @kernel_in_place
-def _note_queue(accumulator: Accumulator, topic: Topic, number: int) -> None:
+def _note_queue(accumulator: Accumulator, topic: TopicInfo, number: int) -> None:
     """Count the partitions that have a queue, now and before the sender's last run."""
     partition = accumulator.partitions[topic.first_partition + number]
     if partition.has_queue:
@@ -428,7 +435,7 @@ def _note_queue(accumulator: Accumulator, topic: Topic, number: int) -> None:
 
 
 @kernel_in_place
-def draw_by_queues(accumulator: Accumulator, settings: ProducerSettings, topic: Topic) -> int:
+def draw_by_queues(accumulator: Accumulator, settings: ProducerSettings, topic: TopicInfo) -> int:
     """Draw a partition, weighted by the queue sizes at the sender's last run (``BuiltInPartitioner.nextPartition``).
 
     A weight is the longest queue + 1 - the partition's queue. A queue had one batch or none then: the run had drained

@@ -82,7 +82,7 @@ class Producer:
     """Number of partitions of this topic."""
 
 
-class Topic:
+class TopicInfo:
     """A topic of a producer: its metadata, its queues, and its partitioner (``RecordAccumulator.TopicInfo``)."""
 
     producer: int
@@ -94,10 +94,10 @@ class Topic:
     queues: int
     """Partitions to which records were ever appended (``TopicInfo.batches``)."""
     queues_before_run: int
-    """The same before the sender's run ``queues_run``: the load statistics that this run computed see no more."""
+    """``queues`` before the sender's run ``queues_run``, which computed the load statistics from them."""
     queues_run: int
     rule: int
-    """Of ``Unkeyed``."""
+    """A member of ``Unkeyed``."""
     sticky: int
     """Current sticky partition."""
     produced_bytes: int
@@ -155,7 +155,7 @@ class Accumulator(NamedTuple):
     random: Ints
     """State of each producer's ``ThreadLocalRandom``."""
     producers: Records[Producer]
-    topics: Records[Topic]
+    topics: Records[TopicInfo]
     partitions: Records[Partition]
     batches: Records[Batch]
     pool: Records[BatchPool]
@@ -181,13 +181,13 @@ def new_accumulator(seeds: Ints, topics: Any, partitions: Any, records: int) -> 
 
 
 @kernel_in_place
-def is_last_full(accumulator: Accumulator, topic: Topic, number: int) -> bool:
+def is_last_full(accumulator: Accumulator, topic: TopicInfo, number: int) -> bool:
     """Return whether a queue has no batch that takes more records (``RecordAccumulator.allBatchesFull``)."""
     return accumulator.partitions[topic.first_partition + number].last_batch == NONE
 
 
 @kernel_in_place
-def try_append(accumulator: Accumulator, topic: Topic, number: int, record: ProducerRecord) -> int:
+def try_append(accumulator: Accumulator, topic: TopicInfo, number: int, record: ProducerRecord) -> int:
     """Append to the last batch of a queue and return the bytes added; if there is no room, close it and return 0."""
     index = accumulator.partitions[topic.first_partition + number].last_batch
     if index == NONE:
@@ -204,7 +204,7 @@ def try_append(accumulator: Accumulator, topic: Topic, number: int, record: Prod
 
 @kernel_in_place
 def append_new_batch(
-    accumulator: Accumulator, settings: ProducerSettings, topic: Topic, number: int, record: ProducerRecord
+    accumulator: Accumulator, settings: ProducerSettings, topic: TopicInfo, number: int, record: ProducerRecord
 ) -> int:
     """Open a batch with the record and return its bytes (``RecordAccumulator.appendNewBatch``)."""
     place = topic.first_partition + number
@@ -339,7 +339,7 @@ def _varint_bytes(value: int) -> int:
 
 
 @kernel_in_place
-def batches_left_by_run(accumulator: Accumulator, topic: Topic, number: int, run: int) -> int:
+def batches_left_by_run(accumulator: Accumulator, topic: TopicInfo, number: int, run: int) -> int:
     """Return the size of a queue as the sender's run computed it for the load statistics, 0 or 1.
 
     A run drains all but the last batch of a queue. Partitions without a leader are left out (KIP-794,

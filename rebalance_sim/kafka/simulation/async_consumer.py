@@ -5,10 +5,10 @@ once to join, to leave or to acknowledge an assignment. A change of partitions w
 the commit before it, the callbacks, and the change itself.
 """
 
-from rebalance_sim.kafka.coordinator.classic.group import NONE, RequestKind
-from rebalance_sim.kafka.coordinator.consumer.group import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH, NOTHING
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE, RequestKind
+from rebalance_sim.kafka.coordinator.consumer.consumer_group import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH, NOTHING
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.coordinator.migration import new_member_number
+from rebalance_sim.kafka.coordinator.group_conversion import new_member_number
 from rebalance_sim.kafka.runtime.kernel import inner_kernel
 from rebalance_sim.kafka.simulation.classic_consumer import (
     begin_wait,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rebalance_sim.kafka.coordinator.classic.group import AwaitedElection
+from rebalance_sim.kafka.coordinator.classic.classic_group import AwaitedElection
 from rebalance_sim.kafka.groups import TopicArrays
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32

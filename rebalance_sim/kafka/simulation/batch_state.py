@@ -6,8 +6,16 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from rebalance_sim.kafka.coordinator.broker_config import BrokerConfig
-from rebalance_sim.kafka.coordinator.classic.group import NONE, Answer, ClassicGroup, Counter, Group, Member, Write
-from rebalance_sim.kafka.coordinator.consumer.group import (
+from rebalance_sim.kafka.coordinator.classic.classic_group import (
+    NONE,
+    Answer,
+    ClassicGroup,
+    ClassicGroupMember,
+    ClassicGroupState,
+    Counter,
+    Write,
+)
+from rebalance_sim.kafka.coordinator.consumer.consumer_group import (
     AssignedPartition,
     ConsumerGroup,
     GroupRules,
@@ -52,8 +60,8 @@ _MODERN_ANSWERS = 4
 class BatchState(NamedTuple):
     """The state of a batch; ``one_simulation`` finds the part of one group."""
 
-    groups: Records[Group]
-    members: Records[Member]
+    groups: Records[ClassicGroupState]
+    members: Records[ClassicGroupMember]
     first_member: Ints
     modern_groups: Records[ModernGroup]
     modern_members: Records[ModernMember]
@@ -93,7 +101,7 @@ class BatchResult:
     """The result of a batch."""
 
     progress: Records[GroupProgress]
-    groups: Records[Group]
+    groups: Records[ClassicGroupState]
     queues: Records[Queue]
     rebalances: Records[RebalanceRow]
     timeline: Records[TimelineRow]
@@ -174,8 +182,8 @@ def new_state(fleet: SimulatedFleet, settings: SimulationSettings, topics: Topic
     set_field(progress, "topics", np.diff(fleet.topics.offsets))
     set_field(progress, "partitions", np.diff(fleet.partitions))
     state = BatchState(
-        new_records(Group, n_groups),
-        new_records(Member, int(first_member[-1])),
+        new_records(ClassicGroupState, n_groups),
+        new_records(ClassicGroupMember, int(first_member[-1])),
         first_member,
         new_records(ModernGroup, n_groups),
         new_records(ModernMember, int(first_member[-1])),
@@ -309,7 +317,7 @@ def _with_more_members(state: BatchState, groups: Ints32) -> BatchState:
     first = _firsts(larger)
     answers = new_records(Answer, max(len(state.answers), 2 * int(larger.max()) + 16))
     return state._replace(
-        members=_moved(state.members, new_records(Member, int(first[-1])), before, first, sizes),
+        members=_moved(state.members, new_records(ClassicGroupMember, int(first[-1])), before, first, sizes),
         modern_members=_moved(state.modern_members, new_records(ModernMember, int(first[-1])), before, first, sizes),
         first_member=first,
         answers=answers,
@@ -449,7 +457,7 @@ def _kept_subscriptions(lists: Lists, subscriptions: Ints32, made: Assignments) 
 
 
 class RowOrigins(NamedTuple):
-    """What new assignment rows were made for."""
+    """The assignments and members that new assignment rows were made for."""
 
     groups: Ints32
     generations: Ints

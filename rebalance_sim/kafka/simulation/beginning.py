@@ -1,7 +1,7 @@
 """The state of simulated groups after their last rebalance, when the simulation begins."""
 
-from rebalance_sim.kafka.coordinator.classic.group import NEVER, NONE, State, clear_group
-from rebalance_sim.kafka.coordinator.consumer.group import (
+from rebalance_sim.kafka.coordinator.classic.classic_group import NEVER, NONE, State, clear_group
+from rebalance_sim.kafka.coordinator.consumer.consumer_group import (
     FIRST_EPOCH,
     ConsumerGroupState,
     ModernMemberState,
@@ -11,7 +11,7 @@ from rebalance_sim.kafka.coordinator.consumer.group import (
     restart_consumer_session,
 )
 from rebalance_sim.kafka.coordinator.consumer.heartbeat import METADATA_REFRESH_INTERVAL_MS
-from rebalance_sim.kafka.coordinator.migration import align_numbers
+from rebalance_sim.kafka.coordinator.group_conversion import align_numbers
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Ints32
 from rebalance_sim.kafka.simulation.batch_state import BatchState, Broker, one_simulation

@@ -6,7 +6,7 @@ JoinGroup, runs the assignor if it is the leader, sends SyncGroup and takes its 
 beside that.
 """
 
-from rebalance_sim.kafka.coordinator.classic.group import EMPTY_ASSIGNMENT, NONE, RequestKind, knows
+from rebalance_sim.kafka.coordinator.classic.classic_group import EMPTY_ASSIGNMENT, NONE, RequestKind, knows
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.runtime.kernel import inner_kernel
 from rebalance_sim.kafka.simulation.event_queue import Event
@@ -202,6 +202,7 @@ def poll(simulation: Simulation, i: int) -> None:
     """Poll: do what precedes the fetch of records (``ConsumerCoordinator.poll``)."""
     consumer = simulation.consumers[i]
     consumer.last_poll_ms = simulation.queue.now
+    # ConsumerCoordinator.poll: ensureCoordinatorReady, then ensureActiveGroup if the consumer must rejoin.
     if not consumer.coordinator_known:
         _look_up(simulation, i)
     elif not consumer.rejoin_needed:
@@ -418,6 +419,7 @@ def _revoke_before_join(simulation: Simulation, i: int) -> None:
         revoke_all(simulation, i, Subject.LOST if lost else Subject.REVOKED)
         _join_after_callback(simulation, i)
     elif lists_only_subscribed(simulation, consumer.owned, consumer.subscription):
+        # COOPERATIVE with an unchanged subscription: the consumer keeps its partitions while it joins.
         join(simulation, i)
     else:
         begin_wait(simulation, i, ConsumerStep.REVOKING)
@@ -453,6 +455,7 @@ def join(simulation: Simulation, i: int) -> None:
     consumer.joined_subscription = consumer.subscription
     # An eager consumer owns nothing when it joins; only the user data of its assignor name its last assignment.
     owned = consumer.last_assignment if consumer.eager else consumer.owned
+    # The generation makes the metadata differ from those of the last join, so that the coordinator rebalances.
     if owned == NONE and simulation.coordinator.rules >= CoordinatorRules.SCALA_2_4:
         owned = no_owned_row(consumer.generation)
     send(simulation, i, RequestKind.JOIN, pack_metadata(consumer.subscription, owned))
@@ -557,6 +560,7 @@ def _handle_join_error(simulation: Simulation, i: int, error: int) -> None:
     """Handle an error of JoinGroup or SyncGroup: join again, at once or after retry.backoff.ms, or fail."""
     consumer = simulation.consumers[i]
     if error in (Errors.UNKNOWN_MEMBER_ID, Errors.ILLEGAL_GENERATION, Errors.REBALANCE_IN_PROGRESS):
+        # joinGroupIfNeeded retries these at once, without retry.backoff.ms.
         _reset_on_identity_error(simulation, i, error)
         consumer.rejoin_needed = True
         poll(simulation, i)
@@ -566,6 +570,7 @@ def _handle_join_error(simulation: Simulation, i: int, error: int) -> None:
     elif error == Errors.COORDINATOR_LOAD_IN_PROGRESS:
         _back_off(simulation, i)
     else:
+        # Such as FENCED_INSTANCE_ID, INCONSISTENT_GROUP_PROTOCOL and GROUP_MAX_SIZE_REACHED: poll throws them.
         fail(simulation, i, error)
 
 
@@ -580,6 +585,7 @@ def _reset_identity(simulation: Simulation, i: int, error: int) -> None:
     _reset_generation(consumer)
     if not keeps_id:
         consumer.member = NONE
+    # KIP-429: onJoinPrepare calls onPartitionsLost for the lost generation, unless onJoinPrepare is running already.
     if simulation.coordinator.rules >= CoordinatorRules.SCALA_2_4 and consumer.step != ConsumerStep.COMMITTING:
         consumer.needs_join_prepare = True
 
@@ -630,6 +636,7 @@ def send_due_heartbeat(simulation: Simulation, i: int, event: Event) -> None:
 def receive_heartbeat_response(simulation: Simulation, i: int, event: Event) -> None:
     """Handle the response to a heartbeat (``HeartbeatResponseHandler``)."""
     consumer = simulation.consumers[i]
+    # A response to a heartbeat of an earlier generation is ignored.
     if event.error == Errors.NONE or event.generation != consumer.generation or not consumer.heartbeating:
         return
     if event.error == Errors.REBALANCE_IN_PROGRESS:

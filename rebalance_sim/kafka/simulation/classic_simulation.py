@@ -1,6 +1,12 @@
-"""What happens to a classic group on a simulated clock, and to consumers of the classic protocol in any group."""
+"""A classic group on a simulated clock, and consumers of the classic protocol in any group."""
 
-from rebalance_sim.kafka.coordinator.classic.group import EMPTY_ASSIGNMENT, NEVER, NONE, JoinRequest, RequestKind
+from rebalance_sim.kafka.coordinator.classic.classic_group import (
+    EMPTY_ASSIGNMENT,
+    NEVER,
+    NONE,
+    JoinRequest,
+    RequestKind,
+)
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel_in_place
 from rebalance_sim.kafka.simulation.classic_consumer import (
@@ -52,6 +58,7 @@ def end_if_over(simulation: Simulation, next_ms: int) -> bool:
     if settings.duration_ms > 0:
         end_ms = settings.duration_ms
     else:
+        # A group that never becomes stable ends at the latest here.
         end_ms = progress.last_event_ms + settings.longest_ms + settings.ready_ms
         waits = progress.next_event < progress.events or progress.metadata_due or not progress.up
         if not waits and (progress.stable or simulation.coordinator.group.member_count == 0):
@@ -69,6 +76,7 @@ def after_coordinator(simulation: Simulation) -> None:
     coordinator, progress = simulation.coordinator, simulation.progress
     for k in range(coordinator.answered[0].value):
         answer = coordinator.answers[k]
+        # HeartbeatResponseHandler does nothing without an error.
         if answer.kind == RequestKind.HEARTBEAT and answer.error == Errors.NONE:
             count_ignored_answer(simulation)
             continue
@@ -76,6 +84,7 @@ def after_coordinator(simulation: Simulation) -> None:
         if answer.kind == RequestKind.SYNC and answer.assignment != EMPTY_ASSIGNMENT:
             sent.assignment = row_of(simulation, answer.assignment, answer.assigned_as)
         elif answer.lists_members:
+            # The batch has run the leader's assignor already: the leader sends these rows with its SyncGroup.
             sent.assignment = progress.assignments
     coordinator.answered[0].value = 0
     while progress.writes < coordinator.group.writes:
@@ -91,7 +100,8 @@ def after_coordinator(simulation: Simulation) -> None:
 def row_of(simulation: Simulation, assignments: int, member: int) -> int:
     """Return the row of an assignment that is for a member; EMPTY_ASSIGNMENT if the leader did not know the member.
 
-    ``Member.place`` refers to the last election. A coordinator that has loaded the group may hold an earlier one.
+    ``ClassicGroupMember.place`` refers to the last election; after a load the coordinator may hold an earlier
+    assignment.
     """
     row = assignments
     if assignments == simulation.progress.assignments:

@@ -3,9 +3,9 @@
 from enum import IntEnum
 from typing import NamedTuple
 
-from rebalance_sim.kafka.coordinator.classic.group import NONE
-from rebalance_sim.kafka.coordinator.consumer.group import ConsumerGroup, all_places
-from rebalance_sim.kafka.coordinator.migration import MixedGroup, is_consumer_group
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
+from rebalance_sim.kafka.coordinator.consumer.consumer_group import ConsumerGroup, all_places
+from rebalance_sim.kafka.coordinator.group_conversion import MixedGroup, is_consumer_group
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel_written_out
 from rebalance_sim.kafka.runtime.records import Records
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.coordinator.classic.group import NONE, AwaitedElection
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE, AwaitedElection
 from rebalance_sim.kafka.election import PreferenceLists, elect
 from rebalance_sim.kafka.groups import NO_GENERATION, AssignmentOutcome, Assignments, Groups, Subscriptions
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
@@ -102,9 +102,9 @@ def _collect(state: BatchState, fleet: SimulatedFleet, due: Ints32) -> _JoinedMe
 
 
 @inner_kernel
-def _joined_before(state: BatchState, g: int, one: int, other: int) -> bool:
+def _joined_before(state: BatchState, g: int, number: int, rival: int) -> bool:
     first = state.first_member[g]
-    return bool(state.members[first + one].entered < state.members[first + other].entered)
+    return bool(state.members[first + number].entered < state.members[first + rival].entered)
 
 
 def hold_elections(
@@ -189,13 +189,13 @@ def spell_ids(
 
     Members k of group ``due[g]`` are ``of_groups[g]`` to ``of_groups[g + 1]``.
     """
-    given, prefixes = fleet.names.member_ids, fleet.names.id_prefixes
+    first_ids, prefixes = fleet.names.member_ids, fleet.names.id_prefixes
     offsets = np.zeros(len(numbers) + 1, np.int32)
     for k in range(len(due)):
         for m in range(of_groups[k], of_groups[k + 1]):
             i = consumers[m]
             if numbers[m] < fleet.members[due[k]]:
-                size = given.offsets[i + 1] - given.offsets[i]
+                size = first_ids.offsets[i + 1] - first_ids.offsets[i]
             elif client_generated[m]:
                 size = BASE64_LENGTH
             else:
@@ -206,7 +206,7 @@ def spell_ids(
         for m in range(of_groups[k], of_groups[k + 1]):
             i, low, high = consumers[m], offsets[m], offsets[m + 1]
             if numbers[m] < fleet.members[due[k]]:
-                data[low:high] = given.data[given.offsets[i] : given.offsets[i + 1]]
+                data[low:high] = first_ids.data[first_ids.offsets[i] : first_ids.offsets[i + 1]]
             elif client_generated[m]:
                 write_uuid(state.random[due[k]], numbers[m], data[low:high])
             else:

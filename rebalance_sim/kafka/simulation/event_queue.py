@@ -12,12 +12,12 @@ class Event:
     kind: int
     consumer: int
     incarnation: int
-    """The incarnation of the consumer that the event belongs to; a later incarnation ignores it. Of events at the
-    coordinator: the coordinator load that it belongs to."""
+    """The incarnation of the consumer that the event belongs to; a later incarnation ignores it. For events at the
+    coordinator: the coordinator load that the event belongs to."""
     member: int
     generation: int
-    """Of a request or response: the generation or member epoch. Of a timer: the wait, heartbeat series or poll that
-    it belongs to; the handler ignores it if another one has begun since."""
+    """For a request or response: the generation or member epoch. For a timer: the wait, heartbeat series or poll that
+    it belongs to; the handler ignores it once the next has begun."""
     error: int
     protocol: int
     assignment: int

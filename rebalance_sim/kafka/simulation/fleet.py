@@ -1,10 +1,10 @@
-"""What is simulated: groups, their consumers, and the events that happen to them."""
+"""The arrays of a simulation: groups, their consumers, and the events that happen to them."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.election import PreferenceLists
 from rebalance_sim.kafka.groups import Assignments
 from rebalance_sim.kafka.runtime.kernel import inner_kernel
@@ -43,7 +43,7 @@ class Lists(NamedTuple):
 
 
 class SimulatedFleet(NamedTuple):
-    """What is simulated: groups, their consumers, and the events that happen to them."""
+    """A batch of groups, their consumers, and the events that happen to them."""
 
     consumers: Ints32
     """Consumers of group g: ``consumers[g]`` to ``consumers[g + 1]``, first those that are members when it begins."""
@@ -70,16 +70,16 @@ class SimulatedFleet(NamedTuple):
     ``first_protocol[g + 1]`` of ``group_protocols``, which has their numbers in the batch."""
     group_protocols: Ints32
     remembered: Flags
-    """By entry of ``group_protocols``: whether a consumer that joins again reports what this protocol assigned it.
+    """By entry of ``group_protocols``: whether a rejoining consumer reports the partitions that this protocol assigned.
 
     A consumer has one memory for all protocols here, though each of Java's assignors has its own."""
     partitions: Ints32
     """Partitions of group g: ``partitions[g]`` to ``partitions[g + 1]``."""
     topics: GroupTopics
     base_topics: Ints32
-    """Of each topic of ``TopicArrays``: the topic that it is a later variant of, or itself."""
+    """By topic of ``TopicArrays``: the topic that it is a later variant of, or itself."""
     assignments: Assignments
-    """What the first members own; other consumers own nothing."""
+    """The partitions that the first members own; other consumers own none."""
     generations: Ints
     protocols: Ints32
     """The protocol, by its number in the batch, that each group has elected when the simulation begins."""
@@ -95,7 +95,7 @@ def protocols_in_groups(fleet: SimulatedFleet, groups: Ints32, protocols: Ints32
 
 
 def place_of_protocol(fleet: SimulatedFleet, groups: Ints32, of_protocols: Ints32, wanted: Ints | Ints32) -> Ints32:
-    """Return, for each group, the place among its protocols of the last one for which a number is the wanted one."""
+    """Return, for each group, the place of its last protocol whose number in ``of_protocols`` is the wanted one."""
     offsets, places = take_lists(fleet.first_protocol, groups)
     same = np.flatnonzero(of_protocols[fleet.group_protocols[places]] == np.repeat(wanted, np.diff(offsets)))
     found = np.full(len(groups), NONE, np.int32)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.runtime.records import Records, new_records
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.kafka.simulation.model import ScenarioKind
@@ -26,13 +26,13 @@ class GroupEvent(NamedTuple):
     value: int = 0
     """down_ms of restart and move-coordinator, for_ms of stall, partitions that grow adds, error code of fail-store."""
     partitions: int = 0
-    """Of grow: how many partitions the topic has afterwards; 0: ``value`` more than before."""
+    """For grow: the number of partitions afterwards; 0: ``value`` more than before."""
     names: tuple[str, ...] = ()
-    """Of subscribe: the topics; of protocols: the assignors in the consumer's order of preference."""
+    """For subscribe: the topics; for protocols: the assignors in the consumer's order of preference."""
     topic: str | None = None
-    """Of grow; None: all topics of the group."""
+    """For grow; None: all topics of the group."""
     stage: int = 0
-    """How many events before this one wait: ``at_ms`` counts from the end of the last wait."""
+    """How many earlier events wait: ``at_ms`` counts from the end of the last wait."""
     delay_ms: int = 0
     """How long after ``at_ms`` it happens, without holding up the events after it."""
 
@@ -55,7 +55,7 @@ class EventRow:
 
 
 class GroupEvents(NamedTuple):
-    """The events of a batch of groups; those of one time happen in this order."""
+    """The events of a batch of groups; events at the same time happen in this order."""
 
     rows: Records[EventRow]
     models: Sequence[GroupEvent]

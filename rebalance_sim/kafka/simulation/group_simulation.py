@@ -6,10 +6,10 @@ result.
 
 Each consumer uses the protocol it was started with. The coordinator converts the group to a consumer-protocol group
 when the first consumer of that kind joins it, and back to a classic group when the last one has left
-(``kafka.coordinator.migration``).
+(``kafka.coordinator.group_conversion``).
 """
 
-from rebalance_sim.kafka.coordinator.classic.group import (
+from rebalance_sim.kafka.coordinator.classic.classic_group import (
     EMPTY_ASSIGNMENT,
     NEVER,
     NONE,
@@ -20,10 +20,10 @@ from rebalance_sim.kafka.coordinator.classic.group import (
 )
 from rebalance_sim.kafka.coordinator.classic.rebalance import begin_generation, end_write
 from rebalance_sim.kafka.coordinator.classic.requests import finish_replacement
-from rebalance_sim.kafka.coordinator.consumer.group import NOTHING, Heartbeat, knows_member
+from rebalance_sim.kafka.coordinator.consumer.consumer_group import NOTHING, Heartbeat, knows_member
 from rebalance_sim.kafka.coordinator.consumer.heartbeat import describe_target, see_topic
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.coordinator.migration import describe_classic_member, finish_downgrade, may_upgrade
+from rebalance_sim.kafka.coordinator.group_conversion import describe_classic_member, finish_downgrade, may_upgrade
 from rebalance_sim.kafka.coordinator.mixed_requests import (
     CURRENT,
     Offer,

@@ -1,4 +1,4 @@
-"""What a simulation starts from: a batch of groups, their consumers, and the events that happen to them."""
+"""The input of a simulation: a batch of groups, their consumers, and the events that happen to them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class SimulatedGroups:
     topics: TopicArrays
     read_topic_names: Callable[[], list[str]]
     subscriptions: Lists
-    """Those of the consumers, then those of the subscribe events."""
+    """The subscriptions of the consumers, then those of the subscribe events."""
     user_data: Sequence[bytes | None] = ()
     """Read by the user's own assignors, as are the names of the racks."""
     rack_names: Sequence[str | None] = ()

@@ -1,4 +1,4 @@
-"""How Kubernetes replaces the pods of a rollout: which pods stop and start once how many new ones are available.
+"""The waves of a rollout by Kubernetes: the pods that stop and start once enough new ones are available.
 
 The rules are those of the deployment controller (``pkg/controller/deployment``, ``NewRSNewReplicas``,
 ``reconcileOldReplicaSets``, ``ResolveFenceposts``), of the StatefulSet controller (``updateStatefulSet``), and of
@@ -14,14 +14,14 @@ Count = int | str
 
 @dataclass(frozen=True)
 class Wave:
-    """What happens as soon as enough new pods are available; pods have numbers from 0."""
+    """The pods that start and stop as soon as enough new pods are available; pods have numbers from 0."""
 
     available: int
     """How many new pods must be available."""
     starts: range
     """The new pods that are created; a pod of this number replaces the old one."""
     stops: range
-    """The old pods that are told to stop."""
+    """The old pods that receive SIGTERM."""
 
 
 def pods_of(count: Count, replicas: int, rounds_up: bool) -> int:
@@ -107,12 +107,12 @@ class StatefulSet:
 
 @dataclass(frozen=True)
 class Drain:
-    """A drained node with some pods of a Deployment, which evictions respect the PodDisruptionBudget of."""
+    """A drained node with some pods of a Deployment; evictions respect the Deployment's PodDisruptionBudget."""
 
     pods: Count
     max_unavailable: Count | None = None
     min_available: Count | None = None
-    """Those of the PodDisruptionBudget; without any, all pods of the node are evicted at once."""
+    """Like ``max_unavailable``, of the PodDisruptionBudget; without either, all pods are evicted at once."""
 
     def waves(self, replicas: int) -> list[Wave]:
         """Return the waves: a pod is evicted as soon as the budget allows it, and replaced on another node.

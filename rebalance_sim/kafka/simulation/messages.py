@@ -1,6 +1,6 @@
 """Requests and responses between consumers and the coordinator, and the delay of each."""
 
-from rebalance_sim.kafka.coordinator.classic.group import EMPTY_ASSIGNMENT, NONE, Answer, RequestKind
+from rebalance_sim.kafka.coordinator.classic.classic_group import EMPTY_ASSIGNMENT, NONE, Answer, RequestKind
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel_in_place
 from rebalance_sim.kafka.runtime.thread_local_random import next_positive

@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import NamedTuple
 
-from rebalance_sim.kafka.coordinator.classic.group import ClassicGroup
+from rebalance_sim.kafka.coordinator.classic.classic_group import ClassicGroup
 from rebalance_sim.kafka.runtime.records import Records
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.kafka.simulation.event_queue import Event, Place, Queue
@@ -42,7 +42,7 @@ class EventKind(IntEnum):
 
 
 class ConsumerStep(IntEnum):
-    """What the application's thread of a consumer is doing."""
+    """The step that the application's thread of a consumer is in."""
 
     POLLING = 0
     """It is between two polls, or in one that has nothing to do for the group."""
@@ -119,22 +119,22 @@ class ScenarioEvent:
     """down_ms, for_ms, the subscription, the list of protocols, the number of partitions, or the error."""
     topic: int
     grown_topic: int
-    """Of GROW: the topic, and the number of the topic in its grown state."""
+    """For GROW: the topic, and the number of the topic in its grown state."""
     first: int
     before: int
-    """Of GROW: the topic's first partition among those of the group, and its partition count before."""
+    """For GROW: the topic's first partition among those of the group, and its previous partition count."""
     protocols: int
     eager: bool
-    """Of PROTOCOLS: the bits of the list, and whether a consumer that offers it uses the eager rebalance protocol."""
+    """For PROTOCOLS: the bits of the list, and whether a consumer that offers it uses the eager rebalance protocol."""
     assignor: int
-    """Of PROTOCOLS: as ``Consumer.assignor``."""
+    """For PROTOCOLS: like ``Consumer.assignor``."""
     reached_ms: int
     rebalances: int
     unowned_ms: int
     moved: int
     moved_back: int
     failed: int
-    """Of NEXT_BOUNCE: when the bounce was over, and the figures of ``GroupProgress`` then. The simulation sets them."""
+    """For NEXT_BOUNCE: the end of the bounce, and the figures of ``GroupProgress`` then. The simulation sets them."""
 
 
 class Consumer:
@@ -146,7 +146,7 @@ class Consumer:
     preferences: int
     next_preferences: int
     next_protocols: int
-    """What the consumer offers from its next start on: the list of protocols, and its bits."""
+    """The list of protocols that the consumer offers from its next start on, and its bits."""
     next_eager: bool
     next_assignor: int
     assignor: int
@@ -189,7 +189,8 @@ class Consumer:
     metadata_events: int
     """How many events of the scenario are reflected in its cluster metadata."""
     assigned_metadata_events: int
-    """The same for the metadata of its last assignment as leader (``ConsumerCoordinator.assignmentSnapshot``)."""
+    """How many events were reflected in the metadata of its last assignment as leader
+    (``ConsumerCoordinator.assignmentSnapshot``)."""
     owned: int
     """The assignment row of the partitions that it owns; NONE without partitions."""
     last_assignment: int
@@ -233,7 +234,7 @@ class PartitionState:
     """How many consumers work on it now."""
     owner: int
     owner_before: int
-    """The last consumer that owned it, and the one before that."""
+    """The last consumer that owned it, and the consumer that owned it before."""
     mark: int
     unowned_since_ms: int
     """Start of the current unowned time."""
@@ -244,7 +245,7 @@ class PartitionState:
 
 
 class GroupProgress:
-    """How far the simulation of a group is, and the figures that are reported of it."""
+    """The progress of a group's simulation, and the figures that are reported."""
 
     consumers: int
     events: int
@@ -336,7 +337,7 @@ class GroupProgress:
 
 
 class Subject(IntEnum):
-    """What a row of the timeline is about."""
+    """The subject of a row of the timeline."""
 
     EVENT = 0
     STATE = 1
@@ -361,7 +362,7 @@ class TimelineRow:
     consumer: int
     member: int
     kind: int
-    """Of an event, a request or an answer: its kind. Of a state: the reason."""
+    """The kind of an event, a request or an answer; the reason for a state."""
     error: int
     generation: int
     state: int

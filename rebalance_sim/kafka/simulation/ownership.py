@@ -1,6 +1,6 @@
-"""Which consumer owns which partition, and for how long a partition is unowned."""
+"""The owners of partitions during a simulation, and the time that partitions are unowned."""
 
-from rebalance_sim.kafka.coordinator.classic.group import NONE, knows
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE, knows
 from rebalance_sim.kafka.runtime.kernel import inner_kernel
 from rebalance_sim.kafka.simulation.model import PartitionState, Presence, Simulation, Subject
 from rebalance_sim.kafka.simulation.pods import assign_to_pod
@@ -112,6 +112,7 @@ def _add_owner(simulation: Simulation, i: int, p: int) -> None:
         _end_unowned(simulation, partition)
     partition.tracked = True
     partition.owners += 1
+    # It is no move if the last owner gets the partition back.
     if partition.owner == i:
         return
     if partition.owner != NONE:
@@ -141,6 +142,7 @@ def end_simulation(simulation: Simulation) -> None:
     count_unowned_ms(simulation)
     for p in range(simulation.progress.partitions):
         if is_unowned(simulation.partitions[p]):
+            # Its time so far goes into the costs; the partition stays unowned.
             _end_unowned(simulation, simulation.partitions[p])
             _begin_unowned(simulation, simulation.partitions[p])
     end_rebalance_row(simulation)
@@ -186,7 +188,7 @@ def drop_lost_consumers(simulation: Simulation) -> None:
 
 @inner_kernel
 def update_subscribed_topics(simulation: Simulation) -> None:
-    """Find the topics that some consumer of the group subscribes to; only their partitions can be unowned."""
+    """Mark the topics without any subscriber in the group: only partitions of the other topics can be unowned."""
     count_unowned_ms(simulation)
     simulation.progress.marks += 1
     for i in range(simulation.progress.consumers):

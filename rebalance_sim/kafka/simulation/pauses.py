@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from rebalance_sim.kafka.coordinator.classic.group import NONE, AwaitedElection
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE, AwaitedElection
 from rebalance_sim.kafka.runtime.kernel import kernel_in_place
 from rebalance_sim.kafka.simulation.consumer_group_model import ConsumerGroupSimulation
 from rebalance_sim.kafka.simulation.model import Simulation

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from rebalance_sim.kafka.assignors.resolved import Assignors, ResolvedAssignor
-from rebalance_sim.kafka.coordinator.classic.group import NONE
-from rebalance_sim.kafka.coordinator.consumer.group import server_assignor
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
+from rebalance_sim.kafka.coordinator.consumer.consumer_group import server_assignor
 from rebalance_sim.kafka.groups import Assignments
 from rebalance_sim.kafka.runtime.lists import choose_strings, list_offsets
 from rebalance_sim.kafka.runtime.records import Records, new_records
@@ -24,7 +24,7 @@ from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS
 from rebalance_sim.kafka.simulation.topic_growth import Growth
 
 _UUID = re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
-"""What the coordinator appends to the id of a client (``GroupMetadata.generateMemberId``)."""
+"""The UUID that the coordinator appends to the id of a client (``GroupMetadata.generateMemberId``)."""
 _PLAIN = ("at_ms", "delay_ms", "kind", "consumer", "value")
 """Fields of an event that the simulation reads as they are given."""
 _CHANGED = (ScenarioKind.GROW, ScenarioKind.SUBSCRIBE, ScenarioKind.PROTOCOLS)
@@ -33,22 +33,22 @@ _CHANGED = (ScenarioKind.GROW, ScenarioKind.SUBSCRIBE, ScenarioKind.PROTOCOLS)
 
 @dataclass(frozen=True)
 class Conditions:
-    """Under which conditions groups are simulated."""
+    """The conditions under which groups are simulated."""
 
     scenario: Scenario
     """Its settings and its overrides of consumer configurations; its steps are among the events of the groups."""
     assignors: Assignors
     strategy: str | None = None
-    """What all consumers offer, now and later; None: their own protocols."""
+    """The protocol that all consumers offer, now and later; None: their own protocols."""
 
 
 class StartingState(NamedTuple):
-    """How the groups are when the simulation begins: as after their last rebalance."""
+    """The state of the groups when the simulation begins: as after their last rebalance."""
 
     protocols: Ints32
     """The elected protocol of each group, by its number in the batch."""
     assignments: Assignments
-    """What the first members have."""
+    """The partitions of the first members."""
     generations: Ints
     errors: list[str | None]
     """Why a group cannot be simulated."""

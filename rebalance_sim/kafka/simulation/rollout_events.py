@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.runtime.lists import list_offsets, take_lists
 from rebalance_sim.kafka.runtime.records import new_records
 from rebalance_sim.kafka.runtime.strings import Ints32

@@ -59,15 +59,15 @@ class ScenarioStep:
     """How often the whole step is repeated."""
     again_after_ms: int = 0
     count: int = 1
-    """Of join: the number of new consumers."""
+    """For join: the number of new consumers."""
     down_ms: int = 0
     for_ms: int = 0
     protocols: tuple[str, ...] = ()
     subscription: tuple[str, ...] = ()
     topic: str | None = None
-    """Of grow; None: all topics of the group."""
+    """For grow; None: all topics of the group."""
     add: int = 0
-    """Of grow: the number of new partitions."""
+    """For grow: the number of new partitions."""
     error: str = "NONE"
 
 

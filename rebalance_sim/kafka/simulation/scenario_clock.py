@@ -1,10 +1,10 @@
-"""When the events of a scenario happen: at their time, counted from the end of the last wait.
+"""The clock of a scenario: events happen at their time, counted from the end of the last wait.
 
-Some events wait for the group, as a real rollout does. A bounce begins when the one before is over: all consumers that
-it restarted are members again. A controller of Kubernetes goes on when new pods are available.
+Some events wait for the group, as a real rollout does. A bounce begins when the previous bounce is over: all consumers
+that it restarted are members again. A controller of Kubernetes goes on when new pods are available.
 """
 
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.runtime.kernel import inner_kernel
 from rebalance_sim.kafka.simulation.messages import schedule
@@ -67,9 +67,9 @@ def _schedule_next_event(simulation: Simulation) -> None:
 
 @inner_kernel
 def due_event(simulation: Simulation, delayed: int) -> int:
-    """Return the event of the scenario that happens now; NONE if the one that is due is delayed.
+    """Return the event of the scenario that happens now; NONE if the due event has a delay.
 
-    ``delayed`` is an event whose delay has passed. If it is NONE, the next event is due; the one after it is scheduled.
+    ``delayed`` is an event whose delay has passed. If it is NONE, the next event is due; the following is scheduled.
     """
     if delayed != NONE:
         return delayed

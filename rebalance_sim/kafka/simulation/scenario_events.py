@@ -1,11 +1,11 @@
-"""What a scenario means for each group of a batch: its events, and the consumers that join."""
+"""Expand a scenario for each group of a batch: its events, and the consumers that join."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import numpy as np
 
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.runtime.lists import list_offsets, take_lists
 from rebalance_sim.kafka.runtime.records import new_records
@@ -22,7 +22,7 @@ _OF_GROUP = (ScenarioKind.GROW, ScenarioKind.MOVE_COORDINATOR, ScenarioKind.FAIL
 def expand_scenario(
     scenario: Scenario, sizes: Ints32, member: Callable[[int, int], Mapping[str, Any]]
 ) -> tuple[list[JoiningConsumer], GroupEvents]:
-    """Return what a scenario means for groups with these numbers of members.
+    """Return the events of a scenario, and the consumers that join, for groups with these numbers of members.
 
     ``member`` returns the row of a group's member by its place. Consumers of a join step are configured like the first,
     those of a rollout's new pods like the members that they replace.

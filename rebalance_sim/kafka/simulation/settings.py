@@ -1,4 +1,4 @@
-"""What a simulation assumes of brokers, network and applications."""
+"""The assumptions of a simulation about brokers, network and applications."""
 
 from dataclasses import dataclass
 

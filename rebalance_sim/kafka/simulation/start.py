@@ -1,4 +1,4 @@
-"""How groups are when a simulation begins: their first members have rebalanced until the group is stable."""
+"""The state of groups when a simulation begins: their first members have rebalanced until the group is stable."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from rebalance_sim.kafka.assignors.custom_batch import ClientData, FailureTexts, LeaderView
 from rebalance_sim.kafka.assignors.resolved import ResolvedAssignor
-from rebalance_sim.kafka.coordinator.classic.group import NONE
-from rebalance_sim.kafka.coordinator.consumer.group import server_assignor
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
+from rebalance_sim.kafka.coordinator.consumer.consumer_group import server_assignor
 from rebalance_sim.kafka.coordinator.group_types import ConsumerProtocol, GroupProtocols, group_protocols
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments
 from rebalance_sim.kafka.rebalances import GOES_ON, RebalanceProtocol, rebalances, summarize_rebalances, take_groups
@@ -52,13 +52,13 @@ def start_groups(prepared: PreparedGroups) -> StartingState:
 
 
 def _elected_protocols(prepared: PreparedGroups) -> tuple[Ints32, Flags]:
-    """Return what each group elects, or NONE, and whether it has classic and consumer-protocol members (KIP-848)."""
+    """Return each group's elected protocol, or NONE, and whether it mixes classic and consumer-protocol members."""
     groups, offered, version = prepared.groups, prepared.protocols, prepared.conditions.assignors.version
     if prepared.conditions.strategy is not None:
         return np.zeros(groups.count, np.int32), np.zeros(groups.count, np.bool_)
     # Members of another protocol type have been rejected: within a group, all types are the same.
     types = np.zeros(len(groups.first_members), np.int32)
-    found: GroupProtocols = group_protocols(
+    elected: GroupProtocols = group_protocols(
         groups.initial.members,
         groups.initial.member_ids,
         types,
@@ -72,14 +72,14 @@ def _elected_protocols(prepared: PreparedGroups) -> tuple[Ints32, Flags]:
         int(version.coordinator_map),
     )
     group_of_member = np.repeat(np.arange(groups.count), groups.sizes)
-    with_classic = np.bincount(group_of_member[found.classic], minlength=groups.count) > 0
-    return found.elections.winner, found.of_consumers & with_classic
+    with_classic = np.bincount(group_of_member[elected.classic], minlength=groups.count) > 0
+    return elected.elections.winner, elected.of_consumers & with_classic
 
 
 def _rebalance_until_stable(
     prepared: PreparedGroups, chosen: Flags, members: Ints32, assignor: ResolvedAssignor
 ) -> tuple[Assignments, list[str | None]]:
-    """Return what the members of some groups have in the end, and why a group does not become stable."""
+    """Return the final assignments of some groups, and by group the reason why it does not become stable."""
     groups = prepared.groups
     joined = take_groups(groups.initial, chosen)
     consumers = groups.first_members[members]
@@ -92,10 +92,10 @@ def _rebalance_until_stable(
 
     view = LeaderView(groups.topics, groups.read_topic_names, client_data, eager, FailureTexts())
     silent = eager & (assignor.protocol is RebalanceProtocol.COOPERATIVE)
-    found = rebalances(
+    played = rebalances(
         assignor.protocol, joined, groups.topics.ranks, silent, lambda of, numbers: assignor.assign(of, numbers, view)
     )
-    end = summarize_rebalances(assignor.protocol, joined, groups.topics.ranks, list(found))
+    end = summarize_rebalances(assignor.protocol, joined, groups.topics.ranks, list(played))
     failures = [view.failures.texts[error] if error else GOES_ON for error in end.errors.tolist()]
     return end.assignments, [
         None if ended else f"{_BEFORE}: {failure}" for ended, failure in zip(end.ended, failures, strict=True)

@@ -10,7 +10,7 @@ from rebalance_sim.kafka.runtime.strings import Ints, Ints32
 
 
 class Storms(NamedTuple):
-    """What counts as a storm: this many rebalances that begin within a window."""
+    """The definition of a storm: this many rebalances that begin within a window."""
 
     rebalances: int = STORM_REBALANCES
     window_ms: int = STORM_WINDOW_MS

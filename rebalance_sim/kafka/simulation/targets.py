@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rebalance_sim.kafka.assignors.server.subscription_type import as_homogeneous
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Groups, Subscriptions
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.lists import choose_strings, take_lists, take_strings

@@ -1,6 +1,6 @@
 """The timeline of a group, and one row per rebalance."""
 
-from rebalance_sim.kafka.coordinator.classic.group import NONE, State
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE, State
 from rebalance_sim.kafka.runtime.kernel import inner_kernel
 from rebalance_sim.kafka.simulation.model import Simulation, Subject
 
@@ -29,7 +29,7 @@ def add_timeline_row(
 
 @inner_kernel
 def record_rebalances(simulation: Simulation) -> None:
-    """Compare the coordinator's group with the last time, and open, complete or close the row of its rebalance."""
+    """Open, complete or close the row of a rebalance, depending on how the coordinator's group has changed."""
     group, progress = simulation.coordinator.group, simulation.progress
     if group.rebalances > progress.begun:
         progress.begun = group.rebalances
@@ -47,6 +47,7 @@ def record_rebalances(simulation: Simulation) -> None:
             if row.to_ms == NONE:
                 row.to_ms = simulation.queue.now
                 progress.completed += 1
+    # A group may be Stable while consumers still revoke or take partitions: the row stays open until all have owners.
     stable = group.state == State.STABLE and progress.unowned_partitions == 0
     if stable and not progress.stable:
         progress.all_owned_ms = simulation.queue.now

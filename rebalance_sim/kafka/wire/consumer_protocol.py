@@ -53,7 +53,7 @@ class Subscription:
 
 
 class SentSubscription(NamedTuple):
-    """A subscription, and what its bytes tell of the library that wrote them."""
+    """A subscription, and the traits of its bytes that show which library wrote them."""
 
     content: Subscription
     version: int

@@ -38,10 +38,10 @@ from rebalance_sim.sources.assumptions import (
     REBALANCING,
     USED_TOPICS,
     WITHOUT_MEMBERS,
-    Given,
+    MembersAsStated,
     Tallies,
     about_protocols,
-    given_protocols,
+    checked_protocols,
     groups,
     names,
 )
@@ -55,7 +55,14 @@ from rebalance_sim.sources.consumer_groups import (
 )
 from rebalance_sim.sources.kafka_tools.clients import known_client
 from rebalance_sim.sources.kafka_tools.contents import ConsumerLine, Notice, ToolOutput, TopicPartition
-from rebalance_sim.sources.kafka_tools.lines import LONGEST_SAMPLE, Lines, Location, Member, Reject, partitions_by_owner
+from rebalance_sim.sources.kafka_tools.lines import (
+    LONGEST_SAMPLE,
+    CapturedMember,
+    Lines,
+    Location,
+    Reject,
+    partitions_by_owner,
+)
 from rebalance_sim.sources.kafka_tools.listed_groups import ListedGroup
 from rebalance_sim.tables import (
     DEFAULT_CLUSTER,
@@ -108,11 +115,11 @@ def read_capture(
 ) -> Capture:
     """Read a directory with the output of the tools, local or on any file system that Spark reads.
 
-    ``clients`` is what the owner of the cluster says about clients, and ``protocols`` are the assignors of all members
-    for which neither that nor ``consumers.csv`` has any. Raises UserError if the directory cannot be read or contains
-    no output of ``kafka-consumer-groups.sh`` with members.
+    ``clients`` is what the owner of the cluster states about clients. ``protocols`` are the assignors of all members
+    for which neither ``clients`` nor ``consumers.csv`` has any. Raises UserError if the directory cannot be read or
+    contains no output of ``kafka-consumer-groups.sh`` with members.
     """
-    given = Given(given_protocols(protocols), StatedClients(tuple(clients)))
+    as_stated = MembersAsStated(checked_protocols(protocols), StatedClients(tuple(clients)))
     lines = Lines()
     files, lines.hidden_files = _files(spark, directory)
     for name in sorted(files):
@@ -123,7 +130,7 @@ def read_capture(
         raise UserError(
             f"{directory!r} contains no members of groups{why}; add a file with the output of: {_MEMBERS_COMMAND}"
         )
-    tables = CaptureTables(lines, cluster, given)
+    tables = CaptureTables(lines, cluster, as_stated)
     return Capture(
         topics=frame(spark, TOPICS, tables.topics()),
         members=frame(spark, MEMBERS, tables.members()),
@@ -196,12 +203,12 @@ _SENTENCES = (
 class CaptureTables:
     """The rows of the tables. Rejects and assumptions are complete once the other tables have been read."""
 
-    def __init__(self, lines: Lines, cluster: str, given: Given) -> None:
+    def __init__(self, lines: Lines, cluster: str, as_stated: MembersAsStated) -> None:
         lines.add_members_of_offsets()
         lines.separate_other_groups()
         self._lines = lines
         self._cluster = cluster
-        self._given = given
+        self._as_stated = as_stated
         self._kip848 = _kip848_groups(lines)
         self._classic = _classic_members(lines, self._kip848)
         self._owned_by_offsets = _owned_by_offsets(lines)
@@ -259,7 +266,7 @@ class CaptureTables:
         for reject in missing:
             yield reject.kind.value, self._cluster, reject.group_id, reject.place.as_json(), reject.reason
 
-    def _member(self, member: Member, consumer: ConsumerLine | None, place: int) -> tuple[object, ...]:
+    def _member(self, member: CapturedMember, consumer: ConsumerLine | None, place: int) -> tuple[object, ...]:
         if member.group_id not in self._kip848:
             self._tallies.add(_ORDER, member.group_id)
         if member.by_offsets:
@@ -297,7 +304,7 @@ class CaptureTables:
     def _offered_by_member(self) -> dict[_Key, Offered]:
         """Return the protocols of each member, by group and member; count what is assumed."""
         of_groups: defaultdict[str, dict[_Key, Offer]] = defaultdict(dict)
-        found: dict[_Key, Offered] = {}
+        offered: dict[_Key, Offered] = {}
         for key, member in self._lines.members.items():
             consumer = self._consumer(member)
             configured = self._configured(member, consumer)
@@ -306,24 +313,24 @@ class CaptureTables:
                 leader = Leader(client["client_library"] or "", client["client_version"] or "")
                 of_groups[member.group_id][key] = Offer(leader, configured)
             else:
-                found[key] = Offered(configured) if configured else self._of_server(member.group_id)
+                offered[key] = Offered(configured) if configured else self._of_server(member.group_id)
         for group_id, offers in of_groups.items():
-            found |= self._of_classic_members(group_id, offers)
-        return found
+            offered |= self._of_classic_members(group_id, offers)
+        return offered
 
-    def _client(self, member: Member) -> dict[str, Any]:
+    def _client(self, member: CapturedMember) -> dict[str, Any]:
         """Return the columns about a member's client."""
         consumer = self._consumer(member)
         return known_client(self._signs(member, consumer), consumer, self._stated(member))
 
-    def _stated(self, member: Member) -> StatedClient:
-        return self._given.clients.of(member.group_id, member.line.client_id)
+    def _stated(self, member: CapturedMember) -> StatedClient:
+        return self._as_stated.clients.of(member.group_id, member.line.client_id)
 
-    def _is_classic(self, member: Member) -> bool:
+    def _is_classic(self, member: CapturedMember) -> bool:
         key = (member.group_id, member.line.member_id)
         return member.group_id not in self._kip848 or key in self._classic
 
-    def _configured(self, member: Member, consumer: ConsumerLine | None) -> tuple[str, ...]:
+    def _configured(self, member: CapturedMember, consumer: ConsumerLine | None) -> tuple[str, ...]:
         """Return the protocols that a user states; in a consumer-protocol group, those of the member's kind only."""
         protocols = (consumer and consumer.protocols) or self._stated(member).protocols or ()
         is_usable = self._is_classic(member) == set(protocols).isdisjoint(SERVER_ASSIGNORS)
@@ -338,28 +345,28 @@ class CaptureTables:
     def _of_classic_members(self, group_id: str, offers: dict[_Key, Offer]) -> dict[_Key, Offered]:
         state = self._lines.states.get(group_id)
         elected = state.strategy if state and group_id not in self._kip848 else None
-        offered = offered_protocols([*offers.values()], elected or None, self._given.protocols)
-        for (key, offer), each in zip(offers.items(), offered, strict=True):
+        of_members = offered_protocols([*offers.values()], elected or None, self._as_stated.protocols)
+        for (key, offer), offered in zip(offers.items(), of_members, strict=True):
             if group_id in self._kip848 and self._lines.members[key].line.upgraded is None:
                 self._tallies.add(CLASSIC, group_id)
-            self._tallies.add(about_protocols(offer, each), group_id)
-        return dict(zip(offers, offered, strict=True))
+            self._tallies.add(about_protocols(offer, offered), group_id)
+        return dict(zip(offers, of_members, strict=True))
 
-    def _signs(self, member: Member, consumer: ConsumerLine | None) -> Signs:
+    def _signs(self, member: CapturedMember, consumer: ConsumerLine | None) -> Signs:
         state = self._lines.states.get(member.group_id)
         elected = (state.strategy,) if state and state.strategy and member.group_id not in self._kip848 else ()
         offered = (consumer and consumer.protocols) or elected
         line = member.line
         return Signs(member.group_id, line.member_id, line.client_id, line.instance_id, offered)
 
-    def _subscription(self, member: Member, consumer: ConsumerLine | None) -> list[str]:
+    def _subscription(self, member: CapturedMember, consumer: ConsumerLine | None) -> list[str]:
         if consumer is not None and consumer.subscription is not None:
             return list(consumer.subscription)
         topics = sorted(self._topics_of_group[member.group_id])
         self._tallies.add(USED_TOPICS if topics else NO_TOPICS, member.group_id)
         return topics
 
-    def _owned(self, member: Member) -> Sequence[TopicPartition] | None:
+    def _owned(self, member: CapturedMember) -> Sequence[TopicPartition] | None:
         if member.line.assignment is not None:
             return member.line.assignment
         owned = self._owned_by_offsets.get((member.group_id, member.line.member_id), [])
@@ -373,7 +380,7 @@ class CaptureTables:
             self._tallies.add(_OTHER_MOMENT, member.group_id)
         return sorted(owned)
 
-    def _consumer(self, member: Member) -> ConsumerLine | None:
+    def _consumer(self, member: CapturedMember) -> ConsumerLine | None:
         """Return the row of consumers.csv for a member: one with its instance_id, else one without."""
         rows = self._lines.consumers
         client = (member.group_id, member.line.client_id)
@@ -398,11 +405,11 @@ class CaptureTables:
 
     def groups_without_members(self) -> list[str]:
         """Return the groups without members that the capture names."""
-        others = self._lines.other_groups().union(self._unread_groups(), self._not_described())
-        return sorted(self._named - self._with_members() - others)
+        unknown = self._lines.other_groups().union(self._unread_groups(), self._not_described())
+        return sorted(self._named - self._with_members() - unknown)
 
     def _not_described(self) -> set[str]:
-        """Return the groups that lists name, and of which nothing else shows whether they have members."""
+        """Return the listed groups for which no other output shows whether they have members."""
         lines = self._lines
         described = {group_id for group_id, _, _ in lines.offsets} | lines.states.keys() | self._with_members()
         listed = {
@@ -413,7 +420,7 @@ class CaptureTables:
         return listed.difference(described, lines.noticed[Notice.NO_MEMBERS], lines.other_groups())
 
     def _unread_groups(self) -> list[str]:
-        """Return the groups that have members, of which none can be used."""
+        """Return the groups with members none of which can be used."""
         lines = self._lines
         expected = {group_id for group_id, state in lines.states.items() if state.members}
         return sorted((expected | self._bad_members.keys()) - self._with_members())
@@ -426,7 +433,7 @@ class CaptureTables:
         return named.union(lines.listed, *lines.noticed.values())
 
     def _group_of(self, reject: Reject) -> str | None:
-        """Return the group of a line that cannot be read, whose first word may be a part of its id only."""
+        """Return the group of an unreadable line; the first word of the line may be only a part of the group id."""
         guess, text = reject.group_id, reject.place.text
         if guess is None or guess in self._named:
             return guess
@@ -440,9 +447,9 @@ class CaptureTables:
         return [group_id for group_id in self._unread_groups() if group_id not in self._bad_members]
 
     def _missing_members(self, group_id: str) -> list[Reject]:
-        """Return a reject for each member of a group that other outputs show, and no line of --members, usable or not.
+        """Return a reject for each member of a group that other outputs show and no line of --members has.
 
-        They may have been lost from the capture, or the tool was run at another time.
+        Their lines may have been lost from the capture, or the tool was run at another time.
         """
         read, places = self._read[group_id], self._lines.places_of_states
         # A line that is rejected because the member is listed more than once is that of a member that was read.
@@ -457,7 +464,7 @@ class CaptureTables:
         ]
 
     def _rejected_members(self) -> defaultdict[str, list[str]]:
-        """Return the rejected lines of --members, by group, as far as they show it."""
+        """Return the rejected lines of --members by group, if they show the group."""
         texts: defaultdict[str, list[str]] = defaultdict(list)
         for reject in self._lines.rejects:
             if reject.kind is ToolOutput.MEMBERS and (group_id := self._group_of(reject)) is not None:
@@ -466,7 +473,7 @@ class CaptureTables:
 
     @cached_property
     def _absent_owners(self) -> defaultdict[str, dict[str, Location]]:
-        """The members that --offsets shows and that were not read, by group, with their first lines."""
+        """By group, the members that --offsets shows and that were not read, with their first lines."""
         absent: defaultdict[str, dict[str, Location]] = defaultdict(dict)
         for (group_id, member_id), owner in self._lines.owners.items():
             if (group_id, member_id) not in self._lines.members:
@@ -493,7 +500,7 @@ class CaptureTables:
     def assumptions(self) -> list[str]:
         """Return one sentence per assumption."""
         files = names({member.place.file for member in self._lines.members.values()})
-        by_member = [each.replace("FILES", files) for each in self._tallies.sentences(_SENTENCES)]
+        by_member = [sentence.replace("FILES", files) for sentence in self._tallies.sentences(_SENTENCES)]
         return [*by_member, *self._about_groups(), *self._about_topics(), *self._about_files()]
 
     def _about_groups(self) -> Iterator[str]:
@@ -503,9 +510,9 @@ class CaptureTables:
         }
         if rebalancing:
             yield REBALANCING.replace("{}", groups(rebalancing))
-        others = lines.other_groups()
-        if others:
-            yield OF_OTHER_TYPES.format(groups(others))
+        of_other_types = lines.other_groups()
+        if of_other_types:
+            yield OF_OTHER_TYPES.format(groups(of_other_types))
         not_described = self._not_described()
         if not_described:
             yield NOT_DESCRIBED.format(groups(not_described))
@@ -526,8 +533,8 @@ class CaptureTables:
             yield "no output of kafka-topics.sh --describe: the topics table is empty"
         missing = [topic.partitions - len(topic.has_leader) for topic in lines.topics.values()]
         if any(missing):
-            what = f"{plural(sum(missing), 'partition')} of {plural(sum(map(bool, missing)), 'topic')}"
-            yield f"{what} assumed to have a leader: kafka-topics.sh printed no line for them"
+            without_line = f"{plural(sum(missing), 'partition')} of {plural(sum(map(bool, missing)), 'topic')}"
+            yield f"{without_line} assumed to have a leader: kafka-topics.sh printed no line for them"
         if not lines.has_offsets and not lines.offsets:
             yield "no output of kafka-consumer-groups.sh --offsets: the offsets table is empty"
         if self._ends_filled:
@@ -577,11 +584,11 @@ def _classic_members(lines: Lines, kip848: set[str]) -> set[tuple[str, str]]:
         if group_id in kip848:
             ids[group_id].append(member_id)
     by_id = {(group_id, member_id) for group_id, of_group in ids.items() for member_id in classic_by_id(of_group)}
-    found = set()
+    classic = set()
     for key, member in lines.members.items():
         if key[0] in kip848 and (member.line.upgraded is False or (member.line.upgraded is None and key in by_id)):
-            found.add(key)
-    return found
+            classic.add(key)
+    return classic
 
 
 def _owned_by_offsets(lines: Lines) -> dict[tuple[str, str], list[TopicPartition]]:

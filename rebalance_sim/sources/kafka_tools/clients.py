@@ -1,4 +1,4 @@
-"""The client of a member: what ``consumers.csv`` says, then what its owner says, and else what the tools show."""
+"""The client of a member: stated by ``consumers.csv``, by its owner, or else shown by the tools, in this order."""
 
 from typing import Any
 

@@ -66,11 +66,11 @@ _SHAPES = {
     # Blank if the brokers are older than types.
     "TYPE": _shape(r"[A-Za-z]*", "not a type of group", may_be_blank=True),
     "PROTOCOL": _shape(r"\S*", "expected one word", may_be_blank=True),
-    # Of share groups.
+    # Tables of share groups.
     "START-OFFSET": NUMBER,
     "MEMBER-EPOCH": NUMBER,
     "ASSIGNMENT-EPOCH": NUMBER,
-    # Of streams groups. A member id is, or ends in, a Uuid; up to 4.1, lines with tasks follow each member.
+    # Tables of streams groups. A member id is, or ends in, a Uuid; up to 4.1, lines with tasks follow each member.
     "OFFSET-LAG": NUMBER,
     "MEMBER": _shape(r"\S*[A-Za-z0-9_-]{22}", "not a member id"),
     "MEMBER-PROTOCOL": _WORD,

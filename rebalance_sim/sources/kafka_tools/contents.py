@@ -1,4 +1,4 @@
-"""The meaning of the lines of a capture, whichever tool printed them."""
+"""The meaning of a capture's lines, independent of the tool that printed them."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,7 +22,7 @@ class ToolOutput(StrEnum):
     CONSUMERS = "consumers"
     UNKNOWN = "capture"
     FILE = "file"
-    """A whole file, which none of the supported tools printed."""
+    """A whole file that no supported tool printed."""
 
 
 class MalformedError(ValueError):
@@ -63,9 +63,9 @@ class OffsetLine:
     member_id: str | None
     host: str = ""
     client_id: str = ""
-    """Of the member; empty without one."""
+    """The member's client.id; empty without a member."""
     group_type: str | None = None
-    """None if it is that of consumers."""
+    """None for a consumer group."""
     owner: str | None = None
     """The cell of OWNER, which Kafka 0.9 to 0.10.1 print instead of the member."""
 
@@ -99,7 +99,7 @@ class MemberLine:
     is_kip848: bool | None = None
     """Whether the group uses the consumer protocol; None if the layout does not show it."""
     upgraded: bool | None = None
-    """Whether the member does (KIP-1099); None if the line does not show it."""
+    """Whether the member uses the consumer protocol (KIP-1099); None if the line does not show it."""
     instance_id_known: bool = True
     """Whether the tool shows group.instance.id if the member has one."""
 

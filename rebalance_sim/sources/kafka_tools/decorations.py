@@ -1,4 +1,4 @@
-"""What terminals, containers, editors and mails put around the lines of a tool's output."""
+"""Prefixes and marks that terminals, containers, editors and mails add to the lines of a tool's output."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -49,27 +49,27 @@ def _decoration(text: str, begins_output: BeginsOutput) -> re.Pattern[str] | Non
 
 
 def _decoration_from(text: str, before: str, most: int, begins_output: BeginsOutput) -> re.Pattern[str] | None:
-    for each in _DECORATIONS if most else ():
-        found = re.match(each, text)
-        if not found:
+    for decoration in _DECORATIONS if most else ():
+        match = re.match(decoration, text)
+        if not match:
             continue
         # Rows are indented as far as their header.
-        pattern = before + (re.escape(found[0]) if found[0].isspace() else each)
-        rest = text[found.end() :]
-        if begins_output(rest):
+        pattern = before + (re.escape(match[0]) if match[0].isspace() else decoration)
+        undecorated_text = text[match.end() :]
+        if begins_output(undecorated_text):
             return re.compile(pattern)
-        deeper = _decoration_from(rest, pattern, most - 1, begins_output)
+        deeper = _decoration_from(undecorated_text, pattern, most - 1, begins_output)
         if deeper:
             return deeper
     return None
 
 
 def _length(decoration: re.Pattern[str] | None, text: str) -> int:
-    found = decoration.match(text) if decoration else None
-    return found.end() if found else 0
+    match = decoration.match(text) if decoration else None
+    return match.end() if match else 0
 
 
 def without_prefix(text: str) -> str:
-    """Return a line without a prefix that surely is one."""
+    """Return a line without its prefix, if it certainly has one."""
     prefix = PREFIX.match(text)
     return text[prefix.end() :] if prefix else text

@@ -17,7 +17,7 @@ _BEGINNING = re.compile(r"^(?:\{\s*\"|\[\s*\{)", re.MULTILINE)
 _COMMANDS = re.compile(r"(?:.*\b(?:rpk|kcat|kafkacat|curl|jq)\s.*|\s*)")
 _SPACE = re.compile(r"\s*")
 _LONGEST_TEXT = 1000
-"""Of a document in rejects."""
+"""Characters of a document that rejects show."""
 _SUPPORTED = "rpk group describe --format json, kcat -L -J, and AKHQ's /api/CLUSTER/group/GROUP"
 
 

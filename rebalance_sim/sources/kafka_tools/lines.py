@@ -61,7 +61,7 @@ class Location:
 
 
 @dataclass(slots=True)
-class Topic:
+class CapturedTopic:
     """A topic, with the leaders of the partitions that have a line."""
 
     place: Location
@@ -89,7 +89,7 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class CapturedMember:
     """A member of a group."""
 
     place: Location
@@ -129,8 +129,8 @@ class Lines:
     def __init__(self) -> None:
         self.has_members = False
         self.has_offsets = False
-        self.topics: dict[str, Topic] = {}
-        self.members: dict[tuple[str, str], Member] = {}
+        self.topics: dict[str, CapturedTopic] = {}
+        self.members: dict[tuple[str, str], CapturedMember] = {}
         self.offsets: dict[tuple[str, str, int], Offset] = {}
         self.owners: dict[tuple[str, str], Owner] = {}
         """The members in the rows of offsets, by group and id."""
@@ -167,15 +167,15 @@ class Lines:
 
     def _add_printed(self, file: str, content: bytes) -> None:
         """Add the lines of a file that Kafka's tools printed."""
-        found = survey(_text(content))
-        if found.first is None:
+        nature = survey(_text(content))
+        if nature.first is None:
             self.empty_files.append(file)
-        elif not found.known:
-            number, text = found.first
+        elif not nature.known:
+            number, text = nature.first
             place = Location(file, number, text[:LONGEST_SAMPLE])
             self.reject(place, ToolOutput.FILE, None, "the file is not the output of a supported tool")
         else:
-            group_id = _only_group(found.noticed_groups) or _group_in_name(file)
+            group_id = _only_group(nature.noticed_groups) or _group_in_name(file)
             self._add_lines(file, content, read_lines(_text(content)), group_id)
 
     def _add_lines(self, file: str, content: bytes, lines: Iterable[Line], file_group: str | None) -> None:
@@ -232,7 +232,7 @@ class Lines:
             reason = f"topic {line.topic!r} is listed more than once; {first.place} is used"
             self.reject(place, ToolOutput.TOPICS, None, reason)
         else:
-            self.topics[line.topic] = Topic(place, line.topic_id, line.partitions)
+            self.topics[line.topic] = CapturedTopic(place, line.topic_id, line.partitions)
 
     def _add_partition(self, place: Location, line: PartitionLine) -> None:
         topic = self.topics.get(line.topic)
@@ -315,13 +315,13 @@ class Lines:
         if group_id is None:
             return
         key = (group_id, line.member_id)
-        used, other = Member(place, group_id, line), self.members.get(key)
-        if other is not None:
+        used, duplicate = CapturedMember(place, group_id, line), self.members.get(key)
+        if duplicate is not None:
             # --members and --members --verbose of the same group: use the line with the assignment.
-            if other.line.assignment is not None or line.assignment is None:
-                used, other = other, used
+            if duplicate.line.assignment is not None or line.assignment is None:
+                used, duplicate = duplicate, used
             reason = f"the member is listed more than once; {used.place} is used"
-            self.reject(other.place, ToolOutput.MEMBERS, group_id, reason)
+            self.reject(duplicate.place, ToolOutput.MEMBERS, group_id, reason)
         self.members[key] = used
 
     def add_members_of_offsets(self) -> None:
@@ -337,7 +337,7 @@ class Lines:
                 partitions = tuple(sorted(owned.get((group_id, member_id), ())))
                 client_id, host = owner.line.client_id, owner.line.host
                 line = MemberLine(group_id, member_id, None, client_id, host, len(partitions), partitions)
-                self.members[group_id, member_id] = Member(owner.place, group_id, line, by_offsets=True)
+                self.members[group_id, member_id] = CapturedMember(owner.place, group_id, line, by_offsets=True)
         with_members = {group_id for group_id, _ in self.members}
         for (group_id, owner_cell), place in self.owners_without_id.items():
             if group_id not in with_members:
@@ -349,8 +349,8 @@ class Lines:
 
     def separate_other_groups(self) -> None:
         """Remove the members of groups that turn out to have no consumers, such as share members without partitions."""
-        others = self.other_groups()
-        for group_id, member_id in [key for key in self.members if key[0] in others]:
+        of_other_types = self.other_groups()
+        for group_id, member_id in [key for key in self.members if key[0] in of_other_types]:
             del self.members[group_id, member_id]
             self.listed[group_id].add(GroupLine(group_id, None, member_id=member_id))
 

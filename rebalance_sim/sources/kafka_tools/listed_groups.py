@@ -1,4 +1,4 @@
-"""What the tools print of groups of any type, beside the members and offsets of consumer groups.
+"""Groups of any type as the tools list them, beside the members and offsets of consumer groups.
 
 ``kafka-groups.sh --list`` and ``kafka-consumer-groups.sh --list`` name groups with their types, and
 ``kafka-share-groups.sh`` and ``kafka-streams-groups.sh`` describe groups that have no consumers.
@@ -14,20 +14,20 @@ _IS_CONSUMER_PROTOCOL = {"consumer": True, "classic": False}
 
 @dataclass(frozen=True, slots=True)
 class GroupLine:
-    """A line about a group; None for what it does not show."""
+    """A line about a group; a field that the line does not show is None."""
 
     group_id: str
     group_type: str | None
     protocol_type: str | None = None
     state: str | None = None
     members: int | None = None
-    """Their number."""
+    """The number of members."""
     member_id: str | None = None
 
 
 @dataclass(slots=True)
 class ListedGroup:
-    """What all lines about a group show together; of lines that contradict each other, the first is used."""
+    """What all lines about a group show together; if lines contradict each other, the first is used."""
 
     group_type: str | None = None
     protocol_type: str | None = None

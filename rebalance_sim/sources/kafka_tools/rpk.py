@@ -166,7 +166,7 @@ class _Table:
 
 @dataclass(slots=True)
 class _Group:
-    """The lines of a group, of which its members are known once all are read."""
+    """The lines of a group; its members are known once all lines are read."""
 
     summary: dict[str, tuple[_Place, str]] = field(default_factory=dict)
     table: _Table | None = None

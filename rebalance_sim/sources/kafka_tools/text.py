@@ -1,8 +1,8 @@
 """Parses the output of Kafka's command-line tools, line by line.
 
 The tools print for people: columns are padded to the longest value, each group has its own header, warnings appear in
-between, and layouts differ by release. What people paste has lost its alignment, or has gained an indentation or the
-prefix of another program. Supported are the layouts of Kafka 0.9 to 4.3 of
+between, and layouts differ by release. Pasted output may have lost its alignment, or gained an indentation or the
+prefix of another program. The supported layouts are those of Kafka 0.9 to 4.3 of
 
 - ``kafka-topics.sh --describe``
 - ``kafka-consumer-groups.sh --describe`` with ``--offsets``, ``--state`` or ``--members``, with and without
@@ -155,7 +155,7 @@ def _member_row(cells: dict[str, str]) -> MemberLine | GroupLine:
 
 
 def _group_row(cells: dict[str, str]) -> GroupLine | OffsetLine:
-    """Read a group of a list, or a line of kafka-share-groups and kafka-streams-groups, which show their columns."""
+    """Read a row of a list of groups, or of kafka-share-groups or kafka-streams-groups, by its columns."""
     if "CURRENT-OFFSET" in cells:
         return OffsetLine(
             cells["GROUP"],
@@ -175,7 +175,7 @@ def _group_row(cells: dict[str, str]) -> GroupLine | OffsetLine:
 
 
 def _group_type(cells: dict[str, str]) -> str | None:
-    """Return the type that a row shows, or its columns; the state of share and of streams groups has the same ones."""
+    """Return the type of a group, by its row or else by its columns; --state has equal ones for share and streams."""
     listed = cells.get("TYPE", "").lower()
     if listed:
         # GroupType.UNKNOWN is a type that the tool is too old for.
@@ -220,7 +220,7 @@ def _assignment(text: str, partitions: int) -> tuple[tuple[TopicPartition, ...] 
     pattern, items = (
         (_IN_PARENTHESES, _AFTER_PARENTHESIS.split(text)) if "(" in text else (_AFTER_COLON, text.split(";"))
     )
-    found: list[TopicPartition] = []
+    assigned: list[TopicPartition] = []
     names_lost = False
     for nth, item in enumerate([] if text in ("", "-") else items):
         match = pattern.fullmatch(item)
@@ -229,15 +229,15 @@ def _assignment(text: str, partitions: int) -> tuple[tuple[TopicPartition, ...] 
         if nth and names_lost != (match[1] is None):
             raise MalformedError("the assignment names the topics of only some partitions")
         names_lost = match[1] is None
-        numbers = [_partition("a partition in the assignment", each) for each in match[2].split(",")]
-        found += [(match[1] or "", number) for number in numbers]
-    if len(found) != partitions:
-        raise MalformedError(f"the assignment has {len(found)} partitions, but #PARTITIONS is {partitions}")
+        numbers = [_partition("a partition in the assignment", digits) for digits in match[2].split(",")]
+        assigned += [(match[1] or "", number) for number in numbers]
+    if len(assigned) != partitions:
+        raise MalformedError(f"the assignment has {len(assigned)} partitions, but #PARTITIONS is {partitions}")
     if names_lost:
         return None, True
-    if len(set(found)) != len(found):
+    if len(set(assigned)) != len(assigned):
         raise MalformedError("the assignment lists a partition twice")
-    return tuple(sorted(found)), False
+    return tuple(sorted(assigned)), False
 
 
 # --- kafka-topics and kafka-get-offsets ---
@@ -416,16 +416,16 @@ def message_of(text: str) -> NoticeLine | BadLine | None:
 
 def survey(lines: Iterable[str]) -> Survey:
     """Return the nature of a file."""
-    found = Survey()
+    nature = Survey()
     for number, raw, text in undecorated(lines, _begins_output):
-        if found.first is None:
-            found.first = (number, raw)
-        if not found.known or text.startswith(("Consumer group '", "Warning: ")):
+        if nature.first is None:
+            nature.first = (number, raw)
+        if not nature.known or text.startswith(("Consumer group '", "Warning: ")):
             notice = message_of(text)
             if notice is not None and notice.group_id is not None:
-                found.noticed_groups.add(notice.group_id)
-            found.known = found.known or notice is not None or _is_output(text)
-    return found
+                nature.noticed_groups.add(notice.group_id)
+            nature.known = nature.known or notice is not None or _is_output(text)
+    return nature
 
 
 def _is_output(text: str) -> bool:

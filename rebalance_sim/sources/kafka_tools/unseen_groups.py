@@ -1,4 +1,4 @@
-"""Groups whose members a tool does not show, though the group may have some."""
+"""Groups that may have members which a tool does not show."""
 
 from rebalance_sim.sources.kafka_tools.contents import BadLine, ToolOutput
 
@@ -7,10 +7,10 @@ _NO_STATE = "the group has no state: the tool could not describe it"
 
 
 def rejected_if_unseen(group_id: str, state: str) -> BadLine | None:
-    """Return the reject of a group without a state, or of one that is Dead.
+    """Return the reject of a group whose state is missing or Dead.
 
-    Brokers answer the request for classic groups (``DescribeGroups``) with Dead if there is no such group, also if a
-    consumer-protocol group has the id (``GroupMetadataManager.describeGroups`` of 4.0).
+    Brokers answer the request for classic groups (``DescribeGroups``) with Dead if there is no classic group of this
+    id, even if there is a consumer-protocol group (``GroupMetadataManager.describeGroups`` of 4.0).
     """
     if state not in ("", "Dead"):
         return None

@@ -39,7 +39,7 @@ _LOGGED = re.compile(r": (\S+):   ApiKey \S+ \((\d+)\) Versions \d+\.\.(\d+)")
 
 
 def broker_release(newest: Mapping[int, int]) -> str | None:
-    """Return the release of a broker whose newest versions of requests are given by their keys; None if it is older.
+    """Return the release of a broker by its newest version of each request key; None before the first known release.
 
     >>> broker_release({1: 17, 3: 12, 8: 9, 16: 5, 35: 4})
     '3.9'

@@ -30,10 +30,10 @@ from rebalance_sim.sources.assumptions import (
     REBALANCING,
     USED_TOPICS,
     WITHOUT_MEMBERS,
-    Given,
+    MembersAsStated,
     Tallies,
     about_protocols,
-    given_protocols,
+    checked_protocols,
     groups,
 )
 from rebalance_sim.sources.client_columns import client_columns
@@ -103,13 +103,14 @@ def read_cluster(
 
     ``properties`` are those of a Java client or of librdkafka. ``clients`` is what the owner of the cluster says about
     clients. ``protocols`` are the assignors that all other classic members offer, instead of the one that their group
-    elected. ``on_progress`` is called with lines of progress. Raises
-    UserError if confluent-kafka is missing, a property is not allowed, or no broker answers.
+    elected. ``on_progress`` is called with lines of progress.
+
+    Raises UserError if confluent-kafka is missing, a property is not allowed, or no broker answers.
     """
-    given = Given(given_protocols(protocols), StatedClients(tuple(clients)))
+    as_stated = MembersAsStated(checked_protocols(protocols), StatedClients(tuple(clients)))
     configuration = librdkafka_properties(properties or {}) | {"bootstrap.servers": bootstrap_servers}
-    read = _Reader(configuration, on_progress).read()
-    tables = _ClusterTables(read, cluster, given)
+    content = _Reader(configuration, on_progress).read()
+    tables = _ClusterTables(content, cluster, as_stated)
     return Capture(
         topics=frame(spark, TOPICS, tables.topics()),
         members=frame(spark, MEMBERS, tables.members()),
@@ -126,7 +127,7 @@ def read_cluster(
 
 
 @dataclass(frozen=True, slots=True)
-class _Topic:
+class _DescribedTopic:
     topic_id: str | None
     has_leader: tuple[bool, ...]
     racks: tuple[tuple[str, ...], ...]
@@ -134,7 +135,7 @@ class _Topic:
 
 
 @dataclass(frozen=True, slots=True)
-class _Member:
+class _DescribedMember:
     member_id: str
     instance_id: str | None
     client_id: str
@@ -143,11 +144,11 @@ class _Member:
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class _DescribedGroup:
     state: str
     is_kip848: bool
     assignor: str
-    members: tuple[_Member, ...]
+    members: tuple[_DescribedMember, ...]
     protocol_type: str = DEFAULT_PROTOCOL_TYPE
 
     @property
@@ -157,27 +158,27 @@ class _Group:
 
 
 @dataclass
-class _Cluster:
+class _ClusterContent:
     releases: list[str] = field(default_factory=list)
-    """Of the brokers that answered, the oldest one first; empty if it is unknown."""
+    """Releases of the brokers that answered, the oldest first; empty if unknown."""
     migration_policy: str | None = None
-    topics: dict[str, _Topic] = field(default_factory=dict)
-    groups: dict[str, _Group] = field(default_factory=dict)
+    topics: dict[str, _DescribedTopic] = field(default_factory=dict)
+    groups: dict[str, _DescribedGroup] = field(default_factory=dict)
     subscriptions: dict[tuple[str, str], bytes] = field(default_factory=dict)
-    """By group and member, what classic members of stable groups sent to the coordinator."""
+    """By group and member, the subscription bytes that classic members of stable groups sent to the coordinator."""
     other_groups: list[str] = field(default_factory=list)
-    """Share groups, streams groups, and others of which no member can be read."""
+    """Share groups, streams groups, and other groups without a readable member."""
     offsets: dict[str, CommittedOffsets] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     rejects: list[tuple[ToolOutput, str | None, str, str]] = field(default_factory=list)
 
     def reject(self, kind: ToolOutput, group_id: str | None, row: Mapping[str, object], reason: object) -> None:
-        """Record something that cannot be used, and why."""
+        """Record a request or row that cannot be used, and the reason."""
         self.rejects.append((kind, group_id, json.dumps(row, ensure_ascii=False), str(reason)))
 
     def assigned(self, group_id: str) -> set[TopicPartition]:
         """Return the partitions assigned to members of a group."""
-        return {each for member in self.groups[group_id].members for each in member.assignment}
+        return {partition for member in self.groups[group_id].members for partition in member.assignment}
 
 
 class _Reader:
@@ -186,11 +187,11 @@ class _Reader:
     def __init__(self, configuration: Mapping[str, str], on_progress: OnProgress) -> None:
         self._configuration = dict(configuration)
         self._report = on_progress
-        self._found = _Cluster()
+        self._content = _ClusterContent()
         self._errors: list[str] = []
         self._admin = self._connected()
 
-    def read(self) -> _Cluster:
+    def read(self) -> _ClusterContent:
         """Read the whole cluster."""
         self._report(f"reading the cluster at {self._configuration['bootstrap.servers']}")
         self._read_topics(self._topic_names())
@@ -201,7 +202,7 @@ class _Reader:
         self._read_subscriptions(group_ids)
         self._read_offsets()
         self._read_ends()
-        return self._found
+        return self._content
 
     def _connected(self) -> Any:
         check_installed()
@@ -243,7 +244,7 @@ class _Reader:
             client.list_topics(timeout=_FIRST_ANSWER_SECONDS)
         # Lets librdkafka write its log.
         client.poll(0)
-        self._found.releases = versions.releases()
+        self._content.releases = versions.releases()
 
     def _read_migration_policy(self) -> None:
         """Read the setting from a broker; it stays unknown without the permission to describe its settings."""
@@ -255,7 +256,7 @@ class _Reader:
             asked = ConfigResource(ResourceType.BROKER, str(broker))
             described = self._admin.describe_configs([asked], request_timeout=REQUEST_SECONDS)[asked].result()
             if _MIGRATION_POLICY in described:
-                self._found.migration_policy = described[_MIGRATION_POLICY].value.lower()
+                self._content.migration_policy = described[_MIGRATION_POLICY].value.lower()
 
     def _read_topics(self, names: Sequence[str]) -> None:
         from confluent_kafka import TopicCollection  # noqa: PLC0415
@@ -266,16 +267,16 @@ class _Reader:
             self._progress("topics described", len(names)),
         ):
             if isinstance(answer, RequestFailure):
-                self._found.reject(ToolOutput.TOPICS, None, {"request": "DescribeTopics", "topic": name}, answer)
+                self._content.reject(ToolOutput.TOPICS, None, {"request": "DescribeTopics", "topic": name}, answer)
             else:
-                self._found.topics[name] = _topic(answer)
+                self._content.topics[name] = _topic(answer)
 
     def _group_ids(self) -> list[str]:
         result = self._admin.list_consumer_groups(request_timeout=REQUEST_SECONDS).result()
         for problem in result.errors or ():
             # A broker does not answer: the groups that it coordinates are missing.
-            self._found.reject(ToolOutput.GROUPS, None, {"request": "ListGroups"}, RequestFailure.of(problem))
-        listed = sorted({each.group_id for each in result.valid or ()})
+            self._content.reject(ToolOutput.GROUPS, None, {"request": "ListGroups"}, RequestFailure.of(problem))
+        listed = sorted({group.group_id for group in result.valid or ()})
         self._report(f"groups listed: {len(listed):,}")
         return listed
 
@@ -289,45 +290,45 @@ class _Reader:
             failure = _GONE if gone else answer
             if isinstance(failure, RequestFailure):
                 row = {"request": "DescribeConsumerGroups", "group_id": group_id}
-                self._found.reject(ToolOutput.GROUPS, group_id, row, failure)
+                self._content.reject(ToolOutput.GROUPS, group_id, row, failure)
             else:
-                self._found.groups[group_id] = _group(answer)
+                self._content.groups[group_id] = _group(answer)
 
     def _read_subscriptions(self, group_ids: Collection[str]) -> None:
-        """Read what only librdkafka's older request hands on: what members sent, and groups that are not consumers."""
+        """Read subscription bytes and groups that are not consumers, which only librdkafka's older request returns."""
         from confluent_kafka import KafkaException  # noqa: PLC0415
 
         try:
             with warnings.catch_warnings(category=DeprecationWarning, action="ignore"):
                 listed = self._admin.list_groups(timeout=REQUEST_SECONDS)
         except KafkaException as problem:
-            self._found.reject(ToolOutput.MEMBERS, None, {"request": "DescribeGroups"}, RequestFailure.of(problem))
+            self._content.reject(ToolOutput.MEMBERS, None, {"request": "DescribeGroups"}, RequestFailure.of(problem))
             return
-        others = {group.id: group for group in listed if group.id not in {*group_ids}}
-        read = {group_id: _opaque_group(group) for group_id, group in others.items() if _is_opaque(group)}
-        self._found.groups |= read
-        self._found.other_groups = sorted(others.keys() - read.keys())
-        for group in (each for each in listed if each.id not in others):
+        undescribed = {group.id: group for group in listed if group.id not in {*group_ids}}
+        opaque = {group_id: _opaque_group(group) for group_id, group in undescribed.items() if _is_opaque(group)}
+        self._content.groups |= opaque
+        self._content.other_groups = sorted(undescribed.keys() - opaque.keys())
+        for group in (each for each in listed if each.id not in undescribed):
             # A group that rebalances has none, and brokers of 2.3 return the assignment instead.
-            self._found.subscriptions |= {
+            self._content.subscriptions |= {
                 (group.id, member.id): member.metadata
                 for member in group.members
                 if member.metadata and member.metadata != member.assignment
             }
-        self._report(f"subscriptions read: {len(self._found.subscriptions):,}")
+        self._report(f"subscriptions read: {len(self._content.subscriptions):,}")
 
     def _read_offsets(self) -> None:
-        group_ids = list(self._found.groups)
+        group_ids = list(self._content.groups)
         progress = self._progress("groups' offsets read", len(group_ids))
         with OffsetReader(self._configuration | {"log_level": "0"}) as reader:
             for done, (group_id, answer) in enumerate(reader.read(group_ids), 1):
                 row: dict[str, object] = {"request": "ListConsumerGroupOffsets", "group_id": group_id}
                 if isinstance(answer, RequestFailure):
-                    self._found.reject(ToolOutput.OFFSETS, group_id, row, answer)
+                    self._content.reject(ToolOutput.OFFSETS, group_id, row, answer)
                 else:
-                    self._found.offsets[group_id] = answer
+                    self._content.offsets[group_id] = answer
                     for topic, partition, failure in answer.failures:
-                        self._found.reject(
+                        self._content.reject(
                             ToolOutput.OFFSETS, group_id, row | {"topic": topic, "partition": partition}, failure
                         )
                 if done % 1000 == 0 or done == len(group_ids):
@@ -337,8 +338,8 @@ class _Reader:
         from confluent_kafka import TopicPartition as Partition  # noqa: PLC0415
         from confluent_kafka.admin import OffsetSpec  # noqa: PLC0415
 
-        wanted = {(topic, number) for each in self._found.offsets.values() for topic, number, _, _ in each.partitions}
-        wanted = wanted.union(*(self._found.assigned(group_id) for group_id in self._found.groups))
+        wanted = {(topic, number) for each in self._content.offsets.values() for topic, number, _, _ in each.partitions}
+        wanted = wanted.union(*(self._content.assigned(group_id) for group_id in self._content.groups))
         asked = sorted(each for each in wanted if self._has_leader(each))
 
         def ask(batch: list[TopicPartition]) -> dict[TopicPartition, Any]:
@@ -349,22 +350,22 @@ class _Reader:
         for (topic, number), answer in answers(ask, asked, self._progress("log ends read", len(asked))):
             if isinstance(answer, RequestFailure):
                 row = {"request": "ListOffsets", "topic": topic, "partition": number}
-                self._found.reject(ToolOutput.END_OFFSETS, None, row, answer)
+                self._content.reject(ToolOutput.END_OFFSETS, None, row, answer)
             else:
-                self._found.ends[topic, number] = answer.offset
+                self._content.ends[topic, number] = answer.offset
 
     def _has_leader(self, partition: TopicPartition) -> bool:
         """Return whether a partition has a leader; without one librdkafka would retry until the request times out."""
-        topic = self._found.topics.get(partition[0])
+        topic = self._content.topics.get(partition[0])
         return topic is not None and partition[1] < len(topic.has_leader) and topic.has_leader[partition[1]]
 
-    def _progress(self, what: str, total: int) -> Callable[[int], None]:
-        return lambda done: self._report(f"{what}: {done:,} of {total:,}")
+    def _progress(self, step: str, total: int) -> Callable[[int], None]:
+        return lambda done: self._report(f"{step}: {done:,} of {total:,}")
 
 
-def _topic(description: Any) -> _Topic:
+def _topic(description: Any) -> _DescribedTopic:
     partitions = sorted(description.partitions, key=lambda partition: partition.id)
-    return _Topic(
+    return _DescribedTopic(
         _topic_id(description.topic_id),
         tuple(each.leader is not None and each.leader.id >= 0 for each in partitions),
         tuple(tuple(node.rack for node in each.replicas if node.rack) for each in partitions),
@@ -380,15 +381,15 @@ def _topic_id(uuid: Any) -> str | None:
     return base64.urlsafe_b64encode(bits.to_bytes(16)).decode().rstrip("=") if bits else None
 
 
-def _signs(group_id: str, group: _Group, member: _Member) -> Signs:
+def _signs(group_id: str, group: _DescribedGroup, member: _DescribedMember) -> Signs:
     elected = (group.assignor,) if group.assignor and not group.is_kip848 else ()
     ids = (group_id, member.member_id, member.client_id, member.instance_id)
     return Signs(*ids, elected, protocol_type=group.protocol_type)
 
 
-def _group(description: Any) -> _Group:
+def _group(description: Any) -> _DescribedGroup:
     members = tuple(
-        _Member(
+        _DescribedMember(
             member.member_id,
             member.group_instance_id or None,
             member.client_id,
@@ -400,22 +401,24 @@ def _group(description: Any) -> _Group:
     # confluent-kafka before 2.10 has no type, and does not describe consumer-protocol groups.
     group_type = getattr(description, "type", None)
     is_kip848 = group_type is not None and group_type.name == _KIP848_TYPE
-    return _Group(description.state.name, is_kip848, description.partition_assignor, members)
+    return _DescribedGroup(description.state.name, is_kip848, description.partition_assignor, members)
 
 
 def _is_opaque(group: Any) -> bool:
-    """Return whether a group, such as a Connect cluster, has elected a protocol that is not one of consumers.
+    """Return whether a group, such as a Connect cluster, has elected a protocol of another type than ``consumer``.
 
-    To this request, share groups and streams groups are unknown groups, without a protocol type.
+    The request reports share groups and streams groups as unknown groups without a protocol type.
     """
     return bool(group.protocol_type and group.protocol_type != DEFAULT_PROTOCOL_TYPE and group.protocol)
 
 
-def _opaque_group(group: Any) -> _Group:
+def _opaque_group(group: Any) -> _DescribedGroup:
     """Return a group whose members are not consumers, from librdkafka's older request; it has no instance ids."""
-    members = tuple(_Member(each.id, None, each.client_id, each.client_host, ()) for each in group.members)
+    members = tuple(
+        _DescribedMember(member.id, None, member.client_id, member.client_host, ()) for member in group.members
+    )
     state = _NAMES_OF_STATES.get(group.state, _UNKNOWN)
-    return _Group(state, False, group.protocol, members, group.protocol_type)
+    return _DescribedGroup(state, False, group.protocol, members, group.protocol_type)
 
 
 # --- Tables and assumptions ---
@@ -424,42 +427,42 @@ def _opaque_group(group: Any) -> _Group:
 class _ClusterTables:
     """The rows of the tables. Rejects and assumptions are complete after all other tables have been read."""
 
-    def __init__(self, found: _Cluster, cluster: str, given: Given) -> None:
-        self._found = found
+    def __init__(self, content: _ClusterContent, cluster: str, as_stated: MembersAsStated) -> None:
+        self._content = content
         self._cluster = cluster
-        self._given = given
+        self._as_stated = as_stated
         self._tallies = Tallies()
         self._ends_unknown = 0
 
     def topics(self) -> Iterator[_Row]:
         """Return the rows of the topics table."""
-        for name, topic in self._found.topics.items():
+        for name, topic in self._content.topics.items():
             unavailable = [number for number, led in enumerate(topic.has_leader) if not led]
             racks = topic.racks if any(topic.racks) else None
             yield self._cluster, name, len(topic.has_leader), topic.topic_id, unavailable, racks
 
     def clusters(self) -> Iterator[_Row]:
-        """Return the row of the clusters table; in a rolling upgrade it has the older release."""
-        offsets_topic = self._found.topics.get(_OFFSETS_TOPIC)
-        release = next(iter(self._found.releases), None)
+        """Return the row of the clusters table, during a rolling upgrade with the older release."""
+        offsets_topic = self._content.topics.get(_OFFSETS_TOPIC)
+        release = next(iter(self._content.releases), None)
         partitions = offsets_topic and len(offsets_topic.has_leader)
-        yield self._cluster, release, None, None, partitions, self._found.migration_policy
+        yield self._cluster, release, None, None, partitions, self._content.migration_policy
 
     def offsets(self) -> Iterator[_Row]:
         """Return the rows of the offsets table: partitions with a committed offset or an owner."""
-        found = self._found
-        for group_id in found.groups:
-            partitions = found.offsets.get(group_id, CommittedOffsets()).partitions
+        content = self._content
+        for group_id in content.groups:
+            partitions = content.offsets.get(group_id, CommittedOffsets()).partitions
             committed = {(topic, number): (offset, metadata) for topic, number, offset, metadata in partitions}
-            for topic, number in sorted(committed.keys() | found.assigned(group_id)):
+            for topic, number in sorted(committed.keys() | content.assigned(group_id)):
                 offset, metadata = committed.get((topic, number), (None, None))
-                end = found.ends.get((topic, number))
+                end = content.ends.get((topic, number))
                 self._ends_unknown += end is None
                 yield self._cluster, group_id, topic, number, offset, end, metadata, None, None
 
     def members(self) -> Iterator[_Row]:
         """Return the rows of the members table."""
-        for group_id, group in self._found.groups.items():
+        for group_id, group in self._content.groups.items():
             used_topics = self._used_topics(group_id)
             rows = list[dict[str, Any]]()
             for member in group.members:
@@ -469,7 +472,7 @@ class _ClusterTables:
                 except SchemaError as problem:
                     row = {"group_id": group_id, "member_id": member.member_id, "client_id": member.client_id}
                     # Without a subscription, later runs reject the member too and mark its group.
-                    self._found.reject(ToolOutput.MEMBERS, group_id, row, problem)
+                    self._content.reject(ToolOutput.MEMBERS, group_id, row, problem)
                 rows.append(columns)
             for columns, offered in zip(rows, self._offered(group_id, group, rows), strict=True):
                 columns |= {"protocols": offered.protocols, "protocols_assumed": offered.basis}
@@ -477,10 +480,10 @@ class _ClusterTables:
 
     def rejects(self) -> Iterator[_Row]:
         """Return the rows of the rejects table."""
-        for kind, group_id, row, reason in self._found.rejects:
+        for kind, group_id, row, reason in self._content.rejects:
             yield kind.value, self._cluster, group_id, row, reason
 
-    def _member(self, group_id: str, group: _Group, member: _Member) -> dict[str, Any]:
+    def _member(self, group_id: str, group: _DescribedGroup, member: _DescribedMember) -> dict[str, Any]:
         """Return the columns that describe a member and what it owns."""
         if not group.is_kip848:
             self._tallies.add(_ORDER, group_id)
@@ -501,24 +504,26 @@ class _ClusterTables:
             **client_columns(_signs(group_id, group, member), self._stated(group_id, member.client_id)),
         }
 
-    def _subscription(self, group_id: str, group: _Group, member: _Member, used_topics: list[str]) -> dict[str, Any]:
+    def _subscription(
+        self, group_id: str, group: _DescribedGroup, member: _DescribedMember, used_topics: list[str]
+    ) -> dict[str, Any]:
         """Return the columns that a member's subscription fills; raise SchemaError if it is malformed."""
         if group.is_opaque:
             self._tallies.add(OPAQUE, group_id)
             return {"subscription": []}
-        sent = self._found.subscriptions.get((group_id, member.member_id))
+        sent = self._content.subscriptions.get((group_id, member.member_id))
         if sent is not None:
             return sent_columns(_signs(group_id, group, member), sent, self._stated(group_id, member.client_id))
         for sentence in (_NO_RACK, USED_TOPICS if used_topics else NO_TOPICS):
             self._tallies.add(sentence, group_id)
         return {"subscription": used_topics}
 
-    def _offered(self, group_id: str, group: _Group, rows: Sequence[Mapping[str, Any]]) -> list[Offered]:
+    def _offered(self, group_id: str, group: _DescribedGroup, rows: Sequence[Mapping[str, Any]]) -> list[Offered]:
         """Return the protocols of a group's members; count what is assumed."""
         offers = [self._offer(row) for row in rows]
         if not group.is_kip848:
-            given = () if group.is_opaque else self._given.protocols
-            offered = offered_protocols(offers, group.assignor or None, given)
+            stated = () if group.is_opaque else self._as_stated.protocols
+            offered = offered_protocols(offers, group.assignor or None, stated)
             for each in zip(offers, offered, strict=True):
                 self._tallies.add(about_protocols(*each), group_id)
             return offered
@@ -534,49 +539,51 @@ class _ClusterTables:
         return Offer(leader, self._stated(row["group_id"], row["client_id"]).protocols or ())
 
     def _stated(self, group_id: str, client_id: str | None) -> StatedClient:
-        return self._given.clients.of(group_id, client_id)
+        return self._as_stated.clients.of(group_id, client_id)
 
     def _of_classic_member(self, group_id: str, offer: Offer) -> Offered:
         """Return the protocols of a member that uses the classic protocol in a consumer-protocol group."""
-        (offered,) = offered_protocols([offer], None, self._given.protocols)
+        (offered,) = offered_protocols([offer], None, self._as_stated.protocols)
         self._tallies.add(CLASSIC, group_id)
         self._tallies.add(about_protocols(offer, offered), group_id)
         return offered
 
-    def _of_server(self, group_id: str, group: _Group) -> Offered:
+    def _of_server(self, group_id: str, group: _DescribedGroup) -> Offered:
         offered = server_protocols(group.assignor or None)
         self._tallies.add(SERVER if offered.basis is Basis.GROUPS_ASSIGNOR else SERVER_DEFAULT, group_id)
         return offered
 
     def _used_topics(self, group_id: str) -> list[str]:
-        partitions = self._found.offsets.get(group_id, CommittedOffsets()).partitions
-        return sorted({topic for topic, _, _, _ in partitions} | {topic for topic, _ in self._found.assigned(group_id)})
+        partitions = self._content.offsets.get(group_id, CommittedOffsets()).partitions
+        return sorted(
+            {topic for topic, _, _, _ in partitions} | {topic for topic, _ in self._content.assigned(group_id)}
+        )
 
     def listed_groups(self) -> Iterator[_Row]:
-        """Return the rows of the table of listed groups: of those that librdkafka cannot describe."""
-        for group_id in self._found.other_groups:
+        """Return the rows of the listed_groups table: the groups that librdkafka cannot describe."""
+        for group_id in self._content.other_groups:
             yield self._cluster, group_id, None, None, None, None
 
     def groups_without_members(self) -> set[str]:
         """Return the groups that have offsets but no members."""
-        return {group_id for group_id, group in self._found.groups.items() if not group.members}
+        return {group_id for group_id, group in self._content.groups.items() if not group.members}
 
     def assumptions(self) -> list[str]:
         """Return a sentence for each kind of assumption."""
-        releases = [_RELEASE.format(" and ".join(self._found.releases))] if self._found.releases else []
+        releases = [_RELEASE.format(" and ".join(self._content.releases))] if self._content.releases else []
         return [*releases, *self._tallies.sentences(_SENTENCES), *self._about_groups(), *self._about_offsets()]
 
     def _about_groups(self) -> Iterator[str]:
-        found: defaultdict[str, set[str]] = defaultdict(set)
-        for group_id, group in self._found.groups.items():
-            found[group.state].add(group_id)
-        rebalancing = set[str]().union(*(found[state] for state in _REBALANCING_STATES))
-        rebalancing |= {group_id for group_id in found[_UNKNOWN] if self._found.groups[group_id].is_kip848}
-        for sentence, those in ((REBALANCING, rebalancing), (WITHOUT_MEMBERS, self.groups_without_members())):
-            if those:
-                yield sentence.replace("{}", groups(those))
-        if self._found.other_groups:
-            yield NOT_DESCRIBED.format(groups(self._found.other_groups))
+        by_state: defaultdict[str, set[str]] = defaultdict(set)
+        for group_id, group in self._content.groups.items():
+            by_state[group.state].add(group_id)
+        rebalancing = set[str]().union(*(by_state[state] for state in _REBALANCING_STATES))
+        rebalancing |= {group_id for group_id in by_state[_UNKNOWN] if self._content.groups[group_id].is_kip848}
+        for sentence, group_ids in ((REBALANCING, rebalancing), (WITHOUT_MEMBERS, self.groups_without_members())):
+            if group_ids:
+                yield sentence.replace("{}", groups(group_ids))
+        if self._content.other_groups:
+            yield NOT_DESCRIBED.format(groups(self._content.other_groups))
 
     def _about_offsets(self) -> Iterator[str]:
         if self._ends_unknown:

@@ -49,9 +49,9 @@ def librdkafka_properties(properties: Mapping[str, str]) -> dict[str, str]:
     >>> librdkafka_properties({"ssl.truststore.type": "PEM", "ssl.truststore.location": "ca.pem"})
     {'ssl.ca.location': 'ca.pem'}
     """
-    given = dict(properties)
-    translated = _credentials(given.pop(_JAAS_CONFIG, None)) | _truststore(given) | _keystore(given)
-    for name, value in given.items():
+    remaining = dict(properties)
+    translated = _credentials(remaining.pop(_JAAS_CONFIG, None)) | _truststore(remaining) | _keystore(remaining)
+    for name, value in remaining.items():
         for renamed in _RENAMED.get(name, (name,)):
             translated[renamed] = value
     if translated.get("ssl.endpoint.identification.algorithm") == "":
@@ -71,7 +71,7 @@ def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def config_problem(message: str, properties: Iterable[str]) -> UserError:
-    """Return an error that names what librdkafka rejected, without any value: some are secrets.
+    """Return an error that names the property librdkafka rejected, without any value: some are secrets.
 
     >>> print(config_problem('No such configuration property: "retries.ms"', ["retries.ms"]))
     --command-config: 'retries.ms' is unknown to librdkafka, which reads the cluster

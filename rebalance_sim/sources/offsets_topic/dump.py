@@ -12,7 +12,7 @@ from rebalance_sim.engine.runs.hadoop_files import HadoopFiles, hadoop_path
 from rebalance_sim.engine.runs.input_formats import check_exists
 from rebalance_sim.engine.tables.inputs import first_line, union
 from rebalance_sim.errors import UserError
-from rebalance_sim.sources.assumptions import NOTHING_GIVEN, Given
+from rebalance_sim.sources.assumptions import NOTHING_STATED, MembersAsStated
 from rebalance_sim.sources.live_cluster.librdkafka_properties import java_properties
 from rebalance_sim.sources.live_cluster.topic_records import read_internal_topic
 from rebalance_sim.sources.offsets_topic import KAFKA
@@ -37,20 +37,20 @@ def read_where(
     *,
     properties: Mapping[str, str] | None = None,
     topics: DataFrame | None = None,
-    given: Given = NOTHING_GIVEN,
+    as_stated: MembersAsStated = NOTHING_STATED,
     cluster: str = DEFAULT_CLUSTER,
     stage: Stage = DataFrame.persist,
 ) -> OffsetsTopic:
     """Read the topic from a path or, with the prefix ``kafka:``, from brokers.
 
     The path is a file, or a folder with all files below it: Parquet, or text, which may be compressed. Text files are
-    read in the order of their names. ``properties`` are those of a Java client, ``given`` is what a user says about
+    read in the order of their names. ``properties`` are those of a Java client, ``as_stated`` is what a user says about
     members; the other parameters are those of ``read_offsets_topic``. Raises UserError if nothing can be read.
     """
     options: dict[str, Any] = {
         "topics": topics,
-        "protocols": given.protocols or None,
-        "clients": given.clients.entries,
+        "protocols": as_stated.protocols or None,
+        "clients": as_stated.clients.entries,
         "cluster": cluster,
         "stage": stage,
     }

@@ -48,9 +48,9 @@ from rebalance_sim.sources.assumptions import (
     PROTOCOLS,
     USED_TOPICS,
     WITHOUT_MEMBERS,
-    Given,
+    MembersAsStated,
     about_protocols,
-    given_protocols,
+    checked_protocols,
     groups,
 )
 from rebalance_sim.sources.client_columns import client_columns
@@ -153,12 +153,12 @@ def read_offsets_topic(
 
     ``topics`` gives names to the topic ids of consumer-protocol groups. ``clients`` is what the owner of the cluster
     says about clients. ``protocols`` are the assignors that all other classic members offer, instead of the one that
-    their group elected. ``stage`` may store the decoded records, which
-    are read several times. Raises UserError for columns that are missing or have another type.
+    their group elected. ``stage`` may store the decoded records, which are read several times. Raises UserError for
+    columns that are missing or have another type.
     """
     _check(records)
-    given = Given(given_protocols(protocols), StatedClients(tuple(clients)))
-    decoded = map_batches(_last_of_each_key(records), partial(_decode_batches, given), _COUNTED)
+    as_stated = MembersAsStated(checked_protocols(protocols), StatedClients(tuple(clients)))
+    decoded = map_batches(_last_of_each_key(records), partial(_decode_batches, as_stated), _COUNTED)
     return _tables(stage(decoded), topics, cluster)
 
 
@@ -175,8 +175,8 @@ def read_printed_offsets_topic(
 
     Positions are in the order of printing. The other parameters are those of ``read_offsets_topic``.
     """
-    given = Given(given_protocols(protocols), StatedClients(tuple(clients)))
-    placed = map_batches(lines, partial(_read_batches, given), _PLACED)
+    as_stated = MembersAsStated(checked_protocols(protocols), StatedClients(tuple(clients)))
+    placed = map_batches(lines, partial(_read_batches, as_stated), _PLACED)
     tables = _tables(stage(_last_printed(placed)), topics, cluster)
     return replace(tables, members=_with_used_topics(tables.members, tables.offsets))
 
@@ -197,7 +197,7 @@ def _check(records: DataFrame) -> None:
 def _last_of_each_key(records: DataFrame) -> DataFrame:
     """Return the last record of each key, and every record without a key.
 
-    ``begins`` has the beginnings of all records of a classic group, also of those before the last.
+    ``begins`` has the first bytes of all records of a classic group, including those before the last.
     """
     # Both key versions of an offset commit replay into the same offset (OffsetMetadataManager.replay).
     newest = F.concat(F.lit(b"\0\1"), F.substring("key", 3, 2**31 - 1))
@@ -228,19 +228,19 @@ def _last_printed(placed: DataFrame) -> DataFrame:
 # ---- decoding in the workers
 
 
-def _decode_batches(given: Given, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _decode_batches(as_stated: MembersAsStated, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         columns = [batch.column(name).to_pylist() for name in ("key", "value", "partition", "offset", "begins")]
-        rows = _Rows(given)
+        rows = _Rows(as_stated)
         for key, value, partition, offset, begins in zip(*columns, strict=True):
             rows.add_bytes(key, value, partition, offset)
             rows.set_generations(begins)
         yield rows.batch({"records": batch.column("records")}, _COUNTED)
 
 
-def _read_batches(given: Given, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _read_batches(as_stated: MembersAsStated, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        rows, places = _Rows(given), list[tuple[object, ...]]()
+        rows, places = _Rows(as_stated), list[tuple[object, ...]]()
         columns = [batch.column(name).to_pylist() for name in ("text", *_PLACE.names[:-1])]
         for text, *place in zip(*columns, strict=True):
             for nth, record in enumerate(read_printed(text or "")):
@@ -254,8 +254,8 @@ def _read_batches(given: Given, batches: Iterable[pa.RecordBatch]) -> Iterator[p
 class _Rows:
     """Decoded records, as columns."""
 
-    def __init__(self, given: Given) -> None:
-        self._given = given
+    def __init__(self, as_stated: MembersAsStated) -> None:
+        self._as_stated = as_stated
         self._columns: dict[str, list[Any]] = {name: [] for name in _ROW.names}
 
     def add_bytes(self, key: bytes | None, value: bytes | None, partition: int, offset: int) -> None:
@@ -279,7 +279,7 @@ class _Rows:
     def set_generations(self, begins: Iterable[bytes]) -> None:
         """Set the generations of the group added last, from the beginnings of all its records."""
         if begins:
-            self._columns["generations"][-1] = [each for data in begins for each in _generations(data)]
+            self._columns["generations"][-1] = [generation for data in begins for generation in _generations(data)]
 
     def add_printed(self, record: Printed | NotPrinted | BadText, place: Sequence[object]) -> None:
         """Add a record that was printed."""
@@ -317,10 +317,10 @@ class _Rows:
         if value is None:
             self._add(**columns, status=TOMBSTONE)
         else:
-            self._add(**columns | _columns(key, value, self._given), status=USED)
+            self._add(**columns | _columns(key, value, self._as_stated), status=USED)
 
 
-def _columns(key: Key, value: Value, given: Given) -> _Values:
+def _columns(key: Key, value: Value, as_stated: MembersAsStated) -> _Values:
     """Return the columns of a record."""
     match value:
         case OffsetCommit():
@@ -332,9 +332,9 @@ def _columns(key: Key, value: Value, given: Given) -> _Values:
                 "topic_id": value.topic_id,
             }
         case GroupMetadata():
-            return _classic_members(key.group_id, value, given) | {"generations": [_generation(value)]}
+            return _classic_members(key.group_id, value, as_stated) | {"generations": [_generation(value)]}
         case ConsumerGroupMemberMetadata():
-            return _consumer_member(key, value, given)
+            return _consumer_member(key, value, as_stated)
         case ConsumerGroupCurrentMemberAssignment():
             assigned = [{"topic_id": topic_id, "partitions": numbers} for topic_id, numbers in value.assigned]
             return {"epoch": value.member_epoch, "assigned": assigned}
@@ -356,10 +356,10 @@ def _generation(group: GroupMetadata) -> _Values:
     return {"generation": group.generation, "at_ms": group.state_timestamp_ms}
 
 
-def _classic_members(group_id: str, group: GroupMetadata, given: Given) -> _Values:
-    """Return the members of a classic group, and rejects for those whose bytes are malformed.
+def _classic_members(group_id: str, group: GroupMetadata, as_stated: MembersAsStated) -> _Values:
+    """Return the members of a classic group, and rejects for members with malformed bytes.
 
-    Such a member has no subscription, so that later runs reject it too and mark its group.
+    These members have no subscription, so that later runs reject them too and mark their group.
     """
     members, rejects, notes = list[_Values](), list[_Values](), list[str]()
     for member in group.members:
@@ -367,7 +367,7 @@ def _classic_members(group_id: str, group: GroupMetadata, given: Given) -> _Valu
         elected = (group.protocol,) if group.protocol else ()
         ids = (group_id, member.member_id, member.client_id, member.group_instance_id)
         signs = Signs(*ids, elected, protocol_type=group.protocol_type)
-        stated = given.clients.of(group_id, member.client_id)
+        stated = as_stated.clients.of(group_id, member.client_id)
         columns |= client_columns(signs, stated)
         try:
             sent, assumed = _sent_by(group, member, signs, stated)
@@ -378,30 +378,32 @@ def _classic_members(group_id: str, group: GroupMetadata, given: Given) -> _Valu
             rejects.append({"row": _as_json(row), "reason": str(problem)})
             columns["generation"] = group.generation
         members.append(columns)
-    notes += _set_protocols(members, group_id, group, given)
+    notes += _set_protocols(members, group_id, group, as_stated)
     counted = [{"sentence": sentence, "members": notes.count(sentence)} for sentence in _SENTENCES if sentence in notes]
     return {"members": members, "rejects": rejects, "notes": counted}
 
 
-def _set_protocols(members: Sequence[_Values], group_id: str, group: GroupMetadata, given: Given) -> list[str]:
+def _set_protocols(
+    members: Sequence[_Values], group_id: str, group: GroupMetadata, as_stated: MembersAsStated
+) -> list[str]:
     """Set the protocols of the members of a classic group; return the assumptions made."""
     if group.protocol_type != DEFAULT_PROTOCOL_TYPE:
-        given = Given()
+        as_stated = MembersAsStated()
     offers = [
         Offer(
             Leader(member.get("client_library") or "", member.get("client_version") or ""),
-            given.clients.of(group_id, member["client_id"]).protocols or (),
+            as_stated.clients.of(group_id, member["client_id"]).protocols or (),
         )
         for member in members
     ]
-    offered = offered_protocols(offers, group.protocol or None, given.protocols)
+    offered = offered_protocols(offers, group.protocol or None, as_stated.protocols)
     for member, each in zip(members, offered, strict=True):
         member |= {"protocols": list(each.protocols), "protocols_assumed": each.basis}
     return [note for each in zip(offers, offered, strict=True) if (note := about_protocols(*each))]
 
 
 def _classic_member(group: GroupMetadata, member: GroupMember) -> _Values:
-    """Return what the coordinator stores of a member beside its own bytes."""
+    """Return the columns that the coordinator stores beside a member's own bytes."""
     return {
         "member_id": member.member_id,
         "instance_id": member.group_instance_id,
@@ -431,7 +433,7 @@ def _sent_by(
     return columns | {"generation": group.generation, "generation_at_ms": group.state_timestamp_ms}, []
 
 
-def _consumer_member(key: Key, member: ConsumerGroupMemberMetadata, given: Given) -> _Values:
+def _consumer_member(key: Key, member: ConsumerGroupMemberMetadata, as_stated: MembersAsStated) -> _Values:
     """Return a member of a consumer-protocol group; its current assignment is in another record."""
     is_classic = member.classic is not None and len(member.classic.protocols) > 0
     notes = []
@@ -460,7 +462,7 @@ def _consumer_member(key: Key, member: ConsumerGroupMemberMetadata, given: Given
         "rebalance_timeout_ms": member.rebalance_timeout_ms,
         **client_columns(
             Signs(key.group_id, key.member_id or "", member.client_id, member.instance_id, tuple(offered or ())),
-            given.clients.of(key.group_id, member.client_id),
+            as_stated.clients.of(key.group_id, member.client_id),
         ),
     }
     counted = [{"sentence": sentence, "members": 1} for sentence in notes]
@@ -511,18 +513,18 @@ def _tables(decoded: DataFrame, topics: DataFrame | None, cluster: str) -> Offse
 
 
 def _listed_groups(decoded: DataFrame, cluster: str) -> DataFrame:
-    """Return the groups that have records, and whose members are not consumers."""
+    """Return the share groups and streams groups that have records."""
     group_type = F.when(F.col("type").isin(_SHARE_TYPES), "share").otherwise("streams")
-    others = decoded.where(F.col("status") == OTHER_GROUP).groupBy("group_id")
-    return _fit(others.agg(F.max(group_type).alias("type")), LISTED_GROUPS.schema, cluster)
+    of_other_types = decoded.where(F.col("status") == OTHER_GROUP).groupBy("group_id")
+    return _fit(of_other_types.agg(F.max(group_type).alias("type")), LISTED_GROUPS.schema, cluster)
 
 
 def _with_earlier_generation(members: DataFrame) -> DataFrame:
-    """Add the first generation of the hour before that of each member, if the topic still has one."""
-    by_time = F.array_sort(F.transform("generations", lambda each: F.struct(each["at_ms"], each["generation"])))
+    """Add the first generation of the hour before each member's generation, if the topic still has one."""
+    by_time = F.array_sort(F.transform("generations", lambda entry: F.struct(entry["at_ms"], entry["generation"])))
     since_ms = F.col("generation_at_ms") - _GENERATIONS_MS
     first = F.get(
-        F.filter(by_time, lambda each: (each["at_ms"] >= since_ms) & (each["generation"] < F.col("generation"))), 0
+        F.filter(by_time, lambda entry: (entry["at_ms"] >= since_ms) & (entry["generation"] < F.col("generation"))), 0
     )
     return members.withColumns({"earlier_generation": first["generation"], "earlier_generation_at_ms": first["at_ms"]})
 
@@ -585,11 +587,11 @@ def _consumer_members(used: DataFrame, topics: DataFrame, cluster: str) -> tuple
     basis = F.coalesce(preferred, F.lit(Basis.COORDINATORS_DEFAULT.value))
     owned_type = MEMBERS.schema["owned"].dataType
     nothing = F.array().cast(owned_type)
-    both = F.array_sort(F.array_distinct(F.concat("subscription", "matched")))
+    listed_and_matched = F.array_sort(F.array_distinct(F.concat("subscription", "matched")))
     members = joined.withColumns(
         {
             "owned": F.coalesce(F.col("has").cast(owned_type), F.when(F.col("generation").isNotNull(), nothing)),
-            "subscription": F.coalesce(both, "subscription"),
+            "subscription": F.coalesce(listed_and_matched, "subscription"),
             "protocols": F.coalesce("protocols", likely),
             "protocols_assumed": F.when(F.col("protocols").isNull(), basis),
         }
@@ -662,9 +664,9 @@ def _about_groups(decoded: DataFrame) -> Iterator[str]:
     is_other, has_members = F.col("status") == OTHER_GROUP, F.size("members") > 0
     has_any = F.coalesce(has_members | is_other, F.lit(False))
     by_group = decoded.where(F.col("status").isin(USED, OTHER_GROUP)).groupBy("group_id")
-    found = by_group.agg(F.max(has_any).alias("has_any"), F.max(is_other).alias("is_other"))
-    for sentence, those in ((WITHOUT_MEMBERS, ~F.col("has_any")), (OF_OTHER_TYPES, F.col("is_other"))):
-        group_ids = found.where(those).select("group_id")
+    described = by_group.agg(F.max(has_any).alias("has_any"), F.max(is_other).alias("is_other"))
+    for sentence, condition in ((WITHOUT_MEMBERS, ~F.col("has_any")), (OF_OTHER_TYPES, F.col("is_other"))):
+        group_ids = described.where(condition).select("group_id")
         number = group_ids.count()
         if number:
             first = [row["group_id"] for row in group_ids.orderBy("group_id").limit(MOST_NAMES).collect()]

@@ -5,7 +5,6 @@ import random
 import numpy as np
 import pytest
 
-from rebalance_sim.kafka.assignors.sticky.group import PotentialConsumers
 from rebalance_sim.kafka.assignors.sticky.movements import (
     actual_partition,
     copy_movements,
@@ -13,6 +12,7 @@ from rebalance_sim.kafka.assignors.sticky.movements import (
     new_movements,
     same_movements,
 )
+from rebalance_sim.kafka.assignors.sticky.numbered_group import PotentialConsumers
 from rebalance_sim.kafka.runtime.hash_order import java_bucket, topic_partition_hash
 from tests.support.arrays import hashes, ints
 from tests.support.examples import COMPILED

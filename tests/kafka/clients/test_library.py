@@ -29,8 +29,8 @@ LIBRARIES["samara"] = ClientLibrary(
         LibraryAssignor(
             "dealt",
             "samara-dealt",
-            Rules("rebalance_sim.kafka.assignors.java.roundrobin"),
-            earlier=(Earlier((2, 0), "samara-1.0-dealt", Rules("rebalance_sim.kafka.assignors.java.range")),),
+            Rules("rebalance_sim.kafka.assignors.java.round_robin_assignor"),
+            earlier=(Earlier((2, 0), "samara-1.0-dealt", Rules("rebalance_sim.kafka.assignors.java.range_assignor")),),
             since=Since((1, 5), "it threw dice"),
             in_brokers_order=True,
         ),

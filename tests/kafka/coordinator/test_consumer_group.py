@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rebalance_sim.kafka.coordinator.consumer.group import EpochReason
+from rebalance_sim.kafka.coordinator.consumer.consumer_group import EpochReason
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.simulation.group_events import GroupEvent
 from rebalance_sim.kafka.simulation.model import Subject

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rebalance_sim.kafka.coordinator.classic.group import comes_before
+from rebalance_sim.kafka.coordinator.classic.classic_group import comes_before
 from rebalance_sim.kafka.runtime.hash_order import coordinator_order
 from rebalance_sim.releases import kafka_version
 from tests.oracle.coordinator_cases import as_known_to

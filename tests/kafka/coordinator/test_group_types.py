@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalance_sim.kafka.coordinator.classic.group import NONE
+from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.coordinator.group_types import ConsumerProtocol, group_protocols
 from rebalance_sim.releases import SERVER_ASSIGNORS, kafka_version
 from tests.support.arrays import ints

@@ -33,9 +33,9 @@ EDITS = {
         (STICKY, SIMULATION),
     ),
     "a field of a record two modules away": (
-        "kafka/coordinator/classic/group.py",
-        "class Member:",
-        "class Member:\n    added: int",
+        "kafka/coordinator/classic/classic_group.py",
+        "class ClassicGroupMember:",
+        "class ClassicGroupMember:\n    added: int",
         (SIMULATION,),
     ),
     "a number of an enumeration": ("kafka/simulation/pauses.py", "TARGET = ", "TARGET = 100 + ", (SIMULATION,)),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rebalance_sim.kafka.coordinator.classic.group import Reason, RequestKind, State
+from rebalance_sim.kafka.coordinator.classic.classic_group import Reason, RequestKind, State
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.simulation.group_events import GroupEvent
 from rebalance_sim.kafka.simulation.model import ScenarioKind, Subject

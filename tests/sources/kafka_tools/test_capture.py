@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from rebalance_sim.errors import UserError
-from rebalance_sim.sources.assumptions import Given
+from rebalance_sim.sources.assumptions import MembersAsStated
 from rebalance_sim.sources.kafka_tools.capture import (
     NOT_CAPTURED,
     NOT_LISTED,
@@ -77,7 +77,7 @@ class Joined:
         for file, text in texts.items():
             name = file.replace("__", ".")
             lines.add_file(name if "." in name else f"{name}.txt", text.encode())
-        tables = CaptureTables(lines, "blue", Given(protocols))
+        tables = CaptureTables(lines, "blue", MembersAsStated(protocols))
         self.topics = rows(TOPICS, tables.topics())
         self.members = rows(MEMBERS, tables.members())
         self.offsets = rows(OFFSETS, tables.offsets())

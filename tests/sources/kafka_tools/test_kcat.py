@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rebalance_sim.sources.assumptions import NOTHING_GIVEN
+from rebalance_sim.sources.assumptions import NOTHING_STATED
 from rebalance_sim.sources.kafka_tools.capture import CaptureTables
 from rebalance_sim.sources.kafka_tools.lines import Lines
 from rebalance_sim.tables import REJECTS, TOPICS
@@ -29,7 +29,7 @@ def read(text: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the rows of topics and of rejects."""
     lines = Lines()
     lines.add_file("topics.json", text.encode())
-    tables = CaptureTables(lines, "default", NOTHING_GIVEN)
+    tables = CaptureTables(lines, "default", NOTHING_STATED)
     return rows(TOPICS, tables.topics()), rows(REJECTS, tables.rejects())
 
 

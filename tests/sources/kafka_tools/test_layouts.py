@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rebalance_sim.sources.assumptions import NOTHING_GIVEN
+from rebalance_sim.sources.assumptions import NOTHING_STATED
 from rebalance_sim.sources.kafka_tools.capture import NOT_CAPTURED, NOT_LISTED, ONE_MORE, CaptureTables, arrow_table
 from rebalance_sim.sources.kafka_tools.contents import (
     BadLine,
@@ -310,7 +310,7 @@ def damaged(draw: st.DrawFn) -> str:
 def joined(name: str, content: bytes) -> tuple[Lines, dict[str, list[tuple[object, ...]]], list[str]]:
     lines = Lines()
     lines.add_file(name, content)
-    tables = CaptureTables(lines, "default", NOTHING_GIVEN)
+    tables = CaptureTables(lines, "default", NOTHING_STATED)
     rows = {"topics": list(tables.topics()), "members": list(tables.members()), "offsets": list(tables.offsets())}
     rows["rejects"] = list(tables.rejects())
     for table in (TOPICS, MEMBERS, OFFSETS, REJECTS):

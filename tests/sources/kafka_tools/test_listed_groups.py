@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rebalance_sim.sources.assumptions import NOTHING_GIVEN
+from rebalance_sim.sources.assumptions import NOTHING_STATED
 from rebalance_sim.sources.kafka_tools.capture import CaptureTables
 from rebalance_sim.sources.kafka_tools.lines import Lines
 from rebalance_sim.tables import LISTED_GROUPS, MEMBERS, OFFSETS, REJECTS, Table
@@ -135,7 +135,7 @@ class Joined:
         lines = Lines()
         for number, text in enumerate(texts):
             lines.add_file(f"{number}.txt", text.encode())
-        tables = CaptureTables(lines, "blue", NOTHING_GIVEN)
+        tables = CaptureTables(lines, "blue", NOTHING_STATED)
         self.members = [row["member_id"] for row in _rows(MEMBERS, tables.members())]
         self.offsets = _rows(OFFSETS, tables.offsets())
         listed = _rows(LISTED_GROUPS, tables.listed_groups())

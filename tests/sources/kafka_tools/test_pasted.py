@@ -10,7 +10,7 @@ import pytest
 
 from rebalance_sim.commands.job_options import MOST_REJECTED
 from rebalance_sim.engine.runs.rejected_shares import rejected_shares
-from rebalance_sim.sources.assumptions import NOTHING_GIVEN
+from rebalance_sim.sources.assumptions import NOTHING_STATED
 from rebalance_sim.sources.kafka_tools.capture import NOT_CAPTURED, NOT_LISTED, ONE_MORE, CaptureTables
 from rebalance_sim.sources.kafka_tools.lines import Lines
 from rebalance_sim.sources.kafka_tools.text import read_lines
@@ -58,7 +58,7 @@ class Pasted:
         lines = Lines()
         for name, content in files.items():
             lines.add_file(name, content)
-        tables = CaptureTables(lines, "default", NOTHING_GIVEN)
+        tables = CaptureTables(lines, "default", NOTHING_STATED)
         self.members = {(row["group_id"], row["member_id"]): row for row in rows(MEMBERS, tables.members())}
         self.offsets = rows(OFFSETS, tables.offsets())
         self.rejects = rows(REJECTS, tables.rejects())

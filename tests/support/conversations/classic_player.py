@@ -7,7 +7,14 @@ answers only when earlier writes have ended. A group must keep its generation or
 from collections.abc import Callable
 from typing import Any
 
-from rebalance_sim.kafka.coordinator.classic.group import NEVER, NONE, Answer, AwaitedElection, RequestKind, State
+from rebalance_sim.kafka.coordinator.classic.classic_group import (
+    NEVER,
+    NONE,
+    Answer,
+    AwaitedElection,
+    RequestKind,
+    State,
+)
 from rebalance_sim.kafka.coordinator.classic.log import load, unload
 from rebalance_sim.kafka.coordinator.classic.offsets import (
     CommittedOffset,

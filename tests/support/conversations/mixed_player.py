@@ -13,12 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors.server import range as server_range
+from rebalance_sim.kafka.assignors.server import server_range
 from rebalance_sim.kafka.assignors.server.subscription_type import subscribed_as_first
 from rebalance_sim.kafka.assignors.server.uniform import assign_in_order
-from rebalance_sim.kafka.coordinator.classic.group import EMPTY_ASSIGNMENT, NONE, Answer, AwaitedElection, Counter
+from rebalance_sim.kafka.coordinator.classic.classic_group import (
+    EMPTY_ASSIGNMENT,
+    NONE,
+    Answer,
+    AwaitedElection,
+    Counter,
+)
 from rebalance_sim.kafka.coordinator.classic.rebalance import end_write
-from rebalance_sim.kafka.coordinator.consumer.group import (
+from rebalance_sim.kafka.coordinator.consumer.consumer_group import (
     JOIN_EPOCH,
     NOTHING,
     UNSUPPORTED,
@@ -36,7 +42,7 @@ from rebalance_sim.kafka.coordinator.consumer.group import (
 )
 from rebalance_sim.kafka.coordinator.consumer.heartbeat import form_error, preferred_assignor, see_topic
 from rebalance_sim.kafka.coordinator.errors import Errors
-from rebalance_sim.kafka.coordinator.migration import (
+from rebalance_sim.kafka.coordinator.group_conversion import (
     UNREADABLE,
     MixedGroup,
     describe_classic_member,

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from rebalance_sim.kafka.coordinator.broker_config import default_broker_config
-from rebalance_sim.kafka.coordinator.classic.group import (
+from rebalance_sim.kafka.coordinator.classic.classic_group import (
     EMPTY_ASSIGNMENT,
     NEVER,
     NONE,
     Answer,
     AwaitedElection,
     ClassicGroup,
+    ClassicGroupMember,
+    ClassicGroupState,
     Counter,
-    Group,
     JoinRequest,
-    Member,
     RequestKind,
     State,
     SyncRequest,
@@ -103,10 +103,10 @@ class Player(ABC):
         self.left_out = ""
         self.version = rules = kafka_version(version)
         config, asked = default_broker_config(rules.coordinator), case.get("config") or {}
-        group, self.group_row = new_record(Group)
+        group, self.group_row = new_record(ClassicGroupState)
         self.classic = ClassicGroup(
             group,
-            rows(new_records(Member, most_members)),
+            rows(new_records(ClassicGroupMember, most_members)),
             rows(new_records(Write, MOST_WRITES)),
             rows(new_records(Answer, 2 * most_members + 2)),
             rows(new_records(Counter, 1)),

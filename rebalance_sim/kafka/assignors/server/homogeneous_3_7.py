@@ -28,7 +28,7 @@ _FILLED = NO_LIMIT
 
 
 class _Quotas(NamedTuple):
-    """What members may still get."""
+    """The partitions that members may still get."""
 
     missing: Ints32
     """By member of the batch: partitions up to the minimum quota; _FILLED if it gets no more
@@ -163,7 +163,7 @@ def _append(queue: _Queue, m: int) -> None:
 
 @inner_kernel
 def _remove(queue: _Queue, m: int) -> None:
-    """Take a member out of the queue, wherever it is."""
+    """Remove a member from any place of the queue."""
     for _ in range(queue.size[0]):
         other = queue.members[queue.first[0]]
         _step(queue)

@@ -1,7 +1,8 @@
 """``server-range`` before Kafka 3.9, which is sticky (``RangeAssignor``, rewritten by KAFKA-16944).
 
-Each topic is assigned on its own. Members keep the lowest of their partitions up to their share; the rest is assigned
-in ranges to those below it. Members are in the order of the coordinator's hash map, which decides who gets one more.
+Each topic is assigned on its own. Members keep their lowest partitions up to their share; the other partitions are
+assigned in ranges to the members below their share. The order of the coordinator's hash map decides which members get
+one more partition.
 """
 
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 _SATISFIED = -1
 
 
-class _Given(NamedTuple):
+class _Assigned(NamedTuple):
     """Partitions, in the order in which they are assigned."""
 
     members: Ints32
@@ -33,9 +34,11 @@ def assign_sticky_ranges(groups: Groups, topics: TopicArrays) -> Assignments:
     by_topic = subscribers(groups, order, order, len(topics.partitions), count_repeats=False)
     owned = _sorted_lists(groups.owned)
     room = len(owned.partitions) + int(topics.partitions[by_topic.topics].clip(0).sum())
-    given = _Given(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32), np.zeros(1, np.int64))
-    _assign(topics.partitions, by_topic, owned, given)
-    return _as_lists(given, topics.ranks, len(order))
+    assigned = _Assigned(
+        np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32), np.zeros(1, np.int64)
+    )
+    _assign(topics.partitions, by_topic, owned, assigned)
+    return _as_lists(assigned, topics.ranks, len(order))
 
 
 def _sorted_lists(owned: Assignments) -> Assignments:
@@ -49,17 +52,17 @@ def _sorted_lists(owned: Assignments) -> Assignments:
     return Assignments(list_offsets(of_members), rows[1, new].astype(np.int32), rows[2, new].astype(np.int32))
 
 
-def _as_lists(given: _Given, ranks: Ints, member_count: int) -> Assignments:
+def _as_lists(assigned: _Assigned, ranks: Ints, member_count: int) -> Assignments:
     """Return the lists of all members."""
-    filled = given.filled[0]
-    members, topics, partitions = (each[:filled] for each in given[:3])
+    filled = assigned.filled[0]
+    members, topics, partitions = (column[:filled] for column in assigned[:3])
     order = np.lexsort((partitions, ranks[topics], members))
     counts = np.bincount(members, minlength=member_count)
     return Assignments(list_offsets(counts), topics[order], partitions[order])
 
 
 @kernel
-def _assign(partitions: Ints32, by_topic: Subscribers, owned: Assignments, given: _Given) -> None:
+def _assign(partitions: Ints32, by_topic: Subscribers, owned: Assignments, assigned: _Assigned) -> None:
     """Assign the topics of all groups."""
     missing = np.empty(len(by_topic.members), np.int32)
     for entry in range(len(by_topic.topics)):
@@ -68,12 +71,12 @@ def _assign(partitions: Ints32, by_topic: Subscribers, owned: Assignments, given
             continue
         members = by_topic.members[by_topic.first[entry] : by_topic.end[entry]]
         kept = np.zeros(partitions[topic], np.bool_)
-        extras = _keep(owned, members, topic, kept, missing, given)
-        _fill_up(members, topic, kept, missing, extras, given)
+        extras = _keep(owned, members, topic, kept, missing, assigned)
+        _fill_up(members, topic, kept, missing, extras, assigned)
 
 
 @inner_kernel
-def _keep(owned: Assignments, members: Ints32, topic: int, kept: Flags, missing: Ints32, given: _Given) -> int:
+def _keep(owned: Assignments, members: Ints32, topic: int, kept: Flags, missing: Ints32, assigned: _Assigned) -> int:
     """Let members keep partitions, of which ``missing`` says how many more they need.
 
     Returns the number of extra partitions that are left. A member above its share may keep one more; if none is left
@@ -89,14 +92,14 @@ def _keep(owned: Assignments, members: Ints32, topic: int, kept: Flags, missing:
             count += 1
             missing[i] = _SATISFIED
         for partition in owned.partitions[low : low + count]:
-            _give(given, members[i], topic, partition)
+            _give(assigned, members[i], topic, partition)
             if partition < len(kept):
                 kept[partition] = True
     return extras
 
 
 @inner_kernel
-def _fill_up(members: Ints32, topic: int, kept: Flags, missing: Ints32, extras: int, given: _Given) -> None:
+def _fill_up(members: Ints32, topic: int, kept: Flags, missing: Ints32, extras: int, assigned: _Assigned) -> None:
     """Assign the partitions that nobody keeps, in ascending order."""
     partition = 0
     for i in range(len(members)):
@@ -107,7 +110,7 @@ def _fill_up(members: Ints32, topic: int, kept: Flags, missing: Ints32, extras: 
         for _ in range(count):
             while kept[partition]:
                 partition += 1
-            _give(given, members[i], topic, partition)
+            _give(assigned, members[i], topic, partition)
             partition += 1
 
 
@@ -128,7 +131,7 @@ def _owned_of_topic(owned: Assignments, m: int, topic: int) -> tuple[int, int]:
 
 
 @inner_kernel
-def _give(given: _Given, m: int, topic: int, partition: int) -> None:
-    n = given.filled[0]
-    given.members[n], given.topics[n], given.partitions[n] = m, topic, partition
-    given.filled[0] = n + 1
+def _give(assigned: _Assigned, m: int, topic: int, partition: int) -> None:
+    n = assigned.filled[0]
+    assigned.members[n], assigned.topics[n], assigned.partitions[n] = m, topic, partition
+    assigned.filled[0] = n + 1

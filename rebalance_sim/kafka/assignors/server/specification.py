@@ -1,8 +1,8 @@
-"""What the coordinator's assignors (KIP-848, Kafka 4.x) get and return.
+"""The input of the coordinator's assignors (KIP-848, Kafka 4.x), and their result.
 
 They return sets of partitions, which have no order; here a member's list is sorted by topic name and partition.
 
-The order of what they get (``TargetAssignmentBuilder``, ``GroupSpecImpl``): members in the order of a ``HashMap`` that
+The order of their input (``TargetAssignmentBuilder``, ``GroupSpecImpl``): members in the order of a ``HashMap`` that
 is filled from the coordinator's own map of members; a member's topics in the order of a ``HashSet`` of names; its
 target assignment as read from a record, a ``HashMap`` of topic ids with a ``HashSet`` of partitions each.
 

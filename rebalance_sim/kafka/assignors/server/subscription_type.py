@@ -8,7 +8,7 @@ assign nothing.
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors.server.range import range_order
+from rebalance_sim.kafka.assignors.server.server_range import range_order
 from rebalance_sim.kafka.assignors.server.specification import specification_order
 from rebalance_sim.kafka.groups import Groups
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32

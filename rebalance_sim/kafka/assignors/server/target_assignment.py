@@ -1,4 +1,4 @@
-"""What both builders of the ``uniform`` assignor use: the batch, and the target assignment that they fill."""
+"""The batch and the target assignment that both builders of the ``uniform`` assignor use."""
 
 from typing import NamedTuple
 

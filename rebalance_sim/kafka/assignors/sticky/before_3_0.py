@@ -8,7 +8,6 @@ with equal subscriptions (``constrained_before_3_0``).
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors.sticky.balance import BalanceInput, assign_to_lightest, balance
 from rebalance_sim.kafka.assignors.sticky.claims import (
     Claims,
     PriorOwners,
@@ -27,7 +26,7 @@ from rebalance_sim.kafka.assignors.sticky.current_assignment import (
     write_nothing,
 )
 from rebalance_sim.kafka.assignors.sticky.general import hide_transferring
-from rebalance_sim.kafka.assignors.sticky.group import (
+from rebalance_sim.kafka.assignors.sticky.numbered_group import (
     NOBODY,
     NumberedGroup,
     PotentialConsumers,
@@ -41,6 +40,7 @@ from rebalance_sim.kafka.assignors.sticky.group import (
     sticky_batch,
     topics_of,
 )
+from rebalance_sim.kafka.assignors.sticky.reassignments import BalanceInput, assign_to_lightest, balance
 from rebalance_sim.kafka.groups import (
     NO_GENERATION,
     AssignmentFailure,
@@ -93,6 +93,7 @@ def _assign(
             written = write_nothing(written, start, end)
             continue
         group = number_group(batch, g)
+        # KAFKA-9987, 2.5.1: equal subscriptions have an algorithm of their own (constrainedAssign).
         if rules >= _CONSTRAINED and group.alike == end - start:
             claims = number_claims(batch.owned, batch.partitions, group, True)
             owned = newest_claims(claims, group.generations, rules)
@@ -140,11 +141,13 @@ def _assign_group(
     identical = _identical_subscriptions(potential)
     irregular, revoked = False, False
     if batch.rules >= _GENERATIONS:
+        # KIP-341, 2.3: the latest claim on a partition counts, the claim before it is its previous owner.
         user_data_has_generation = cooperative and batch.rules >= _NO_DOUBLE_CLAIMS
         prior = prior_owners(claims, batch.hashes, group, user_data_has_generation)
         fresh = len(prior.partitions) == 0
         revoked = _keep_latest(group, prior, potential, identical, current)
     else:
+        # Every claim counts, so that two members may keep the same partition (KAFKA-7026).
         nothing = np.empty(0, np.int32)
         prior = PriorOwners(nothing, nothing, np.full(len(claims.topics), NOBODY, np.int32))
         fresh = len(claims.partitions) == 0 and (group.generations == NO_GENERATION).all()
@@ -152,6 +155,7 @@ def _assign_group(
     if batch.rules < _GENERATIONS and not fresh and n_known == 0:
         # hasIdenticalListElements of these releases asks an empty collection for its first element.
         return _NO_SUCH_ELEMENT, written
+    # sortPartitions: with equal subscriptions, members with many partitions give theirs first; else by popularity.
     if identical and not fresh and batch.rules < _CONSTRAINED:
         sorted_partitions = _most_loaded_first(batch, group, claims, prior, current)
     else:
@@ -159,7 +163,7 @@ def _assign_group(
     unassigned = _unassigned(sorted_partitions, current)
     initializing = current.sizes.max() == 0
     assign_to_lightest(unassigned, current, potential, identical)
-    given = BalanceInput(
+    balanced = BalanceInput(
         potential,
         prior.previous,
         sorted_partitions,
@@ -170,7 +174,7 @@ def _assign_group(
         identical,
         initializing,
     )
-    failure, current = balance(current, given)
+    failure, current = balance(current, balanced)
     if failure != _NONE:
         return failure, written
     hidden = np.zeros(current.used[0], np.bool_)
@@ -213,7 +217,7 @@ def _keep_latest(
 ) -> bool:
     """Keep each partition with the member of its latest claim if that still subscribes to the topic, in map order.
 
-    Returns whether a member has to give up a partition because it does not (``revocationRequired``).
+    Returns whether a member has to revoke a partition because it does not subscribe any more (``revocationRequired``).
     """
     n_known = group.first_partition[-1]
     sorted_topics = potential.topics if identical else _sorted_topics(potential)
@@ -294,7 +298,7 @@ def _most_loaded_first(
 ) -> Ints32:
     """Return the partitions of the member with the most left, in turn, then the unassigned ones (``sortPartitions``).
 
-    Of a member, the partitions with a previous owner come first, in the order of their hash map, so that they move back
+    A member's partitions with a previous owner come first, in the order of their hash map, so that they move back
     before others move; then the rest of its list.
     """
     member_count, n_known = len(group.members), group.first_partition[-1]
@@ -352,7 +356,7 @@ def _returning(
 def _rounds(sizes: Ints32) -> Ints32:
     """Return the members in the order in which ``sortPartitions`` takes a partition from the one with the most left.
 
-    Of members with equally many it is the last by id (``TreeSet.pollLast``).
+    Between members with equally many it is the last by id (``TreeSet.pollLast``).
     """
     most = sizes.max()
     starts = np.zeros(most + 1, np.int32)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors.sticky.group import NOBODY, UNKNOWN, NumberedGroup
+from rebalance_sim.kafka.assignors.sticky.numbered_group import NOBODY, UNKNOWN, NumberedGroup
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments
 from rebalance_sim.kafka.runtime.hash_order import java_bucket, java_order, java_table_size, topic_partition_hash
 from rebalance_sim.kafka.runtime.kernel import kernel
@@ -184,7 +184,7 @@ class AcceptedClaims(NamedTuple):
 
 @kernel
 def newest_claims(claims: Claims, generations: Ints, rules: int) -> AcceptedClaims:
-    """Accept the claims of the newest generation; of two on one partition, neither since 2.8.1, both before.
+    """Accept the claims of the newest generation; two claims on a partition both count before 2.8.1, neither since.
 
     KAFKA-12984 (2.8.1, 3.0) invalidates double claims, which had left cooperative groups stuck. ``generations`` are
     those of the members in map order.
@@ -197,6 +197,7 @@ def newest_claims(claims: Claims, generations: Ints, rules: int) -> AcceptedClai
     for generation in generations:
         newest = max(newest, generation)
     for i in range(len(generations)):
+        # A member of an older generation missed a rebalance: its partitions may have other owners by now.
         if generations[i] < newest:
             continue
         for k in range(claims.offsets[i], claims.offsets[i + 1]):
@@ -213,10 +214,10 @@ def newest_claims(claims: Claims, generations: Ints, rules: int) -> AcceptedClai
 
 @kernel
 def resolve_claims(claims: Claims, generations: Ints, rules: int) -> AcceptedClaims:
-    """Accept the claim with the highest generation on each partition; of two in the same generation, neither.
+    """Accept the claim with the highest generation on each partition (KAFKA-14639), and none of two equally high ones.
 
-    ``generations`` are those of the members in map order. Before 3.5.2 a claim of a lower generation is remembered as
-    the one to compare with, so that a third claim may be accepted beside the first.
+    ``generations`` are those of the members in map order. Before 3.5.2 later claims are compared with the last claim
+    that was looked at, even if its generation was lower, so that a third claim may be accepted beside the first.
     """
     n = len(claims.topics) if len(claims.partitions) > 0 else 0
     owner = np.full(n, NOBODY, np.int32)
@@ -234,12 +235,14 @@ def resolve_claims(claims: Claims, generations: Ints, rules: int) -> AcceptedCla
                 accepted_claim[partition] = k
                 owner[partition] = i
             elif generations[i] == generations[rival]:
+                # Neither may keep it: cooperative members would otherwise both go on consuming (KAFKA-12984).
                 multiple_owners[partition] = True
                 if accepted_claim[partition] >= 0:
                     accepted[accepted_claim[partition]] = False
                 accepted_claim[partition] = -1
                 owner[partition] = i
             elif rules < _LARGER_GAP:
+                # Before 3.5.2 allPreviousPartitionsToOwner gets this claim although its generation is lower.
                 accepted_claim[partition] = -1
                 owner[partition] = i
     return AcceptedClaims(accepted, multiple_owners)
@@ -280,8 +283,8 @@ class PriorOwners(NamedTuple):
 def prior_owners(claims: Claims, hashes: Ints, group: NumberedGroup, user_data_has_generation: bool) -> PriorOwners:
     """Sort the claims on each partition by generation (KIP-341, for KAFKA-7026: partitions assigned to two members).
 
-    Of two claims in the same generation the first counts. Members without a generation, whose user data has the older
-    format or none, are the exception: there the last claim counts. ``hashes`` are those of the batch's topic names.
+    The first of two claims in the same generation counts, but among members without a generation, whose user data has
+    the older format or none, the last claim counts. ``hashes`` are those of the batch's topic names.
     """
     generations, in_map_order = group.generations, group.in_map_order
     n = len(claims.topics)

@@ -11,7 +11,7 @@ import numpy as np
 
 from rebalance_sim.kafka.assignors.sticky.claims import AcceptedClaims, Claims
 from rebalance_sim.kafka.assignors.sticky.current_assignment import with_room
-from rebalance_sim.kafka.assignors.sticky.group import NOBODY, NumberedGroup, StickyBatch
+from rebalance_sim.kafka.assignors.sticky.numbered_group import NOBODY, NumberedGroup, StickyBatch
 from rebalance_sim.kafka.assignors.sticky.racks import RackInfo, members_by_rack, mismatch, next_in_rack
 from rebalance_sim.kafka.groups import AssignmentFailure, Assignments
 from rebalance_sim.kafka.runtime.kernel import kernel
@@ -93,15 +93,20 @@ def _keep(group: NumberedGroup, claims: Claims, owned: AcceptedClaims, racks: Ra
             sort_by_key(kept[start:filled], keys[start:filled])
         size = filled - start
         if size < quotas.minimum:
+            # It keeps everything, and gets more (``unfilledMembersWithUnderMinQuotaPartitions``).
             below_minimum[member] = True
         elif size >= quotas.maximum and over_minimum < quotas.over_minimum:
+            # Only so many members may have maxQuota: the first ones in map order keep an extra partition.
             over_minimum += 1
             if over_minimum == quotas.over_minimum:
+                # Kafka clears unfilledMembersWithExactlyMinQuotaPartitions: no extra partition is left.
                 at_minimum[:] = False
             size = quotas.maximum
         else:
+            # It keeps minQuota, and gets one more later if extra partitions are left.
             size = quotas.minimum
             at_minimum[member] = over_minimum < quotas.over_minimum
+        # maybeRevokedPartitions: a new owner must wait until this member has revoked them (KIP-429).
         for k in range(start + size, filled):
             revoked_from[kept[k]] = member
         filled = start + size
@@ -186,6 +191,7 @@ def _add_in_racks(
     exactly_start, exactly_end = unfilled.exactly_start, unfilled.exactly_end
     for partition in unassigned:
         member = NOBODY
+        # Members below minQuota come first, in turn; then members with exactly minQuota, while extras are left.
         place = next_in_rack(racks, claims, partition, below, below_count, following, below_by_rack)
         if place >= 0:
             member = below[place]
@@ -243,6 +249,7 @@ def _add_round_robin(
     place, stay = 0, 0
     for partition in unassigned:
         if place == below_count:
+            # The next round (unfilledConsumerIter starts again).
             below_count = stay
             place, stay = 0, 0
         if below_count > 0:
@@ -250,6 +257,7 @@ def _add_round_robin(
             place += 1
             sizes[member] += 1
             if sizes[member] == quotas.minimum:
+                # It has left the members below minQuota, and waits for an extra partition.
                 exactly[exactly_end] = member
                 exactly_end += 1
             else:
@@ -257,6 +265,7 @@ def _add_round_robin(
                 stay += 1
                 over_minimum += sizes[member] == quotas.maximum
         elif exactly_start < exactly_end:
+            # All members have minQuota: the extra partitions go to one member each.
             member = exactly[exactly_start]
             exactly_start += 1
             sizes[member] += 1
@@ -305,6 +314,7 @@ def assign_constrained(
     if failure != _NONE:
         return failure, written
     hidden = np.zeros(n, np.bool_)
+    # CooperativeStickyAssignor.adjustAssignment: a partition that changes its owner is assigned in the next rebalance.
     if cooperative and len(claims.partitions) > 0:
         hidden = _transferring(added, kept.revoked_from, owned.multiple_owners, batch.rules)
     return _NONE, _write(group, claims, kept, added, hidden, written)

@@ -19,7 +19,7 @@ from rebalance_sim.kafka.assignors.sticky.current_assignment import (
     remove_entry,
     write_lists,
 )
-from rebalance_sim.kafka.assignors.sticky.group import NOBODY, NumberedGroup
+from rebalance_sim.kafka.assignors.sticky.numbered_group import NOBODY, NumberedGroup
 from rebalance_sim.kafka.groups import AssignmentFailure, Assignments
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32
@@ -29,7 +29,7 @@ _ILLEGAL_STATE = int(AssignmentFailure.ILLEGAL_STATE)
 
 
 class _Kept(NamedTuple):
-    """What is left to do after members have kept owned partitions."""
+    """The partitions and members that are left after members have kept owned partitions."""
 
     unassigned: Ints32
     """Known partitions that no member keeps."""
@@ -55,6 +55,7 @@ def assign_constrained_before_3_0(
     kept = _keep(group, claims, owned, current)
     new_owners = np.full(len(claims.topics), NOBODY, np.int32)
     n_assigned, unfilled, at_minimum = _fill_in_turns(kept, minimum, current, new_owners)
+    # Too few partitions were free: members with maxQuota owned too many.
     failure = _take_from_fullest(kept.at_maximum, unfilled, minimum, current, new_owners)
     if failure != _NONE:
         return failure, written
@@ -62,9 +63,11 @@ def assign_constrained_before_3_0(
     if len(rest) > len(at_minimum):
         # Partitions are left, but all members are full.
         return _ILLEGAL_STATE, written
+    # The partitions beyond minQuota go to one member each (minCapacityMembers).
     for k in range(len(rest)):
         _give(current, kept, new_owners, at_minimum[k], rest[k])
     hidden = np.zeros(current.used[0], np.bool_)
+    # partitionsTransferringOwnership: a partition that changes its owner is assigned in the next rebalance (KIP-429).
     if cooperative:
         for partition in range(len(new_owners)):
             if new_owners[partition] != NOBODY:
@@ -93,6 +96,7 @@ def _keep(group: NumberedGroup, claims: Claims, owned: AcceptedClaims, current: 
                 if partition < n_known:
                     is_free[partition] = False
             elif owned.accepted[k]:
+                # Above maxQuota: allRevokedPartitions.
                 transferring[partition] = True
         current.sizes[member] = size
         is_unfilled[member] = size < minimum

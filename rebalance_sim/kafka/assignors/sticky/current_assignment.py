@@ -1,11 +1,11 @@
-"""The members' lists of partitions while a group is assigned, and how they are written to the batch's assignments."""
+"""The members' lists of partitions while a group is assigned, and their output to the batch's assignments."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from rebalance_sim.kafka.assignors.sticky.claims import Claims
-from rebalance_sim.kafka.assignors.sticky.group import NumberedGroup
+from rebalance_sim.kafka.assignors.sticky.numbered_group import NumberedGroup
 from rebalance_sim.kafka.groups import Assignments
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32
@@ -150,18 +150,19 @@ def append_one(current: CurrentAssignment, member: int, partition: int) -> None:
 @inner_kernel
 def node_of(current: CurrentAssignment, member: int, partition: int) -> int:
     """Return the first node of a partition in a member's list, or -1."""
-    found = -1
+    first = -1
     node = current.newest[partition]
     while node >= 0:
         if current.member[node] == member:
-            if found >= 0:
-                found = current.links.first[member]
-                while current.partition[found] != partition:
-                    found = current.links.after[found]
-                return int(found)
-            found = node
+            # The partition is twice in the list: the first entry counts.
+            if first >= 0:
+                first = current.links.first[member]
+                while current.partition[first] != partition:
+                    first = current.links.after[first]
+                return int(first)
+            first = node
         node = current.older[node]
-    return int(found)
+    return int(first)
 
 
 # ---- the assignments of the batch

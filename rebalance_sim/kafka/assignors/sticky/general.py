@@ -6,7 +6,6 @@ the cooperative protocol (KIP-429) a member does not get a partition in the reba
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors.sticky.balance import BalanceInput, assign_to_lightest, balance
 from rebalance_sim.kafka.assignors.sticky.claims import AcceptedClaims, Claims, previous_owners
 from rebalance_sim.kafka.assignors.sticky.current_assignment import (
     CurrentAssignment,
@@ -15,7 +14,7 @@ from rebalance_sim.kafka.assignors.sticky.current_assignment import (
     node_of,
     write_lists,
 )
-from rebalance_sim.kafka.assignors.sticky.group import (
+from rebalance_sim.kafka.assignors.sticky.numbered_group import (
     NOBODY,
     NumberedGroup,
     PotentialConsumers,
@@ -27,6 +26,7 @@ from rebalance_sim.kafka.assignors.sticky.group import (
     topics_of,
 )
 from rebalance_sim.kafka.assignors.sticky.racks import RackInfo, mismatch
+from rebalance_sim.kafka.assignors.sticky.reassignments import BalanceInput, assign_to_lightest, balance
 from rebalance_sim.kafka.groups import AssignmentFailure, Assignments
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32
@@ -54,12 +54,14 @@ def assign_general(
     irregular, revoked = _keep(group, claims, owned, racks, potential, current)
     sorted_partitions = partitions_by_popularity(potential)
     unassigned = _unassigned(group, sorted_partitions, claims, current, potential)
+    # balance keeps the result of the moves in any case if no member had a partition (``initializing``).
     initializing = current.sizes.max() == 0
     remaining = unassigned
+    # KIP-881, since 3.5: the subscribers in the racks of a partition come first.
     if racks.matter:
         remaining = _assign_in_racks(unassigned, claims, current, potential, racks)
     assign_to_lightest(remaining, current, potential, False)
-    given = BalanceInput(
+    balanced = BalanceInput(
         potential,
         previous_owners(claims, group),
         sorted_partitions,
@@ -70,10 +72,11 @@ def assign_general(
         False,
         initializing,
     )
-    failure, current = balance(current, given)
+    failure, current = balance(current, balanced)
     if failure != _NONE:
         return failure, written
     hidden = np.zeros(current.used[0], np.bool_)
+    # CooperativeStickyAssignor.adjustAssignment (KIP-429).
     if cooperative:
         hide_transferring(current, potential, claims, group.in_map_order, hidden)
     return _NONE, write_lists(written, group, current, claims, hidden)
@@ -118,6 +121,7 @@ def _keep(
         for topic in topics_of(potential, member):
             subscribed_by[topic] = i
         for k in range(low, high):
+            # Claims of an older generation, and double claims, are not in consumerToOwnedPartitions.
             if not owned.accepted[k]:
                 continue
             partition = claims.partitions[k]
@@ -125,6 +129,7 @@ def _keep(
             if subscribed_by[group.number_of[claims.topics[partition]]] != i or (
                 racks.matter and mismatch(racks, claims, member, partition, n_known)
             ):
+                # revocationRequired: balance then does not try the unassigned partitions first.
                 revoked = True
             else:
                 # Kafka checks that the topic exists, not the partition.
@@ -213,14 +218,14 @@ def hide_transferring(
     for i in range(len(in_map_order)):
         member = in_map_order[i]
         for partition in claims.partitions[claims.offsets[i] : claims.offsets[i + 1]]:
-            found = False
+            keeps = False
             node = current.newest[partition]
             while node >= 0:
                 if current.member[node] == member:
-                    found = True
+                    keeps = True
                     owned_before[node] = True
                 node = current.older[node]
-            revoked[partition] = revoked[partition] or not found
+            revoked[partition] = revoked[partition] or not keeps
     for partition in range(len(claims.topics)):
         if revoked[partition]:
             # allAddedPartitions maps a partition that two members get to the one that comes last in the map.

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rebalance_sim.kafka.assignors.sticky.current_assignment import Links, append_entry, remove_entry
-from rebalance_sim.kafka.assignors.sticky.group import NOBODY, PotentialConsumers
+from rebalance_sim.kafka.assignors.sticky.numbered_group import NOBODY, PotentialConsumers
 from rebalance_sim.kafka.runtime.hash_order import java_bucket, topic_partition_hash
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.strings import Ints32
@@ -49,7 +49,7 @@ class PartitionMovements(NamedTuple):
 
 @kernel
 def new_movements(partition_count: int) -> PartitionMovements:
-    """Return an empty record of movements. Each partition is of one pair at most, so that there are no more pairs."""
+    """Return an empty record of movements, with room for one pair per partition: a partition is of one pair at most."""
     by_partition = np.empty((4, partition_count), np.int32)
     by_pair = np.empty((7, partition_count), np.int32)
     by_partition[0] = NOBODY
@@ -199,8 +199,8 @@ def actual_partition(
 ) -> int:
     """Return the partition to move instead of the given one (``getTheActualPartitionToBeMoved``).
 
-    If a partition of the same topic has moved from ``new`` to ``old``, it moves back, so that the pair of members does
-    not swap partitions of a topic. Of several, it is the first in the order of their ``HashSet``.
+    If a partition of the same topic has moved from ``new`` to ``old``, that partition moves back, so that the two
+    members do not swap partitions of a topic. Several such partitions are in a ``HashSet``, whose first one moves.
     """
     topic = potential.topic_of[partition]
     topic_hash, first = potential.hashes[topic], potential.first_partition[topic]

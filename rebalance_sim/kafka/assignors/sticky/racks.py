@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rebalance_sim.kafka.assignors.sticky.claims import Claims
-from rebalance_sim.kafka.assignors.sticky.group import NumberedGroup
+from rebalance_sim.kafka.assignors.sticky.numbered_group import NumberedGroup
 from rebalance_sim.kafka.groups import NO_RACK, Groups, TopicArrays
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Flags, Ints32

@@ -10,7 +10,7 @@ from rebalance_sim.kafka.assignors.sticky.claims import newest_claims, number_cl
 from rebalance_sim.kafka.assignors.sticky.constrained import assign_constrained
 from rebalance_sim.kafka.assignors.sticky.current_assignment import write_nothing
 from rebalance_sim.kafka.assignors.sticky.general import assign_general
-from rebalance_sim.kafka.assignors.sticky.group import forget_topics, number_group, sticky_batch
+from rebalance_sim.kafka.assignors.sticky.numbered_group import forget_topics, number_group, sticky_batch
 from rebalance_sim.kafka.assignors.sticky.racks import racks_of, without_racks
 from rebalance_sim.kafka.groups import (
     NO_RACK,

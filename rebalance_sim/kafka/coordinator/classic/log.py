@@ -1,6 +1,6 @@
 """A group's move between coordinators: unloading it, and loading it from the offsets topic."""
 
-from rebalance_sim.kafka.coordinator.classic.group import (
+from rebalance_sim.kafka.coordinator.classic.classic_group import (
     NEVER,
     NONE,
     AwaitedElection,

@@ -6,7 +6,7 @@
 
 from enum import IntEnum
 
-from rebalance_sim.kafka.coordinator.classic.group import NEVER, NONE, ClassicGroup, State, clear_group
+from rebalance_sim.kafka.coordinator.classic.classic_group import NEVER, NONE, ClassicGroup, State, clear_group
 from rebalance_sim.kafka.coordinator.classic.log import forget_members
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel_in_place

@@ -5,7 +5,7 @@ or at a deadline. The caller then elects the protocol and calls ``begin_generati
 leader's assignments have been written to the offsets topic.
 """
 
-from rebalance_sim.kafka.coordinator.classic.group import (
+from rebalance_sim.kafka.coordinator.classic.classic_group import (
     EMPTY_ASSIGNMENT,
     NEVER,
     NEW_MEMBER_JOIN_TIMEOUT_MS,

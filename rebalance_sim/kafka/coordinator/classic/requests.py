@@ -5,7 +5,7 @@ without one there is parked.
 """
 
 from rebalance_sim.kafka.coordinator.broker_config import BrokerConfig
-from rebalance_sim.kafka.coordinator.classic.group import (
+from rebalance_sim.kafka.coordinator.classic.classic_group import (
     NEVER,
     NONE,
     AwaitedElection,

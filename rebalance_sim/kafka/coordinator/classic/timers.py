@@ -1,6 +1,6 @@
 """The deadlines of a classic group."""
 
-from rebalance_sim.kafka.coordinator.classic.group import (
+from rebalance_sim.kafka.coordinator.classic.classic_group import (
     NEVER,
     NEW_MEMBER_JOIN_TIMEOUT_MS,
     NONE,
@@ -27,9 +27,9 @@ def next_deadline(classic: ClassicGroup) -> int:
 
 @inner_kernel
 def expire_next(classic: ClassicGroup, now: int) -> bool:
-    """Handle the first timer that is due, if one is; return whether one was.
+    """Handle the first timer that is due; return False if none is.
 
-    It takes effect at its own deadline. Of timers due at the same time, the one set first comes first.
+    The timer takes effect at its own deadline. If several are due at the same time, the timer set first expires first.
     """
     group = classic.group
     if next_deadline(classic) > now:
@@ -59,7 +59,7 @@ def expire_next(classic: ClassicGroup, now: int) -> bool:
 def _first_session(classic: ClassicGroup) -> int:
     """Return the member whose session expires first, pending ids included, or NONE.
 
-    In 1.0 it may be a removed member (``group.take_out``).
+    In 1.0 it may be a removed member (``classic_group.take_out``).
     """
     first = NONE
     for number in range(classic.group.made):
@@ -72,14 +72,14 @@ def _first_session(classic: ClassicGroup) -> int:
 
 
 @inner_kernel
-def _ends_before(classic: ClassicGroup, one: int, other: int) -> bool:
+def _ends_before(classic: ClassicGroup, number: int, rival: int) -> bool:
     """Compare the ends of two sessions."""
-    a, b = classic.members[one], classic.members[other]
+    a, b = classic.members[number], classic.members[rival]
     if a.session_deadline != b.session_deadline:
         return a.session_deadline < b.session_deadline
     if a.session_timer != b.session_timer:
         return a.session_timer < b.session_timer
-    return comes_before(classic, one, other)
+    return comes_before(classic, number, rival)
 
 
 @inner_kernel

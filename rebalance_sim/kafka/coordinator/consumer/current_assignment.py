@@ -1,4 +1,4 @@
-"""How a member reconciles its assignment with its target (``CurrentAssignmentBuilder``).
+"""Reconcile a member's assignment with its target (``CurrentAssignmentBuilder``).
 
 A member is first asked to revoke what is not in its target, and keeps its epoch until it has confirmed that. Then it
 advances to the epoch of the target assignment and receives those of its partitions that are free; the rest follow as
@@ -7,8 +7,8 @@ their owners revoke them.
 
 from enum import IntEnum
 
-from rebalance_sim.kafka.coordinator.classic.group import NEVER, NONE
-from rebalance_sim.kafka.coordinator.consumer.group import (
+from rebalance_sim.kafka.coordinator.classic.classic_group import NEVER, NONE
+from rebalance_sim.kafka.coordinator.consumer.consumer_group import (
     NOTHING,
     ConsumerGroup,
     ModernMemberState,
@@ -27,28 +27,35 @@ class Move(IntEnum):
     """The next change of a member's assignment."""
 
     STAYS = 0
+    """The assignment does not change."""
     REVOKES = 1
     """The member must revoke what is not in its target."""
     ADVANCES = 2
     """The member advances to the target's epoch and receives its free partitions."""
     REVOKES_UNSUBSCRIBED = 3
+    """The member must revoke partitions of topics that it no longer subscribes to."""
     DROPS_UNSUBSCRIBED = 4
     """The member no longer owns the unsubscribed partitions."""
 
 
 @inner_kernel
 def next_move(modern: ConsumerGroup, number: int, owned: int, subscription_changed: bool) -> int:
-    """Return the change that a heartbeat causes; ``owned`` is what the member reports to own."""
+    """Return the change that a heartbeat causes (``build``); ``owned`` are the partitions that the member reports."""
     member = modern.members[number]
+    # Since 4.2 (KAFKA-19431) unsubscribed partitions are revoked before a new target assignment is computed.
     looks_at_subscription = subscription_changed and is_since(modern, ConsumerGroupRules.ONLY_SUBSCRIBED)
     if not looks_at_subscription and is_reconciled(modern, number):
         return Move.STAYS
+    # STABLE: without a newer target only a change of the subscription matters.
     if member.state == ModernMemberState.STABLE and member.epoch == modern.group.target_epoch:
         return _move_of_subscription(modern, number, owned)
+    # UNREVOKED_PARTITIONS: the member keeps its epoch while a heartbeat still reports a partition that it must revoke.
     if member.state == ModernMemberState.UNREVOKED_PARTITIONS and _still_owns(modern, number, owned, _Lost.PENDING):
         return _move_of_subscription(modern, number, owned) if looks_at_subscription else Move.STAYS
+    # computeNextAssignment: first revoke what the target no longer has, in the current epoch.
     if _loses_any(modern, number, _Lost.BY_TARGET) and _still_owns(modern, number, owned, _Lost.BY_TARGET):
         return Move.REVOKES
+    # Nothing is left to revoke: advance to the target's epoch, and wait there for partitions that others still own.
     return Move.ADVANCES
 
 
@@ -69,14 +76,14 @@ def _move_of_subscription(modern: ConsumerGroup, number: int, owned: int) -> int
 
 
 class _Lost(IntEnum):
-    """Which of a member's partitions are meant."""
+    """Partitions that a member loses."""
 
     PENDING = 0
-    """Those that it has been asked to revoke."""
+    """Partitions that it has been asked to revoke."""
     BY_TARGET = 1
-    """Those that it must lose next, because of its target or its subscription."""
+    """Partitions that it loses next, because of its target or its subscription."""
     BY_SUBSCRIPTION = 2
-    """Those that it must lose next, because of its subscription alone."""
+    """Partitions that it loses next, because of its subscription alone."""
 
 
 @inner_kernel
@@ -110,7 +117,8 @@ def _loses_any(modern: ConsumerGroup, number: int, which: int) -> bool:
 
 @inner_kernel
 def _still_owns(modern: ConsumerGroup, number: int, owned: int, which: int) -> bool:
-    """Return whether the member reports, or does not deny, that it still owns such a partition."""
+    """Return whether the member may still own such a partition (``ownsRevokedPartitions``)."""
+    # A heartbeat without owned partitions leaves them unchanged: the member may still own all of them.
     if owned in (NONE, NOTHING):
         return owned == NONE
     for k in range(modern.first_listed[owned], modern.first_listed[owned + 1]):
@@ -121,7 +129,7 @@ def _still_owns(modern: ConsumerGroup, number: int, owned: int, which: int) -> b
 
 @inner_kernel
 def owns_within(modern: ConsumerGroup, number: int, owned: int) -> bool:
-    """Return whether the member reports to own nothing but what it was assigned (``isSubset``)."""
+    """Return whether the member reports only partitions that it was assigned (``isSubset``)."""
     if owned in (NONE, NOTHING):
         return owned == NOTHING
     for k in range(modern.first_listed[owned], modern.first_listed[owned + 1]):
@@ -133,7 +141,7 @@ def owns_within(modern: ConsumerGroup, number: int, owned: int) -> bool:
 
 @inner_kernel
 def move_changes(modern: ConsumerGroup, number: int, move: int) -> bool:
-    """Return whether a change has anything to write."""
+    """Return whether a change writes a record."""
     if move != Move.ADVANCES:
         return move != Move.STAYS
     member = modern.members[number]
@@ -159,20 +167,21 @@ def carry_out(modern: ConsumerGroup, number: int, move: int, now: int) -> bool:
     if move == Move.STAYS:
         return False
     changed = move_changes(modern, number, move)
-    other = _advance(modern, number) if move == Move.ADVANCES else _drop(modern, number, move)
+    differs = _advance(modern, number) if move == Move.ADVANCES else _drop(modern, number, move)
     member = modern.members[number]
+    # The rebalance timeout limits the time to revoke partitions only; classic members have the timer of their rejoin.
     if changed and not member.classic:
         if member.state == ModernMemberState.UNREVOKED_PARTITIONS:
             start_rebalance_timeout(modern, number, now)
         else:
             member.rebalance_deadline = NEVER
-    return other
+    return differs
 
 
 @inner_kernel
 def _advance(modern: ConsumerGroup, number: int) -> bool:
     member, target_epoch = modern.members[number], modern.group.target_epoch
-    unreleased, other = False, False
+    unreleased, differs = False, False
     for t in range(modern.group.topics):
         topic, may_own = modern.topics[t], _may_own(modern, number, t)
         for p in range(topic.first, topic.first + topic.places):
@@ -180,49 +189,56 @@ def _advance(modern: ConsumerGroup, number: int) -> bool:
             wanted = may_own and partition.target == number
             mine = partition.owner == number
             if mine and not wanted:
-                other = other or not partition.pending_revocation
+                # Revoked, as the heartbeat shows: the partition is free for its next owner from now on.
+                differs = differs or not partition.pending_revocation
                 partition.owner = NONE
             elif mine and partition.pending_revocation and not modern.of_release.reclaims_revoked:
-                # The coordinator takes the member itself for the one that has not released it.
+                # Before KAFKA-19449 a partition that returns to the target while it is revoked counts as owned by
+                # another member, though it is this one: the member waits until the next heartbeat finds it free.
                 partition.owner = NONE
                 unreleased = True
             elif wanted and (partition.owner == NONE or (mine and partition.pending_revocation)):
                 partition.owner = number
                 partition.epoch = target_epoch
-                other = True
+                differs = True
             elif wanted and not mine:
+                # Another member still owns it (``currentPartitionEpoch`` is not -1).
                 unreleased = True
             if mine:
                 partition.pending_revocation = False
     member.previous_epoch = member.epoch
     member.epoch = target_epoch
     member.state = ModernMemberState.UNRELEASED_PARTITIONS if unreleased else ModernMemberState.STABLE
-    return other
+    return differs
 
 
 @inner_kernel
 def _drop(modern: ConsumerGroup, number: int, move: int) -> bool:
-    """Revoke partitions. They are free at once if the member has revoked them already, otherwise when it confirms."""
+    """Revoke partitions: they become free at once if the member has revoked them already, else once it confirms."""
     member = modern.members[number]
     which: int = _Lost.BY_TARGET if move == Move.REVOKES else _Lost.BY_SUBSCRIPTION
-    other = False
+    differs = False
     for p in range(all_places(modern)):
         partition = modern.partitions[p]
         if _is_lost(modern, number, p, which):
-            other = True
+            differs = True
             if move == Move.DROPS_UNSUBSCRIBED:
                 partition.owner = NONE
             else:
                 partition.pending_revocation = True
         elif partition.owner == number and partition.pending_revocation and move == Move.REVOKES:
+            # The revocation before this one is confirmed: computeNextAssignment begins without its partitions.
             partition.owner = NONE
             partition.pending_revocation = False
+    # computeNextAssignment sets the epoch anew and with it the previous one, updateCurrentAssignment only since 4.3.
     if move == Move.REVOKES or is_since(modern, ConsumerGroupRules.ASSIGNMENT_INTERVAL):
         member.previous_epoch = member.epoch
+    # Up to 4.1 a member that has confirmed a revocation goes on in the next epoch (current + 1), even if it must revoke
+    # more; since 4.2 it keeps its epoch between two revocations.
     if member.state == ModernMemberState.UNREVOKED_PARTITIONS and not is_since(
         modern, ConsumerGroupRules.ONLY_SUBSCRIBED
     ):
         member.epoch += 1
     if move != Move.DROPS_UNSUBSCRIBED:
         member.state = ModernMemberState.UNREVOKED_PARTITIONS
-    return other
+    return differs

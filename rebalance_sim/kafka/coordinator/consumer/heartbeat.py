@@ -7,15 +7,8 @@ towards its target. Answers go to ``ConsumerGroup.answers``.
 
 from enum import IntEnum
 
-from rebalance_sim.kafka.coordinator.classic.group import NEVER, NONE
-from rebalance_sim.kafka.coordinator.consumer.current_assignment import (
-    Move,
-    carry_out,
-    move_changes,
-    next_move,
-    owns_within,
-)
-from rebalance_sim.kafka.coordinator.consumer.group import (
+from rebalance_sim.kafka.coordinator.classic.classic_group import NEVER, NONE
+from rebalance_sim.kafka.coordinator.consumer.consumer_group import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     LEAVE_STATIC_EPOCH,
@@ -46,6 +39,13 @@ from rebalance_sim.kafka.coordinator.consumer.group import (
     subscribe_alike,
     topics_differ,
     update_state,
+)
+from rebalance_sim.kafka.coordinator.consumer.current_assignment import (
+    Move,
+    carry_out,
+    move_changes,
+    next_move,
+    owns_within,
 )
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.coordinator.write_errors import response_error

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors.librdkafka.roundrobin import sorted_members
+from rebalance_sim.kafka.assignors.librdkafka.rdkafka_roundrobin_assignor import sorted_members
 from rebalance_sim.kafka.assignors.steps.join_response import listed_members, without_instance_ids
 from rebalance_sim.kafka.assignors.steps.ranges import first_partitions, lists_of_owners
 from rebalance_sim.kafka.groups import (

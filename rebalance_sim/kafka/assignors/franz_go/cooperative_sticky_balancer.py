@@ -6,7 +6,7 @@ the new owner claims it, too, and no claim is of a later generation.
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors.franz_go.sticky import planned
+from rebalance_sim.kafka.assignors.franz_go.sticky_balancer import planned
 from rebalance_sim.kafka.groups import NO_GENERATION, AssignmentOutcome, Groups, Subscribers, TopicArrays
 from rebalance_sim.kafka.runtime.kernel import kernel
 from rebalance_sim.kafka.runtime.strings import Ints32

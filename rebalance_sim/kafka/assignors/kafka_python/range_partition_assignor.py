@@ -3,7 +3,7 @@
 ``remaining_members`` is applied per topic: only the topic's subscribers count as neighbours.
 """
 
-from rebalance_sim.kafka.assignors.kafka_python.member_order import remaining_members
+from rebalance_sim.kafka.assignors.kafka_python.remaining_members import remaining_members
 from rebalance_sim.kafka.assignors.steps.join_response import listed_members
 from rebalance_sim.kafka.assignors.steps.ranges import assign_ranges
 from rebalance_sim.kafka.groups import (

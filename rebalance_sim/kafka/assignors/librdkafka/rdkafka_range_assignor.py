@@ -1,11 +1,11 @@
 """librdkafka's ``range`` assignor (``rdkafka_range_assignor.c``, 2.2 to 2.16).
 
-It differs from Java's in the order of members and in which topics it matches by rack (``common.rack_matching``). The
+It differs from Java's in the order of members and in the topics that it matches by rack (``steps.rack_matching``). The
 real list of a member follows the order of topics in the broker's metadata response; here it is sorted by topic and
 number.
 """
 
-from rebalance_sim.kafka.assignors.librdkafka.member_order import sort_members
+from rebalance_sim.kafka.assignors.librdkafka.rdkafka_member_order import sort_members
 from rebalance_sim.kafka.assignors.steps.join_response import listed_members
 from rebalance_sim.kafka.assignors.steps.rack_matching import assign_with_racks, have_racks
 from rebalance_sim.kafka.assignors.steps.ranges import assign_ranges

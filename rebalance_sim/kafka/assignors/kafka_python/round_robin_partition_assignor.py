@@ -7,7 +7,7 @@ topic, it mistakes the next entry, a pair of ids, for a member id and raises Key
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors.kafka_python.member_order import remaining_members
+from rebalance_sim.kafka.assignors.kafka_python.remaining_members import remaining_members
 from rebalance_sim.kafka.assignors.steps.join_response import listed_members
 from rebalance_sim.kafka.assignors.steps.ranges import lists_of_owners
 from rebalance_sim.kafka.groups import (

@@ -19,7 +19,7 @@ _FEW = 24
 
 
 class StickyBatch(NamedTuple):
-    """What the sticky assignors need of a batch, and what is computed once for all its groups."""
+    """The arrays of a batch that the sticky assignors need, computed once for all its groups."""
 
     members: Ints32
     """Members of group g: ``members[g]`` to ``members[g + 1]``."""
@@ -173,7 +173,7 @@ def forget_topics(group: NumberedGroup) -> None:
 
 
 class PotentialConsumers(NamedTuple):
-    """Which members may be assigned which topics, as both of Kafka's maps have it.
+    """The members that may be assigned each topic, and the topics of each member, as in Kafka's two maps.
 
     A topic that a member names twice counts twice, as in Kafka's lists.
     """

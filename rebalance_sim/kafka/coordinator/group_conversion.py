@@ -3,12 +3,12 @@
 ``GroupMetadataManager`` with ``group.consumer.migration.policy`` at its default, bidirectional. The first
 consumer-protocol member that joins a classic group converts it; the others go on with the classic protocol
 (``mixed_requests``). When only classic members remain, the group is converted back. A member has the same number in
-both groups, and the one that exists is in charge.
+both groups, of which one exists at a time.
 """
 
 from typing import NamedTuple
 
-from rebalance_sim.kafka.coordinator.classic.group import (
+from rebalance_sim.kafka.coordinator.classic.classic_group import (
     NEVER,
     NONE,
     AwaitedElection,
@@ -24,7 +24,7 @@ from rebalance_sim.kafka.coordinator.classic.group import (
 )
 from rebalance_sim.kafka.coordinator.classic.log import forget_members
 from rebalance_sim.kafka.coordinator.classic.rebalance import prepare_rebalance
-from rebalance_sim.kafka.coordinator.consumer.group import (
+from rebalance_sim.kafka.coordinator.consumer.consumer_group import (
     JOIN_EPOCH,
     NOTHING,
     ConsumerGroup,
@@ -97,7 +97,9 @@ def may_upgrade(mixed: MixedGroup, request: Heartbeat) -> bool:
 
 
 @inner_kernel
-def describe_classic_member(mixed: MixedGroup, number: int, subscription: int, protocol: int, given: int) -> None:
+def describe_classic_member(
+    mixed: MixedGroup, number: int, subscription: int, protocol: int, last_assignment: int
+) -> None:
     """Set what the coordinator decodes when it converts a classic member.
 
     That is its subscription, the first protocol in its list, and the row of its last assignment in ``listed`` (NOTHING
@@ -106,7 +108,7 @@ def describe_classic_member(mixed: MixedGroup, number: int, subscription: int, p
     member, classic_member = mixed.modern.members[number], mixed.classic.members[number]
     member.subscription = subscription
     member.protocol = mixed.classic.group.protocol if classic_member.elected_only else protocol
-    member.given = given
+    member.given = last_assignment
 
 
 @inner_kernel
@@ -230,9 +232,9 @@ def forget_past_timers(modern: ConsumerGroup, number: int, now: int) -> None:
 def _places_after(mixed: MixedGroup, number: int) -> int:
     """Count the members that come after one in the classic group's map: they are put into the new map first."""
     count = 0
-    for other in range(mixed.classic.group.made):
-        if mixed.classic.members[other].known and other != number:
-            count += comes_before(mixed.classic, number, other)
+    for rival in range(mixed.classic.group.made):
+        if mixed.classic.members[rival].known and rival != number:
+            count += comes_before(mixed.classic, number, rival)
     return count
 
 
@@ -354,9 +356,9 @@ def _order_members(mixed: MixedGroup, joining: int) -> None:
         if not mixed.classic.members[number].known:
             continue
         place = 0
-        for other in range(group.made):
-            if mixed.classic.members[other].known and other not in (number, joining):
-                place += number == joining or _is_before(mixed, other, number, bits)
+        for rival in range(group.made):
+            if mixed.classic.members[rival].known and rival not in (number, joining):
+                place += number == joining or _is_before(mixed, rival, number, bits)
         mixed.classic.members[number].entered = place - group.member_count
         if place == 0:
             group.leader = number
@@ -372,9 +374,9 @@ def _map_bits(mixed: MixedGroup) -> int:
 
 
 @inner_kernel
-def _is_before(mixed: MixedGroup, one: int, other: int, bits: int) -> bool:
-    a, b = timeline_slot(mixed.modern.members[one].hash, bits), timeline_slot(mixed.modern.members[other].hash, bits)
-    return a < b or (a == b and mixed.modern.members[one].entered > mixed.modern.members[other].entered)
+def _is_before(mixed: MixedGroup, number: int, rival: int, bits: int) -> bool:
+    a, b = timeline_slot(mixed.modern.members[number].hash, bits), timeline_slot(mixed.modern.members[rival].hash, bits)
+    return a < b or (a == b and mixed.modern.members[number].entered > mixed.modern.members[rival].entered)
 
 
 @inner_kernel
@@ -448,7 +450,7 @@ def order_timers(mixed: MixedGroup) -> None:
 @inner_kernel
 def _place_in_map(mixed: MixedGroup, number: int) -> int:
     bits, count = _map_bits(mixed), 0
-    for other in range(mixed.modern.group.made):
-        if mixed.modern.members[other].known and other != number:
-            count += _is_before(mixed, other, number, bits)
+    for rival in range(mixed.modern.group.made):
+        if mixed.modern.members[rival].known and rival != number:
+            count += _is_before(mixed, rival, number, bits)
     return count

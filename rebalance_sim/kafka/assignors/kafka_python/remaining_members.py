@@ -1,4 +1,4 @@
-"""How kafka-python sorts the members of a group, and which it loses (``range.py`` and ``roundrobin.py`` of 3.0.12).
+"""The members of a group that kafka-python's assignors do not lose, sorted (``range.py``, ``roundrobin.py`` of 3.0.12).
 
 It separates static from dynamic members with ``itertools.groupby`` without sorting first. ``groupby`` groups neighbours
 only, and each run of a kind replaces the run before it: the members of all runs but the last of each kind are lost, and

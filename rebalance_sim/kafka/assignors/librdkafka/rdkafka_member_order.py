@@ -1,4 +1,4 @@
-"""How librdkafka sorts the members of a group (``rd_kafka_group_member_cmp``, 1.3 to 2.16).
+"""The order in which librdkafka sorts the members of a group (``rd_kafka_group_member_cmp``, 1.3 to 2.16).
 
 It compares instance ids if both members are static, and member ids otherwise. That is not a total order: a static
 member with the smaller instance id can have the larger member id, with a dynamic member between the two. The result

@@ -6,7 +6,7 @@ is withheld, changed with 1.15 and 1.21.4; these groups are not predicted.
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors.franz_go import cooperative_sticky, sticky
+from rebalance_sim.kafka.assignors.franz_go import cooperative_sticky_balancer, sticky_balancer
 from rebalance_sim.kafka.assignors.steps.failures import without_undetermined
 from rebalance_sim.kafka.groups import AssignmentOutcome, Groups, TopicArrays
 from rebalance_sim.kafka.runtime.kernel import kernel
@@ -16,12 +16,12 @@ from rebalance_sim.releases import KafkaVersion
 
 def assign_sticky(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
     """Assign the partitions of every group of a batch; other groups than these fail as UNDETERMINED."""
-    return _without_rival_claims(groups, sticky.assign(groups, topics, version))
+    return _without_rival_claims(groups, sticky_balancer.assign(groups, topics, version))
 
 
 def assign_cooperative_sticky(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
     """Assign the partitions of every group of a batch; other groups than these fail as UNDETERMINED."""
-    return _without_rival_claims(groups, cooperative_sticky.assign(groups, topics, version))
+    return _without_rival_claims(groups, cooperative_sticky_balancer.assign(groups, topics, version))
 
 
 def _without_rival_claims(groups: Groups, outcome: AssignmentOutcome) -> AssignmentOutcome:

@@ -60,7 +60,7 @@ class AwaitedElection(IntEnum):
     OF_REPLACEMENT = 2
     """A static member of a stable group was replaced; the group rebalances if it would now elect another protocol."""
     OF_DOWNGRADE = 3
-    """A consumer-protocol group has become a classic one (``migration``)."""
+    """A consumer-protocol group has become a classic one (``group_conversion``)."""
 
 
 class RequestKind(IntEnum):
@@ -74,7 +74,7 @@ class RequestKind(IntEnum):
     CONSUMER_GROUP_HEARTBEAT = 5
 
 
-class Group:
+class ClassicGroupState:
     """The state of a group that is not per member."""
 
     exists: bool
@@ -85,7 +85,7 @@ class Group:
     generation: int
     leader: int
     protocol: int
-    """The protocol elected last."""
+    """The protocol of the last election."""
     protocol_type: int
     made: int
     """Number of member ids generated so far."""
@@ -139,7 +139,7 @@ class Group:
     stored_state_since_ms: int
 
 
-class Member:
+class ClassicGroupMember:
     """A member, or an id generated for one."""
 
     known: bool
@@ -186,7 +186,7 @@ class Member:
     """The member under which its assignment stands there."""
     entered: int
     """Position in the order of insertion into the map of members; negative if inserted by a consumer-protocol group
-    (``migration``)."""
+    (``group_conversion``)."""
     largest_before: int
     """The highest member count of the map before the member was inserted."""
     place: int
@@ -261,13 +261,13 @@ class Write:
     appended: bool
     """Whether the log has it even if it ends with an error, as a write of 4.x that was waiting for replicas."""
     member: int
-    """Of a static member's replacement: the new id, the old id, and the leader before."""
+    """For the replacement of a static member: its new id, its old id, and the previous leader."""
     holder: int
     """The id that the replaced member has now: Scala's coordinator keeps the member object and changes its id."""
     old_member: int
     old_leader: int
     preferences: int
-    """What the member gets back if the write fails."""
+    """The first field of the member as it was; its fields are restored if the write fails."""
     protocols: int
     metadata: int
     elected_only: bool
@@ -308,8 +308,8 @@ class Answer:
 class ClassicGroup(NamedTuple):
     """Everything that the coordinator keeps of one group."""
 
-    group: Group
-    members: Records[Member]
+    group: ClassicGroupState
+    members: Records[ClassicGroupMember]
     """By number."""
     writes: Records[Write]
     """By number, modulo its length."""
@@ -329,7 +329,7 @@ class Counter:
 
 
 @inner_kernel
-def clear_group(group: Group) -> None:
+def clear_group(group: ClassicGroupState) -> None:
     """Reset to a group without members; counters and the contents of the log stay."""
     group.exists = False
     group.state = group.previous_state = State.EMPTY
@@ -441,7 +441,7 @@ def make_id(classic: ClassicGroup, request: JoinRequest) -> int:
 
 
 @inner_kernel
-def clear_member(member: Member) -> None:
+def clear_member(member: ClassicGroupMember) -> None:
     """Reset to an id that no member has, with no request parked and no write begun."""
     member.known = member.pending = member.pending_sync = member.stored = False
     member.taken_for_static = member.instance_forgotten = False
@@ -584,17 +584,17 @@ def _scala_2_11_bits(count: int) -> int:
 
 
 @inner_kernel
-def comes_before(classic: ClassicGroup, one: int, other: int) -> bool:
+def comes_before(classic: ClassicGroup, number: int, rival: int) -> bool:
     """Compare the positions of two members in the coordinator's hash map (``hash_order``)."""
-    a, b = classic.members[one].hash, classic.members[other].hash
-    is_later = classic.members[one].entered > classic.members[other].entered
+    a, b = classic.members[number].hash, classic.members[rival].hash
+    is_later = classic.members[number].entered > classic.members[rival].entered
     if classic.map_rule in (MapRule.SCALA_2_11, MapRule.SCALA_2_12_13):
         bits = _scala_2_11_bits(classic.group.largest)
         # Scala 2.11 iterates from the last bucket to the first.
         if scala_2_11_index(a, bits) != scala_2_11_index(b, bits):
             return scala_2_11_index(a, bits) > scala_2_11_index(b, bits)
         # It puts a key at the head of its bucket, and reverses every bucket when it doubles the table.
-        last = max(classic.members[one].largest_before, classic.members[other].largest_before)
+        last = max(classic.members[number].largest_before, classic.members[rival].largest_before)
         return is_later == ((bits - _scala_2_11_bits(last)) % 2 == 0)
     size = _SMALLEST_TABLE
     if classic.map_rule == MapRule.SCALA_2_13:

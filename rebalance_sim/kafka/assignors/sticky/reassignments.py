@@ -26,7 +26,6 @@ from rebalance_sim.kafka.assignors.sticky.current_assignment import (
     node_of,
     remove_entry,
 )
-from rebalance_sim.kafka.assignors.sticky.group import NOBODY, PotentialConsumers, members_of, topics_of
 from rebalance_sim.kafka.assignors.sticky.movements import (
     PartitionMovements,
     actual_partition,
@@ -35,6 +34,7 @@ from rebalance_sim.kafka.assignors.sticky.movements import (
     new_movements,
     same_movements,
 )
+from rebalance_sim.kafka.assignors.sticky.numbered_group import NOBODY, PotentialConsumers, members_of, topics_of
 from rebalance_sim.kafka.groups import AssignmentFailure
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
 from rebalance_sim.kafka.runtime.sorting import stable_order
@@ -58,7 +58,7 @@ class Heap(NamedTuple):
 
 
 class LoadCounts(NamedTuple):
-    """How many participating members have how many partitions."""
+    """The number of participating members by their number of partitions."""
 
     members: Ints32
     """Number of members, by number of partitions."""
@@ -67,7 +67,7 @@ class LoadCounts(NamedTuple):
 
 
 class BalanceInput(NamedTuple):
-    """What ``balance`` needs beside the current assignment."""
+    """The input of ``balance`` beside the current assignment."""
 
     potential: PotentialConsumers
     previous: Ints32
@@ -79,7 +79,7 @@ class BalanceInput(NamedTuple):
     unassigned_first: bool
     """Whether those are reassigned before all others: since 2.4, unless a partition has to be revoked."""
     gap: int
-    """How many partitions more than a potential consumer an owner may have: 0 before 3.5.2, 1 since."""
+    """Partitions that an owner may have more than a potential consumer: 0 before 3.5.2, 1 since (KAFKA-15106)."""
     irregular: bool
     """Whether ``isBalanced`` has to be computed literally (``_is_balanced_literally``)."""
     same_subscribers: bool
@@ -313,7 +313,7 @@ def _find_imbalance(state: _State, topic: int) -> tuple[int, int]:
             count += 1
     if count == 0:
         return -1, -1
-    # The middle one of the heaviest: the first or the last may be the next to move, and then the next one, and so on.
+    # The middle one of the heaviest owners: the first or the last may move next, which would end the proof.
     heaviest, before = first - 1, count // 2 + 1
     while before > 0:
         heaviest += 1
@@ -343,13 +343,13 @@ def _is_balanced_literally(state: _State) -> tuple[int, bool]:
                 last = -1
                 node = current.newest[partition]
                 while node >= 0:
-                    other = current.member[node]
+                    owner = current.member[node]
                     if (
-                        other >= 0
-                        and participates[other]
-                        and (last < 0 or potential.map_place[other] > potential.map_place[last])
+                        owner >= 0
+                        and participates[owner]
+                        and (last < 0 or potential.map_place[owner] > potential.map_place[last])
                     ):
-                        last = other
+                        last = owner
                     node = current.older[node]
                 if last < 0:
                     return _NULL_POINTER, False
@@ -511,40 +511,41 @@ def _balance_score(sizes: Ints32, participates: Flags) -> int:
 
 
 @kernel
-def balance(current: CurrentAssignment, given: BalanceInput) -> tuple[int, CurrentAssignment]:
+def balance(current: CurrentAssignment, inputs: BalanceInput) -> tuple[int, CurrentAssignment]:
     """Balance a group whose partitions are all assigned; returns the failure and the resulting assignment."""
-    potential, member_count = given.potential, len(current.sizes)
+    potential, member_count = inputs.potential, len(current.sizes)
     reassignable = _reassignable_topics(potential)
     participates = _participating(current, potential, reassignable)
     loads = _count_loads(current.sizes, participates)
     if loads.bounds[0] >= loads.bounds[1] - 1 and participates.any():
         # isBalanced returns at once, so that no partition moves.
         return _NONE, current
-    before = current if given.initializing else copy_of(current)
+    before = current if inputs.initializing else copy_of(current)
     state = _State(
         current,
         potential,
-        given.previous,
+        inputs.previous,
         participates,
         new_movements(len(potential.topic_of)),
         Heap(np.empty(member_count, np.int32), np.full(member_count, -1, np.int32), np.zeros(1, np.int32)),
         loads,
-        np.array([given.irregular]),
-        given.gap,
-        given.same_subscribers,
+        np.array([inputs.irregular]),
+        inputs.gap,
+        inputs.same_subscribers,
     )
-    if given.unassigned_first:
+    if inputs.unassigned_first:
         # Since 2.4: if this alone balances the group, no owned partition has to move.
-        failure, _ = _perform_reassignments(state, _reassignable(given.unassigned, potential.topic_of, reassignable))
+        failure, _ = _perform_reassignments(state, _reassignable(inputs.unassigned, potential.topic_of, reassignable))
         if failure != _NONE:
             return failure, current
-    partitions = _reassignable(given.sorted_partitions, potential.topic_of, reassignable)
+    partitions = _reassignable(inputs.sorted_partitions, potential.topic_of, reassignable)
     failure, moved = _perform_reassignments(state, partitions)
     if failure != _NONE:
         return failure, current
+    # The moves are undone unless they improve the balance; without any earlier assignment they stay in any case.
     if (
         moved
-        and not given.initializing
+        and not inputs.initializing
         and _balance_score(current.sizes, participates) >= _balance_score(before.sizes, participates)
     ):
         return _NONE, before

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rebalance_sim.kafka.assignors.librdkafka import range as since_2_2
+from rebalance_sim.kafka.assignors.librdkafka import rdkafka_range_assignor
 from rebalance_sim.kafka.assignors.steps.byte_order import assign_ranges_in_byte_order
 from rebalance_sim.kafka.assignors.steps.join_response import without_instance_ids
 from rebalance_sim.kafka.groups import NO_RACK, AssignmentOutcome, Groups, TopicArrays
@@ -11,7 +11,8 @@ from rebalance_sim.releases import KafkaVersion
 
 def assign_2_1(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> AssignmentOutcome:
     """Assign the partitions of every group of a batch."""
-    return since_2_2.assign(groups._replace(member_racks=np.full_like(groups.member_racks, NO_RACK)), topics, version)
+    rackless = groups._replace(member_racks=np.full_like(groups.member_racks, NO_RACK))
+    return rdkafka_range_assignor.assign(rackless, topics, version)
 
 
 def assign_1_2(groups: Groups, topics: TopicArrays, _: KafkaVersion) -> AssignmentOutcome:

@@ -1,7 +1,7 @@
-"""Members in the order of a hash, and the strategies of Sarama that used it: ``balance_strategy.go`` of 1.27.2.
+"""Sarama's ``range`` before 1.34.1 and ``roundrobin`` before 1.28 (``balance_strategy.go`` of 1.27.2).
 
-``range`` sorted members so before 1.34.1, ``roundrobin`` before 1.28. The hash is FNV-1a over the characters of the
-topic's name and the member id, so the order changes from topic to topic.
+Both sort the members of a topic by a hash: FNV-1a over the characters of the topic's name and the member id. The order
+changes from topic to topic.
 """
 
 from collections.abc import Callable

@@ -36,7 +36,7 @@ def assign(groups: Groups, topics: TopicArrays, version: KafkaVersion) -> Assign
 
 
 class Plan(NamedTuple):
-    """What the balancer plans for a batch of groups."""
+    """The balancer's plan for a batch of groups."""
 
     seen: Groups
     """The groups as their leaders see them."""

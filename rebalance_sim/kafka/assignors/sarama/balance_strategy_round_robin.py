@@ -24,7 +24,7 @@ from rebalance_sim.kafka.runtime.strings import Ints32, Strings, sort_sections
 from rebalance_sim.releases import KafkaVersion
 
 _DIGITS = 10
-"""Of the largest number of a partition."""
+"""Digits of the largest partition number."""
 
 
 def assign(groups: Groups, topics: TopicArrays, _: KafkaVersion) -> AssignmentOutcome:

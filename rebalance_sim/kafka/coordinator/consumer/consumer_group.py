@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from rebalance_sim.kafka.coordinator.broker_config import BrokerConfig
-from rebalance_sim.kafka.coordinator.classic.group import NEVER, NONE, Counter
+from rebalance_sim.kafka.coordinator.classic.classic_group import NEVER, NONE, Counter
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel_in_place
 from rebalance_sim.kafka.runtime.records import Records
 from rebalance_sim.kafka.runtime.strings import Ints, Ints32
@@ -84,7 +84,7 @@ class ModernGroup:
 
     exists: bool
     only_stored: bool
-    """Whether only the log still has the group (``migration``)."""
+    """Whether only the log still has the group (``group_conversion``)."""
     state: int
     epoch: int
     target_epoch: int
