@@ -22,7 +22,7 @@ def is_possible(group: Group, setting: str, value: str, thresholds: Thresholds) 
 
     The consumer protocol needs no other release of any client, and a session of static members must outlast a restart.
     """
-    classic = [candidate for member in group.classic_members for candidate in client_of(member).candidates]
+    classic = [candidate for client in group.classic_clients for candidate in client.candidates]
     if setting == PROTOCOL:
         verdict = group.migration.verdict
         return verdict is Verdict.DONE or (verdict is Verdict.ONLINE and not group.migration.outdated)

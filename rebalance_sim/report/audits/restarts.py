@@ -5,10 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Row
-from pyspark.sql import functions as F
 
 from rebalance_sim.api.audit import Audit
 from rebalance_sim.engine.audit.changes import ASSIGNOR
+from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.group_kinds import as_consumers_name_them
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
@@ -25,6 +25,8 @@ DRAWN_SETTINGS = 3
 """Other settings that are drawn beside the group's own: those that save most."""
 AS_IT_IS = "as it is"
 Setting = tuple[str, str]
+_OF_STEPS = ("cluster", "group_id", "number", "at_ms", "kind", "member_id", "state", "partitions")
+"""Columns of ``timeline`` that are drawn."""
 _TIMES = ("unowned_ms", "p99_unowned_ms", "max_unowned_ms")
 
 
@@ -138,13 +140,13 @@ def _played(rules: Audit, drawn: Mapping[GroupKey, Sequence[Row]]) -> dict[tuple
     for (_, group), rows in drawn.items():
         for row in rows:
             groups.setdefault((row["setting"], row["value"]), set()).add(group)
-    timelines = rules.timelines(groups)
-    wanted = timelines.where(F.col("kind").isin(*STEPS) & (F.col("number") < 100 * SHOWN_STEPS))
+    members = rules.members_of(groups[None])
     found: defaultdict[tuple[GroupKey, Setting | None], list[Row]] = defaultdict(list)
-    columns = ("cluster", "group_id", "setting", "value", "number", "at_ms", "kind", "member_id", "state", "partitions")
-    for row in wanted.select(*columns).collect():
-        setting = (row["setting"], row["value"]) if row["setting"] else None
-        found[(row["cluster"], row["group_id"]), setting].append(row)
+    for setting, names in groups.items():
+        steps = rules.timeline(where_in(members, "group_id", names), setting)
+        for row in where_in(steps, "kind", STEPS).select(*_OF_STEPS).collect():
+            if row["number"] < 100 * SHOWN_STEPS:
+                found[(row["cluster"], row["group_id"]), setting].append(row)
     return {key: sorted(rows, key=lambda row: row["number"])[:SHOWN_STEPS] for key, rows in found.items()}
 
 
