@@ -228,9 +228,9 @@ class Group:
         return row if row and row["error"] is None else None
 
     @property
-    def advice(self) -> list[Row]:
-        """The rows of ``advice``, those that save most downtime first."""
-        return sorted(self.rows[ADVICE.name], key=lambda row: (-row["unowned_ms_saved"], row["setting"], row["value"]))
+    def advice(self) -> Sequence[Row]:
+        """The rows of ``advice``."""
+        return self.rows[ADVICE.name]
 
     @property
     def expiring(self) -> Row | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import Row
 
 from rebalance_sim.api.audit import Audit
-from rebalance_sim.engine.audit.changes import ASSIGNOR
+from rebalance_sim.engine.audit.changes import ASSIGNOR, change_of, most_saved, usable_advice
 from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.group_kinds import as_consumers_name_them
@@ -91,7 +91,7 @@ class _Changes:
 
     @classmethod
     def of(cls, advice: Sequence[Row], verdict: Row | None) -> "_Changes":
-        order = sorted(advice, key=lambda row: (-row["unowned_ms_saved"], row["setting"], row["value"]))
+        order = sorted(advice, key=most_saved)
         if verdict is None:
             return cls(order, {}, ())
         return cls(order, settings_of_consumers(verdict), verdict["impossible_settings"] or ())
@@ -105,12 +105,12 @@ class _Changes:
         return row["value"] in listed
 
     def is_possible(self, row: Row) -> bool:
-        return _named(row) not in self.impossible
+        return change_of(row) not in self.impossible
 
     @property
     def usable(self) -> list[Row]:
         """The settings that the group can use, and with which its rollout succeeds."""
-        return [row for row in self.advice if self.is_possible(row) and not row["fails"]]
+        return usable_advice(self.advice, self.impossible)
 
     def best(self) -> Row | None:
         """Return the usable setting that saves most downtime; None if none saves any."""
@@ -128,10 +128,6 @@ class _Changes:
         if not self.is_possible(row):
             return "not possible"
         return "recommended" if self.is_recommended(row) else ""
-
-
-def _named(row: Row) -> str:
-    return f"{row['setting']}={row['value']}"
 
 
 def _played(rules: Audit, drawn: Mapping[GroupKey, Sequence[Row]]) -> dict[tuple[GroupKey, Setting | None], list[Row]]:
@@ -164,7 +160,7 @@ def _rollout(
                 "partitions": partitions,
                 "moved": cost["moved"] - (row["moved_saved"] or 0),
             }
-            alternatives.append(Played(_named(row), steps, cost_note(costs)))
+            alternatives.append(Played(change_of(row), steps, cost_note(costs)))
     return rollout("Step by step", key[1], alternatives)
 
 
@@ -183,7 +179,7 @@ def _costs_table(cost: Row, changes: _Changes) -> Table:
     own = (AS_IT_IS, cost["rebalances"], *times, None, cost["moved"], state)
     others = [
         (
-            _named(row),
+            change_of(row),
             row["rebalances"],
             row["unowned_ms"] / partitions,
             *(cost[name] - row[f"{name}_saved"] for name in _TIMES[1:]),
@@ -205,10 +201,10 @@ def _summary(cost: Row, changes: _Changes) -> str:
     if best is None:
         sentences.append("No other setting that the group can use saves downtime.")
     else:
-        sentences.append(f"{_named(best)} would help most: {_change(best, cost)}.")
+        sentences.append(f"{change_of(best)} would help most: {_change(best, cost)}.")
     for row in changes.advice:
         if changes.is_recommended(row) and row is not best:
-            sentences.append(f"The recommended {_named(row)} has {_change(row, cost)}.")
+            sentences.append(f"The recommended {change_of(row)} has {_change(row, cost)}.")
     return " ".join(sentences)
 
 
