@@ -417,6 +417,7 @@ def untested(name: str) -> str | None:
     return f"Kafka {name} is newer than {NEWEST_TESTED}, the newest tested release, whose rules are used"
 
 
+@cache
 def _parsed(name: str) -> _Release:
     """Return the numbers of a release, three or more; 0.11.0.3 has four."""
     if not re.fullmatch(r"0\.\d+(\.\d+){0,2}|[1-9]\d*(\.\d+){1,2}", name, re.ASCII):

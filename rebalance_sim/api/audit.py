@@ -4,26 +4,26 @@ The tables and their columns are described in ``rebalance_sim.tables``; docs/aud
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import reduce
+from dataclasses import replace
+from functools import cached_property
 from typing import TypedDict, Unpack
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, Row
 
-from rebalance_sim.api.groups import clusters_of, custom_names, predict
+from rebalance_sim.api.groups import clusters_of, custom_names, predict, prediction
 from rebalance_sim.api.lag import lag_tables, topic_lag
 from rebalance_sim.api.records import PlacedRecords
-from rebalance_sim.api.simulation import simulate
+from rebalance_sim.api.simulation import SimulationOptions, simulate, simulations_of
 from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.audit.audits import audited
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.offset_expiry import expiring_offsets
 from rebalance_sim.engine.groups.prediction import ELECTED, OF_LIBRARY
-from rebalance_sim.engine.simulation.variations import variations
-from rebalance_sim.engine.spark.driver_rows import where_in
+from rebalance_sim.engine.simulation.variations import Variation, variations
+from rebalance_sim.engine.spark.driver_rows import collected, in_driver, where_in
 from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, usable
-from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation
+from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation, outcome
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import assignors_of
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
@@ -186,8 +186,6 @@ class Audit:
         self.fitted_listed = None if listed is None else fit(listed, LISTED_GROUPS)
         """The groups that the cluster lists; None without a list."""
         self._assigned = () if offsets is None else (LAST_ASSIGNMENTS.name,)
-        self.assigned: DataFrame | None = None
-        """Assignments of all groups under every assignor, if they are computed already."""
 
     def now(self) -> GroupOutcomes:
         """Predict the present state: ``PREDICTED``, rejects and, for lag, last assignments."""
@@ -245,44 +243,39 @@ class Audit:
         return audited(found, usable(fit_topics(self.topics)), self.clusters, self._thresholds, self.scenario.name)
 
     def members_of(self, groups: Collection[str]) -> DataFrame:
-        """Return the usable members of some groups."""
-        return where_in(usable(fit(self.members, MEMBERS)), "group_id", groups)
+        """Return the usable members of a few groups, in the driver, where the rules then run."""
+        return in_driver(where_in(usable(fit(self.members, MEMBERS)), "group_id", groups))
 
-    def assignments(self, groups: Collection[str], strategies: Sequence[str]) -> DataFrame:
-        """Return who owns what in some groups: ``last_assignments`` of the present state and under assignors."""
-        if self.assigned is not None:
-            return where_in(self.assigned, "group_id", groups)
-        members = self.members_of(groups)
-        now, *others = (
-            predict(members, self.topics, names, self.clusters, self._assignors, (LAST_ASSIGNMENTS.name,))
-            for names in ((ELECTED,), *([tuple(strategies)] if strategies else []))
-        )
-        return all_assignments(now.last_assignments, others[0].last_assignments) if others else now.last_assignments
+    def assignments(self, members: DataFrame, strategies: Sequence[str]) -> list[Row]:
+        """Predict who owns what of the members of some groups: ``last_assignments`` now and under assignors."""
+        rows: list[Row] = []
+        for names in ((ELECTED,), *([tuple(strategies)] if strategies else [])):
+            rules = prediction((LAST_ASSIGNMENTS.name,), self._few_topics, names, self.clusters, self._assignors)
+            rows += collected(rules(members))
+        return rows
 
-    def timelines(self, groups: Mapping[tuple[str, str] | None, Collection[str]]) -> DataFrame:
-        """Simulate the scenario for some groups, step by step.
+    def timeline(self, members: DataFrame, setting: tuple[str, str] | None) -> DataFrame:
+        """Simulate the scenario for the members of some groups, step by step.
 
-        ``groups`` are those to simulate under each setting and value that the audit's advice has, and under their own
-        settings (None). Returns ``timeline`` with two more columns, ``setting`` and ``value``, which are null for None.
+        ``setting`` is a name and value that the audit's advice has; None for the groups' own settings.
         """
-        rules = self.clusters.others.rules().simulated
-        tried = {(each.setting, each.value): each for each in variations(self.scenario, rules)}
-        simulated = []
-        for setting in groups:
-            played = tried[setting] if setting else None
-            steps = simulate(
-                self.members_of(groups[setting]),
-                self.topics,
-                played.scenario if played else self.scenario,
-                ((played.strategy if played else None) or ELECTED,),
-                kafka_version=self.clusters,
-                seed=self._seed,
-                assignors=self._assignors,
-                tables=(TIMELINE.name,),
-            ).timeline
-            name, value = setting or (None, None)
-            simulated.append(steps.withColumns({"setting": F.lit(name), "value": F.lit(value)}))
-        return reduce(DataFrame.unionByName, simulated)
+        tried = {(each.setting, each.value): each for each in self._variations}
+        played = tried[setting] if setting else None
+        scenario, strategy = (played.scenario, played.strategy) if played else (self.scenario, None)
+        options: SimulationOptions = {
+            "kafka_version": self.clusters, "seed": self._seed, "assignors": self._assignors
+        }  # fmt: skip
+        rules = simulations_of((TIMELINE.name,), scenario, self._few_topics, (strategy or ELECTED,), options)
+        return replace(rules, followed=None)(members).transform(outcome(TIMELINE.name))
+
+    @cached_property
+    def _variations(self) -> Sequence[Variation]:
+        return variations(self.scenario, self.clusters.others.rules().simulated)
+
+    @cached_property
+    def _few_topics(self) -> DataFrame:
+        """The usable topics, in the driver."""
+        return in_driver(usable(fit_topics(self.topics)))
 
     def _predicted(self, strategies: Sequence[str], tables: Sequence[str]) -> GroupOutcomes:
         return predict(self.members, self.topics, strategies, self.clusters, self._assignors, tables)

@@ -113,7 +113,7 @@ def simulate(
     offsets = options.pop("offsets", None)
     added = [*([ADVICE.name] if advice else []), *([] if offsets is None else [LAG_COSTS.name])]
     names = tuple(options.pop("tables", ())) or (*_SIMULATED, *added, REJECTS.name)
-    simulations = _simulations(names, scenario, topics, strategies, options)
+    simulations = simulations_of(names, scenario, topics, strategies, options)
     tried = variations(simulations.scenario, simulations.version) if advice else ()
     recorded = () if TIMELINE.name not in names else None if followed is None else tuple(followed)
     moved = of_own_protocols(scenario_of(MIGRATION)) if MIGRATION_COSTS.name in names else None
@@ -214,7 +214,7 @@ def lag_costs(
     +---+-----------+---------+--------------+-----------------+
     <BLANKLINE>
     """
-    simulations = _simulations((LAG_COSTS.name,), scenario, topics, (strategy,), options)
+    simulations = simulations_of((LAG_COSTS.name,), scenario, topics, (strategy,), options)
     lags = partition_lag(usable(fit_offsets(offsets)))
     return lambda members: simulations.plan(fit(members, MEMBERS), lags=lags).rows().transform(_lag_costs)
 
@@ -237,25 +237,26 @@ def follow(
          0.000 s  1 Stable               c2: is assigned 1 partition
         10.000 s  1 Stable               c1: event: leave
     """
-    simulations = replace(_simulations((TIMELINE.name,), scenario, topics, (strategy,), options), followed=None)
+    simulations = replace(simulations_of((TIMELINE.name,), scenario, topics, (strategy,), options), followed=None)
     return followed_group.follow(simulations, usable(fit(members, MEMBERS)))
 
 
 def _table(
     name: str, scenario: str | Scenario, topics: DataFrame, strategy: str, options: SimulationOptions
 ) -> Transformation:
-    simulations = _simulations((name,), scenario, topics, (strategy,), options)
+    simulations = simulations_of((name,), scenario, topics, (strategy,), options)
     simulations = replace(simulations, followed=None if name == TIMELINE.name else ())
     return lambda members: simulations(fit(members, MEMBERS)).transform(outcome(name))
 
 
-def _simulations(
+def simulations_of(
     outputs: tuple[str, ...],
     scenario: str | Scenario,
     topics: DataFrame,
     strategies: Sequence[str],
     options: SimulationOptions,
 ) -> Simulations:
+    """Return the simulations that fill some tables. Raises UserError for options that are not allowed."""
     clusters, own = clusters_of(options.get("kafka_version", NEWEST)), tuple(options.get("assignors", ()))
     version = clusters.others.rules().simulated
     for strategy in strategies:

@@ -137,7 +137,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         bad = [rules.placed.rejected_records] if rules.placed else []
         bad += [] if rules.fitted_after is None else [rejected(rules.fitted_after, TOPICS_AFTER)]
         bad += [] if rules.fitted_listed is None else [rejected(rules.fitted_listed, LISTED_GROUPS)]
-        tables, lag, rules.assigned = _write_predicted(run, fleet, (now, others), bad, options.on_bad_input)
+        tables, lag = _write_predicted(run, fleet, (now, others), bad, options.on_bad_input)
     run.report_progress(f"simulating the scenario {scenario.name} and a migration")
     simulated = rolled_out.result()
     tables |= run.write_outcomes(simulated, tuple(simulated))
@@ -191,10 +191,10 @@ def _check_complete(unread: Unread, options: Namespace) -> None:
 
 def _write_predicted(
     run: Run, fleet: _Fleet, predicted: tuple[GroupOutcomes, GroupOutcomes], bad: list[DataFrame], on_bad_input: str
-) -> tuple[dict[str, DataFrame], LagTables | None, DataFrame | None]:
+) -> tuple[dict[str, DataFrame], LagTables | None]:
     """Write what is predicted now and under other assignors, and the lag. Count all rows.
 
-    Returns the tables, and with offsets also the lag and the assignments that it rests on.
+    Returns the tables, and with offsets also the lag.
     """
     now, others = predicted
     tables = run.write_outcomes(now, PREDICTED)
@@ -205,10 +205,10 @@ def _write_predicted(
     run.report_progress("predicting under every assignor")
     tables |= run.write_outcomes(others, COMPARED)
     if fleet.offsets is None:
-        return tables, None, None
+        return tables, None
     assigned = run.kept(all_assignments(now.last_assignments, others.last_assignments))
     lag = fleet.offsets.write(run, assigned, fleet.members, counts[OFFSETS.name])
-    return tables | {LAG_BALANCE.name: lag.lag_balance, TOPIC_LAG.name: lag.topic_lag}, lag, assigned
+    return tables | {LAG_BALANCE.name: lag.lag_balance, TOPIC_LAG.name: lag.topic_lag}, lag
 
 
 def _summarise_end(run: Run, missing: str | None, read_by: RecordedRun | None, warnings: Sequence[str]) -> list[Line]:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 
 from rebalance_sim.engine.audit import balance, elections, keys, leaders, migration, risks, rollouts
-from rebalance_sim.engine.audit.changes import CLASSIC_ONLY, PROTOCOL, is_possible
+from rebalance_sim.engine.audit.changes import CLASSIC_ONLY, PROTOCOL, impossible_settings
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import COMMITS, TOPIC_OWNERS, Group, TopicFacts
 from rebalance_sim.engine.audit.rollouts import SAVED
@@ -283,11 +283,7 @@ class _Audit:
 
     def _verdict(self, group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, Any]:
         """Return a row of ``verdicts``."""
-        tried = sorted({(row["setting"], row["value"]) for row in group.advice})
-        impossible = [
-            f"{name}={value}" for name, value in tried if not is_possible(group, name, value, self.thresholds)
-        ]
-        return _verdict(group, found) | {"impossible_settings": impossible}
+        return _verdict(group, found) | {"impossible_settings": impossible_settings(group, self.thresholds)}
 
     def _findings(self, group: Group) -> list[tuple[str, Finding]]:
         """Return the findings with their families: the worst first, and those about the present state first."""

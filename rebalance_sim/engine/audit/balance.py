@@ -186,8 +186,8 @@ def _divides(group: Group, today: Row, most: int) -> str | None:
     Two subscribers of a topic may then differ by at most ``most`` partitions.
     """
     rows = group.strategies
-    names = [name for name in _options(group) if rows[name]["max"] <= today["max"]]
-    better = min(names, key=lambda name: (rows[name]["topic_spread"], *_preference(group, name)), default=None)
+    options = {name: protocol for name, protocol in _options(group).items() if rows[name]["max"] <= today["max"]}
+    better = _smallest(group, "topic_spread", options)
     return better if better is not None and rows[better]["topic_spread"] <= most else None
 
 
@@ -270,13 +270,18 @@ def loses_co_partitioning(group: Group, settings: Mapping[str, str]) -> str:
 
 def _best(group: Group, figure: str) -> str | None:
     """Return the assignor with the smallest figure; None if the group has no choice."""
-    rows = group.strategies
-    return min(_options(group), key=lambda name: (rows[name][figure], *_preference(group, name)), default=None)
+    return _smallest(group, figure, _options(group))
 
 
-def _preference(group: Group, strategy: str) -> tuple[bool, int, str]:
-    """Return a key that sorts equally good assignors: first those that all members offer, then by moved partitions."""
-    return not offered_by_all(group, _options(group)[strategy]), group.strategies[strategy]["moved"], strategy
+def _smallest(group: Group, figure: str, options: Mapping[str, str]) -> str | None:
+    """Return the one of some assignors with the smallest figure, as ``_best`` does."""
+
+    def key(strategy: str) -> tuple[int, bool, int, str]:
+        # Of equally good ones, those that all members offer come first, then those that move fewer partitions.
+        row = group.strategies[strategy]
+        return row[figure], not offered_by_all(group, options[strategy]), row["moved"], strategy
+
+    return min(options, key=key, default=None)
 
 
 def _options(group: Group) -> dict[str, str]:

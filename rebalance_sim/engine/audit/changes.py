@@ -1,5 +1,8 @@
 """Changes of settings: which ones a group can make, and how to roll out another assignor."""
 
+from collections.abc import Collection, Iterable
+from typing import Any, Protocol, TypeVar
+
 from rebalance_sim.engine.audit.group import Group, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.errors import UserError
@@ -17,12 +20,46 @@ CLASSIC_ONLY = (ASSIGNOR, _SESSION, "heartbeat.interval.ms")
 """Settings that a consumer with ``group.protocol=consumer`` rejects (KIP-848)."""
 
 
+class _Fields(Protocol):
+    """A row: one of Spark, or one in its workers."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+_Row = TypeVar("_Row", bound=_Fields)
+
+
+def usable_advice(advice: Iterable[_Row], impossible: Collection[str]) -> list[_Row]:
+    """Return the rows of ``advice`` about changes that a group can make and with which its rollout succeeds.
+
+    Those that save most downtime come first. ``impossible`` are those of ``impossible_settings``.
+    """
+    usable = [row for row in advice if change_of(row) not in impossible and not row["fails"]]
+    return sorted(usable, key=most_saved)
+
+
+def most_saved(row: _Fields) -> tuple[int, str, str]:
+    """Return a key that sorts rows of ``advice`` by the downtime that they save, the most first."""
+    return -row["unowned_ms_saved"], row["setting"], row["value"]
+
+
+def change_of(row: _Fields) -> str:
+    """Return the change that a row of ``advice`` is about."""
+    return f"{row['setting']}={row['value']}"
+
+
+def impossible_settings(group: Group, thresholds: Thresholds) -> list[str]:
+    """Return the changes of a group's advice that it cannot make, such as ``group.protocol=consumer``."""
+    tried = sorted({(row["setting"], row["value"]) for row in group.advice})
+    return [f"{name}={value}" for name, value in tried if not is_possible(group, name, value, thresholds)]
+
+
 def is_possible(group: Group, setting: str, value: str, thresholds: Thresholds) -> bool:
     """Return whether a group can make a change that ``advice`` has: its clients and brokers have the setting.
 
     The consumer protocol needs no other release of any client, and a session of static members must outlast a restart.
     """
-    classic = [candidate for member in group.classic_members for candidate in client_of(member).candidates]
+    classic = [candidate for client in group.classic_clients for candidate in client.candidates]
     if setting == PROTOCOL:
         verdict = group.migration.verdict
         return verdict is Verdict.DONE or (verdict is Verdict.ONLINE and not group.migration.outdated)

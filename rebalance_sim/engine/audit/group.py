@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from rebalance_sim.defaults import SCENARIO
@@ -228,9 +228,9 @@ class Group:
         return row if row and row["error"] is None else None
 
     @property
-    def advice(self) -> list[Row]:
-        """The rows of ``advice``, those that save most downtime first."""
-        return sorted(self.rows[ADVICE.name], key=lambda row: (-row["unowned_ms_saved"], row["setting"], row["value"]))
+    def advice(self) -> Sequence[Row]:
+        """The rows of ``advice``."""
+        return self.rows[ADVICE.name]
 
     @property
     def expiring(self) -> Row | None:
@@ -264,10 +264,14 @@ class Group:
         return [member for member in self.members if not _is_modern(member)]
 
     @cached_property
+    def classic_clients(self) -> frozenset[Leader]:
+        """The clients of the members that use the classic protocol, each once."""
+        return frozenset(map(client_of, self.classic_members))
+
+    @cached_property
     def assumes_libraries(self) -> bool:
         """Whether the library of a classic member is unknown, so that Java or the most likely one is assumed."""
-        libraries = [member["client_library"] for member in self.classic_members]
-        return any(not library or SEPARATOR in library for library in libraries)
+        return any(not client.library or SEPARATOR in client.library for client in self.classic_clients)
 
     @cached_property
     def protocols_assumed(self) -> set[str]:
@@ -316,19 +320,19 @@ class Group:
         if self.is_undescribed:
             return Migration(Verdict.UNKNOWN, _UNDESCRIBED)
         members = self.members or self._all_members
-        classic = [client_of(member) for member in members if not _is_modern(member)]
+        classic = tuple(client_of(member) for member in members if not _is_modern(member))
         modern = len(members) - len(classic)
         is_assumed = not self.protocols_assumed <= SHOW_ELECTED
         group = MigratingGroup(self.kind.kind, self.protocol, classic, modern, self.leader, is_assumed)
-        return migration(group, self.brokers)
+        return _migration_of(group, self.brokers)
 
     @cached_property
     def library(self) -> str | None:
         """The client library of all classic members; None if they may use several, or if there are none."""
-        libraries = {client_of(member).library or JAVA for member in self.classic_members}
+        libraries = {client.library or JAVA for client in self.classic_clients}
         return libraries.pop() if len(libraries) == 1 and SEPARATOR not in min(libraries) else None
 
-    @property
+    @cached_property
     def leader(self) -> Leader | None:
         """The client of the leader; None for a group without one."""
         leader_id = self.election["leader_id"] if self.election else None
@@ -344,8 +348,10 @@ class Group:
 
     def all_have(self, assignor: str) -> bool:
         """Return whether the clients of all classic members have one of Java's assignors, as Java implements it."""
-        clients = {client_of(member) for member in self.classic_members}
-        return all(client.library in ("", JAVA) and assignor in self.rules_of(client).assignors for client in clients)
+        return all(
+            client.library in ("", JAVA) and assignor in self.rules_of(client).assignors
+            for client in self.classic_clients
+        )
 
     def rules_of(self, client: Leader) -> KafkaVersion:
         """Return the rules of a Java client; one whose release is unknown, or does not exist, has that of a run."""
@@ -356,6 +362,12 @@ class Group:
 
     def _only(self, table: str) -> Row | None:
         return next(iter(self.rows[table]), None)
+
+
+@lru_cache(maxsize=4096)
+def _migration_of(group: MigratingGroup, brokers: Brokers) -> Migration:
+    """Return whether a group can migrate; a fleet has many groups that are alike in what decides it."""
+    return migration(group, brokers)
 
 
 def client_of(member: Row) -> Leader:

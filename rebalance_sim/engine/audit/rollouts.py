@@ -10,8 +10,9 @@ from rebalance_sim.engine.audit.changes import (
     REMOTE_ASSIGNOR,
     STATIC,
     how_to_roll_out,
-    is_possible,
+    impossible_settings,
     settings_for,
+    usable_advice,
 )
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import Group, Row
@@ -91,8 +92,7 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         yield finding(UNSTABLE)
     if costs["storms"]:
         yield finding(STORM, {"storms": costs["storms"]})
-    possible = (row for row in group.advice if is_possible(group, row["setting"], row["value"], thresholds))
-    best = next((row for row in possible if not row["fails"]), None)
+    best = next(iter(usable_advice(group.advice, impossible_settings(group, thresholds))), None)
     if best is not None and _pays(costs, best, thresholds):
         yield _with_setting(group, finding(DOWNTIME), best)
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
 from rebalance_sim.engine.groups.group_batches import sent
-from rebalance_sim.engine.spark.driver_rows import DriverRows, driver_rows
+from rebalance_sim.engine.spark.driver_rows import DriverRows
 from rebalance_sim.engine.tables.arrow import lists, numbers
 from rebalance_sim.engine.tables.inputs import REASON
 from rebalance_sim.kafka.runtime.strings import Ints
@@ -49,7 +49,7 @@ def _by_group_in_driver(members: DriverRows, columns: Iterable[str]) -> DataFram
     kept = [*KEYS, *columns]
     schema = StructType([StructField(HASH, LongType()), *(members.schema[name] for name in kept)])
     grouped = rows.select(kept).add_column(0, HASH, pa.array(np.cumsum(starts)))
-    return driver_rows(
+    return DriverRows(
         members.sparkSession,
         grouped.append_column(_REJECTED, pc.is_valid(reasons)),
         schema.add(_REJECTED, BooleanType()),

@@ -1,7 +1,8 @@
-"""Rows that stay in the driver, for inputs so small that Spark's jobs and workers take longer than the rules.
+"""Rows that stay in the driver, where they are so few that Spark's jobs and workers take longer than the rules.
 
-A session with ``KEEPS_ROWS`` applies the rules in the driver, and reads its inputs once. The rows are those of any
-other session: ``map_batches`` calls the same functions.
+A session with ``KEEPS_ROWS``, for small inputs, applies the rules in the driver, and reads its inputs once. Any session
+does so for the few rows that ``in_driver`` brings there. The result is that of workers: ``map_batches`` calls the same
+functions.
 """
 
 import gc
@@ -24,6 +25,8 @@ KEEPS_ROWS = "spark.rebalanceSim.keepsRowsInDriver"
 """Property of a session for small inputs."""
 
 _BATCH, _USUAL_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch", 10_000
+_FEW_VALUES = 100
+"""Each value in an expression of Spark takes a call of the JVM."""
 _Options = ParamSpec("_Options")
 BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 ArrayFunction = Callable[[Iterator[tuple[pa.Array, ...]]], Iterator[pa.Array]]
@@ -49,12 +52,16 @@ def _in_worker(function: BatchFunction) -> BatchFunction:
 
 
 def map_batches(rows: DataFrame, function: BatchFunction, schema: StructType) -> DataFrame:
-    """Apply a function to Arrow batches of rows: in Spark's workers, or at once in the driver if it keeps rows."""
-    if not keeps_rows(rows.sparkSession):
+    """Apply a function to Arrow batches of rows: in Spark's workers, or at once in the driver if it keeps them."""
+    if not _are_kept(rows):
         return rows.mapInArrow(_in_worker(function), schema)
     most = int(rows.sparkSession.conf.get(_BATCH, str(_USUAL_BATCH)) or _USUAL_BATCH)
     answers = list(function(iter(rows.toArrow().combine_chunks().to_batches(max_chunksize=most))))
-    return driver_rows(rows.sparkSession, pa.Table.from_batches(answers, to_arrow_schema(schema)), schema)
+    return DriverRows(rows.sparkSession, pa.Table.from_batches(answers, to_arrow_schema(schema)), schema)
+
+
+def _are_kept(rows: DataFrame) -> bool:
+    return isinstance(rows, DriverRows) or keeps_rows(rows.sparkSession)
 
 
 def with_column(rows: DataFrame, name: str, function: ArrayFunction, of: Sequence[str], kind: DataType) -> DataFrame:
@@ -62,14 +69,14 @@ def with_column(rows: DataFrame, name: str, function: ArrayFunction, of: Sequenc
 
     The function gets batch after batch; equal arguments need not have equal results.
     """
-    if not keeps_rows(rows.sparkSession):
+    if not _are_kept(rows):
         in_workers = cast(Any, arrow_udf)(function, kind.simpleString()).asNondeterministic()
         return rows.withColumn(name, in_workers(*map(F.expr, of)))
     given = rows.selectExpr("struct(*) AS row", *of).toArrow().combine_chunks()
     batches = (tuple(batch.columns[1:]) for batch in given.to_batches())
     answers = pa.chunked_array(list(function(batches)), to_arrow_type(kind))
     flat = pa.Table.from_struct_array(given["row"]).append_column(name, answers)
-    return driver_rows(rows.sparkSession, flat, StructType([*rows.schema, StructField(name, kind)]))
+    return DriverRows(rows.sparkSession, flat, StructType([*rows.schema, StructField(name, kind)]))
 
 
 def without_null(name: str, kind: DataType) -> Column:
@@ -159,7 +166,10 @@ def where_in(rows: DataFrame, name: str, values: Collection[str]) -> DataFrame:
     """Return the rows in which a column of texts has one of these values."""
     if isinstance(rows, DriverRows):
         return rows.filtered(pc.is_in(rows.toArrow()[name], pa.array(values, pa.string())))
-    return rows.where(F.col(name).isin(*values))
+    if len(values) <= _FEW_VALUES:
+        return rows.where(F.col(name).isin(*values))
+    wanted = rows.sparkSession.createDataFrame(pa.table({name: pa.array(values, pa.string())}))
+    return rows.join(F.broadcast(wanted), name, "left_semi").select(*rows.columns)
 
 
 def once(
@@ -187,7 +197,7 @@ def in_driver(rows: DataFrame) -> DataFrame:
         to_arrow_schema(rows.schema)
     except PySparkException:
         return rows
-    return driver_rows(rows.sparkSession, rows.toArrow(), rows.schema)
+    return DriverRows(rows.sparkSession, rows.toArrow(), rows.schema)
 
 
 def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:

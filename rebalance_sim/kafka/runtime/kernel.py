@@ -98,13 +98,24 @@ class Rule(Generic[_P, _R]):
         self.py_func, self.kind = function, kind
         self._seconds = 0.0
         """What the calls as plain Python have taken."""
+        self._has_code = False
+        """Whether the last call that needed compiled code had it."""
         self._has_no_code = False
         update_wrapper(self, function)
 
     def __call__(self, *given: _P.args, **named: _P.kwargs) -> _R:
         """Run the function."""
+        if self._has_code:
+            try:
+                return self.compiled(*given, **named)
+            except NotKept:
+                # Of other types than before.
+                self._has_code, self._has_no_code = False, True
         if _ALWAYS or self._seconds > _COMPILING_S or _size(given) > _FEW:
-            return self.compiled(*given, **named)
+            with _numba().compiling_what_is_not_kept(self.compiled):
+                answer = self.compiled(*given, **named)
+            self._has_code = True
+            return answer
         if self._seconds > (_LOADING_S if _IMPORTED in sys.modules else _IMPORTING_S) and not self._has_no_code:
             try:
                 return self._with_kept_code(*given, **named)
@@ -161,8 +172,9 @@ class Rule(Generic[_P, _R]):
     def _with_kept_code(self, *given: _P.args, **named: _P.kwargs) -> _R:
         if "compiled" not in vars(self) and not self._may_be_kept():
             raise NotKept
-        with _numba().only_kept_code(self.compiled):
-            return self.compiled(*given, **named)
+        answer = self.compiled(*given, **named)
+        self._has_code = True
+        return answer
 
     def _may_be_kept(self) -> bool:
         # Without importing numba, and without the key of a rule where nothing was ever compiled.

@@ -94,7 +94,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
     def __init__(self, rule: Rule[..., Any]) -> None:
         self._rule = rule.full_name
-        self.compiles = True
+        self.compiles = False
         self.waiting = ExitStack()
         super().__init__(rule)
 
@@ -143,13 +143,13 @@ def entry(rule: Rule[..., Any]) -> Any:
 
 
 @contextmanager
-def only_kept_code(called: Any) -> Iterator[None]:
-    """Raise NotKept instead of compiling."""
-    called._cache.compiles = False
+def compiling_what_is_not_kept(called: Any) -> Iterator[None]:
+    """Compile a rule if no code is kept for the arguments of a call, which otherwise raises NotKept."""
+    called._cache.compiles = True
     try:
         yield
     finally:
-        called._cache.compiles = True
+        called._cache.compiles = False
 
 
 # ---- Kernels that kernels call

@@ -137,11 +137,11 @@ class _Details:
 
     def _predict(self, rules: Audit) -> None:
         """Read the members, and predict who owns what."""
-        names = {row.group_id for row in self.rows}
-        self.members = _by_group(rules.members_of(names).collect())
+        members = rules.members_of({row.group_id for row in self.rows})
+        self.members = _by_group(members.collect())
         better = {found for row in self.rows if (found := self._recommended(row))}
         assigned: defaultdict[GroupKey, dict[str, dict[str, list[Partition]]]] = defaultdict(dict)
-        for row in rules.assignments(names, sorted(better)).collect():
+        for row in rules.assignments(members, sorted(better)):
             partitions = [(each["topic"], each["partition"]) for each in row["partitions"] or ()]
             of_group = assigned[row["cluster"], row["group_id"]]
             of_group.setdefault(row["strategy"], {})[row["member_id"]] = partitions

@@ -5,10 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Row
-from pyspark.sql import functions as F
 
 from rebalance_sim.api.audit import Audit
-from rebalance_sim.engine.audit.changes import ASSIGNOR
+from rebalance_sim.engine.audit.changes import ASSIGNOR, change_of, most_saved, usable_advice
+from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.group_kinds import as_consumers_name_them
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
@@ -25,6 +25,8 @@ DRAWN_SETTINGS = 3
 """Other settings that are drawn beside the group's own: those that save most."""
 AS_IT_IS = "as it is"
 Setting = tuple[str, str]
+_OF_STEPS = ("cluster", "group_id", "number", "at_ms", "kind", "member_id", "state", "partitions")
+"""Columns of ``timeline`` that are drawn."""
 _TIMES = ("unowned_ms", "p99_unowned_ms", "max_unowned_ms")
 
 
@@ -89,7 +91,7 @@ class _Changes:
 
     @classmethod
     def of(cls, advice: Sequence[Row], verdict: Row | None) -> "_Changes":
-        order = sorted(advice, key=lambda row: (-row["unowned_ms_saved"], row["setting"], row["value"]))
+        order = sorted(advice, key=most_saved)
         if verdict is None:
             return cls(order, {}, ())
         return cls(order, settings_of_consumers(verdict), verdict["impossible_settings"] or ())
@@ -103,12 +105,12 @@ class _Changes:
         return row["value"] in listed
 
     def is_possible(self, row: Row) -> bool:
-        return _named(row) not in self.impossible
+        return change_of(row) not in self.impossible
 
     @property
     def usable(self) -> list[Row]:
         """The settings that the group can use, and with which its rollout succeeds."""
-        return [row for row in self.advice if self.is_possible(row) and not row["fails"]]
+        return usable_advice(self.advice, self.impossible)
 
     def best(self) -> Row | None:
         """Return the usable setting that saves most downtime; None if none saves any."""
@@ -128,23 +130,19 @@ class _Changes:
         return "recommended" if self.is_recommended(row) else ""
 
 
-def _named(row: Row) -> str:
-    return f"{row['setting']}={row['value']}"
-
-
 def _played(rules: Audit, drawn: Mapping[GroupKey, Sequence[Row]]) -> dict[tuple[GroupKey, Setting | None], list[Row]]:
     """Simulate the groups again, step by step: the steps of each group under each setting."""
     groups: dict[Setting | None, set[str]] = {None: {group for _, group in drawn}}
     for (_, group), rows in drawn.items():
         for row in rows:
             groups.setdefault((row["setting"], row["value"]), set()).add(group)
-    timelines = rules.timelines(groups)
-    wanted = timelines.where(F.col("kind").isin(*STEPS) & (F.col("number") < 100 * SHOWN_STEPS))
+    members = rules.members_of(groups[None])
     found: defaultdict[tuple[GroupKey, Setting | None], list[Row]] = defaultdict(list)
-    columns = ("cluster", "group_id", "setting", "value", "number", "at_ms", "kind", "member_id", "state", "partitions")
-    for row in wanted.select(*columns).collect():
-        setting = (row["setting"], row["value"]) if row["setting"] else None
-        found[(row["cluster"], row["group_id"]), setting].append(row)
+    for setting, names in groups.items():
+        steps = rules.timeline(where_in(members, "group_id", names), setting)
+        for row in where_in(steps, "kind", STEPS).select(*_OF_STEPS).collect():
+            if row["number"] < 100 * SHOWN_STEPS:
+                found[(row["cluster"], row["group_id"]), setting].append(row)
     return {key: sorted(rows, key=lambda row: row["number"])[:SHOWN_STEPS] for key, rows in found.items()}
 
 
@@ -162,7 +160,7 @@ def _rollout(
                 "partitions": partitions,
                 "moved": cost["moved"] - (row["moved_saved"] or 0),
             }
-            alternatives.append(Played(_named(row), steps, cost_note(costs)))
+            alternatives.append(Played(change_of(row), steps, cost_note(costs)))
     return rollout("Step by step", key[1], alternatives)
 
 
@@ -181,7 +179,7 @@ def _costs_table(cost: Row, changes: _Changes) -> Table:
     own = (AS_IT_IS, cost["rebalances"], *times, None, cost["moved"], state)
     others = [
         (
-            _named(row),
+            change_of(row),
             row["rebalances"],
             row["unowned_ms"] / partitions,
             *(cost[name] - row[f"{name}_saved"] for name in _TIMES[1:]),
@@ -203,10 +201,10 @@ def _summary(cost: Row, changes: _Changes) -> str:
     if best is None:
         sentences.append("No other setting that the group can use saves downtime.")
     else:
-        sentences.append(f"{_named(best)} would help most: {_change(best, cost)}.")
+        sentences.append(f"{change_of(best)} would help most: {_change(best, cost)}.")
     for row in changes.advice:
         if changes.is_recommended(row) and row is not best:
-            sentences.append(f"The recommended {_named(row)} has {_change(row, cost)}.")
+            sentences.append(f"The recommended {change_of(row)} has {_change(row, cost)}.")
     return " ".join(sentences)
 
 

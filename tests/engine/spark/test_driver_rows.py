@@ -1,6 +1,7 @@
 """Rows that stay in the driver are those that Spark would return."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pytest
@@ -8,7 +9,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, MapType
 
 from rebalance_sim.engine.groups.whole_groups import by_group, nested_groups
-from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS, DriverRows, collected, once, where_in, where_null
+from rebalance_sim.engine.spark.driver_rows import (
+    KEEPS_ROWS,
+    DriverRows,
+    collected,
+    in_driver,
+    map_batches,
+    once,
+    where_in,
+    where_null,
+)
 from rebalance_sim.engine.tables.inputs import fit, rejected, usable
 from rebalance_sim.engine.tables.outcomes import outcome
 from rebalance_sim.tables import LONG, MEMBERS, STRING, struct
@@ -46,11 +56,12 @@ def both(spark: SparkSession, rows: Sequence[tuple[object, ...]]) -> tuple[Drive
         lambda rows: where_null(rows, "name"),
         lambda rows: where_in(rows, "name", {"a", "c"}),
         lambda rows: where_in(rows, "name", []),
+        lambda rows: where_in(rows, "name", ["a", *map(str, range(200))]),
         outcome("cost"),
         lambda rows: rows.where("name > 'a'").selectExpr("upper(name) AS upper", "votes"),
         lambda rows: rows.unionByName(rows),
     ],
-    ids=["same", "select", "list", "drop", "null", "in", "in none", "field", "expression", "union"],
+    ids=["same", "select", "list", "drop", "null", "in", "in none", "in many", "field", "expression", "union"],
 )
 def test_each_operation_returns_what_spark_does(spark: SparkSession, rows: list, change) -> None:  # type: ignore[no-untyped-def,type-arg]
     driver, usual = map(change, both(spark, rows))
@@ -64,6 +75,19 @@ def test_maps_keep_the_order_in_which_they_were_written(spark: SparkSession) -> 
     votes = {name: place for place, name in enumerate(["members", "min today", "max today", "moved", "delay", "p99"])}
     for rows in both(spark, [("a", votes, [], None)]):
         assert list(collected(rows)[0]["votes"].items()) == list(votes.items())
+
+
+def test_any_session_applies_functions_to_rows_in_the_driver_there(spark: SparkSession) -> None:
+    def of_this_process(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield pa.RecordBatch.from_arrays([pa.array([os.getpid()] * len(batch))], ["pid"])
+
+    usual = spark.range(3)
+    processes = [
+        {row.pid for row in map_batches(rows, of_this_process, struct({"pid": LONG})).collect()}
+        for rows in (in_driver(usual), usual)
+    ]
+    assert processes[0] == {os.getpid()} != processes[1]
 
 
 def test_a_function_of_rows_in_the_driver_is_computed_once(spark: SparkSession) -> None:
