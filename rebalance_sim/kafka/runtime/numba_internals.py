@@ -42,7 +42,7 @@ from numba.core.runtime import nrtdynmod
 from numba.core.runtime.context import NRTContext
 from numba.core.target_extension import get_local_target
 from numba.core.targetconfig import TargetConfig
-from numba.core.types.functions import BaseFunction, _unlit_non_poison
+from numba.core.types.functions import BaseFunction, _unlit_non_poison  # type: ignore[attr-defined]
 from numba.core.types.misc import unliteral
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature
 from numba.core.typing.typeof import _typeof_ndarray
@@ -225,9 +225,9 @@ def _call_type(function: Any, context: Any, args: tuple[Any, ...], kws: dict[str
     call = function, args, tuple(kws.items())
     for template_class, literal in [_FITTING[call]] if call in _FITTING else _templates(function, context):
         template = template_class(context)
-        given = args if literal else tuple(map(_unlit_non_poison, args))
-        named = kws if literal else {name: _unlit_non_poison(of) for name, of in kws.items()}
         with suppress(errors.NumbaError):
+            given = args if literal else tuple(map(_unlit_non_poison, args))
+            named = kws if literal else {name: _unlit_non_poison(of) for name, of in kws.items()}
             found = template.apply(given, named)
             if found is not None:
                 function._impl_keys[found.args] = template.get_impl_key(found)
@@ -246,7 +246,7 @@ def _templates(function: Any, context: Any) -> Iterator[tuple[Any, bool]]:
 
 _FITTING: dict[Any, tuple[Any, bool]] = {}
 _usual_call_type = BaseFunction.get_call_type
-BaseFunction.get_call_type = _call_type
+BaseFunction.get_call_type = _call_type  # type: ignore[method-assign, assignment]
 
 
 # ---- Kernels that kernels call

@@ -23,8 +23,12 @@ from numba.core.codegen import CPUCodegen, JITCodeLibrary
 from numba.core.compiler import DefaultPassBuilder
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
+from numba.core.ir import Inst
+from numba.core.postproc import PostProcessor
 from numba.core.runtime import _nrt_python, nrtdynmod, rtsys
 from numba.core.runtime.context import NRTContext
+from numba.core.types.functions import BaseFunction
+from numba.core.utils import order_by_target_specificity
 from numba.np.arrayobj import raise_with_shape_context
 from packaging.requirements import Requirement
 
@@ -59,6 +63,10 @@ SIGNATURES = {
     nrtdynmod._define_nrt_incref: ["module", "atomic_incr"],
     nrtdynmod._define_nrt_decref: ["module", "atomic_decr"],
     NRTContext._call_incref_decref: ["self", "builder", "typ", "value", "funcname"],
+    PostProcessor.run: ["self", "emit_dels", "extend_lifetimes"],
+    Inst._rec_list_vars: ["self", "val"],
+    BaseFunction.get_call_type: ["self", "context", "args", "kws"],
+    order_by_target_specificity: ["target", "templates", "fnkey"],
     raise_with_shape_context: ["src_shapes", "index_shape"],
     types.Record.__init__: ["self", "fields", "size", "aligned"],
 }
