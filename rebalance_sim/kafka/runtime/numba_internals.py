@@ -8,10 +8,12 @@ what the module relies on. It changes six things about ``numba.njit``:
 - Kernels count references to arrays without atomic instructions.
 - Arrays that may not be written have the type of those that may.
 - ``Rows`` and the tuples of ``reference`` are passed as an address, and the names of record types are short.
-- Compiling does less: sizes of types and defaults of options are kept, references are counted without reading shapes,
-  and the error of an array that does not fit a slice has no figures.
+- Compiling does less: sizes of types, defaults of options and the templates that fit calls are kept, references are
+  counted without reading shapes, nothing listens to events, Python rarely looks for garbage, and the error of an array
+  that does not fit a slice has no figures.
 """
 
+import gc
 import operator
 import platform
 import sys
@@ -26,21 +28,25 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, datamodel, errors, event, transforms, utils
+from numba.core import ir as numba_ir
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.cpu import CPUContext
 from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
+from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.registry import cpu_target
 from numba.core.runtime import nrtdynmod
 from numba.core.runtime.context import NRTContext
+from numba.core.target_extension import get_local_target
 from numba.core.targetconfig import TargetConfig
+from numba.core.types.functions import BaseFunction, _unlit_non_poison  # type: ignore[attr-defined]
 from numba.core.types.misc import unliteral
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature
 from numba.core.typing.typeof import _typeof_ndarray
-from numba.extending import NativeValue, intrinsic, lower_builtin, models, overload, register_model, typeof_impl, unbox
+from numba.extending import NativeValue, lower_builtin, models, overload, register_model, typeof_impl, unbox
 from numba.np import arrayobj, numpy_support
 
 from rebalance_sim.kafka.runtime.compiled_code import cache_folder, compiling
@@ -108,6 +114,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         self.waiting.enter_context(compiling(self._rule))
         kept = super().load_overload(sig, target_context)
         if kept is None:
+            self.waiting.enter_context(_rarely_looking_for_garbage())
             self.waiting.enter_context(_linking_helpers(target_context.codegen()))
         return kept
 
@@ -150,6 +157,96 @@ def compiling_what_is_not_kept(called: Any) -> Iterator[None]:
         yield
     finally:
         called._cache.compiles = False
+
+
+# ---- What compiling does less
+
+
+@contextmanager
+def _rarely_looking_for_garbage() -> Iterator[None]:
+    """Let Python look for cycles of objects seldom: that took a sixth of the time, and most stay until the end."""
+    usual = gc.get_threshold()
+    gc.set_threshold(_NEW_OBJECTS, *usual[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+
+
+_NEW_OBJECTS = 200_000
+
+
+def _no_event(*_given: Any, **_named: Any) -> None:
+    """Stand in for the announcement of an event, such as each call of LLVM."""
+
+
+event.start_event = event.end_event = _no_event
+
+
+def _post_process(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+    """Do what ``PostProcessor.run`` does, ten times per function, without what only generators and objects read."""
+    of = self.func_ir
+    if of.is_generator:
+        _usual_post_process(self, emit_dels, extend_lifetimes)
+        return
+    of.blocks = transforms.canonicalize_cfg(of.blocks)
+    of.variable_lifetime = VariableLifetime(of.blocks)
+    of.generator_info = None
+    if emit_dels:
+        self._insert_var_dels(extend_lifetimes)
+
+
+_usual_post_process = PostProcessor.run
+PostProcessor.run = _post_process
+
+# numba's holds types weakly, which takes longer to look up.
+datamodel.default_manager._cache = {}
+
+
+def _variables(instruction: Any, value: Any) -> list[Any]:
+    """Return what ``Inst._rec_list_vars`` does: it is called millions of times, mostly for variables and places."""
+    kind = type(value)
+    if kind is numba_ir.Var:
+        return [value]
+    if kind is numba_ir.Loc or kind is str:
+        return []
+    if kind is dict:
+        value = value.values()
+    elif kind is not tuple and kind is not list:
+        return value.list_vars() if isinstance(value, numba_ir.Inst) else []
+    return [variable for each in value for variable in _variables(instruction, each)]
+
+
+numba_ir.Inst._rec_list_vars = _variables
+
+
+def _call_type(function: Any, context: Any, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+    """Return what ``BaseFunction.get_call_type`` does, with the template that fitted a call with the same types."""
+    call = function, args, tuple(kws.items())
+    for template_class, literal in [_FITTING[call]] if call in _FITTING else _templates(function, context):
+        template = template_class(context)
+        with suppress(errors.NumbaError):
+            given = args if literal else tuple(map(_unlit_non_poison, args))
+            named = kws if literal else {name: _unlit_non_poison(of) for name, of in kws.items()}
+            found = template.apply(given, named)
+            if found is not None:
+                function._impl_keys[found.args] = template.get_impl_key(found)
+                _FITTING[call] = template_class, literal
+                return found
+    return _usual_call_type(function, context, args, kws)
+
+
+def _templates(function: Any, context: Any) -> Iterator[tuple[Any, bool]]:
+    """Yield the templates in the order in which numba tries them, with literal types and without."""
+    target = get_local_target(context)
+    for template in utils.order_by_target_specificity(target, function.templates, fnkey=function.key[0]):
+        yield template, bool(template.prefer_literal)
+        yield template, not template.prefer_literal
+
+
+_FITTING: dict[Any, tuple[Any, bool]] = {}
+_usual_call_type = BaseFunction.get_call_type
+BaseFunction.get_call_type = _call_type  # type: ignore[method-assign, assignment]
 
 
 # ---- Kernels that kernels call
@@ -436,23 +533,18 @@ def _unbox_rows(of: Any, value: Any, c: Any) -> Any:
     return NativeValue(pointer, is_error=cgutils.is_not_null(c.builder, c.pyapi.err_occurred()))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _first_element(context: Any, array: Any) -> Any:
-    def generate(target: Any, builder: Any, of: Any, given: Any) -> Any:
-        return builder.bitcast(target.make_array(array)(target, builder, given[0]).data, _BYTE_POINTER)
-
-    return _RowsType(_short(array.dtype))(array), generate
-
-
-@overload(rows, strict=False)  # type: ignore[untyped-decorator]
-def _overload_rows(array: Any) -> Any:
-    def first_element(array):  # type: ignore[no-untyped-def]
-        return _first_element(array)
-
-    return first_element
-
-
 # Templates rather than ``numba.extending.overload``, which would compile a function for each type of element.
+@infer_global(rows)
+class _RowsOf(AbstractTemplate):  # type: ignore[misc]
+    def generic(self, given: Any, named: Any) -> Any:
+        return signature(_RowsType(_short(given[0].dtype)), *given)
+
+
+@lower_builtin(rows, types.Array)  # type: ignore[untyped-decorator]
+def _rows_of(context: Any, builder: Any, of: Any, given: Any) -> Any:
+    return builder.bitcast(context.make_array(of.args[0])(context, builder, given[0]).data, _BYTE_POINTER)
+
+
 @infer_global(operator.getitem)
 class _GetItem(AbstractTemplate):  # type: ignore[misc]
     def generic(self, given: Any, named: Any) -> Any:

@@ -23,8 +23,10 @@ from numba.core.codegen import CPUCodegen, JITCodeLibrary
 from numba.core.compiler import DefaultPassBuilder
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
+from numba.core.ir import Expr, Loc, Scope
 from numba.core.runtime import _nrt_python, nrtdynmod, rtsys
 from numba.core.runtime.context import NRTContext
+from numba.core.utils import order_by_target_specificity
 from numba.np.arrayobj import raise_with_shape_context
 from packaging.requirements import Requirement
 
@@ -59,6 +61,9 @@ SIGNATURES = {
     nrtdynmod._define_nrt_incref: ["module", "atomic_incr"],
     nrtdynmod._define_nrt_decref: ["module", "atomic_decr"],
     NRTContext._call_incref_decref: ["self", "builder", "typ", "value", "funcname"],
+    numba_internals._usual_post_process: ["self", "emit_dels", "extend_lifetimes"],
+    numba_internals._usual_call_type: ["self", "context", "args", "kws"],
+    order_by_target_specificity: ["target", "templates", "fnkey"],
     raise_with_shape_context: ["src_shapes", "index_shape"],
     types.Record.__init__: ["self", "fields", "size", "aligned"],
 }
@@ -84,6 +89,13 @@ def test_the_installed_numba_is_a_version_that_the_package_requires() -> None:
 @pytest.mark.parametrize("method", SIGNATURES, ids=lambda method: method.__qualname__)
 def test_the_methods_that_are_called_or_overridden_have_the_same_parameters(method: Any) -> None:
     assert list(inspect.signature(method).parameters) == SIGNATURES[method]
+
+
+def test_the_variables_of_an_instruction_are_those_in_its_lists_and_tuples_too() -> None:
+    place = Loc("here", 1)
+    scope = Scope(None, place)
+    called, first, named = (scope.define(name, place) for name in ("called", "first", "named"))
+    assert Expr.call(called, [first], (("name", named),), place).list_vars() == [called, first, named]
 
 
 def test_the_cache_takes_its_locators_and_its_implementation_from_these_attributes() -> None:
