@@ -340,7 +340,7 @@ def reference(records: list[Record]) -> tuple[dict[Any, Any], dict[Any, Any], Co
     offsets, members = {}, {}
     for (kind, group_id, topic, partition, *_), (_, value) in last.items():
         status = "used" if kind.is_of_consumers else "other group"
-        counts[kind.name.lower().replace("_", " "), "tombstone" if value is None and status == "used" else status] += 1
+        counts[kind.name.lower().replace("_", " "), "tombstone" if value is None else status] += 1
         decoded = decode_value(kind, value) if value is not None and status == "used" else None
         if isinstance(decoded, OffsetCommit):
             offsets[group_id, topic, partition] = (decoded.offset, decoded.metadata, decoded.expire_timestamp_ms)
