@@ -50,6 +50,9 @@ def _copy_packages(lib: Path) -> None:
         for file in packed.files or ():
             if ".." in file.parts or any(part in str(file) for part in _OF_THIS_CHECKOUT):
                 continue
+            if file.parts[0] == _PACKAGE.name:
+                # Copied below as it is now: a checkout records the files that it had when it was set up.
+                continue
             source, target = Path(str(file.locate())), lib / file
             if source.suffix == ".pyc" and not source.exists():
                 # pip records bytecode, which may have been removed since: Python writes it again.

@@ -925,7 +925,7 @@ COSTS = Table(
         Column(
             "stable_ms",
             LONG,
-            "time from the first event until the group is stable for good; null if there is no event or it never is",
+            "time from the first event until the group is and stays stable; null if there is no event or it never is",
         ),
         Column("unowned_ms", LONG, "partition-milliseconds without an owner; divided by partitions: the mean downtime"),
         Column("p99_unowned_ms", LONG, f"{_P99} time that a partition is without an owner, over all partitions"),

@@ -200,8 +200,8 @@ def _stable_chart(strategies: Sequence[Row], colours: StrategyColours) -> Chart:
     return Chart(
         "costs-stable",
         title,
-        "Time from the first event until a group is stable for good and every partition has an owner. It includes the "
-        "time between events.",
+        "Time from the first event until a group is and stays stable, and every partition has an owner. It includes "
+        "the time between events.",
         **both(quantiles(_distributed(strategies, "time_to_stable", colours), "time to stable, seconds")),
         data=_quantile_table("Time to stable, over the groups", strategies, "time_to_stable"),
     )

@@ -317,7 +317,7 @@ def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
 
 
 def _recommendation(group: Group, finding: Finding) -> str | None:
-    """Return what to do, with what it gives up, what it needs, and where settings are that consumers do not have."""
+    """Return what to do, with what is lost, what it needs, and where settings are that consumers do not have."""
     if not finding.settings:
         return finding.recommendation
     said = f"{finding.recommendation or ''}{balance.loses_co_partitioning(group, finding.settings)}"

@@ -69,14 +69,14 @@ LAG_IN_PARTITION = Kind(
 )
 KINDS = (IDLE, TOO_MANY_MEMBERS, IMBALANCE, WHOLE_TOPICS, TOPICS_ON_HOST, LAG, LAG_IN_PARTITION)
 _MOVES = " {moved_after:partition moves|partitions move} once."
-_LOSS = " It gives up incremental rebalancing: members revoke all their partitions in every rebalance."
+_LOSS = " It loses incremental rebalancing: members revoke all their partitions in every rebalance."
 _CO_PARTITIONING = (
     " The change loses co-partitioning: {now} topics are co-partitioned under {strategy}, {after} afterwards. Keep the "
     "assignor if consumers join these topics by partition."
 )
 _UPGRADE = (
     "Upgrade the Java clients to {release} or newer and keep {assignor}: a member that has to revoke partitions then "
-    "gives up some of every topic, instead of whole topics (KAFKA-16277)."
+    "revokes some of every topic instead of whole topics (KAFKA-16277)."
 )
 _JAVAS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
@@ -213,7 +213,7 @@ def _instead(group: Group, better: str | None) -> str:
     if better is None:
         return ""
     protocol = _options(group)[better]
-    loss = ", but gives up incremental rebalancing" if gives_up_cooperation(group, better) else ""
+    loss = ", but loses incremental rebalancing" if gives_up_cooperation(group, better) else ""
     return f" Without an upgrade, {protocol} divides topics{loss}."
 
 

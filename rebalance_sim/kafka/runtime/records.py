@@ -88,6 +88,7 @@ def _structure(of: np.dtype[np.void]) -> Any:
 def reference(of: _Named) -> _Named:
     """Return a named tuple as kernels pass it on: compiled, only its address.
 
-    It must not outlive the call of the kernel that makes it, and a kernel has one at a time of each it makes.
+    It must not outlive the call of the kernel that makes it. Within a kernel, a second call at the same place
+    overwrites the first tuple.
     """
     return of

@@ -21,7 +21,7 @@ class AuditView:
     rows: tuple[GroupRow, ...]
     details: tuple[GroupDetails, ...]
     command: str
-    """The command that makes a page with the details of other groups."""
+    """The command that writes a page with the details of other groups."""
 
     @property
     def anchors(self) -> dict[GroupKey, str]:

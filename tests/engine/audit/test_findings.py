@@ -333,7 +333,7 @@ WHOLE = {
 
 UPGRADE = (
     "Upgrade the Java clients to 3.7.1 or newer and keep cooperative-sticky: a member that has to revoke partitions "
-    "then gives up some of every topic, instead of whole topics (KAFKA-16277)."
+    "then revokes some of every topic instead of whole topics (KAFKA-16277)."
 )
 
 
@@ -356,7 +356,7 @@ def test_topics_on_one_member_are_found_and_the_release_that_divides_them() -> N
         "partitions on m0), hot (6 partitions on m1)"
     )
     assert finding.recommendation == (
-        f"{UPGRADE} Without an upgrade, range divides topics, but gives up incremental rebalancing."
+        f"{UPGRADE} Without an upgrade, range divides topics, but loses incremental rebalancing."
     )
     assert (finding.settings, finding.confidence) == ({}, None)
     assert found(whole(None), "balance").keys() == found(whole("3.7.1"), "balance").keys() == {"topic-on-one-member"}
@@ -367,7 +367,7 @@ def test_a_release_that_has_the_fix_is_not_upgraded(member: dict[str, Any]) -> N
     finding = found(whole(None, **member), "balance")["topic-on-one-member"]
     assert finding.recommendation == (
         "Use range, in two rolling restarts: the first adds it to partition.assignment.strategy, the second removes "
-        "the others. 6 partitions move once. It gives up incremental rebalancing: members revoke all their partitions "
+        "the others. 6 partitions move once. It loses incremental rebalancing: members revoke all their partitions "
         "in every rebalance."
     )
     assert finding.settings == {"partition.assignment.strategy": "range"}
@@ -404,7 +404,7 @@ def test_lag_on_one_member_names_the_release_that_divides_its_topic() -> None:
     finding = found(replace(group, rows={**group.rows, LAG_BALANCE.name: rows}), "balance")["lag-on-one-member"]
     assert finding.recommendation == (
         f"{UPGRADE} Or use range, in two rolling restarts: the first adds it to partition.assignment.strategy, the "
-        "second removes the others. It gives up "
+        "second removes the others. It loses "
         "incremental rebalancing: members revoke all their partitions in every rebalance."
     )
 
