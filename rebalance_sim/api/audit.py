@@ -250,7 +250,7 @@ class Audit:
         """Predict who owns what of the members of some groups: ``last_assignments`` now and under assignors."""
         rows: list[Row] = []
         for names in ((ELECTED,), *([tuple(strategies)] if strategies else [])):
-            rules = prediction((LAST_ASSIGNMENTS.name,), self._few_topics, names, self.clusters, self._assignors)
+            rules = prediction((LAST_ASSIGNMENTS.name,), self._topics_in_driver, names, self.clusters, self._assignors)
             rows += collected(rules(members))
         return rows
 
@@ -265,7 +265,7 @@ class Audit:
         options: SimulationOptions = {
             "kafka_version": self.clusters, "seed": self._seed, "assignors": self._assignors
         }  # fmt: skip
-        rules = simulations_of((TIMELINE.name,), scenario, self._few_topics, (strategy or ELECTED,), options)
+        rules = simulations_of((TIMELINE.name,), scenario, self._topics_in_driver, (strategy or ELECTED,), options)
         return replace(rules, followed=None)(members).transform(outcome(TIMELINE.name))
 
     @cached_property
@@ -273,7 +273,7 @@ class Audit:
         return variations(self.scenario, self.clusters.others.rules().simulated)
 
     @cached_property
-    def _few_topics(self) -> DataFrame:
+    def _topics_in_driver(self) -> DataFrame:
         """The usable topics, in the driver."""
         return in_driver(usable(fit_topics(self.topics)))
 
