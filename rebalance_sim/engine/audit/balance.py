@@ -69,7 +69,7 @@ LAG_IN_PARTITION = Kind(
 )
 KINDS = (IDLE, TOO_MANY_MEMBERS, IMBALANCE, WHOLE_TOPICS, TOPICS_ON_HOST, LAG, LAG_IN_PARTITION)
 _MOVES = " {moved_after:partition moves|partitions move} once."
-_LOSS = " It loses incremental rebalancing: members revoke all their partitions in every rebalance."
+_LOSS = " The change loses incremental rebalancing: members revoke all their partitions in every rebalance."
 _CO_PARTITIONING = (
     " The change loses co-partitioning: {now} topics are co-partitioned under {strategy}, {after} afterwards. Keep the "
     "assignor if consumers join these topics by partition."
@@ -274,7 +274,7 @@ def _best(group: Group, figure: str) -> str | None:
 
 
 def _smallest(group: Group, figure: str, options: Mapping[str, str]) -> str | None:
-    """Return the one of some assignors with the smallest figure, as ``_best`` does."""
+    """Return the one of these assignors, given with their protocol names, with the smallest figure; None of none."""
 
     def key(strategy: str) -> tuple[int, bool, int, str]:
         # Of equally good ones, those that all members offer come first, then those that move fewer partitions.

@@ -367,8 +367,8 @@ def test_a_release_that_has_the_fix_is_not_upgraded(member: dict[str, Any]) -> N
     finding = found(whole(None, **member), "balance")["topic-on-one-member"]
     assert finding.recommendation == (
         "Use range, in two rolling restarts: the first adds it to partition.assignment.strategy, the second removes "
-        "the others. 6 partitions move once. It loses incremental rebalancing: members revoke all their partitions "
-        "in every rebalance."
+        "the others. 6 partitions move once. The change loses incremental rebalancing: members revoke all their "
+        "partitions in every rebalance."
     )
     assert finding.settings == {"partition.assignment.strategy": "range"}
 
@@ -404,7 +404,7 @@ def test_lag_on_one_member_names_the_release_that_divides_its_topic() -> None:
     finding = found(replace(group, rows={**group.rows, LAG_BALANCE.name: rows}), "balance")["lag-on-one-member"]
     assert finding.recommendation == (
         f"{UPGRADE} Or use range, in two rolling restarts: the first adds it to partition.assignment.strategy, the "
-        "second removes the others. It loses "
+        "second removes the others. The change loses "
         "incremental rebalancing: members revoke all their partitions in every rebalance."
     )
 
