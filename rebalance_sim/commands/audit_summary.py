@@ -81,6 +81,9 @@ def _migrations(verdicts: DataFrame, by_migration: Sequence[Row], several: bool)
     if not found:
         return []
     first = verdicts.where(F.col("migration_order") <= SHOWN_MIGRATIONS).orderBy("migration_order").collect()
-    named = ", ".join(named_group(row, several) for row in first)
+    named = ", ".join(
+        named_group(row, several) + (f" (if {row['migration_assumes']})" if row["migration_assumes"] else "")
+        for row in first
+    )
     lines = [f"migration to the consumer protocol: {', '.join(found)} (see {VERDICTS.name})"]
     return [*lines, f"  migrate first: {named} (all in migration_order)"] if first else lines

@@ -490,7 +490,11 @@ def test_groups_that_can_migrate_are_ranked_by_risk_and_cost(audited: Audited, s
     others = [row for row in audited.verdicts.values() if row["migration"] != "online"]
     assert {row["migration_order"] for row in others} == {None}
     lines = summarise_findings(audited.table(spark, "findings"), audited.table(spark, "verdicts"))
-    named = ", ".join(f"{row['group_id']} of cluster {row['cluster']}" for row in ranked[:3])
+    assumed = [f" (if {row['migration_assumes']})" if row["migration_assumes"] else "" for row in ranked[:3]]
+    assert assumed == ["", "", " (if java)"]
+    named = ", ".join(
+        f"{row['group_id']} of cluster {row['cluster']}{mark}" for row, mark in zip(ranked, assumed, strict=False)
+    )
     assert lines[-1] == f"  migrate first: {named} (all in migration_order)"
 
 
