@@ -8,9 +8,9 @@ what the module relies on. It changes six things about ``numba.njit``:
 - Kernels count references to arrays without atomic instructions.
 - Arrays that may not be written have the type of those that may.
 - ``Rows`` and the tuples of ``reference`` are passed as an address, and the names of record types are short.
-- Compiling does less: sizes of types, defaults of options and the templates that fit calls are kept, references are
-  counted without reading shapes, nothing listens to events, Python rarely looks for garbage, and the error of an array
-  that does not fit a slice has no figures.
+- Compiling does less: functions get few passes before they are linked, sizes of types, defaults of options and the
+  templates that fit calls are kept, references are counted without reading shapes, nothing listens to events, Python
+  rarely looks for garbage, and the error of an array that does not fit a slice has no figures.
 """
 
 import gc
@@ -261,9 +261,17 @@ class _NoCodegen:
 
 class _Library(JITCodeLibrary):  # type: ignore[misc]
     def _optimize_functions(self, ll_module: Any) -> None:
-        """Do what numba does, with one pass manager for all functions of a module."""
+        """Make functions smaller before they are linked into kernels, which are optimized as a whole.
+
+        numba runs all of LLVM's passes for functions here, which takes a tenth of the time of compiling. Without the
+        others simulations are at most 2 % slower.
+        """
         ll_module.data_layout = self._codegen._data_layout
-        passes, builder = self._codegen._function_pass_manager()
+        builder, passes = self._codegen._pass_builder(), llvm.create_new_function_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_refprune_pass()
         for function in ll_module.functions:
             if not function.is_declaration:
                 passes.run(function, builder)
