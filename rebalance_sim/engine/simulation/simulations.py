@@ -225,9 +225,13 @@ class Simulations:
 
 
 def _parts(groups: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Split groups into parts; the groups of a part are simulated side by side."""
+    """Split groups into parts by size; the groups of a part are simulated side by side."""
     # Groups whose members all join later have none yet.
     sizes = np.maximum(pc.fill_null(pc.list_value_length(groups.column("members")), 0).to_numpy(), 1)
+    if sizes.sum() > _MEMBERS_AT_A_TIME:
+        # A large group needs many elections, for which the small groups beside it would not wait.
+        order = np.argsort(sizes, kind="stable")
+        groups, sizes = groups.take(pa.array(order)), sizes[order]
     parts = (np.cumsum(sizes) - sizes) // _MEMBERS_AT_A_TIME
     firsts = np.flatnonzero(np.diff(parts, prepend=-1))
     for first, end in pairwise([*firsts.tolist(), len(sizes)]):

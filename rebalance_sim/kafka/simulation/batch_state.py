@@ -45,7 +45,12 @@ from rebalance_sim.kafka.simulation.model import (
     TopicState,
     WrittenRows,
 )
-from rebalance_sim.kafka.simulation.pauses import ASSIGNMENT_ROWS_PER_EVENT, Pause
+from rebalance_sim.kafka.simulation.pauses import (
+    ASSIGNMENT_ROWS_PER_EVENT,
+    REBALANCE_ROWS_PER_EVENT,
+    TIMELINE_ROWS_PER_MEMBER,
+    Pause,
+)
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
 from rebalance_sim.releases import KafkaVersion
 
@@ -213,7 +218,7 @@ def new_state(fleet: SimulatedFleet, settings: SimulationSettings, topics: Topic
         np.append(np.arange(len(row_sets)) - row_sets, NONE),
         _subscriptions_at_first(fleet, group_of_row, row_sets),
         new_records(RebalanceRow, 8 * n_groups + int(events.sum()) + 64),
-        new_records(TimelineRow, 16 * n_consumers + 1024 if any_followed else 64),
+        new_records(TimelineRow, 16 * n_consumers * any_followed + TIMELINE_ROWS_PER_MEMBER * (2 * largest + 2)),
         written,
         of_settings,
     )
@@ -244,7 +249,7 @@ def _with_spare_rows(state: BatchState, fleet: SimulatedFleet) -> BatchState:
     """
     if (fleet.assignors == NONE).all():
         return store_capacities(state)
-    largest = int(np.diff(fleet.partitions).max(initial=0) + np.diff(fleet.consumers).max(initial=0))
+    largest = _largest_capacity(fleet.partitions) + _largest_capacity(fleet.consumers)
     made = state.written[0].assignments
     listed = int(state.first_listed[made])
     rows_added, listed_added = made + ASSIGNMENT_ROWS_PER_EVENT + largest, 2 * ASSIGNMENT_ROWS_PER_EVENT * largest
@@ -293,15 +298,27 @@ def _random_states(seeds: Ints) -> Ints:
 def make_room(state: BatchState, fleet: SimulatedFleet, active: Ints32, pauses: Ints32) -> BatchState:
     """Grow the arrays that some group has run out of."""
     if (pauses == Pause.ROOM_FOR_ROWS).any():
-        state = state._replace(
-            rebalances=_doubled(state.rebalances, RebalanceRow), timeline=_doubled(state.timeline, TimelineRow)
-        )
-        state = _with_spare_rows(state, fleet)
+        state = _with_spare_rows(_with_spare_results(state, fleet), fleet)
     if (pauses == Pause.ROOM_FOR_MEMBERS).any():
         state = _with_more_members(state, active[pauses == Pause.ROOM_FOR_MEMBERS])
     if (pauses == Pause.ROOM_FOR_EVENTS).any():
         state = _with_more_events(state, active[pauses == Pause.ROOM_FOR_EVENTS])
     return store_capacities(state) if np.isin(pauses, _FOR_CAPACITY).any() else state
+
+
+def _with_spare_results(state: BatchState, fleet: SimulatedFleet) -> BatchState:
+    """Double the rebalances and timeline rows that fit, where one event of the largest group may need more."""
+    written, largest = state.written[0], _largest_capacity(state.first_member) + _largest_capacity(fleet.consumers)
+    if written.rebalances + REBALANCE_ROWS_PER_EVENT > len(state.rebalances):
+        state = state._replace(rebalances=_doubled(state.rebalances, RebalanceRow))
+    if written.timeline + TIMELINE_ROWS_PER_MEMBER * (largest + 2) > len(state.timeline):
+        state = state._replace(timeline=_doubled(state.timeline, TimelineRow))
+    return state
+
+
+def _largest_capacity(firsts: Ints | Ints32) -> int:
+    """Return how many rows the largest group has, or has room for."""
+    return int(np.diff(firsts).max(initial=0))
 
 
 def _doubled(records: Records[Record], of: type[Record]) -> Records[Record]:

@@ -10,10 +10,10 @@ from rebalance_sim.kafka.simulation.model import Simulation
 ASSIGNMENT_ROWS_PER_EVENT = 4
 """Most assignment rows that one event of a group with the consumer protocol adds, beside one per member when the group
 becomes a classic group."""
-_REBALANCE_ROWS_PER_EVENT = 2
+REBALANCE_ROWS_PER_EVENT = 2
 """Most rebalance rows that one event writes."""
-_TIMELINE_ROWS_PER_MEMBER = 4
-"""Most timeline rows that one event writes per member and consumer."""
+TIMELINE_ROWS_PER_MEMBER = 4
+"""Most timeline rows that one event writes per member and consumer, counting two more for the group itself."""
 
 
 class Pause(IntEnum):
@@ -49,18 +49,13 @@ def missing_room(simulation: ConsumerGroupSimulation) -> int:
     ):
         return Pause.ROOM_FOR_EVENTS
     if (
-        written.rebalances + _REBALANCE_ROWS_PER_EVENT > written.rebalances_capacity
-        or written.timeline + _timeline_rows_per_event(group.member_count + consumers) > written.timeline_capacity
+        written.rebalances + REBALANCE_ROWS_PER_EVENT > written.rebalances_capacity
+        or written.timeline + TIMELINE_ROWS_PER_MEMBER * (group.member_count + consumers + 2)
+        > written.timeline_capacity
         or (base.progress.uses_consumer_protocol and _lists_may_be_too_short(base))
     ):
         return Pause.ROOM_FOR_ROWS
     return Pause.RUNNING
-
-
-@kernel_in_place
-def _timeline_rows_per_event(members_and_consumers: int) -> int:
-    """Return how many timeline rows one event may write."""
-    return _TIMELINE_ROWS_PER_MEMBER * (members_and_consumers + 2)
 
 
 @kernel_in_place
