@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from rebalance_sim.engine.simulation.variations import Variation
 from rebalance_sim.engine.tables.arrow import numbers, rows_of
+from rebalance_sim.kafka.runtime.strings import Flags
 from rebalance_sim.tables import ADVICE
 
 _KEYS = ("cluster", "group_id", "strategy")
@@ -27,6 +28,16 @@ class RolloutCosts:
     """Rows of ``costs``, one per group."""
     lag: pa.StructArray | None
     """Rows of ``lag_costs``, one per group; None without offsets."""
+
+    def replaced(self, chosen: Flags, others: "RolloutCosts") -> "RolloutCosts":
+        """Return the same costs, but for the chosen groups those of ``others``, which has these groups alone."""
+        places = np.where(chosen, len(chosen) + np.cumsum(chosen) - 1, np.arange(len(chosen)))
+
+        def with_others(rows: pa.StructArray, of_chosen: pa.StructArray) -> pa.StructArray:
+            return pa.concat_arrays([rows, of_chosen]).take(pa.array(places))
+
+        lag = None if self.lag is None or others.lag is None else with_others(self.lag, others.lag)
+        return RolloutCosts(with_others(self.rows, others.rows), lag)
 
 
 def advice_rows(usual: RolloutCosts, others: Sequence[tuple[Variation, RolloutCosts]]) -> pa.StructArray:

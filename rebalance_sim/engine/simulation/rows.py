@@ -52,6 +52,10 @@ class SimulationResult:
         """Whether a group has been simulated to the end."""
         return np.array([error is None for error in self.errors], np.bool_)
 
+    def counted(self, name: str) -> Ints:
+        """Return a number that the coordinator keeps of each group."""
+        return field(self.simulated.groups, name)
+
     def group_columns(self, groups: Ints, strategy: str) -> dict[str, pa.Array]:
         """Return the columns that name the group of each row."""
         chosen = pa.array(groups)

@@ -13,7 +13,7 @@ from rebalance_sim.engine.tables.arrow import list_offsets, numbers, strings
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex
 from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.runtime.lists import gather, take_lists
-from rebalance_sim.kafka.runtime.strings import Ints, Ints32
+from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.kafka.simulation.fleet import Lists
 from rebalance_sim.kafka.simulation.group_events import GroupEvents, JoiningConsumer
 from rebalance_sim.kafka.simulation.inputs import OptionalStrings, SimulatedGroups
@@ -41,13 +41,19 @@ class SimulationBatch:
         """Leave out the groups without members that no consumer joins."""
         kept = np.diff(self.batch.offsets) > 0
         kept[[consumer.group for consumer in self.joining]] = True
+        return self.of_groups(kept)
+
+    def of_groups(self, kept: Flags) -> "SimulationBatch":
+        """Leave out groups."""
         if kept.all():
             return self
         numbers_of_kept = np.cumsum(kept) - 1
         return replace(
             self,
             batch=groups_where(self.batch, kept),
-            joining=[replace(each, group=int(numbers_of_kept[each.group])) for each in self.joining],
+            joining=[
+                replace(each, group=int(numbers_of_kept[each.group])) for each in self.joining if kept[each.group]
+            ],
             events=self.events.of_groups(kept, numbers_of_kept),
             lags=None if self.lags is None else self.lags.filter(pa.array(kept)),
         )

@@ -184,14 +184,21 @@ class Simulations:
             if name in self.outputs:
                 yield name, rows_of(result, strategy)
         if self.variations:
-            yield (
-                ADVICE.name,
-                advice_rows(costs, [(each, self._varied(batch, strategy, each)) for each in self.variations]),
-            )
+            varied = [(each, self._varied(result, costs, strategy, each)) for each in self.variations]
+            yield ADVICE.name, advice_rows(costs, varied)
 
-    def _varied(self, batch: SimulationBatch, strategy: str, variation: Variation) -> RolloutCosts:
-        *_, result = self.steps(batch, variation.strategy or strategy, variation.scenario)
-        return self._costs(result, strategy)
+    def _varied(
+        self, usual: SimulationResult, usual_costs: RolloutCosts, strategy: str, variation: Variation
+    ) -> RolloutCosts:
+        """Return what the scenario costs under another setting, which is simulated where it can change anything."""
+        concerned = np.ones(len(usual.errors), np.bool_)
+        if variation.counter is not None:
+            concerned = usual.counted(variation.counter) > 0
+        if not concerned.any():
+            return usual_costs
+        groups = usual.batch.of_groups(concerned)
+        *_, result = self.steps(groups, variation.strategy or strategy, variation.scenario)
+        return usual_costs.replaced(concerned, self._costs(result, strategy))
 
     def _costs(self, result: SimulationResult, strategy: str) -> RolloutCosts:
         lag = None if result.batch.lags is None else lag_cost_rows(result, strategy)

@@ -19,6 +19,9 @@ class Variation:
     strategy: str | None
     """The assignor that all consumers offer; None: as without the variation."""
     scenario: Scenario
+    counter: str | None = None
+    """A field of ``ClassicGroupState`` that is 0 if a group never used the setting, so that its simulation is the same
+    under the variation; None if no field tells."""
 
 
 def variations(scenario: Scenario, version: KafkaVersion) -> tuple[Variation, ...]:
@@ -39,6 +42,7 @@ def variations(scenario: Scenario, version: KafkaVersion) -> tuple[Variation, ..
             str(_LONG_DELAY_MS),
             None,
             replace(scenario, settings=replace(settings, group_initial_rebalance_delay_ms=_LONG_DELAY_MS)),
+            "initial_delays",
         ),
     ]
     if version.coordinator >= CoordinatorRules.SCALA_2_3:

@@ -73,6 +73,19 @@ def test_groups_do_not_disturb_each_other(version: str, seed: int) -> None:
         assert together.owned(group) == backwards.owned(len(histories) - 1 - group)
 
 
+@pytest.mark.parametrize("version", [*VERSIONS, MIGRATING])
+def test_a_group_without_an_initial_delay_is_the_same_under_another(version: str, seed: int) -> None:
+    """So the settings that an audit tries need not be simulated again for it."""
+    rng = random.Random(f"{version} delay {seed}")
+    settings, histories = random_settings(rng), random_histories(rng, version, 60 if COMPILED else 4)
+    longer = replace(settings, group_initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms + 7000)
+    usual, delayed = (played_by(version, histories, each) for each in (settings, longer))
+    never = usual.simulated.groups["initial_delays"] == 0
+    same = np.array([results_of(usual, group) == results_of(delayed, group) for group in range(len(histories))])
+    assert same[never].all()
+    assert not COMPILED or (never.any() and not same.all())
+
+
 # ---- Exact timelines
 
 EXACT = SimulationSettings(network_jitter_ms=0, retry_backoff_ms=0, poll_interval_ms=1)

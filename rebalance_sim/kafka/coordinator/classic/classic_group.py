@@ -125,6 +125,8 @@ class ClassicGroupState:
     reason_member: int
     rebalances: int
     """Number of rebalances begun."""
+    initial_delays: int
+    """Number of them that began with group.initial.rebalance.delay.ms, which decides nothing else."""
     writes: int
     """Writes of group metadata begun so far, and ended."""
     writes_ended: int

@@ -113,6 +113,7 @@ def prepare_rebalance(classic: ClassicGroup, reason: int, member: int, now: int)
     group.reason, group.reason_member = reason, member
     group.rebalances += 1
     if group.is_initial_delay:
+        group.initial_delays += 1
         group.delay_ms = classic.config.group_initial_rebalance_delay_ms
         group.remaining_ms = max(rebalance_timeout_ms(classic) - group.delay_ms, 0)
         wait_for_joins(classic, group.delay_ms, now)
