@@ -191,14 +191,11 @@ class Simulations:
         self, usual: SimulationResult, usual_costs: RolloutCosts, strategy: str, variation: Variation
     ) -> RolloutCosts:
         """Return what the scenario costs under another setting, which is simulated where it can change anything."""
-        concerned = np.ones(len(usual.errors), np.bool_)
-        if variation.counter is not None:
-            concerned = usual.counted(variation.counter) > 0
-        if not concerned.any():
+        changed = variation.changes(usual)
+        if not changed.any():
             return usual_costs
-        groups = usual.batch.of_groups(concerned)
-        *_, result = self.steps(groups, variation.strategy or strategy, variation.scenario)
-        return usual_costs.replaced(concerned, self._costs(result, strategy))
+        *_, result = self.steps(usual.batch.of_groups(changed), variation.strategy or strategy, variation.scenario)
+        return usual_costs.replaced(changed, self._costs(result, strategy))
 
     def _costs(self, result: SimulationResult, strategy: str) -> RolloutCosts:
         lag = None if result.batch.lags is None else lag_cost_rows(result, strategy)

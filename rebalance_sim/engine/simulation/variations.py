@@ -1,13 +1,45 @@
 """The settings that ``advice`` tries, each as a variation of the scenario."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
+import numpy as np
+
+from rebalance_sim.engine.simulation.rows import SimulationResult
 from rebalance_sim.kafka.assignors import assignors_of
+from rebalance_sim.kafka.runtime.strings import Flags
+from rebalance_sim.kafka.simulation.batch_state import field
 from rebalance_sim.kafka.simulation.scenario import Overrides, Scenario
 from rebalance_sim.releases import CoordinatorRules, KafkaVersion
 
 _SHORT_SESSION_MS, _LONG_SESSION_MS = 10_000, 120_000
 _LONG_DELAY_MS = 10_000
+
+
+def _every_group(usual: SimulationResult) -> Flags:
+    return np.ones(len(usual.errors), np.bool_)
+
+
+def _waiting_initially(usual: SimulationResult) -> Flags:
+    """Return which groups ever waited for group.initial.rebalance.delay.ms, which decides nothing else."""
+    return usual.counted("initial_delays") > 0
+
+
+def _that_notice(session_timeout_ms: int, usual: SimulationResult) -> Flags:
+    """Return which groups may notice another session timeout.
+
+    A longer one changes nothing if no session has expired, and if the group only sends heartbeats in the end: the
+    simulation goes on for longer, but nothing happens.
+    """
+    settings = usual.prepared.conditions.scenario.settings
+    lowest, highest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
+    timeouts = field(usual.simulated.consumers, "session_timeout_ms")
+    first = usual.batch.consumers.offsets[:-1]
+    shortest, longest = np.minimum.reduceat(timeouts, first), np.maximum.reduceat(timeouts, first)
+    is_allowed = (shortest >= lowest) & (lowest <= session_timeout_ms <= highest)
+    stays = (usual.counted("sessions_expired") == 0) & field(usual.simulated.progress, "rests").astype(np.bool_)
+    return ~(is_allowed & (longest <= session_timeout_ms) & stays)
 
 
 @dataclass(frozen=True)
@@ -19,9 +51,8 @@ class Variation:
     strategy: str | None
     """The assignor that all consumers offer; None: as without the variation."""
     scenario: Scenario
-    counter: str | None = None
-    """A field of ``ClassicGroupState`` that is 0 if a group never used the setting, so that its simulation is the same
-    under the variation; None if no field tells."""
+    changes: Callable[[SimulationResult], Flags] = _every_group
+    """Returns for which groups the scenario may end differently under the setting, given how it ends without."""
 
 
 def variations(scenario: Scenario, version: KafkaVersion) -> tuple[Variation, ...]:
@@ -32,7 +63,8 @@ def variations(scenario: Scenario, version: KafkaVersion) -> tuple[Variation, ..
         return Variation(setting, value, None, replace(scenario, consumers=otherwise))
 
     def with_session(timeout_ms: int) -> Variation:
-        return with_consumers("session.timeout.ms", str(timeout_ms), replace(consumers, session_timeout_ms=timeout_ms))
+        otherwise = replace(scenario, consumers=replace(consumers, session_timeout_ms=timeout_ms))
+        return Variation("session.timeout.ms", str(timeout_ms), None, otherwise, partial(_that_notice, timeout_ms))
 
     tried = [
         with_session(_SHORT_SESSION_MS),
@@ -42,7 +74,7 @@ def variations(scenario: Scenario, version: KafkaVersion) -> tuple[Variation, ..
             str(_LONG_DELAY_MS),
             None,
             replace(scenario, settings=replace(settings, group_initial_rebalance_delay_ms=_LONG_DELAY_MS)),
-            "initial_delays",
+            _waiting_initially,
         ),
     ]
     if version.coordinator >= CoordinatorRules.SCALA_2_3:

@@ -41,6 +41,10 @@ from rebalance_sim.kafka.simulation.ownership import drop_lost_consumers, end_si
 from rebalance_sim.kafka.simulation.timeline import record_rebalances
 from rebalance_sim.releases import CoordinatorRules
 
+_OF_HEARTBEATS = (
+    int(EventKind.HEARTBEAT_DUE), EventKind.REQUEST + RequestKind.HEARTBEAT, EventKind.ANSWER + RequestKind.HEARTBEAT
+)  # fmt: skip
+
 
 @kernel_in_place
 def next_event_ms(simulation: Simulation) -> int:
@@ -66,7 +70,23 @@ def end_if_over(simulation: Simulation, next_ms: int) -> bool:
     if next_ms <= end_ms:
         return False
     simulation.queue.now = max(simulation.queue.now, end_ms)
+    progress.rests = _has_only_heartbeats_to_come(simulation)
     end_simulation(simulation)
+    return True
+
+
+@inner_kernel
+def _has_only_heartbeats_to_come(simulation: Simulation) -> bool:
+    """Return whether a stable classic group waits for nothing but heartbeats, and only timers of sessions run."""
+    progress, group = simulation.progress, simulation.coordinator.group
+    if not progress.stable or progress.uses_consumer_protocol or progress.lost > 0 or group.pending > 0:
+        return False
+    if group.join_deadline != NEVER or group.sync_deadline != NEVER:
+        return False
+    for k in range(simulation.queue.length):
+        kind = simulation.events[simulation.places[k].event].kind
+        if kind not in _OF_HEARTBEATS:
+            return False
     return True
 
 

@@ -332,6 +332,8 @@ class GroupProgress:
     metadata_due: bool
     """Whether a consumer is still to see a growth."""
     finished: bool
+    rests: bool
+    """Whether nothing but heartbeats was to come when it ended, so that it would change only if a session expired."""
     quiet_ms: int
     """How long nothing may happen before the simulation ends."""
 

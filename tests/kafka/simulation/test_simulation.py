@@ -73,6 +73,34 @@ def test_groups_do_not_disturb_each_other(version: str, seed: int) -> None:
         assert together.owned(group) == backwards.owned(len(histories) - 1 - group)
 
 
+COSTS = (
+    *("first_event_ms", "changed_ms", "all_owned_ms", "unowned_ms", "revoked", "moved", "moved_back", "completed"),
+    *("failed", "stable", "finished"),
+)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_group_whose_sessions_last_is_the_same_with_longer_ones(version: str, seed: int) -> None:
+    """The simulation is longer, but nothing happens in the rest of it."""
+    rng = random.Random(f"{version} sessions {seed}")
+    settings, histories = random_settings(rng), random_histories(rng, version, 60 if COMPILED else 4)
+    longer = {"session_timeout_ms": 120_000}
+    lasting = [
+        replace(each, members=[row | longer for row in each.members], joiners=[row | longer for row in each.joiners])
+        for each in histories
+    ]
+    usual, longest = played_by(version, histories, settings), played_by(version, lasting, settings)
+    unchanged = (usual.simulated.groups["sessions_expired"] == 0) & usual.simulated.progress["rests"]
+
+    def costs(played: Played, group: int) -> tuple[Any, ...]:
+        timeline, rows, figures = results_of(played, group)
+        return timeline, rows, [figures[name] for name in COSTS]
+
+    same = np.array([costs(usual, group) == costs(longest, group) for group in range(len(histories))])
+    assert same[unchanged].all()
+    assert not COMPILED or (unchanged.any() and not same.all())
+
+
 @pytest.mark.parametrize("version", [*VERSIONS, MIGRATING])
 def test_a_group_without_an_initial_delay_is_the_same_under_another(version: str, seed: int) -> None:
     """So the settings that an audit tries need not be simulated again for it."""

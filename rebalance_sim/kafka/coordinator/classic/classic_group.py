@@ -132,6 +132,8 @@ class ClassicGroupState:
     writes_ended: int
     evicted: int
     """Members removed so far because a timeout expired."""
+    sessions_expired: int
+    """Sessions that have expired so far, also of members that stayed because they were waiting for a response."""
     stored: bool
     """Whether a write has succeeded; the following fields are the contents of the last one."""
     stored_generation: int

@@ -86,6 +86,7 @@ def _ends_before(classic: ClassicGroup, number: int, rival: int) -> bool:
 def _expire_session(classic: ClassicGroup, number: int, now: int) -> None:
     """Remove a member whose session expired (``onExpireHeartbeat``), unless it waits for an answer."""
     member = classic.members[number]
+    classic.group.sessions_expired += 1
     member.session_timers -= 1
     member.session_timer = member.last_session_timer
     if classic.rules > CoordinatorRules.SCALA_1_0 or member.session_timers <= 0:
