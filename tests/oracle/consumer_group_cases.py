@@ -45,7 +45,7 @@ class _Conversation(Conversation):
         self._config: JsonObject = {}
         self._share_of_static = rng.choice((0.0, 0.0, 0.3, 0.8))
         self._same_topics = rng.random() < 0.6
-        self._share_of_assignors = rng.choice((0.0, 0.0, 0.3))
+        self._share_of_assignors = rng.choice((0.0, 0.0, 0.3, 0.9))
         self._faulty = rng.choice((0.03, 0.1, 0.25))
         self._store_troubles = rng.choice((0.0, 0.0, 0.0, 0.08))
         self._moves = rng.choice((0.0, 0.0, 0.05))

@@ -187,6 +187,15 @@ REJOINS = (
         answer(-2, at_ms=8000, generation=2, members=[]),
         answer(-1, at_ms=8000, members=[0, 1], metadata={0: "one", 1: "two"}),
     ),
+    scenario("a follower's protocols in another order begin a rebalance")
+    .mirrors("ClassicGroupMember.matches")
+    .plays(*stable(2, protocols=RANGE_THEN_ROUND_ROBIN), join(7000, 1, protocols=ROUND_ROBIN_THEN_RANGE))
+    .plays(join(8000, 0, protocols=RANGE_THEN_ROUND_ROBIN))
+    .expects(
+        group(-2, PREPARING, generation=1),
+        answer(-2, at_ms=8000, generation=2, members=[]),
+        answer(-1, at_ms=8000, generation=2, leader=0, members=[0, 1]),
+    ),
     scenario("an unchanged follower of a stable group keeps its assignment")
     .mirrors("java.testJoinGroupExistingMemberDoesNotTriggerRebalanceInStableState")
     .plays(*stable(2), join(7000, 1), sync(7000, 1, 1))
