@@ -21,13 +21,13 @@ def _every_group(usual: SimulationResult) -> Flags:
     return np.ones(len(usual.errors), np.bool_)
 
 
-def _waiting_initially(usual: SimulationResult) -> Flags:
+def _with_an_initial_delay(usual: SimulationResult) -> Flags:
     """Return which groups ever waited for group.initial.rebalance.delay.ms, which decides nothing else."""
     return usual.counted("initial_delays") > 0
 
 
-def _that_notice(session_timeout_ms: int, usual: SimulationResult) -> Flags:
-    """Return which groups may notice another session timeout.
+def _noticing_session_timeout(session_timeout_ms: int, usual: SimulationResult) -> Flags:
+    """Return which groups may notice that their session timeout is another.
 
     A longer one changes nothing if no session has expired, and if the group only sends heartbeats in the end: the
     simulation goes on for longer, but nothing happens.
@@ -64,7 +64,9 @@ def variations(scenario: Scenario, version: KafkaVersion) -> tuple[Variation, ..
 
     def with_session(timeout_ms: int) -> Variation:
         otherwise = replace(scenario, consumers=replace(consumers, session_timeout_ms=timeout_ms))
-        return Variation("session.timeout.ms", str(timeout_ms), None, otherwise, partial(_that_notice, timeout_ms))
+        return Variation(
+            "session.timeout.ms", str(timeout_ms), None, otherwise, partial(_noticing_session_timeout, timeout_ms)
+        )
 
     tried = [
         with_session(_SHORT_SESSION_MS),
@@ -74,7 +76,7 @@ def variations(scenario: Scenario, version: KafkaVersion) -> tuple[Variation, ..
             str(_LONG_DELAY_MS),
             None,
             replace(scenario, settings=replace(settings, group_initial_rebalance_delay_ms=_LONG_DELAY_MS)),
-            _waiting_initially,
+            _with_an_initial_delay,
         ),
     ]
     if version.coordinator >= CoordinatorRules.SCALA_2_3:
