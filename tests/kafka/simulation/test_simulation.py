@@ -9,6 +9,7 @@ import pytest
 
 from rebalance_sim.kafka.coordinator.classic.classic_group import Reason, RequestKind, State
 from rebalance_sim.kafka.coordinator.errors import Errors
+from rebalance_sim.kafka.simulation.batch_state import field
 from rebalance_sim.kafka.simulation.group_events import GroupEvent
 from rebalance_sim.kafka.simulation.model import ScenarioKind, Subject
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
@@ -90,7 +91,7 @@ def test_a_group_whose_sessions_last_is_the_same_with_longer_ones(version: str, 
         for each in histories
     ]
     usual, longest = played_by(version, histories, settings), played_by(version, lasting, settings)
-    unchanged = (usual.simulated.groups["sessions_expired"] == 0) & usual.simulated.progress["rests"]
+    unchanged = (field(usual.simulated.groups, "sessions_expired") == 0) & field(usual.simulated.progress, "rests")
 
     def costs(played: Played, group: int) -> tuple[Any, ...]:
         timeline, rows, figures = results_of(played, group)
@@ -108,7 +109,7 @@ def test_a_group_without_an_initial_delay_is_the_same_under_another(version: str
     settings, histories = random_settings(rng), random_histories(rng, version, 60 if COMPILED else 4)
     longer = replace(settings, group_initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms + 7000)
     usual, delayed = (played_by(version, histories, each) for each in (settings, longer))
-    never = usual.simulated.groups["initial_delays"] == 0
+    never = field(usual.simulated.groups, "initial_delays") == 0
     same = np.array([results_of(usual, group) == results_of(delayed, group) for group in range(len(histories))])
     assert same[never].all()
     assert not COMPILED or (never.any() and not same.all())
