@@ -10,7 +10,7 @@ from rebalance_sim.engine.simulation.rows import SimulationResult
 from rebalance_sim.kafka.assignors import assignors_of
 from rebalance_sim.kafka.runtime.strings import Flags
 from rebalance_sim.kafka.simulation.batch_state import field
-from rebalance_sim.kafka.simulation.scenario import Overrides, Scenario
+from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.releases import CoordinatorRules, KafkaVersion
 
 _SHORT_SESSION_MS, _LONG_SESSION_MS = 10_000, 120_000
@@ -22,15 +22,15 @@ def _every_group(usual: SimulationResult) -> Flags:
 
 
 def _with_an_initial_delay(usual: SimulationResult) -> Flags:
-    """Return which groups ever waited for group.initial.rebalance.delay.ms, which decides nothing else."""
+    """Return the groups that ever waited for group.initial.rebalance.delay.ms: others never read it."""
     return usual.counted("initial_delays") > 0
 
 
-def _noticing_session_timeout(session_timeout_ms: int, usual: SimulationResult) -> Flags:
-    """Return which groups may notice that their session timeout is another.
+def _affected_by_session_timeout(session_timeout_ms: int, usual: SimulationResult) -> Flags:
+    """Return the groups for which another session timeout may make a difference.
 
-    A longer one changes nothing if no session has expired, and if the group only sends heartbeats in the end: the
-    simulation goes on for longer, but nothing happens.
+    A longer one makes none if no session expired and only heartbeats were still to come: the simulation takes longer,
+    but nothing else happens in it.
     """
     settings = usual.prepared.conditions.scenario.settings
     lowest, highest = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
@@ -59,15 +59,13 @@ def variations(scenario: Scenario, version: KafkaVersion) -> tuple[Variation, ..
     """Return the scenario under each setting that the Kafka version has."""
     consumers, settings = scenario.consumers, scenario.settings
 
-    def with_consumers(setting: str, value: str, otherwise: Overrides) -> Variation:
-        return Variation(setting, value, None, replace(scenario, consumers=otherwise))
-
     def with_session(timeout_ms: int) -> Variation:
         otherwise = replace(scenario, consumers=replace(consumers, session_timeout_ms=timeout_ms))
         return Variation(
-            "session.timeout.ms", str(timeout_ms), None, otherwise, partial(_noticing_session_timeout, timeout_ms)
+            "session.timeout.ms", str(timeout_ms), None, otherwise, partial(_affected_by_session_timeout, timeout_ms)
         )
 
+    static = replace(scenario, consumers=replace(consumers, static=True))
     tried = [
         with_session(_SHORT_SESSION_MS),
         with_session(_LONG_SESSION_MS),
@@ -80,7 +78,7 @@ def variations(scenario: Scenario, version: KafkaVersion) -> tuple[Variation, ..
         ),
     ]
     if version.coordinator >= CoordinatorRules.SCALA_2_3:
-        tried.insert(0, with_consumers("group.instance.id", "one per consumer", replace(consumers, static=True)))
+        tried.insert(0, Variation("group.instance.id", "one per consumer", None, static))
     plain = replace(scenario, consumers=replace(consumers, protocols=None))
     if "cooperative-sticky" in assignors_of(version):
         tried.append(Variation("partition.assignment.strategy", "cooperative-sticky", "cooperative-sticky", plain))

@@ -74,7 +74,7 @@ def test_groups_do_not_disturb_each_other(version: str, seed: int) -> None:
         assert together.owned(group) == backwards.owned(len(histories) - 1 - group)
 
 
-COSTS = (
+FIGURES_OF_COSTS = (
     *("first_event_ms", "changed_ms", "all_owned_ms", "unowned_ms", "revoked", "moved", "moved_back", "completed"),
     *("failed", "stable", "finished"),
 )
@@ -95,7 +95,7 @@ def test_a_group_whose_sessions_last_is_the_same_with_longer_ones(version: str, 
 
     def costs(played: Played, group: int) -> tuple[Any, ...]:
         timeline, rows, figures = results_of(played, group)
-        return timeline, rows, [figures[name] for name in COSTS]
+        return timeline, rows, [figures[name] for name in FIGURES_OF_COSTS]
 
     same = np.array([costs(usual, group) == costs(longest, group) for group in range(len(histories))])
     assert same[unchanged].all()
