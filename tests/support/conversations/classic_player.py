@@ -205,13 +205,19 @@ class ScalaPlayer(Player):
         written = not has_tombstone or self.store_error == Errors.NONE
         if written:
             self.store_tombstones()
-        remove_expired(self.classic, rows(self.offsets), len(self.partitions), ends_group, written)
+        self.remove_expired(ends_group, written)
 
     def mark_expired(self) -> bool:
         """Mark the offsets that have expired; return whether the group is deleted with them."""
         offsets, count, topics = rows(self.offsets), len(self.partitions), rows(self.subscribed)
         also = self.version.rebalancing_offsets_expire
-        return bool(mark_expired(self.classic, offsets, count, topics, self.topics_known, also, self.now))
+        known = self.topics_known and self.group_row.protocol_type == self.types.of("consumer")
+        return bool(mark_expired(self.classic, offsets, count, topics, known, also, self.now))
+
+    def remove_expired(self, ends_group: bool, written: bool) -> None:
+        """Remove the marked offsets, and the group, with what is known of its topics."""
+        remove_expired(self.classic, rows(self.offsets), len(self.partitions), ends_group, written)
+        self.topics_known = self.topics_known and not ends_group
 
     def store_tombstones(self) -> None:
         """Write tombstones for the expired offsets."""
@@ -221,6 +227,8 @@ class ScalaPlayer(Player):
 
     def unload(self) -> None:
         """Lose the group to another coordinator."""
+        if self.group_row.state == State.STABLE and self.group_row.joining:
+            self.left_out = "the JoinGroup of a replaced static member waits for a write that a broker would fail first"
         if self.group_row.exists:
             unload(self.classic)
             self.run()
@@ -479,10 +487,8 @@ class JavaPlayer(ScalaPlayer):
         is_refused = ends_group and not self.held and not self.waiting and self.store_error != Errors.NONE
         if is_refused or not (ends_group or any(self.offsets[k].expired for k in range(len(self.partitions)))):
             return
-        if ends_group and self.group_row.writes > self.group_row.writes_ended:
-            self.left_out = "a write of a group that is deleted goes on, and would end in its successor"
         self.store_tombstones()
-        remove_expired(self.classic, rows(self.offsets), len(self.partitions), ends_group, True)
+        self.remove_expired(ends_group, True)
         self.write_records(lambda _: None)
 
     def unload(self) -> None:

@@ -58,11 +58,14 @@ _EMPTY_FIELDS: dict[str, JsonObject] = {
 
 
 def in_order(answers: list[JsonObject]) -> list[JsonObject]:
-    """Return answers by time and step, and the members listed for a leader by number.
+    """Return the first answer to each request by time and step, and the members listed for a leader by number.
 
-    The order of answers of the same millisecond, and of listed members, is that of the coordinator's map.
+    The order of answers of the same millisecond, and of listed members, is that of the coordinator's map. Up to 3.3
+    Kafka's coordinator gives a second answer if a rebalance has answered a static member whose write fails later; the
+    client does not wait for it.
     """
-    listed = [{**answer, "members": sorted(answer["members"])} if "leader" in answer else answer for answer in answers]
+    first = {answer["step"]: answer for answer in reversed(answers)}.values()
+    listed = [{**answer, "members": sorted(answer["members"])} if "leader" in answer else answer for answer in first]
     return sorted(listed, key=lambda answer: (answer["at_ms"], answer["step"]))
 
 

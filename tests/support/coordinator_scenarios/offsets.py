@@ -16,6 +16,8 @@ from tests.support.coordinator_scenarios.steps import (
     check_offsets,
     commit,
     fetch,
+    finish_store,
+    hold_store,
     join,
     joined,
     leave,
@@ -149,6 +151,21 @@ EXPIRY = (
     .plays(*stable(1), commit(7000, 0, 1), leave(9000, 0), check_offsets(DAY + 7000), check_offsets(DAY + 7001))
     .plays(check_offsets(WEEK + 8999), fetch(WEEK + 8999), check_offsets(WEEK + 9000))
     .expects(group(-5, EMPTY, generation=2), gone(-4, until="1.0"), answer(-2, offsets={0: 5}, since="2.3"), gone(-1)),
+    scenario("a write of a removed group does not end in its successor")
+    .mirrors("GroupMetadataManager.storeGroup")
+    .plays(*joined(1), hold_store(7000), sync(7000, 0, 1, {0: "a"}), leave(8000, 0), check_offsets(8000))
+    .plays(join(9000), tick(12_000), finish_store(12_000))
+    .expects(gone(-4), group(-1, COMPLETING, generation=1)),
+    scenario("a removed group's topics are not those of its successor", since="2.3")
+    .mirrors("GroupMetadata.removeExpiredOffsets")
+    .plays(*stable(1, protocols=TO_U), leave(7000, 0), check_offsets(8000), commit(9000, "", -1))
+    .plays(join(WEEK + 9000, protocols=TO_U), check_offsets(WEEK + 9000), fetch(WEEK + 9000))
+    .expects(gone(-5), group(-1, PREPARING, generation=0), answer(-1, offsets={0: 5})),
+    scenario("only the topics of consumers are known", since="2.3")
+    .mirrors("GroupMetadata.removeExpiredOffsets")
+    .plays(*stable(1, protocols=TO_U), commit(7000, 0, 1), join(WEEK + 8000, protocol_type="connect"))
+    .plays(check_offsets(WEEK + 8000), fetch(WEEK + 8000))
+    .expects(group(-1, PREPARING, generation=2), answer(-1, offsets={0: 5})),
     scenario("offsets of a topic without subscribers expire in a stable group only", since="3.9")
     .mirrors("GroupMetadata.removeExpiredOffsets", "OffsetMetadataManagerTest.testCleanupExpiredOffsets")
     # The member's session ends; another one returns a week later.

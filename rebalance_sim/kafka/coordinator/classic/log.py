@@ -24,15 +24,11 @@ from rebalance_sim.releases import CoordinatorRules
 
 @inner_kernel
 def unload(classic: ClassicGroup) -> None:
-    """Unload the group; waiting members are sent to another coordinator (``onGroupUnloaded``).
-
-    Writes that have not ended may still reach the log; this coordinator does not wait for them.
-    """
+    """Unload the group; waiting members are sent to another coordinator (``onGroupUnloaded``)."""
     for number in range(classic.group.made):
         answer_parked_join(classic, number, number, Errors.NOT_COORDINATOR)
         answer_parked_sync(classic, number, Errors.NOT_COORDINATOR)
-    for write_number in range(classic.group.writes_ended, classic.group.writes):
-        classic.writes[write_number % classic.group.write_places].awaited = False
+    forget_writes(classic)
     transition_to(classic, State.DEAD, NEVER)
     classic.group.sessions_end = classic.group.join_deadline = classic.group.sync_deadline = NEVER
     classic.group.election = AwaitedElection.NOT_DUE
@@ -101,6 +97,13 @@ def forget_members(classic: ClassicGroup) -> None:
         member = classic.members[number]
         member.known = member.pending = member.pending_sync = member.is_new = False
         member.session_deadline = NEVER
+
+
+@inner_kernel
+def forget_writes(classic: ClassicGroup) -> None:
+    """Stop waiting for the writes that have not ended; they may still reach the log."""
+    for write_number in range(classic.group.writes_ended, classic.group.writes):
+        classic.writes[write_number % classic.group.write_places].awaited = False
 
 
 @inner_kernel

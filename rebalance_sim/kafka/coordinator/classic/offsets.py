@@ -7,7 +7,7 @@
 from enum import IntEnum
 
 from rebalance_sim.kafka.coordinator.classic.classic_group import NEVER, NONE, ClassicGroup, State, clear_group
-from rebalance_sim.kafka.coordinator.classic.log import forget_members
+from rebalance_sim.kafka.coordinator.classic.log import forget_members, forget_writes
 from rebalance_sim.kafka.coordinator.errors import Errors
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel_in_place
 from rebalance_sim.kafka.runtime.records import Records
@@ -143,6 +143,7 @@ def remove_expired(
     if not ends_group:
         return
     forget_members(classic)
+    forget_writes(classic)
     clear_group(classic.group)
     if written:
         classic.group.stored = False

@@ -379,7 +379,7 @@ def _end_replacement(classic: ClassicGroup, write: Write, error: int, now: int) 
 
     After a success, the JoinGroup that the member has parked by now is answered. After a failure it is dropped, and the
     JoinGroup that began the write is answered, unless it already was: by a rebalance, or because the member was
-    replaced again.
+    replaced again. Up to 3.3 Kafka then sends a second answer, which no client awaits.
     """
     member = classic.members[write.holder]
     waiting = member.join
