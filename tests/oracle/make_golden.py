@@ -4,10 +4,7 @@ Write tests/golden: random cases from fixed seeds and the answers of Kafka's rel
 Run as `python -m tests.oracle.make_golden`. The same sources and releases always give the same files.
 """
 
-import gzip
-import json
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from tests.oracle import golden_coverage
 from tests.oracle.consumer_group_cases import consumer_group_cases
@@ -47,11 +44,10 @@ from tests.oracle.random_cases import (
     sticky_cases,
 )
 from tests.oracle.server_cases import early_server_cases, server_cases
+from tests.support.cases import GOLDEN, write_golden
 from tests.support.coordinator_scenarios import SCENARIOS as CLASSIC_SCENARIOS
 from tests.support.coordinator_scenarios import STATE_REQUESTS
 from tests.support.coordinator_scenarios.migration import SCENARIOS
-
-GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
 ELECTION_SEED, ELECTION_COUNT = 20, 2000
 ASSIGNOR_SEED, ASSIGNOR_COUNT = 21, 1500
@@ -182,16 +178,6 @@ def _write_of_release(name: str, version: str, cases: Iterable[JsonObject]) -> N
     asked = list(cases)
     write_golden(f"cases-{name}-{version}", asked)
     write_golden(f"{name}-{version}", answers(version, asked))
-
-
-def write_golden(name: str, rows: Iterable[JsonObject]) -> None:
-    """Write a file of golden vectors."""
-    text = "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
-    path = GOLDEN / f"{name}.jsonl.gz"
-    # Without name and time in the header, so that the bytes depend on the content only.
-    with path.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:
-        packed.write(text.encode())
-    print(f"{path.name}: {path.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from tests.report.test_audit import many_groups
 from tests.support.audited_fleet import write_fleet
 from tests.support.finished_runs import LONG, SCRIPT, TURNED
 from tests.support.hostile_page import write_hostile_audit, write_hostile_page
-from tests.support.other_libraries import LibrariesUnavailable, install_packages
+from tests.support.library_programs import LibrariesUnavailable, install_packages
 from tests.support.page_pictures import DOCS, PICTURES, chromium, started_chromium, take, write_page
 
 pytestmark = pytest.mark.browser

@@ -13,6 +13,7 @@ from tests.support import other_libraries
 from tests.support.batches import Batch
 from tests.support.bounds import outside
 from tests.support.cases import Answer, group_of
+from tests.support.library_programs import LibrariesUnavailable
 from tests.support.librdkafka_leader import ask_librdkafka
 from tests.support.model import VERSIONS, Assignment, Group, Member, Partition
 from tests.support.shares import Draws
@@ -147,7 +148,7 @@ def asked(
     try:
         of_go = other_libraries.ask_go(request.param, groups, programs)
         of_node = other_libraries.ask_node(request.param, groups, programs)
-    except other_libraries.LibrariesUnavailable as reason:
+    except LibrariesUnavailable as reason:
         pytest.skip(str(reason))
     return request.param, groups, [go | node for go, node in zip(of_go, of_node, strict=True)]
 
@@ -207,7 +208,7 @@ def test_libraries_of_ruby_and_erlang_return_the_predicted_assignment(
     groups = [*other_libraries.some_groups(seed, draws(400)), *other_libraries.one_topic_groups(seed, draws(100))]
     try:
         answers = ask(version, groups, programs)
-    except other_libraries.LibrariesUnavailable as reason:
+    except LibrariesUnavailable as reason:
         pytest.skip(str(reason))
     for strategy in strategies:
         ours = map(in_order, Batch(groups).answers(version, strategy))
@@ -244,7 +245,7 @@ def test_libraries_of_go_assign_within_the_bounds(strategy: str, bounded_groups:
 
     try:
         assert outside_of_bounds(strategy, bounded_groups, ask) == []
-    except other_libraries.LibrariesUnavailable as reason:
+    except LibrariesUnavailable as reason:
         pytest.skip(str(reason))
 
 
@@ -258,7 +259,7 @@ def test_unknown_orders_lead_to_assignments_within_the_bounds(
     """Groups that subscribe to the same topics in another order are as good examples of what a broker may list."""
     try:
         answers = [answer[strategy] for answer in ask("4.3", bounded_groups, programs)]
-    except other_libraries.LibrariesUnavailable as reason:
+    except LibrariesUnavailable as reason:
         pytest.skip(str(reason))
     groups = [group for group, answer in zip(bounded_groups, answers, strict=True) if not isinstance(answer, str)]
     given = [answer for answer in answers if not isinstance(answer, str)]

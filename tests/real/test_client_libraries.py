@@ -11,7 +11,7 @@ from confluent_kafka import Message, Producer, cimpl
 
 from tests.support.cases import JsonObject
 from tests.support.keys import partitions_of
-from tests.support.other_libraries import LibrariesUnavailable, ask_kafka_go_writers
+from tests.support.library_programs import LibrariesUnavailable, answers_of, go_program
 from tests.support.producer_answers import producer_answer
 from tests.support.shares import Draws
 
@@ -133,7 +133,7 @@ def test_a_writer_of_kafka_go_chooses_the_predicted_partitions(tmp_path: Path, s
     """A Writer has one balancer for all its topics."""
     writers = some_writers(seed, draws(500))
     try:
-        answers = ask_kafka_go_writers(writers, tmp_path)
+        answers = answers_of(go_program("balancers", tmp_path), writers, tmp_path)
     except LibrariesUnavailable as reason:
         pytest.skip(str(reason))
     settings = {"seed": 0, "batch_size": 100, "linger_ms": 0, "adaptive": False, "unavailable": []}

@@ -22,7 +22,7 @@ from tests.support.cluster.library_clients import library_clients
 from tests.support.cluster.library_groups import library_groups
 from tests.support.cluster.live_set_ups import OFFSETS_RECORD, LiveSetUps, share_a_bucket
 from tests.support.cluster.set_ups import Join
-from tests.support.other_libraries import LibrariesUnavailable
+from tests.support.library_programs import LibrariesUnavailable
 
 pytestmark = [
     pytest.mark.cluster,

@@ -26,7 +26,7 @@ from tests.support.cluster.library_clients import library_clients
 from tests.support.cluster.live_set_ups import OFFSETS_RECORD
 from tests.support.cluster.programs import connect_worker, console_consumer, streams_application
 from tests.support.cluster.topic_reader import read_topic
-from tests.support.other_libraries import LibrariesUnavailable
+from tests.support.library_programs import LibrariesUnavailable
 
 pytestmark = [
     pytest.mark.cluster,

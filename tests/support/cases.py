@@ -1,9 +1,9 @@
-"""Cases and answers of the golden vectors, as dataclasses."""
+"""Golden vectors: their files, and their cases and answers as dataclasses."""
 
 import base64
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,13 @@ Answer = Assignment | str
 STICKY_RULES = [("sticky", v) for v in VERSIONS] + [("cooperative-sticky", v) for v in ("3.9", "4.3")]
 """Name and Kafka release."""
 
+GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 _SHARE = 4
-_GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
 
 def golden(name: str) -> list[JsonObject]:
     """Return the lines of a file of golden vectors."""
-    with gzip.open(_GOLDEN / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+    with gzip.open(GOLDEN / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
@@ -38,6 +38,16 @@ def golden_share(name: str, seed: int) -> Sequence[JsonObject]:
     The live comparisons of their tier draw fresh cases for the same classes if a rule changes.
     """
     return golden_sample(name)[seed % _SHARE :: _SHARE]
+
+
+def write_golden(name: str, rows: Iterable[JsonObject]) -> None:
+    """Write a file of golden vectors."""
+    text = "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)
+    path = GOLDEN / f"{name}.jsonl.gz"
+    # Without name and time in the header, so that the bytes depend on the content only.
+    with path.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as packed:
+        packed.write(text.encode())
+    print(f"{path.name}: {path.stat().st_size:,} bytes")
 
 
 def joiners_of(case: JsonObject) -> tuple[Joiner, ...]:

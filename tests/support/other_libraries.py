@@ -1,31 +1,28 @@
-"""The programs of tests/real/client_libraries, which run the client libraries of Go and JavaScript, and their answers.
+"""What the programs of tests/real/client_libraries answer, which run client libraries of other languages than Java.
 
 To write the golden answers again: python -m tests.support.other_libraries.
 """
 
 import json
 import random
-import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from rebalance_sim.kafka.assignors.steps.join_response import listed_members
 from rebalance_sim.releases import CoordinatorRules, kafka_version
-from tests.oracle.make_golden import write_golden
 from tests.oracle.random_cases import assignor_cases
 from tests.support.batches import Batch
-from tests.support.cases import Answer, JsonObject, group_of
+from tests.support.cases import Answer, JsonObject, group_of, write_golden
+from tests.support.library_programs import answers_of, erlang_program, go_program, node_program, ruby_program
 from tests.support.librdkafka_leader import ask_librdkafka
 from tests.support.model import Assignment, Cluster, Group, Member, Partition
 from tests.support.strategies import as_sent
 
-_PROGRAMS = Path(__file__).parents[1] / "real" / "client_libraries"
 _GOLDEN_SEED, _GOLDEN_COUNT, _GOLDEN_VERSION = 19, 200, "4.3"
 _GOLDEN_STICKY_COUNT = 600
 
@@ -45,10 +42,6 @@ OF_ERLANG = {"brod-3.7.0-roundrobin": "3.7.0", "brod-roundrobin": "4.6.2"}
 """The strategies that the programs answer; of Ruby with the gem that does, of Erlang with the release of brod."""
 UNPREDICTABLE_OF_GO = ("sarama-sticky", "sarama-cooperative-sticky", "kafka-go-rack-affinity")
 """Those that they answer differently each time."""
-
-
-class LibrariesUnavailable(Exception):  # noqa: N818 - a reason to skip, not a fault
-    """Go, Node.js, Ruby or Erlang is not installed, or the libraries cannot be downloaded."""
 
 
 def as_listed(version: str, groups: Sequence[Group]) -> list[Group]:
@@ -115,65 +108,6 @@ def _of_hexadecimal(given: Any) -> Answer:
     }
 
 
-def ask_kafka_go_writers(writers: Sequence[JsonObject], directory: Path) -> list[dict[str, list[int]]]:
-    """Return where kafka-go's balancers send the records of each Writer, which have no keys, by client."""
-    return _answers(go_program("balancers", directory), writers, directory)
-
-
-@cache
-def go_program(name: str, directory: Path) -> list[str]:
-    """Build a program for Go's libraries in a directory, once, and return the command that runs it."""
-    _download("go", ["go", "mod", "download"], _PROGRAMS / "go")
-    program = str(directory / name)
-    subprocess.run(["go", "build", "-o", program, f"./{name}"], cwd=_PROGRAMS / "go", check=True)
-    return [program]
-
-
-@cache
-def node_program(name: str, directory: Path) -> list[str]:
-    """Install a program for JavaScript's libraries in a directory, once, and return the command that runs it."""
-    install_packages(_PROGRAMS / "node", directory)
-    return ["node", str(directory / f"{name}.js")]
-
-
-def ruby_program(gem: str, strategy: str, directory: Path) -> list[str]:
-    """Unpack a gem in a directory, unless it is there, and return the command that runs its strategy."""
-    if not (directory / gem).exists():
-        name, release = gem.rsplit("-", maxsplit=1)
-        _download("ruby", ["gem", "fetch", name, "--version", release], directory)
-        _download("ruby", ["gem", "unpack", f"{gem}.gem"], directory)
-    return ["ruby", str(_PROGRAMS / "ruby" / "assignors.rb"), str(directory / gem), strategy]
-
-
-def erlang_program(release: str, directory: Path) -> list[str]:
-    """Download the sources of a release of brod to a directory, unless they are there, and return its command."""
-    libraries = directory / f"brod-{release}" / "_build" / "default" / "lib"
-    if not libraries.exists():
-        project = directory / f"brod-{release}"
-        project.mkdir(exist_ok=True)
-        (project / "rebar.config").write_text(f'{{deps, [{{brod, "{release}"}}]}}.\n')
-        _download("escript", ["rebar3", "get-deps"], project)
-    return ["escript", str(_PROGRAMS / "erlang" / "assignors.escript"), str(libraries)]
-
-
-def install_packages(programs: Path, directory: Path) -> None:
-    """Install the packages that a folder's package-lock.json names, with the folder's files, in a directory.
-
-    Raises LibrariesUnavailable if that is not possible here.
-    """
-    shutil.copytree(programs, directory, dirs_exist_ok=True)
-    _download("node", ["npm", "ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--silent"], directory)
-
-
-def _download(program: str, command: Sequence[str], directory: Path) -> None:
-    missing = [name for name in (program, command[0]) if shutil.which(name) is None]
-    if missing:
-        raise LibrariesUnavailable(f"{missing[0]} is not installed")
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise LibrariesUnavailable(f"{' '.join(command)} fails: {done.stderr[-500:]}")
-
-
 def _ask(program: Sequence[str], version: str, groups: Sequence[Group], directory: Path) -> list[dict[str, Answer]]:
     cases = [
         _case(listed) | {"leaders_topics": group.members[0].topics}
@@ -186,14 +120,8 @@ def _ask(program: Sequence[str], version: str, groups: Sequence[Group], director
             else {member_id: sorted(Partition(*pair) for pair in has) for member_id, has in given.items()}
             for strategy, given in answer.items()
         }
-        for answer in _answers(program, cases, directory)
+        for answer in answers_of(program, cases, directory)
     ]
-
-
-def _answers(program: Sequence[str], cases: Iterable[JsonObject], directory: Path) -> list[Any]:
-    lines = "".join(json.dumps(case) + "\n" for case in cases)
-    done = subprocess.run(program, cwd=directory, input=lines, capture_output=True, text=True, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def _case(group: Group) -> JsonObject:

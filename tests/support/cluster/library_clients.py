@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.support.cluster.broker import Broker
 from tests.support.cluster.clients import JavaConsumers, KafkaPythonConsumers, OtherConsumers, RdkafkaConsumers, Runner
 from tests.support.cluster.library_groups import OF_GO, OF_JAVASCRIPT
-from tests.support.other_libraries import go_program, node_program
+from tests.support.library_programs import go_program, node_program
 
 
 @contextmanager
