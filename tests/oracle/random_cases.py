@@ -572,7 +572,7 @@ def _spoil_subscriptions(rng: random.Random, members: list[JsonObject]) -> None:
 
 
 def crowded_assignor_case(rng: random.Random, case_id: str) -> JsonObject:
-    """A group after some change, with about as many topics as make a table grow."""
+    """A group after some change, with about as many topics as make a table grow; some of them may be gone."""
     names = _distinct(rng, rng.choice((12, 13, 14, 24, 25, 26, 48, 49)), _short)
     topics = {name: rng.choice((1, 1, 2)) for name in names}
     ids = _member_ids(rng, rng.choice((1, 2, 3, 5, 13)))
@@ -582,7 +582,9 @@ def crowded_assignor_case(rng: random.Random, case_id: str) -> JsonObject:
         member["topics"] = wanted
     if rng.random() < 0.8:
         _remember(rng, members, topics, rng.randint(1, 2), torn=False)
-    return {"id": case_id, "topics": topics, "members": members}
+    gone = rng.sample(names, rng.choice((0, 0, 1, 2, 3)))
+    known = {name: partitions for name, partitions in topics.items() if name not in gone}
+    return {"id": case_id, "topics": known, "members": members}
 
 
 # ---- the coordinator's partition

@@ -212,6 +212,20 @@ def test_other_libraries_sort_partitions(strategy: str) -> None:
     assert Batch([group("ab", partitions=6)]).answers("2.8", strategy) != ["undetermined"]
 
 
+# ---- franz-go
+
+
+def test_franz_go_counts_the_second_of_three_members_that_claim_a_partition() -> None:
+    """If all three claim it in one generation, the second one's claim is the older one; franz-go 1.22 answers this."""
+    claims = {"a": [0, 1, 2], "b": [0], "c": [0]}
+    joined = [
+        Member(name, ("t",), owned=tuple(Partition("t", p) for p in owned), generation=5)
+        for name, owned in claims.items()
+    ]
+    claimed = Group(tuple(joined), Cluster({"t": 3}))
+    assert numbers("franz-go-sticky", claimed) == {"a": [1], "b": [0], "c": [2]}
+
+
 # ---- librdkafka before 1.5.3
 
 

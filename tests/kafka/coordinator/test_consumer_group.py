@@ -104,6 +104,19 @@ def test_a_new_member_without_a_subscription_does_not_count(assignor: str, new_m
     assert assigned == {"m": [["t", p] for p in kept], new_member: []}
 
 
+def test_the_first_assignor_wins_if_two_members_prefer_each() -> None:
+    """Also if the last member to join is one of those that prefer the other one. Kafka 4.3 answers the same."""
+    image = [["t", "AAAAAAAAAAAAAAAAAAAAAQ", 2], ["u", "AAAAAAAAAAAAAAAAAAAAAg", 2]]
+    full = {"rebalance_timeout_ms": 60_000, "subscription": ["t", "u"], "owned": []}
+    preferred = {"m": "uniform", "n": "uniform", "o": "range", "p": "range"}
+    steps: list[JsonObject] = [{"at_ms": 0, "request": "topics", "image": image}]
+    steps += [_heartbeat(10, member, 0, **full, server_assignor=name) for member, name in preferred.items()]
+    steps += [_heartbeat(20 + k, "mnop"[k % 4], "next", owned="assigned") for k in range(16)]
+    answer = group_answer({"id": "a tie", "config": {"assignment_interval_ms": 0}, "steps": steps})
+    assigned = {member["member"]: member["assigned"] for member in answer["groups"][-1]["members"]}
+    assert assigned == {"m": [["t", 0]], "n": [["u", 0]], "o": [["u", 1]], "p": [["t", 1]]}
+
+
 def _heartbeat(at_ms: int, member: str, epoch: int | str, **fields: Any) -> JsonObject:
     return {"at_ms": at_ms, "request": "consumer_heartbeat", "member": member, "member_epoch": epoch, **fields}
 
