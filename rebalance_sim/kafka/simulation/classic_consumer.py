@@ -245,8 +245,9 @@ def first_poll_ms(simulation: Simulation, i: int, at_ms: int, interval_ms: int) 
     consumer = simulation.consumers[i]
     if consumer.busy_until_ms > at_ms:
         return consumer.busy_until_ms
-    since = at_ms - consumer.last_poll_ms
-    return at_ms + (-since) % max(interval_ms, 1)
+    interval_ms = max(interval_ms, 1)
+    late_ms = (at_ms - consumer.last_poll_ms) % interval_ms
+    return at_ms + (interval_ms - late_ms if late_ms > 0 else 0)
 
 
 @inner_kernel

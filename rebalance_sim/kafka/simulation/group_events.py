@@ -86,13 +86,13 @@ class GroupEvents(NamedTuple):
 
     def of_kind(self, kind: ScenarioKind) -> list[tuple[int, GroupEvent]]:
         """Return the events of a kind, each with its place."""
-        places = np.flatnonzero(self.column("kind") == kind).tolist()
-        return [(place, self._event(self.rows[place])) for place in places]
-
-    def _event(self, row: EventRow) -> GroupEvent:
-        model = self.models[row.model]
-        of_row: dict[str, Any] = {name: int(getattr(row, name)) for name in _OF_ROW}
-        return model._replace(**of_row)
+        places = np.flatnonzero(self.column("kind") == kind)
+        models = [self.models[number] for number in self.column("model")[places].tolist()]
+        fields = zip(*(self.column(name)[places].tolist() for name in _OF_ROW), strict=True)
+        events = (
+            model._replace(**dict(zip(_OF_ROW, each, strict=True))) for model, each in zip(models, fields, strict=True)
+        )
+        return [*zip(places.tolist(), events, strict=True)]
 
     def of_groups(self, kept: Flags, numbers: Ints) -> "GroupEvents":
         """Return the events of the groups that are kept, which get new numbers."""

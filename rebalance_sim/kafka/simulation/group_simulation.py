@@ -74,7 +74,7 @@ from rebalance_sim.kafka.simulation.consumer_group_model import (
     is_modern,
     mixed_group,
 )
-from rebalance_sim.kafka.simulation.event_queue import Event, pop
+from rebalance_sim.kafka.simulation.event_queue import Event, fill_up, pop
 from rebalance_sim.kafka.simulation.messages import (
     metadata_owned,
     metadata_subscription,
@@ -120,6 +120,7 @@ def advance(simulation: ConsumerGroupSimulation, events: int) -> int:
         if pause != Pause.RUNNING:
             return pause
         deadline_ms = next_mixed_deadline(mixed_group(simulation)) if base.progress.up else NEVER
+        fill_up(base.queue, base.places)
         next_ms = next_event_ms(base)
         if end_if_over(base, min(next_ms, deadline_ms)):
             return Pause.ENDED
