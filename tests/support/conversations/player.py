@@ -65,8 +65,16 @@ def in_order(answers: list[JsonObject]) -> list[JsonObject]:
     client does not wait for it.
     """
     first = {answer["step"]: answer for answer in reversed(answers)}.values()
-    listed = [{**answer, "members": sorted(answer["members"])} if "leader" in answer else answer for answer in first]
+    listed = [
+        {**answer, "members": sorted(answer["members"], key=_name)} if "leader" in answer else answer
+        for answer in first
+    ]
     return sorted(listed, key=lambda answer: (answer["at_ms"], answer["step"]))
+
+
+def _name(listed: list[Any]) -> tuple[bool, Any]:
+    """Return what sorts listed members: numbers come before the ids that clients made."""
+    return isinstance(listed[0], str), listed[0]
 
 
 @dataclass
