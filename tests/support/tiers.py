@@ -29,7 +29,7 @@ _HOW_JOBS_RUN = (
     "rebalance_sim/cli.py",
     "rebalance_sim/engine/runs/",
     "rebalance_sim/engine/spark/",
-    "rebalance_sim/kafka/runtime/",
+    *(f"rebalance_sim/kafka/runtime/{name}" for name in ("compiled_code", "kernel", "numba_internals", "rule_keys")),
 )
 _WHAT_PAGES_SHOW = tuple(f"rebalance_sim/{part}/" for part in ("api", "commands", "engine/audit", "report", "sources"))
 _AROUND_RULES = (
