@@ -96,6 +96,7 @@ _COORDINATOR = "COORDINATOR (ID)"
 _CUT_OFF = {"ASSIGNMENT", "TARGET-ASSIGNMENT"}
 """Last columns, whose ``-`` is often lost with the spaces at the end of a line."""
 _GAP = re.compile(" {2,}")
+_SPACES = re.compile(" +")
 _BEHIND_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12} ")
 """The end of a member id that a coordinator generated; any text after it belongs to the next column."""
 _GROWING = {"GROUP", "TOPIC", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID"}
@@ -183,11 +184,13 @@ class GroupTable:
         return True
 
     def _by_gaps(self, line: str) -> list[str] | None:
-        """Split a row that has lost its alignment at two spaces or more, or else at any; None if it fits neither way.
+        """Split a row without alignment at two spaces or more, at any space, or at any white space; None if none fits.
 
         Raises MalformedError if it fits in several ways: a cell that may be blank leaves no trace.
         """
-        for parts in (_GAP.split(line.strip(" ")), line.split()):
+        stripped = line.strip(" ")
+        # An id may have other white space, such as a no-break space, beside the spaces that Kafka pads with.
+        for parts in (_GAP.split(stripped), _SPACES.split(stripped), line.split()):
             ways = list(itertools.islice(self._ways(tuple(parts), 0), 2))
             if len(ways) > 1:
                 raise MalformedError(

@@ -160,6 +160,15 @@ def test_offsets_are_read_back(layout: str, data: st.DataObject) -> None:
     assert data_of(printed(columns, [cells for _, cells in lines])) == expected
 
 
+def test_a_client_may_be_named_by_a_no_break_space() -> None:
+    """Beside a host that is wider than its column, so that the row is not aligned."""
+    uuid, host = "e3e70682-c209-4cac-629f-6fbed82c07cd", "fe80:0:0:0:903a:1c1a:e802:11e4%eth0"
+    cells = dict.fromkeys(("CURRENT-OFFSET", "LOG-END-OFFSET", "LAG"), "-") | {"TOPIC": "t", "PARTITION": "0"}
+    cells |= {"CONSUMER-ID": f"\xa0-{uuid}", "HOST": f"/{host}", "CLIENT-ID": "\xa0"}
+    expected = OffsetLine(None, ("t", 0), None, None, f"\xa0-{uuid}", host, "\xa0")
+    assert data_of(printed(OFFSET_LAYOUTS["1.0"], [cells])) == [expected]
+
+
 def replace_group(line: OffsetLine) -> OffsetLine:
     return replace(line, group_id=None)
 
