@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from rebalance_sim.engine.tables.arrow import list_offsets, numbers, strings
 from rebalance_sim.kafka.runtime.kernel import inner_kernel, kernel
-from rebalance_sim.kafka.runtime.strings import WORD, Ints, Ints32, Strings, fast_hash, word
+from rebalance_sim.kafka.runtime.strings import WORD, Ints, Ints32, Strings, fast_hash, larger_table, word
 
 _NULL = -1
 
@@ -68,19 +68,8 @@ def _number_lists(offsets: Ints32, names: Strings, scopes: Ints) -> tuple[Ints32
             count += 1
             if 2 * count > len(table):
                 bits += 1
-                table = _larger_table(bits, hashes[:count])
+                table = larger_table(bits, hashes[:count])
     return places, firsts[:count]
-
-
-@kernel
-def _larger_table(bits: int, hashes: Ints) -> Ints32:
-    table = np.full(1 << bits, -1, np.int32)
-    for of in range(len(hashes)):
-        slot = hashes[of] >> 16 & len(table) - 1
-        while table[slot] >= 0:
-            slot = slot + 1 & len(table) - 1
-        table[slot] = of
-    return table
 
 
 @inner_kernel

@@ -164,6 +164,21 @@ def fast_hash(data: Bytes, start: int, end: int, scope: int) -> int:
     return code ^ code >> 29
 
 
+@kernel
+def larger_table(bits: int, hashes: Ints) -> Ints32:
+    """Return a hash table with open addressing and ``2**bits`` slots, of the places of distinct hashes.
+
+    The slot of a hash, or one of the next, is ``hash >> 16`` modulo the size.
+    """
+    table = np.full(1 << bits, -1, np.int32)
+    for of in range(len(hashes)):
+        slot = hashes[of] >> 16 & len(table) - 1
+        while table[slot] >= 0:
+            slot = slot + 1 & len(table) - 1
+        table[slot] = of
+    return table
+
+
 @inner_kernel
 def java_compare(strings: Strings, i: int, j: int) -> int:
     """Return a number below, equal to or above 0, like ``String.compareTo`` of strings i and j.
