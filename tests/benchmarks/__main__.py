@@ -195,7 +195,7 @@ def main() -> None:
         "floor": lambda: bench_floor_ratios(bench, options.groups),
         "growth": lambda: bench_growth(bench, options.groups),
         "giant": lambda: bench_giant(bench),
-        "kafka": lambda: bench_kafka(bench.spark, bench.fleet, min(options.groups, 20_000)),
+        "kafka": lambda: bench_kafka(min(options.groups, 20_000)),
         "lag": lambda: bench_lag(bench.spark, bench.folder),
         "assignors": bench_assignors,
         "keys": lambda: bench_all_keys(bench),

@@ -1,55 +1,53 @@
 """The rules against Kafka's released classes: groups per processor second, each on one warm thread in the same run.
 
-Ours is what a worker does, from the Arrow batches that Spark sends to those that it gets back. Answers are compared
-before times are.
+Two things are measured. The rule alone, on prepared arrays, against Kafka's class alone, on prepared objects; for
+elections that is the vote, to which ours adds the joins. And the way from the bytes of the members' subscriptions to
+those of their assignments; Kafka's coordinator gets and sends no such bytes, but as much in another form. Elections
+have no bytes there: theirs is the way from the members' lists of protocols to the name of the winner. Answers are
+compared before times are.
 """
 
 import base64
 import random
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
-from typing import Any
+from functools import lru_cache
+from itertools import permutations, product
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from rebalance_sim.engine.groups.group_batches import collect_members
-from rebalance_sim.engine.groups.prediction import Prediction
+from rebalance_sim.engine.groups.name_lists import store_once
+from rebalance_sim.engine.tables.arrow import codes, list_offsets, numbers, strings
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors import ASSIGNORS
-from rebalance_sim.kafka.brokers import Clusters
+from rebalance_sim.kafka.election import Elections, PreferenceLists, elect
+from rebalance_sim.kafka.groups import Groups, TopicArrays
+from rebalance_sim.kafka.runtime.strings import Ints32, Strings, java_hashes
+from rebalance_sim.kafka.wire.consumer_batches import decode_subscriptions, encode_assignments
+from rebalance_sim.kafka.wire.consumer_protocol import (
+    Subscription,
+    TopicPartition,
+    decode_assignment,
+    encode_subscription,
+)
 from rebalance_sim.releases import NEWEST, kafka_version
-from rebalance_sim.tables import ASSIGNMENTS, ELECTIONS
 from tests.benchmarks.assignors import processor_seconds
 from tests.oracle import JsonObject, OracleUnavailable, answers, measure
+from tests.support.arrays import offsets
 from tests.support.batches import Batch
 from tests.support.model import Cluster, Group, Member, Partition
 
-Fleet = Callable[[str, int], tuple[DataFrame, DataFrame]]
-"""Makes topics and members of a benchmark fleet of so many groups."""
-
 _KAFKA, _VERSION = "4.3", kafka_version(NEWEST)
-_LIMITS = {"election": 2.0, "range": 3.0, "roundrobin": 2.0, "server-range": 3.0, "server-uniform": 3.0}
+_LIMITS = {"alone": 1.0, "from bytes": 3.0}
 """How many times as many groups as Kafka's class."""
 _KAFKAS_GROUPS, _SECONDS, _LONGEST_CALL = 1000, 0.5, 60
 _COMPARED = 5000
 """Members whose answers are compared."""
 _MOVED, _MOST_SECONDS = 100_000, 1.0
 _BUCKETS = 5
-_OWNED = pa.list_(pa.struct([("topic", pa.string()), ("partition", pa.int32())]))
-_MEMBER = pa.struct(
-    [
-        ("group_id", pa.string()),
-        ("member_id", pa.string()),
-        ("join_order", pa.int64()),
-        ("bucket", pa.int32()),
-        ("owned", _OWNED),
-    ]
-)
+_TOPICS, _PROTOCOLS = 10_000, ("range", "roundrobin", "sticky")
 
 
 @dataclass(frozen=True)
@@ -71,8 +69,9 @@ class ServerShape:
 
     @property
     def groups(self) -> int:
-        """Number of groups of a batch: as Spark sends them, but of less than the 2 GiB of names that Arrow allows."""
-        return min(100_000 // self.members, 50_000_000 // (self.members * self.topics))
+        """Number of groups of a batch: of at most 100,000 members, a million partitions and 10 million names."""
+        partitions, names = self.members * self.partitions_per_member, self.members * self.topics
+        return max(1, min(100_000 // self.members, 1_000_000 // partitions, 10_000_000 // names))
 
     @property
     def kafkas_groups(self) -> int:
@@ -83,15 +82,31 @@ class ServerShape:
 _SIZES = ((100, 5, 10), (100, 50, 10), (1000, 10, 100), (1000, 5, 1000), (5000, 10, 1000), (10_000, 50, 100))
 
 
-def bench_kafka(spark: SparkSession, fleet: Fleet, groups: int) -> None:
+class _Prepared(NamedTuple):
+    """A rule, and a batch of groups for it."""
+
+    groups: int
+    alone: Callable[[], object]
+    from_bytes: Callable[[], object]
+    answers: Callable[[int], list[Any]]
+    """Returns the answers to the first groups in the form of Kafka's."""
+
+
+def bench_kafka(groups: int) -> None:
     """Print groups per second of both, their ratio and its limit, and name the limits that are missed."""
-    print(f"\none thread, Arrow included: groups a processor second, against Kafka {_KAFKA}")
-    missed = [rule for rule in ("election", "range", "roundrobin") if not _classic(fleet, rule, groups)]
+    print(f"\none thread: groups a processor second, against Kafka {_KAFKA}")
+    missed: list[str] = []
+    for rule in ("election", "range", "roundrobin"):
+        cases = list(_client_cases(rule, groups))
+        prepared = _election(cases) if rule == "election" else _assignment(rule, cases)
+        missed += _compare(rule, f"{groups:,} groups", prepared, cases[:_KAFKAS_GROUPS])
     for size, homogeneous, incremental in product(_SIZES, (True, False), (False, True)):
         shape = ServerShape(*size, homogeneous, incremental)
         # server-range does not read what members own.
-        rules = ("server-uniform",) if incremental else ("server-range", "server-uniform")
-        missed += [f"{rule} of {shape}" for rule in rules if not _server(spark, rule, shape)]
+        for rule in ("server-uniform",) if incremental else ("server-range", "server-uniform"):
+            case = _server_case(rule, shape)
+            cases = [case | {"id": str(number)} for number in range(shape.kafkas_groups)]
+            missed += _compare(rule, str(shape), _assignment(rule, [case], shape.groups), cases)
     print(f"  limits missed: {'; '.join(missed) or 'none'}")
     seconds = seconds_of_moves(_MOVED)
     print(f"  sticky, a topic of which {_MOVED:,} partitions move: {seconds:.2f} s (limit {_MOST_SECONDS})")
@@ -105,160 +120,169 @@ def seconds_of_moves(moved: int) -> float:
     return processor_seconds(lambda: ASSIGNORS["sticky"].assign(batch.arrays, batch.topics, _VERSION))
 
 
-# ---- rules of clients
-
-
-def _classic(fleet: Fleet, rule: str, groups: int) -> bool:
-    elects = rule == "election"
-    topics, members = fleet("benchmark-election" if elects else "benchmark-assignment", groups)
-    predict = (
-        Prediction((ELECTIONS.name,), Clusters())
-        if elects
-        else Prediction((ASSIGNMENTS.name,), Clusters(), (rule,), TopicMetadata.of(topics))
-    )
-    batches = _batches(collect_members(members, predict.columns))
-    return _compare(rule, f"{groups:,} groups", predict, batches, list(_classic_cases(rule, batches[0])))
-
-
-def _classic_cases(rule: str, batch: pa.RecordBatch) -> Iterator[JsonObject]:
-    """Write the first groups as the oracle's cases."""
-    for row in batch.slice(0, _KAFKAS_GROUPS).to_pylist():
-        members = sorted(row["members"], key=lambda member: member["join_order"])
-        case = {"rule": rule, "id": row["group_id"]}
-        if rule == "election":
-            yield case | {"members": [{name: m[name] for name in ("member_id", "protocols")} for m in members]}
-            continue
-        subscribers = [_subscriber(m["member_id"], m["subscription"], ()) for m in members]
-        yield case | {"topics": {name: 24 for m in members for name in m["subscription"]}, "members": subscribers}
-
-
-# ---- rules of the coordinator
-
-
-def _server(spark: SparkSession, rule: str, shape: ServerShape) -> bool:
-    topics, members = _topics(shape), _members(shape)
-    predict = Prediction((ASSIGNMENTS.name,), Clusters(), (rule,), TopicMetadata(topics))
-    if shape.incremental:
-        before = members.filter(pc.less(members["join_order"], shape.members - 1))
-        given = predict.predict_batches([_sent(spark, shape, before, topics, predict)])
-        owned = {row["member_id"]: row["partitions"] for batch in given for row in batch.to_pylist()}
-        lists = [owned.get(member_id, []) for member_id in members["member_id"].to_pylist()]
-        members = members.set_column(4, "owned", pa.array(lists, _OWNED))
-    batch = pa.concat_batches([_sent(spark, shape, members, topics, predict)] * shape.groups)
-    ids = pa.array([f"group-{number}" for number in range(shape.groups)])
-    batch = batch.set_column(batch.schema.get_field_index("group_id"), "group_id", ids)
-    return _compare(rule, str(shape), predict, [batch], list(_server_cases(rule, shape, members, topics)))
-
-
-def _topics(shape: ServerShape) -> pa.Table:
-    # Numbered names have close hash codes: partitions would crowd in the buckets of Kafka's maps (see hash_order).
-    draw = random.Random(1)
-    names = [f"topic-{draw.getrandbits(64):016x}" for _ in range(shape.topics)]
-    ids = [base64.urlsafe_b64encode(draw.randbytes(16)).decode().rstrip("=") for _ in names]
-    partitions = max(1, shape.members * shape.partitions_per_member // shape.topics)
-    racks = pa.nulls(len(names), pa.list_(pa.list_(pa.string())))
-    columns = [["default"] * len(names), names, pa.array([partitions] * len(names), pa.int32()), racks, ids]
-    return pa.table(columns, names=["cluster", "topic", "partitions", "racks", "topic_id"])
-
-
-def _members(shape: ServerShape) -> pa.Table:
-    draw = random.Random(2)
-    in_bucket = shape.members if shape.homogeneous else -(-shape.members // _BUCKETS)
-    rows = [
-        {
-            "group_id": "group",
-            "member_id": f"consumer-{draw.getrandbits(64):016x}",
-            "join_order": number,
-            "bucket": number // in_bucket,
-            "owned": [],
-        }
-        for number in range(shape.members)
-    ]
-    return pa.table(pa.array(rows, _MEMBER).flatten(), names=_MEMBER.names)
-
-
-def _subscriptions(shape: ServerShape, topics: pa.Table) -> list[list[str]]:
-    """Return the topics of each bucket."""
-    names = topics["topic"].to_pylist()
-    size = len(names) if shape.homogeneous else -(-len(names) // _BUCKETS)
-    return [names[first : first + size] for first in range(0, len(names), size)]
-
-
-def _sent(
-    spark: SparkSession, shape: ServerShape, members: pa.Table, topics: pa.Table, predict: Prediction
-) -> pa.RecordBatch:
-    """Return what Spark sends to a worker."""
-    lists = spark.createDataFrame(
-        list(enumerate(_subscriptions(shape, topics))), "bucket int, subscription array<string>"
-    )
-    nothing = {name: F.lit(None).cast("string") for name in ("instance_id", "rack")}
-    rows = spark.createDataFrame(members).join(F.broadcast(lists), "bucket")
-    rows = rows.withColumns({"cluster": F.lit("default"), "generation": F.lit(1)} | nothing)
-    (batch,) = _batches(collect_members(rows, predict.columns))
-    return batch
-
-
-def _server_cases(rule: str, shape: ServerShape, members: pa.Table, topics: pa.Table) -> Iterator[JsonObject]:
-    """Write groups as the oracle's cases."""
-    lists = _subscriptions(shape, topics)
-    counts, ids = (
-        dict(zip(topics["topic"].to_pylist(), topics[name].to_pylist(), strict=True))
-        for name in ("partitions", "topic_id")
-    )
-    subscribers = [_subscriber(row["member_id"], lists[row["bucket"]], row["owned"]) for row in members.to_pylist()]
-    for number in range(shape.kafkas_groups):
-        yield {"rule": rule, "id": f"group-{number}", "topics": counts, "topic_ids": ids, "members": subscribers}
-
-
-# ---- both sides
-
-
-def _batches(nested: DataFrame) -> list[pa.RecordBatch]:
-    return nested.toArrow().combine_chunks().to_batches(max_chunksize=10_000)
-
-
-def _subscriber(member_id: str, topics: Sequence[str], owned: Iterable[Mapping[str, Any]]) -> JsonObject:
-    return {
-        "member_id": member_id,
-        "instance_id": None,
-        "topics": topics,
-        "owned": [[each["topic"], each["partition"]] for each in owned],
-        "generation": -1,
-        "rack": None,
-    }
-
-
-def _compare(
-    rule: str, title: str, predict: Prediction, batches: list[pa.RecordBatch], cases: Sequence[JsonObject]
-) -> bool:
-    """Print how fast both are; return whether the limit is met, as it is where Kafka's classes cannot run."""
-    groups = sum(len(batch) for batch in batches)
-    ours = groups / processor_seconds(lambda: deque(predict.predict_batches(batches), maxlen=0), _SECONDS)
-    line = f"  {rule:15} {title:48} {ours:12,.1f} ours"
+def _compare(rule: str, title: str, ours: _Prepared, cases: Sequence[JsonObject]) -> Iterator[str]:
+    """Print how fast both are, and yield the limits missed, of which there is none where Kafka's classes cannot run."""
     try:
-        _check(rule, predict, batches[0], cases[: max(1, _COMPARED // len(cases[0]["members"]))])
-        measured = measure(_KAFKA, "election_with_join" if rule == "election" else rule, cases, _SECONDS)
+        _check(rule, ours, cases[: max(1, _COMPARED // len(cases[0]["members"]))])
     except OracleUnavailable as reason:
-        print(f"{line}; Kafka's classes cannot run here: {reason}")
-        return True
-    kafka = float(measured["cases_per_cpu_second"])
-    print(f"{line}  {kafka:12,.1f} Kafka  {ours / kafka:6.2f} x (limit {_LIMITS[rule]})", flush=True)
-    return ours >= kafka * _LIMITS[rule]
+        print(f"  {rule:15} {title:48} Kafka's classes cannot run here: {reason}")
+        return
+    names = ("election", "election_with_join") if rule == "election" else (rule, f"{rule}-from-bytes")
+    for (kind, limit), name, call in zip(_LIMITS.items(), names, (ours.alone, ours.from_bytes), strict=True):
+        rate = ours.groups / processor_seconds(call, _SECONDS)
+        kafka = float(measure(_KAFKA, name, cases, _SECONDS)["cases_per_cpu_second"])
+        print(
+            f"  {rule:15} {title:48} {kind:10} {rate:12,.1f} ours  {kafka:12,.1f} Kafka  {rate / kafka:6.2f} x "
+            f"(limit {limit})",
+            flush=True,
+        )
+        if rate < kafka * limit:
+            yield f"{rule} of {title} {kind}"
 
 
-def _check(rule: str, predict: Prediction, batch: pa.RecordBatch, cases: Sequence[JsonObject]) -> None:
+def _check(rule: str, ours: _Prepared, cases: Sequence[JsonObject]) -> None:
     """Raise AssertionError if Kafka's answers to these cases, the first groups of the batch, are not ours."""
-    ours: dict[str, Any] = {}
-    for found in predict.predict_batches([batch.slice(0, len(cases))]):
-        for row in found.to_pylist():
-            if rule == "election":
-                ours[row["group_id"]] = row["protocol"]
-            else:
-                partitions = [[each["topic"], each["partition"]] for each in row["partitions"]]
-                ours.setdefault(row["group_id"], {})[row["member_id"]] = partitions
-    theirs = {
-        case["id"]: answer["protocol" if rule == "election" else "assignment"]
-        for case, answer in zip(cases, answers(_KAFKA, cases, _LONGEST_CALL), strict=True)
-    }
-    if {group: ours[group] for group in theirs} != theirs:
+    field = "protocol" if rule == "election" else "assignment"
+    if ours.answers(len(cases)) != [answer[field] for answer in answers(_KAFKA, cases, _LONGEST_CALL)]:
         raise AssertionError(f"{rule}: Kafka's answers are not ours")
+
+
+# ---- cases
+
+
+def _client_cases(rule: str, count: int) -> Iterator[JsonObject]:
+    """Make groups of members with one topic of 24 partitions, or with the same protocols in any order."""
+    draw = random.Random(1)
+    topics, orders = [_name("topic", draw) for _ in range(_TOPICS)], list(map(list, permutations(_PROTOCOLS)))
+    for number in range(count):
+        case: JsonObject = {"rule": rule, "id": str(number)}
+        if rule == "election":
+            members = [{"member_id": _name("consumer", draw), "protocols": draw.choice(orders)} for _ in range(10)]
+            yield case | {"members": members}
+            continue
+        topic = draw.choice(topics)
+        yield case | {
+            "topics": {topic: 24},
+            "members": [_subscriber(_name("consumer", draw), [topic]) for _ in "12345"],
+        }
+
+
+def _server_case(rule: str, shape: ServerShape) -> JsonObject:
+    draw = random.Random(1)
+    names = sorted(_name("topic", draw) for _ in range(shape.topics))
+    ids = {name: base64.urlsafe_b64encode(draw.randbytes(16)).decode().rstrip("=") for name in names}
+    buckets = 1 if shape.homogeneous else _BUCKETS
+    in_bucket, of_bucket = -(-shape.members // buckets), -(-shape.topics // buckets)
+    lists = [names[first : first + of_bucket] for first in range(0, shape.topics, of_bucket)]
+    members = [_subscriber(_name("consumer", draw), lists[number // in_bucket]) for number in range(shape.members)]
+    partitions = dict.fromkeys(names, max(1, shape.members * shape.partitions_per_member // shape.topics))
+    case = {"rule": rule, "topics": partitions, "topic_ids": ids, "members": members}
+    if shape.incremental:
+        (given,) = _assignment(rule, [case | {"members": members[:-1]}]).answers(1)
+        case["members"] = [member | {"owned": given.get(member["member_id"], [])} for member in members]
+    return case
+
+
+def _name(kind: str, draw: random.Random) -> str:
+    # Numbered names have close hash codes: partitions would crowd in the buckets of Kafka's maps (see hash_order).
+    return f"{kind}-{draw.getrandbits(64):016x}"
+
+
+def _subscriber(member_id: str, topics: Sequence[str]) -> JsonObject:
+    return {"member_id": member_id, "instance_id": None, "topics": topics, "owned": [], "generation": -1, "rack": None}
+
+
+# ---- our side
+
+
+def _election(cases: Sequence[JsonObject]) -> _Prepared:
+    members = [member for case in cases for member in case["members"]]
+    groups = offsets(len(case["members"]) for case in cases)
+    ids = strings(pa.array([member["member_id"] for member in members]))
+    lists, types = pa.array([member["protocols"] for member in members]), np.zeros(len(members), np.int32)
+
+    def read() -> tuple[Ints32, PreferenceLists, pa.Array]:
+        stored = store_once(lists, types)
+        protocols, names = codes(stored.dictionary.flatten())
+        preferences = PreferenceLists(list_offsets(stored.dictionary), protocols, java_hashes(strings(names)))
+        return numbers(stored.indices).astype(np.int32, copy=False), preferences, names
+
+    def winners(offered: Ints32, preferences: PreferenceLists, names: pa.Array) -> pa.Array:
+        return names.take(pa.array(vote(offered, preferences).winner))
+
+    def vote(offered: Ints32, preferences: PreferenceLists) -> Elections:
+        return elect(groups, ids, types, offered, preferences, int(_VERSION.coordinator_map))
+
+    offered, preferences, _ = read()
+    return _Prepared(
+        len(cases),
+        lambda: vote(offered, preferences),
+        lambda: winners(*read()),
+        lambda count: winners(*read())[:count].to_pylist(),
+    )
+
+
+def _assignment(rule: str, cases: Sequence[JsonObject], times: int = 1) -> _Prepared:
+    """Prepare these groups, so many times."""
+    assignor, ids = ASSIGNORS[rule], [[member["member_id"] for member in case["members"]] for case in cases]
+    groups = offsets([*map(len, ids)] * times)
+    member_ids = strings(pa.concat_arrays([pa.array([each for of in ids for each in of])] * times))
+    sent = pa.concat_arrays([pa.array([_sent(member) for case in cases for member in case["members"]])] * times)
+    index = _metadata(cases).index()
+
+    def read() -> tuple[Groups, TopicArrays]:
+        found = decode_subscriptions(strings(sent))
+        of_names = np.zeros(len(found.names.offsets) - 1, np.int32)
+        topics = index.find(pa.array(["default"]), of_names, _arrow(found.names, pa.string()), assignor.asks_topic_ids)
+        return Groups(
+            groups,
+            member_ids,
+            np.ones(len(sent), np.int64),
+            member_ids,
+            index.racks(_arrow(found.racks, pa.string())),
+            found.subscriptions._replace(topics=topics.numbers[found.subscriptions.topics]),
+            found.owned._replace(topics=topics.numbers[found.owned.topics]),
+            found.generations,
+        ), topics.topics
+
+    def from_bytes() -> pa.Array:
+        read_groups, topics = read()
+        given = assignor.assign(read_groups, topics, _VERSION).assignments
+        return _arrow(encode_assignments(given, topics.names), pa.binary())
+
+    def assignments(count: int) -> list[dict[str, list[list[str | int]]]]:
+        given = iter(from_bytes()[: groups[count]])
+        return [{member_id: _listed(next(given).as_py()) for member_id in of} for of in (ids * times)[:count]]
+
+    prepared = read()
+    return _Prepared(len(groups) - 1, lambda: assignor.assign(*prepared, _VERSION), from_bytes, assignments)
+
+
+def _listed(assignment: bytes) -> list[list[str | int]]:
+    return [list(partition) for partition in decode_assignment(assignment).partitions]
+
+
+def _sent(member: JsonObject) -> bytes:
+    return _encoded(tuple(member["topics"]), tuple(TopicPartition(*each) for each in member["owned"]))
+
+
+@lru_cache(maxsize=1)
+def _encoded(topics: tuple[str, ...], owned: tuple[TopicPartition, ...]) -> bytes:
+    return encode_subscription(Subscription(topics, None, owned))
+
+
+def _metadata(cases: Sequence[JsonObject]) -> TopicMetadata:
+    partitions = {name: count for case in cases for name, count in case["topics"].items()}
+    ids = {name: topic_id for case in cases for name, topic_id in case.get("topic_ids", {}).items()}
+    columns = {
+        "cluster": pa.array(["default"] * len(partitions)),
+        "topic": pa.array(list(partitions)),
+        "partitions": pa.array(list(partitions.values()), pa.int32()),
+        "racks": pa.nulls(len(partitions), pa.list_(pa.list_(pa.string()))),
+        "topic_id": pa.array(map(ids.get, partitions), pa.string()),
+    }
+    return TopicMetadata(pa.table(columns))
+
+
+def _arrow(of: Strings, as_type: pa.DataType) -> pa.Array:
+    return pa.Array.from_buffers(as_type, len(of.offsets) - 1, [None, pa.py_buffer(of.offsets), pa.py_buffer(of.data)])

@@ -148,8 +148,9 @@ def measure(version: str, rule: str, cases: Iterable[JsonObject], seconds: float
     """
     Return how many cases per second Kafka `version` handles on one warm thread, without I/O.
 
-    `rule` is an assignor's name, "election" (only the vote) or "election_with_join" (a new group, its
-    members added one by one, the vote). Cases that Kafka answers with an exception are left out.
+    `rule` is an assignor's name, the same with "-from-bytes" (since Kafka 4.0: from the bytes of subscriptions to those
+    of assignments), "election" (only the vote) or "election_with_join" (a new group, its members added one by one, the
+    vote). Cases that Kafka answers with an exception are left out.
     On a busy machine only "cases_per_cpu_second" is the speed of Kafka's code; "cases_per_second" is lower.
     """
     build()

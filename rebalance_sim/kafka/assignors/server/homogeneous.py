@@ -41,7 +41,7 @@ def assign_homogeneous(batch: UniformBatch, members: Ints32, places: int, keeps_
     ``keeps_extra``: a member above the minimum quota keeps its extra partition if a later member can do without (since
     4.0.1).
     """
-    unassigned = _unassigned_partitions(batch, members, places)
+    unassigned, are_kept = _unassigned_partitions(batch, members, places, targets)
     minimum, extras = places // len(members), places % len(members)
     below = np.empty(len(members), np.int32)
     missing = np.empty(len(members), np.int32)
@@ -50,9 +50,12 @@ def assign_homogeneous(batch: UniformBatch, members: Ints32, places: int, keeps_
         m = members[i]
         quota = minimum + (1 if extras > 0 else 0)
         has_extra = extras > 0
-        n = owned_once(batch, m)
+        n = batch.owned.offsets[m + 1] - batch.owned.offsets[m]
+        if not are_kept or n > quota:
+            n = owned_once(batch, m)
         if n <= quota:
-            _keep_all(batch, m, n, targets)
+            if not are_kept:
+                _keep_all(batch, m, n, targets)
             quota -= n
         else:
             _revoke(batch, m, batch.mine[:n].copy(), quota, targets, unassigned)
@@ -91,17 +94,25 @@ def _fill_up(batch: UniformBatch, below: Ints32, missing: Ints32, unassigned: _U
 
 
 @kernel
-def _unassigned_partitions(batch: UniformBatch, members: Ints32, places: int) -> _Unassigned:
+def _unassigned_partitions(
+    batch: UniformBatch, members: Ints32, places: int, targets: Targets
+) -> tuple[_Unassigned, bool]:
     """Return the partitions that no member owns, topics in the order of ``subscribedTopicIds``, a ``HashSet`` of ids.
 
     The set has room for as many topics as there are names, and is filled in the order of the first member's names. The
-    arrays have room for all partitions that may be revoked.
+    arrays have room for all partitions that may be revoked. If members own nothing but partitions of the group, each
+    of which has one owner, they are kept in ``targets``, to be taken from members above their quota. The result says
+    whether it is so, as it is of every real target.
     """
-    room = places + _mark_claimed(batch, members)
+    claims = _mark_claimed(batch, members)
+    room = places + claims
     unassigned = _Unassigned(np.empty(room, np.int32), np.empty(room, np.int32), np.zeros(1, np.int64))
     _list_unclaimed(batch, _topic_order(batch, members[0]), unassigned)
+    are_kept = claims == places - unassigned.filled[0]
+    if are_kept:
+        targets.owners[:places] = batch.claimed_by[:places]
     batch.claimed_by[:places] = -1
-    return unassigned
+    return unassigned, are_kept
 
 
 @inner_kernel
@@ -118,8 +129,11 @@ def _list_unclaimed(batch: UniformBatch, topics: Ints32, unassigned: _Unassigned
 @inner_kernel
 def _mark_claimed(batch: UniformBatch, members: Ints32) -> int:
     """Set ``claimed_by`` for the partitions that members own, and return how many they claim."""
-    owned, total = batch.owned, 0
+    owned, total, first = batch.owned, 0, members[0]
     for m in members:
+        first = min(first, m)
+    # Lists are read the fastest in the order in which they lie in memory.
+    for m in range(first, first + len(members)):
         total += owned.offsets[m + 1] - owned.offsets[m]
         for k in range(owned.offsets[m], owned.offsets[m + 1]):
             topic, partition = owned.topics[k], owned.partitions[k]
@@ -172,5 +186,7 @@ def _keep_first(
         else:
             unassigned.topics[n], unassigned.partitions[n] = topic, partition
             n += 1
+            if partition < batch.partitions[topic] and targets.owners[batch.base[topic] + partition] == m:
+                targets.owners[batch.base[topic] + partition] = -1
     unassigned.filled[0] = n
     return quota

@@ -14,6 +14,7 @@ import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
 import org.apache.kafka.clients.consumer.RangeAssignor;
 import org.apache.kafka.clients.consumer.RoundRobinAssignor;
 import org.apache.kafka.clients.consumer.StickyAssignor;
+import org.apache.kafka.clients.consumer.internals.ConsumerProtocol;
 import org.apache.kafka.common.Cluster;
 import org.apache.kafka.common.TopicPartition;
 
@@ -64,6 +65,23 @@ final class AssignorCall implements Bench.Prepared {
     @Override
     public GroupAssignment run() {
         return assignor.assign(cluster, new GroupSubscription(subscriptions));
+    }
+
+    /** What a leader does (ConsumerCoordinator.onLeaderElected). */
+    @Override
+    public Bench.Prepared fromBytes() {
+        Map<String, ByteBuffer> sent = new HashMap<>();
+        subscriptions.forEach((memberId, subscription) ->
+                sent.put(memberId, ConsumerProtocol.serializeSubscription(subscription)));
+        return () -> {
+            Map<String, Subscription> received = new HashMap<>();
+            sent.forEach((memberId, bytes) ->
+                    received.put(memberId, ConsumerProtocol.deserializeSubscription(bytes.duplicate())));
+            Map<String, ByteBuffer> answer = new HashMap<>();
+            assignor.assign(cluster, new GroupSubscription(received)).groupAssignment().forEach((memberId, given) ->
+                    answer.put(memberId, ConsumerProtocol.serializeAssignment(given)));
+            return answer;
+        };
     }
 
     /** Sticky reads user data by moving the buffer; the next call would find it empty. */

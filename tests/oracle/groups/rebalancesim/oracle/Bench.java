@@ -11,6 +11,7 @@ public final class Bench {
     /** Read by nobody: keeps the compiler from dropping calls whose result is not used. */
     private static volatile Object sink;
 
+    private static final String FROM_BYTES = "-from-bytes";
     private static final int FEWEST_WARM_UPS = 3;
     private static final int MOST_WARM_UPS = 30;
     /** What the compiler has not seen of calls that take so long, it will not see in more of them. */
@@ -31,6 +32,11 @@ public final class Bench {
 
         /** Undoes what a call leaves behind; not timed. */
         default void rewind() {
+        }
+
+        /** The same from the bytes of the members' subscriptions to those of their assignments. */
+        default Prepared fromBytes() {
+            throw new UnsupportedOperationException("Kafka " + Release.VERSION + " is not measured from bytes");
         }
     }
 
@@ -118,6 +124,9 @@ public final class Bench {
     }
 
     private static Prepared prepare(String rule, Case question) {
+        if (rule.endsWith(FROM_BYTES)) {
+            return prepare(rule.substring(0, rule.length() - FROM_BYTES.length()), question).fromBytes();
+        }
         return switch (rule) {
             case "election" -> election(question);
             case "election_with_join" -> electionWithJoin(question);

@@ -100,13 +100,21 @@ final class ServerGroup {
         return owners;
     }
 
-    private Uuid id(TopicPartition partition) {
+    Uuid id(TopicPartition partition) {
         return ids.computeIfAbsent(partition.topic(), t -> Uuid.randomUuid());
+    }
+
+    String name(Uuid topicId) {
+        return names.get(topicId);
     }
 
     /** What a member subscribes to: first the names that it sent, then what was written of them. */
     Set<Uuid> subscribedTopicIds(Case.Member member) {
-        return new TopicIdsOfNames(copy(copy(member.topics())));
+        return topicIds(copy(copy(member.topics())));
+    }
+
+    Set<Uuid> topicIds(Set<String> subscribed) {
+        return new TopicIdsOfNames(subscribed);
     }
 
     /** The same before 3.8: a set of the ids, in the order of the sorted names. */
