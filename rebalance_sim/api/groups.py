@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.groups.comparison import BEST, COMPARED_OUTPUTS, compare_strategies
+from rebalance_sim.engine.groups.comparison import BEST
 from rebalance_sim.engine.groups.custom_assignors import check_travels
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.prediction import ELECTED, OF_LIBRARY, Prediction, asks_topic_ids
@@ -83,12 +83,11 @@ def predict(
     wanted = tuple(tables) or (_WITHOUT_TOPICS if topics is None else _ALL_TABLES)
     # At least two tables: the rows of a prediction of one table are the table itself, without a struct column for it.
     computed = [REJECTS.name, *((ELECTIONS.name,) if topics is None else (ASSIGNMENTS.name, *wanted))]
-    computed += COMPARED_OUTPUTS if COMPARISON.name in wanted else ()
     rules = prediction(computed, topics, () if topics is None else strategies, kafka_version, assignors)
     fitted = {MEMBERS: fit(members, MEMBERS)} | ({} if topics is None else {TOPICS: fit_topics(topics)})
     plan = rules.plan(fitted[MEMBERS])
     used_topics = None if rules.metadata is None else rules.metadata.topics.num_rows
-    return GroupOutcomes(plan, wanted, {COMPARISON.name: compare_strategies}, fitted, used_topics)
+    return GroupOutcomes(plan, wanted, {}, fitted, used_topics)
 
 
 def elect(kafka_version: str | Clusters = NEWEST) -> Transformation:
@@ -222,8 +221,7 @@ def compare(
     if not named:
         version = clusters_of(kafka_version).others.rules()
         named = (*assignors_of(version), *custom_names(assignors, version))
-    compared = _applied(prediction(COMPARED_OUTPUTS, topics, named, kafka_version, assignors))
-    return lambda members: members.transform(compared).transform(compare_strategies)
+    return _applied(prediction([COMPARISON.name], topics, named, kafka_version, assignors))
 
 
 def rejects(topics: DataFrame, kafka_version: str | Clusters = NEWEST) -> Transformation:
@@ -330,8 +328,9 @@ def prediction(
         if strategy != OF_LIBRARY:
             check_strategy("strategy", strategy, version, known)
     metadata = None if topics is None else TopicMetadata.of(usable(fit_topics(topics)), asks_topic_ids(strategies))
-    names = tuple(name for name in dict.fromkeys(outputs) if name != COMPARISON.name)
-    return Prediction(names, clusters, tuple(dict.fromkeys(strategies)), metadata, tuple(assignors))
+    return Prediction(
+        tuple(dict.fromkeys(outputs)), clusters, tuple(dict.fromkeys(strategies)), metadata, tuple(assignors)
+    )
 
 
 def clusters_of(kafka_version: str | Clusters) -> Clusters:

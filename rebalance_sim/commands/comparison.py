@@ -7,7 +7,8 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Cell, Line, Table
 from rebalance_sim.commands.summary import SHOWN_GROUPS
-from rebalance_sim.engine.groups.comparison import BEST, LARGEST, QUIRKS, against_elected, changes, distributions
+from rebalance_sim.engine.groups.comparison import BEST, LARGEST, against_elected, changes, distributions
+from rebalance_sim.engine.groups.comparison_rows import QUIRKS
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.tables import CHANGES, COMPARISON, DISTRIBUTIONS
 from rebalance_sim.wording import plural

@@ -6,7 +6,8 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.groups.comparison import BEST, QUIRKS
+from rebalance_sim.engine.groups.comparison import BEST
+from rebalance_sim.engine.groups.comparison_rows import QUIRKS
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.tables.inputs import kind_of_reason

@@ -1,4 +1,4 @@
-"""Compare strategies: in every group, over the fleet, and where another strategy would change most."""
+"""Compare strategies over the fleet, and where another strategy would change most."""
 
 from collections.abc import Callable
 
@@ -6,18 +6,14 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType
 
+from rebalance_sim.engine.groups.comparison_rows import QUIRKS
 from rebalance_sim.engine.tables.percentiles import QUANTILES, percentiles
-from rebalance_sim.tables import BALANCE, BEST_FIGURES, CHANGES, COMPARISON, DISTRIBUTIONS, ELECTIONS, FIGURES, OPTIMUM
+from rebalance_sim.tables import CHANGES, DISTRIBUTIONS, FIGURES
 
-COMPARED_OUTPUTS = (BALANCE.name, OPTIMUM.name, ELECTIONS.name)
-"""The tables from which a comparison is computed."""
 LARGEST = 10
 """Number of gains, and of losses, that are listed for each strategy."""
 BEST = "optimum"
 """Name of the optimum in the column of strategies."""
-
-QUIRKS = ("assigned_twice", "not_subscribed", "nonexistent")
-"""Columns of the balance table that count assignments which no correct assignor makes."""
 
 _GROUP = ("cluster", "group_id")
 _FIGURES_OF_BEST = ("stddev", "idle_members", "moved")
@@ -33,31 +29,6 @@ _FIGURES = (
 )
 _EXACT_SUM = DecimalType(28, 9)
 """Unlike sums of doubles, decimal sums do not depend on the order of rows."""
-
-
-def compare_strategies(predicted: DataFrame) -> DataFrame:
-    """From the rows of a prediction of ``COMPARED_OUTPUTS`` to the comparison, one row per group.
-
-    A strategy has an excess over the optimum only if it assigns every partition to exactly one member subscribed to its
-    topic: the optimum is the best of such assignments. Groups whose members are all refused are left out.
-    """
-    group = [F.coalesce(*[f"{name}.{column}" for name in COMPARED_OUTPUTS]).alias(column) for column in _GROUP]
-    return (
-        predicted.where(" OR ".join(f"{name} IS NOT NULL" for name in COMPARED_OUTPUTS))
-        .groupBy(*group)
-        .agg(
-            F.first(OPTIMUM.name, ignorenulls=True).alias("optimum"),
-            F.first(f"{ELECTIONS.name}.protocol", ignorenulls=True).alias("elected"),
-            F.first(f"{ELECTIONS.name}.rejected_members", ignorenulls=True).alias("rejected_members"),
-            # Sorted, because collect_list returns any order; up to the strategy these structs are equal.
-            F.array_sort(F.collect_list(BALANCE.name)).alias("balances"),
-        )
-        .where("optimum IS NOT NULL")
-        .withColumn("strategies", F.map_from_entries(F.transform("balances", _compared)))
-        .withColumns({name: F.col(f"optimum.{name}") for name in ("members", "partitions")})
-        .withColumn("optimum", F.struct(*[f"optimum.{name}" for name in BEST_FIGURES]))
-        .select(*COMPARISON.names)
-    )
 
 
 def strategies_long(comparison: DataFrame) -> DataFrame:
@@ -135,7 +106,7 @@ def against_elected(comparison: DataFrame) -> DataFrame:
     """From a comparison to ``strategies_long`` with ``change``: gain, loss, or null for neither.
 
     ``elected_stddev`` and ``elected_moved`` are those of the elected protocol. ``change`` is null if one of the two
-    assignments has no excess over the optimum (see ``compare_strategies``).
+    assignments has no excess over the optimum (see ``comparison_rows``).
     """
     before = F.col("strategies")[F.col("elected")]
     comparable = F.col("excess_stddev").isNotNull() & F.col("elected_excess").isNotNull()
@@ -150,18 +121,6 @@ def against_elected(comparison: DataFrame) -> DataFrame:
         .withColumn("change", F.when(comparable & gain, "gain").when(comparable & loss, "loss"))
         .drop("elected_excess")
     )
-
-
-def _compared(balance: Column) -> Column:
-    """Return the map entry of a strategy from its row of the balance table."""
-    complete = balance["error"].isNull() & (balance["unassigned"] == 0)
-    for quirk in QUIRKS:
-        complete &= balance[quirk] == 0
-    excess = {
-        f"excess_{name}": F.when(complete, balance[name] - F.col(f"optimum.{name}"))
-        for name in ("max", "stddev", "moved")
-    }
-    return F.struct(balance["strategy"], F.struct(*[excess.get(name, balance[name]).alias(name) for name in FIGURES]))
 
 
 def _figure_of_best(name: str) -> Column:

@@ -23,6 +23,7 @@ from rebalance_sim.engine.groups.client_libraries import (
     shared_clients,
     silent_members,
 )
+from rebalance_sim.engine.groups.comparison_rows import COMPARED, comparison_rows
 from rebalance_sim.engine.groups.custom_assignors import client_data
 from rebalance_sim.engine.groups.group_batches import GroupBatch
 from rebalance_sim.engine.groups.group_plan import GroupPlan
@@ -63,6 +64,7 @@ from rebalance_sim.tables import (
     ASSIGNMENTS,
     BALANCE,
     BOUNDS,
+    COMPARISON,
     COOPERATIVE_REBALANCES,
     ELECTIONS,
     LAST_ASSIGNMENTS,
@@ -105,9 +107,14 @@ class Prediction:
         return StructType([StructField(name, OUTPUTS[name].schema) for name in self.outputs])
 
     @property
+    def computed(self) -> tuple[str, ...]:
+        """Names of the tables that are computed: those to fill, and those that a comparison needs."""
+        return (*self.outputs, *COMPARED) if COMPARISON.name in self.outputs else self.outputs
+
+    @property
     def elects(self) -> bool:
         """Whether elections are needed."""
-        return ELECTIONS.name in self.outputs or ELECTED in self.strategies
+        return ELECTIONS.name in self.computed or ELECTED in self.strategies
 
     @property
     def refuses(self) -> bool:
@@ -119,8 +126,8 @@ class Prediction:
         """Columns of the members table that are needed."""
         wanted = list(_ELECTION_COLUMNS) if self.elects else []
         wanted += () if {ELECTED, OF_LIBRARY}.isdisjoint(self.strategies) else CLIENT_COLUMNS
-        wanted += _ASSIGNMENT_COLUMNS if self.strategies or OPTIMUM.name in self.outputs else ()
-        if {BALANCE.name, OPTIMUM.name} & set(self.outputs) or any(
+        wanted += _ASSIGNMENT_COLUMNS if self.strategies or OPTIMUM.name in self.computed else ()
+        if {BALANCE.name, OPTIMUM.name} & set(self.computed) or any(
             Assignors(brokers.rules(), self.assignors).resolve(strategy).reads_owned
             for brokers in self.clusters.kinds
             for strategy in self.strategies
@@ -194,7 +201,17 @@ class _OfBrokers:
 
     def outcomes(self, groups: GroupBatch) -> Iterator[tuple[str, pa.StructArray]]:
         """Yield rows of output tables, each with the name of its table."""
-        asked, index = self.asked, self.index
+        compared: dict[str, list[pa.StructArray]] = {name: [] for name in COMPARED}
+        for name, rows in self._predicted(groups):
+            if name in compared:
+                compared[name].append(rows)
+            yield name, rows
+        if COMPARISON.name in self.asked.outputs:
+            (optimum,), (elections,) = compared[OPTIMUM.name], compared[ELECTIONS.name]
+            yield COMPARISON.name, comparison_rows(optimum, elections, compared[BALANCE.name])
+
+    def _predicted(self, groups: GroupBatch) -> Iterator[tuple[str, pa.StructArray]]:
+        asked, index, computed = self.asked, self.index, self.asked.computed
         batch, rejected = groups.without_unusable_members(asked.refuses)
         runs: _Leaders | None = None
         if asked.elects:
@@ -204,13 +221,13 @@ class _OfBrokers:
             if asked.refuses:
                 batch, refused = batch.reject(refusals(protocols))
                 rejected += refused
-            if ELECTIONS.name in asked.outputs:
+            if ELECTIONS.name in computed:
                 other_builds = self._other_builds(voters, protocols)
                 partitions = self.brokers.offsets_partitions
                 yield ELECTIONS.name, election_rows(voters, protocols, partitions, batch.rejected_members, other_builds)
         if rejected:
             yield REJECTS.name, reject_rows(batch, rejected)
-        if OPTIMUM.name in asked.outputs:
+        if OPTIMUM.name in computed:
             assert index is not None
             yield OPTIMUM.name, optimum_rows(batch, index)
         for strategy in asked.strategies:
@@ -294,7 +311,7 @@ class _OfBrokers:
         self, batch: GroupBatch, way: _Way, alternatives: Sequence[_Way] = ()
     ) -> Iterator[tuple[str, pa.StructArray]]:
         """Yield the rows of assigned groups; ``alternatives`` are further ways in which they may be assigned."""
-        outputs, assignor = self.asked.outputs, way.assignor
+        outputs, assignor = self.asked.computed, way.assignor
         if assignor.error is not None:
             names = [alternative.assignor.name for alternative in alternatives]
             by = Strategy(assignor.name, pa.array([names] * len(batch.group_ids)) if names else None)
