@@ -1,6 +1,7 @@
 """Builds the page of finished runs: the audit, its sections, and what each run adds to them."""
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -65,13 +66,24 @@ def page(
     """Build the page with the details and timelines of ``groups`` or, if there are none, of those that matter most."""
     labels = run_labels([run.folder for run in runs])
     audits = [AuditedRun(run, label, find_audit) for run, label in zip(runs, labels, strict=True) if is_audit(run)]
-    view = None
-    checks: list[Check] = []
-    if audits:
-        report_progress("summarizing the audit")
-        view = audit_view(audits[-1], groups)
-        checks += [replace(check, run=audits[-1].label) for check in actions.checks(view.findings)]
+    # While the rules run in Python, for the groups that are shown in detail, Spark does what the sections need.
+    with ThreadPoolExecutor(1) as beside:
+        if audits:
+            report_progress("summarizing the audit")
+        viewed = beside.submit(audit_view, audits[-1], groups) if audits else None
+        sections, checks = _sections(runs, labels, groups, report_progress)
+        view = viewed.result() if viewed else None
+    if view is not None:
+        checks = [*(replace(check, run=audits[-1].label) for check in actions.checks(view.findings)), *checks]
+    return Page(title, view, number_charts(sections), tuple(_linked(_once(checks, sections), sections)), len(runs))
+
+
+def _sections(
+    runs: Sequence[FinishedRun], labels: Sequence[str], groups: Sequence[str], report_progress: Callable[[str], None]
+) -> tuple[list[Section], list[Check]]:
+    """Return the sections of the page, and their checks."""
     sections: list[Section] = []
+    checks: list[Check] = []
     colours = StrategyColours(_strategies([run for run in runs if not _is_small_audit(run)]))
     for topic in _topics(colours, groups):
         report_progress(f"summarizing {topic.title.lower()}")
@@ -86,7 +98,7 @@ def page(
         sections.insert(place, Section(comparisons.NAME, "Runs compared", _COMPARED, (Part((), compared.blocks),)))
     about = "The jobs, their options, and the rows they read, used and rejected."
     sections.append(Section(records.RUNS, "Runs", about, (Part((), records.runs_blocks(runs, labels)),)))
-    return Page(title, view, number_charts(sections), tuple(_linked(_once(checks, sections), sections)), len(runs))
+    return sections, checks
 
 
 _COMPARED = "The same groups in several runs: one column for each run and strategy."

@@ -1,19 +1,25 @@
 """Finished runs whose tables Spark reads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.conversion import ArrowTableToRowsConversion
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from rebalance_sim.engine.runs.checks import FIGURES, CheckedTable
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.recorded_runs import RecordedRun, recorded_run
-from rebalance_sim.engine.spark.driver_rows import map_batches
+from rebalance_sim.engine.spark.driver_rows import DriverRows, collected, map_batches, where_in
 from rebalance_sim.engine.tables.inputs import first_line
+from rebalance_sim.engine.tables.local_files import local_files
 from rebalance_sim.errors import UserError
 from rebalance_sim.tables import Table
 
@@ -39,6 +45,21 @@ class FinishedRun(RecordedRun):
             return self.spark.read.schema(table.schema).format(source).load(path)
         except (PySparkException, Py4JJavaError) as problem:
             raise UserError(f"{table.name}: cannot read {path!r} as {source}: {first_line(problem)}") from problem
+
+    def chosen(self, table: Table, columns: Sequence[str], name: str, values: Collection[str] | None) -> list[Row]:
+        """Return some columns of the rows whose column ``name`` has one of the values, or of all rows.
+
+        Parquet files of this machine are read here: a job of Spark takes longer.
+        """
+        rows = self.table(table)
+        files = None if isinstance(rows, DriverRows) or self.output_format != "parquet" else local_files(rows)
+        if files is None:
+            found = rows if values is None else where_in(rows, name, values)
+            return collected(found.select(*columns))
+        wanted = None if values is None else pc.field(name).isin(list(values))
+        read = pa.dataset.dataset(files, format="parquet").to_table(list(columns), wanted)
+        schema = StructType([table.schema[column] for column in columns])
+        return ArrowTableToRowsConversion.convert(read.cast(to_arrow_schema(schema)), schema)
 
 
 def finished_run(spark: SparkSession, option: str, folder: str) -> FinishedRun:

@@ -12,7 +12,6 @@ from rebalance_sim.engine.audit.unread import Unread
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.recorded_runs import fleet_of
-from rebalance_sim.engine.spark.driver_rows import collected, where_in
 from rebalance_sim.tables import ELECTIONS, FINDINGS, VERDICTS, Table
 
 GroupKey = tuple[str, str]
@@ -67,10 +66,8 @@ class AuditedRun:
         found: dict[GroupKey, list[Row]] = defaultdict(list)
         if not self.run.rows(table):
             return found
-        rows = self.run.table(table).select("cluster", "group_id", *columns)
-        if groups is not None:
-            rows = where_in(rows, "group_id", {group for _, group in groups})
-        for row in collected(rows):
+        names = None if groups is None else {group for _, group in groups}
+        for row in self.run.chosen(table, ("cluster", "group_id", *columns), "group_id", names):
             key = (row["cluster"], row["group_id"])
             if groups is None or key in groups:
                 found[key].append(row)
