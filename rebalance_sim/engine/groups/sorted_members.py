@@ -5,7 +5,7 @@ rows inside a row group are sorted, and that Spark's readers would use all of th
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -35,6 +35,8 @@ class SortedMembers:
     row_groups: tuple[RowGroup, ...]
     columns: tuple[str, ...]
     """Columns of each member."""
+    shares: int = 1
+    """Each row group is read this many times, every time for other groups."""
 
     @classmethod
     def of(cls, members: DataFrame, columns: Sequence[str]) -> "SortedMembers | None":
@@ -49,24 +51,36 @@ class SortedMembers:
         found = None if files is None else sorted_row_groups(files, schema.names)
         return cls(found, tuple(columns)) if found else None
 
+    def divided(self, least: int) -> "SortedMembers":
+        """Return the same members in at least so many pieces, of which workers read one at a time."""
+        return replace(self, shares=-(-least // len(self.row_groups)))
+
+    @property
+    def pieces(self) -> int:
+        """The number of pieces."""
+        return len(self.row_groups) * self.shares
+
     def giving_groups_to(self, function: BatchFunction) -> BatchFunction:
-        """Return a function of the numbers of row groups (column ``id``) that applies another to their groups."""
+        """Return a function of the numbers of pieces (column ``id``) that applies another to their groups."""
         return lambda batches: function(
             chain.from_iterable(self.batches(number) for batch in batches for number in batch["id"].to_pylist())
         )
 
     def batches(self, number: int) -> Iterator[pa.RecordBatch]:
-        """Return the groups that begin in a row group, nested as ``collect_members`` nests them.
+        """Return the groups of a piece, nested as ``collect_members`` nests them.
 
         Raises UnsortedMembersError if rows are not sorted by group and cluster, or if one cannot be used.
         """
-        before = None
+        row_group, share = divmod(number, self.shares)
+        before, next_of_piece = None, share
         try:
-            for rows in whole_runs(self._rows(number), "group_id"):
+            for rows in whole_runs(self._rows(row_group), "group_id"):
                 starts = group_starts(rows)
                 _check_order(rows.take(pa.array(starts)), before)
                 before = rows["group_id"][-1].as_py()
-                yield nest(rows, starts, self.columns)
+                groups, of_piece = nest(rows, starts, self.columns), np.arange(next_of_piece, len(starts), self.shares)
+                next_of_piece = (next_of_piece - len(starts)) % self.shares
+                yield groups if self.shares == 1 else groups.take(pa.array(of_piece))
         except pa.ArrowException as problem:
             raise UnsortedMembersError(str(problem)) from problem
 

@@ -27,6 +27,8 @@ from rebalance_sim.engine.tables.local_files import local_files
 from rebalance_sim.tables import MEMBERS, OUTPUTS, Table
 
 _LOG = logging.getLogger(__name__)
+_PIECES_OF_CORE = 4
+"""Pieces of sorted members for each core: so many that the last task does not keep one core busy for long."""
 _TABLES = f"{STAGING}/tables"
 """Where workers write: in a folder for each table."""
 
@@ -100,18 +102,24 @@ class LocalRun(Run):
         places = {name: name if name in computed else f"{staging}/{name}" for name in plan.schema.names}
         tables = {name: self._placed(name, place, files) for name, place in places.items()}
         outcomes.staged(lambda _: union([_as_outcomes(rows, plan, name) for name, rows in tables.items()]))
-        for name in computed:
+        written = {}
+        for name in names:
+            if name not in computed:
+                written[name] = self.write(name, outcomes[name])
+                continue
             self.report_progress(f"writing {name}", table=name)
             self._record_output(name, sum(file["rows"] for file in files if file["name"] == name))
-        return {name: tables[name] if name in computed else self.write(name, outcomes[name]) for name in names}
+            written[name] = tables[name]
+        return written
 
     def _files_of_sorted_members(self, plan: GroupPlan) -> list[Row] | None:
         """Compute tables from the files of members, and return their files; None if those are not sorted by group."""
         found = SortedMembers.of(self._members, plan.columns) if plan.columns and self._members is not None else None
-        if found is None or len(found.row_groups) < self.spark.sparkContext.defaultParallelism:
+        if found is None:
             return None
-        most, count = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1), len(found.row_groups)
-        # The same number of row groups per task: a longer task that starts last would leave the other cores idle.
+        found = found.divided(_PIECES_OF_CORE * self.spark.sparkContext.defaultParallelism)
+        most, count = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1), found.pieces
+        # The same number of pieces per task: a longer task that starts last would leave the other cores idle.
         numbers = self.spark.range(0, count, 1, ceil(count / ceil(count / most)))
         writing = writing_tables(found.giving_groups_to(plan.function), str(self._folder / _TABLES))
         files = map_batches(numbers, writing, WRITTEN).collect()
