@@ -16,7 +16,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import CHECK_FAILED, INCOMPLETE, USER_ERROR, main
-from rebalance_sim.engine.audit.audits import FAMILIES
+from rebalance_sim.engine.audit.judgement import FAMILIES
 from rebalance_sim.kafka.runtime.hash_order import vote_order
 from rebalance_sim.kafka.runtime.strings import Strings, java_hashes
 from rebalance_sim.kafka.simulation.kubernetes import Deployment, Rollout

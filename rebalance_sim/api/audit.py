@@ -3,27 +3,29 @@
 The tables and their columns are described in ``rebalance_sim.tables``; docs/audit.md lists the kinds of findings.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TypedDict, Unpack
 
 from pyspark.sql import DataFrame, Row
 
-from rebalance_sim.api.groups import clusters_of, custom_names, predict, prediction
-from rebalance_sim.api.lag import lag_tables, topic_lag
+from rebalance_sim.api.groups import clusters_of, custom_names, prediction
 from rebalance_sim.api.records import PlacedRecords
-from rebalance_sim.api.simulation import SimulationOptions, simulate, simulations_of
+from rebalance_sim.api.simulation import SimulationOptions, lag_costs_in_order, simulations_of
 from rebalance_sim.defaults import SCENARIO
-from rebalance_sim.engine.audit.audits import audited
+from rebalance_sim.engine.audit.facts import group_facts, topic_facts
+from rebalance_sim.engine.audit.group_audit import GroupAudit
+from rebalance_sim.engine.audit.judgement import Judgement, verdicts_in_order
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
+from rebalance_sim.engine.groups.lag import lag_balance, partition_lag, topic_lag
 from rebalance_sim.engine.groups.offset_expiry import expiring_offsets
 from rebalance_sim.engine.groups.prediction import ELECTED, OF_LIBRARY
 from rebalance_sim.engine.simulation.variations import Variation, variations
 from rebalance_sim.engine.spark.driver_rows import collected, in_driver, where_in
-from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, usable
-from rebalance_sim.engine.tables.outcomes import Outcomes, Transformation, outcome
+from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, rejected, union, usable
+from rebalance_sim.engine.tables.outcomes import Transformation, outcome
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import assignors_of
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
@@ -51,6 +53,7 @@ from rebalance_sim.tables import (
     REJECTS,
     TIMELINE,
     TOPIC_LAG,
+    TOPICS,
     TOPICS_AFTER,
     TOPICS_AT_RISK,
     VERDICTS,
@@ -74,14 +77,16 @@ class AuditOptions(TypedDict, total=False):
     """Records of the topics, which add findings about keys."""
     listed_groups: DataFrame
     """Groups that the cluster lists, of any type: adds those that no other table shows."""
+    rejects: DataFrame
+    """Rows of groups that were rejected before: groups whose members are all among them are audited as unknown."""
     partitions_after: DataFrame
     """Topics that are to grow, with their new partitions: adds findings about the keys that move. Needs records."""
 
 
 def audit(
     members: DataFrame, topics: DataFrame, offsets: DataFrame | None = None, **options: Unpack[AuditOptions]
-) -> Outcomes:
-    """Audit every group, and return ``findings`` and ``verdicts``, which are computed once.
+) -> GroupOutcomes:
+    """Audit every group, and return ``findings`` and ``verdicts`` beside the tables that they rest on, computed once.
 
     Each group is elected and assigned as it is, under every assignor of the Kafka version, in a simulated rolling
     restart with its own settings and with others, and in a simulated migration. ``offsets`` add
@@ -107,15 +112,7 @@ def audit(
     +--------+--------+------------+---------+-----------------+
     <BLANKLINE>
     """
-    rules = Audit(members, topics, offsets, **options)
-    now, others, rolled_out = rules.now(), rules.others(), rules.rolled_out()
-    tables = {name: now[name] for name in (*PREDICTED, REJECTS.name)} | {name: others[name] for name in COMPARED}
-    tables |= rolled_out
-    if offsets is not None:
-        assigned = all_assignments(now.last_assignments, others.last_assignments)
-        tables[LAG_BALANCE.name] = lag_tables(assigned, offsets, members).lag_balance
-        tables[TOPIC_LAG.name] = topic_lag(offsets)
-    return rules.outcomes(tables)
+    return Audit(members, topics, offsets, **options).outcomes()
 
 
 def findings(topics: DataFrame, offsets: DataFrame | None = None, **options: Unpack[AuditOptions]) -> Transformation:
@@ -149,20 +146,12 @@ def verdicts(topics: DataFrame, offsets: DataFrame | None = None, **options: Unp
 
 PREDICTED = (ELECTIONS.name, BALANCE.name)
 """Tables of the prediction of the present state."""
-COMPARED = (COMPARISON.name,)
-"""Tables of the prediction under every assignor."""
-_SIMULATED = (COSTS.name, ADVICE.name, MIGRATION_COSTS.name)
+SIMULATED = (COSTS.name, ADVICE.name, MIGRATION_COSTS.name)
 """Tables of the simulated scenario and migration; with offsets, also ``lag_costs``."""
 
 
-def all_assignments(now: DataFrame, others: DataFrame) -> DataFrame:
-    """Return the assignments of the present state and of other strategies, each strategy of a group once."""
-    keys = ["cluster", "group_id", "strategy"]
-    return others.unionByName(now.join(others.select(*keys).distinct(), keys, "left_anti"))
-
-
 class Audit:
-    """An audit of a fleet, in steps: three runs over all groups, and findings from their tables."""
+    """An audit of a fleet: every group is predicted, simulated and judged in one pass."""
 
     def __init__(
         self, members: DataFrame, topics: DataFrame, offsets: DataFrame | None, **options: Unpack[AuditOptions]
@@ -185,54 +174,58 @@ class Audit:
         listed = options.get("listed_groups")
         self.fitted_listed = None if listed is None else fit(listed, LISTED_GROUPS)
         """The groups that the cluster lists; None without a list."""
-        self._assigned = () if offsets is None else (LAST_ASSIGNMENTS.name,)
+        self.fitted_offsets = None if offsets is None else fit_offsets(offsets)
+        """The offsets; None without offsets."""
+        self._earlier = options.get("rejects")
 
-    def now(self) -> GroupOutcomes:
-        """Predict the present state: ``PREDICTED``, rejects and, for lag, last assignments."""
-        return self._predicted((ELECTED,), (*PREDICTED, *self._assigned, REJECTS.name))
+    @cached_property
+    def rejects_beside(self) -> list[DataFrame]:
+        """The rejected rows of all tables but members and topics."""
+        topics = [] if self.fitted_after is None else [rejected(self.fitted_after, TOPICS_AFTER)]
+        records = [] if self.placed is None else [self.placed.rejected_records]
+        return [*self._rejects_of_groups, *topics, *records]
 
-    def others(self) -> GroupOutcomes:
-        """Predict the groups under every assignor of Java and of their own library: ``COMPARED``.
+    @cached_property
+    def _rejects_of_groups(self) -> list[DataFrame]:
+        """Those that name groups."""
+        fitted = {OFFSETS: self.fitted_offsets, LISTED_GROUPS: self.fitted_listed}
+        return [rejected(rows, table) for table, rows in fitted.items() if rows is not None]
 
-        For lag, also predict the last assignments.
+    def outcomes(self, stage: Callable[[DataFrame, str], DataFrame] = lambda rows, _: rows.persist()) -> GroupOutcomes:
+        """Return what is predicted and simulated of every group, and the findings and verdicts.
+
+        ``stage`` keeps rows that are read several times, by name: the partition of each record, and the lag of topics.
         """
-        version = self.clusters.others.rules()
-        named = (*assignors_of(version), *custom_names(self._assignors, version), OF_LIBRARY)
-        return self._predicted(named, (*COMPARED, *self._assigned))
-
-    def rolled_out(self) -> GroupOutcomes:
-        """Simulate the scenario, with the groups' own settings and others, and a migration."""
-        return simulate(
-            self.members,
-            self.topics,
-            self.scenario,
-            advice=True,
-            kafka_version=self.clusters,
-            seed=self._seed,
-            assignors=self._assignors,
-            tables=_SIMULATED if self.offsets is None else (*_SIMULATED, LAG_COSTS.name),
-            offsets=self.offsets,
+        members, topics = fit(self.members, MEMBERS), fit_topics(self.topics)
+        beside = self._tables_beside(usable(members), stage)
+        facts = topic_facts(beside, usable(topics))
+        audit = self._audit(Judgement(self.clusters, self._thresholds, facts, self.scenario.name))
+        derived: dict[str, Transformation] = {VERDICTS.name: verdicts_in_order}
+        if self.offsets is not None:
+            derived |= {LAG_COSTS.name: lag_costs_in_order, LAG_BALANCE.name: lag_balance}
+            derived[TOPIC_LAG.name] = lambda _: beside[TOPIC_LAG.name]
+        return GroupOutcomes(
+            audit.plan(members, group_facts(beside)),
+            dict.fromkeys([*audit.outputs, *derived]),
+            derived,
+            {MEMBERS: members, TOPICS: topics},
+            audit.now.metadata.topics.num_rows if audit.now.metadata else None,
         )
 
-    def outcomes(
-        self,
-        tables: Mapping[str, DataFrame],
-        stage: Callable[[DataFrame, str], DataFrame] = lambda rows, _: rows.persist(),
-    ) -> Outcomes:
-        """Return the findings and verdicts that follow from the tables of the three runs, by name.
-
-        Rejects may have rows that were rejected before: groups whose members are all among them are audited as unknown.
-        ``stage`` keeps rows that are read several times, by name: the partition of each record.
-        """
-        members = usable(fit(self.members, MEMBERS))
-        found = {**tables, MEMBERS.name: members}
-        if self.offsets is not None:
-            found[OFFSETS.name] = usable(fit_offsets(self.offsets))
+    def _tables_beside(self, members: DataFrame, stage: Callable[[DataFrame, str], DataFrame]) -> dict[str, DataFrame]:
+        """Return the tables beside members that findings are about, and usable members."""
+        found = {MEMBERS.name: members}
+        if self.fitted_offsets is not None:
+            found[OFFSETS.name] = usable(self.fitted_offsets)
+            found[TOPIC_LAG.name] = stage(topic_lag(partition_lag(found[OFFSETS.name])), TOPIC_LAG.name)
             found[EXPIRING_OFFSETS.name] = expiring_offsets(
                 found[OFFSETS.name], members, self.clusters.others.rules(), None
             )
         if self.fitted_listed is not None:
             found[LISTED_GROUPS.name] = usable(self.fitted_listed)
+        rejects = [*self._rejects_of_groups, *([] if self._earlier is None else [self._earlier])]
+        if rejects:
+            found[REJECTS.name] = union(rejects)
         if self.placed is not None:
             found[RECORD_PARTITIONS.name] = stage(self.placed.record_partitions(), RECORD_PARTITIONS.name)
             found[TOPICS_AT_RISK.name] = self.placed.topics_at_risk(found[RECORD_PARTITIONS.name])
@@ -240,7 +233,27 @@ class Audit:
             after = usable(self.fitted_after)
             counts = self.placed.key_counts(found[RECORD_PARTITIONS.name], after)
             found[PARTITION_GROWTH.name] = self.placed.growth(counts, after)
-        return audited(found, usable(fit_topics(self.topics)), self.clusters, self._thresholds, self.scenario.name)
+        return found
+
+    def _audit(self, judgement: Judgement) -> GroupAudit:
+        """Return what is computed of every group."""
+        version = self.clusters.others.rules()
+        named = (*assignors_of(version), *custom_names(self._assignors, version), OF_LIBRARY)
+        assigned = () if self.offsets is None else (LAST_ASSIGNMENTS.name,)
+        runs = [
+            prediction(tables, self.topics, strategies, self.clusters, self._assignors)
+            for tables, strategies in (
+                ((*PREDICTED, REJECTS.name, *assigned), (ELECTED,)),
+                ((COMPARISON.name, *assigned), named),
+            )
+        ]
+        options: SimulationOptions = {
+            "kafka_version": self.clusters, "seed": self._seed, "assignors": self._assignors
+        }  # fmt: skip
+        simulated = SIMULATED if self.offsets is None else (*SIMULATED, LAG_COSTS.name)
+        simulations = simulations_of(simulated, self.scenario, self.topics, (ELECTED,), options)
+        now, others = (replace(run, metadata=simulations.metadata) for run in runs)
+        return GroupAudit(now, others, simulations, judgement)
 
     def members_of(self, groups: Collection[str]) -> DataFrame:
         """Return the usable members of a few groups, in the driver, where the rules then run."""
@@ -276,6 +289,3 @@ class Audit:
     def _topics_in_driver(self) -> DataFrame:
         """The usable topics, in the driver."""
         return in_driver(usable(fit_topics(self.topics)))
-
-    def _predicted(self, strategies: Sequence[str], tables: Sequence[str]) -> GroupOutcomes:
-        return predict(self.members, self.topics, strategies, self.clusters, self._assignors, tables)

@@ -114,18 +114,17 @@ def simulate(
     added = [*([ADVICE.name] if advice else []), *([] if offsets is None else [LAG_COSTS.name])]
     names = tuple(options.pop("tables", ())) or (*_SIMULATED, *added, REJECTS.name)
     simulations = simulations_of(names, scenario, topics, strategies, options)
-    tried = variations(simulations.scenario, simulations.version) if advice else ()
     recorded = () if TIMELINE.name not in names else None if followed is None else tuple(followed)
-    moved = of_own_protocols(scenario_of(MIGRATION)) if MIGRATION_COSTS.name in names else None
-    simulations = replace(simulations, followed=recorded, storms=storms, variations=tried, migration=moved)
+    simulations = replace(simulations, followed=recorded, storms=storms)
     given = {TOPICS: fit_topics(topics), MEMBERS: fit(members, MEMBERS)}
     given |= {} if events is None else {EVENTS: fit(events, EVENTS)}
     lags = None if offsets is None else partition_lag(usable(fit_offsets(offsets)))
     plan = simulations.plan(given[MEMBERS], None if events is None else usable(given[EVENTS]), lags)
-    return GroupOutcomes(plan, names, {LAG_COSTS.name: _lag_costs}, given, simulations.metadata.topics.num_rows)
+    return GroupOutcomes(plan, names, {LAG_COSTS.name: lag_costs_in_order}, given, simulations.metadata.topics.num_rows)
 
 
-def _lag_costs(rows: DataFrame) -> DataFrame:
+def lag_costs_in_order(rows: DataFrame) -> DataFrame:
+    """Take ``lag_costs`` out of the rows of simulations, with the rank of each group."""
     return rows.transform(outcome(LAG_COSTS.name)).transform(ranked)
 
 
@@ -216,7 +215,7 @@ def lag_costs(
     """
     simulations = simulations_of((LAG_COSTS.name,), scenario, topics, (strategy,), options)
     lags = partition_lag(usable(fit_offsets(offsets)))
-    return lambda members: simulations.plan(fit(members, MEMBERS), lags=lags).rows().transform(_lag_costs)
+    return lambda members: simulations.plan(fit(members, MEMBERS), lags=lags).rows().transform(lag_costs_in_order)
 
 
 def follow(
@@ -258,8 +257,17 @@ def simulations_of(
 ) -> Simulations:
     """Return the simulations that fill some tables. Raises UserError for options that are not allowed."""
     clusters, own = clusters_of(options.get("kafka_version", NEWEST)), tuple(options.get("assignors", ()))
-    version = clusters.others.rules().simulated
+    version, played = clusters.others.rules().simulated, scenario_of(scenario)
     for strategy in strategies:
         check_strategy("strategy", strategy, version, [*custom_names(own, version), ELECTED])
-    metadata, seed = TopicMetadata.of(usable(fit_topics(topics))), options.get("seed", 0)
-    return Simulations(outputs, clusters, tuple(strategies), metadata, scenario_of(scenario), seed, assignors=own)
+    return Simulations(
+        outputs,
+        clusters,
+        tuple(strategies),
+        TopicMetadata.of(usable(fit_topics(topics))),
+        played,
+        options.get("seed", 0),
+        variations=variations(played, version) if ADVICE.name in outputs else (),
+        migration=of_own_protocols(scenario_of(MIGRATION)) if MIGRATION_COSTS.name in outputs else None,
+        assignors=own,
+    )

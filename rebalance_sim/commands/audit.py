@@ -2,21 +2,20 @@
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from rebalance_sim.api.audit import COMPARED, PREDICTED, Audit, all_assignments
+from rebalance_sim.api.audit import Audit
 from rebalance_sim.commands.audit_summary import summarise_findings
 from rebalance_sim.commands.brokers import broker_assumptions, clusters_of, kraft, untested_releases
 from rebalance_sim.commands.configuration import DEFAULT
 from rebalance_sim.commands.console import Line, print_summary
 from rebalance_sim.commands.fleet import write_fleet
 from rebalance_sim.commands.job_options import AUDIT_TITLE, REJECTED_SHARE
-from rebalance_sim.commands.lag import LagTables, Offsets, total_lag
+from rebalance_sim.commands.lag import LagTables, total_lag
 from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.options import brokers_of, on_record
 from rebalance_sim.commands.rejects import write_rejects
@@ -28,14 +27,13 @@ from rebalance_sim.commands.validation.audit import find_tables, set_tables
 from rebalance_sim.commands.validation.fleet import has_source
 from rebalance_sim.commands.validation.report import missing_library
 from rebalance_sim.engine.audit.unread import Unread, keeps_rejected_members
-from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.runs.assumed import LIBRARY, RELEASE
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.recorded_runs import RecordedRun, fleet_of
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.spark.driver_rows import where_null
-from rebalance_sim.engine.tables.inputs import fit, rejected, union, usable
+from rebalance_sim.engine.tables.inputs import fit, union, usable
 from rebalance_sim.errors import IncompleteError
 from rebalance_sim.sources.audit_thresholds import read_thresholds
 from rebalance_sim.sources.scenarios import scenario_of
@@ -43,14 +41,12 @@ from rebalance_sim.tables import (
     BALANCE,
     ELECTIONS,
     FINDINGS,
-    LAG_BALANCE,
     LISTED_GROUPS,
     MEMBERS,
     OFFSETS,
     OUTPUTS,
     RECORDS,
     REJECTS,
-    TOPIC_LAG,
     TOPICS,
     TOPICS_AFTER,
     VERDICTS,
@@ -66,7 +62,7 @@ class _Fleet:
 
     topics: DataFrame
     members: DataFrame
-    offsets: Offsets | None
+    offsets: DataFrame | None
     records: DataFrame | None
     after: DataFrame | None
     """Topics that are to grow."""
@@ -79,18 +75,19 @@ class _Fleet:
         return cls(
             run.read(TOPICS, options.topics, options.format),
             run.read(MEMBERS, options.members, options.format),
-            Offsets.read(run, options),
+            run.read(OFFSETS, options.offsets, options.format) if options.offsets else None,
             run.read(RECORDS, options.records, options.format) if options.records else None,
             run.read(TOPICS_AFTER, options.partitions_after, options.format) if options.partitions_after else None,
             run.read(LISTED_GROUPS, options.listed_groups, options.format) if options.listed_groups else None,
         )
 
     def count(self, run: Run, used_topics: int, rejected: Mapping[str, int]) -> None:
-        """Record the rows of the tables; those of offsets are recorded with the lag."""
+        """Record the rows of the tables."""
         run.count_rows(TOPICS.name, run.number_of(self.topics), used_topics, rejected[TOPICS.name])
         given = (
             *((MEMBERS.name, self.members), (RECORDS.name, self.records), (TOPICS_AFTER.name, self.after)),
             (LISTED_GROUPS.name, self.listed),
+            (OFFSETS.name, self.offsets),
         )
         for name, rows in given:
             if rows is not None:
@@ -112,10 +109,11 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run = new_run(spark, "audit", options)
     source = _read_source(run, options) if from_source else []
     fleet, read_by = _Fleet.read(run, options), fleet_of(HadoopFiles(spark), RecordedRun(run.out, run.record()))
+    earlier = _rejected_earlier(run, read_by)
     rules = Audit(
         fleet.members,
         fleet.topics,
-        fleet.offsets.given if fleet.offsets else None,
+        fleet.offsets,
         kafka_version=clusters_of(options, run.read),
         seed=options.seed,
         assignors=own,
@@ -124,35 +122,22 @@ def run(spark: SparkSession, options: Namespace) -> None:
         **({} if fleet.records is None else {"records": fleet.records}),
         **({} if fleet.after is None else {"partitions_after": fleet.after}),
         **({} if fleet.listed is None else {"listed_groups": fleet.listed}),
+        **({} if earlier is None else {"rejects": earlier}),
     )
-    # A small run predicts and simulates here, others when they write the tables. While the rules of the simulation run
-    # in Python, Spark does what the predictions and the lag need.
-    run.report_progress("predicting the present state")
-    now = rules.now()
-    with ThreadPoolExecutor(1) as beside:
-        rolled_out = beside.submit(rules.rolled_out)
-        others = rules.others()
-        if not from_source:
-            run.begin(_REPLACED)
-        bad = [rules.placed.rejected_records] if rules.placed else []
-        bad += [] if rules.fitted_after is None else [rejected(rules.fitted_after, TOPICS_AFTER)]
-        bad += [] if rules.fitted_listed is None else [rejected(rules.fitted_listed, LISTED_GROUPS)]
-        tables, lag = _write_predicted(run, fleet, (now, others), bad, options.on_bad_input)
-    run.report_progress(f"simulating the scenario {scenario.name} and a migration")
-    simulated = rolled_out.result()
-    tables |= run.write_outcomes(simulated, tuple(simulated))
-    run.report_progress("auditing")
-    rejects = union([tables[REJECTS.name], *_rejected_earlier(run, read_by)])
-    audited = rules.outcomes(tables | {REJECTS.name: rejects}, run.stage)
-    audited.staged(lambda rows: run.stage(rows, "audited"))
-    written = {name: run.write(name, audited[name]) for name in (FINDINGS.name, VERDICTS.name)}
+    if not from_source:
+        run.begin(_REPLACED)
+    run.report_progress(f"auditing every group, with the scenario {scenario.name} and a migration")
+    audited = rules.outcomes(run.stage)
+    written = run.write_outcomes(audited, [name for name in audited if name != REJECTS.name])
+    rejects = write_rejects(run, union([audited[REJECTS.name], *rules.rejects_beside]), options.on_bad_input)
+    fleet.count(run, audited.used_topics or 0, rejects)
     run.assumptions = [
         *earlier_assumptions(spark, options.members),
         *simulation_assumptions(scenario),
         *_assumed_release(options),
         *_unknown_clients(fleet.members),
-        *broker_assumptions(rules.clusters, (), tables[ELECTIONS.name]),
-        *kraft(rules.clusters, tables[BALANCE.name]),
+        *broker_assumptions(rules.clusters, (), written[ELECTIONS.name]),
+        *kraft(rules.clusters, written[BALANCE.name]),
     ]
     missing = missing_library()
     if run.writes and not missing:
@@ -161,22 +146,23 @@ def run(spark: SparkSession, options: Namespace) -> None:
         plan_page(run)
     run.finish()
     unread = Unread.of(
-        written[FINDINGS.name], tables[ELECTIONS.name], run.counts["out"][VERDICTS.name], run.counts, read_by
+        written[FINDINGS.name], written[ELECTIONS.name], run.counts["out"][VERDICTS.name], run.counts, read_by
     )
     ended = _summarise_end(run, missing, read_by, untested_releases(rules.clusters))
     findings = summarise_findings(written[FINDINGS.name], written[VERDICTS.name], unread.sentence)
-    print_summary([*findings, *(total_lag(lag) if lag else []), *source, *ended])
+    lag = [] if fleet.offsets is None else total_lag(LagTables.of(written))
+    print_summary([*findings, *lag, *source, *ended])
     _check_complete(unread, options)
 
 
-def _rejected_earlier(run: Run, read_by: RecordedRun | None) -> list[DataFrame]:
+def _rejected_earlier(run: Run, read_by: RecordedRun | None) -> DataFrame | None:
     """Return the rows that the run of ``fleet`` rejected, if there are any; no job may have read them."""
     if read_by is None or not read_by.written.get(REJECTS.name):
-        return []
+        return None
     rejects = run.read(REJECTS, read_by.path(REJECTS.name), read_by.output_format).select(*REJECTS.names)
     if keeps_rejected_members(read_by):
-        return [rejects.where(F.col("table") != MEMBERS.name)]
-    return [rejects]
+        return rejects.where(F.col("table") != MEMBERS.name)
+    return rejects
 
 
 def _check_complete(unread: Unread, options: Namespace) -> None:
@@ -187,28 +173,6 @@ def _check_complete(unread: Unread, options: Namespace) -> None:
         "" if unread.groups else f"; {unread.worst} is more than --max-{REJECTED_SHARE} {options.max_rejected_share}"
     )
     raise IncompleteError(f"{unread.sentence}{reached}. The output in {options.out} has everything else")
-
-
-def _write_predicted(
-    run: Run, fleet: _Fleet, predicted: tuple[GroupOutcomes, GroupOutcomes], bad: list[DataFrame], on_bad_input: str
-) -> tuple[dict[str, DataFrame], LagTables | None]:
-    """Write what is predicted now and under other assignors, and the lag. Count all rows.
-
-    Returns the tables, and with offsets also the lag.
-    """
-    now, others = predicted
-    tables = run.write_outcomes(now, PREDICTED)
-    bad = [now.rejects, *([fleet.offsets.rejects] if fleet.offsets else []), *bad]
-    tables[REJECTS.name] = union(bad)
-    counts = write_rejects(run, tables[REJECTS.name], on_bad_input)
-    fleet.count(run, now.used_topics or 0, counts)
-    run.report_progress("predicting under every assignor")
-    tables |= run.write_outcomes(others, COMPARED)
-    if fleet.offsets is None:
-        return tables, None
-    assigned = run.kept(all_assignments(now.last_assignments, others.last_assignments))
-    lag = fleet.offsets.write(run, assigned, fleet.members, counts[OFFSETS.name])
-    return tables | {LAG_BALANCE.name: lag.lag_balance, TOPIC_LAG.name: lag.topic_lag}, lag
 
 
 def _summarise_end(run: Run, missing: str | None, read_by: RecordedRun | None, warnings: Sequence[str]) -> list[Line]:

@@ -1,6 +1,7 @@
 """Lag in ``assign`` and ``simulate``: the tables that they write from offsets, and ``assign``'s summary of it."""
 
 from argparse import Namespace
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.tables import LAG_BALANCE, MEMBER_LAG, OFFSETS, TOPIC_LAG
 from rebalance_sim.wording import plural
 
+_GROUP = ("cluster", "group_id")
 SHOWN_GROUPS = 3
 """Groups of each strategy that are printed, the worst first."""
 
@@ -27,6 +29,15 @@ class LagTables(NamedTuple):
     groups_without: int
     lag_without: int | None
     """None if the sum does not fit into a bigint."""
+
+    @classmethod
+    def of(cls, tables: Mapping[str, DataFrame]) -> "LagTables":
+        """Return lag tables that are written."""
+        member_lag, lag_balance, of_topics = (tables[table.name] for table in (MEMBER_LAG, LAG_BALANCE, TOPIC_LAG))
+        of_groups = of_topics.groupBy(*_GROUP).agg(F.try_sum("lag").alias("lag")).where("lag > 0")
+        without = of_groups.join(lag_balance.select(*_GROUP), [*_GROUP], "left_anti")
+        groups, lag = without.agg(F.count("*"), F.try_sum("lag")).first() or (0, None)
+        return cls(member_lag, lag_balance, of_topics, groups, lag)
 
 
 @dataclass(frozen=True)
@@ -65,7 +76,7 @@ def summarise_lag(found: LagTables, elections: DataFrame | None) -> list[Line]:
 
 def total_lag(found: LagTables) -> list[str]:
     """Return the fleet's lag, and where it is unknown."""
-    by_group = found.lag_balance.groupBy("cluster", "group_id").agg(
+    by_group = found.lag_balance.groupBy(*_GROUP).agg(
         F.max("lag").alias("lag"),
         F.max("lag_partitions").alias("with_lag"),
         F.max("unknown_partitions").alias("unknown"),

@@ -8,7 +8,7 @@ import pytest
 from rebalance_sim.commands.configuration import read_options
 from rebalance_sim.commands.job_options import JOBS
 from rebalance_sim.commands.parsers import parsers
-from rebalance_sim.engine.audit.audits import FAMILIES
+from rebalance_sim.engine.audit.judgement import FAMILIES
 from rebalance_sim.report.audits.reproduction import command_of
 
 TABLES = ("topics", "members", "offsets", "records", "partitions_after", "clusters")

@@ -37,6 +37,8 @@ from rebalance_sim.tables import (
 )
 
 Row = Mapping[str, Any]
+RowsByTable = Mapping[str, Sequence[Row]]
+"""Rows about one group by their table, in any order."""
 _WITH_MEMBERS = (MEMBERS.name, "groups", "offsets_topic")
 """Tables of rejects whose rows may have members: the description of a group, and a record, have all of the group's."""
 _UNREAD = "none of its members could be read"
@@ -69,8 +71,7 @@ class Group:
 
     cluster: str
     group_id: str
-    rows: Mapping[str, Sequence[Row]]
-    """Its rows by table, in any order."""
+    rows: RowsByTable
     brokers: Brokers
     topics: TopicFacts
     scenario: str = SCENARIO

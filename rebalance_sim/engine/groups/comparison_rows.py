@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rebalance_sim.engine.groups.whole_groups import names_of_groups
 from rebalance_sim.engine.tables.arrow import numbers, rows_of
 from rebalance_sim.kafka.runtime.strings import Ints
 from rebalance_sim.tables import BALANCE, BEST_FIGURES, COMPARISON, ELECTIONS, FIGURES, OPTIMUM, struct
@@ -61,8 +62,4 @@ def _figures(balance: pa.StructArray, optimum: pa.StructArray, of_balance: Ints)
 
 def _places(rows: pa.StructArray, among: pa.StructArray) -> pa.Array:
     """Return where the group of each row is among others, of which each group has one; null if it is not there."""
-    return pc.index_in(_keys(rows), value_set=_keys(among))
-
-
-def _keys(rows: pa.StructArray) -> pa.StringArray:
-    return pc.binary_join_element_wise(rows.field("cluster"), rows.field("group_id"), "\0")
+    return pc.index_in(names_of_groups(rows.field), value_set=names_of_groups(among.field))

@@ -34,10 +34,11 @@ def _base64(data: bytes) -> str:
 
 
 def collect_members(members: DataFrame, columns: Iterable[str]) -> DataFrame:
-    """Nest the members of each group: ``cluster, group_id, members array<struct<...>>, rejected_members``.
+    """Nest the members of each group: ``cluster, group_id, members array<struct<...>>, rejected_members`` and
+    ``reject_reason``.
 
     Only the given columns go into the structs, so the others are not shuffled. Rows with a ``REASON`` are counted in
-    ``rejected_members`` instead, unless they name no group.
+    ``rejected_members`` instead, unless they name no group; ``reject_reason`` is the first of their reasons.
     """
     reason = F.col(REASON) if REASON in members.columns else F.lit(None)
     return (
@@ -47,6 +48,7 @@ def collect_members(members: DataFrame, columns: Iterable[str]) -> DataFrame:
         .agg(
             F.collect_list(F.when(reason.isNull(), F.struct(*map(sent, columns)))).alias("members"),
             F.count(reason).cast("int").alias("rejected_members"),
+            F.min(reason.cast("string")).alias("reject_reason"),
         )
     )
 

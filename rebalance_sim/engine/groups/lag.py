@@ -11,7 +11,7 @@ from functools import partial
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.groups.lag_rows import TABLES, lag_rows
+from rebalance_sim.engine.groups.lag_rows import LAST, TABLES, lag_rows
 from rebalance_sim.engine.groups.whole_groups import by_hash
 from rebalance_sim.engine.spark.driver_rows import map_batches, without_null
 from rebalance_sim.engine.tables.outcomes import outcome
@@ -21,7 +21,6 @@ _GROUP = ("cluster", "group_id")
 _MEMBER = (*_GROUP, "strategy", "member_id")
 _LISTS = {"partitions": "owned", "subscription": "subscription"}
 """Columns of lists, and columns of members with their types."""
-_LAST = 2**63 - 1
 
 
 def partition_lag(offsets: DataFrame) -> DataFrame:
@@ -62,7 +61,7 @@ def lag_of(lags: DataFrame, members: DataFrame, tables: Sequence[str]) -> Callab
     ``lags`` is the result of ``partition_lag``, and ``members`` has usable rows. A member without a row has an unknown
     subscription; if a member is repeated, its first row is used. Groups without lag are in ``group_lag`` only.
     """
-    join_order, owned = F.coalesce("join_order", F.lit(_LAST)).alias("join_order"), F.col("owned").alias("partitions")
+    join_order, owned = F.coalesce("join_order", F.lit(LAST)).alias("join_order"), F.col("owned").alias("partitions")
     joined = members.select(*_GROUP, "member_id", join_order, "subscription", owned, "generation")
     given = lags.unionByName(joined, allowMissingColumns=True)
     lists = {name: without_null(name, MEMBERS.schema[of].dataType) for name, of in _LISTS.items()}

@@ -25,11 +25,13 @@ from rebalance_sim.engine.groups.lag_figures import (
     pairs,
     split,
 )
-from rebalance_sim.engine.groups.whole_groups import HASH, KEYS, in_groups, whole_runs
-from rebalance_sim.engine.tables.arrow import as_outcome, codes, list_offsets, numbers, rows_of
+from rebalance_sim.engine.groups.whole_groups import HASH, KEYS, in_groups, names_of_groups, whole_runs
+from rebalance_sim.engine.tables.arrow import arrow_type, as_outcome, codes, list_offsets, numbers, rows_of
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
-from rebalance_sim.tables import BOOLEAN, LAG_BALANCE, LONG, MEMBER_LAG, STRING, struct
+from rebalance_sim.tables import BOOLEAN, LAG_BALANCE, LAST_ASSIGNMENTS, LONG, MEMBER_LAG, OFFSETS, STRING, struct
 
+LAST = 2**63 - 1
+"""Stands for the join order of a member whose own is unknown."""
 GROUP_LAG = "group_lag"
 TABLES = {
     MEMBER_LAG.name: MEMBER_LAG.schema,
@@ -45,9 +47,53 @@ def lag_rows(batches: Iterable[pa.RecordBatch], tables: Sequence[str]) -> Iterat
     """Return the rows of some tables, as ``outcome`` takes them, of groups whose rows follow each other."""
     schema = struct({name: TABLES[name] for name in tables})
     for rows in whole_runs(batches, HASH):
-        lag = _Lag(*in_groups(rows))
+        ordered, starts = in_groups(rows)
+        lag = _Lag(ordered, starts, {key: ordered[key].take(pa.array(starts)) for key in KEYS})
         for name in tables:
             yield as_outcome(name, getattr(lag, name)(), schema)
+
+
+def lag_of_batch(groups: pa.RecordBatch, assignments: Sequence[pa.StructArray]) -> Iterator[tuple[str, pa.StructArray]]:
+    """Yield the rows of ``member_lag`` and ``lag_balance`` of groups with their members and offsets nested.
+
+    ``assignments`` are rows of their assignments. Each of ``offsets`` is as ``lag.partition_lag`` has it.
+    """
+    rows = _rows_of_batch(groups, assignments)
+    if len(rows):
+        of_groups, starts = np.unique(numbers(rows["group"]), return_index=True)
+        (batch,) = rows.to_batches()
+        lag = _Lag(batch, starts, {key: groups.column(key).take(pa.array(of_groups)) for key in KEYS})
+        yield MEMBER_LAG.name, lag.member_lag()
+        yield LAG_BALANCE.name, lag.lag_balance()
+
+
+def _rows_of_batch(groups: pa.RecordBatch, assignments: Sequence[pa.StructArray]) -> pa.Table:
+    """Return the rows that ``_kinds`` divides, sorted by group, with its number."""
+    offsets, joined, keys = groups.column(OFFSETS.name), groups.column("members"), names_of_groups(groups.column)
+    members, none = joined.flatten(), pa.array([], arrow_type(LAST_ASSIGNMENTS.schema))
+    assigned = pa.concat_arrays([none, *assignments])
+    parts = (
+        ({name: offsets.flatten().field(name) for name in ("topic", "partition", "lag", "negative")}, _places(offsets)),
+        (
+            {
+                **{name: members.field(name) for name in ("member_id", "subscription", "generation")},
+                "partitions": members.field("owned"),
+                "join_order": members.field("join_order").fill_null(LAST),
+            },
+            _places(joined),
+        ),
+        (
+            {name: assigned.field(name) for name in ("strategy", "member_id", "partitions")},
+            pc.index_in(names_of_groups(assigned.field), value_set=keys),
+        ),
+    )
+    tables = [pa.table(columns | {"group": of}) for columns, of in parts]
+    return pa.concat_tables(tables, promote_options="default").sort_by("group").combine_chunks()
+
+
+def _places(nested: pa.ListArray) -> pa.Array:
+    """Return the number of the list that each entry is in."""
+    return pa.array(np.repeat(np.arange(len(nested), dtype=np.int32), np.diff(list_offsets(nested))))
 
 
 class _Part(NamedTuple):
@@ -84,8 +130,8 @@ class _Part(NamedTuple):
 class _Lag:
     """The lag of some groups, with a method for each table."""
 
-    def __init__(self, rows: pa.RecordBatch, starts: Ints) -> None:
-        """Number what the rows name, and sum up; ``starts`` has the first row of each group."""
+    def __init__(self, rows: pa.RecordBatch, starts: Ints, keys: dict[str, pa.Array]) -> None:
+        """Number what the rows name, and sum up; ``starts`` has the first row of each group, ``keys`` its name."""
         offsets, assigned, joined = _kinds(rows, starts)
         (holding, held_topics), (claiming, owned) = assigned.entries("partitions"), joined.entries("partitions")
         subscribing, subscribed = joined.entries("subscription")
@@ -93,8 +139,8 @@ class _Lag:
             "topic", offsets, held_topics, owned, subscribed
         )
         parts = (offsets, held_topics, owned)
-        keys = (pairs(of, part.numbers("partition")) for of, part in zip(topics, parts, strict=True))
-        self._partitions, (with_offsets, held, claimed) = _number(*keys)
+        numbered = (pairs(of, part.numbers("partition")) for of, part in zip(topics, parts, strict=True))
+        self._partitions, (with_offsets, held, claimed) = _number(*numbered)
         of_topics, _ = split(self._partitions)
         n = len(of_topics)
         lags, have_offsets, are_negative = np.full(n, UNKNOWN), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
@@ -102,7 +148,7 @@ class _Lag:
         are_negative[with_offsets] = _flags(offsets.rows["negative"])
         before = owners(Entries(claiming, claimed), _precedence(joined), n)
 
-        self._keys = {key: rows[key].take(pa.array(starts)) for key in KEYS}
+        self._keys = keys
         self._all = Partitions(group_of_topic[of_topics], of_topics, lags, have_offsets, are_negative, before)
         self._subscribed = Entries(subscribing, subscribed_topics)
         self._names, self._holders = _holders(assigned, joined, Entries(holding, held))

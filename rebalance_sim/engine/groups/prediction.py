@@ -147,11 +147,15 @@ class Prediction:
 
     def predict_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Predict for batches of groups of members; return batches of ``schema``."""
+        for name, rows in self.tables(batches):
+            if name in self.outputs and len(rows):
+                yield self._as_outcome(name, rows)
+
+    def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.StructArray]]:
+        """Predict for batches of groups of members; yield rows of tables, also of some that are not asked for."""
         index = self.metadata.index() if self.metadata else None
         for brokers, groups in by_brokers(batches, self.clusters):
-            for name, rows in _OfBrokers(self, brokers, index).outcomes(GroupBatch.of(groups)):
-                if name in self.outputs and len(rows):
-                    yield self._as_outcome(name, rows)
+            yield from _OfBrokers(self, brokers, index).outcomes(GroupBatch.of(groups))
 
     def _as_outcome(self, name: str, rows: pa.StructArray) -> pa.RecordBatch:
         if len(self.outputs) == 1:

@@ -4,14 +4,15 @@ Sorting rows by a hash of their group takes Spark less time than collecting them
 from it faster than nested ones.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, LongType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from rebalance_sim.engine.groups.group_batches import sent
 from rebalance_sim.engine.spark.driver_rows import DriverRows
@@ -21,39 +22,39 @@ from rebalance_sim.kafka.runtime.strings import Ints
 
 KEYS = ("cluster", "group_id")
 HASH = "_hash"
-_REJECTED = "_rejected"
+REJECT_REASON = "reject_reason"
+"""Column of nested groups: why a row of their members cannot be used; the first of several in alphabetical order."""
 _BYTES_AT_A_TIME = 2**23
 """Bytes of the members that are nested at once, unless a single group has more."""
 
 
-def by_group(members: DataFrame, columns: Iterable[str]) -> DataFrame:
-    """Bring the members of each group together: ``_hash, cluster, group_id, COLUMNS, _rejected``.
+def names_of_groups(column: Callable[[str], pa.Array]) -> pa.Array:
+    """Return a name for each row that is the same for the rows of a group alone; ``column`` returns a column."""
+    return pc.binary_join_element_wise(*map(column, KEYS), "\0")
 
-    Only the given columns are shuffled. ``_rejected`` marks rows with a ``REASON``; those that name no group are left
-    out.
+
+def by_group(members: DataFrame, columns: Iterable[str]) -> DataFrame:
+    """Bring the members of each group together: ``_hash, cluster, group_id, COLUMNS, _reason``.
+
+    Only the given columns are shuffled. Rows that name no group are left out.
     """
     if isinstance(members, DriverRows):
         return _by_group_in_driver(members, columns)
-    reason = F.col(REASON).isNotNull() if REASON in members.columns else F.lit(False)
-    return by_hash(members.where("group_id <> ''").select(*KEYS, *map(sent, columns), reason.alias(_REJECTED)))
+    reason = F.col(REASON) if REASON in members.columns else F.lit(None).cast("string").alias(REASON)
+    return by_hash(members.where("group_id <> ''").select(*KEYS, *map(sent, columns), reason))
 
 
 def _by_group_in_driver(members: DriverRows, columns: Iterable[str]) -> DataFrame:
     """Do the same without a job of Spark; the groups are in the order of their keys, with their number for a hash."""
     rows = members.toArrow().filter(pc.not_equal(members.toArrow()["group_id"], "")).combine_chunks()
     rows = rows.take(pc.sort_indices(rows, sort_keys=[(key, "ascending") for key in KEYS]))
-    reasons = rows[REASON] if REASON in rows.schema.names else pa.nulls(len(rows))
+    reasons = rows[REASON] if REASON in rows.schema.names else pa.nulls(len(rows), pa.string())
     starts = np.zeros(len(rows), np.int64)
-    if len(rows):
-        starts[_starts(rows, *KEYS)] = 1
+    starts[_starts(rows, *KEYS)] = 1
     kept = [*KEYS, *columns]
     schema = StructType([StructField(HASH, LongType()), *(members.schema[name] for name in kept)])
     grouped = rows.select(kept).add_column(0, HASH, pa.array(np.cumsum(starts)))
-    return DriverRows(
-        members.sparkSession,
-        grouped.append_column(_REJECTED, pc.is_valid(reasons)),
-        schema.add(_REJECTED, BooleanType()),
-    )
+    return DriverRows(members.sparkSession, grouped.append_column(REASON, reasons), schema.add(REASON, StringType()))
 
 
 def by_hash(rows: DataFrame) -> DataFrame:
@@ -89,16 +90,22 @@ def whole_runs(batches: Iterable[pa.RecordBatch], key: str) -> Iterator[pa.Recor
 def nest(rows: pa.RecordBatch, starts: Ints, columns: Sequence[str]) -> pa.RecordBatch:
     """Return groups as ``collect_members`` does; ``starts`` has the first row of each."""
     offsets, firsts = np.append(starts, len(rows)), pa.array(starts)
-    kept = rows
-    if _REJECTED in rows.schema.names and pc.any(rows[_REJECTED]).as_py():
-        used = pc.invert(rows[_REJECTED])
+    kept, reasons = rows, pa.nulls(len(starts), pa.string())
+    if REASON in rows.schema.names and rows[REASON].null_count < len(rows):
+        used, given = rows[REASON].is_null(), rows[REASON]
         kept = rows.filter(used)
+        reasons = pa.array([pc.min(given[i:j]).as_py() for i, j in pairwise(offsets.tolist())], pa.string())
         offsets = np.concatenate([[0], np.cumsum(numbers(used))])[offsets]
     members = pa.StructArray.from_arrays([kept[name] for name in columns], names=list(columns))
     rejected = np.diff(np.append(starts, len(rows))) - np.diff(offsets)
     return pa.RecordBatch.from_arrays(
-        [*(rows[key].take(firsts) for key in KEYS), lists(offsets, members), pa.array(rejected.astype(np.int32))],
-        names=[*KEYS, "members", "rejected_members"],
+        [
+            *(rows[key].take(firsts) for key in KEYS),
+            lists(offsets, members),
+            pa.array(rejected.astype(np.int32)),
+            reasons,
+        ],
+        names=[*KEYS, "members", "rejected_members", REJECT_REASON],
     )
 
 
@@ -122,6 +129,8 @@ def in_groups(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints]:
 
 def _starts(rows: pa.RecordBatch | pa.Table, *keys: str) -> Ints:
     """Return the first row of each run of equal keys."""
+    if not len(rows):
+        return np.empty(0, np.int64)
     changes = np.zeros(len(rows) - 1, np.bool_)
     for key in keys:
         changes |= numbers(pc.not_equal(rows[key][1:], rows[key][:-1])).astype(np.bool_)

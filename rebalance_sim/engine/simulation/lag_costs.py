@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.simulation.rows import SimulationResult
-from rebalance_sim.engine.tables.arrow import lists, numbers, rows_of, topic_partitions
+from rebalance_sim.engine.tables.arrow import list_offsets, lists, numbers, rows_of, topic_partitions
 from rebalance_sim.engine.tables.percentiles import above_p99
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.kafka.simulation.batch_state import field
@@ -26,6 +26,15 @@ def collect_lag(lags: DataFrame) -> DataFrame:
     """Nest the partitions with lag of each group: ``cluster, group_id, lags array<struct<topic, partition, lag>>``."""
     partition = F.struct("topic", "partition", "lag")
     return lags.where("lag > 0").groupBy(*_GROUP).agg(F.collect_list(partition).alias(LAGS))
+
+
+def partitions_with_lag(offsets: pa.ListArray) -> pa.ListArray:
+    """Return the partitions with lag of each group, as ``collect_lag`` nests them, of ``lag.partition_lag``."""
+    flat, of_lists = offsets.flatten(), list_offsets(offsets)
+    has_lag = pc.greater(flat.field("lag"), 0).fill_null(False)
+    kept = np.concatenate([[0], np.cumsum(numbers(has_lag))])[of_lists].astype(np.int32)
+    columns = [flat.field(name).filter(has_lag) for name in ("topic", "partition", "lag")]
+    return lists(kept, pa.StructArray.from_arrays(columns, names=["topic", "partition", "lag"]))
 
 
 def affected(rows: pa.StructArray) -> pa.StructArray:

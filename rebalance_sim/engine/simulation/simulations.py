@@ -134,13 +134,17 @@ class Simulations:
 
     def simulate_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Simulate the groups of one Spark partition."""
+        for name, rows in self.tables(batches):
+            if name in self.outputs and len(rows):
+                yield as_outcome(name, rows, self.schema)
+
+    def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.StructArray]]:
+        """Simulate batches of groups; yield rows of tables, also of some that are not asked for."""
         index = self.metadata.index()
         for brokers, groups in by_brokers(batches, self.clusters):
             simulations = replace(self, clusters=Clusters(brokers))
             for part in _parts(groups):
-                for name, rows in simulations._outcomes(part, index):
-                    if name in self.outputs and len(rows):
-                        yield as_outcome(name, rows, self.schema)
+                yield from simulations._outcomes(part, index)
 
     def _outcomes(self, rows: pa.RecordBatch, index: TopicIndex) -> Iterator[tuple[str, pa.StructArray]]:
         batch = self.read(rows, index)

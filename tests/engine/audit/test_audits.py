@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from rebalance_sim.cli import main
 from rebalance_sim.commands.audit_summary import summarise_findings
-from rebalance_sim.engine.audit.audits import FAMILIES, recommended_settings
 from rebalance_sim.engine.audit.changes import how_to_roll_out, is_possible
 from rebalance_sim.engine.audit.finding import Finding
 from rebalance_sim.engine.audit.group import COMMITS, TOPIC_OWNERS, Group, TopicFacts
+from rebalance_sim.engine.audit.judgement import FAMILIES, recommended_settings
 from rebalance_sim.engine.audit.rollouts import SAVED
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.brokers import Brokers

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from rebalance_sim.engine.audit.audits import confidence_of
 from rebalance_sim.engine.audit.balance import IMBALANCE, loses_co_partitioning
 from rebalance_sim.engine.audit.changes import how_to_roll_out
 from rebalance_sim.engine.audit.elections import EAGER_DEFAULT
 from rebalance_sim.engine.audit.group import COMMITS, TOPIC_OWNERS, Group, TopicFacts
+from rebalance_sim.engine.audit.judgement import confidence_of
 from rebalance_sim.engine.audit.topic_keys import KeyFacts, TopicKeys
 from rebalance_sim.kafka.group_kinds import as_configured, as_consumers_name_them
 from rebalance_sim.tables import (

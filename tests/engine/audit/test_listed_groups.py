@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rebalance_sim.engine.audit.audits import FAMILIES
 from rebalance_sim.engine.audit.group import COMMITS, TOPIC_OWNERS, Group, TopicFacts
+from rebalance_sim.engine.audit.judgement import FAMILIES
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.tables import EXPIRING_OFFSETS, LISTED_GROUPS, MEMBERS, OFFSETS, OUTPUTS, REJECTS, TOPIC_LAG
