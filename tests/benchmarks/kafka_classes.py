@@ -19,12 +19,12 @@ import numpy as np
 import pyarrow as pa
 
 from rebalance_sim.engine.groups.name_lists import store_once
-from rebalance_sim.engine.tables.arrow import codes, list_offsets, numbers, strings
+from rebalance_sim.engine.tables.arrow import codes, list_offsets, numbers, strings, text_array
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.kafka.assignors import ASSIGNORS
 from rebalance_sim.kafka.election import Elections, PreferenceLists, elect
 from rebalance_sim.kafka.groups import Groups, TopicArrays
-from rebalance_sim.kafka.runtime.strings import Ints32, Strings, java_hashes
+from rebalance_sim.kafka.runtime.strings import Ints32, java_hashes
 from rebalance_sim.kafka.wire.consumer_batches import decode_subscriptions, encode_assignments
 from rebalance_sim.kafka.wire.consumer_protocol import (
     Subscription,
@@ -233,13 +233,15 @@ def _assignment(rule: str, cases: Sequence[JsonObject], times: int = 1) -> _Prep
     def read() -> tuple[Groups, TopicArrays]:
         found = decode_subscriptions(strings(sent))
         of_names = np.zeros(len(found.names.offsets) - 1, np.int32)
-        topics = index.find(pa.array(["default"]), of_names, _arrow(found.names, pa.string()), assignor.asks_topic_ids)
+        topics = index.find(
+            pa.array(["default"]), of_names, text_array(found.names, pa.string()), assignor.asks_topic_ids
+        )
         return Groups(
             groups,
             member_ids,
             np.ones(len(sent), np.int64),
             member_ids,
-            index.racks(_arrow(found.racks, pa.string())),
+            index.racks(text_array(found.racks, pa.string())),
             found.subscriptions._replace(topics=topics.numbers[found.subscriptions.topics]),
             found.owned._replace(topics=topics.numbers[found.owned.topics]),
             found.generations,
@@ -248,7 +250,7 @@ def _assignment(rule: str, cases: Sequence[JsonObject], times: int = 1) -> _Prep
     def from_bytes() -> pa.Array:
         read_groups, topics = read()
         given = assignor.assign(read_groups, topics, _VERSION).assignments
-        return _arrow(encode_assignments(given, topics.names), pa.binary())
+        return text_array(encode_assignments(given, topics.names), pa.binary())
 
     def assignments(count: int) -> list[dict[str, list[list[str | int]]]]:
         given = iter(from_bytes()[: groups[count]])
@@ -282,7 +284,3 @@ def _metadata(cases: Sequence[JsonObject]) -> TopicMetadata:
         "topic_id": pa.array(map(ids.get, partitions), pa.string()),
     }
     return TopicMetadata(pa.table(columns))
-
-
-def _arrow(of: Strings, as_type: pa.DataType) -> pa.Array:
-    return pa.Array.from_buffers(as_type, len(of.offsets) - 1, [None, pa.py_buffer(of.offsets), pa.py_buffer(of.data)])

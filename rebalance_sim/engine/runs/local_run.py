@@ -27,7 +27,7 @@ from rebalance_sim.engine.tables.local_files import local_files
 from rebalance_sim.tables import MEMBERS, OUTPUTS, Table
 
 _LOG = logging.getLogger(__name__)
-_PIECES_OF_CORE = 4
+_PIECES_OF_CORE = 2
 """Pieces of sorted members for each core: so many that the last task does not keep one core busy for long."""
 _TABLES = f"{STAGING}/tables"
 """Where workers write: in a folder for each table."""

@@ -8,11 +8,20 @@ from pyspark.sql.types import StructType
 
 from rebalance_sim.kafka.runtime.strings import Ints32, Strings
 
+STRING = pa.string()
+
 
 def strings(array: pa.Array) -> Strings:
     """View a string array as offsets and bytes; a null becomes an empty string."""
     offsets = np.frombuffer(array.buffers()[1] or bytes(4), np.int32)[array.offset : array.offset + len(array) + 1]
     return Strings.over(offsets, np.frombuffer(array.buffers()[2] or b"", np.uint8))
+
+
+def text_array(texts: Strings, of: pa.DataType = STRING) -> pa.Array:
+    """View offsets and bytes as an array of strings, or of bytes."""
+    return pa.Array.from_buffers(
+        of, len(texts.offsets) - 1, [None, pa.py_buffer(texts.offsets), pa.py_buffer(texts.data)]
+    )
 
 
 def list_offsets(array: pa.ListArray) -> Ints32:

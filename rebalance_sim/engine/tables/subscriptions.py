@@ -5,14 +5,17 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_type
 
 from rebalance_sim.engine.spark.driver_rows import map_batches
-from rebalance_sim.engine.tables.arrow import codes
+from rebalance_sim.engine.tables.arrow import codes, rows_of, strings, text_array, topic_partitions
 from rebalance_sim.errors import UserError
+from rebalance_sim.kafka.runtime.strings import Flags
+from rebalance_sim.kafka.wire.consumer_batches import decode_subscriptions
 from rebalance_sim.kafka.wire.consumer_protocol import (
+    STICKY,
     MemberData,
     Subscription,
     TopicPartition,
@@ -86,13 +89,37 @@ def _read(metadata: pa.Array, protocols: pa.Array) -> pa.StructArray:
     known = [*names.to_pylist(), None]
     keys = value_codes.astype(np.int64) * len(known) + protocol_codes % len(known)
     distinct, places = np.unique(keys[value_codes >= 0], return_inverse=True)
+    without_user_data, is_read = _without_user_data(values)
+    is_read = is_read[distinct // len(known)] & np.array([name != STICKY for name in known])[distinct % len(known)]
     decoded = _Decoded()
-    for key in distinct.tolist():
+    for key in distinct[~is_read].tolist():
         value, protocol = divmod(key, len(known))
         decoded.add(values[value].as_py(), known[protocol])
+    of_distinct = distinct // len(known)
+    of_distinct[~is_read] = len(values) + np.arange(np.count_nonzero(~is_read))
     of_row = np.full(len(keys), -1, np.int64)
-    of_row[value_codes >= 0] = places
-    return decoded.as_array().take(pa.array(of_row, mask=of_row < 0))
+    of_row[value_codes >= 0] = of_distinct[places]
+    read = pa.concat_arrays([without_user_data, decoded.as_array()])
+    return read.take(pa.array(of_row, mask=of_row < 0))
+
+
+def _without_user_data(values: pa.Array) -> tuple[pa.StructArray, Flags]:
+    """Decode values that have no user data, all at once, and return which these are.
+
+    Without user data every assignor but sticky sees what the subscription has.
+    """
+    found = decode_subscriptions(strings(values))
+    names, lists_of_names, owned = text_array(found.names), found.subscriptions, found.owned
+    topics = pa.ListArray.from_arrays(pa.array(lists_of_names.offsets), names.take(pa.array(lists_of_names.topics)))
+    partitions = topic_partitions(names, owned.topics, owned.partitions)
+    racks = text_array(found.racks)
+    columns = {
+        "subscription": topics.take(pa.array(found.subscriptions.of_members)),
+        "owned": pa.ListArray.from_arrays(pa.array(owned.offsets), partitions, mask=pa.array(found.is_version_0)),
+        "generation": pa.array(found.generations, mask=found.generations < 0),
+        "rack": pc.if_else(pc.equal(racks, ""), None, racks),
+    }
+    return rows_of(_SCHEMA, columns), ~found.malformed & ~found.has_user_data
 
 
 class _Decoded:
@@ -115,7 +142,6 @@ class _Decoded:
 
     def as_array(self) -> pa.StructArray:
         """Return the values as structs."""
-        fields = list(to_arrow_type(_SCHEMA))
         sent = self._subscriptions
         columns = {
             "subscription": pa.array([each and each.topics for each in sent], pa.list_(pa.string())),
@@ -125,7 +151,7 @@ class _Decoded:
             "rack": pa.array([each and each.rack for each in sent], pa.string()),
             ERROR: pa.array([data.error for data in self._data], pa.string()),
         }
-        return pa.StructArray.from_arrays([columns[of.name].cast(of.type) for of in fields], fields=fields)
+        return rows_of(_SCHEMA, columns)
 
 
 def _partition_lists(lists: list[tuple[TopicPartition, ...] | None]) -> pa.ListArray:

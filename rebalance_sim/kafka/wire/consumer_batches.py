@@ -40,11 +40,15 @@ class SentSubscriptions(NamedTuple):
     subscriptions: Subscriptions
     """Topics are indices of ``names``, as they are in ``owned``."""
     owned: Assignments
+    """Those of version 0 are unknown, and empty here."""
     generations: Ints
     racks: Strings
     """Empty for none."""
     names: Strings
     """Distinct names."""
+    has_user_data: Flags
+    """By member: whether it sends user data, which are not read; also if these are empty."""
+    is_version_0: Flags
 
 
 class _Spans(NamedTuple):
@@ -95,6 +99,8 @@ def decode_subscriptions(sent: Strings) -> SentSubscriptions:
         rest.generations,
         rest.racks.copied(data),
         all_names.take(firsts_of_names).copied(data),
+        _have_user_data(data, topics.ends, ~malformed),
+        _are_of_version_0(sent, ~malformed),
     )
 
 
@@ -124,6 +130,22 @@ def _find_topics(sent: Strings) -> _Spans:
         if end != _MALFORMED:
             starts[m], ends[m] = sent.offsets[m] + _INT16, end
     return _Spans(starts, ends)
+
+
+@kernel
+def _have_user_data(data: Bytes, ends_of_topics: Ints, chosen: Flags) -> Flags:
+    found = np.zeros(len(chosen), np.bool_)
+    for m in range(len(chosen)):
+        found[m] = chosen[m] and _int32(data, ends_of_topics[m]) >= 0
+    return found
+
+
+@kernel
+def _are_of_version_0(sent: Strings, chosen: Flags) -> Flags:
+    found = np.zeros(len(chosen), np.bool_)
+    for m in range(len(chosen)):
+        found[m] = chosen[m] and _int16(sent.data, sent.offsets[m]) == 0
+    return found
 
 
 @kernel_in_place

@@ -1,5 +1,6 @@
 """Members decoded from their JoinGroup metadata."""
 
+import random
 from datetime import datetime
 from typing import Any
 
@@ -13,12 +14,16 @@ from rebalance_sim.kafka.wire.consumer_protocol import (
     StickyUserData,
     Subscription,
     TopicPartition,
+    decode_subscription,
     encode_cooperative_user_data,
     encode_sticky_user_data,
     encode_subscription,
+    member_data,
 )
+from rebalance_sim.kafka.wire.readable import SchemaError
+from tests.oracle.protocol_cases import spoilt, write_cases
 from tests.support.cases import golden
-from tests.support.protocol_bytes import read
+from tests.support.protocol_bytes import read, subscription_of
 from tests.support.rows import contents, given_rows, topics
 
 P0, P1, P2 = (TopicPartition("t", partition) for partition in range(3))
@@ -37,6 +42,30 @@ def read_by(spark: SparkSession, *values: tuple[str | None, bytes | None], **opt
     rows = joined(spark, *values).transform(decode_subscriptions(**options)).orderBy("place")
     assert rows.columns == ["place", "protocol", "metadata", *FILLED]
     return [tuple(row[name] for name in COLUMNS) for row in rows.collect()]
+
+
+def one_by_one(protocol: str | None, data: bytes) -> tuple[Any, ...]:
+    """Return the columns of a value, with lists as tuples."""
+    try:
+        sent = decode_subscription(data)
+    except SchemaError as problem:
+        return None, None, None, None, str(problem)
+    found = member_data(sent, protocol)
+    return sent.topics, found.owned, found.generation, sent.rack, found.error
+
+
+def test_many_are_decoded_as_one_by_one(spark: SparkSession, seed: int) -> None:
+    rng = random.Random(seed)
+    members = [case["members"][0] for case in write_cases(seed, count=100)]
+    user_data = (None, None, None, b"", STICKY, encode_cooperative_user_data(5))
+    sent = [encode_subscription(subscription_of(of, rng.choice(user_data)), rng.randrange(4)) for of in members * 2]
+    sent += [spoilt(rng, data) for data in sent]
+    sent += [bytes(rng.choice((0, 0, 0, 1, 255)) for _ in range(rng.randint(0, 30))) for _ in range(200)]
+    protocols = (None, "range", "sticky", "cooperative-sticky")
+    values = [(rng.choice(protocols), data) for data in sent]
+    found = read_by(spark, *values, protocol=F.col("protocol"))
+    as_tuples = [tuple(tuple(each) if isinstance(each, list) else each for each in row) for row in found]
+    assert as_tuples == [one_by_one(*value) for value in values]
 
 
 def test_every_version_is_decoded(spark: SparkSession) -> None:
