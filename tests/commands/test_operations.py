@@ -112,8 +112,8 @@ PLANNED = {
     "audit": (
         ["audit"],
         [
-            *("elections", "balance", "rejects", "comparison", "costs", "advice", "migration_costs", "findings"),
-            *("verdicts", "report.html", "charts"),
+            *("elections", "balance", "comparison", "costs", "advice", "migration_costs", "findings", "verdicts"),
+            *("rejects", "report.html", "charts"),
         ],
     ),
     "fleet": (["fleet", "--synthetic", str(ROOT / "conf" / "fleets" / "small.yaml")], ["topics", "members", "rejects"]),
