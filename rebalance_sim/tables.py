@@ -1062,15 +1062,25 @@ _FIGURES_BY_NAME = MapType(STRING, DOUBLE)
 _MEMBERS_OF_GROUP = Column(
     "members", INT, "members the coordinator accepts; null if none of the group's members could be read, or none shows"
 )
+_LAG_OF_GROUP = Column(
+    "lag", LONG, "lag of its committed offsets, with or without an assignment; null without offsets, or if unknown"
+)
+_HARM = (
+    "what it means for the group's records, the worst first: `unknown` (nothing is known of the group), `stopped` "
+    "(records are not consumed), `behind` (records wait for long), `uneven` (members or keys are badly divided), "
+    "`next-change` (the next restart, rollout, migration or growth costs too much), `habit` (nothing is wrong today)"
+)
 FINDINGS = Table(
     "findings",
     "One row per finding of an audit about a group.",
     (
         *_OF_GROUP,
         _MEMBERS_OF_GROUP,
+        _LAG_OF_GROUP,
         Column("family", STRING, "`migration`, `elections`, `balance`, `leaders`, `risks`, `keys` or `rollouts`"),
         Column("kind", STRING, "kind of finding"),
         Column("severity", STRING, "`error`, `warning` or `note`"),
+        Column("harm", STRING, _HARM),
         Column(
             "scenario", STRING, "hypothetical scenario that has this result; null for a finding about the present state"
         ),
@@ -1101,16 +1111,19 @@ VERDICTS = Table(
         ),
         _MEMBERS_OF_GROUP,
         Column("partitions", INT, "partitions of the topics the group subscribes to; null if it cannot be predicted"),
+        _LAG_OF_GROUP,
         Column(
-            "lag",
-            LONG,
-            "lag of its committed offsets, with or without an assignment; null without offsets, or if unknown",
+            "rank",
+            INT,
+            "position among all groups, from 1: groups with errors or warnings first, by the harm of the first "
+            "finding, then by severity, errors, lag and members",
         ),
-        Column("severity", STRING, "severity of the worst finding; null if there is none"),
+        Column("severity", STRING, "the worst severity of its findings; null if there are none"),
+        Column("harm", STRING, "harm of its first finding; null if there are none"),
         Column("errors", INT, "findings that are errors"),
         Column("warnings", INT, "findings that are warnings"),
         Column("notes", INT, "findings that are notes"),
-        Column("kind", STRING, "kind of the first finding, the worst"),
+        Column("kind", STRING, "kind of its first finding: that with the most harm, notes last"),
         Column(
             "group_kind",
             STRING,

@@ -172,8 +172,10 @@ def test_versions_page_lists_every_rule_and_the_order_of_ties() -> None:
 
 def test_audit_page_lists_every_kind_of_finding() -> None:
     rows = table_under((DOCS / "audit.md").read_text(), "family | kind")
-    known = [[family, kind.name, str(kind.severity)] for family, of in FAMILIES.items() for kind in of.kinds]
-    assert [row[:3] for row in rows] == known
+    known = [
+        [family, kind.name, str(kind.severity), str(kind.harm)] for family, of in FAMILIES.items() for kind in of.kinds
+    ]
+    assert [row[:4] for row in rows] == known
 
 
 def shown_rule(value: object) -> str:

@@ -20,7 +20,7 @@ LONGEST = 32_767
 """Longest text kept, in characters: the most bytes a string of Kafka's protocol can have."""
 GROUP_COLUMNS = (
     ("group", False, "consumer group; its name leads to its details"),
-    ("finding", False, "the worst finding, and how many more kinds of findings there are"),
+    ("finding", False, "the finding with the most harm, and how many more kinds of findings there are"),
     ("members", True, "members that the coordinator accepts; none is shown if they are unknown"),
     ("partitions", True, "partitions of the topics that the group subscribes to"),
     ("assignor", False, "the elected protocol; with the consumer protocol, the coordinator's assignor"),

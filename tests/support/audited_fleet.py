@@ -76,6 +76,7 @@ MEMBERS: Rows = [
          *({"host": "10.0.0.2", "owned": [], "generation": -1} for _ in range(2))), strict=True)),
     *_members("lag-on-one-member", 2, ["eight"], ["range"]),
     *_members("lag-in-one-partition", 2, ["eight"], ["range"]),
+    *_members("large-lag", 2, ["eight"], ["range"]),
     *_members("leader-cannot-read-members", 1, ["six"], ["roundrobin"]),
     *(row | {"member_id": "node", "join_order": 9} for row in _members(
         "leader-cannot-read-members", 1, ["six"], ["roundrobin"], client_library="platformatic-kafka",
@@ -161,6 +162,7 @@ def _offsets(group: str, lags: Sequence[int], committed_at_ms: int = NOW_MS) -> 
 OFFSETS: Rows = [
     *_offsets("lag-on-one-member", [2000] * 4 + [0] * 4),
     *_offsets("lag-in-one-partition", [0] * 3 + [5000] + [1] * 4),
+    *_offsets("large-lag", [12_000, 9_000] * 4),
     *_offsets("commits-overdue", [500] * 8, NOW_MS - 270_000),
     *_offsets("healthy-commits", [500] * 8, NOW_MS - 270_000),
     *_offsets("offsets-expire", [0, 0], NOW_MS - 6 * _DAY_MS),
@@ -218,6 +220,7 @@ FOLLOWED: dict[str, dict[str, Any]] = {
     "eager-by-default": {"protocols": COOPERATIVE},
     "topic-on-one-member": {"client_version": "4.1.0"},
     "lag-in-one-partition": {},
+    "large-lag": {},
     "leader-cannot-read-members": _JAVA,
     "assignment-fails": {"protocols": ["range"]},
     "partitions-not-consumed": {"subscription": ["six", "eight"]},
@@ -270,7 +273,9 @@ def followed_tables() -> dict[str, Rows]:
         "growing": {"partitions": AFTER[0]["partitions"]},
     }
     topics = [row | changed.get(row["topic"], {}) for row in TOPICS]
-    consumed = [row for row in OFFSETS if row["group_id"] not in ("lag-in-one-partition", "commits-overdue")]
+    consumed = [
+        row for row in OFFSETS if row["group_id"] not in ("lag-in-one-partition", "large-lag", "commits-overdue")
+    ]
     return {"members": members, "topics": topics, "records": records, "offsets": consumed}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from rebalance_sim.engine.audit.ranking import in_order_of_harm
 from rebalance_sim.engine.runs.table_files import write_table
 from rebalance_sim.report.page import MANY_GROUPS
 from rebalance_sim.tables import (
@@ -28,6 +29,7 @@ from rebalance_sim.tables import (
     REJECTS,
     TIMELINE,
     TOPICS_AT_RISK,
+    VERDICTS,
     Table,
 )
 from tests.support.rows import arrow_rows, complete
@@ -47,7 +49,10 @@ HOSTILE = (SCRIPT, QUOTES, LONG, TURNED, CONTROL, ARABIC, "</svg></style>", "jav
 def write_run(spark: SparkSession, folder: Path, job: str, tables: Mapping[Table, Rows], **record: Any) -> str:
     """Write tables and the record of the run that made them."""
     for of, rows in tables.items():
-        write_table(folder / of.name, arrow_rows(complete(of, rows), of.schema), of.schema)
+        written = arrow_rows(complete(of, rows), of.schema)
+        if of is VERDICTS:
+            written = spark.createDataFrame(written, of.schema).transform(in_order_of_harm).toArrow()
+        write_table(folder / of.name, written, of.schema)
     content = {
         "job": job,
         "options": {"out": str(folder), "strategy": "all", "output_format": "parquet"},

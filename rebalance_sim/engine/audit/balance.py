@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from rebalance_sim.engine.audit.changes import gives_up_cooperation, how_to_roll_out, offered_by_all, settings_for
-from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity, filled
+from rebalance_sim.engine.audit.finding import Confidence, Finding, Harm, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import TOPIC_OWNERS, Group, Row
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.assignors.by_library import leaders_assignor, predictable_protocols
@@ -17,6 +17,7 @@ from rebalance_sim.wording import plural
 IDLE = Kind(
     "idle-members",
     Severity.WARNING,
+    Harm.UNEVEN,
     "{idle_members:member is|members are} idle under {strategy}, {idle_after} under {better}",
     "Use {protocol}{how}.{loss}",
 )
@@ -31,18 +32,21 @@ IDLE_ANYWAY = replace(
 TOO_MANY_MEMBERS = Kind(
     "more-members-than-partitions",
     Severity.NOTE,
+    Harm.UNEVEN,
     "{members:member}, {partitions:partition}: {idle_members:member is|members are} idle under any assignor",
     "",
 )
 IMBALANCE = Kind(
     "imbalance",
     Severity.WARNING,
+    Harm.UNEVEN,
     "{min} to {max:partition} per member under {strategy}, at most {max_after} under {better}",
     "Use {protocol}{how}.{moves}{loss}",
 )
 WHOLE_TOPICS = Kind(
     "topic-on-one-member",
     Severity.WARNING,
+    Harm.UNEVEN,
     "one member has all partitions of a topic under {strategy}, although others subscribe to it: {topics}",
     "Use {protocol}{how}.{moves}{loss}",
 )
@@ -51,6 +55,7 @@ WHOLE_TOPICS_OF_RELEASE = replace(WHOLE_TOPICS, recommendation="{upgrade}{instea
 TOPICS_ON_HOST = Kind(
     "topic-on-one-host",
     Severity.NOTE,
+    Harm.UNEVEN,
     "the members on one host own all partitions of a topic, although members on other hosts subscribe to it: {topics}; "
     "no assignor takes hosts into account",
     "",
@@ -58,12 +63,14 @@ TOPICS_ON_HOST = Kind(
 LAG = Kind(
     "lag-on-one-member",
     Severity.WARNING,
+    Harm.BEHIND,
     "one member has {max_lag} of {lag:record} of lag under {strategy}, at most {max_lag_after} under {better}",
     "{use} {protocol}{how}.{loss}",
 )
 LAG_IN_PARTITION = Kind(
     "lag-in-one-partition",
     Severity.NOTE,
+    Harm.BEHIND,
     "one partition has {max_partition_lag} of {lag:record} of lag: no assignor divides it",
     "Look for a hot key, or speed up the consumer of this partition.",
 )
@@ -224,7 +231,8 @@ def _lag(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         return
     figures = {name: today[name] for name in ("members", "lag", "max_lag", "max_partition_lag", "excess_lag")}
     least = max(thresholds.lag_share * today["lag"], thresholds.lag_records)
-    if today["max_partition_lag"] >= least:
+    # From ``large_lag_records`` on, another finding names the partition.
+    if least <= today["max_partition_lag"] < thresholds.large_lag_records:
         yield Finding(LAG_IN_PARTITION, figures)
     candidates = [name for name in _options(group) if name in lag and lag[name]["max_lag"] is not None]
     better = min(candidates, key=lambda name: (lag[name]["max_lag"], name), default=None)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from rebalance_sim.engine.audit.finding import Finding, Kind, Severity
+from rebalance_sim.engine.audit.finding import Finding, Harm, Kind, Severity
 from rebalance_sim.engine.audit.group import Group, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.clients import JAVA
@@ -14,18 +14,21 @@ from rebalance_sim.tables import CONSUMER
 REFUSES_ALL = Kind(
     "group-refused",
     Severity.ERROR,
+    Harm.STOPPED,
     "the coordinator refuses all {refused:member}: {errors}",
     "Give the members a protocol that all of them offer.",
 )
 REFUSES_MEMBERS = Kind(
     "members-refused",
     Severity.ERROR,
+    Harm.STOPPED,
     "the coordinator refuses {refused:member}: {errors}",
     "Give the members a protocol that all of them offer; with another library, set its assignor to that of the group.",
 )
 TIE = Kind(
     "election-tie",
     Severity.WARNING,
+    Harm.HABIT,
     "{tied} have {votes:vote} each: hash order elects {protocol}, and another Kafka version may elect another one",
     "List the protocols in the same order in all members.",
 )
@@ -38,18 +41,21 @@ TIE_OF_CONSUMERS = replace(
 BUILD = Kind(
     "election-depends-on-build",
     Severity.WARNING,
+    Harm.NEXT_CHANGE,
     "{tied} have {votes:vote} each: {protocol} is elected, but {others}",
     "List the protocols in the same order in all members.",
 )
 EAGER_DEFAULT = Kind(
     "eager-by-default",
     Severity.NOTE,
+    Harm.HABIT,
     "all members offer range and cooperative-sticky, Java's default: the group rebalances eagerly with range",
     "Remove range from partition.assignment.strategy in a rolling restart to rebalance cooperatively (KIP-726).",
 )
 LIBRARY_CHANGE = Kind(
     "library-change-refused",
     Severity.NOTE,
+    Harm.NEXT_CHANGE,
     "consumers of {libraries} would be refused with their default assignors (INCONSISTENT_GROUP_PROTOCOL): the members "
     "agree on {candidates}",
     "Before a change to one of these libraries, configure one of the group's assignors in it, or stop all old members "

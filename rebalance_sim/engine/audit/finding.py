@@ -20,6 +20,23 @@ class Severity(StrEnum):
     """Something to know: it cannot be avoided, or need not be."""
 
 
+class Harm(StrEnum):
+    """What a finding means for the group's records, the worst first: console, page and tables rank by it."""
+
+    UNKNOWN = "unknown"
+    """Nothing is known of the group, which may be healthy or broken."""
+    STOPPED = "stopped"
+    """Records are not consumed: no member owns their partitions, or the group cannot form or does not come to rest."""
+    BEHIND = "behind"
+    """Records wait for long, or the group's position in them is about to be lost."""
+    UNEVEN = "uneven"
+    """Some members have far more to do than others, or the records of a key are not in one partition in order."""
+    NEXT_CHANGE = "next-change"
+    """The next restart, rollout, migration or growth will cost the group more than it has to."""
+    HABIT = "habit"
+    """Nothing is wrong today, and it is easily put right."""
+
+
 class Confidence(StrEnum):
     """What a finding rests on."""
 
@@ -37,6 +54,7 @@ class Kind:
 
     name: str
     severity: Severity
+    harm: Harm
     description: str
     """A template: ``{figure:noun}`` is a count with its noun, ``{figure:s}`` milliseconds as seconds."""
     recommendation: str

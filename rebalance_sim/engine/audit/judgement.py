@@ -13,6 +13,7 @@ from rebalance_sim.engine.audit import balance, elections, keys, leaders, migrat
 from rebalance_sim.engine.audit.changes import CLASSIC_ONLY, PROTOCOL, impossible_settings
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import Group, RowsByTable, TopicFacts
+from rebalance_sim.engine.audit.ranking import in_order_of_harm, worst_first
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.outcomes import outcome
@@ -51,16 +52,17 @@ _ASSIGNOR_SETTINGS = (*dict.fromkeys(library.assignor_setting for library in LIB
 
 
 def verdicts_in_order(rows: DataFrame) -> DataFrame:
-    """Take the verdicts out of an audit's rows, with the order in which the groups that can migrate online should.
+    """Take the verdicts out of an audit's rows, with the rank of each group, and the order of online migrations.
 
-    Those with the lowest risk and cost are first.
+    The groups with the lowest risk and cost should migrate first.
     """
     verdicts = rows.transform(outcome(VERDICTS.name))
     cost = F.asc_nulls_last("migration_unowned_ms")
     is_assumed = F.col("migration_assumes").isNotNull()
     order = (is_assumed, "errors", "warnings", F.col("outdated_members") > 0, cost, "members")
     place = F.row_number().over(Window.partitionBy("migration").orderBy(*order, "cluster", "group_id"))
-    return verdicts.withColumn("migration_order", F.when(F.col("migration") == Verdict.ONLINE, place))
+    ordered = verdicts.withColumn("migration_order", F.when(F.col("migration") == Verdict.ONLINE, place))
+    return ordered.transform(in_order_of_harm)
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,7 @@ class Judgement:
         is_service = group.kind.kind in SERVICES
         families = {name: of for name, of in FAMILIES.items() if is_service or name not in _OF_SERVICES}
         found = [(name, each) for name, of in families.items() for each in of.findings(group, self.thresholds)]
-        return sorted(found, key=lambda each: _rank(each[1]))
-
-
-def _rank(finding: Finding) -> tuple[int, bool]:
-    return list(Severity).index(finding.kind.severity), finding.scenario is not None
+        return sorted(found, key=lambda each: (*worst_first(each[1].kind), each[1].scenario is not None))
 
 
 def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
@@ -105,9 +103,11 @@ def _row(group: Group, family: str, finding: Finding) -> dict[str, Any]:
         "cluster": group.cluster,
         "group_id": group.group_id,
         "members": group.accepted,
+        "lag": group.total_lag,
         "family": family,
         "kind": finding.kind.name,
         "severity": finding.kind.severity,
+        "harm": finding.kind.harm,
         "scenario": finding.scenario,
         "description": finding.description,
         "figures": _entries(finding.figures),
@@ -152,7 +152,8 @@ def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, An
         "members": group.accepted,
         "partitions": group.balance["partitions"] if group.balance else None,
         "lag": group.total_lag,
-        "severity": findings[0].kind.severity if findings else None,
+        "severity": next((severity for severity in Severity if severities[severity]), None),
+        "harm": findings[0].kind.harm if findings else None,
         **{f"{severity}s": severities[severity] for severity in Severity},
         "kind": findings[0].kind.name if findings else None,
         "group_kind": group.kind.kind,

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from rebalance_sim.engine.audit.finding import Finding, Kind, Severity
+from rebalance_sim.engine.audit.finding import Finding, Harm, Kind, Severity
 from rebalance_sim.engine.audit.group import Group
 from rebalance_sim.engine.audit.thresholds import Thresholds
 
 DIFFERENT = Kind(
     "keys-placed-differently",
     Severity.WARNING,
+    Harm.UNEVEN,
     "{clients} place {keys_conflicting} of {keys:key} of topic {topic} differently; records of {keys_split:key} are in "
     "several partitions",
     "Use partitioners that agree in all producers of the topic (rebalance-sim explain agreement).",
@@ -17,6 +18,7 @@ DIFFERENT = Kind(
 MOVED = Kind(
     "keys-in-several-partitions",
     Severity.WARNING,
+    Harm.UNEVEN,
     "{keys_moved} of {keys:key} of topic {topic} have records in several partitions, as after the topic has grown: "
     "their order is lost",
     "Move the records to a new topic with the final number of partitions, or wait until the old records are consumed.",
@@ -24,6 +26,7 @@ MOVED = Kind(
 HOT = Kind(
     "hot-partition",
     Severity.WARNING,
+    Harm.UNEVEN,
     "partition {partition} of topic {topic} has {records:record}: {times} times the mean per partition, {mean_records} "
     "(p99 {p99_records})",
     "Distribute its heaviest keys over more key values; more partitions do not divide a key.",
@@ -31,6 +34,7 @@ HOT = Kind(
 NOT_CO_PARTITIONED = Kind(
     "not-co-partitioned",
     Severity.WARNING,
+    Harm.UNEVEN,
     "topics {topic} and {other} share {shared:%} of their keys but have {partitions} and {other_partitions:partition}: "
     "under any assignor, different members may own the two partitions of a key",
     "Give both topics the same number of partitions before records are joined by key, and use range.",
@@ -38,6 +42,7 @@ NOT_CO_PARTITIONED = Kind(
 GROWTH = Kind(
     "growth-breaks-key-order",
     Severity.WARNING,
+    Harm.NEXT_CHANGE,
     "a growth of topic {topic} from {partitions} to {partitions_after:partition} moves {keys_moved} of {keys:key} to "
     "another partition: their order is lost",
     "Move the records to a new topic with the final number of partitions, or stop the producers until all records are "

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
+from rebalance_sim.engine.audit.finding import Confidence, Finding, Harm, Kind, Severity
 from rebalance_sim.engine.audit.group import Group, Row, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
@@ -21,37 +21,45 @@ from rebalance_sim.wording import plural_of
 CANNOT_READ = Kind(
     "leader-cannot-read-members",
     Severity.ERROR,
+    Harm.STOPPED,
     "a Java leader cannot read {unreadable:member} of {libraries}: its consumer fails with a SchemaException",
     "Move these members to a group of their own, or the group to one library.",
 )
 UNPREDICTABLE = Kind(
     "assignment-unpredictable",
     Severity.WARNING,
+    Harm.NEXT_CHANGE,
     "the assignment cannot be predicted: {problem}",
     "Offer range or roundrobin if assignments have to be known beforehand.",
 )
 FAILS = Kind(
     "assignment-fails",
     Severity.ERROR,
+    Harm.STOPPED,
     "the leader's assignor fails: {problem}",
     "Use another assignor, or another client library.",
 )
 NOT_PREDICTED = Kind(
     "assignment-unknown",
     Severity.NOTE,
+    Harm.HABIT,
     "the assignment is not predicted: {problem}",
     "For an assignor of your own, give its class with --assignors.",
 )
-OTHER_KIND = Kind("other-kind-of-group", Severity.NOTE, "{what} ({evidence}): no assignment is predicted", "")
+OTHER_KIND = Kind(
+    "other-kind-of-group", Severity.NOTE, Harm.HABIT, "{what} ({evidence}): no assignment is predicted", ""
+)
 DECIDES = Kind(
     "leader-decides-assignment",
     Severity.WARNING,
+    Harm.NEXT_CHANGE,
     "the assignment depends on which member leads: {strategy}, or {alternatives}",
     "Use one client library in the group, or the consumer protocol, under which the coordinator assigns.",
 )
 NOT_CONSUMED = Kind(
     "partitions-not-consumed",
     Severity.ERROR,
+    Harm.STOPPED,
     "{unconsumed} of {partitions:partition} are not consumed: {where}",
     "Use another assignor, or another client library.",
 )

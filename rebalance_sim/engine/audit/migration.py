@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from rebalance_sim.engine.audit.changes import CLASSIC_ONLY, settings_for
-from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity, filled
+from rebalance_sim.engine.audit.finding import Confidence, Finding, Harm, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import Group
 from rebalance_sim.engine.audit.rollouts import ROLLOUT_COSTS, cost_figures
 from rebalance_sim.engine.audit.thresholds import Thresholds
@@ -15,6 +15,7 @@ _SCENARIO = "migration"
 POSSIBLE = Kind(
     "migration-possible",
     Severity.NOTE,
+    Harm.NEXT_CHANGE,
     "can migrate {verdict} to the consumer protocol: {reason}{balance}{cost}",
     "Set group.protocol=consumer and group.remote.assignor={assignor}. Remove "
     f"{', '.join(CLASSIC_ONLY[:-1])} and {CLASSIC_ONLY[-1]}, which consumers reject beside it. {{order}}",
@@ -23,6 +24,7 @@ POSSIBLE = Kind(
 FAILS = Kind(
     "migration-fails",
     Severity.WARNING,
+    Harm.NEXT_CHANGE,
     "a simulated migration does not succeed: {failure}",
     "Look at the group's timeline (simulate --scenario migration --follow), or stop all members first.",
     _SCENARIO,
@@ -31,6 +33,7 @@ FAILS = Kind(
 _OFFLINE = Kind(
     "migration-offline",
     Severity.WARNING,
+    Harm.NEXT_CHANGE,
     "can migrate offline only: {reason}",
     "Plan a time without consumers to migrate: a rolling restart fails with GROUP_ID_NOT_FOUND.",
 )
@@ -38,12 +41,14 @@ BLOCKED: Mapping[Obstacle, Kind] = {
     Obstacle.CUSTOM_ASSIGNOR: Kind(
         "migration-custom-assignor",
         Severity.WARNING,
+        Harm.NEXT_CHANGE,
         "cannot migrate to the consumer protocol: {reason}",
         "Switch to range or cooperative-sticky first, or implement ConsumerGroupPartitionAssignor on the brokers.",
     ),
     Obstacle.LIBRARY: Kind(
         "migration-library",
         Severity.NOTE,
+        Harm.NEXT_CHANGE,
         "cannot migrate to the consumer protocol: {reason}",
         "Keep the classic protocol, which KIP-1274 removes from Java's consumer only, or change to a library that has "
         "the consumer protocol.",
@@ -51,19 +56,25 @@ BLOCKED: Mapping[Obstacle, Kind] = {
     Obstacle.POLICY: Kind(
         "migration-policy",
         Severity.WARNING,
+        Harm.NEXT_CHANGE,
         "can migrate offline only: {reason}",
         "Set group.consumer.migration.policy=bidirectional on the brokers.",
     ),
     Obstacle.UNREADABLE: _OFFLINE,
     Obstacle.USER_DATA: _OFFLINE,
     Obstacle.BROKERS: Kind(
-        "migration-brokers", Severity.NOTE, "cannot migrate to the consumer protocol: {reason}", "Upgrade the brokers."
+        "migration-brokers",
+        Severity.NOTE,
+        Harm.NEXT_CHANGE,
+        "cannot migrate to the consumer protocol: {reason}",
+        "Upgrade the brokers.",
     ),
 }
 """By obstacle; a group of another kind, whose members are all refused, or that has none, has findings of its own."""
 LESS_BALANCED = Kind(
     "migration-less-balanced",
     Severity.WARNING,
+    Harm.NEXT_CHANGE,
     "after a migration to {assignor}, one member has {max_after:partition} instead of {max_today}",
     "Add members, or equal subscriptions, before the migration.",
     _SCENARIO,
@@ -71,6 +82,7 @@ LESS_BALANCED = Kind(
 LOSES_RACKS = Kind(
     "migration-loses-racks",
     Severity.WARNING,
+    Harm.NEXT_CHANGE,
     "a migration loses rack-aware assignment: {members:member sets|members set} client.rack, and {protocol} matches "
     "racks, but the coordinator's assignors do not (KAFKA-19387)",
     "Keep the classic protocol if the traffic between racks matters; migrate if it does not.",

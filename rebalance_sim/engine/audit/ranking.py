@@ -1,15 +1,15 @@
-"""The kinds of findings of a fleet, the worst first, for the console and the page."""
+"""The order of findings, and of the groups that have them, the worst first: for console, page and tables."""
 
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame, Row, Window
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.audit.finding import Severity
-from rebalance_sim.engine.audit.risks import UNREAD
+from rebalance_sim.engine.audit.finding import Harm, Kind, Severity
 from rebalance_sim.engine.spark.driver_rows import collected, once
 
 _KEYS = ("severity", "kind", "scenario")
+_GROUP = ("cluster", "group_id")
 NAMED_GROUPS = 5
 """Groups that are named for each kind of finding, the largest first."""
 
@@ -18,14 +18,22 @@ class RankedKind(NamedTuple):
     """A kind of finding in a fleet."""
 
     severity: Severity
+    harm: str | None
     kind: str
     scenario: str | None
     """The hypothetical scenario of which it is a result; None for the present state."""
     groups: int
+    lag: int
+    """Of all these groups."""
     members: int
     """Of all these groups; one without members, or of which they are unknown, counts as one."""
     first: list[Row]
     """Rows of ``findings`` about the largest groups, the largest first."""
+
+    @property
+    def lag_that_counts(self) -> int:
+        """The lag by which it is ranked."""
+        return self.lag if self.harm == Harm.BEHIND else 0
 
     @property
     def where(self) -> str:
@@ -33,32 +41,67 @@ class RankedKind(NamedTuple):
         return f", in a simulated {self.scenario.replace('-', ' ')}" if self.scenario else ""
 
 
-def ranked_kinds(findings: DataFrame, shown_groups: int) -> list[RankedKind]:
-    """Return the kinds of findings, each with up to ``shown_groups`` groups.
+def worst_first(kind: Kind) -> tuple[bool, int, int]:
+    """Return the place of a kind: errors and warnings come before notes, and either by their harm."""
+    return _order(kind.severity, kind.harm)
 
-    Groups that could not be read come first, then errors, then the kinds that concern most members.
+
+def worst_row_first(finding: Row) -> tuple[bool, int, int, bool]:
+    """Return the place of a row of ``findings``: of equally bad ones, those about the present state come first."""
+    return *_order(finding["severity"], finding["harm"]), finding["scenario"] is not None
+
+
+def _order(severity: str, harm: str | None) -> tuple[bool, int, int]:
+    """Return the place of a finding; one that was written before there was a scale of harm comes last."""
+    harms = list(Harm)
+    return (
+        severity == Severity.NOTE,
+        harms.index(Harm(harm)) if harm else len(harms),
+        list(Severity).index(Severity(severity)),
+    )
+
+
+def in_order_of_harm(verdicts: DataFrame) -> DataFrame:
+    """Set the rank of each group: by the harm and severity of its worst finding, then by errors, lag and members."""
+    is_note, harm = F.coalesce(F.col("severity") == Severity.NOTE, F.lit(True)), _place("harm", Harm)
+    size = (F.desc("errors"), F.desc_nulls_last("lag"), F.desc_nulls_last("members"))
+    first = Window.orderBy(is_note, harm, _place("severity", Severity), *size, *_GROUP)
+    return verdicts.withColumn("rank", F.row_number().over(first))
+
+
+def _place(name: str, of: type[Harm] | type[Severity]) -> Column:
+    """Return the place of a column's value among all; after them without a value."""
+    return F.coalesce(F.nullif(F.array_position(F.array(*map(F.lit, of)), F.col(name)), F.lit(0)), F.lit(len(of) + 1))
+
+
+def ranked_kinds(findings: DataFrame, shown_groups: int) -> list[RankedKind]:
+    """Return the kinds of findings, each with up to ``shown_groups`` groups: the worst first.
+
+    Those with the same harm and severity are in the order of the lag, then of the members, of all their groups.
     """
     first: dict[tuple[str, ...], list[Row]] = {}
     for row in collected(_largest_groups(findings, shown_groups)):
         first.setdefault(tuple(row[key] for key in _KEYS), []).append(row)
     kinds = [
-        RankedKind(Severity(severity), kind, scenario, groups, all_members, first[severity, kind, scenario])
-        for severity, kind, scenario, groups, all_members in _counted(findings).collect()
+        RankedKind(Severity(severity), harm, kind, scenario, groups, lag, members, first[severity, kind, scenario])
+        for severity, kind, scenario, harm, groups, lag, members in _counted(findings).collect()
     ]
-    order = list(Severity)
-    return sorted(kinds, key=lambda of: (of.kind != UNREAD.name, order.index(of.severity), -of.members, of.kind))
+    return sorted(kinds, key=lambda of: (*_order(of.severity, of.harm), -of.lag_that_counts, -of.members, of.kind))
 
 
 @once
 def _largest_groups(findings: DataFrame, shown_groups: int) -> DataFrame:
-    """Return the findings of each kind about the largest groups, the largest first."""
-    largest_first = Window.partitionBy(*_KEYS).orderBy(F.desc("members"), "cluster", "group_id")
+    """Return the findings of each kind about the largest groups, the largest first: by lag if they are behind."""
+    lag = F.when(F.col("harm") == Harm.BEHIND, F.col("lag"))
+    largest_first = Window.partitionBy(*_KEYS).orderBy(lag.desc_nulls_last(), F.desc("members"), *_GROUP)
     ranked = findings.withColumn("rank", F.row_number().over(largest_first))
     return ranked.where(F.col("rank") <= shown_groups).orderBy("rank")
 
 
 @once
 def _counted(findings: DataFrame) -> DataFrame:
-    """Return the kinds of findings, with the numbers of their groups and of the members of those."""
-    members = F.sum(F.greatest("members", F.lit(1))).alias("members")
-    return findings.groupBy(*_KEYS).agg(F.count("*").alias("groups"), members)
+    """Return the kinds of findings, with the numbers of their groups, and of the lag and the members of those."""
+    lag, members = F.coalesce(F.try_sum("lag"), F.lit(0)), F.sum(F.greatest("members", F.lit(1)))
+    return findings.groupBy(*_KEYS, "harm").agg(
+        F.count("*").alias("groups"), lag.alias("lag"), members.alias("members")
+    )

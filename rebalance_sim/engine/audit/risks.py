@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
+from rebalance_sim.engine.audit.finding import Confidence, Finding, Harm, Kind, Severity
 from rebalance_sim.engine.audit.group import COMMITS, Group, Row, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.clients import JAVA
@@ -16,18 +16,21 @@ from rebalance_sim.wording import plural
 WITHOUT_LEADER = Kind(
     "partitions-without-leader",
     Severity.ERROR,
+    Harm.STOPPED,
     "{partitions:partition of|partitions of} {topics} without a leader: records there are not consumed",
     "Bring their brokers back, or elect a leader (kafka-leader-election.sh).",
 )
 REJECTED = Kind(
     "rejected-rows",
     Severity.WARNING,
+    Harm.UNEVEN,
     "{rows:row} of the group cannot be used (see rejects): the predictions leave them out",
     "Correct the rows, and run the audit again.",
 )
 UNREAD = Kind(
     "group-unread",
     Severity.ERROR,
+    Harm.UNKNOWN,
     "the group is unknown, because all its members were rejected ({rows:row}), such as: {reason}",
     "Correct the rows (see rejects), or read the group again, and repeat the audit.",
 )
@@ -39,12 +42,14 @@ UNSEEN = replace(
 NOT_DESCRIBED = Kind(
     "group-not-described",
     Severity.NOTE,
+    Harm.HABIT,
     "nothing is predicted: the cluster lists the group{listed}, and no output shows its members",
     "Read its members too: --describe --members --verbose of the tool for groups of its type.",
 )
 EXPIRE = Kind(
     "offsets-expire",
     Severity.WARNING,
+    Harm.BEHIND,
     "no members, and {partitions:committed offset expires|committed offsets expire}, the first {hours:hour} after the "
     "latest commit of the cluster",
     "Start the consumers before that, delete the group, or raise offsets.retention.minutes.",
@@ -52,6 +57,7 @@ EXPIRE = Kind(
 EMPTY = Kind(
     "no-members",
     Severity.NOTE,
+    Harm.HABIT,
     "no members; {partitions:committed offset expires|committed offsets expire} unless consumers come back",
     "",
 )
@@ -59,13 +65,23 @@ WITHOUT_COMMITS = replace(EMPTY, description="no members, and no committed offse
 LAG = Kind(
     "lag-without-assignment",
     Severity.NOTE,
+    Harm.BEHIND,
     "{lag:record} of lag in {lag_partitions:partition} of {topics}, whose owners are not predicted: at most {most} in "
     "one partition ({where}){unknown}",
     "",
 )
+LARGE_LAG = Kind(
+    "large-lag",
+    Severity.WARNING,
+    Harm.BEHIND,
+    "{where} is {max_partition_lag:record} behind; the group has {lag:record} of lag in {lag_partitions:partition} of "
+    "{topics}{unknown}",
+    "{advice}",
+)
 SHORT_SESSION = Kind(
     "session-shorter-than-restart",
     Severity.WARNING,
+    Harm.NEXT_CHANGE,
     "{members:static member has|static members have} a session timeout of {session_ms:s}: a restart of {restart_ms:s} "
     "takes longer, so that the coordinator evicts them",
     "Set session.timeout.ms to more than a restart takes.",
@@ -73,6 +89,7 @@ SHORT_SESSION = Kind(
 SHARED_INSTANCE = Kind(
     "shared-instance-id",
     Severity.ERROR,
+    Harm.STOPPED,
     "{members:member has|members have} the group.instance.id of another member, {instance_id}: the coordinator fences "
     "all but the last to join (FENCED_INSTANCE_ID)",
     "Derive group.instance.id from something that no two consumers share, such as the name of a StatefulSet's pod.",
@@ -86,6 +103,7 @@ SHARED_BY_CONSUMERS = replace(
 REGEX_FINDS_NOTHING = Kind(
     "regex-matches-nothing",
     Severity.WARNING,
+    Harm.STOPPED,
     "{members:member subscribes|members subscribe} with a regular expression that matches no topic: {regex}",
     "Correct the expression, which has to match whole names by the rules of RE2/J, or allow the members to describe "
     "the topics.",
@@ -93,6 +111,7 @@ REGEX_FINDS_NOTHING = Kind(
 REGEX = Kind(
     "regular-expression",
     Severity.NOTE,
+    Harm.HABIT,
     "{members:member subscribes|members subscribe} with a regular expression, {regex}: a new topic that matches "
     "changes the assignment",
     "",
@@ -100,6 +119,7 @@ REGEX = Kind(
 REPEATED = Kind(
     "rebalances-repeatedly",
     Severity.WARNING,
+    Harm.STOPPED,
     "{rebalances:rebalance} within {span_ms:s}, up to generation {generation}",
     "Unless the group is being deployed, look in the consumers' logs for why they leave and rejoin: polls that take "
     "longer than max.poll.interval.ms, sessions that expire, restarts.",
@@ -107,6 +127,7 @@ REPEATED = Kind(
 OVERDUE = Kind(
     "commits-overdue",
     Severity.WARNING,
+    Harm.BEHIND,
     "member {member} has {lag:record} of lag and has committed nothing for {age_ms:s}; its max.poll.interval.ms is "
     "{poll_ms:s}",
     "See what the consumer does between two polls. If it processes records, lower max.poll.records or raise "
@@ -116,11 +137,12 @@ OVERDUE = Kind(
 REBALANCING = Kind(
     "rebalancing-now",
     Severity.NOTE,
+    Harm.STOPPED,
     "the group was in state {state} when it was read: its members and owned partitions may be about to change",
     "Read the group again, and audit it when it is stable.",
 )
 KINDS = (
-    *(WITHOUT_LEADER, REJECTED, UNREAD, LAG, NOT_DESCRIBED, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE),
+    *(WITHOUT_LEADER, REJECTED, UNREAD, LARGE_LAG, LAG, NOT_DESCRIBED, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE),
     *(REGEX_FINDS_NOTHING, REGEX, OVERDUE, REPEATED, REBALANCING),
 )
 _HOUR_MS = 3_600_000
@@ -129,8 +151,7 @@ _GENERATIONS = ("generation", "generation_at_ms", "earlier_generation", "earlier
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     """Yield the findings about risks of a group."""
-    if group.balance is None:
-        yield from _lag(group, thresholds)
+    yield from _lag(group, thresholds)
     if group.is_unread:
         kind = UNREAD if group.rejected else UNSEEN
         names = {"reason": group.reject_reason}
@@ -155,11 +176,17 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
 
 
 def _lag(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
-    """Yield the finding about the lag of a group without a predicted assignment, of which no member can be named."""
+    """Yield the finding about the lag of a group: about less of it only if no member can be named.
+
+    Another family names the members of a group whose assignment is predicted.
+    """
     lag, behind = group.total_lag or 0, [row for row in group.topic_lag if row["lag"]]
-    if not behind or lag < thresholds.lag_records:
+    first = min(behind, key=lambda row: (-row["max_partition_lag"], row["topic"]), default=None)
+    if first is None:
         return
-    first = min(behind, key=lambda row: (-row["max_partition_lag"], row["topic"]))
+    is_large = first["max_partition_lag"] >= thresholds.large_lag_records
+    if not is_large and (group.balance is not None or lag < thresholds.lag_records):
+        return
     figures = {"lag": lag, "max_partition_lag": first["max_partition_lag"]}
     figures |= {name: sum(row[name] for row in group.topic_lag) for name in ("lag_partitions", "unknown_partitions")}
     unknown = plural(figures["unknown_partitions"], "partition")
@@ -169,7 +196,19 @@ def _lag(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         "where": f"{first['topic']}-{first['max_lag_partition']}",
         "unknown": f"; the lag of {unknown} is unknown" if figures["unknown_partitions"] else "",
     }
-    yield Finding(LAG, figures, names, confidence=Confidence.CERTAIN)
+    names["advice"] = _against_lag(group, names["where"], first["max_partition_lag"] >= thresholds.lag_share * lag)
+    yield Finding(LARGE_LAG if is_large else LAG, figures, names, confidence=Confidence.CERTAIN)
+
+
+def _against_lag(group: Group, partition: str, is_in_one: bool) -> str:
+    """Return what reduces the lag of a group; ``is_in_one`` if most of it is in one partition."""
+    if not group.members and not group.has_unseen_members:
+        return "Start its consumers, or delete the group if nothing is to read these records any more."
+    if is_in_one:
+        return f"Speed up the consumer of {partition}, or look for a hot key: more members do not divide a partition."
+    if group.balance is None or group.balance["members"] < group.balance["partitions"]:
+        return "Add members, at most one for each partition, or speed up the consumers."
+    return "Speed up the consumers: there is a member for each partition already."
 
 
 def _not_described(listed: Row) -> Finding:

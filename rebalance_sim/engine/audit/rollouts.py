@@ -14,13 +14,13 @@ from rebalance_sim.engine.audit.changes import (
     settings_for,
     usable_advice,
 )
-from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity, filled
+from rebalance_sim.engine.audit.finding import Confidence, Finding, Harm, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import Group, Row
 from rebalance_sim.engine.audit.thresholds import Thresholds
 
 
 def _kind(name: str, severity: Severity, description: str, recommendation: str = "") -> Kind:
-    return Kind(name, severity, description, recommendation, SCENARIO, Confidence.SIMULATED)
+    return Kind(name, severity, Harm.NEXT_CHANGE, description, recommendation, SCENARIO, Confidence.SIMULATED)
 
 
 ROLLOUT_COSTS = (

@@ -15,6 +15,8 @@ class Thresholds:
     """How many partitions the member with the most must gain by a migration."""
     lag_records: int = 1000
     """How much lag another assignor must take from the member with the most."""
+    large_lag_records: int = 10_000
+    """How far behind a partition must be."""
     lag_share: float = 0.5
     """The share of the group's lag that one member or partition must have."""
     restart_ms: int = 30_000

@@ -57,9 +57,15 @@ class FinishedRun(RecordedRun):
             found = rows if values is None else where_in(rows, name, values)
             return collected(found.select(*columns))
         wanted = None if values is None else pc.field(name).isin(list(values))
-        read = pa.dataset.dataset(files, format="parquet").to_table(list(columns), wanted)
+        written = pa.dataset.dataset(files, format="parquet")
+        read = written.to_table([column for column in columns if column in written.schema.names], wanted)
         schema = StructType([table.schema[column] for column in columns])
-        return ArrowTableToRowsConversion.convert(read.cast(to_arrow_schema(schema)), schema)
+        # A run of an earlier release may have no such column.
+        every = {
+            of.name: read[of.name] if of.name in read.column_names else pa.nulls(len(read), of.type)
+            for of in to_arrow_schema(schema)
+        }
+        return ArrowTableToRowsConversion.convert(pa.table(every).cast(to_arrow_schema(schema)), schema)
 
 
 def finished_run(spark: SparkSession, option: str, folder: str) -> FinishedRun:

@@ -8,7 +8,7 @@ from pyspark.sql import Row
 
 from rebalance_sim.api.audit import Audit
 from rebalance_sim.engine.audit.changes import STATIC
-from rebalance_sim.engine.audit.finding import Severity
+from rebalance_sim.engine.audit.ranking import worst_row_first
 from rebalance_sim.engine.audit.unread import keeps_rejected_members
 from rebalance_sim.kafka.assignors.by_library import Leader, leaders_assignor, library_of
 from rebalance_sim.kafka.clients import LIBRARIES
@@ -26,7 +26,6 @@ DETAILED_GROUPS = 60
 """Groups with details: those that matter most."""
 SHOWN_MEMBERS = 50
 SHOWN_REJECTS = 3
-_SEVERITIES = list(Severity)
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,17 @@ class _Details:
     def __init__(self, audited: AuditedRun, rows: Sequence[GroupRow], named: Sequence[str]) -> None:
         self.audited, self.rows = audited, rows
         keys = [row.key for row in rows]
-        names = ("members", "family", "kind", "severity", "scenario", "description", "figures", "recommendation")
+        names = (
+            "members",
+            "family",
+            "kind",
+            "severity",
+            "harm",
+            "scenario",
+            "description",
+            "figures",
+            "recommendation",
+        )
         self.findings = audited.rows_by_group(FINDINGS, (*names, "settings", "saving", "confidence"), keys)
         of_election = ("type", "protocol", "candidates", "votes", "tie", "leader_id", "refused", "error")
         self.elections = audited.rows_by_group(ELECTIONS, of_election, keys)
@@ -155,7 +164,7 @@ class _Details:
 
     def _group(self, row: GroupRow) -> GroupDetails:
         election = next(iter(self.elections[row.key]), None)
-        ranked = sorted(self.findings[row.key], key=lambda each: _SEVERITIES.index(each["severity"]))
+        ranked = sorted(self.findings[row.key], key=worst_row_first)
         return GroupDetails(
             row,
             tuple(map(self._finding, ranked)),

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.audit.finding import Severity
+from rebalance_sim.engine.audit.ranking import worst_row_first
 from rebalance_sim.kafka.migration import shown
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.page import CellType
@@ -16,13 +16,14 @@ from rebalance_sim.report.text import SHOWN_CHARACTERS, cut, printable
 from rebalance_sim.tables import BALANCE, COSTS, ELECTIONS, FINDINGS, LAG_BALANCE, VERDICTS
 
 LISTED_GROUPS = 5_000
-"""Groups in the table: those with errors, then those with warnings, then the largest."""
+"""Groups in the table: those with the first ranks."""
 LISTED_BYTES = 2_000_000
 """The most that the table takes, whatever the names."""
 STATIC_ROWS = 25
 """Rows that are shown without JavaScript, and the length of a page of the table with it."""
 _NAME_CHARACTERS = 300
-_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
+NO_RANK = 2**31 - 1
+"""Of a group of an audit that was written before groups had ranks."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class GroupRow:
     workloads: str = ""
     """The workloads of its members, with their numbers; empty if no member's name shows one."""
     hosts: int | None = None
+    rank: int = NO_RANK
     anchor: str = ""
     """Anchor of its details; empty without."""
 
@@ -68,17 +70,11 @@ class GroupRow:
         """What identifies it."""
         return self.cluster, self.group_id
 
-    @property
-    def rank(self) -> tuple[int, int, str, str]:
-        """Its place in the table."""
-        return _RANKS.get(Severity(self.severity), 9) if self.severity else 9, -(self.members or 0), *self.key
-
 
 def group_rows(audited: AuditedRun, named: Collection[str] = ()) -> list[GroupRow]:
     """Return the groups of an audit that the table lists, those that matter first; ``named`` in any case."""
     verdicts = audited.run.table(VERDICTS)
-    rank = F.when(F.col("errors") > 0, 0).when(F.col("warnings") > 0, 1).otherwise(2)
-    order = [rank, F.desc("members"), F.col("cluster"), F.col("group_id")]
+    order = [F.asc_nulls_last("rank"), F.col("cluster"), F.col("group_id")]
     if named:
         order.insert(0, ~F.col("group_id").isin(*named))
     found = {(row["cluster"], row["group_id"]): row for row in verdicts.orderBy(*order).limit(LISTED_GROUPS).collect()}
@@ -87,7 +83,7 @@ def group_rows(audited: AuditedRun, named: Collection[str] = ()) -> list[GroupRo
     balances = audited.rows_by_group(BALANCE, ("strategy", "min", "max"), within)
     costs = audited.rows_by_group(COSTS, ("rebalances", "unowned_ms", "partitions", "error"), within)
     lags = audited.rows_by_group(LAG_BALANCE, ("strategy", "lag"), within)
-    findings = audited.rows_by_group(FINDINGS, ("kind", "severity", "scenario"), within)
+    findings = audited.rows_by_group(FINDINGS, ("kind", "severity", "harm", "scenario"), within)
     return [
         _row(verdict, elections[key], balances[key], costs[key], lags[key], _kinds(findings[key]))
         for key, verdict in found.items()
@@ -95,8 +91,7 @@ def group_rows(audited: AuditedRun, named: Collection[str] = ()) -> list[GroupRo
 
 
 def _kinds(findings: Sequence[Row]) -> tuple[str, ...]:
-    ranked = sorted(findings, key=lambda row: (_RANKS[Severity(row["severity"])], row["scenario"] is not None))
-    return tuple(dict.fromkeys(row["kind"] for row in ranked))
+    return tuple(dict.fromkeys(row["kind"] for row in sorted(findings, key=worst_row_first)))
 
 
 def _row(
@@ -132,6 +127,7 @@ def _row(
         ", ".join(verdict["teams"] or ()),
         _workloads(verdict["workloads"] or {}, verdict["members"] or 0),
         verdict["hosts"],
+        verdict["rank"] or NO_RANK,
     )
 
 

@@ -31,7 +31,6 @@ const PLACES = {
   cluster: 0, group: 1, severity: 2, kinds: 3, members: 4, partitions: 5, assignor: 6, least: 7, most: 8, lag: 9,
   rebalances: 10, downtime: 11, migration: 12, owners: 13, anchor: 14,
 };
-const SEVERITIES = ["error", "warning", "note"];
 
 function count(number) {
   return number === null ? "–" : number.toLocaleString("en-US");
@@ -69,7 +68,6 @@ function groupTable(data) {
     group.migration = data.migrations[group.migration];
     group.owners = data.owners[group.owners];
     group.kinds = group.kinds.map((kind) => data.kinds[kind]);
-    group.rank = group.severity === null ? SEVERITIES.length : SEVERITIES.indexOf(group.severity);
     group.text = [group.group, severalClusters ? group.cluster : "", group.assignor || "", group.owners, ...group.kinds]
       .join("\n").toLowerCase();
     return group;
@@ -128,7 +126,7 @@ function groupTable(data) {
   }
 
   const KEYS = [
-    (group) => group.group, (group) => group.rank, (group) => group.members, (group) => group.partitions,
+    (group) => group.group, (group) => group.index, (group) => group.members, (group) => group.partitions,
     (group) => group.assignor, (group) => (group.most === null ? null : group.most - group.least),
     (group) => group.lag, (group) => group.rebalances, (group) => group.downtime, (group) => group.migration,
   ];
