@@ -26,6 +26,7 @@ from rebalance_sim.engine.simulation.variations import Variation, variations
 from rebalance_sim.engine.spark.driver_rows import collected, in_driver, where_in
 from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, rejected, union, usable
 from rebalance_sim.engine.tables.outcomes import Transformation, outcome
+from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import assignors_of
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
@@ -196,9 +197,9 @@ class Audit:
 
         ``stage`` keeps rows that are read several times, by name: the partition of each record, and the lag of topics.
         """
-        members, topics = fit(self.members, MEMBERS), fit_topics(self.topics)
+        members = fit(self.members, MEMBERS)
         beside = self._tables_beside(usable(members), stage)
-        facts = topic_facts(beside, usable(topics))
+        facts = topic_facts(beside, self._topics_in_driver)
         audit = self._audit(Judgement(self.clusters, self._thresholds, facts, self.scenario.name))
         derived: dict[str, Transformation] = {VERDICTS.name: verdicts_in_order}
         if self.offsets is not None:
@@ -208,8 +209,8 @@ class Audit:
             audit.plan(members, group_facts(beside)),
             dict.fromkeys([*audit.outputs, *derived]),
             derived,
-            {MEMBERS: members, TOPICS: topics},
-            audit.now.metadata.topics.num_rows if audit.now.metadata else None,
+            {MEMBERS: members, TOPICS: fit_topics(self.topics)},
+            self._metadata.topics.num_rows,
         )
 
     def _tables_beside(self, members: DataFrame, stage: Callable[[DataFrame, str], DataFrame]) -> dict[str, DataFrame]:
@@ -240,19 +241,18 @@ class Audit:
         version = self.clusters.others.rules()
         named = (*assignors_of(version), *custom_names(self._assignors, version), OF_LIBRARY)
         assigned = () if self.offsets is None else (LAST_ASSIGNMENTS.name,)
-        runs = [
-            prediction(tables, self.topics, strategies, self.clusters, self._assignors)
+        now, others = (
+            replace(prediction(tables, None, strategies, self.clusters, self._assignors), metadata=self._metadata)
             for tables, strategies in (
                 ((*PREDICTED, REJECTS.name, *assigned), (ELECTED,)),
                 ((COMPARISON.name, *assigned), named),
             )
-        ]
+        )
         options: SimulationOptions = {
             "kafka_version": self.clusters, "seed": self._seed, "assignors": self._assignors
         }  # fmt: skip
         simulated = SIMULATED if self.offsets is None else (*SIMULATED, LAG_COSTS.name)
-        simulations = simulations_of(simulated, self.scenario, self.topics, (ELECTED,), options)
-        now, others = (replace(run, metadata=simulations.metadata) for run in runs)
+        simulations = simulations_of(simulated, self.scenario, self._metadata, (ELECTED,), options)
         return GroupAudit(now, others, simulations, judgement)
 
     def members_of(self, groups: Collection[str]) -> DataFrame:
@@ -263,8 +263,8 @@ class Audit:
         """Predict who owns what of the members of some groups: ``last_assignments`` now and under assignors."""
         rows: list[Row] = []
         for names in ((ELECTED,), *([tuple(strategies)] if strategies else [])):
-            rules = prediction((LAST_ASSIGNMENTS.name,), self._topics_in_driver, names, self.clusters, self._assignors)
-            rows += collected(rules(members))
+            rules = prediction((LAST_ASSIGNMENTS.name,), None, names, self.clusters, self._assignors)
+            rows += collected(replace(rules, metadata=self._metadata)(members))
         return rows
 
     def timeline(self, members: DataFrame, setting: tuple[str, str] | None) -> DataFrame:
@@ -278,7 +278,7 @@ class Audit:
         options: SimulationOptions = {
             "kafka_version": self.clusters, "seed": self._seed, "assignors": self._assignors
         }  # fmt: skip
-        rules = simulations_of((TIMELINE.name,), scenario, self._topics_in_driver, (strategy or ELECTED,), options)
+        rules = simulations_of((TIMELINE.name,), scenario, self._metadata, (strategy or ELECTED,), options)
         return replace(rules, followed=None)(members).transform(outcome(TIMELINE.name))
 
     @cached_property
@@ -289,3 +289,7 @@ class Audit:
     def _topics_in_driver(self) -> DataFrame:
         """The usable topics, in the driver."""
         return in_driver(usable(fit_topics(self.topics)))
+
+    @cached_property
+    def _metadata(self) -> TopicMetadata:
+        return TopicMetadata.of(self._topics_in_driver)

@@ -251,7 +251,7 @@ def _table(
 def simulations_of(
     outputs: tuple[str, ...],
     scenario: str | Scenario,
-    topics: DataFrame,
+    topics: DataFrame | TopicMetadata,
     strategies: Sequence[str],
     options: SimulationOptions,
 ) -> Simulations:
@@ -264,7 +264,7 @@ def simulations_of(
         outputs,
         clusters,
         tuple(strategies),
-        TopicMetadata.of(usable(fit_topics(topics))),
+        topics if isinstance(topics, TopicMetadata) else TopicMetadata.of(usable(fit_topics(topics))),
         played,
         options.get("seed", 0),
         variations=variations(played, version) if ADVICE.name in outputs else (),

@@ -246,8 +246,7 @@ def _strategies(runs: Sequence[FinishedRun]) -> set[str]:
     for run in runs:
         for table, column in ((ELECTIONS, "protocol"), (BALANCE, "strategy"), (COSTS, "strategy")):
             if run.rows(table):
-                names = run.table(table).where(F.col(column).isNotNull()).select(column).distinct().limit(100)
-                found |= {row[0] for row in names.collect()}
+                found |= run.distinct(table, column)
     return found
 
 

@@ -10,6 +10,7 @@ import pyarrow.dataset
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.conversion import ArrowTableToRowsConversion
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -22,6 +23,8 @@ from rebalance_sim.engine.tables.inputs import first_line
 from rebalance_sim.engine.tables.local_files import local_files
 from rebalance_sim.errors import UserError
 from rebalance_sim.tables import Table
+
+_FEW_VALUES = 100
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,7 @@ class FinishedRun(RecordedRun):
 
         Parquet files of this machine are read here: a job of Spark takes longer.
         """
-        rows = self.table(table)
-        files = None if isinstance(rows, DriverRows) or self.output_format != "parquet" else local_files(rows)
+        rows, files = self.table(table), self._files(table)
         if files is None:
             found = rows if values is None else where_in(rows, name, values)
             return collected(found.select(*columns))
@@ -61,11 +63,25 @@ class FinishedRun(RecordedRun):
         read = written.to_table([column for column in columns if column in written.schema.names], wanted)
         schema = StructType([table.schema[column] for column in columns])
         # A run of an earlier release may have no such column.
-        every = {
+        arrays = {
             of.name: read[of.name] if of.name in read.column_names else pa.nulls(len(read), of.type)
             for of in to_arrow_schema(schema)
         }
-        return ArrowTableToRowsConversion.convert(pa.table(every).cast(to_arrow_schema(schema)), schema)
+        return ArrowTableToRowsConversion.convert(pa.table(arrays).cast(to_arrow_schema(schema)), schema)
+
+    def distinct(self, table: Table, column: str) -> set[str]:
+        """Return the values of a column that has few: up to 100."""
+        files = self._files(table)
+        if files is None:
+            values = self.table(table).where(F.col(column).isNotNull()).select(column).distinct().limit(_FEW_VALUES)
+            return {row[0] for row in values.collect()}
+        read = pa.dataset.dataset(files, format="parquet").to_table([column])[column]
+        return set(pc.unique(read).drop_null().slice(0, _FEW_VALUES).to_pylist())
+
+    def _files(self, table: Table) -> list[str] | None:
+        """Return the Parquet files of a table that are on this machine; None if its rows are elsewhere."""
+        rows = self.table(table)
+        return None if isinstance(rows, DriverRows) or self.output_format != "parquet" else local_files(rows)
 
 
 def finished_run(spark: SparkSession, option: str, folder: str) -> FinishedRun:
