@@ -32,8 +32,10 @@ _PARTITIONS = re.compile(r'"partitions"\s*:\s*"?(\d+)')
 _INPUTS = ("topics", "members", "clusters", "offsets", "listed_groups", "records", "events")
 _PATHS = (*_INPUTS, "kafka_tools", "offsets_topic", "partitions_after", "fleet")
 
-_FOR_WORKERS = ("assign", "elect", "simulate")
+_FOR_WORKERS = ("assign", "audit", "elect", "simulate")
 """Jobs whose workers compute all tables group by group."""
+_JOINED = ("events", "offsets", "listed_groups")
+"""Tables that Spark joins to the groups."""
 
 
 def are_small(jobs: Iterable[Namespace], limits: Limits = IN_DRIVER) -> bool:
@@ -79,7 +81,7 @@ def _has_sorted_members(given: Mapping[str, Any]) -> bool:
     members = given.get("members")
     if given["job"] not in _FOR_WORKERS or not members or not Path(members).is_dir():
         return False
-    if given["output_format"] != "parquet" or given.get("events") or given.get("offsets"):
+    if given["output_format"] != "parquet" or any(given.get(name) for name in _JOINED):
         return False
     from pyarrow.parquet import read_schema  # noqa: PLC0415 (small inputs do not need it)
 

@@ -216,7 +216,9 @@ def test_workers_read_members_that_are_sorted_and_have_small_companions(spark: S
     for other in ("unsorted", "without groups", "json", "many", "missing"):
         assert not read(members=other), other
     assert not read(topics="topics")
-    assert not read("audit", members="sorted", topics="topics")
+    assert read("audit", members="sorted", topics="topics")
+    assert not read("audit", members="sorted", topics="topics", listed_groups="topics")
+    assert not read("report", members="sorted", topics="topics")
     assert not read("assign", members="sorted", topics="topics", offsets="topics")
     assert not read(members="sorted", topics="topics", events="topics")
     assert not read(output_format="orc", members="sorted")
