@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Row
 
-from rebalance_sim.engine.audit.finding import Confidence, Severity
+from rebalance_sim.engine.audit.finding import Confidence, Harm, Severity
 from rebalance_sim.engine.audit.ranking import NAMED_GROUPS, RankedKind, ranked_kinds
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.figures import saving_texts
@@ -38,6 +38,7 @@ class Action:
     """Something to do about all groups with one kind of finding."""
 
     severity: str
+    harm: str | None
     kind: str
     scenario: str | None
     groups: int
@@ -49,10 +50,15 @@ class Action:
     def title(self) -> str:
         """The kind in words.
 
-        >>> Action("warning", "idle-members", None, 1, "", ()).title
+        >>> Action("warning", "uneven", "idle-members", None, 1, "", ()).title
         'Idle members'
         """
         return self.kind.replace("-", " ").capitalize()
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is about the next rollout, migration or growth."""
+        return self.harm == Harm.NEXT_CHANGE or self.scenario is not None
 
 
 @dataclass(frozen=True)
@@ -65,13 +71,18 @@ class Findings:
 
     @property
     def now(self) -> list[Action]:
-        """Actions about the present state."""
-        return [action for action in self.actions if action.scenario is None]
+        """Actions about what is wrong today."""
+        return [action for action in self.actions if not action.waits and action.harm != Harm.HABIT]
 
     @property
-    def in_scenarios(self) -> list[Action]:
-        """Actions that avoid results of hypothetical scenarios."""
-        return [action for action in self.actions if action.scenario is not None]
+    def before_next_change(self) -> list[Action]:
+        """Actions that avoid what the next rollout, migration or growth would cost."""
+        return [action for action in self.actions if action.waits]
+
+    @property
+    def habits(self) -> list[Action]:
+        """Actions that can be taken whenever it is convenient."""
+        return [action for action in self.actions if action.harm == Harm.HABIT]
 
 
 def findings_of(audited: AuditedRun) -> Findings:
@@ -100,7 +111,13 @@ def _action(kind: RankedKind) -> Action:
     advice = {row["recommendation"] or "" for row in kind.first}
     shared = advice.pop() if len(advice) == 1 else ""
     return Action(
-        str(kind.severity), kind.kind, kind.scenario, kind.groups, shared, tuple(_affected(kind.first, shared))
+        str(kind.severity),
+        kind.harm,
+        kind.kind,
+        kind.scenario,
+        kind.groups,
+        shared,
+        tuple(_affected(kind.first, shared)),
     )
 
 
