@@ -8,7 +8,7 @@ from pyspark.sql import Row
 from rebalance_sim.engine.audit.finding import Confidence, Harm, Severity
 from rebalance_sim.engine.audit.ranking import NAMED_GROUPS, RankedKind, ranked_kinds
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
-from rebalance_sim.report.audits.figures import saving_texts
+from rebalance_sim.report.audits.figures import Savings, saving_texts
 from rebalance_sim.report.page import Check, Level
 from rebalance_sim.report.text import count
 from rebalance_sim.tables import FINDINGS
@@ -28,7 +28,7 @@ class AffectedGroup:
     description: str
     advice: str
     """What to do about this group; empty if the action says it."""
-    savings: tuple[str, ...]
+    savings: Savings
     is_assumed: bool
     """Whether the finding depends on inputs that are missing."""
 

@@ -13,7 +13,7 @@ from rebalance_sim.engine.audit.unread import keeps_rejected_members
 from rebalance_sim.kafka.assignors.by_library import Leader, leaders_assignor, library_of
 from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
-from rebalance_sim.report.audits.figures import figure_texts, saving_texts
+from rebalance_sim.report.audits.figures import Savings, figure_texts, saving_texts
 from rebalance_sim.report.audits.group_rows import GroupRow
 from rebalance_sim.report.audits.ownership import Owned, OwnedPartitions, Partition, Picture, owners
 from rebalance_sim.report.audits.reproduction import command_of
@@ -39,7 +39,7 @@ class FindingView:
     figures: tuple[tuple[str, str], ...]
     advice: str
     settings: tuple[str, ...]
-    savings: tuple[str, ...]
+    savings: Savings
     confidence: str
     command: str
 

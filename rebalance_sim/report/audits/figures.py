@@ -1,6 +1,7 @@
 """The figures of findings in words: evidence and expected savings, with their units."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from rebalance_sim.report.text import count, seconds
 from rebalance_sim.wording import plural_of
@@ -22,19 +23,25 @@ _NOUNS = {
 """By figure, the noun of what is saved; other figures are shown by their names."""
 
 
-def saving_texts(saving: Mapping[str, float] | None) -> tuple[str, ...]:
-    r"""Return what a recommendation saves, and then what it costs, in words.
+class Savings(NamedTuple):
+    """What a recommendation saves and costs, in words."""
+
+    gains: tuple[str, ...] = ()
+    costs: tuple[str, ...] = ()
+
+
+def saving_texts(saving: Mapping[str, float] | None) -> Savings:
+    r"""Return what a recommendation saves, and what it costs.
 
     >>> saving_texts({"unowned_ms_saved": 1500.0, "moved_saved": -2.0, "share": 0.5, "rebalances_saved": 0.0})
-    ('1.5 s less partition downtime (50 %)', 'but 2 more partition moves')
+    Savings(gains=('1.5 s less partition downtime (50 %)',), costs=('2 more partition moves',))
     """
     given = dict(saving or {})
     share = given.pop("share", None)
     gains = [_saved(name, value) for name, value in given.items() if value > 0]
-    losses = [_saved(name, value) for name, value in given.items() if value < 0]
     if gains and share:
         gains[0] += f" ({100 * share:.0f} %)"
-    return (*gains, *([f"but {losses[0]}", *losses[1:]] if losses else []))
+    return Savings(tuple(gains), tuple(_saved(name, value) for name, value in given.items() if value < 0))
 
 
 def figure_texts(figures: Mapping[str, float] | None) -> tuple[tuple[str, str], ...]:
