@@ -190,8 +190,8 @@ def once(
 
 
 def in_driver(rows: DataFrame) -> DataFrame:
-    """Compute rows and keep them in the driver; rows that Arrow cannot hold stay where they are."""
-    if isinstance(rows, DriverRows):
+    """Compute rows and keep them in the driver; those that Arrow cannot hold, or of Connect, stay where they are."""
+    if isinstance(rows, DriverRows) or not isinstance(rows, ClassicDataFrame):
         return rows
     try:
         to_arrow_schema(rows.schema)
