@@ -8,6 +8,8 @@ from pyspark.sql import Row
 
 from rebalance_sim.api.audit import Audit
 from rebalance_sim.engine.audit.changes import ASSIGNOR, change_of, most_saved, usable_advice
+from rebalance_sim.engine.audit.finding import Severity
+from rebalance_sim.engine.audit.rollouts import KINDS
 from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.group_kinds import as_consumers_name_them
@@ -24,6 +26,8 @@ MOST_MEMBERS = 100
 DRAWN_SETTINGS = 3
 """Other settings that are drawn beside the group's own: those that save most."""
 AS_IT_IS = "as it is"
+_ROLLOUT_KINDS = {kind.name for kind in KINDS if kind.severity is not Severity.NOTE}
+"""Kinds of findings about the rollout: the groups that have one are drawn first."""
 Setting = tuple[str, str]
 _OF_STEPS = ("cluster", "group_id", "number", "at_ms", "kind", "member_id", "state", "partitions")
 """Columns of ``timeline`` that are drawn."""
@@ -56,7 +60,9 @@ def restarts(
     advice = audited.rows_by_group(ADVICE, of_advice, keys)
     changes = {key: _Changes.of(advice[key], verdicts.get(key)) for key in keys}
     simulated = {key: row for key, row in costs.items() if row["error"] is None}
-    followed = [row.key for row in rows if row.key in simulated and _is_followed(row, named)][:FOLLOWED_GROUPS]
+    worst_rollouts_first = sorted(rows, key=lambda row: _ROLLOUT_KINDS.isdisjoint(row.kinds))
+    followed = [row.key for row in worst_rollouts_first if row.key in simulated and _is_followed(row, named)]
+    followed = followed[:FOLLOWED_GROUPS]
     drawn = {key: changes[key].drawn() for key in followed}
     played = _played(rules, drawn) if rules is not None and drawn else {}
     return {
