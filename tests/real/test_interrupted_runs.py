@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from rebalance_sim.cli import main
 from rebalance_sim.engine.spark.session import SUBMITTED_DEFAULTS
@@ -29,8 +30,11 @@ def fleet(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.fixture(scope="module")
-def options(fleet: Path) -> list[str]:
-    return ["--topics", f"{fleet}/topics", "--members", f"{fleet}/members"]
+def options(spark: SparkSession, fleet: Path) -> list[str]:
+    """Name tables with members in no order: Spark brings those of each group together, in many tasks."""
+    members = f"{fleet}/members-in-no-order"
+    spark.read.parquet(f"{fleet}/members").orderBy(F.reverse("member_id")).write.parquet(members)
+    return ["--topics", f"{fleet}/topics", "--members", members]
 
 
 @pytest.fixture(scope="module")
