@@ -1066,9 +1066,10 @@ _LAG_OF_GROUP = Column(
     "lag", LONG, "lag of its committed offsets, with or without an assignment; null without offsets, or if unknown"
 )
 _HARM = (
-    "what it means for the group's records, the worst first: `unknown` (nothing is known of the group), `stopped` "
-    "(records are not consumed), `behind` (records wait for long), `uneven` (members or keys are badly divided), "
-    "`next-change` (the next restart, rollout, migration or growth costs too much), `habit` (nothing is wrong today)"
+    "what it means for the group's records, the worst first: `unknown` (nothing is known of its members), `stopped` "
+    "(records are not consumed), `behind` (records wait a long time), `uneven` (members are imbalanced, keys out of "
+    "order, or some rows could not be read), `next-change` (the next restart, rollout, migration or growth fails or "
+    "costs more than necessary), `habit` (no harm is known)"
 )
 FINDINGS = Table(
     "findings",

@@ -24,17 +24,17 @@ class Harm(StrEnum):
     """What a finding means for the group's records, the worst first: console, page and tables rank by it."""
 
     UNKNOWN = "unknown"
-    """Nothing is known of the group, which may be healthy or broken."""
+    """Nothing is known of the group's members: it may be healthy or broken."""
     STOPPED = "stopped"
-    """Records are not consumed: no member owns their partitions, or the group cannot form or does not come to rest."""
+    """Records are not consumed: no member owns their partitions, or the group cannot form or keeps rebalancing."""
     BEHIND = "behind"
-    """Records wait for long, or the group's position in them is about to be lost."""
+    """Records wait a long time, or committed offsets are about to expire."""
     UNEVEN = "uneven"
-    """Some members have far more to do than others, or the records of a key are not in one partition in order."""
+    """Members are imbalanced, records of a key are not in one partition in order, or some rows could not be read."""
     NEXT_CHANGE = "next-change"
-    """The next restart, rollout, migration or growth will cost the group more than it has to."""
+    """The next restart, rollout, migration or growth fails, or costs more than necessary."""
     HABIT = "habit"
-    """Nothing is wrong today, and it is easily put right."""
+    """No harm is known; change it when convenient."""
 
 
 class Confidence(StrEnum):

@@ -42,7 +42,7 @@ UNSEEN = replace(
 NOT_DESCRIBED = Kind(
     "group-not-described",
     Severity.NOTE,
-    Harm.HABIT,
+    Harm.UNKNOWN,
     "nothing is predicted: the cluster lists the group{listed}, and no output shows its members",
     "Read its members too: --describe --members --verbose of the tool for groups of its type.",
 )
@@ -146,6 +146,23 @@ KINDS = (
     *(REGEX_FINDS_NOTHING, REGEX, OVERDUE, REPEATED, REBALANCING),
 )
 _HOUR_MS = 3_600_000
+_OF_A_JOB = "See whether the job runs and keeps up: it assigns partitions itself, without members."
+_WITHOUT_MEMBERS = {
+    GroupKind.FLINK: _OF_A_JOB,
+    GroupKind.SPARK: _OF_A_JOB,
+    GroupKind.OFFSETS_ONLY: "Start its consumers if they have stopped. If a job that assigns partitions itself commits "
+    "these offsets, such as one of Flink or Spark, see whether it keeps up.",
+}
+"""By kind of group, what to do about the lag of one without members."""
+_MORE_MEMBERS = {
+    GroupKind.CONNECT_SINK: "Raise tasks.max of the connector, at most one task per partition, or speed up the sink.",
+    **dict.fromkeys(
+        (GroupKind.STREAMS, GroupKind.KSQLDB, GroupKind.STREAMS_GROUP),
+        "Add instances or stream threads, or speed up the processing.",
+    ),
+    GroupKind.SPARK: _OF_A_JOB,
+}
+"""By kind of group, how its lag is divided among more members, where owners do not add consumers."""
 _GENERATIONS = ("generation", "generation_at_ms", "earlier_generation", "earlier_generation_at_ms")
 
 
@@ -201,14 +218,20 @@ def _lag(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
 
 
 def _against_lag(group: Group, partition: str, is_in_one: bool) -> str:
-    """Return what reduces the lag of a group; ``is_in_one`` if most of it is in one partition."""
-    if not group.members and not group.has_unseen_members:
-        return "Start its consumers, or delete the group if nothing is to read these records any more."
+    """Return what the owner of a group can do about its lag; ``is_in_one`` if most of it is in one partition."""
+    if group.is_unread or group.has_unseen_members:
+        return "See whether its members run and keep up: the audit could not read them."
+    if group.refused and not group.members:
+        return "First make the coordinator accept its members."
+    if not group.members:
+        return _WITHOUT_MEMBERS.get(group.kind.kind, "Start its consumers.")
     if is_in_one:
         return f"Speed up the consumer of {partition}, or look for a hot key: more members do not divide a partition."
-    if group.balance is None or group.balance["members"] < group.balance["partitions"]:
-        return "Add members, at most one for each partition, or speed up the consumers."
-    return "Speed up the consumers: there is a member for each partition already."
+    if group.kind.kind in _MORE_MEMBERS:
+        return _MORE_MEMBERS[group.kind.kind]
+    if group.balance is not None and group.balance["members"] >= group.balance["partitions"]:
+        return "Speed up the consumers: there is a member for each partition already."
+    return "Add members, at most one for each partition, or speed up the consumers."
 
 
 def _not_described(listed: Row) -> Finding:

@@ -140,6 +140,22 @@ def test_lag_of_a_predicted_group_is_judged_by_its_members() -> None:
     assert LAG not in {each.kind.name for each in FAMILIES["risks"].findings(group, Thresholds())}
 
 
+def test_advice_about_lag_is_for_the_kind_of_group() -> None:
+    """Nothing is said to be stopped whose members could not be read, or that has none while it runs."""
+
+    def advice(group: Group) -> str | None:
+        found = FAMILIES["risks"].findings(
+            lagging(group, LAG_OF_TOPICS), Thresholds(large_lag_records=700, lag_share=0.9)
+        )
+        return next(each.recommendation for each in found if each.kind.name == "large-lag")
+
+    streams = {"member_id": "a", "protocols": ["stream"], "client_id": "x-StreamThread-1-consumer", "subscription": []}
+    assert "stream threads" in (advice(listed(None, members=dict.fromkeys(MEMBERS.names) | streams)) or "")
+    assert "could not read" in (advice(listed(None, rejects={"table": "members", "rows": 1, "reason": "x"})) or "")
+    assert "could not read" in (advice(listed({"type": "classic", "state": "Stable"}, **WITH_OFFSETS)) or "")
+    assert "If a job that assigns partitions itself" in (advice(listed(None, **WITH_OFFSETS)) or "")
+
+
 def test_the_lag_of_a_group_is_zero_or_unknown() -> None:
     assert listed(None, **WITH_OFFSETS).total_lag == 0
     assert listed(None).total_lag is None
