@@ -1022,6 +1022,10 @@ LAG_COSTS = Table(
     ),
 )
 
+AT_LONGEST = {
+    "latency": STRING, "longest_ms": LONG, "unowned_ms": LONG, "unowned_ms_saved": LONG, "fails": BOOLEAN
+}  # fmt: skip
+"""What a setting saves at the end of the range of one assumed time."""
 ADVICE = Table(
     "advice",
     "One row per group, strategy and setting: what the setting saves in the same scenario, found by simulating it.",
@@ -1054,6 +1058,12 @@ ADVICE = Table(
             "best",
             BOOLEAN,
             "the rollout succeeds with the setting and saves unowned_ms, and no other setting saves this group more",
+        ),
+        Column(
+            "at_longest",
+            structs(AT_LONGEST),
+            "what it saves if one assumed latency is as long as usual and the others as assumed, by the latency; at "
+            "the end of network_ms, heartbeats also happen at other times; null for settings and groups not tried",
         ),
     ),
 )
@@ -1154,6 +1164,19 @@ VERDICTS = Table(
             STRINGS,
             "settings in `advice` that the group cannot use: its clients or brokers do not have them, they apply to a "
             "whole broker, or a static member's session would be shorter than a restart",
+        ),
+        Column(
+            "rollout_setting",
+            STRING,
+            "the setting, of those that the group can use, that saves most downtime in the rollout with the assumed "
+            "latencies, if it pays (downtime_ms and downtime_share of the thresholds)",
+        ),
+        Column(
+            "rollout_turns",
+            MapType(STRING, LONG),
+            "assumed latencies on which that depends: the milliseconds from which on another setting, or none, is "
+            "best; no value for network_ms, at whose end heartbeats also happen at other times; empty if the choice "
+            "holds over all ranges; null if these were not tried",
         ),
         Column(
             "migration",

@@ -31,6 +31,7 @@ from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import assignors_of
 from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
 from rebalance_sim.kafka.brokers import Clusters
+from rebalance_sim.kafka.simulation.latencies import assumed_latencies
 from rebalance_sim.kafka.simulation.scenario import Scenario
 from rebalance_sim.releases import NEWEST
 from rebalance_sim.sources.scenarios import scenario_of
@@ -200,7 +201,8 @@ class Audit:
         members = fit(self.members, MEMBERS)
         beside = self._tables_beside(usable(members), stage)
         facts = topic_facts(beside, self._topics_in_driver)
-        audit = self._audit(Judgement(self.clusters, self._thresholds, facts, self.scenario.name))
+        assumed_ms = assumed_latencies(self.scenario)
+        audit = self._audit(Judgement(self.clusters, self._thresholds, facts, self.scenario.name, assumed_ms))
         derived: dict[str, Transformation] = {VERDICTS.name: verdicts_in_order}
         if self.offsets is not None:
             derived |= {LAG_COSTS.name: lag_costs_in_order, LAG_BALANCE.name: lag_balance}
@@ -253,6 +255,8 @@ class Audit:
         }  # fmt: skip
         simulated = SIMULATED if self.offsets is None else (*SIMULATED, LAG_COSTS.name)
         simulations = simulations_of(simulated, self.scenario, self._metadata, (ELECTED,), options)
+        is_small = self.members.count() <= self._thresholds.ranges_up_to_members
+        simulations = replace(simulations, pays=None if is_small else self._thresholds.pays)
         return GroupAudit(now, others, simulations, judgement)
 
     def members_of(self, groups: Collection[str]) -> DataFrame:

@@ -26,6 +26,7 @@ from rebalance_sim.commands.summary import summarise_read, summarise_run
 from rebalance_sim.commands.validation.audit import find_tables, set_tables
 from rebalance_sim.commands.validation.fleet import has_source
 from rebalance_sim.commands.validation.report import missing_library
+from rebalance_sim.commands.validation.simulate import with_settings
 from rebalance_sim.engine.audit.unread import Unread, keeps_rejected_members
 from rebalance_sim.engine.runs.assumed import LIBRARY, RELEASE
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
@@ -100,7 +101,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
 
     Raises IncompleteError, when everything is written, if too much of the fleet could not be used.
     """
-    thresholds, scenario = read_thresholds(options.thresholds), scenario_of(options.scenario)
+    thresholds = read_thresholds(options.thresholds)
+    scenario = with_settings(scenario_of(options.scenario), options.settings)
     version = brokers_of(options).rules()
     own = tuple(own_assignors(options, version).values())
     from_source = has_source(options)

@@ -9,6 +9,7 @@ from rebalance_sim.api.audit import Audit
 from rebalance_sim.commands.brokers import clusters_of
 from rebalance_sim.commands.options import brokers_of
 from rebalance_sim.commands.strategies import own_assignors
+from rebalance_sim.commands.validation.simulate import with_settings
 from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.input_files import read_input
@@ -21,13 +22,13 @@ _LOG = logging.getLogger(__name__)
 
 def audit_of_run(run: FinishedRun) -> Audit | None:
     """Return the audit of a finished run over the inputs that its record names; None if they cannot be read."""
-    options = Namespace(**{"scenario": SCENARIO} | run.record["options"])
+    options = Namespace(**{"scenario": SCENARIO, "settings": ""} | run.record["options"])
     try:
         own = own_assignors(options, brokers_of(options).rules())
         topics, members = (
             read_input(run.spark, table, getattr(options, table.name), options.format) for table in (TOPICS, MEMBERS)
         )
-        scenario = scenario_of(options.scenario)
+        scenario = with_settings(scenario_of(options.scenario), options.settings)
         clusters = clusters_of(options, lambda table, path, source: read_input(run.spark, table, path, source))
     except (AttributeError, PySparkException, UserError) as problem:
         _LOG.warning("details of groups are without members and timelines: %s", problem)

@@ -213,12 +213,7 @@ def _simulate(groups: OptionGroups) -> None:
         "the Kafka version, names of Kafka's assignors, or MODULE:CLASS (an assignor of your own)",
     )
     _assignors(groups)
-    add(
-        "--settings",
-        default="",
-        metavar="NAME=VALUE,...",
-        help="assumptions about brokers, network and applications, e.g. network_ms=5; overrides the scenario",
-    )
+    _settings(groups)
     groups.output.add_argument(
         "--timeline",
         default=NONE,
@@ -235,6 +230,15 @@ def _simulate(groups: OptionGroups) -> None:
     add("--storm-window-ms", type=int, default=STORM_WINDOW_MS, metavar="MS", help=window_help)
     _election(groups)
     _output(groups)
+
+
+def _settings(groups: OptionGroups) -> None:
+    groups.rules.add_argument(
+        "--settings",
+        default="",
+        metavar="NAME=VALUE,...",
+        help="assumptions about brokers, network and applications, e.g. network_ms=5; overrides the scenario",
+    )
 
 
 def _audit(groups: OptionGroups) -> None:
@@ -272,6 +276,7 @@ def _audit(groups: OptionGroups) -> None:
         help="the rollout that is simulated: a YAML file, or a scenario that simulate has, such as deployment "
         f"(default: {SCENARIO})",
     )
+    _settings(groups)
     _assignors(groups)
     groups.rules.add_argument(
         "--thresholds",

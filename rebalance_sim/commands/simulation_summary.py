@@ -8,8 +8,11 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Line, Table, shown_number
 from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.simulation.advice import saved_over_ranges
 from rebalance_sim.engine.simulation.cost_totals import costs_in
+from rebalance_sim.engine.simulation.variations import WHY_MORE_DOWNTIME
 from rebalance_sim.engine.tables.percentiles import p99, p99_of_counted
+from rebalance_sim.kafka.simulation.latencies import RANGES
 from rebalance_sim.tables import LAG_COSTS
 from rebalance_sim.wording import plural
 
@@ -133,35 +136,48 @@ def _bounce(row: Row, named: bool) -> str:
     )
 
 
+_RANGES = f"  in parentheses: the least and the most if one assumed latency is longer ({RANGES} ms)"
+
+
 def summarise_advice(advice: DataFrame) -> list[str]:
     """Return what other settings would change, those that save most downtime first."""
-    rows = (
-        advice.groupBy("strategy", "setting", "value")
-        .agg(
-            F.expr("sum(unowned_ms_saved) AS saved"),
-            F.expr("sum(rebalances_saved) AS rebalances"),
-            F.expr("count_if(best) AS best"),
-            F.expr("count_if(fails) AS failing"),
-        )
-        .orderBy("strategy", F.desc("saved"), "setting", "value")
-        .collect()
-    )
+    totals = advice.transform(saved_over_ranges)
+    rows = totals.orderBy("strategy", F.desc("saved"), "setting", "value").collect()
     if not rows:
         return []
     named = _named(row["strategy"] for row in rows)
-    return ["", "advice: the same scenario with one setting changed", *(f"  {_advice(row, named)}" for row in rows)]
+    ranges = [_RANGES] if any(row["least"] is not None for row in rows) else []
+    losing = dict.fromkeys(row["setting"] for row in rows if (row["saved"] or 0) < 0)
+    return [
+        "",
+        "advice: the same scenario with one setting changed",
+        *(f"  {_advice(row, named)}" for row in rows),
+        *ranges,
+        *(f"  {WHY_MORE_DOWNTIME[setting]}" for setting in losing),
+    ]
 
 
 def _advice(row: Row, named: bool) -> str:
     setting = _NAMES.get(row["setting"], f"{row['setting']}={row['value']}")
-    fewer, saved_s = row["rebalances"] or 0, round((row["saved"] or 0) / 1000)
+    fewer = row["rebalances"] or 0
     rebalances = f"{plural(abs(fewer), 'rebalance')}".replace(" ", " fewer " if fewer > 0 else " more ")
-    downtime = f"{abs(saved_s):,} s {'less' if saved_s > 0 else 'more'} partition downtime"
+    over_range = "" if row["least"] is None else f" ({_saved(row['least'])} to {_saved(row['most'])})"
     return (
         f"{row['strategy'] + ', ' if named else ''}{setting}: {rebalances if fewer else 'as many rebalances'}, "
-        f"{downtime if saved_s else 'as much partition downtime'}; best choice for {plural(row['best'] or 0, 'group')}"
+        f"{_saved(row['saved'] or 0)} partition downtime{over_range}; best choice for "
+        f"{plural(row['best'] or 0, 'group')}"
         f"{'; error: the rollout fails in ' + plural(row['failing'], 'group') if row['failing'] else ''}"
     )
+
+
+def _saved(milliseconds: int) -> str:
+    """Return saved downtime, before the noun.
+
+    >>> _saved(2000), _saved(-1500), _saved(0)
+    ('2 s less', '2 s more', 'as much')
+    """
+    seconds = round(abs(milliseconds) / 1000)
+    return f"{seconds:,} s {'less' if milliseconds > 0 else 'more'}" if seconds else "as much"
 
 
 def summarise_lag_costs(costs: DataFrame) -> list[Line]:

@@ -7,8 +7,11 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
+from rebalance_sim.engine.simulation.advice import saved_over_ranges
+from rebalance_sim.engine.simulation.variations import WHY_MORE_DOWNTIME
 from rebalance_sim.engine.tables.inputs import kind_of_reason
 from rebalance_sim.engine.tables.percentiles import QUANTILES, p99, percentiles
+from rebalance_sim.kafka.simulation.latencies import LATENCIES, RANGES, Latency
 from rebalance_sim.report.bins import bins_table, counted, filled
 from rebalance_sim.report.charts import bars, both, histograms, quantiles
 from rebalance_sim.report.colours import StrategyColours
@@ -37,7 +40,7 @@ from rebalance_sim.report.page import (
     counts,
 )
 from rebalance_sim.report.text import count, cut, label, printable, seconds, unique
-from rebalance_sim.tables import ADVICE, BOUNCES, COSTS, LAG_COSTS, REBALANCES
+from rebalance_sim.tables import ADVICE, BOUNCES, COSTS, LAG_COSTS, REBALANCES, VERDICTS
 from rebalance_sim.wording import plural, plural_of
 
 NAME, SAVINGS = "costs", "savings"
@@ -111,19 +114,6 @@ def reasons(rebalances: DataFrame) -> DataFrame:
     )
 
 
-def saved(advice: DataFrame) -> DataFrame:
-    """Aggregate what other settings would save."""
-    return (
-        advice.groupBy("strategy", "setting", "value")
-        .agg(
-            F.sum("unowned_ms_saved").alias("unowned_ms"),
-            F.sum("rebalances_saved").alias("rebalances"),
-            F.count_if("best").alias("best"),
-        )
-        .orderBy(F.desc("unowned_ms"), "strategy", "setting", "value")
-    )
-
-
 def results(run: FinishedRun, colours: StrategyColours) -> RunResults:
     """Return the blocks and checks of one run."""
     if not run.rows(COSTS):
@@ -158,7 +148,9 @@ def savings(run: FinishedRun, colours: StrategyColours) -> RunResults:
     """Return what other settings would save over all groups."""
     if not run.rows(ADVICE):
         return RunResults()
-    return RunResults((_advice(saved(run.table(ADVICE)).limit(SHOWN_ROWS).collect(), colours),))
+    totals = run.table(ADVICE).transform(saved_over_ranges)
+    rows = totals.orderBy(F.desc("saved"), "strategy", "setting", "value").limit(SHOWN_ROWS).collect()
+    return RunResults((_advice(rows, colours), *(_turning_points(run) if run.rows(VERDICTS) else ())))
 
 
 def _distributed(strategies: Sequence[Row], figure: str, colours: StrategyColours) -> list[dict[str, object]]:
@@ -291,11 +283,17 @@ def _bounces(rows: DataFrame) -> Iterator[Table]:
 
 def _advice(rows: Sequence[Row], colours: StrategyColours) -> Chart | Table:
     """Return a chart of what other settings would save, or only a table if none saves anything."""
-    seconds_saved = Column("partition-seconds saved", CellType.SECONDS)
-    head = (STRATEGY, Column("setting"), Column("value"), seconds_saved, *counts("rebalances saved", "best for groups"))
-    note = "A negative number is a loss."
-    data = Table("What other settings would save", head, tuple(tuple(row) for row in rows), note)
-    saving = [row for row in rows if (row["unowned_ms"] or 0) > 0][:SHOWN_SETTINGS]
+    head = (
+        STRATEGY,
+        *(Column("setting"), Column("value")),
+        Column("partition-seconds saved", CellType.SECONDS, "saved"),
+        *(Column(f"{name} over the ranges of latencies", CellType.SECONDS, name) for name in ("least", "most")),
+        *counts(("rebalances saved", "rebalances"), ("best for groups", "best")),
+    )
+    losing = dict.fromkeys(row["setting"] for row in rows if (row["saved"] or 0) < 0)
+    note = " ".join(["A negative number is a loss.", *(WHY_MORE_DOWNTIME[setting] for setting in losing)])
+    data = Table.of("What other settings would save", head, rows, note)
+    saving = [row for row in rows if (row["saved"] or 0) > 0][:SHOWN_SETTINGS]
     if not saving:
         return data
     settings = unique(cut(printable(f"{row['setting']}={row['value']}"), SETTING_CHARACTERS) for row in saving)
@@ -304,20 +302,55 @@ def _advice(rows: Sequence[Row], colours: StrategyColours) -> Chart | Table:
     drawn = [
         {
             "label": setting,
-            "value": row["unowned_ms"] / 1000,
-            "text": f"{seconds(row['unowned_ms'])}{strategy}",
-            "short": seconds(row["unowned_ms"]),
+            "value": row["saved"] / 1000,
+            "text": f"{seconds(row['saved'])}{strategy}",
+            "short": seconds(row["saved"]),
             "colour": colours[row["strategy"]],
         }
         for setting, strategy, row in zip(settings, strategies, saving, strict=True)
     ]
     return Chart(
         "costs-advice",
-        f"{settings[0]} would save {seconds(saving[0]['unowned_ms'])} partition-seconds{strategies[0]}",
+        f"{settings[0]} would save {seconds(saving[0]['saved'])} partition-seconds{strategies[0]}",
         "Partition-seconds of downtime that other settings would save in the same scenario, if they save any.",
         **both(bars(drawn, "partition-seconds saved")),
         data=data,
     )
+
+
+def _turning_points(run: FinishedRun) -> Iterator[Table]:
+    """Yield how many groups have each best setting, and for how many that depends on an assumed latency."""
+    turns = {latency.setting: F.col("rollout_turns").getItem(latency.setting) for latency in LATENCIES}
+    contains = {name: F.map_contains_key("rollout_turns", name) for name in turns}
+    rows = (
+        run.table(VERDICTS)
+        .where("rollout_turns IS NOT NULL")
+        .groupBy("rollout_setting")
+        .agg(
+            F.count("*").alias("groups"),
+            F.count_if(F.size("rollout_turns") == 0).alias("holds"),
+            *(F.count_if(contains[name]).alias(name) for name in turns),
+            *(F.median(at_ms).cast("long").alias(f"{name}_median") for name, at_ms in turns.items()),
+        )
+        .orderBy(F.desc("groups"), "rollout_setting")
+        .collect()
+    )
+    if not rows:
+        return
+    head = (
+        Column("best with the assumed latencies"),
+        *counts("groups", ("holds over all ranges", "holds")),
+        *(column for latency in LATENCIES for column in _of_latency(latency)),
+    )
+    note = f"One latency at a time is longer: {RANGES} ms. The findings of a group name what is best then."
+    cells = ((row["rollout_setting"] or "none pays", *(column.value(row) for column in head[1:])) for row in rows)
+    yield Table("Best settings, and the latencies on which they depend", head, tuple(cells), note)
+
+
+def _of_latency(latency: Latency) -> Iterator[Column]:
+    yield from counts((f"depend on {latency.setting}", latency.setting))
+    if not latency.other_phase:
+        yield Column(f"{latency.setting} at turn, median s", CellType.SECONDS, f"{latency.setting}_median")
 
 
 def _lag_table(lag_costs: DataFrame) -> Table:

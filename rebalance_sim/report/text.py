@@ -8,7 +8,7 @@ from rebalance_sim.report.page import Cell, CellType
 from rebalance_sim.wording import escaped
 
 NOTHING = "–"
-SHOWN_CHARACTERS = {CellType.NAME: 64, CellType.TEXT: 400}
+SHOWN_CHARACTERS = {CellType.NAME: 64, CellType.TEXT: 600}
 """A longer text is cut and listed in full at the end of the page."""
 LABEL_CHARACTERS = 26
 """Length of a name in a chart."""

@@ -265,7 +265,8 @@ def read_scenario(asked: str) -> tuple[Scenario, list[RejectedStep]]:
         raise UserError(f"{path}: steps: no step can be used{first}")
     settings = SimulationSettings(**root.settings.given()) if root.settings else SimulationSettings()
     consumers = Overrides(**root.consumers.given()) if root.consumers else Overrides()
-    scenario = Scenario(path.stem, root.description, tuple(steps), settings, consumers)
+    given = frozenset((file.value or {}).get("settings") or ())
+    scenario = Scenario(path.stem, root.description, tuple(steps), settings, consumers, given=given)
     for part in rollouts:
         scenario = replace(scenario, settings=replace(settings, **part.settings()), rollout=part.rollout())
     return scenario, rejected

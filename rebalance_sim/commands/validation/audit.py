@@ -8,6 +8,7 @@ from rebalance_sim.commands.options import brokers_of, check_share
 from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.validation.fleet import has_source, validate_source
 from rebalance_sim.commands.validation.known_files import KnownFiles
+from rebalance_sim.commands.validation.simulate import with_settings
 from rebalance_sim.engine.runs.files import Files, LocalFiles
 from rebalance_sim.engine.runs.recorded_runs import recorded_run
 from rebalance_sim.errors import UserError
@@ -22,7 +23,7 @@ def validate(options: Namespace, known: KnownFiles) -> None:
     """Raise UserError for a mistake that shows without reading rows."""
     check_share(f"--max-{REJECTED_SHARE}", options.max_rejected_share)
     read_thresholds(options.thresholds)
-    scenario_of(options.scenario)
+    with_settings(scenario_of(options.scenario), options.settings)
     own_assignors(options, brokers_of(options).rules())
     found = Namespace(**vars(options))
     if has_source(options):

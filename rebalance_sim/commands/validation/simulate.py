@@ -34,10 +34,16 @@ def scenario_played(options: Namespace) -> tuple[Scenario, list[RejectedStep]]:
     if not options.scenario and not options.events:
         raise UserError("--scenario: nothing to simulate; give --scenario, --events, or both")
     scenario, bad = read_scenario(options.scenario) if options.scenario else (Scenario(""), [])
+    return with_settings(scenario, options.settings), bad
+
+
+def with_settings(scenario: Scenario, asked: str) -> Scenario:
+    """Return a scenario with the settings of the option ``--settings``."""
     given: dict[str, Any] = {}
-    for item in items(options.settings) if options.settings else []:
+    for item in items(asked) if asked else []:
         name, _, value = item.partition("=")
         if name in given:
             raise UserError(f"--settings: {name!r} is given more than once")
         given[name] = {"true": True, "false": False}.get(value, int(value) if value.isdecimal() else value)
-    return replace(scenario, settings=settings_of("--settings", given, scenario.settings)), bad
+    settings = settings_of("--settings", given, scenario.settings)
+    return replace(scenario, settings=settings, given=scenario.given.union(given))

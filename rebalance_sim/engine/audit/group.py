@@ -76,6 +76,8 @@ class Group:
     topics: TopicFacts
     scenario: str = SCENARIO
     """The scenario that was simulated."""
+    assumed_ms: Mapping[str, int] = field(default_factory=dict)
+    """The latencies that it assumes, by the names of the settings."""
 
     @cached_property
     def members(self) -> list[Row]:

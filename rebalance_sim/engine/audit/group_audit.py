@@ -69,7 +69,7 @@ _COMPUTED = {
     LAG_COSTS.name: ("unowned_lag", "delay_ms"),
     COSTS.name: _OF_COSTS,
     MIGRATION_COSTS.name: _OF_COSTS,
-    ADVICE.name: ("setting", "value", "fails", *SAVED),
+    ADVICE.name: ("setting", "value", "fails", *SAVED, "unowned_ms", "at_longest"),
 }
 """Columns of the computed tables that findings are about."""
 _Rows = defaultdict[str, list[dict[str, Any]]]

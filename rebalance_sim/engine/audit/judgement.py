@@ -74,6 +74,8 @@ class Judgement:
     topics: TopicFacts
     scenario: str
     """The name of the scenario that was simulated."""
+    assumed_ms: Mapping[str, int]
+    """The latencies that it assumes, by the names of the settings."""
 
     def rows(self, groups: Mapping[tuple[str, str], RowsByTable]) -> Iterator[tuple[str, pa.StructArray]]:
         """Yield the rows of ``findings`` and ``verdicts`` of groups, which are given by cluster and id."""
@@ -83,11 +85,15 @@ class Judgement:
         yield VERDICTS.name, _rows(VERDICTS, [self._verdict(group, several) for group, several in found])
 
     def _group(self, cluster: str, group_id: str, rows: RowsByTable) -> Group:
-        return Group(cluster, group_id, rows, self.clusters.of(cluster), self.topics, self.scenario)
+        return Group(cluster, group_id, rows, self.clusters.of(cluster), self.topics, self.scenario, self.assumed_ms)
 
     def _verdict(self, group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, Any]:
         """Return a row of ``verdicts``."""
-        return _verdict(group, found) | {"impossible_settings": impossible_settings(group, self.thresholds)}
+        return (
+            _verdict(group, found)
+            | {"impossible_settings": impossible_settings(group, self.thresholds)}
+            | rollouts.verdict_columns(rollouts.choices(group, self.thresholds))
+        )
 
     def _findings(self, group: Group) -> list[tuple[str, Finding]]:
         """Return the findings with their families: the worst first, and those about the present state first."""
@@ -141,7 +147,7 @@ def confidence_of(group: Group, family: str, kind: Kind) -> Confidence:
 
 
 def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, Any]:
-    """Return a row of ``verdicts``, without ``impossible_settings``."""
+    """Return a row of ``verdicts``, without what it has of settings in a rollout."""
     findings = [finding for _, finding in found]
     severities = Counter(finding.kind.severity for finding in findings)
     found_migration, costs = group.migration, group.migration_costs

@@ -1,7 +1,8 @@
 """Findings about a simulated rollout of the group, by default a rolling restart: its cost, and what reduces it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.audit.changes import (
@@ -9,6 +10,7 @@ from rebalance_sim.engine.audit.changes import (
     PROTOCOL,
     REMOTE_ASSIGNOR,
     STATIC,
+    change_of,
     how_to_roll_out,
     impossible_settings,
     settings_for,
@@ -17,6 +19,7 @@ from rebalance_sim.engine.audit.changes import (
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Harm, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import Group, Row
 from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.engine.audit.turning_points import Choices, TurningPoint, turns_in_words
 
 
 def _kind(name: str, severity: Severity, description: str, recommendation: str = "") -> Kind:
@@ -60,10 +63,16 @@ DOWNTIME = _kind(
     "rollout-downtime",
     Severity.WARNING,
     "{scenario}: each partition is without an owner for {mean_ms:s} on average (p99 {p99_ms:s}, max {max_ms:s}); "
-    "{setting} saves {share:%}",
+    "{setting} saves {share:%}{range}",
     "{advice}",
 )
-KINDS = (COST, FAILS, DEADLOCK, UNSTABLE, STORM, DOWNTIME)
+DEPENDS = _kind(
+    "rollout-choice-depends",
+    Severity.NOTE,
+    "{scenario}: no other setting pays with the assumed latencies, but {range}",
+    "Measure what this depends on, and audit again with --settings {names}.",
+)
+KINDS = (COST, FAILS, DEADLOCK, UNSTABLE, STORM, DOWNTIME, DEPENDS)
 SAVED = (
     *("unowned_ms_saved", "p99_unowned_ms_saved", "max_unowned_ms_saved", "rebalances_saved", "moved_saved"),
     *("unowned_lag_saved", "delay_ms_saved"),
@@ -74,8 +83,8 @@ _GIVE_IDS = f"Give each consumer a {STATIC} of its own, such as the name of its 
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     """Yield the findings about a rollout of a group."""
-    costs = group.costs
-    if costs is None or not costs["events"]:
+    costs, found = group.costs, choices(group, thresholds)
+    if costs is None or found is None:
         return
     figures = cost_figures(costs)
     names = {"scenario": group.scenario.replace("-", " "), "failure": costs["failure"], "lag": ""}
@@ -92,9 +101,20 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         yield finding(UNSTABLE)
     if costs["storms"]:
         yield finding(STORM, {"storms": costs["storms"]})
-    best = next(iter(usable_advice(group.advice, impossible_settings(group, thresholds))), None)
-    if best is not None and _pays(costs, best, thresholds):
-        yield _with_setting(group, finding(DOWNTIME), best)
+    points = found.turning_points()
+    if found.best is not None:
+        yield _with_range(group, _with_setting(group, finding(DOWNTIME), found.best), found, points)
+    elif points:
+        yield _with_range(group, finding(DEPENDS), found, points)
+
+
+def choices(group: Group, thresholds: Thresholds) -> Choices | None:
+    """Return what a group can choose from for its rollout; None if it is not simulated, or nothing happens in it."""
+    costs = group.costs
+    if costs is None or not costs["events"]:
+        return None
+    usable = usable_advice(group.advice, impossible_settings(group, thresholds))
+    return Choices(costs, usable, thresholds.pays, group.assumed_ms)
 
 
 def cost_figures(costs: Row) -> dict[str, float]:
@@ -136,7 +156,26 @@ def _with_setting(group: Group, finding: Finding, best: Row) -> Finding:
     return replace(finding, names={**finding.names, **names}, settings=settings, saving=saving)
 
 
-def _pays(costs: Row, best: Row, thresholds: Thresholds) -> bool:
-    saved_ms: int = best["unowned_ms_saved"]
-    of_partition = saved_ms / max(costs["partitions"], 1)
-    return of_partition >= thresholds.downtime_ms and saved_ms >= thresholds.downtime_share * costs["unowned_ms"]
+def _with_range(group: Group, finding: Finding, found: Choices, points: Sequence[TurningPoint]) -> Finding:
+    """Add on which assumed latencies the choice depends, and from when on another one is better."""
+    text = turns_in_words(points, group.assumed_ms, found.best)
+    if found.best is not None and text:
+        text = f"; but {text}"
+    elif found.ranges_tried:
+        text = text or ", whatever the assumed latencies are within their ranges"
+    figures = {f"turns_at_{point.latency.setting}": point.at_ms for point in points if point.at_ms is not None}
+    names = ",".join(f"{point.latency.setting}=MILLISECONDS" for point in points)
+    return replace(
+        finding, figures={**finding.figures, **figures}, names={**finding.names, "range": text, "names": names}
+    )
+
+
+def verdict_columns(found: Choices | None) -> dict[str, Any]:
+    """Return the columns of ``verdicts`` about the best setting in a rollout."""
+    if found is None:
+        return {}
+    turns = [(point.latency.setting, point.at_ms) for point in found.turning_points()]
+    return {
+        "rollout_setting": None if found.best is None else change_of(found.best),
+        "rollout_turns": turns if found.ranges_tried else None,
+    }

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from rebalance_sim.engine.simulation.latency_ranges import Pays
+
 
 @dataclass(frozen=True)
 class Thresholds:
@@ -37,3 +39,11 @@ class Thresholds:
     """How much mean downtime per partition another setting must save in the rollout."""
     downtime_share: float = 0.2
     """The share of the downtime that it must save."""
+    ranges_up_to_members: int = 20_000
+    """Up to how many members in the fleet every group is simulated over the ranges of assumed latencies; in a larger
+    fleet, groups with a setting that pays as assumed are."""
+
+    @property
+    def pays(self) -> Pays:
+        """From when another setting is worth its change."""
+        return Pays(self.downtime_ms, self.downtime_share)

@@ -3,16 +3,19 @@
 A setting is the best for a group if it saves most partition downtime without making the rollout fail.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
+from rebalance_sim.engine.simulation.latency_ranges import Pays
 from rebalance_sim.engine.simulation.variations import Variation
 from rebalance_sim.engine.tables.arrow import numbers, rows_of
-from rebalance_sim.kafka.runtime.strings import Flags
+from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.tables import ADVICE
 
 _KEYS = ("cluster", "group_id", "strategy")
@@ -40,17 +43,36 @@ class RolloutCosts:
         return RolloutCosts(with_others(self.rows, others.rows), lag)
 
 
-def advice_rows(usual: RolloutCosts, others: Sequence[tuple[Variation, RolloutCosts]]) -> pa.StructArray:
+def advice_rows(
+    usual: RolloutCosts, others: Sequence[tuple[Variation, RolloutCosts]], at_longest: Mapping[Variation, pa.ListArray]
+) -> pa.StructArray:
     """Return what each variation saves each group that can be simulated with it and without it."""
     rows = [_saved(usual, variation, costs) for variation, costs in others]
     # A setting with which the rollout fails is never the best, whatever it saves.
     gains = np.array([np.where(of["fails"], 0, numbers(of["unowned_ms_saved"].fill_null(0))) for of in rows])
     best = (gains > 0) & (np.arange(len(rows))[:, np.newaxis] == gains.argmax(axis=0))
     advice = []
-    for of, is_best, (_, costs) in zip(rows, best, others, strict=True):
+    for of, is_best, (variation, costs) in zip(rows, best, others, strict=True):
+        if variation in at_longest:
+            of["at_longest"] = at_longest[variation]
         simulated = pc.and_(usual.rows.field("error").is_null(), costs.rows.field("error").is_null())
         advice.append(rows_of(ADVICE.schema, of | {"best": pa.array(is_best)}).filter(simulated))
     return pa.concat_arrays(advice)
+
+
+def may_pay(usual: RolloutCosts, others: Sequence[tuple[Variation, RolloutCosts]], pays: Pays) -> Flags:
+    """Return the groups of which a variation that is tried over ranges saves enough, as assumed."""
+
+    def figures(costs: RolloutCosts, name: str) -> Ints:
+        return numbers(costs.rows.field(name).fill_null(0))
+
+    unowned_ms, partitions = figures(usual, "unowned_ms"), figures(usual, "partitions")
+    found = np.zeros(len(unowned_ms), np.bool_)
+    for variation, costs in others:
+        if variation.has_ranges:
+            simulated = numbers(costs.rows.field("error").is_null()).astype(np.bool_)
+            found |= simulated & pays.by(unowned_ms - figures(costs, "unowned_ms"), unowned_ms, partitions)
+    return found
 
 
 def _saved(usual: RolloutCosts, variation: Variation, other: RolloutCosts) -> dict[str, pa.Array]:
@@ -65,3 +87,32 @@ def _saved(usual: RolloutCosts, variation: Variation, other: RolloutCosts) -> di
         lag, less = usual.lag, other.lag
         columns |= {f"{name}_saved": pc.subtract(lag.field(name), less.field(name)) for name in _LAG_SAVED}
     return columns
+
+
+def saved_over_ranges(advice: DataFrame) -> DataFrame:
+    """Add up what each setting saves all groups: as assumed, and at the ends of the ranges of assumed latencies.
+
+    Columns ``strategy``, ``setting``, ``value``, ``saved`` (partition-milliseconds), ``rebalances``, ``best`` and
+    ``failing`` (groups), and the smallest and largest saving, ``least`` and ``most``; null if a group has no ranges.
+    """
+    keys = ("strategy", "setting", "value")
+    as_assumed = advice.groupBy(*keys).agg(
+        F.sum("unowned_ms_saved").alias("saved"),
+        F.sum("rebalances_saved").alias("rebalances"),
+        F.count_if("best").alias("best"),
+        F.count_if("fails").alias("failing"),
+        F.count_if(F.col("at_longest").isNull()).alias("without"),
+    )
+    by_latency = (
+        advice.select(*keys, F.inline("at_longest"))
+        .groupBy(*keys, "latency")
+        .agg(F.sum("unowned_ms_saved").alias("saved"))
+    )
+    ends = by_latency.groupBy(*keys).agg(F.min("saved").alias("least"), F.max("saved").alias("most"))
+    complete = F.col("without") == 0
+    return as_assumed.join(ends, [*keys], "left").select(
+        *keys,
+        *("saved", "rebalances", "best", "failing"),
+        F.when(complete, F.least("saved", "least")).alias("least"),
+        F.when(complete, F.greatest("saved", "most")).alias("most"),
+    )

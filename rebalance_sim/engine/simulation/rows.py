@@ -104,7 +104,7 @@ def cost_rows(result: SimulationResult, strategy: str, storms: Storms) -> pa.Str
             "events": pa.array(event_counts),
             "stable": pa.array(stable, mask=failed),
             "stable_ms": pa.array(np.maximum(since, 0), mask=failed | ~stable | (event_counts == 0)),
-            "finished": pa.array(_finished(result), mask=failed),
+            "finished": pa.array(finished(result), mask=failed),
             "failure": _failures(result),
             "rejected_members": pa.array(result.batch.batch.rejected_members),
             "other_libraries": other_libraries(result.batch.consumers),
@@ -179,7 +179,7 @@ def _failures(result: SimulationResult) -> pa.Array:
     progress = result.simulated.progress
     failed = np.flatnonzero(field(progress, "failed"))
     texts: list[str | None] = [None] * len(result.errors)
-    for group in np.flatnonzero(~_finished(result)).tolist():
+    for group in np.flatnonzero(~finished(result)).tolist():
         texts[group] = f"the rollout does not finish: {_awaited(result, group)}"
     names = result.consumer_names(failed, field(progress, "failed_consumer")[failed]).to_pylist()
     for group, name in zip(failed.tolist(), names, strict=True):
@@ -189,7 +189,7 @@ def _failures(result: SimulationResult) -> pa.Array:
     return pa.array(texts, pa.string())
 
 
-def _finished(result: SimulationResult) -> Flags:
+def finished(result: SimulationResult) -> Flags:
     """Return whether all events of a group have happened. A simulation that ends with an error counts as finished."""
     progress = result.simulated.progress
     return ~result.succeeded | (field(progress, "next_event") == field(progress, "events"))
@@ -234,7 +234,7 @@ def bounce_rows(result: SimulationResult, strategy: str) -> pa.StructArray:
         return values - np.where(is_first, 0, np.append(0, values[:-1])[: len(values)])
 
     ends_ms = totals("reached_ms", "all_owned_ms")
-    over = _finished(result) & field(progress, "stable").astype(np.bool_) & (field(progress, "failed") == 0)
+    over = finished(result) & field(progress, "stable").astype(np.bool_) & (field(progress, "failed") == 0)
     firsts = np.where(is_first, field(progress, "first_event_ms")[groups], np.append(0, ends_ms[:-1])[: len(groups)])
     ends_ms = np.maximum(ends_ms, firsts)
     counted = ("unowned_ms", "moved", "moved_back", "failed")

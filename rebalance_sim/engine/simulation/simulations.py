@@ -18,9 +18,10 @@ from rebalance_sim.engine.groups.group_batches import GroupBatch, collect_member
 from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.groups.prediction import ELECTED
 from rebalance_sim.engine.groups.prediction_rows import reject_rows
-from rebalance_sim.engine.simulation.advice import RolloutCosts, advice_rows
+from rebalance_sim.engine.simulation.advice import RolloutCosts, advice_rows, may_pay
 from rebalance_sim.engine.simulation.group_events import EventReader, collect_events, rejected_event_rows
 from rebalance_sim.engine.simulation.lag_costs import LAGS, affected, collect_lag, lag_cost_rows
+from rebalance_sim.engine.simulation.latency_ranges import Downtime, Pays, at_longest
 from rebalance_sim.engine.simulation.migrations import migrating
 from rebalance_sim.engine.simulation.partition_rows import owned_partition_rows, partition_cost_rows
 from rebalance_sim.engine.simulation.rows import SimulationResult, bounce_rows, cost_rows, rebalance_rows, timeline_rows
@@ -34,6 +35,7 @@ from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.kafka.simulation.batch import NO_LIMIT
 from rebalance_sim.kafka.simulation.group_events import GroupEvents
+from rebalance_sim.kafka.simulation.latencies import far_ends
 from rebalance_sim.kafka.simulation.prepared import Conditions, PreparedGroups
 from rebalance_sim.kafka.simulation.run import simulate_groups
 from rebalance_sim.kafka.simulation.scenario import Scenario
@@ -89,6 +91,8 @@ class Simulations:
     storms: Storms = field(default_factory=Storms)
     variations: tuple[Variation, ...] = ()
     """Simulated besides the scenario itself, for ``advice``."""
+    pays: Pays | None = None
+    """The groups for which a variation pays are the only ones with ``at_longest``; None: all groups have it."""
     migration: Scenario | None = None
     """Simulated besides, for ``migration_costs``, of the groups that can migrate to the consumer protocol."""
     assignors: tuple[ConsumerPartitionAssignor, ...] = ()
@@ -179,7 +183,7 @@ class Simulations:
         return SimulationBatch(batch, joining, events, index, rejects, lags).without_empty_groups()
 
     def _simulate(self, batch: SimulationBatch, strategy: str) -> Iterator[tuple[str, pa.StructArray]]:
-        *_, result = self.steps(batch, strategy, self.scenario)
+        result = _last(self.steps(batch, strategy, self.scenario))
         costs = self._costs(result, strategy)
         yield COSTS.name, costs.rows
         if costs.lag is not None:
@@ -189,7 +193,24 @@ class Simulations:
                 yield name, rows_of(result, strategy)
         if self.variations:
             varied = [(each, self._varied(result, costs, strategy, each)) for each in self.variations]
-            yield ADVICE.name, advice_rows(costs, varied)
+            chosen = np.ones(len(costs.rows), np.bool_) if self.pays is None else may_pay(costs, varied, self.pays)
+            yield ADVICE.name, advice_rows(costs, varied, self._at_longest(batch, strategy, chosen))
+
+    def _at_longest(self, batch: SimulationBatch, strategy: str, chosen: Flags) -> dict[Variation, pa.ListArray]:
+        """Return what other settings save the chosen groups at the ends of the ranges of what the scenario assumes."""
+        ends, tried = far_ends(self.scenario), [each for each in self.variations if each.has_ranges]
+        if not chosen.any() or not ends:
+            return {}
+        part = batch.of_groups(chosen)
+
+        def downtimes(strategy: str, scenario: Scenario) -> list[Downtime]:
+            runs = ((replace(self, seed=self.seed + end.seed), end.applied_to(scenario)) for end in ends)
+            return [Downtime.of(_last(each.steps(part, strategy, at_end))) for each, at_end in runs]
+
+        usual = downtimes(strategy, self.scenario)
+        return {
+            each: at_longest(ends, usual, downtimes(each.strategy or strategy, each.scenario), chosen) for each in tried
+        }
 
     def _varied(
         self, usual: SimulationResult, usual_costs: RolloutCosts, strategy: str, variation: Variation
@@ -198,7 +219,7 @@ class Simulations:
         changed = variation.changes(usual)
         if not changed.any():
             return usual_costs
-        *_, result = self.steps(usual.batch.of_groups(changed), variation.strategy or strategy, variation.scenario)
+        result = _last(self.steps(usual.batch.of_groups(changed), variation.strategy or strategy, variation.scenario))
         return usual_costs.replaced(changed, self._costs(result, strategy))
 
     def _costs(self, result: SimulationResult, strategy: str) -> RolloutCosts:
@@ -208,7 +229,7 @@ class Simulations:
     def _migrate(self, batch: SimulationBatch, migration: Scenario) -> Iterator[tuple[str, pa.StructArray]]:
         moving = migrating(batch, migration, self.version)
         if len(moving.batch.group_ids):
-            *_, result = self.steps(moving, ELECTED, migration)
+            result = _last(self.steps(moving, ELECTED, migration))
             yield MIGRATION_COSTS.name, cost_rows(result, ELECTED, self.storms)
 
     def steps(
@@ -230,6 +251,12 @@ class Simulations:
         if self.followed is None:
             return np.ones(len(batch.batch.group_ids), np.bool_)
         return np.array([group in self.followed for group in batch.batch.group_ids.to_pylist()], np.bool_)
+
+
+def _last(steps: Iterator[SimulationResult]) -> SimulationResult:
+    """Return the result at the end of a simulation."""
+    *_, result = steps
+    return result
 
 
 def _parts(groups: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -17,6 +17,20 @@ _SHORT_SESSION_MS, _LONG_SESSION_MS = 10_000, 120_000
 _LONG_DELAY_MS = 10_000
 
 
+WHY_MORE_DOWNTIME = {
+    "group.instance.id": "The partitions of a static member wait until it is back; otherwise other members take them "
+    "over in a rebalance.",
+    "partition.assignment.strategy": "A cooperative assignor needs a second rebalance to move partitions, and those "
+    "that move have no owner until it ends.",
+    "group.protocol": "With the consumer protocol, a member learns of partitions to revoke or to take over with its "
+    "next heartbeat, every 5 s by default (group.consumer.heartbeat.interval.ms).",
+    "session.timeout.ms": "With a longer session timeout, the partitions of a member that is gone wait longer; a "
+    "shorter one evicts members that are slow.",
+    "group.initial.rebalance.delay.ms": "An empty group waits longer for its first members.",
+}
+"""Why a setting may cost downtime, by its name."""
+
+
 def _every_group(usual: SimulationResult) -> Flags:
     return np.ones(len(usual.errors), np.bool_)
 
@@ -53,6 +67,8 @@ class Variation:
     scenario: Scenario
     changes: Callable[[SimulationResult], Flags] = _every_group
     """Returns for which groups the scenario may end differently under the setting, given how it ends without."""
+    has_ranges: bool = False
+    """Whether it is also tried at the ends of the ranges of what is assumed: it may be recommended for a rollout."""
 
 
 def variations(scenario: Scenario, version: KafkaVersion) -> tuple[Variation, ...]:
@@ -78,10 +94,11 @@ def variations(scenario: Scenario, version: KafkaVersion) -> tuple[Variation, ..
         ),
     ]
     if version.coordinator >= CoordinatorRules.SCALA_2_3:
-        tried.insert(0, Variation("group.instance.id", "one per consumer", None, static))
+        tried.insert(0, Variation("group.instance.id", "one per consumer", None, static, has_ranges=True))
     plain = replace(scenario, consumers=replace(consumers, protocols=None))
     if "cooperative-sticky" in assignors_of(version):
-        tried.append(Variation("partition.assignment.strategy", "cooperative-sticky", "cooperative-sticky", plain))
+        name = "cooperative-sticky"
+        tried.append(Variation("partition.assignment.strategy", name, name, plain, has_ranges=True))
     if "server-uniform" in assignors_of(version):
-        tried.append(Variation("group.protocol", "consumer", "server-uniform", plain))
+        tried.append(Variation("group.protocol", "consumer", "server-uniform", plain, has_ranges=True))
     return tuple(tried)

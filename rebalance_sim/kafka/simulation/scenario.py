@@ -92,3 +92,5 @@ class Scenario:
     consumers: Overrides = Overrides()
     rollout: Rollout | None = None
     """Begins with the last bounce."""
+    given: frozenset[str] = frozenset()
+    """Names of settings that a file or an option has; the others are assumed."""

@@ -26,6 +26,7 @@ DETAILED_GROUPS = 60
 """Groups with details: those that matter most."""
 SHOWN_MEMBERS = 50
 SHOWN_REJECTS = 3
+_OF_VERDICT = ("group_kind", "settings", "impossible_settings", "rollout_setting", "rollout_turns")
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class _Details:
         self.comparisons = audited.rows_by_group(COMPARISON, ("strategies",), keys)
         self.lags = audited.rows_by_group(MEMBER_LAG, ("strategy", "member_id", "lag"), keys)
         self.rejects = _rejects(audited, keys)
-        of_verdict = audited.rows_by_group(VERDICTS, ("group_kind", "settings", "impossible_settings"), keys)
+        of_verdict = audited.rows_by_group(VERDICTS, _OF_VERDICT, keys)
         verdicts = {key: rows[0] for key, rows in of_verdict.items()}
         self.settings = {key: settings_of_consumers(verdict) for key, verdict in verdicts.items()}
         self.members: Mapping[GroupKey, list[Row]] = {}

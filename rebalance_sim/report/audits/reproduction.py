@@ -34,7 +34,7 @@ def command_of(family: str, options: Mapping[str, Any], group: str, cluster: str
         case "rollouts":
             played = ["--scenario", str(options.get("scenario") or SCENARIO), "--advice", "--follow", group]
             tables = given("topics", "members", "format")
-            parts = ["simulate", *tables, *played, *given("seed", *_RULES), "--out", "simulated"]
+            parts = ["simulate", *tables, *played, *given("settings", "seed", *_RULES), "--out", "simulated"]
         case "keys":
             parts = ["partition", *given("topics", "records", "partitions_after", "format"), "--out", "placed"]
         case _:

@@ -10,9 +10,11 @@ from rebalance_sim.api.audit import Audit
 from rebalance_sim.engine.audit.changes import ASSIGNOR, change_of, most_saved, usable_advice
 from rebalance_sim.engine.audit.finding import Severity
 from rebalance_sim.engine.audit.rollouts import KINDS
+from rebalance_sim.engine.simulation.variations import WHY_MORE_DOWNTIME
 from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.group_kinds import as_consumers_name_them
+from rebalance_sim.kafka.simulation.latencies import RANGES
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.group_rows import GroupRow
 from rebalance_sim.report.page import CellType, Column, Rollout, Table, counts
@@ -40,6 +42,8 @@ class Restart:
 
     summary: str
     costs: Table
+    ranges: Table | None
+    """What other settings save if an assumed latency is longer; None if that was not tried."""
     rollout: Rollout | None
     """None unless the group is followed."""
 
@@ -56,7 +60,7 @@ def restarts(
     figures = (*_TIMES, "rebalances", "partitions", "moved", "stable", "stable_ms", "failure", "error")
     costs = {key: found[0] for key, found in audited.rows_by_group(COSTS, figures, keys).items()}
     saved = [f"{name}_saved" for name in (*_TIMES, "moved")]
-    of_advice = ("setting", "value", "rebalances", "unowned_ms", "fails", *saved)
+    of_advice = ("setting", "value", "rebalances", "unowned_ms", "fails", "at_longest", *saved)
     advice = audited.rows_by_group(ADVICE, of_advice, keys)
     changes = {key: _Changes.of(advice[key], verdicts.get(key)) for key in keys}
     simulated = {key: row for key, row in costs.items() if row["error"] is None}
@@ -69,6 +73,7 @@ def restarts(
         key: Restart(
             _summary(row, changes[key]),
             _costs_table(row, changes[key]),
+            _ranges_table(row, changes[key].advice),
             _rollout(key, row, drawn[key], played) if key in drawn and (key, None) in played else None,
         )
         for key, row in simulated.items()
@@ -94,13 +99,19 @@ class _Changes:
     recommended: Mapping[str, str]
     impossible: Collection[str]
     """Settings that the group cannot use."""
+    best: Row | None = None
+    """The setting that pays, as the audit judged it."""
+    turns: Mapping[str, int | None] | None = None
+    """The assumed latencies on which that depends; None if they were not varied."""
 
     @classmethod
     def of(cls, advice: Sequence[Row], verdict: Row | None) -> "_Changes":
         order = sorted(advice, key=most_saved)
         if verdict is None:
             return cls(order, {}, ())
-        return cls(order, settings_of_consumers(verdict), verdict["impossible_settings"] or ())
+        best = next((row for row in order if change_of(row) == verdict["rollout_setting"]), None)
+        impossible = verdict["impossible_settings"] or ()
+        return cls(order, settings_of_consumers(verdict), impossible, best, verdict["rollout_turns"])
 
     def is_recommended(self, row: Row) -> bool:
         if row["setting"] != ASSIGNOR:
@@ -117,10 +128,6 @@ class _Changes:
     def usable(self) -> list[Row]:
         """The settings that the group can use, and with which its rollout succeeds."""
         return usable_advice(self.advice, self.impossible)
-
-    def best(self) -> Row | None:
-        """Return the usable setting that saves most downtime; None if none saves any."""
-        return next((row for row in self.usable if row["unowned_ms_saved"] > 0), None)
 
     def drawn(self) -> list[Row]:
         """Return the settings that are drawn: what is recommended, then what saves most."""
@@ -198,16 +205,51 @@ def _costs_table(cost: Row, changes: _Changes) -> Table:
     return Table("What it costs under each setting", head, (own, *others))
 
 
+def _ranges_table(cost: Row, advice: Sequence[Row]) -> Table | None:
+    """Return the share of the downtime that each setting saves, as assumed and if one latency is longer."""
+    tried = [row for row in advice if row["at_longest"]]
+    if not tried:
+        return None
+    ends = [f"{end['latency']} {end['longest_ms']}" for end in tried[0]["at_longest"]]
+    head = (Column("setting"), *(Column(name, CellType.SHARE) for name in ("as assumed", *ends)))
+    rows = (
+        (
+            change_of(row),
+            row["unowned_ms_saved"] / max(cost["unowned_ms"], 1),
+            *(_share_saved(end) for end in row["at_longest"]),
+        )
+        for row in tried
+    )
+    losing = dict.fromkeys(row["setting"] for row in tried if row["unowned_ms_saved"] < 0)
+    note = " ".join(["One latency at a time is longer.", *(WHY_MORE_DOWNTIME[setting] for setting in losing)])
+    return Table("Downtime saved if an assumed latency is longer", head, tuple(rows), note)
+
+
+def _share_saved(end: Row) -> float | None:
+    usual_ms = end["unowned_ms"] + end["unowned_ms_saved"]
+    return None if end["fails"] else end["unowned_ms_saved"] / max(usual_ms, 1)
+
+
+def _range(turns: Mapping[str, int | None]) -> str:
+    """Return on which assumed latencies the best setting depends."""
+    if not turns:
+        return f"That holds over the ranges of all assumed latencies ({RANGES} ms)."
+    named = (name if at_ms is None else f"{name} ({at_ms:,} ms)" for name, at_ms in turns.items())
+    return f"Another choice is best if an assumed latency is longer: {', '.join(named)}."
+
+
 def _summary(cost: Row, changes: _Changes) -> str:
     """Return what happens in the next rollout, and what would help."""
     sentences = [f"As it is: {cost_note(cost)}."]
     if cost["failure"]:
         sentences.append(f"It fails: {cost['failure']}.")
-    best = changes.best()
+    best = changes.best
     if best is None:
-        sentences.append("No other setting that the group can use saves downtime.")
+        sentences.append("No other setting that the group can use pays with the assumed latencies.")
     else:
         sentences.append(f"{change_of(best)} would help most: {_change(best, cost)}.")
+    if changes.turns is not None:
+        sentences.append(_range(changes.turns))
     for row in changes.advice:
         if changes.is_recommended(row) and row is not best:
             sentences.append(f"The recommended {change_of(row)} has {_change(row, cost)}.")

@@ -37,7 +37,7 @@ from tests.support.rows import table
 
 DOCS = Path(__file__).parents[3] / "docs"
 BY_LAG = DOCS / "examples" / "by_lag.py"
-USUAL = {"migration-possible", "rollout-cost", "library-change-refused"}
+USUAL = {"migration-possible", "rollout-cost", "rollout-choice-depends", "library-change-refused"}
 """Notes about nearly every group."""
 ALSO = {
     "migration-custom-assignor": {"assignment-unknown"},
@@ -154,7 +154,7 @@ def test_a_verdict_has_the_worst_finding_and_the_settings(audited: Audited) -> N
         "idle-members",
         "online",
     ]
-    assert [verdict[name] for name in ("errors", "warnings", "notes")] == [0, 1, 3]
+    assert [verdict[name] for name in ("errors", "warnings", "notes")] == [0, 1, 4]
     assert verdict["settings"] == {"partition.assignment.strategy": "cooperative-sticky"}
     assert audited.verdicts["partitions-without-leader"]["severity"] == "error"
     assert audited.verdicts["healthy"]["severity"] == "note"

@@ -1,0 +1,71 @@
+"""What a rollout costs at the ends of the ranges of what it assumes, as it is and under other settings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from rebalance_sim.engine.simulation.rows import SimulationResult, finished
+from rebalance_sim.engine.tables.arrow import lists, rows_of
+from rebalance_sim.kafka.runtime.lists import list_offsets
+from rebalance_sim.kafka.runtime.strings import Flags, Ints
+from rebalance_sim.kafka.simulation.batch_state import field
+from rebalance_sim.kafka.simulation.latencies import FarEnd
+from rebalance_sim.tables import AT_LONGEST, struct
+
+Figures = TypeVar("Figures", float, Ints)
+
+
+@dataclass(frozen=True)
+class Pays:
+    """From when another setting is worth its change."""
+
+    downtime_ms: int
+    """How much mean downtime per partition it must save in a rollout."""
+    share: float
+    """The share of the downtime that it must save."""
+
+    def by(self, saved_ms: Figures, unowned_ms: Figures, partitions: Figures) -> Any:
+        """Return whether it pays, for one group or for several, given their downtime and partitions without it."""
+        return (saved_ms >= self.downtime_ms * partitions) & (saved_ms >= self.share * unowned_ms) & (saved_ms > 0)
+
+
+@dataclass(frozen=True)
+class Downtime:
+    """The downtime of a rollout in each group of a batch."""
+
+    unowned_ms: Ints
+    fails: Flags
+    """Whether the rollout fails, or cannot be simulated."""
+
+    @classmethod
+    def of(cls, result: SimulationResult) -> "Downtime":
+        """Return the downtime in each simulated group."""
+        progress = result.simulated.progress
+        fails = ~result.succeeded | (field(progress, "failed") > 0) | ~finished(result)
+        return cls(field(progress, "unowned_ms"), fails)
+
+
+def at_longest(
+    ends: Sequence[FarEnd], usual: Sequence[Downtime], varied: Sequence[Downtime], chosen: Flags
+) -> pa.ListArray:
+    """Return the column ``at_longest`` of ``advice`` for one setting: a value for each end, for each chosen group."""
+    groups = len(usual[0].unowned_ms)
+    rows = pa.concat_arrays([_of_end(*each) for each in zip(ends, usual, varied, strict=True)])
+    by_group = np.arange(len(ends) * groups).reshape(len(ends), groups).T.ravel()
+    nested = lists(list_offsets(np.full(groups, len(ends))), rows.take(pa.array(by_group)))
+    return nested.take(pa.array(np.cumsum(chosen) - 1, mask=~chosen))
+
+
+def _of_end(end: FarEnd, usual: Downtime, varied: Downtime) -> pa.StructArray:
+    count = len(usual.unowned_ms)
+    columns = {
+        "latency": pa.repeat(end.latency.setting, count),
+        "longest_ms": pa.repeat(end.latency.longest_ms, count),
+        "unowned_ms": pa.array(varied.unowned_ms),
+        "unowned_ms_saved": pa.array(usual.unowned_ms - varied.unowned_ms),
+        "fails": pa.array(varied.fails),
+    }
+    return rows_of(struct(AT_LONGEST), columns)
