@@ -32,7 +32,7 @@ TABLES_PAGE, OWN_ASSIGNOR_PAGE = DOCS / "tables.md", DOCS / "own-assignor.md"
 SIMULATE_PAGE, VERSIONS_PAGE = DOCS / "simulate.md", DOCS / "kafka-versions.md"
 PAGES_OF_OUTPUT = [
     ("assign.md", 2, 8),
-    ("audit.md", 2, 12),
+    ("audit.md", 2, 18),
     ("compare.md", 2, 6),
     ("elect.md", 3, 11),
     ("explain.md", 5, 0),

@@ -96,10 +96,17 @@ class TimedGroup:
         return all_owned_ms
 
     def _owned_ms(self) -> int | None:
+        stable, before = None, 0
+        for at_ms, number in self._owned_from():
+            if before < number == self.partitions:
+                stable = at_ms
+            before = number
+        return stable if before == self.partitions else None
+
+    def _owned_from(self) -> Iterator[tuple[int, int]]:
+        """Yield when the number of owned partitions may have changed, with the new number."""
         owners: dict[Partition, str] = {}
-        stable = None
         for report in sorted(self._reports(), key=lambda report: report.at_ms):
-            before = len(owners)
             if report.event in ("assigned", "closed", "killed"):
                 owners = {partition: owner for partition, owner in owners.items() if owner != report.name}
             if report.event == "assigned":
@@ -107,9 +114,15 @@ class TimedGroup:
             elif report.event == "revoked":
                 for partition in listed_partitions(report.fields[2]):
                     owners.pop(partition, None)
-            if before < len(owners) == self.partitions:
-                stable = report.at_ms
-        return stable if len(owners) == self.partitions else None
+            yield report.at_ms, len(owners)
+
+    def unowned_ms(self, after_ms: int) -> int:
+        """Return how long partitions had no owner that knew of it, after a time: the sum of all partitions."""
+        unowned_ms, since_ms, owners = 0, after_ms, self.partitions
+        for at_ms, number in self._owned_from():
+            unowned_ms += max(at_ms - since_ms, 0) * (self.partitions - owners)
+            since_ms, owners = max(at_ms, after_ms), number
+        return unowned_ms
 
     def is_balanced(self) -> bool:
         """Return whether every running consumer knows of an equal share of the partitions."""

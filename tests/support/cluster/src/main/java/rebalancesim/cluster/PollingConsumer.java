@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
 import java.util.Properties;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
@@ -45,6 +46,8 @@ final class PollingConsumer extends Thread implements ConsumerRebalanceListener 
     private String commit;
     private boolean stalled;
     private boolean closing;
+    /** How long the application takes when partitions are revoked. */
+    private final long revokeMillis;
 
     PollingConsumer(String label, Properties settings) {
         super("consumer-" + label);
@@ -52,6 +55,8 @@ final class PollingConsumer extends Thread implements ConsumerRebalanceListener 
         report("starting", label);
         subscribe(settings.remove("topics").toString());
         this.commit = settings.remove("commit").toString();
+        Object revokeMillis = settings.remove("revoke.ms");
+        this.revokeMillis = revokeMillis == null ? 0 : Long.parseLong(revokeMillis.toString());
         this.consumer = new KafkaConsumer<>(
             settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
     }
@@ -133,6 +138,9 @@ final class PollingConsumer extends Thread implements ConsumerRebalanceListener 
     @Override
     public void onPartitionsRevoked(Collection<TopicPartition> revoked) {
         report("revoked", revoked);
+        if (!revoked.isEmpty() && revokeMillis > 0) {
+            LockSupport.parkNanos(revokeMillis * 1_000_000);
+        }
     }
 
     private void report(String event, Collection<TopicPartition> partitions) {
