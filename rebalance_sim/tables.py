@@ -177,6 +177,12 @@ MEMBERS = Table(
         ),
         Column("team", STRING, "team that owns the member, shown by an audit; null if unknown"),
         Column(
+            "weight",
+            INT,
+            "how much the member's group matters: of findings with the same harm and severity, an audit ranks those of "
+            "groups with a higher weight first; null for 1",
+        ),
+        Column(
             "start_ms",
             INT,
             "milliseconds from the start of the member's process to its first poll; null for the scenario's value",
@@ -1081,12 +1087,14 @@ _HARM = (
     "order, or some rows could not be read), `next-change` (the next restart, rollout, migration or growth fails or "
     "costs more than necessary), `habit` (no harm is known)"
 )
+_WEIGHT_OF_GROUP = Column("weight", INT, "the highest weight of its members, 1 if none is given")
 FINDINGS = Table(
     "findings",
     "One row per finding of an audit about a group.",
     (
         *_OF_GROUP,
         _MEMBERS_OF_GROUP,
+        _WEIGHT_OF_GROUP,
         _LAG_OF_GROUP,
         Column("family", STRING, "`migration`, `elections`, `balance`, `leaders`, `risks`, `keys` or `rollouts`"),
         Column("kind", STRING, "kind of finding"),
@@ -1121,13 +1129,14 @@ VERDICTS = Table(
             "`streams`; null if it is unknown",
         ),
         _MEMBERS_OF_GROUP,
+        _WEIGHT_OF_GROUP,
         Column("partitions", INT, "partitions of the topics the group subscribes to; null if it cannot be predicted"),
         _LAG_OF_GROUP,
         Column(
             "rank",
             INT,
             "position among all groups, from 1: groups with errors or warnings first, by the harm of the first "
-            "finding, then by severity, errors, lag and members",
+            "finding, then by severity, weight, errors, lag and members",
         ),
         Column("severity", STRING, "the worst severity of its findings; null if there are none"),
         Column("harm", STRING, "harm of its first finding; null if there are none"),

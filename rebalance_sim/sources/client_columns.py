@@ -7,6 +7,8 @@ from rebalance_sim.kafka.clients.stated import StatedClient
 
 CLIENTS_FILE = "clients file"
 """The evidence of a client that the file of --clients states."""
+_STATED = ("start_ms", "revoke_ms", "team", "weight")
+"""Columns that only such a file has."""
 
 
 def client_columns(signs: Signs, stated: StatedClient) -> dict[str, Any]:
@@ -15,10 +17,10 @@ def client_columns(signs: Signs, stated: StatedClient) -> dict[str, Any]:
     >>> signs = Signs("orders", "rdkafka-4d4391e5-b529-4c02-bb6f-bef6ebc1bf38", "rdkafka")
     >>> client_columns(signs, StatedClient(release="2.8.0", team="payments"))  # doctest: +NORMALIZE_WHITESPACE
     {'client_library': 'librdkafka', 'client_version': '2.8.0', 'client_evidence': 'client id, clients file',
-     'start_ms': None, 'revoke_ms': None, 'team': 'payments'}
+     'start_ms': None, 'revoke_ms': None, 'team': 'payments', 'weight': None}
     """
     client = with_stated(recognize(signs), stated.library, stated.release, CLIENTS_FILE)
-    return columns_of(client) | {name: getattr(stated, name) for name in ("start_ms", "revoke_ms", "team")}
+    return columns_of(client) | {name: getattr(stated, name) for name in _STATED}
 
 
 def columns_of(client: RecognizedClient) -> dict[str, str | None]:

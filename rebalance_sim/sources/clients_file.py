@@ -28,6 +28,7 @@ class ClientEntry(Struct, frozen=True, forbid_unknown_fields=True):
     start_seconds: _Seconds | UnsetType = UNSET
     revoke_seconds: _Seconds | UnsetType = UNSET
     team: Text | UnsetType = UNSET
+    weight: Annotated[int, Meta(ge=0, le=1000)] | UnsetType = UNSET
 
     def stated(self) -> StatedClient:
         """Return the entry, with times in milliseconds."""

@@ -161,7 +161,7 @@ def test_groups_that_could_not_be_read_come_first(
     (capture / "notes.md").write_text("Notes of the night\n")
     audit = Unread(capsys, capture, tmp_path / "out")
     what = "2 of 5 groups could not be read: all their members were rejected (4 rows); 1 file could not be used"
-    assert audit.lines[:3] == [what, "5 groups: 2 errors, 0 warnings, 9 notes", "  error: group-unread: 2 groups"]
+    assert audit.lines[:3] == [what, "5 groups: 2 errors, 0 warnings, 11 notes", "  error: group-unread: 2 groups"]
     assert audit.verdict == f"{what}. No errors and no warnings in the 3 groups that could be read."
     assert "No problems found" not in audit.page
     assert "0 rows rejected" not in "\n".join(audit.lines)

@@ -307,7 +307,23 @@ def test_advice_compares_with_the_scenario_itself(spark: SparkSession) -> None:
         "  session.timeout.ms=10000: as many rebalances, as much partition downtime; best choice for 0 groups",
         "  static membership: 3 fewer rebalances, 872 s more partition downtime; best choice for 0 groups; "
         "error: the rollout fails in 1 group",
+        "  The partitions of a static member wait until it is back; otherwise other members take them over in a "
+        "rebalance.",
     ]
+
+
+def test_advice_has_the_range_of_what_a_setting_saves(spark: SparkSession) -> None:
+    usual: dict[str, Any] = {"strategy": "elected", "setting": "group.protocol", "value": "consumer", "best": False}
+    usual |= {"fails": False, "rebalances_saved": 0, "unowned_ms_saved": 3_000}
+    ends = [("revoke_ms", -5_000), ("start_ms", 9_000)]
+    longest = [{"latency": name, "unowned_ms_saved": saved_ms} for name, saved_ms in ends]
+    complete = [usual | {"at_longest": longest}, usual | {"group_id": "h", "at_longest": longest}]
+    setting, ranges = summarise_advice(table(spark, ADVICE, complete))[2:]
+    assert "6 s less partition downtime (10 s more to 18 s less); best" in setting
+    assert "revoke_ms up to 2000" in ranges
+    # Groups that were not tried over ranges would be missing in the sums.
+    incomplete = [complete[0], usual | {"group_id": "h"}]
+    assert "6 s less partition downtime; best" in summarise_advice(table(spark, ADVICE, incomplete))[2]
 
 
 def test_summaries_of_nothing(spark: SparkSession) -> None:

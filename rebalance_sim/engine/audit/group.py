@@ -294,6 +294,11 @@ class Group:
         return len(hosts) if hosts and None not in hosts else None
 
     @property
+    def weight(self) -> int:
+        """How much the group matters to its owner: the highest weight of a member."""
+        return max((member["weight"] for member in self.members if member["weight"] is not None), default=1)
+
+    @property
     def teams(self) -> list[str]:
         """The teams of its members, in alphabetical order."""
         return sorted({member["team"] for member in self.members if member["team"]})

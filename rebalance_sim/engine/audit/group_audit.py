@@ -48,7 +48,7 @@ _MEMBER = (
     *("join_order", "member_id", "protocol_type", "protocols", "client_library", "client_version", "instance_id"),
     *("rack", "subscription", "session_timeout_ms", "group_state", "generation", "generation_at_ms", "client_id"),
     *("earlier_generation", "earlier_generation_at_ms", "subscribed_regex", "rebalance_timeout_ms", "host"),
-    *("protocols_assumed", "team"),
+    *("protocols_assumed", "team", "weight"),
 )
 """Columns of members that findings are about."""
 _OF_COSTS = (

@@ -11,7 +11,7 @@ from rebalance_sim.engine.spark.driver_rows import collected, once
 _KEYS = ("severity", "kind", "scenario")
 _GROUP = ("cluster", "group_id")
 NAMED_GROUPS = 5
-"""Groups that are named for each kind of finding, the largest first."""
+"""Groups that are named for each kind of finding, those of the highest weight and then the largest first."""
 
 
 class RankedKind(NamedTuple):
@@ -26,9 +26,9 @@ class RankedKind(NamedTuple):
     lag: int
     """Of all these groups."""
     members: int
-    """Of all these groups; one without members, or of which they are unknown, counts as one."""
+    """Of all these groups, times their weights; one without members, or of which they are unknown, counts as one."""
     first: list[Row]
-    """Rows of ``findings`` about the largest groups, the largest first."""
+    """Rows of ``findings`` about the first groups, by weight and size."""
 
     @property
     def lag_that_counts(self) -> int:
@@ -62,9 +62,9 @@ def _order(severity: str, harm: str | None) -> tuple[bool, int, int]:
 
 
 def in_order_of_harm(verdicts: DataFrame) -> DataFrame:
-    """Set the rank of each group: by the harm and severity of its worst finding, then by errors, lag and members."""
+    """Set the rank of each group: by the harm and severity of its worst finding, then by its weight and size."""
     is_note, harm = F.coalesce(F.col("severity") == Severity.NOTE, F.lit(True)), _place("harm", Harm)
-    size = (F.desc("errors"), F.desc_nulls_last("lag"), F.desc_nulls_last("members"))
+    size = (F.desc("weight"), F.desc("errors"), F.desc_nulls_last("lag"), F.desc_nulls_last("members"))
     first = Window.orderBy(is_note, harm, _place("severity", Severity), *size, *_GROUP)
     return verdicts.withColumn("rank", F.row_number().over(first))
 
@@ -77,7 +77,7 @@ def _place(name: str, of: type[Harm] | type[Severity]) -> Column:
 def ranked_kinds(findings: DataFrame, shown_groups: int) -> list[RankedKind]:
     """Return the kinds of findings, each with up to ``shown_groups`` groups: the worst first.
 
-    Those with the same harm and severity are in the order of the lag, then of the members, of all their groups.
+    Those with the same harm and severity are in the order of the lag of all their groups, then of the weighted members.
     """
     first: dict[tuple[str, ...], list[Row]] = {}
     for row in collected(_largest_groups(findings, shown_groups)):
@@ -91,9 +91,10 @@ def ranked_kinds(findings: DataFrame, shown_groups: int) -> list[RankedKind]:
 
 @once
 def _largest_groups(findings: DataFrame, shown_groups: int) -> DataFrame:
-    """Return the findings of each kind about the largest groups, the largest first: by lag if they are behind."""
+    """Return the findings of each kind about the first groups: by weight, then by lag if they are behind, and size."""
     lag = F.when(F.col("harm") == Harm.BEHIND, F.col("lag"))
-    largest_first = Window.partitionBy(*_KEYS).orderBy(lag.desc_nulls_last(), F.desc("members"), *_GROUP)
+    order = (F.desc("weight"), lag.desc_nulls_last(), F.desc("members"), *_GROUP)
+    largest_first = Window.partitionBy(*_KEYS).orderBy(*order)
     ranked = findings.withColumn("rank", F.row_number().over(largest_first))
     return ranked.where(F.col("rank") <= shown_groups).orderBy("rank")
 
@@ -101,7 +102,10 @@ def _largest_groups(findings: DataFrame, shown_groups: int) -> DataFrame:
 @once
 def _counted(findings: DataFrame) -> DataFrame:
     """Return the kinds of findings, with the numbers of their groups, and of the lag and the members of those."""
-    lag, members = F.coalesce(F.try_sum("lag"), F.lit(0)), F.sum(F.greatest("members", F.lit(1)))
+    lag, members = (
+        F.coalesce(F.try_sum("lag"), F.lit(0)),
+        F.sum(F.greatest("members", F.lit(1)) * F.coalesce("weight", F.lit(1))),
+    )
     return findings.groupBy(*_KEYS, "harm").agg(
         F.count("*").alias("groups"), lag.alias("lag"), members.alias("members")
     )

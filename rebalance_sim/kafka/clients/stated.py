@@ -25,6 +25,8 @@ class StatedClient:
     revoke_ms: int | None = None
     """How long ``onPartitionsRevoked`` and ``onPartitionsLost`` take."""
     team: str | None = None
+    weight: int | None = None
+    """How much the group matters: a group without one has 1."""
 
     def is_about(self, group_id: str, client_id: str | None) -> bool:
         """Return whether a member's ids match; an unknown client id matches ``*`` only.

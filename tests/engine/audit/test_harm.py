@@ -23,10 +23,11 @@ class Audited(NamedTuple):
     kinds: tuple[str, ...]
     members: int | None = 3
     lag: int | None = 0
+    weight: int = 1
 
 
-def group(*kinds: str, members: int | None = 3, lag: int | None = 0) -> Audited:
-    return Audited(kinds, members, lag)
+def group(*kinds: str, members: int | None = 3, lag: int | None = 0, weight: int = 1) -> Audited:
+    return Audited(kinds, members, lag, weight)
 
 
 PAIRS = [
@@ -49,6 +50,8 @@ PAIRS = [
     (group("lag-on-one-member", lag=3_000), group("topic-on-one-member", members=40)),
     (group("imbalance", members=5), group("rollout-deadlock", members=100)),
     (group("imbalance", members=50), group("imbalance", members=5)),
+    (group("imbalance", weight=5), group("imbalance", members=5000)),
+    (group("imbalance"), group("rollout-deadlock", weight=1000)),
     (group("imbalance", "election-tie"), group("election-tie", members=80)),
     (group("imbalance", "rollout-fails"), group("imbalance", members=80)),
     (group("idle-members", members=5), group("session-shorter-than-restart", members=50)),
@@ -74,7 +77,7 @@ def verdict(group_id: str, of: Audited) -> dict[str, Any]:
         else {}
     )
     errors = severities.count(Severity.ERROR)
-    return {"group_id": group_id, "members": of.members, "lag": of.lag, "errors": errors, **worst}
+    return {"group_id": group_id, "members": of.members, "lag": of.lag, "weight": of.weight, "errors": errors, **worst}
 
 
 def test_the_worse_of_two_groups_ranks_higher(spark: SparkSession) -> None:

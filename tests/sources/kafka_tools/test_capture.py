@@ -197,6 +197,7 @@ def test_members_of_a_group() -> None:
         "earlier_generation_at_ms": None,
         "protocols_assumed": "library default",
         "team": None,
+        "weight": None,
         "start_ms": None,
         "revoke_ms": None,
     }

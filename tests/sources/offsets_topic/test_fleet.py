@@ -142,6 +142,7 @@ def test_classic_members_of_records_by_hand(read: OffsetsTopic) -> None:
         "earlier_generation_at_ms": None,
         "protocols_assumed": "elected protocol",
         "team": None,
+        "weight": None,
         "start_ms": None,
         "revoke_ms": None,
     }
