@@ -37,3 +37,5 @@ class Thresholds:
     """How much mean downtime per partition another setting must save in the rollout."""
     downtime_share: float = 0.2
     """The share of the downtime that it must save."""
+    news_share: float = 0.5
+    """The share by which a finding's decisive figure must grow or shrink since an earlier audit to be news."""
