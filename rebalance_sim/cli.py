@@ -13,14 +13,19 @@ from rebalance_sim.commands.configuration import read_options
 from rebalance_sim.commands.job_options import JOBS
 from rebalance_sim.commands.parsers import parsers
 from rebalance_sim.engine.runs.files import spark_runs
-from rebalance_sim.errors import CheckError, IncompleteError, UserError
+from rebalance_sim.errors import CheckError, IncompleteError, NewsError, UserError
 from rebalance_sim.logs import LOGGER, logged_by
 
 _LOG = logging.getLogger(LOGGER)
 THEN = "then"
 """Separates jobs that run one after the other in one Spark session."""
-_FAILED, USER_ERROR, CHECK_FAILED, INCOMPLETE = 1, 2, 3, 4
-_EXIT_CODES: dict[type[Exception], int] = {UserError: USER_ERROR, CheckError: CHECK_FAILED, IncompleteError: INCOMPLETE}
+_FAILED, USER_ERROR, CHECK_FAILED, INCOMPLETE, SOMETHING_NEW = 1, 2, 3, 4, 5
+_EXIT_CODES: dict[type[Exception], int] = {
+    UserError: USER_ERROR,
+    CheckError: CHECK_FAILED,
+    IncompleteError: INCOMPLETE,
+    NewsError: SOMETHING_NEW,
+}
 """Exit codes of errors that take one line, without a traceback; docs/operations.md lists all exit codes."""
 _UNFINISHED = "an output without _run.json is not finished"
 

@@ -16,6 +16,10 @@ class IncompleteError(Exception):
     """An audit could not use too much of its input; the command prints it in one line and exits with code 4."""
 
 
+class NewsError(Exception):
+    """An audit found something new; the command prints it in one line and exits with code 5."""
+
+
 def check_choice(what: str, value: str, allowed: Sequence[str]) -> None:
     """Raise UserError for a value that is not allowed, with the nearest allowed one."""
     if value not in allowed:

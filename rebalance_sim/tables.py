@@ -1169,6 +1169,17 @@ VERDICTS = Table(
             "one",
         ),
         Column(
+            "settings_in_use",
+            MapType(STRING, STRING),
+            "how its members are configured, as far as the inputs show it: elected assignor, assignors offered, client "
+            "libraries, static membership and timeouts; `; ` separates different values of its members; null without "
+            "members",
+        ),
+        Column(
+            "topics", MapType(STRING, INT), "partitions of the topics it subscribes to, by topic; null without members"
+        ),
+        Column("brokers", STRING, "release and settings of the brokers of its cluster, as the audit uses them"),
+        Column(
             "impossible_settings",
             STRINGS,
             "settings in `advice` that the group cannot use: its clients or brokers do not have them, they apply to a "
@@ -1216,6 +1227,34 @@ VERDICTS = Table(
     ),
 )
 
+NEWS = Table(
+    "news",
+    "One row per change since the earlier audit of `--previous`: of a finding, a group, or settings.",
+    (
+        Column("rank", INT, "position among all changes, from 1: new and worse errors and warnings first, by harm"),
+        Column(
+            "change",
+            STRING,
+            "of a finding: `new`, `worse`, `better`, `resolved`, or `unread` (the group cannot be read any more); of a "
+            "group: `appeared`, `vanished`; of the settings of a group, a topic or the brokers: `changed`",
+        ),
+        _CLUSTER,
+        Column("group_id", STRING, "group.id; null for a change of a topic or of the brokers"),
+        Column("topic", STRING, "topic whose partitions have changed; null for any other change"),
+        Column("kind", STRING, "kind of finding; null for a change of a group or of settings"),
+        Column("scenario", STRING, "hypothetical scenario of the finding; null for the present state"),
+        Column(
+            "severity",
+            STRING,
+            "severity of the finding, or the worst one of a group that appeared; null if there is none any more",
+        ),
+        Column("severity_before", STRING, "the same in the earlier audit; null if there was none"),
+        Column("harm", STRING, "harm of the finding as in `findings`, of the earlier one if it is resolved"),
+        Column("description", STRING, "what is new, and what was before"),
+        Column("members", INT, "members of the group in the later of the two audits that knows them; null if unknown"),
+    ),
+)
+
 REJECTS = Table(
     "rejects",
     "One row per input row that cannot be used.",
@@ -1237,7 +1276,7 @@ OUTPUTS = {
         *(RECORD_PARTITIONS, PARTITION_LOAD, PARTITION_LOAD_AFTER, PARTITION_GROWTH, MOVED_KEYS),
         *(CLIENT_AGREEMENT, CONFLICTING_KEYS, TOPICS_AT_RISK, KEY_FINDINGS, BATCHES, PRODUCE_REQUESTS),
         *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, MIGRATION_COSTS, BOUNCES, LAG_COSTS, ADVICE),
-        *(FINDINGS, VERDICTS),
+        *(FINDINGS, VERDICTS, NEWS),
         REJECTS,
     )
 }

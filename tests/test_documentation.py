@@ -15,7 +15,7 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from rebalance_sim.cli import CHECK_FAILED, INCOMPLETE, USER_ERROR, main
+from rebalance_sim.cli import CHECK_FAILED, INCOMPLETE, SOMETHING_NEW, USER_ERROR, main
 from rebalance_sim.engine.audit.judgement import FAMILIES
 from rebalance_sim.kafka.runtime.hash_order import vote_order
 from rebalance_sim.kafka.runtime.strings import Strings, java_hashes
@@ -61,6 +61,7 @@ RUN_ELSEWHERE = {
     ".venv/bin/rebalance-sim audit --kafka-tools capture": "tests/real/test_live_cluster.py",
     ".venv/bin/rebalance-sim audit --bootstrap-servers HOST:9092 --out": "tests/real/test_live_cluster.py",
     ".venv/bin/rebalance-sim assign --topics out/capture/fleet/topics": "tests/real/test_live_cluster.py",
+    "rebalance-sim audit --bootstrap-servers HOST:9092 --previous": "tests/real/test_audit_news.py",
     "rebalance-sim fleet --bootstrap-servers HOST:9092,HOST:9092": "tests/real/test_live_cluster.py",
     "rebalance-sim assign --clusters out/fleet/clusters": "tests/real/test_live_cluster.py",
     "rebalance-sim fleet --bootstrap-servers HOST:9092 --records-from": "tests/real/test_topic_records.py",
@@ -243,7 +244,8 @@ def test_operations_page_lists_all_exit_codes_and_shows_real_output(
     """Its commands write nothing."""
     text = (DOCS / "operations.md").read_text()
     codes = [int(row[0]) for row in table_under(text, "code | means")]
-    assert codes == [0, 1, USER_ERROR, CHECK_FAILED, INCOMPLETE, 128 + signal.SIGINT, 128 + signal.SIGTERM]
+    own = [USER_ERROR, CHECK_FAILED, INCOMPLETE, SOMETHING_NEW]
+    assert codes == [0, 1, *own, 128 + signal.SIGINT, 128 + signal.SIGTERM]
     assert blocks(text, "yaml") == [(DOCS / "examples" / "options.yaml").read_text()]
     printed, run = "", 0
     for block in blocks(text):

@@ -20,6 +20,7 @@ FINAL = {
     2: "a mistake in an option or an input",
     3: "a check failed",
     4: "the audit could not read a group, or too many rows",
+    5: "the audit found something new",
 }
 """Exit codes of the jobs after which a retry would fail again."""
 RUN = "{{ params.output }}/logical_date={{ date_of(dag_run) }}"
@@ -57,6 +58,12 @@ PARAMS = {
     "strategy": Param("elected", type="string", minLength=1, description="elected, all, or assignors with commas"),
     "scenario": Param(
         "rolling-restart", type="string", minLength=1, description="scenario to simulate: a name or a file"
+    ),
+    "fail_on_new": Param(
+        None,
+        type=["null", "string"],
+        enum=[None, "error", "warning", "note"],
+        description="severity from which a finding that is new or worse than on the day before fails the run",
     ),
 }
 THRESHOLDS = {
@@ -164,6 +171,9 @@ with DAG(
             given("kafka_version"),
             given("seed"),
             given("max_rejected_share"),
+            # The last finished one before this date; the first day there is none.
+            "--previous={{ params.output }}/logical_date=*/audit",
+            given("fail_on_new"),
             f"--out={RUN}/audit",
         ],
     )

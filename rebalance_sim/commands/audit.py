@@ -9,14 +9,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim.api.audit import Audit
+from rebalance_sim.commands.audit_files import METRICS, SUMMARY, AuditFigures, metrics, summary
 from rebalance_sim.commands.audit_summary import summarise_findings
 from rebalance_sim.commands.brokers import broker_assumptions, clusters_of, kraft, untested_releases
 from rebalance_sim.commands.configuration import DEFAULT
 from rebalance_sim.commands.console import Line, print_summary
 from rebalance_sim.commands.fleet import write_fleet
-from rebalance_sim.commands.job_options import AUDIT_TITLE, REJECTED_SHARE
+from rebalance_sim.commands.job_options import AUDIT_TITLE, FAIL_ON_NEW, REJECTED_SHARE
 from rebalance_sim.commands.lag import LagTables, total_lag
 from rebalance_sim.commands.new_runs import new_run
+from rebalance_sim.commands.news import write_news
 from rebalance_sim.commands.options import brokers_of, on_record
 from rebalance_sim.commands.rejects import write_rejects
 from rebalance_sim.commands.report import CHARTS, PAGE, plan_page, write_page
@@ -27,15 +29,19 @@ from rebalance_sim.commands.validation.audit import find_tables, set_tables
 from rebalance_sim.commands.validation.fleet import has_source
 from rebalance_sim.commands.validation.report import missing_library
 from rebalance_sim.commands.validation.simulate import with_settings
+from rebalance_sim.engine.audit.finding import Severity
+from rebalance_sim.engine.audit.news import is_new_at
+from rebalance_sim.engine.audit.since import Since
 from rebalance_sim.engine.audit.unread import Unread, keeps_rejected_members
 from rebalance_sim.engine.runs.assumed import LIBRARY, RELEASE
+from rebalance_sim.engine.runs.earlier_audits import previous_audit
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.recorded_runs import RecordedRun, fleet_of
 from rebalance_sim.engine.runs.run import Run, earlier_assumptions
 from rebalance_sim.engine.spark.driver_rows import where_null
 from rebalance_sim.engine.tables.inputs import fit, union, usable
-from rebalance_sim.errors import IncompleteError
+from rebalance_sim.errors import IncompleteError, NewsError
 from rebalance_sim.sources.audit_thresholds import read_thresholds
 from rebalance_sim.sources.scenarios import scenario_of
 from rebalance_sim.tables import (
@@ -54,7 +60,7 @@ from rebalance_sim.tables import (
 )
 from rebalance_sim.wording import plural
 
-_REPLACED = (*OUTPUTS, PAGE, CHARTS)
+_REPLACED = (*OUTPUTS, PAGE, CHARTS, SUMMARY, METRICS)
 
 
 @dataclass(frozen=True)
@@ -99,7 +105,8 @@ class _Fleet:
 def run(spark: SparkSession, options: Namespace) -> None:
     """Read a fleet, predict and simulate it, audit every group, and write findings, verdicts and what they rest on.
 
-    Raises IncompleteError, when everything is written, if too much of the fleet could not be used.
+    Raises, when everything is written, IncompleteError if too much of the fleet could not be used, or else NewsError if
+    something is new at the severity that an option names.
     """
     thresholds = read_thresholds(options.thresholds)
     scenario = with_settings(scenario_of(options.scenario), options.settings)
@@ -108,6 +115,8 @@ def run(spark: SparkSession, options: Namespace) -> None:
     from_source = has_source(options)
     if not from_source:
         find_tables(HadoopFiles(spark), options)
+    previous = previous_audit(HadoopFiles(spark), options.previous, options.out)
+    asked, options.previous = options.previous, previous.folder if previous else ""
     run = new_run(spark, "audit", options)
     source = _read_source(run, options) if from_source else []
     fleet, read_by = _Fleet.read(run, options), fleet_of(HadoopFiles(spark), RecordedRun(run.out, run.record()))
@@ -141,20 +150,27 @@ def run(spark: SparkSession, options: Namespace) -> None:
         *broker_assumptions(rules.clusters, (), written[ELECTIONS.name]),
         *kraft(rules.clusters, written[BALANCE.name]),
     ]
+    since = write_news(run, previous, written, thresholds)
     missing = missing_library()
-    if run.writes and not missing:
+    if not run.writes:
+        _plan_files(run, missing)
+        run.finish()
+        return
+    if not missing:
         write_page(run, [FinishedRun(run.out, run.record(), spark, run.tables)], AUDIT_TITLE, lambda _: rules)
-    elif not missing:
-        plan_page(run)
-    run.finish()
     unread = Unread.of(
         written[FINDINGS.name], written[ELECTIONS.name], run.counts["out"][VERDICTS.name], run.counts, read_by
     )
+    _write_files(run, AuditFigures.of(written[FINDINGS.name], written[VERDICTS.name], unread, since, run.started_at))
+    run.finish()
     ended = _summarise_end(run, missing, read_by, untested_releases(rules.clusters))
-    findings = summarise_findings(written[FINDINGS.name], written[VERDICTS.name], unread.sentence)
+    if asked and not previous:
+        ended.append(f"no finished audit matches {asked}: nothing is compared")
+    findings = summarise_findings(written[FINDINGS.name], written[VERDICTS.name], unread.sentence, since)
     lag = [] if fleet.offsets is None else total_lag(LagTables.of(written))
     print_summary([*findings, *lag, *source, *ended])
     _check_complete(unread, options)
+    _check_news(since, options)
 
 
 def _rejected_earlier(run: Run, read_by: RecordedRun | None) -> DataFrame | None:
@@ -175,6 +191,32 @@ def _check_complete(unread: Unread, options: Namespace) -> None:
         "" if unread.groups else f"; {unread.worst} is more than --max-{REJECTED_SHARE} {options.max_rejected_share}"
     )
     raise IncompleteError(f"{unread.sentence}{reached}. The output in {options.out} has everything else")
+
+
+def _check_news(since: Since | None, options: Namespace) -> None:
+    """Raise NewsError if a finding of the severity of ``--fail-on-new`` is new or worse."""
+    if since is None or not options.fail_on_new or not is_new_at(since.changes, Severity(options.fail_on_new)):
+        return
+    severity = f"{options.fail_on_new} or worse" if options.fail_on_new != Severity.ERROR else options.fail_on_new
+    raise NewsError(
+        f"{since.title}: {since.counts}; --{FAIL_ON_NEW} does not allow a new {severity}. The output in {options.out} "
+        "is complete"
+    )
+
+
+def _write_files(run: Run, figures: AuditFigures) -> None:
+    """Write the summary and the figures beside the tables."""
+    page = "" if missing_library() else f"{run.out.rstrip('/')}/{PAGE}"
+    run.write_file(SUMMARY, summary(figures, page).encode())
+    run.write_file(METRICS, metrics(figures).encode())
+
+
+def _plan_files(run: Run, missing: str | None) -> None:
+    """Add the files beside the tables to the outputs of a run that writes nothing."""
+    if not missing:
+        plan_page(run)
+    for name in (SUMMARY, METRICS):
+        run.write_file(name, b"")
 
 
 def _summarise_end(run: Run, missing: str | None, read_by: RecordedRun | None, warnings: Sequence[str]) -> list[Line]:

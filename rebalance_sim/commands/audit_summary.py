@@ -6,9 +6,11 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Line, one_line
+from rebalance_sim.commands.news import summarise_news
 from rebalance_sim.commands.summary import named_group
 from rebalance_sim.engine.audit.finding import Confidence, Severity
 from rebalance_sim.engine.audit.ranking import NAMED_GROUPS, RankedKind, ranked_kinds
+from rebalance_sim.engine.audit.since import Since
 from rebalance_sim.kafka.migration import Verdict, shown
 from rebalance_sim.tables import FINDINGS, VERDICTS
 from rebalance_sim.wording import plural
@@ -23,10 +25,13 @@ SHOWN_MIGRATIONS = 3
 """Groups that are printed of those that can migrate online, the first to migrate."""
 
 
-def summarise_findings(findings: DataFrame, verdicts: DataFrame, unread: str = "") -> list[Line]:
+def summarise_findings(
+    findings: DataFrame, verdicts: DataFrame, unread: str = "", since: Since | None = None
+) -> list[Line]:
     """Return the number of findings, the largest groups of each kind of error and warning, and the migrations.
 
-    ``unread`` is a sentence about what could not be used; the lines begin with it.
+    ``unread`` is a sentence about what could not be used; the lines begin with it. ``since`` is what changed since an
+    earlier audit, whose notes are not printed again.
     """
     kinds = ranked_kinds(findings, NAMED_GROUPS)
     by_migration = _by_migration(verdicts)
@@ -39,7 +44,8 @@ def summarise_findings(findings: DataFrame, verdicts: DataFrame, unread: str = "
         lines += _lines_of(kind, several)
     if len(severe) > SHOWN_KINDS:
         lines.append(f"  and {plural(len(severe) - SHOWN_KINDS, 'more kind')} of findings (see {FINDINGS.name})")
-    return [*lines, *_notes(kinds), *_migrations(verdicts, by_migration, several)]
+    notes = _notes(kinds) if since is None else summarise_news(since, several)
+    return [*lines, *notes, *_migrations(verdicts, by_migration, several)]
 
 
 def _by_migration(verdicts: DataFrame) -> list[Row]:

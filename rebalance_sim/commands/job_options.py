@@ -23,6 +23,7 @@ REJECTED_SHARE = "rejected-share"
 """A limit of ``audit``, and of ``check`` for the records of runs; its others apply to their tables."""
 MOST_REJECTED = 0.01
 """Its default in ``audit``, and in ``check`` if no limit is given."""
+FAIL_ON_NEW = "fail-on-new"
 TITLE, AUDIT_TITLE = "What Kafka will do", "Consumer groups: what to do"
 _NEEDS_PACKAGE = "needs Spark's package spark-sql-kafka-0-10"
 
@@ -291,6 +292,19 @@ def _audit(groups: OptionGroups) -> None:
         metavar="SHARE",
         help="exit with code 4, after everything is written, if more of an input's rows are rejected, or if a group "
         f"could not be read at all; 0 to 1, where 1 accepts everything (default: {MOST_REJECTED})",
+    )
+    groups.input.add_argument(
+        "--previous",
+        default="",
+        metavar="DIR",
+        help="folder of an earlier audit: report what has changed since. Of a pattern such as 'out/*/audit', the last "
+        "finished audit by name, before --out if that matches too; without one, nothing is compared",
+    )
+    groups.output.add_argument(
+        f"--{FAIL_ON_NEW}",
+        choices=list(FINDING_CHECKS),
+        help="exit with code 5, after everything is written, if a finding of at least this severity is new or worse "
+        "than in the earlier audit (needs --previous)",
     )
     _seed(groups)
     _election(groups)

@@ -113,7 +113,7 @@ PLANNED = {
         ["audit"],
         [
             *("elections", "balance", "comparison", "costs", "advice", "migration_costs", "findings", "verdicts"),
-            *("rejects", "report.html", "charts"),
+            *("rejects", "report.html", "charts", "summary.md", "metrics.prom"),
         ],
     ),
     "fleet": (["fleet", "--synthetic", str(ROOT / "conf" / "fleets" / "small.yaml")], ["topics", "members", "rejects"]),

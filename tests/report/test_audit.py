@@ -14,7 +14,7 @@ from pyspark.sql import Row, SparkSession
 from rebalance_sim.cli import INCOMPLETE, main
 from rebalance_sim.report.audits.details import DETAILED_GROUPS
 from rebalance_sim.report.audits.group_rows import LISTED_BYTES, LISTED_GROUPS, GroupRow, as_json
-from rebalance_sim.tables import COSTS, FINDINGS, VERDICTS
+from rebalance_sim.tables import COSTS, FINDINGS, NEWS, VERDICTS
 from tests.report.test_page import FETCHING, Elements
 from tests.support.audited_fleet import write_fleet
 from tests.support.finished_runs import HOSTILE, LONG, QUOTES, SCRIPT, write_run
@@ -307,3 +307,43 @@ def test_hostile_names_are_shown_as_text(page: str, request: pytest.FixtureReque
     ids = [named["id"] for _, named in elements.found if "id" in named]
     assert len(ids) == len(set(ids))
     assert {str(named["href"])[1:] for tag, named in elements.found if tag == "a"} <= set(ids)
+
+
+def with_news(spark: SparkSession, folder: Path, rows: list[dict[str, object]]) -> str:
+    """Write an audit of one group that was compared with an earlier audit."""
+    earlier = {"folder": "out/before", "audited": "2026-11-28 02:00 UTC", "not_compared": [f"offsets {SCRIPT}"]}
+    tables = {FINDINGS: [], VERDICTS: [verdict("billing", "note")], NEWS: rows}
+    return write_run(spark, folder, "audit", tables, previous=earlier)
+
+
+def test_what_changed_since_the_last_audit_comes_first(spark: SparkSession, tmp_path: Path) -> None:
+    """Names are text, and a fleet in which everything has changed is not listed in full."""
+    new = [
+        {"rank": place, "change": "new", "group_id": f"g{place}", "kind": "imbalance", "severity": "warning",
+         "description": f"found in g{place}"}
+        for place in range(1, 2001)
+    ]  # fmt: skip
+    others: list[dict[str, object]] = [
+        {"change": "changed", "topic": SCRIPT, "description": "8 partitions, before 4"},
+        {"change": "changed", "description": f"brokers: {QUOTES}"},
+        {"change": "vanished", "group_id": LONG, "severity_before": "error", "description": f"before: {SCRIPT}"},
+    ]
+    rows: list[dict[str, object]] = [*new, *({"rank": 3000 + place} | row for place, row in enumerate(others))]
+    html = page_of(with_news(spark, tmp_path / "run", rows), tmp_path / "page")
+    assert html.index('<section id="since"') < html.index('<section id="what-to-do"')
+    text = texts_of(section(html, "since"))
+    counts = "2,000 new, 1 group vanished, 2 changes of settings"
+    assert f"Since the audit of 2026-11-28 02:00 UTC: {counts}." in text
+    assert "New Warning Imbalance 2,000 groups g1 found in g1 g2 found in g2" in text
+    assert "g5" in text
+    assert "g6" not in text
+    assert "All 2,000 are in the table news." in text
+    assert f"topic {SCRIPT} 8 partitions, before 4" in text
+    assert f"Not compared: offsets {SCRIPT}" in text
+    assert SCRIPT not in html
+    assert '<a href="#since">' in html
+
+
+def test_an_audit_without_news_says_so(spark: SparkSession, tmp_path: Path) -> None:
+    html = page_of(with_news(spark, tmp_path / "run", []), tmp_path / "page")
+    assert "Since the audit of 2026-11-28 02:00 UTC: nothing new." in texts_of(section(html, "since"))

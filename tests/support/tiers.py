@@ -147,7 +147,7 @@ TIERS = (
     Tier("predicted groups on a broker", ("tests/real/test_predicted_groups.py",), _CLUSTERS),
     Tier("migrations on a broker", ("tests/real/test_migrations.py",), (*_CLUSTERS, *_PROGRAMS)),
     Tier("times on a broker", ("tests/real/test_measured_times.py",), _CLUSTERS),
-    Tier("an audited cluster", ("tests/real/test_audited_cluster.py",), _CLUSTERS),
+    Tier("an audited cluster", ("tests/real/test_audited_cluster.py", "tests/real/test_audit_news.py"), _CLUSTERS),
     Tier(
         "topics of a broker",
         ("tests/real/test_topic_records.py", "tests/real/test_offsets_topic.py"),

@@ -3,12 +3,13 @@
 from argparse import Namespace
 from collections.abc import Collection
 
-from rebalance_sim.commands.job_options import PARTITIONS_AFTER, REJECTED_SHARE
+from rebalance_sim.commands.job_options import FAIL_ON_NEW, PARTITIONS_AFTER, REJECTED_SHARE
 from rebalance_sim.commands.options import brokers_of, check_share
 from rebalance_sim.commands.strategies import own_assignors
 from rebalance_sim.commands.validation.fleet import has_source, validate_source
 from rebalance_sim.commands.validation.known_files import KnownFiles
 from rebalance_sim.commands.validation.simulate import with_settings
+from rebalance_sim.engine.runs.earlier_audits import previous_audit
 from rebalance_sim.engine.runs.files import Files, LocalFiles
 from rebalance_sim.engine.runs.recorded_runs import recorded_run
 from rebalance_sim.errors import UserError
@@ -25,6 +26,10 @@ def validate(options: Namespace, known: KnownFiles) -> None:
     read_thresholds(options.thresholds)
     with_settings(scenario_of(options.scenario), options.settings)
     own_assignors(options, brokers_of(options).rules())
+    if options.fail_on_new and not options.previous:
+        raise UserError(f"--{FAIL_ON_NEW}: needs an earlier audit; give --previous")
+    if options.previous and known.knows(options.previous):
+        previous_audit(LocalFiles(), options.previous, options.out)
     found = Namespace(**vars(options))
     if has_source(options):
         validate_source(options, known)

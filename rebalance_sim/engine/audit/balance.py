@@ -12,6 +12,7 @@ from rebalance_sim.kafka.assignors.by_library import leaders_assignor, predictab
 from rebalance_sim.kafka.clients import JAVA
 from rebalance_sim.kafka.migration import Verdict
 from rebalance_sim.releases import SERVER_ASSIGNORS, StickyRules, first_release
+from rebalance_sim.tables import OFFSETS
 from rebalance_sim.wording import plural
 
 IDLE = Kind(
@@ -20,6 +21,7 @@ IDLE = Kind(
     Harm.UNEVEN,
     "{idle_members:member is|members are} idle under {strategy}, {idle_after} under {better}",
     "Use {protocol}{how}.{loss}",
+    decisive="idle_members",
 )
 IDLE_ANYWAY = replace(
     IDLE,
@@ -35,6 +37,7 @@ TOO_MANY_MEMBERS = Kind(
     Harm.UNEVEN,
     "{members:member}, {partitions:partition}: {idle_members:member is|members are} idle under any assignor",
     "",
+    decisive="idle_members",
 )
 IMBALANCE = Kind(
     "imbalance",
@@ -42,6 +45,7 @@ IMBALANCE = Kind(
     Harm.UNEVEN,
     "{min} to {max:partition} per member under {strategy}, at most {max_after} under {better}",
     "Use {protocol}{how}.{moves}{loss}",
+    decisive="max",
 )
 WHOLE_TOPICS = Kind(
     "topic-on-one-member",
@@ -49,6 +53,7 @@ WHOLE_TOPICS = Kind(
     Harm.UNEVEN,
     "one member has all partitions of a topic under {strategy}, although others subscribe to it: {topics}",
     "Use {protocol}{how}.{moves}{loss}",
+    decisive="topic_partitions",
 )
 WHOLE_TOPICS_OF_RELEASE = replace(WHOLE_TOPICS, recommendation="{upgrade}{instead}")
 """If a later release of the client divides the topics."""
@@ -59,6 +64,7 @@ TOPICS_ON_HOST = Kind(
     "the members on one host own all partitions of a topic, although members on other hosts subscribe to it: {topics}; "
     "no assignor takes hosts into account",
     "",
+    is_news=False,
 )
 LAG = Kind(
     "lag-on-one-member",
@@ -66,6 +72,8 @@ LAG = Kind(
     Harm.BEHIND,
     "one member has {max_lag} of {lag:record} of lag under {strategy}, at most {max_lag_after} under {better}",
     "{use} {protocol}{how}.{loss}",
+    decisive="max_lag",
+    needs=OFFSETS.name,
 )
 LAG_IN_PARTITION = Kind(
     "lag-in-one-partition",
@@ -73,6 +81,8 @@ LAG_IN_PARTITION = Kind(
     Harm.BEHIND,
     "one partition has {max_partition_lag} of {lag:record} of lag: no assignor divides it",
     "Look for a hot key, or speed up the consumer of this partition.",
+    decisive="max_partition_lag",
+    needs=OFFSETS.name,
 )
 KINDS = (IDLE, TOO_MANY_MEMBERS, IMBALANCE, WHOLE_TOPICS, TOPICS_ON_HOST, LAG, LAG_IN_PARTITION)
 _MOVES = " {moved_after:partition moves|partitions move} once."

@@ -17,6 +17,8 @@ REFUSES_ALL = Kind(
     Harm.STOPPED,
     "the coordinator refuses all {refused:member}: {errors}",
     "Give the members a protocol that all of them offer.",
+    decisive="refused",
+    matter="refused",
 )
 REFUSES_MEMBERS = Kind(
     "members-refused",
@@ -24,6 +26,8 @@ REFUSES_MEMBERS = Kind(
     Harm.STOPPED,
     "the coordinator refuses {refused:member}: {errors}",
     "Give the members a protocol that all of them offer; with another library, set its assignor to that of the group.",
+    decisive="refused",
+    matter="refused",
 )
 TIE = Kind(
     "election-tie",
@@ -31,6 +35,7 @@ TIE = Kind(
     Harm.HABIT,
     "{tied} have {votes:vote} each: hash order elects {protocol}, and another Kafka version may elect another one",
     "List the protocols in the same order in all members.",
+    matter="tie",
 )
 TIE_OF_CONSUMERS = replace(
     TIE,
@@ -44,6 +49,7 @@ BUILD = Kind(
     Harm.NEXT_CHANGE,
     "{tied} have {votes:vote} each: {protocol} is elected, but {others}",
     "List the protocols in the same order in all members.",
+    matter="tie",
 )
 EAGER_DEFAULT = Kind(
     "eager-by-default",

@@ -1,6 +1,6 @@
 """What tables beside the members show about groups, and about topics."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -111,14 +111,11 @@ def topic_facts(tables: Mapping[str, DataFrame], topics: DataFrame) -> TopicFact
     Records are given by ``record_partitions`` and ``topics_at_risk``, both or neither; ``partition_growth`` is that of
     topics that are to grow.
     """
-    facts = _leaders_and_commits(topics, tables.get(OFFSETS.name))
+    facts = replace(_leaders_and_commits(topics, tables.get(OFFSETS.name)), partitions=_partitions(topics))
     if RECORD_PARTITIONS.name not in tables:
         return facts
     growth = tables.get(PARTITION_GROWTH.name)
-    shown = key_facts(tables[RECORD_PARTITIONS.name], tables[TOPICS_AT_RISK.name], topics, growth)
-    # A topic whose records have no known partition has keys, but no loads.
-    with_records = shown.loads.keys() | shown.shared.keys()
-    return replace(facts, keys=shown, partitions=_partitions(topics, with_records))
+    return replace(facts, keys=key_facts(tables[RECORD_PARTITIONS.name], tables[TOPICS_AT_RISK.name], topics, growth))
 
 
 def _counted_rejects(rejects: DataFrame) -> DataFrame:
@@ -158,7 +155,8 @@ def _leaders_and_commits(topics: DataFrame, offsets: DataFrame | None) -> TopicF
     )
 
 
-def _partitions(topics: DataFrame, of: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
-    """Return the number of partitions of these topics."""
-    rows = topics.select("cluster", "topic", "partitions").collect()
-    return {(row["cluster"], row["topic"]): row["partitions"] for row in rows if (row["cluster"], row["topic"]) in of}
+def _partitions(topics: DataFrame) -> dict[tuple[str, str], int]:
+    """Return the number of partitions of each topic."""
+    columns = topics.select("cluster", "topic", "partitions").toArrow()
+    clusters, names, partitions = (columns[name].to_pylist() for name in columns.column_names)
+    return dict(zip(zip(clusters, names, strict=True), partitions, strict=True))

@@ -62,6 +62,14 @@ class Kind:
     scenario: str | None = None
     """The hypothetical scenario of which it is a result; None for the present state."""
     confidence: Confidence = Confidence.CERTAIN
+    decisive: str = ""
+    """The figure that decides whether a finding is worse or better than one of an earlier audit; empty without."""
+    matter: str = ""
+    """What it is about, of kinds of which a group has one at a time: another one is worse or better, not new."""
+    needs: str = ""
+    """The input beside topics and members without which it is never found; empty if there is none."""
+    is_news: bool = True
+    """Whether a change of it is worth a line: not if rebalances bring it and take it away, or if every group has it."""
 
 
 @dataclass(frozen=True)

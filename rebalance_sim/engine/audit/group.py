@@ -60,7 +60,7 @@ class TopicFacts:
     latest_commit_ms: Mapping[str, int] = field(default_factory=dict)
     """By cluster, the time of the latest commit."""
     partitions: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """By cluster and topic, the number of partitions of topics with records; empty without records."""
+    """By cluster and topic, the number of partitions."""
     keys: KeyFacts | None = None
     """What the records show; None without records."""
 

@@ -14,6 +14,7 @@ from rebalance_sim.engine.audit.changes import CLASSIC_ONLY, PROTOCOL, impossibl
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
 from rebalance_sim.engine.audit.group import Group, RowsByTable, TopicFacts
 from rebalance_sim.engine.audit.ranking import in_order_of_harm, worst_first
+from rebalance_sim.engine.audit.settings_in_use import brokers_in_use, settings_in_use, subscribed_topics
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.outcomes import outcome
@@ -170,6 +171,9 @@ def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, An
         "workloads": _entries(group.workloads) or None,
         "hosts": group.hosts,
         "settings": _entries(as_configured(group.kind.kind, recommended_settings(findings))) or None,
+        "settings_in_use": _entries(settings_in_use(group)) or None,
+        "topics": _entries(subscribed_topics(group)) or None,
+        "brokers": brokers_in_use(group.brokers),
         "migration": found_migration.verdict,
         "migration_assumes": found_migration.assumes or None,
         "migration_reason": found_migration.reason,

@@ -6,6 +6,7 @@ from itertools import combinations
 from rebalance_sim.engine.audit.finding import Finding, Harm, Kind, Severity
 from rebalance_sim.engine.audit.group import Group
 from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.tables import RECORDS, TOPICS_AFTER
 
 DIFFERENT = Kind(
     "keys-placed-differently",
@@ -14,6 +15,8 @@ DIFFERENT = Kind(
     "{clients} place {keys_conflicting} of {keys:key} of topic {topic} differently; records of {keys_split:key} are in "
     "several partitions",
     "Use partitioners that agree in all producers of the topic (rebalance-sim explain agreement).",
+    decisive="keys_conflicting",
+    needs=RECORDS.name,
 )
 MOVED = Kind(
     "keys-in-several-partitions",
@@ -22,6 +25,8 @@ MOVED = Kind(
     "{keys_moved} of {keys:key} of topic {topic} have records in several partitions, as after the topic has grown: "
     "their order is lost",
     "Move the records to a new topic with the final number of partitions, or wait until the old records are consumed.",
+    decisive="keys_moved",
+    needs=RECORDS.name,
 )
 HOT = Kind(
     "hot-partition",
@@ -30,6 +35,8 @@ HOT = Kind(
     "partition {partition} of topic {topic} has {records:record}: {times} times the mean per partition, {mean_records} "
     "(p99 {p99_records})",
     "Distribute its heaviest keys over more key values; more partitions do not divide a key.",
+    decisive="times",
+    needs=RECORDS.name,
 )
 NOT_CO_PARTITIONED = Kind(
     "not-co-partitioned",
@@ -38,6 +45,7 @@ NOT_CO_PARTITIONED = Kind(
     "topics {topic} and {other} share {shared:%} of their keys but have {partitions} and {other_partitions:partition}: "
     "under any assignor, different members may own the two partitions of a key",
     "Give both topics the same number of partitions before records are joined by key, and use range.",
+    needs=RECORDS.name,
 )
 GROWTH = Kind(
     "growth-breaks-key-order",
@@ -48,6 +56,7 @@ GROWTH = Kind(
     "Move the records to a new topic with the final number of partitions, or stop the producers until all records are "
     "consumed, and grow the topic then.",
     "growth",
+    needs=TOPICS_AFTER.name,
 )
 KINDS = (DIFFERENT, MOVED, HOT, NOT_CO_PARTITIONED, GROWTH)
 
@@ -96,11 +105,15 @@ def _not_co_partitioned(group: Group, topics: Sequence[str], thresholds: Thresho
 
     Topics of one group need not be joined. Only those that share keys are reported.
     """
-    shared = group.topics.keys.shared if group.topics.keys else {}
-    known = {topic: group.topics.partitions.get((group.cluster, topic)) for topic in topics}
+    facts = group.topics.keys
+    if facts is None:
+        return
+    # A topic whose records have no known partition has keys, but no loads.
+    with_records = [key for topic in topics if (key := (group.cluster, topic)) in facts.loads or key in facts.shared]
+    known = {topic: group.topics.partitions.get((cluster, topic)) for cluster, topic in with_records}
     partitions = {topic: count for topic, count in known.items() if count is not None}
     pairs = [
-        (shared.get((group.cluster, topic), {}).get(other, 0.0), topic, other)
+        (facts.shared.get((group.cluster, topic), {}).get(other, 0.0), topic, other)
         for topic, other in combinations(partitions, 2)
         if partitions[topic] != partitions[other]
     ]

@@ -24,6 +24,7 @@ CANNOT_READ = Kind(
     Harm.STOPPED,
     "a Java leader cannot read {unreadable:member} of {libraries}: its consumer fails with a SchemaException",
     "Move these members to a group of their own, or the group to one library.",
+    decisive="unreadable",
 )
 UNPREDICTABLE = Kind(
     "assignment-unpredictable",

@@ -78,6 +78,7 @@ LESS_BALANCED = Kind(
     "after a migration to {assignor}, one member has {max_after:partition} instead of {max_today}",
     "Add members, or equal subscriptions, before the migration.",
     _SCENARIO,
+    decisive="max_after",
 )
 LOSES_RACKS = Kind(
     "migration-loses-racks",

@@ -1,5 +1,6 @@
 """The order of findings, and of the groups that have them, the worst first: for console, page and tables."""
 
+from enum import StrEnum
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, Row, Window
@@ -63,15 +64,15 @@ def _order(severity: str, harm: str | None) -> tuple[bool, int, int]:
 
 def in_order_of_harm(verdicts: DataFrame) -> DataFrame:
     """Set the rank of each group: by the harm and severity of its worst finding, then by its weight and size."""
-    is_note, harm = F.coalesce(F.col("severity") == Severity.NOTE, F.lit(True)), _place("harm", Harm)
+    is_note, harm = F.coalesce(F.col("severity") == Severity.NOTE, F.lit(True)), place_of(F.col("harm"), Harm)
     size = (F.desc("weight"), F.desc("errors"), F.desc_nulls_last("lag"), F.desc_nulls_last("members"))
-    first = Window.orderBy(is_note, harm, _place("severity", Severity), *size, *_GROUP)
+    first = Window.orderBy(is_note, harm, place_of(F.col("severity"), Severity), *size, *_GROUP)
     return verdicts.withColumn("rank", F.row_number().over(first))
 
 
-def _place(name: str, of: type[Harm] | type[Severity]) -> Column:
-    """Return the place of a column's value among all; after them without a value."""
-    return F.coalesce(F.nullif(F.array_position(F.array(*map(F.lit, of)), F.col(name)), F.lit(0)), F.lit(len(of) + 1))
+def place_of(column: Column, of: type[StrEnum]) -> Column:
+    """Return the place of a column's value among all, from 1; after them without a value."""
+    return F.coalesce(F.nullif(F.array_position(F.array(*map(F.lit, of)), column), F.lit(0)), F.lit(len(of) + 1))
 
 
 def ranked_kinds(findings: DataFrame, shown_groups: int) -> list[RankedKind]:

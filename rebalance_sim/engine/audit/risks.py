@@ -10,7 +10,7 @@ from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.clients import JAVA
 from rebalance_sim.kafka.group_kinds import GroupKind
 from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS
-from rebalance_sim.tables import OFFSETS, REBALANCING_STATES
+from rebalance_sim.tables import LISTED_GROUPS, OFFSETS, REBALANCING_STATES
 from rebalance_sim.wording import plural
 
 WITHOUT_LEADER = Kind(
@@ -19,6 +19,7 @@ WITHOUT_LEADER = Kind(
     Harm.STOPPED,
     "{partitions:partition of|partitions of} {topics} without a leader: records there are not consumed",
     "Bring their brokers back, or elect a leader (kafka-leader-election.sh).",
+    decisive="partitions",
 )
 REJECTED = Kind(
     "rejected-rows",
@@ -26,6 +27,7 @@ REJECTED = Kind(
     Harm.UNEVEN,
     "{rows:row} of the group cannot be used (see rejects): the predictions leave them out",
     "Correct the rows, and run the audit again.",
+    decisive="rows",
 )
 UNREAD = Kind(
     "group-unread",
@@ -45,6 +47,7 @@ NOT_DESCRIBED = Kind(
     Harm.UNKNOWN,
     "nothing is predicted: the cluster lists the group{listed}, and no output shows its members",
     "Read its members too: --describe --members --verbose of the tool for groups of its type.",
+    needs=LISTED_GROUPS.name,
 )
 EXPIRE = Kind(
     "offsets-expire",
@@ -53,6 +56,8 @@ EXPIRE = Kind(
     "no members, and {partitions:committed offset expires|committed offsets expire}, the first {hours:hour} after the "
     "latest commit of the cluster",
     "Start the consumers before that, delete the group, or raise offsets.retention.minutes.",
+    matter="no-members",
+    needs=OFFSETS.name,
 )
 EMPTY = Kind(
     "no-members",
@@ -60,6 +65,8 @@ EMPTY = Kind(
     Harm.HABIT,
     "no members; {partitions:committed offset expires|committed offsets expire} unless consumers come back",
     "",
+    matter="no-members",
+    needs=OFFSETS.name,
 )
 WITHOUT_COMMITS = replace(EMPTY, description="no members, and no committed offset")
 LAG = Kind(
@@ -69,6 +76,9 @@ LAG = Kind(
     "{lag:record} of lag in {lag_partitions:partition} of {topics}, whose owners are not predicted: at most {most} in "
     "one partition ({where}){unknown}",
     "",
+    decisive="max_partition_lag",
+    matter="lag",
+    needs=OFFSETS.name,
 )
 LARGE_LAG = Kind(
     "large-lag",
@@ -77,6 +87,9 @@ LARGE_LAG = Kind(
     "{where} is {max_partition_lag:record} behind; the group has {lag:record} of lag in {lag_partitions:partition} of "
     "{topics}{unknown}",
     "{advice}",
+    decisive="max_partition_lag",
+    matter="lag",
+    needs=OFFSETS.name,
 )
 SHORT_SESSION = Kind(
     "session-shorter-than-restart",
@@ -93,6 +106,7 @@ SHARED_INSTANCE = Kind(
     "{members:member has|members have} the group.instance.id of another member, {instance_id}: the coordinator fences "
     "all but the last to join (FENCED_INSTANCE_ID)",
     "Derive group.instance.id from something that no two consumers share, such as the name of a StatefulSet's pod.",
+    decisive="members",
 )
 SHARED_BY_CONSUMERS = replace(
     SHARED_INSTANCE,
@@ -123,6 +137,7 @@ REPEATED = Kind(
     "{rebalances:rebalance} within {span_ms:s}, up to generation {generation}",
     "Unless the group is being deployed, look in the consumers' logs for why they leave and rejoin: polls that take "
     "longer than max.poll.interval.ms, sessions that expire, restarts.",
+    decisive="rebalances",
 )
 OVERDUE = Kind(
     "commits-overdue",
@@ -133,6 +148,8 @@ OVERDUE = Kind(
     "See what the consumer does between two polls. If it processes records, lower max.poll.records or raise "
     "max.poll.interval.ms before it has to leave the group.",
     confidence=Confidence.ASSUMED,
+    decisive="age_ms",
+    needs=OFFSETS.name,
 )
 REBALANCING = Kind(
     "rebalancing-now",
@@ -140,6 +157,7 @@ REBALANCING = Kind(
     Harm.STOPPED,
     "the group was in state {state} when it was read: its members and owned partitions may be about to change",
     "Read the group again, and audit it when it is stable.",
+    is_news=False,
 )
 KINDS = (
     *(WITHOUT_LEADER, REJECTED, UNREAD, LARGE_LAG, LAG, NOT_DESCRIBED, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE),

@@ -22,8 +22,9 @@ from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.audit.turning_points import Choices, TurningPoint, turns_in_words
 
 
-def _kind(name: str, severity: Severity, description: str, recommendation: str = "") -> Kind:
-    return Kind(name, severity, Harm.NEXT_CHANGE, description, recommendation, SCENARIO, Confidence.SIMULATED)
+def _kind(name: str, severity: Severity, description: str, recommendation: str = "", decisive: str = "") -> Kind:
+    how = (SCENARIO, Confidence.SIMULATED, decisive)
+    return Kind(name, severity, Harm.NEXT_CHANGE, description, recommendation, *how)
 
 
 ROLLOUT_COSTS = (
@@ -32,12 +33,13 @@ ROLLOUT_COSTS = (
 )
 """What a rollout costs: a template of ``cost_figures``."""
 _LAG_COSTS = "; {unowned_lag:lagging record waits|lagging records wait} for an owner, mean delay {delay_ms:s}"
-COST = _kind("rollout-cost", Severity.NOTE, f"{{scenario}}: {ROLLOUT_COSTS}{{lag}}")
+COST = replace(_kind("rollout-cost", Severity.NOTE, f"{{scenario}}: {ROLLOUT_COSTS}{{lag}}"), is_news=False)
 FAILS = _kind(
     "rollout-fails",
     Severity.ERROR,
     "{scenario}: {failed:consumer stops|consumers stop} with a fatal error: {failure}",
     "Correct what the error names before members restart: a consumer that it stops does not come back.",
+    "failed",
 )
 DEADLOCK = _kind(
     "rollout-deadlock",
@@ -58,6 +60,7 @@ STORM = _kind(
     Severity.WARNING,
     "{scenario}: {storms:rebalance storm} ({rebalances:rebalance})",
     "Use static membership, or restart fewer members per minute.",
+    "storms",
 )
 DOWNTIME = _kind(
     "rollout-downtime",
@@ -65,6 +68,7 @@ DOWNTIME = _kind(
     "{scenario}: each partition is without an owner for {mean_ms:s} on average (p99 {p99_ms:s}, max {max_ms:s}); "
     "{setting} saves {share:%}{range}",
     "{advice}",
+    "mean_ms",
 )
 DEPENDS = _kind(
     "rollout-choice-depends",

@@ -42,6 +42,8 @@ class Thresholds:
     ranges_up_to_members: int = 20_000
     """Up to how many members in the fleet every group is simulated over the ranges of assumed latencies; in a larger
     fleet, groups with a setting that pays as assumed are."""
+    news_share: float = 0.5
+    """The share by which a finding's decisive figure must grow or shrink since an earlier audit to be news."""
 
     @property
     def pays(self) -> Pays:

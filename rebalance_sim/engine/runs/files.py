@@ -60,7 +60,12 @@ def _is_plain(path: str) -> bool:
     >>> _is_plain("out/fleet"), _is_plain("file:/out"), _is_plain("s3://bucket/fleet"), _is_plain("out/*")
     (True, True, False, False)
     """
-    return bool(path.strip()) and not _SCHEME.match(path) and not _PATTERN.search(path)
+    return bool(path.strip()) and not _SCHEME.match(path) and not is_pattern(path)
+
+
+def is_pattern(path: str) -> bool:
+    """Return whether a path may name several files or folders."""
+    return _PATTERN.search(path) is not None
 
 
 def spark_runs() -> bool:

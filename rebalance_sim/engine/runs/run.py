@@ -54,6 +54,8 @@ class Run:
     started_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     tables: dict[str, DataFrame] = field(default_factory=dict, init=False)
     """The output tables that ``write`` has written so far."""
+    facts: dict[str, Any] = field(default_factory=dict, init=False)
+    """What the job records beside what every job does."""
     _parts: list["Run"] = field(default_factory=list, init=False)
     _outcomes_written: int = field(default=0, init=False)
     """Runs over groups so far; each stages tables of the same names in a folder of its own."""
@@ -202,6 +204,7 @@ class Run:
             "assumptions": self.assumptions,
             "started": self.started_at,
             "seconds": round(time.monotonic() - self.started, 3),
+            **self.facts,
         }
 
     def _path(self, name: str) -> str:

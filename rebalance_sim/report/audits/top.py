@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import functions as F
 
 from rebalance_sim.defaults import SCENARIO
-from rebalance_sim.engine.audit.unread import Unread
+from rebalance_sim.engine.audit.fleet_verdict import fleet_verdict
 from rebalance_sim.engine.runs.assumed import assumed_of_clients, is_release_assumed
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.run_files import RECORD, read_beside
@@ -17,7 +17,6 @@ from rebalance_sim.report.audits.audited_run import AuditedRun
 from rebalance_sim.report.audits.group_rows import GroupRow
 from rebalance_sim.report.text import count, cut, printable
 from rebalance_sim.tables import CLUSTERS, MEMBERS, TOPICS, VERDICTS
-from rebalance_sim.wording import plural
 
 _NAMED_CLUSTERS, _CLUSTER_CHARACTERS = 3, 24
 
@@ -48,7 +47,7 @@ def top(audited: AuditedRun, findings: Findings, rows: Sequence[GroupRow]) -> To
         ("simulated rollout", _scenario(audited)),
         *_times(audited),
     ]
-    return Top(tuple(facts), _sentence(findings, affected, audited.groups, audited.unread))
+    return Top(tuple(facts), fleet_verdict(findings.numbers, affected, audited.groups, audited.unread))
 
 
 def _clusters(rows: Sequence[GroupRow]) -> tuple[Mapping[str, int], int]:
@@ -67,22 +66,6 @@ def _counted_clusters(audited: AuditedRun) -> tuple[Mapping[str, int], int]:
     )
     found = clusters.collect()
     return {row["cluster"]: row["groups"] for row in found}, sum(row["affected"] for row in found)
-
-
-def _sentence(findings: Findings, affected: int, groups: int, unread: Unread) -> str:
-    """Return the verdict; what could not be used comes first, and the rest is about the groups that could be read."""
-    first, read = f"{unread.sentence}. " if unread.sentence else "", groups - unread.groups
-    if first and not read:
-        return f"{first}No group could be audited."
-    affected -= unread.groups
-    which = f"the {plural(read, 'group')} that could be read" if unread.groups else plural(read, "group")
-    if not affected:
-        return f"{first}No errors and no warnings in {which}."
-    numbers = {"error": findings.numbers["error"] - unread.groups, "warning": findings.numbers["warning"]}
-    found = " and ".join(plural(number, severity) for severity, number in numbers.items() if number)
-    none = "".join(f", no {severity}s" for severity, number in numbers.items() if not number)
-    need = "needs" if affected == 1 else "need"
-    return f"{first}{affected:,} of {which} {need} attention: {found}{none}."
 
 
 def _listed(names: Sequence[str]) -> str:

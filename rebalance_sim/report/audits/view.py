@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rebalance_sim.engine.audit.since import Since
 from rebalance_sim.report.audits.actions import Findings, findings_of
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.details import DETAILED_GROUPS, GroupDetails, group_details
@@ -16,6 +17,8 @@ class AuditView:
     """What a page shows of an audit."""
 
     top: Top
+    since: Since | None
+    """What changed since an earlier audit; None if it was not compared."""
     findings: Findings
     groups: int
     rows: tuple[GroupRow, ...]
@@ -47,7 +50,8 @@ class AuditView:
 def audit_view(audited: AuditedRun, named: Sequence[str]) -> AuditView:
     """Read what a page shows of an audit: details of the ``named`` groups or, without, of those that matter most."""
     findings = findings_of(audited)
-    affected = [group.key for action in findings.actions for group in action.named]
+    since = Since.of(audited.run)
+    affected = [group.key for action in findings.actions for group in action.named] + _changed(since)
     rows = sorted(group_rows(audited, [*named, *(group for _, group in affected)]), key=lambda row: row.rank)
     by_key = {row.key: row for row in rows}
     keys = [row.key for row in rows if row.group_id in named] if named else [*affected, *by_key]
@@ -56,4 +60,11 @@ def audit_view(audited: AuditedRun, named: Sequence[str]) -> AuditView:
     by_key = {row.key: row for row in rows}
     details = group_details(audited, [by_key[key] for key in detailed], named)
     command = f"rebalance-sim report --runs {shlex.quote(audited.run.folder)} --groups NAME --out page"
-    return AuditView(top(audited, findings, rows), findings, audited.groups, tuple(rows), tuple(details), command)
+    shown = top(audited, findings, rows)
+    return AuditView(shown, since, findings, audited.groups, tuple(rows), tuple(details), command)
+
+
+def _changed(since: Since | None) -> list[GroupKey]:
+    """Return the groups with changes that the page names."""
+    rows = [row for changes in since.changes for row in changes.first] if since else []
+    return [(row["cluster"], row["group_id"]) for row in rows if row["group_id"] is not None]

@@ -21,7 +21,7 @@ from rebalance_sim.kafka.wire.consumer_protocol import (
 )
 from rebalance_sim.kafka.wire.readable import Readable
 
-_OFFSET_COMMIT, _JOIN_GROUP, _SYNC_GROUP = (8, 2), (11, 2), (14, 1)
+_OFFSET_COMMIT, _JOIN_GROUP, _LEAVE_GROUP, _SYNC_GROUP = (8, 2), (11, 2), (13, 1), (14, 1)
 """Requests and their versions: the oldest that brokers of 4.x answer without member ids in advance (KIP-394)."""
 _SESSION_MS = 1_800_000
 _TIMEOUT_SECONDS = 120
@@ -35,11 +35,13 @@ class SilentGroup:
     members: int
     protocols: tuple[str, ...]
     topics: tuple[str, ...]
+    committed: int = 1
+    """The offset that the leader commits for each partition."""
 
     def form(self, bootstrap_servers: str, partitions: Mapping[str, int]) -> None:
         """Let the members join in one rebalance, which the broker's initial delay must leave time for.
 
-        Partitions are dealt to the members in turn, and the leader commits offset 1 for each.
+        Partitions are dealt to the members in turn, and the leader commits an offset for each.
         """
         with ExitStack() as stack:
             connections, joined = self._join(stack, bootstrap_servers)
@@ -82,11 +84,20 @@ class SilentGroup:
 
     def _commit(self, connection: _Connection, leader: _Joined, partitions: Mapping[str, int]) -> None:
         topics = _array(
-            _string(topic) + _array(struct.pack(">iqh", number, 1, -1) for number in range(partitions[topic]))
+            _string(topic)
+            + _array(struct.pack(">iqh", number, self.committed, -1) for number in range(partitions[topic]))
             for topic in self.topics
         )
         connection.send(_OFFSET_COMMIT, self._of_member(leader) + struct.pack(">q", -1) + topics)
         connection.answer("OffsetCommit", has_error=False)
+
+
+def leave(bootstrap_servers: str, group_id: str, member_ids: Iterable[str]) -> None:
+    """Let members leave their group."""
+    with _Connection(bootstrap_servers, group_id) as connection:
+        for member_id in member_ids:
+            connection.send(_LEAVE_GROUP, _string(group_id) + _string(member_id))
+            connection.answer("LeaveGroup")
 
 
 @dataclass(frozen=True)
