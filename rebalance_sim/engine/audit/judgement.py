@@ -161,6 +161,7 @@ def _verdict(group: Group, found: Sequence[tuple[str, Finding]]) -> dict[str, An
         "teams": group.teams or None,
         "workloads": _entries(group.workloads) or None,
         "hosts": group.hosts,
+        **group.search_terms,
         "settings": _entries(as_configured(group.kind.kind, recommended_settings(findings))) or None,
         "migration": found_migration.verdict,
         "migration_assumes": found_migration.assumes or None,
