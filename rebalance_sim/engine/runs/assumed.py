@@ -1,7 +1,7 @@
 """The assumptions of a run about brokers and clients: sentences of its record, and short forms for a page's top."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 RELEASE = "the Kafka release of the brokers is unknown; {}, the default of --kafka-version, is assumed"
 LIBRARY = "the client library of {} is unknown; Java is assumed"
@@ -60,7 +60,13 @@ def grouped_lines(sentences: Iterable[str]) -> list[str]:
     >>> grouped_lines(["the rack of 2 members is unknown", "join order is unknown for 2 members"])
     ['assumptions about clients: the rack of 2 members is unknown. Join order is unknown for 2 members']
     """
-    return [
-        f"assumptions about {topic}: {'. '.join([of[0], *(each[:1].upper() + each[1:] for each in of[1:])])}"
-        for topic, of in assumptions_by_topic(sentences).items()
-    ]
+    return [f"assumptions about {topic}: {in_one(of)}" for topic, of in assumptions_by_topic(sentences).items()]
+
+
+def in_one(sentences: Sequence[str]) -> str:
+    """Return assumptions about the same as one text.
+
+    >>> in_one(["pods have ready_ms 5", "all consumers have session_timeout_ms 9"])
+    'pods have ready_ms 5. All consumers have session_timeout_ms 9'
+    """
+    return ". ".join([*sentences[:1], *(each[:1].upper() + each[1:] for each in sentences[1:])])
