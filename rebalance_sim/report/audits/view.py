@@ -4,11 +4,14 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rebalance_sim.engine.runs.assumed import TIMES, assumptions_by_topic
 from rebalance_sim.report.audits.actions import Findings, findings_of
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.details import DETAILED_GROUPS, GroupDetails, group_details
+from rebalance_sim.report.audits.fleet_lag import FleetLag, fleet_lag
 from rebalance_sim.report.audits.group_rows import STATIC_ROWS, GroupRow, as_json, group_rows, with_anchors
 from rebalance_sim.report.audits.top import Top, top
+from rebalance_sim.tables import VERDICTS
 
 
 @dataclass(frozen=True)
@@ -17,11 +20,17 @@ class AuditView:
 
     top: Top
     findings: Findings
+    lag: FleetLag
+    times: tuple[str, ...]
+    """What the simulations assume about times, in sentences."""
     groups: int
     rows: tuple[GroupRow, ...]
     details: tuple[GroupDetails, ...]
     command: str
     """The command that writes a page with the details of other groups."""
+
+    topic_query: str
+    """The query that finds all consumers of a topic."""
 
     @property
     def anchors(self) -> dict[GroupKey, str]:
@@ -56,4 +65,15 @@ def audit_view(audited: AuditedRun, named: Sequence[str]) -> AuditView:
     by_key = {row.key: row for row in rows}
     details = group_details(audited, [by_key[key] for key in detailed], named)
     command = f"rebalance-sim report --runs {shlex.quote(audited.run.folder)} --groups NAME --out page"
-    return AuditView(top(audited, findings, rows), findings, audited.groups, tuple(rows), tuple(details), command)
+    return AuditView(
+        top(audited, findings, rows),
+        findings,
+        fleet_lag(audited),
+        assumptions_by_topic(map(str, audited.run.record["assumptions"])).get(TIMES, ()),
+        audited.groups,
+        tuple(rows),
+        tuple(details),
+        command,
+        f"spark.read.{audited.run.output_format}({audited.run.path(VERDICTS.name)!r})"
+        ".where(\"array_contains(topics, 'NAME') OR array_contains(offsets_topics, 'NAME')\")",
+    )
