@@ -11,7 +11,7 @@ from rebalance_sim.report.text import cut, printable
 
 SHOWN_TOPICS, SHOWN_CLIENTS = 100, 30
 """Topics of a group that the page has, and client ids, addresses or libraries: the first."""
-TOPICS_BYTES, CLIENTS_BYTES = 600_000, 800_000
+TOPICS_BYTES, CLIENTS_BYTES = 500_000, 600_000
 """The most that the terms of all groups take; the groups with the first ranks have theirs."""
 _TERM_CHARACTERS = 300
 _NUMBER_BYTES = 6
