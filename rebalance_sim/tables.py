@@ -1163,6 +1163,31 @@ VERDICTS = Table(
         ),
         Column("hosts", INT, "number of addresses that its members connect from; null if any is unknown"),
         Column(
+            "topics",
+            STRINGS,
+            "topics that its members subscribe to, in alphabetical order: the first 1,000; null if there are none",
+        ),
+        Column(
+            "offsets_topics",
+            STRINGS,
+            "topics that the group has rows of offsets for, and no member subscribes to: the first 1,000; null if "
+            "there are none",
+        ),
+        Column("topics_left_out", INT, "topics that `topics` and `offsets_topics` leave out; 0 if they have all"),
+        Column("client_ids", STRINGS, "client ids of its members: the first 100; null if none is known"),
+        Column("addresses", STRINGS, "addresses that its members connect from: the first 100; null if none is known"),
+        Column(
+            "client_libraries",
+            STRINGS,
+            "client libraries of its members, with their releases, and `java (assumed)` for unknown ones; null if it "
+            "has no members",
+        ),
+        Column(
+            "clients_left_out",
+            INT,
+            "client ids, addresses and client libraries that these columns leave out; 0 if they have all",
+        ),
+        Column(
             "settings",
             MapType(STRING, STRING),
             "consumer settings that the findings recommend; where two recommend different assignors, that of the worse "
@@ -1176,7 +1201,9 @@ VERDICTS = Table(
             "members",
         ),
         Column(
-            "topics", MapType(STRING, INT), "partitions of the topics it subscribes to, by topic; null without members"
+            "topic_partitions",
+            MapType(STRING, INT),
+            "partitions of the topics it subscribes to, by topic; null without members",
         ),
         Column("brokers", STRING, "release and settings of the brokers of its cluster, as the audit uses them"),
         Column(

@@ -41,7 +41,7 @@ PAGES_OF_OUTPUT = [
     ("other-libraries.md", 0, 30),
     ("lag.md", 2, 12),
     ("partitions.md", 3, 10),
-    ("report.md", 9, 0),
+    ("report.md", 9, 3),
     ("simulate.md", 5, 23),
     ("tutorial.md", 0, 27),
 ]

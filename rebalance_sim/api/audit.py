@@ -263,6 +263,13 @@ class Audit:
         """Return the usable members of a few groups, in the driver, where the rules then run."""
         return in_driver(where_in(usable(fit(self.members, MEMBERS)), "group_id", groups))
 
+    def partition_lags(self, groups: Collection[str], topics: Collection[str]) -> list[Row]:
+        """Return the lag of each partition of some groups and topics, as ``partition_lag``; none without offsets."""
+        if self.fitted_offsets is None:
+            return []
+        chosen = where_in(where_in(usable(self.fitted_offsets), "group_id", groups), "topic", topics)
+        return collected(partition_lag(chosen))
+
     def assignments(self, members: DataFrame, strategies: Sequence[str]) -> list[Row]:
         """Predict who owns what of the members of some groups: ``last_assignments`` now and under assignors."""
         rows: list[Row] = []

@@ -4,6 +4,7 @@ import logging
 from argparse import Namespace
 
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 
 from rebalance_sim.api.audit import Audit
 from rebalance_sim.commands.brokers import clusters_of
@@ -15,7 +16,7 @@ from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.input_files import read_input
 from rebalance_sim.errors import UserError
 from rebalance_sim.sources.scenarios import scenario_of
-from rebalance_sim.tables import MEMBERS, TOPICS
+from rebalance_sim.tables import MEMBERS, OFFSETS, TOPICS
 
 _LOG = logging.getLogger(__name__)
 
@@ -36,9 +37,21 @@ def audit_of_run(run: FinishedRun) -> Audit | None:
     return Audit(
         members,
         topics,
-        None,
+        _offsets(run, options),
         kafka_version=clusters,
         seed=options.seed,
         assignors=tuple(own.values()),
         scenario=scenario,
     )
+
+
+def _offsets(run: FinishedRun, options: Namespace) -> DataFrame | None:
+    """Return the offsets that an audit read; None if it read none, or if they cannot be read."""
+    path = getattr(options, OFFSETS.name, "")
+    if not path:
+        return None
+    try:
+        return read_input(run.spark, OFFSETS, path, options.format)
+    except (PySparkException, UserError) as problem:
+        _LOG.warning("the lag of groups is shown without partitions: %s", problem)
+        return None

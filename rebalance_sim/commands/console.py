@@ -31,7 +31,7 @@ _READABLE_ID = 24
 _LONGEST_WORD = 24
 """Longer words of text that is wrapped are broken."""
 _STYLES = {
-    "assumption:": "yellow",
+    "assumptions about": "yellow",
     "warning:": "yellow",
     "failed:": "red",
     "passed:": "green",

@@ -7,6 +7,7 @@ from pyspark.sql.types import DataType
 
 from rebalance_sim.commands.configuration import DEFAULT
 from rebalance_sim.commands.console import Line, Table
+from rebalance_sim.engine.runs.assumed import grouped_lines
 from rebalance_sim.engine.runs.planned_runs import DryRun, Input
 from rebalance_sim.engine.runs.run_files import RECORD
 from rebalance_sim.releases import kafka_version
@@ -35,7 +36,7 @@ def plan_lines(run: DryRun, options: Namespace, work: Iterable[str], outputs: It
         f"outputs in {run.out} ({replaced})",
         *(f"  {name}" for name in outputs),
         f"  {RECORD}",
-        *(f"assumption: {assumption}" for assumption in run.assumptions),
+        *grouped_lines(run.assumptions),
         "options",
         _options(run.options, options.sources),
     ]

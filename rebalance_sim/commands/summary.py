@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.commands.console import Line, Table, one_line
 from rebalance_sim.commands.rejects import rejects_summary
+from rebalance_sim.engine.runs.assumed import grouped_lines
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.tables.percentiles import p99
 from rebalance_sim.tables import CLASSIC, INPUTS, LISTED_GROUPS, REJECTS
@@ -206,8 +207,7 @@ def named_group(group: Row, several: bool) -> str:
 
 def summarise_run(run: Run) -> list[Line]:
     """Return what was read and rejected, the assumptions, and the output folder."""
-    assumptions = [f"assumption: {assumption}" for assumption in run.assumptions]
-    return ["", *summarise_read(run), *assumptions, f"output: {run.out}"]
+    return ["", *summarise_read(run), *grouped_lines(run.assumptions), f"output: {run.out}"]
 
 
 def summarise_read(run: Run, earlier: int = 0) -> list[Line]:

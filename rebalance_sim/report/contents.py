@@ -251,12 +251,20 @@ def _strategies(runs: Sequence[FinishedRun]) -> set[str]:
 
 
 def _once(checks: Sequence[Check], sections: Sequence[Section]) -> list[Check]:
-    """Keep equal checks of several runs once, for the first run; sort errors first, and the present state first."""
+    """Keep equal checks of several runs once, for the first run; sort errors first, and the present state first.
+
+    Those of an audit come before all others, ranked as on its page.
+    """
     found: dict[Check, Check] = {}
     for check in checks:
         found.setdefault(replace(check, run=""), check)
     hypothetical = {section.name for section in sections if section.hypothetical}
-    return sorted(found.values(), key=lambda check: (list(Level).index(check.level), check.section in hypothetical))
+    of_audit = [check for check in found.values() if check.section == actions.TO_DO]
+    others = [check for check in found.values() if check.section != actions.TO_DO]
+    return [
+        *of_audit,
+        *sorted(others, key=lambda check: (list(Level).index(check.level), check.section in hypothetical)),
+    ]
 
 
 def _linked(checks: Sequence[Check], sections: Sequence[Section]) -> Iterator[Check]:

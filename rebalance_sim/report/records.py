@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from rebalance_sim.engine.runs.assumed import assumptions_by_topic, in_one
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.recorded_runs import fleet_of
@@ -131,6 +132,7 @@ def _rejected_earlier(run: FinishedRun) -> int:
 
 
 def assumptions_results(run: FinishedRun) -> RunResults:
-    """Return the assumptions of a run."""
-    sentences = tuple((str(sentence),) for sentence in run.record["assumptions"])
-    return RunResults((Table("Assumptions", (Column("assumption"),), sentences),) if sentences else ())
+    """Return the assumptions of a run, by what they are about."""
+    by_topic = assumptions_by_topic(map(str, run.record["assumptions"]))
+    rows = tuple((topic, in_one(sentences)) for topic, sentences in by_topic.items())
+    return RunResults((Table("Assumptions", (Column("about"), Column("what is assumed")), rows),) if rows else ())

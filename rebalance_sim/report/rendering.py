@@ -8,6 +8,7 @@ from importlib.metadata import version
 import jinja2
 
 from rebalance_sim.report.audits.actions import TO_DO
+from rebalance_sim.report.audits.search_terms import shown_term
 from rebalance_sim.report.colours import DARK, LIGHT, PLACEHOLDERS
 from rebalance_sim.report.contents import Page
 from rebalance_sim.report.drawing import Drawn, draw
@@ -29,7 +30,8 @@ GROUP_COLUMNS = (
     ("rebalances", True, "rebalances in the next rollout with the group's own settings, simulated"),
     ("downtime", True, "mean time that a partition has no owner in the next rollout, simulated"),
     ("migration", False, "how the group can migrate to the consumer protocol (KIP-848): online (in a rolling restart), "
-     "offline (all members stop first), no, done, or unknown if its members could not be read"),
+     "offline (all members stop first), no, done, or unknown if its members could not be read; groups that can migrate "
+     "online have their place in the order of migrations, from 1"),
 )  # fmt: skip
 """Columns of the table of all groups: title, whether the values are numbers, and what they mean."""
 FILTERED_FROM = 8
@@ -81,7 +83,7 @@ def render(page: Page) -> Rendered:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"shown": shown, "printable": printable, "csp_hash": csp_hash}
+    environment.filters |= {"shown": shown, "printable": printable, "csp_hash": csp_hash, "term": shown_term}
     template = environment.get_template("chart.svg.j2")
     charts = {
         block.name: draw(block, lambda **values: template.render(colours=PLACEHOLDERS, **values))

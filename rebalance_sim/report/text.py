@@ -8,7 +8,7 @@ from rebalance_sim.report.page import Cell, CellType
 from rebalance_sim.wording import escaped
 
 NOTHING = "–"
-SHOWN_CHARACTERS = {CellType.NAME: 64, CellType.TEXT: 600}
+SHOWN_CHARACTERS = {CellType.NAME: 64, CellType.TEXT: 1_000}
 """A longer text is cut and listed in full at the end of the page."""
 LABEL_CHARACTERS = 26
 """Length of a name in a chart."""
@@ -98,6 +98,15 @@ def share(part: float, of: float = 1) -> str:
         text = "<0.1" if text == "0.0" else ">99.9"
     # A line must not break before the sign.
     return f"{text}\N{NO-BREAK SPACE}%"
+
+
+def percent(part: float, of: float) -> str:
+    """Format a share in per cent in a sentence, whose characters are all visible.
+
+    >>> percent(1, 3)
+    '33.3 %'
+    """
+    return share(part, of).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def seconds(milliseconds: float) -> str:

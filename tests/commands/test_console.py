@@ -109,7 +109,7 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv(variable, "xterm-256color")
     console = Console(file=StringIO(), force_terminal=True, width=80)
-    assert ("\x1b[33m" in text_of(["assumption: x"], console)) is styled
+    assert ("\x1b[33m" in text_of(["assumptions about clients: x"], console)) is styled
 
 
 @pytest.fixture

@@ -105,7 +105,7 @@ def test_assumptions_are_passed_from_run_to_run(tmp_path: Path, capsys: pytest.C
     tables = [f"--{name}={tmp_path}/fleet/{name}" for name in ("topics", "members")]
     assert main(["assign", *tables, "--out", f"{tmp_path}/assign"]) == 0
     assert record(tmp_path / "assign")["assumptions"] == record(tmp_path / "fleet")["assumptions"] != []
-    assert "assumption: " in capsys.readouterr().out
+    assert "assumptions about clients: " in capsys.readouterr().out
 
 
 @pytest.mark.scale

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from rebalance_sim.cli import INCOMPLETE, main
 from rebalance_sim.report.colours import DARK, LIGHT
 from tests.report.test_audit import many_groups
-from tests.support.audited_fleet import write_fleet
+from tests.support.audited_fleet import MEMBERS, OFFSETS, write_fleet
 from tests.support.finished_runs import LONG, SCRIPT, TURNED
 from tests.support.hostile_page import write_hostile_audit, write_hostile_page
 from tests.support.library_programs import LibrariesUnavailable, install_packages
@@ -37,6 +37,13 @@ CUT_TEXTS = """() => [...document.querySelectorAll("figure svg")].flatMap(svg =>
 })"""
 WIDER_TABLES = """() => [...document.querySelectorAll(".scroll")].filter(
     region => region.scrollWidth > region.clientWidth + 1).map(region => region.parentElement.id)"""
+COVERED = """() => {
+    const bar = document.querySelector("nav.contents").getBoundingClientRect();
+    return [...document.querySelectorAll("h2, h3, h4")].filter(heading => {
+        const box = heading.getBoundingClientRect();
+        return box.height > 0 && box.top < bar.bottom && box.bottom > bar.bottom;
+    }).map(heading => heading.textContent);
+}"""
 SEARCH = """query => {
     const box = document.getElementById("filter-search");
     const started = performance.now();
@@ -216,6 +223,64 @@ def test_whether_a_group_can_migrate_takes_a_search(audit_page: Page) -> None:
     assert row.locator("td").last.inner_text() == "no"
     row.locator("a").click()
     assert "sarama" in audit_page.locator(".group:visible .facts").inner_text()
+
+
+def test_who_consumes_a_topic_takes_a_search_or_a_click(audit_page: Page) -> None:
+    search(audit_page, "eight")
+    anywhere = int(audit_page.locator("#found-groups").inner_text().split()[0])
+    audit_page.get_by_role("button", name="Show only the groups that consume topic eight").click()
+    consumers = {row["group_id"] for row in MEMBERS if "eight" in row["subscription"]}
+    consumers |= {row["group_id"] for row in OFFSETS if row["topic"] == "eight"}
+    assert int(audit_page.locator("#found-groups").inner_text().split()[0]) == len(consumers) <= anywhere
+    shown = {name.split()[0] for name in rows_of(audit_page).locator("td:first-child").all_inner_texts()}
+    assert shown == consumers
+    marked = rows_of(audit_page).filter(has_text="committed offsets only").locator("a").all_inner_texts()
+    assert set(marked) == {"no-members", "offsets-expire", "lag-without-assignment"}
+    audit_page.get_by_role("button", name="Reset").click()
+    search(audit_page, "healthy-several-topics")
+    rows_of(audit_page).locator("a").click()
+    audit_page.locator(".group:visible .topic-link", has_text="eight").click()
+    assert int(audit_page.locator("#found-groups").inner_text().split()[0]) == len(consumers)
+    assert "committed offsets only" not in rows_of(audit_page).filter(has_text="large-lag").inner_text()
+
+
+@pytest.mark.parametrize(
+    ("scope", "text", "groups"),
+    [("library", "LIBRDKAFKA", {"healthy-librdkafka"}), ("address", "10.0.0.2", {"topic-on-one-host"})],
+)
+def test_groups_are_found_by_their_clients(audit_page: Page, scope: str, text: str, groups: set[str]) -> None:
+    audit_page.locator("#filter-scope").select_option(scope)
+    search(audit_page, text)
+    assert groups <= set(rows_of(audit_page).locator("a").all_inner_texts())
+    found = int(audit_page.locator("#found-groups").inner_text().split()[0])
+    assert found < GROUPS / 2
+    audit_page.locator("#filter-scope").select_option("")
+    assert int(audit_page.locator("#found-groups").inner_text().split()[0]) >= found
+
+
+def test_the_bar_hides_no_heading_that_a_link_leads_to(audit_page: Page) -> None:
+    bar = audit_page.locator("nav.contents")
+    links = [*audit_page.locator("nav.contents a").all(), *audit_page.locator(".affected a").all()[:3]]
+    for link in links:
+        link.click()
+        target = audit_page.locator(f"[id='{audit_page.evaluate('location.hash.slice(1)')}']")
+        heading, below = target.locator("h2, h3").first.bounding_box(), bar.bounding_box()
+        assert heading is not None
+        assert below is not None
+        assert heading["y"] >= below["y"] + below["height"]
+    covered = audit_page.evaluate(COVERED)
+    assert covered == []
+
+
+def test_what_settings_cost_is_whole_on_a_phone(browser: Browser, fleet: str) -> None:
+    page = browser.new_page(viewport=PHONE)
+    page.goto(fleet)
+    page.locator(".affected a", has_text="rollout-downtime").first.click()
+    costs = page.locator(".group:visible [id$=-restart]")
+    assert costs.locator("td:visible").count() > 10
+    group = page.locator(".group:visible").get_attribute("id")
+    assert [name for name in page.evaluate(WIDER_TABLES) if name.startswith(f"{group}-")] == []
+    page.close()
 
 
 def test_details_open_and_close_with_the_keyboard(audit_page: Page) -> None:

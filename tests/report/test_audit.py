@@ -3,7 +3,9 @@
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,16 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from rebalance_sim.cli import INCOMPLETE, main
+from rebalance_sim.commands.audit_summary import summarise_findings
+from rebalance_sim.engine.audit.finding import Harm
+from rebalance_sim.engine.audit.judgement import FAMILIES
 from rebalance_sim.report.audits.details import DETAILED_GROUPS
+from rebalance_sim.report.audits.figures import EVIDENCE
 from rebalance_sim.report.audits.group_rows import LISTED_BYTES, LISTED_GROUPS, GroupRow, as_json
+from rebalance_sim.report.audits.search_terms import CLIENTS_BYTES, TOPICS_BYTES, SearchTerms
 from rebalance_sim.tables import COSTS, FINDINGS, NEWS, VERDICTS
 from tests.report.test_page import FETCHING, Elements
-from tests.support.audited_fleet import write_fleet
+from tests.support.audited_fleet import MEMBERS, OFFSETS, write_fleet
 from tests.support.finished_runs import HOSTILE, LONG, QUOTES, SCRIPT, write_run
 from tests.support.hostile_page import write_hostile_audit
 
@@ -56,6 +63,20 @@ def page_of(run: str, out: Path, *more: str) -> str:
 def texts_of(html: str) -> str:
     """Return the text of a page, without markup."""
     return re.sub(r"\s+", " ", unescape(re.sub("<[^>]*>", " ", html)))
+
+
+def consumers(html: str, topic: str) -> tuple[set[str], set[str]]:
+    """Return the groups that the search finds by a topic, and those that only have offsets for it."""
+    match = re.search(r'<script type="application/json" id="group-data">(.*?)</script>', html, re.DOTALL)
+    assert match
+    data = json.loads(match[1])
+    number = data["terms"]["topics"]["texts"].index(topic)
+    by_place: tuple[set[str], set[str]] = (set(), set())
+    for row, terms in zip(data["rows"], data["terms"]["topics"]["rows"], strict=True):
+        for place, names in enumerate(by_place):
+            if number in terms[place]:
+                names.add(row[1])
+    return by_place
 
 
 def section(html: str, name: str) -> str:
@@ -204,11 +225,17 @@ def test_long_names_leave_no_room_for_all_rows() -> None:
 
 
 @pytest.fixture(scope="module")
-def fleet(spark: SparkSession, small_runs: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[Row]]:
-    """Audit the fleet with a group for each kind of finding; return its page and its findings."""
+def audited(spark: SparkSession, small_runs: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Audit the fleet with a group for each kind of finding; return the folder of the audit."""
     folder = tmp_path_factory.mktemp("fleet")
     assert main(["audit", *write_fleet(folder), "--out", f"{folder}/audit"]) == INCOMPLETE
-    return (folder / "audit" / "report.html").read_text(), spark.read.parquet(f"{folder}/audit/findings").collect()
+    return folder / "audit"
+
+
+@pytest.fixture(scope="module")
+def fleet(spark: SparkSession, audited: Path) -> tuple[str, list[Row]]:
+    """Return the page of that audit, and its findings."""
+    return (audited / "report.html").read_text(), spark.read.parquet(f"{audited}/findings").collect()
 
 
 def details(html: str) -> Iterator[tuple[str, str]]:
@@ -232,7 +259,7 @@ def test_every_finding_is_shown_with_its_group_figures_and_remedy(fleet: tuple[s
             assert " ".join(part.split()) in text, (row["group_id"], part)
         assert row["kind"].replace("-", " ").capitalize() in text
         for name in row["figures"] or ():
-            assert name.removesuffix("_ms").replace("_", " ") in text, (row["group_id"], name)
+            assert EVIDENCE[name] in text, (row["group_id"], name)
     named = texts_of(section(html, "what-to-do"))
     assert all(row["kind"].replace("-", " ").capitalize() in named for row in findings)
 
@@ -283,6 +310,130 @@ def test_a_rolling_restart_is_drawn_under_each_setting_on_one_axis(fleet: tuple[
     for drawn in tables:
         assert drawn.count('class="axis"') == 1
         assert drawn.count('<tr class="alternative">') >= 1
+
+
+@pytest.mark.scale
+def test_page_and_console_rank_alike(
+    spark: SparkSession, audited: Path, fleet: tuple[str, list[Row]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first group of the page is the first one of the console of both jobs, and so are all others."""
+    findings, verdicts = (spark.read.parquet(f"{audited}/{name}") for name in ("findings", "verdicts"))
+    lines = [str(line) for line in summarise_findings(findings, verdicts)]
+    on_console = re.findall(
+        r"^  (?:error|warning): ([\w-]+): .*\n    (\S+?)(?: of cluster \S+)?: ", "\n".join(lines), re.MULTILINE
+    )
+    on_page = [
+        (kind.lower().replace(" ", "-"), group)
+        for kind, group in re.findall(
+            r"<h4>(.*?)</h4>.*?group-link.*?<bdi class=\"name\">(.*?)</bdi>", section(fleet[0], "what-to-do"), re.DOTALL
+        )
+    ]
+    assert on_page[: len(on_console)] == on_console
+    page_of(str(audited), tmp_path)
+    by_report = re.findall(r"^  (?:error|warning): \S+ groups? with ([\w-]+)", capsys.readouterr().out, re.MULTILINE)
+    # Then come those about inputs.
+    assert by_report[: len(on_page)] == [kind for kind, _ in on_page]
+
+
+def test_only_the_next_change_is_hypothetical() -> None:
+    """The page has what is wrong today, what the next change costs, and habits apart; it keeps the ranking so."""
+    kinds = [kind for family in FAMILIES.values() for kind in family.kinds]
+    assert {kind.harm for kind in kinds if kind.scenario} == {Harm.NEXT_CHANGE}
+
+
+@pytest.mark.scale
+def test_the_page_answers_where_the_lag_is(fleet: tuple[str, list[Row]]) -> None:
+    """Of the fleet and of each group, with the worst partition and the member that has most; also without members."""
+    of_fleet, shown = texts_of(section(fleet[0], "lag")), dict(details(fleet[0]))
+    assert "108,014 records of lag in 35 partitions of 6 groups." in of_fleet
+    assert "The worst partition is eight-0, with 12,000 in group large-lag." in of_fleet
+    assert re.search("large-lag .* 84,000 77.8 % eight-0 : 12,000", of_fleet)
+    assert (
+        "Lag of 3,010 records. The worst partition is eight-1, with 3,000 records: 99.7 % of it."
+        in (shown["lag-without-assignment"])
+    )
+    one = "Member lag-on-one-member-0 has 100.0 % of the lag after the next rebalance: 8,000 records."
+    assert one in shown["lag-on-one-member"]
+    assert "No lag: all committed offsets are at the log ends." in shown["offsets-expire"]
+    strips = re.findall(r'<svg class="strip" [^>]*><path class="lag-.*?</svg>', fleet[0])
+    assert {path.count("M") for path in strips} >= {2, 3, 8}
+
+
+@pytest.mark.scale
+def test_the_page_answers_who_consumes_a_topic(fleet: tuple[str, list[Row]]) -> None:
+    """Exactly the groups whose members subscribe to it, and those that only have offsets for it."""
+    subscribed = {row["group_id"] for row in MEMBERS if "eight" in row["subscription"]}
+    committed = {row["group_id"] for row in OFFSETS if row["topic"] == "eight"}
+    assert consumers(fleet[0], "eight") == (subscribed, committed - subscribed)
+    assert len(subscribed) > 5
+    assert committed - subscribed == {"no-members", "offsets-expire", "lag-without-assignment"}
+    assert re.search("eight committed offsets only", dict(details(fleet[0]))["offsets-expire"])
+    assert 'data-topic="eight"' in fleet[0]
+
+
+@pytest.mark.scale
+def test_the_page_answers_whether_a_group_can_migrate_and_when(
+    spark: SparkSession, audited: Path, fleet: tuple[str, list[Row]]
+) -> None:
+    verdicts = spark.read.parquet(f"{audited}/verdicts").where("migration_order IS NOT NULL").orderBy("migration_order")
+    order = [row["group_id"] for row in verdicts.collect()]
+    first = texts_of(section(fleet[0], "migration")).partition("Migrate first")[2]
+    assert [first.index(f" {group} ") for group in order[:5]] == sorted(
+        first.index(f" {group} ") for group in order[:5]
+    )
+    shown = dict(details(fleet[0]))
+    for place, group in enumerate(order, 1):
+        if group in shown:
+            assert re.search(rf"migration to the consumer protocol online[^(]*, order {place} \(", shown[group]), group
+    assert "migration to the consumer protocol no (" in shown["migration-library"]
+
+
+@pytest.mark.scale
+def test_every_figure_is_labelled(fleet: tuple[str, list[Row]]) -> None:
+    assert {name for row in fleet[1] for name in row["figures"] or ()} <= EVIDENCE.keys()
+
+
+@pytest.mark.scale
+def test_what_a_recommendation_costs_is_not_shown_as_a_saving(fleet: tuple[str, list[Row]]) -> None:
+    savings = re.findall(r'<span class="saving">(.*?)</span></span>', fleet[0])
+    assert savings
+    assert not [text for text in savings if " more " in text.partition("</span>")[2].partition("</span>")[0]]
+
+
+@pytest.mark.scale
+def test_lag_is_shown_without_partitions_if_the_offsets_are_gone(audited: Path, tmp_path: Path) -> None:
+    shutil.copytree(audited, tmp_path / "audit")
+    record = json.loads((audited / "_run.json").read_text())
+    record["options"]["offsets"] = f"{tmp_path}/gone"
+    (tmp_path / "audit" / "_run.json").write_text(json.dumps(record))
+    html = page_of(f"{tmp_path}/audit", tmp_path / "page")
+    text = dict(details(html))["large-lag"]
+    assert "The worst partition is eight-0, with 12,000 records: 14.3 % of it." in text
+    assert "the offsets that the audit read are no longer there" in text
+    assert 'class="lag-' not in html
+
+
+def test_unknown_lag_is_no_all_clear(spark: SparkSession, tmp_path: Path) -> None:
+    """A page without offsets says so, of the fleet and of each group."""
+    tables = {FINDINGS: [found("a", "idle-members", "warning")], VERDICTS: [verdict("a") | {"topics": ["orders"]}]}
+    html = page_of(write_run(spark, tmp_path / "run", "audit", tables), tmp_path / "page")
+    assert "Lag is unknown: the audit read no offsets." in texts_of(section(html, "lag"))
+    assert "Lag is unknown: the audit read no offsets." in dict(details(html))["a"]
+    assert consumers(html, "orders") == ({"a"}, set())
+
+
+def test_terms_of_many_groups_keep_the_page_small() -> None:
+    """The groups with the first ranks have theirs; the script says of how many there are none."""
+    terms = SearchTerms(tuple(f"{LONG[:200]}-{n}" for n in range(50)), (), ("x",), topics_left_out=3)
+    row = GroupRow("c", "g", None, 0, None, None, (0, 0, 0), (), None, None, None, None, None, None, None, "", "", "")
+    rows = [replace(row, terms=terms), *[replace(row, terms=replace(terms, topics=(f"{n}-{LONG[:250]}",)))
+                                         for n in range(LISTED_GROUPS)]]  # fmt: skip
+    text = as_json(rows)
+    assert len(text.encode()) < LISTED_BYTES + TOPICS_BYTES + CLIENTS_BYTES
+    of_topics = json.loads(text)["terms"]["topics"]["rows"]
+    assert of_topics[0] == [[*range(50)], [], 3]
+    assert of_topics[-1] is None
+    assert 1_000 < of_topics.index(None) < LISTED_GROUPS
 
 
 @pytest.fixture(scope="module")

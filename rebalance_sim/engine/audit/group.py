@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from rebalance_sim.defaults import SCENARIO
+from rebalance_sim.engine.audit.search_terms import SEARCH_TERMS
 from rebalance_sim.engine.audit.topic_keys import KeyFacts
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.by_library import SEPARATOR, Leader
@@ -297,6 +298,11 @@ class Group:
     def weight(self) -> int:
         """How much the group matters to its owner: the highest weight of a member."""
         return max((member["weight"] for member in self.members if member["weight"] is not None), default=1)
+
+    @property
+    def search_terms(self) -> Row:
+        """What the group can be found by, as columns of ``verdicts``."""
+        return self._only(SEARCH_TERMS) or {}
 
     @property
     def teams(self) -> list[str]:

@@ -14,6 +14,7 @@ from rebalance_sim.engine.audit.facts import FACTS, beside_members
 from rebalance_sim.engine.audit.group import TOPIC_OWNERS
 from rebalance_sim.engine.audit.judgement import Judgement
 from rebalance_sim.engine.audit.rollouts import SAVED
+from rebalance_sim.engine.audit.search_terms import SEARCH_TERMS, search_terms
 from rebalance_sim.engine.audit.topic_owners import topics_on_one_host
 from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.groups.lag_rows import lag_of_batch
@@ -190,6 +191,9 @@ def _rows_by_group(
     }
     for row in topics_on_one_host(batch.column("members")).to_pylist():
         groups[keys[row["group"]]][TOPIC_OWNERS].append(row)
+    offsets = batch.column(OFFSETS.name) if OFFSETS.name in batch.schema.names else None
+    for key, row in zip(keys, search_terms(batch.column("members"), offsets).to_pylist(), strict=True):
+        groups[key][SEARCH_TERMS].append(row)
     for name, columns in _COMPUTED.items():
         for rows in found.get(name, ()):
             for key, row in zip(_keys(rows), _chosen(rows, columns).to_pylist(), strict=True):

@@ -123,7 +123,7 @@ def _groups(now: Audited, before: Audited, news_share: float) -> DataFrame:
 
 def _known_group(audit: Audited, when: str) -> DataFrame:
     """Return what an audit knows of each group, and whether rows of it could not be read."""
-    columns = ("members", "severity", "harm", "settings_in_use", "topics")
+    columns = ("members", "severity", "harm", "settings_in_use", "topic_partitions")
     hidden = audit.findings.where(F.col("kind").isin(*_HIDING)).select(*_GROUP).distinct()
     verdicts = audit.verdicts.select(*_GROUP, F.struct(*columns).alias(when))
     return verdicts.join(hidden.withColumn(f"hidden_{when}", F.lit(True)), _GROUP, "left")
@@ -131,7 +131,9 @@ def _known_group(audit: Audited, when: str) -> DataFrame:
 
 def _configured(when: str) -> Column:
     """Return the settings and topics of a group; maps cannot be compared."""
-    return F.struct(*(F.array_sort(F.map_entries(f"{when}.{name}")) for name in ("settings_in_use", "topics")))
+    return F.struct(
+        *(F.array_sort(F.map_entries(f"{when}.{name}")) for name in ("settings_in_use", "topic_partitions"))
+    )
 
 
 def _findings(now: Audited, before: Audited, groups: DataFrame, compared: Compared, news_share: float) -> DataFrame:
@@ -222,7 +224,7 @@ def _plural(number: Column, noun: str) -> Column:
 def _settings(groups: DataFrame) -> DataFrame:
     """Return the groups whose settings or topics differ: what only one of the audits knows is not compared."""
     names = F.filter(F.array_sort(F.map_keys("now.settings_in_use")), _differs)
-    topics, topics_before = F.map_keys("now.topics"), F.map_keys("before.topics")
+    topics, topics_before = F.map_keys("now.topic_partitions"), F.map_keys("before.topic_partitions")
     texts = F.concat(
         F.transform(names, _setting),
         _listed("subscribes to ", F.array_except(topics, topics_before)),
@@ -268,7 +270,7 @@ def _grown_topics(now: Audited, before: Audited) -> DataFrame:
     """Return the topics whose number of partitions has changed, once for all groups that subscribe to them."""
 
     def known(audit: Audited, name: str) -> DataFrame:
-        topics = audit.verdicts.select("cluster", F.explode("topics").alias("topic", name))
+        topics = audit.verdicts.select("cluster", F.explode("topic_partitions").alias("topic", name))
         return topics.groupBy("cluster", "topic").agg(F.max(name).alias(name), F.count("*").alias(f"{name}_groups"))
 
     description = F.concat(

@@ -16,8 +16,9 @@ from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.figures import Savings, figure_texts, saving_texts
 from rebalance_sim.report.audits.group_rows import GroupRow
 from rebalance_sim.report.audits.ownership import Owned, OwnedPartitions, Partition, Picture, owners
-from rebalance_sim.report.audits.reproduction import command_of
+from rebalance_sim.report.audits.reproduction import command_of, options_now
 from rebalance_sim.report.audits.restarts import Restart, restarts, settings_of_consumers
+from rebalance_sim.report.audits.topic_lags import GroupLags, TopicLags
 from rebalance_sim.report.page import CellType, Column, Table, counts
 from rebalance_sim.tables import COMPARISON, ELECTIONS, FINDINGS, MEMBER_LAG, MEMBERS, REJECTS, VERDICTS
 from rebalance_sim.wording import plural
@@ -101,6 +102,8 @@ class GroupDetails:
     findings: tuple[FindingView, ...]
     cautions: tuple[str, ...]
     """Assumptions and rejected rows that affect the group."""
+    topics: TopicLags | None
+    """Its topics, with their lag; None if none is known."""
     election: Election | None
     membership: Membership | None
     assignors: Table | None
@@ -135,14 +138,17 @@ class _Details:
         self.comparisons = audited.rows_by_group(COMPARISON, ("strategies",), keys)
         self.lags = audited.rows_by_group(MEMBER_LAG, ("strategy", "member_id", "lag"), keys)
         self.rejects = _rejects(audited, keys)
+        self.options = options_now(audited.run)
         of_verdict = audited.rows_by_group(VERDICTS, _OF_VERDICT, keys)
         verdicts = {key: rows[0] for key, rows in of_verdict.items()}
         self.settings = {key: settings_of_consumers(verdict) for key, verdict in verdicts.items()}
         self.members: Mapping[GroupKey, list[Row]] = {}
         self.assigned: dict[GroupKey, dict[str, Owned]] = {}
         rules = audited.find_audit(audited.run)
+        self.has_inputs = rules is not None
         if rules is not None:
             self._predict(rules)
+        self.topics = GroupLags(audited, rows, rules)
         self.restarts = restarts(audited, rows, verdicts, rules, named)
 
     def _predict(self, rules: Audit) -> None:
@@ -170,6 +176,7 @@ class _Details:
             row,
             tuple(map(self._finding, ranked)),
             tuple(self._cautions(row)),
+            self._topics(row),
             None if election is None else _election(election),
             self._membership(row, election),
             self._assignors(row),
@@ -177,7 +184,6 @@ class _Details:
         )
 
     def _finding(self, row: Row) -> FindingView:
-        options = self.audited.run.record["options"] | {"out": self.audited.run.folder}
         return FindingView(
             row["severity"],
             row["kind"],
@@ -188,7 +194,7 @@ class _Details:
             tuple(_property(name, value) for name, value in (row["settings"] or {}).items()),
             saving_texts(row["saving"]),
             row["confidence"],
-            command_of(row["family"], options, row["group_id"], row["cluster"]),
+            command_of(row.asDict(), self.options),
         )
 
     def _cautions(self, row: GroupRow) -> Iterator[str]:
@@ -197,6 +203,8 @@ class _Details:
             yield f"A row of {reject['table']} cannot be used: {reject['reason']}"
         if len(rejects) > SHOWN_REJECTS:
             yield f"{plural(len(rejects) - SHOWN_REJECTS, 'more row')} cannot be used."
+        if row.members and not self.has_inputs:
+            yield "Members and timelines are not shown: the tables that the audit read can no longer be read."
         for assumption in self.audited.run.record["assumptions"]:
             if names_group(str(assumption), row.group_id):
                 yield f"Assumption: {assumption}"
@@ -204,14 +212,15 @@ class _Details:
         if unknown:
             yield f"Assumption: the client library of {plural(unknown, 'member')} is unknown; Java is assumed."
 
+    def _topics(self, row: GroupRow) -> TopicLags | None:
+        after = [each for each in self.lags[row.key] if each["strategy"] == row.strategy]
+        return self.topics.of(row.key, owners(_owned(self.members.get(row.key, ()))), after)
+
     def _membership(self, row: GroupRow, election: Row | None) -> Membership | None:
         members = self.members.get(row.key, [])
         if not members:
             return None
-        before = {
-            member["member_id"]: [(each["topic"], each["partition"]) for each in member["owned"] or ()]
-            for member in members
-        }
+        before = _owned(members)
         assigned = self.assigned.get(row.key, {})
         better = self._recommended(row)
         strategies = [name for name in dict.fromkeys((row.strategy, better)) if name in assigned]
@@ -262,6 +271,14 @@ class _Details:
             if figures["error"] is None
         )  # fmt: skip
         return Table("The same members under every assignor", head, rows)
+
+
+def _owned(members: Sequence[Row]) -> Owned:
+    """Return the partitions that each member owns now."""
+    return {
+        member["member_id"]: [(each["topic"], each["partition"]) for each in member["owned"] or ()]
+        for member in members
+    }
 
 
 def _property(name: str, value: str) -> str:

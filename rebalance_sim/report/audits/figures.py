@@ -23,6 +23,88 @@ _NOUNS = {
 """By figure, the noun of what is saved; other figures are shown by their names."""
 
 
+EVIDENCE = {
+    "members": "members",
+    "outdated_members": "members to upgrade first",
+    "refused": "refused members",
+    "unreadable": "members that the leader cannot read",
+    "rows": "rejected rows",
+    "partitions": "partitions",
+    "partitions_after": "partitions after the growth",
+    "other_partitions": "partitions of the other topic",
+    "topics": "topics",
+    "topic_partitions": "partitions of the topic",
+    "owners": "members that own them",
+    "candidates": "candidate protocols",
+    "votes": "votes of the protocol with the most",
+    "libraries": "client libraries",
+    "alternatives": "other possible assignors",
+    "min": "partitions of the member with the fewest",
+    "max": "partitions of the member with the most",
+    "min_today": "today: partitions of the member with the fewest",
+    "max_today": "today: partitions of the member with the most",
+    "min_after": "afterwards: partitions of the member with the fewest",
+    "max_after": "afterwards: partitions of the member with the most",
+    "idle_members": "idle members",
+    "idle_members_min": "idle members, at least",
+    "idle_members_max": "idle members, at most",
+    "idle_after": "idle members with the recommended assignor",
+    "busy": "members that could have partitions",
+    "unconsumed": "partitions that no member consumes",
+    "unassigned": "partitions without an owner",
+    "moved_after": "partitions that move once",
+    "lag": "lag, in records",
+    "lag_partitions": "partitions with lag",
+    "unknown_partitions": "partitions of unknown lag",
+    "max_partition_lag": "lag of the worst partition, in records",
+    "max_lag": "lag of the member with the most, in records",
+    "max_lag_after": "lag of the member with the most, with the recommended assignor",
+    "excess_lag": "lag that another assignment could take from it",
+    "age_ms": "time since the latest commit",
+    "poll_ms": "max.poll.interval.ms",
+    "session_ms": "session timeout",
+    "restart_ms": "time that a restart takes",
+    "hours": "hours until the first offset expires",
+    "generation": "generation",
+    "span_ms": "time in which the rebalances were",
+    "events": "events",
+    "rebalances": "rebalances",
+    "storms": "rebalance storms",
+    "failed": "failed consumers",
+    "moved": "partition moves",
+    "moved_min": "partition moves, at least",
+    "moved_max": "partition moves, at most",
+    "moved_back": "of these, back to the previous owner",
+    "unowned_ms": "partition downtime, all partitions together",
+    "mean_ms": "downtime per partition, mean",
+    "p99_ms": "downtime per partition, p99",
+    "max_ms": "downtime per partition, max",
+    "unowned_lag": "records that wait for an owner",
+    "delay_ms": "mean delay per record",
+    "restart_rebalances": "migration: rebalances",
+    "restart_moved": "migration: partition moves",
+    "restart_moved_back": "migration: of these, back to the previous owner",
+    "restart_unowned_ms": "migration: partition downtime, all partitions together",
+    "restart_mean_ms": "migration: downtime per partition, mean",
+    "restart_p99_ms": "migration: downtime per partition, p99",
+    "restart_max_ms": "migration: downtime per partition, max",
+    "keys": "keys",
+    "keys_conflicting": "keys that clients place differently",
+    "keys_shared": "keys of several clients",
+    "keys_split": "keys with records in several partitions",
+    "keys_moved": "keys that move",
+    "shared": "shared keys, of the smaller topic",
+    "records_split": "records of split keys",
+    "partition": "number of the hottest partition",
+    "records": "records in the hottest partition",
+    "times": "times the mean of all partitions",
+    "mean_records": "records per partition, mean",
+    "p99_records": "records per partition, p99",
+}
+"""What the figures of findings are, in the order in which they are shown."""
+_SHARES = ("share", "shared")
+
+
 class Savings(NamedTuple):
     """What a recommendation saves and costs, in words."""
 
@@ -45,12 +127,14 @@ def saving_texts(saving: Mapping[str, float] | None) -> Savings:
 
 
 def figure_texts(figures: Mapping[str, float] | None) -> tuple[tuple[str, str], ...]:
-    """Return figures by name as texts, with units.
+    """Return figures by name as texts, with what they are and their units, in the same order for all findings.
 
-    >>> figure_texts({"mean_ms": 1500.0, "moved_after": 7.0, "share": 0.25})
-    (('mean', '1.5 s'), ('moved after', '7'), ('share', '25 %'))
+    >>> figure_texts({"mean_ms": 1500.0, "moved": 7.0, "members": 3.0})
+    (('members', '3'), ('partition moves', '7'), ('downtime per partition, mean', '1.5 s'))
     """
-    return tuple((_name(name), _value(name, value)) for name, value in (figures or {}).items())
+    places = {name: place for place, name in enumerate(EVIDENCE)}
+    ordered = sorted((figures or {}).items(), key=lambda figure: (places.get(figure[0], len(places)), figure[0]))
+    return tuple((EVIDENCE.get(name, _name(name)), _value(name, value)) for name, value in ordered)
 
 
 def _saved(name: str, value: float) -> str:
@@ -69,6 +153,6 @@ def _name(name: str) -> str:
 def _value(name: str, value: float) -> str:
     if name.endswith("_ms"):
         return f"{seconds(value)} s"
-    if name == "share":
+    if name in _SHARES:
         return f"{100 * value:.0f} %"
     return count(value) if float(value).is_integer() else f"{value:,.2f}"

@@ -10,7 +10,9 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.engine.audit.ranking import worst_row_first
 from rebalance_sim.kafka.migration import shown
+from rebalance_sim.report.audits import search_terms
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
+from rebalance_sim.report.audits.search_terms import NO_TERMS, SearchTerms
 from rebalance_sim.report.page import CellType
 from rebalance_sim.report.text import SHOWN_CHARACTERS, cut, printable
 from rebalance_sim.tables import BALANCE, COSTS, ELECTIONS, FINDINGS, LAG_BALANCE, VERDICTS
@@ -62,6 +64,9 @@ class GroupRow:
     """The workloads of its members, with their numbers; empty if no member's name shows one."""
     hosts: int | None = None
     rank: int = NO_RANK
+    migration_order: int | None = None
+    """Position among the groups that can migrate online."""
+    terms: SearchTerms = NO_TERMS
     anchor: str = ""
     """Anchor of its details; empty without."""
 
@@ -73,7 +78,8 @@ class GroupRow:
 
 def group_rows(audited: AuditedRun, named: Collection[str] = ()) -> list[GroupRow]:
     """Return the groups of an audit that the table lists, those that matter first; ``named`` in any case."""
-    verdicts = audited.run.table(VERDICTS)
+    others = [name for name in VERDICTS.names if name not in search_terms.column_names()]
+    verdicts = audited.run.table(VERDICTS).select(*others, *search_terms.columns())
     order = [F.asc_nulls_last("rank"), F.col("cluster"), F.col("group_id")]
     if named:
         order.insert(0, ~F.col("group_id").isin(*named))
@@ -128,6 +134,8 @@ def _row(
         _workloads(verdict["workloads"] or {}, verdict["members"] or 0),
         verdict["hosts"],
         verdict["rank"] or NO_RANK,
+        verdict["migration_order"],
+        SearchTerms.of(verdict),
     )
 
 
@@ -150,6 +158,8 @@ def with_anchors(rows: Sequence[GroupRow], detailed: Collection[GroupKey]) -> li
 
 def as_json(rows: Sequence[GroupRow]) -> str:
     """Return the table's rows for the script, as many as the page has room for; nothing in them can end the script.
+
+    With them come the terms that groups are found by.
 
     Texts that repeat are listed once, and rows refer to them by number.
     """
@@ -175,6 +185,7 @@ def as_json(rows: Sequence[GroupRow]) -> str:
             row.rebalances,
             row.unowned_each_ms and round(row.unowned_each_ms),
             number("migrations", row.migration),
+            row.migration_order,
             number("owners", cut(printable(f"{row.teams} {row.workloads}".strip()), _NAME_CHARACTERS)),
             row.anchor,
         ]
@@ -182,7 +193,8 @@ def as_json(rows: Sequence[GroupRow]) -> str:
         size += len(listed[-1].encode())
         if size > LISTED_BYTES:
             break
-    head: Mapping[str, Any] = {of: list(numbers) for of, numbers in texts.items()}
+    terms = search_terms.for_script([row.terms for row in rows[: len(listed)]])
+    head: Mapping[str, Any] = {"terms": terms} | {of: list(numbers) for of, numbers in texts.items()}
     start = _escaped(json.dumps(head, ensure_ascii=False, separators=(",", ":")))
     return f'{start[:-1]},"rows":[{",".join(listed)}]}}'
 

@@ -1,47 +1,107 @@
 """The commands that reproduce what a page shows of a group."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rebalance_sim.defaults import AUTO, SCENARIO
+from rebalance_sim.engine.runs.recorded_runs import RecordedRun
 from rebalance_sim.releases import OFFSETS_PARTITIONS
 
 _BROKERS = ("kafka_version", "scala_version", "client_version", "clusters")
 _RULES = ("assignors", *_BROKERS, "offsets_partitions")
+_TABLES = ("topics", "members", "offsets", "records", "partitions_after", "clusters")
 _DEFAULTS = {"format": AUTO, "offsets_partitions": OFFSETS_PARTITIONS}
 """Defaults of options that are not empty; an option with its default is left out."""
 _COMMAND = "rebalance-sim"
+_MIGRATION = "migration"
+_OF_LAG = ("large-lag", "lag-without-assignment")
+"""Kinds of findings about risks that rest on the lag of topics, which ``assign`` computes."""
+_ASCII = 0x80
+_LONGEST_CODE = 0xFFFF
 
 
-def command_of(family: str, options: Mapping[str, Any], group: str, cluster: str) -> str:
-    """Return the command that reproduces a finding, from its family and the options of the audit.
+def options_now(run: RecordedRun) -> dict[str, Any]:
+    """Return the options of a run, as its folder is named now: the tables in it have moved with it."""
+    options, folder = run.record["options"], run.folder.rstrip("/")
+    before = str(options.get("out") or "").rstrip("/")
+    moved = {
+        name: folder + str(options[name]).removeprefix(before)
+        for name in _TABLES
+        if before and str(options.get(name) or "").startswith(f"{before}/")
+    }
+    return options | moved | {"out": run.folder}
 
-    >>> command_of("elections", {"members": "out/fleet/members", "out": "out"}, "my group", "default")
-    "rebalance-sim explain election --members out/fleet/members --cluster default --group 'my group'"
+
+def command_of(finding: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+    """Return the command that reproduces a finding, from a row of ``findings`` and the options of the audit.
+
+    >>> tie = {"family": "elections", "kind": "election-tie", "scenario": None, "cluster": "eu", "group_id": "my group"}
+    >>> command_of(tie, {"members": "out/fleet/members", "out": "out"})
+    "rebalance-sim explain election --members out/fleet/members --cluster eu --group 'my group'"
     """
+    group = finding["group_id"]
 
     def given(*names: str) -> list[str]:
         return [part for name in names for part in _option(name, options.get(name))]
 
-    match family:
+    def simulated(*scenario: str) -> list[str]:
+        tables, rules = given("topics", "members", "format"), given("seed", *_RULES)
+        return ["simulate", *tables, *scenario, *_named("follow", group), *rules, "--out", "simulated"]
+
+    match "balance" if finding["kind"] in _OF_LAG else finding["family"]:
         case "elections":
-            parts = ["explain", "election", *given("members", "format"), "--cluster", cluster, "--group", group]
-            parts += given("assignors", *_BROKERS)
+            named = [*_named("cluster", finding["cluster"]), *_named("group", group)]
+            parts = ["explain", "election", *given("members", "format"), *named, *given("assignors", *_BROKERS)]
         case "balance":
             tables = given("topics", "members", "offsets", "format")
             parts = ["assign", *tables, "--strategy", "all", *given(*_RULES), "--out", "assigned"]
         case "rollouts":
-            played = ["--scenario", str(options.get("scenario") or SCENARIO), "--advice", "--follow", group]
-            tables = given("topics", "members", "format")
-            parts = ["simulate", *tables, *played, *given("settings", "seed", *_RULES), "--out", "simulated"]
+            parts = simulated(
+                *_named("scenario", str(options.get("scenario") or SCENARIO)), "--advice", *given("settings")
+            )
+        case "migration" if finding["scenario"] == _MIGRATION:
+            parts = simulated("--scenario", _MIGRATION)
         case "keys":
             parts = ["partition", *given("topics", "records", "partitions_after", "format"), "--out", "placed"]
         case _:
-            parts = ["report", "--runs", str(options.get("out") or ""), "--groups", group, "--out", "page"]
-    return shlex.join([_COMMAND, *parts])
+            named = [*_named("runs", str(options.get("out") or "")), *_named("groups", group)]
+            parts = ["report", *named, "--out", "page"]
+    return pasted([_COMMAND, *parts])
+
+
+def pasted(parts: Iterable[str]) -> str:
+    r"""Return a command as one can paste it into a shell; no character of it is invisible.
+
+    >>> print(pasted(["report", "--groups", "it's", "a\u202eb"]))
+    report --groups 'it'"'"'s' $'a\u202eb'
+    """
+    return " ".join(map(_quoted, parts))
 
 
 def _option(name: str, value: object) -> list[str]:
     """Return an option with its value; nothing if the value is the default."""
-    return [f"--{name.replace('_', '-')}", str(value)] if value and value != _DEFAULTS.get(name) else []
+    return _named(name.replace("_", "-"), str(value)) if value and value != _DEFAULTS.get(name) else []
+
+
+def _named(name: str, value: str) -> list[str]:
+    """Return an option with its value, which may look like an option itself."""
+    return [f"--{name}={value}"] if value.startswith("-") else [f"--{name}", value]
+
+
+def _quoted(part: str) -> str:
+    if part.isprintable():
+        return shlex.quote(part)
+    return f"$'{''.join(map(_escaped, part))}'"
+
+
+def _escaped(character: str) -> str:
+    """Return a character as bash and zsh read it in a text with a dollar sign."""
+    if character in "\\'":
+        return f"\\{character}"
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if code < _ASCII:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= _LONGEST_CODE else f"\\U{code:08x}"

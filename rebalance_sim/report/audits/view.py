@@ -5,11 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rebalance_sim.engine.audit.since import Since
+from rebalance_sim.engine.runs.assumed import TIMES, assumptions_by_topic
 from rebalance_sim.report.audits.actions import Findings, findings_of
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.details import DETAILED_GROUPS, GroupDetails, group_details
+from rebalance_sim.report.audits.fleet_lag import FleetLag, fleet_lag
 from rebalance_sim.report.audits.group_rows import STATIC_ROWS, GroupRow, as_json, group_rows, with_anchors
 from rebalance_sim.report.audits.top import Top, top
+from rebalance_sim.tables import VERDICTS
 
 
 @dataclass(frozen=True)
@@ -20,11 +23,17 @@ class AuditView:
     since: Since | None
     """What changed since an earlier audit; None if it was not compared."""
     findings: Findings
+    lag: FleetLag
+    times: tuple[str, ...]
+    """What the simulations assume about times, in sentences."""
     groups: int
     rows: tuple[GroupRow, ...]
     details: tuple[GroupDetails, ...]
     command: str
     """The command that writes a page with the details of other groups."""
+
+    topic_query: str
+    """The query that finds all consumers of a topic."""
 
     @property
     def anchors(self) -> dict[GroupKey, str]:
@@ -60,8 +69,19 @@ def audit_view(audited: AuditedRun, named: Sequence[str]) -> AuditView:
     by_key = {row.key: row for row in rows}
     details = group_details(audited, [by_key[key] for key in detailed], named)
     command = f"rebalance-sim report --runs {shlex.quote(audited.run.folder)} --groups NAME --out page"
-    shown = top(audited, findings, rows)
-    return AuditView(shown, since, findings, audited.groups, tuple(rows), tuple(details), command)
+    return AuditView(
+        top(audited, findings, rows),
+        since,
+        findings,
+        fleet_lag(audited),
+        assumptions_by_topic(map(str, audited.run.record["assumptions"])).get(TIMES, ()),
+        audited.groups,
+        tuple(rows),
+        tuple(details),
+        command,
+        f"spark.read.{audited.run.output_format}({audited.run.path(VERDICTS.name)!r})"
+        ".where(\"array_contains(topics, 'NAME') OR array_contains(offsets_topics, 'NAME')\")",
+    )
 
 
 def _changed(since: Since | None) -> list[GroupKey]:

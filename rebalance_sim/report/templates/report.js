@@ -29,8 +29,12 @@ const LONGEST_NAME = 64;
 const LONGEST_CLUSTER = 24;
 const PLACES = {
   cluster: 0, group: 1, severity: 2, kinds: 3, members: 4, partitions: 5, assignor: 6, least: 7, most: 8, lag: 9,
-  rebalances: 10, downtime: 11, migration: 12, owners: 13, anchor: 14,
+  rebalances: 10, downtime: 11, migration: 12, order: 13, owners: 14, anchor: 15,
 };
+// Where the search finds each kind of term: the part of the terms, and the lists of a group.
+const SCOPES = { topic: ["topics", [0, 1]], client: ["clients", [0]], address: ["clients", [1]], library: ["clients", [2]] };
+const EVERYWHERE = [["topics", [0, 1]], ["clients", [0, 1, 2]]];
+const SUBSCRIBED = 0;
 
 function count(number) {
   return number === null ? "–" : number.toLocaleString("en-US");
@@ -70,14 +74,40 @@ function groupTable(data) {
     group.kinds = group.kinds.map((kind) => data.kinds[kind]);
     group.text = [group.group, severalClusters ? group.cluster : "", group.assignor || "", group.owners, ...group.kinds]
       .join("\n").toLowerCase();
+    group.terms = { topics: data.terms.topics.rows[index], clients: data.terms.clients.rows[index] };
     return group;
   });
   const controls = Object.fromEntries(
-    ["search", "severity", "kind", "migration", "reset-filters", "found-groups", "previous", "next", "shown-rows"].map((id) => [
-      id, document.getElementById(`filter-${id}`) || document.getElementById(id),
-    ]),
+    ["search", "scope", "severity", "kind", "migration", "reset-filters", "found-groups", "previous", "next", "shown-rows",
+      "only-topic", "capped"].map((id) => [id, document.getElementById(`filter-${id}`) || document.getElementById(id)]),
   );
-  const state = { sort: null, descending: false, page: 0, found: groups };
+  const state = { sort: null, descending: false, page: 0, found: groups, topics: null };
+
+  function termsLike(part, query) {
+    const [{ texts }, low] = [data.terms[part], query.toLowerCase()];
+    return new Set([...texts.keys()].filter((number) => texts[number].toLowerCase().includes(low)));
+  }
+
+  // The topics that a query names: the whole name of one is this topic alone.
+  function topicsLike(query) {
+    const whole = data.terms.topics.texts.indexOf(query);
+    return whole >= 0 ? new Set([whole]) : termsLike("topics", query);
+  }
+
+  function hasTerm(group, part, places, numbers) {
+    const lists = group.terms[part];
+    return lists !== null && places.some((place) => lists[place].some((number) => numbers.has(number)));
+  }
+
+  // Returns whether a group has a query in the terms of a scope or, without one, anywhere.
+  function matching(scope, query) {
+    const low = query.toLowerCase();
+    const wanted = (scope ? [SCOPES[scope]] : EVERYWHERE).map(([part, places]) => [
+      part, places, scope === "topic" ? topicsLike(query) : termsLike(part, query),
+    ]);
+    return (group) => !query || (!scope && group.text.includes(low))
+      || wanted.some(([part, places, numbers]) => hasTerm(group, part, places, numbers));
+  }
 
   function cell(label, text, classes) {
     const all = text === "–" ? `${classes || ""} none` : classes;
@@ -89,6 +119,9 @@ function groupTable(data) {
     const link = element("a", { class: "group-link", href: group.anchor ? `#${group.anchor}` : "#group-other" }, name);
     if (!group.anchor) link.dataset.index = group.index;
     const made = cell("group", link);
+    if (state.topics && !hasTerm(group, "topics", [SUBSCRIBED], state.topics)) {
+      made.append(" ", element("span", { class: "tag" }, "committed offsets only"));
+    }
     if (severalClusters) made.append(element("span", { class: "muted" }, ` (${shortened(group.cluster, LONGEST_CLUSTER)})`));
     return made;
   }
@@ -113,7 +146,7 @@ function groupTable(data) {
     return element("tr", {}, nameOf(group), findingOf(group), cell("members", count(group.members), "n"),
       cell("partitions", count(group.partitions), "n"), assignor, cell("per member", balance, "n"),
       cell("lag", count(group.lag), "n"), cell("rebalances (simulated)", count(group.rebalances), "n simulated"),
-      cell("downtime (simulated)", seconds(group.downtime), "n simulated"), cell("migration", group.migration || "–"));
+      cell("downtime (simulated)", seconds(group.downtime), "n simulated"), cell("migration", group.order === null ? group.migration || "–" : `${group.migration}, order\u00a0${count(group.order)}`));
   }
 
   function show() {
@@ -128,7 +161,8 @@ function groupTable(data) {
   const KEYS = [
     (group) => group.group, (group) => group.index, (group) => group.members, (group) => group.partitions,
     (group) => group.assignor, (group) => (group.most === null ? null : group.most - group.least),
-    (group) => group.lag, (group) => group.rebalances, (group) => group.downtime, (group) => group.migration,
+    (group) => group.lag, (group) => group.rebalances, (group) => group.downtime,
+    (group) => `${group.migration} ${String(group.order || 0).padStart(9, "0")}`,
   ];
 
   function ordered(found) {
@@ -145,9 +179,11 @@ function groupTable(data) {
   }
 
   function update() {
-    const query = controls.search.value.trim().toLowerCase();
+    const [query, scope] = [controls.search.value.trim(), controls.scope.value];
+    const matches = matching(scope, query);
+    state.topics = scope === "topic" && query ? topicsLike(query) : null;
     const [severity, kind, migration] = ["severity", "kind", "migration"].map((name) => controls[name].value);
-    const found = groups.filter((group) => group.text.includes(query)
+    const found = groups.filter((group) => matches(group)
       && (!severity || (group.severity || "none") === severity)
       && (!kind || group.kinds.includes(kind))
       && (!migration || group.migration === migration));
@@ -155,7 +191,27 @@ function groupTable(data) {
     state.page = 0;
     const all = `${count(groups.length)} ${groups.length === 1 ? "group" : "groups"}`;
     controls["found-groups"].value = found.length === groups.length ? all : `${count(found.length)} of ${all}`;
+    const isTopic = !scope && query && data.terms.topics.texts.includes(query);
+    controls["only-topic"].parentElement.hidden = !isTopic;
+    controls["only-topic"].textContent = isTopic ? `Show only the groups that consume topic ${shortened(query)}` : "";
     show();
+  }
+
+  function searchTopic(topic) {
+    controls["reset-filters"].click();
+    controls.search.value = topic;
+    controls.scope.value = "topic";
+    update();
+  }
+
+  // What the search does not know: terms for which the page has no room.
+  function capped() {
+    const [topics, clients] = ["topics", "clients"].map((part) => groups.filter(({ terms }) => terms[part] === null
+      || terms[part].at(-1) > 0).length);
+    const missing = [topics ? `some topics of ${count(topics)}` : "",
+      clients ? `some client ids, hosts or libraries of ${count(clients)}` : ""].filter(Boolean).join(" and ");
+    controls.capped.hidden = !missing;
+    controls.capped.textContent = `The page has no room for ${missing} of these groups: the table verdicts has more.`;
   }
 
   const heads = [...document.querySelectorAll("#group-table thead tr:last-child th")];
@@ -175,9 +231,10 @@ function groupTable(data) {
     controls[name].append(...[...values].sort().filter(Boolean).map((value) => element("option", { value }, value)));
   }
   controls.search.addEventListener("input", update);
-  for (const name of ["severity", "kind", "migration"]) controls[name].addEventListener("change", update);
+  controls["only-topic"].addEventListener("click", () => searchTopic(controls.search.value.trim()));
+  for (const name of ["scope", "severity", "kind", "migration"]) controls[name].addEventListener("change", update);
   controls["reset-filters"].addEventListener("click", () => {
-    for (const name of ["search", "severity", "kind", "migration"]) controls[name].value = "";
+    for (const name of ["search", "scope", "severity", "kind", "migration"]) controls[name].value = "";
     update();
   });
   for (const [name, step] of [["previous", -1], ["next", 1]]) {
@@ -187,17 +244,20 @@ function groupTable(data) {
     });
   }
   document.addEventListener("click", (event) => {
-    const link = event.target.closest("a[data-kind], a[data-index]");
+    const link = event.target.closest("a[data-kind], a[data-index], a[data-topic]");
     if (link === null) return;
     if (link.dataset.kind) {
       controls["reset-filters"].click();
       controls.kind.value = link.dataset.kind;
       update();
+    } else if (link.dataset.topic) {
+      searchTopic(link.dataset.topic);
     } else {
       showOther(groups[link.dataset.index]);
     }
   });
   document.querySelector(".controls").hidden = false;
+  capped();
   document.querySelector(".pages").hidden = groups.length <= PAGE;
   update();
 }
@@ -212,7 +272,7 @@ function showOther(group) {
   const command = document.getElementById("other-command");
   // Only the placeholder: the folder of the run may contain the same word.
   command.textContent = command.dataset.command.replace(/( --groups )NAME( --out page)$/,
-    (_, before, after) => `${before}${quoted(group.group)}${after}`);
+    (_, before, after) => `${before.trimEnd()}${group.group.startsWith("-") ? "=" : " "}${quoted(group.group)}${after}`);
 }
 
 function follow() {
@@ -222,6 +282,16 @@ function follow() {
   if (details) details.classList.toggle("details-open", title !== null);
   if (title) title.focus({ preventScroll: true });
 }
+
+// The full text of a shortened name is in a list that is folded; not all browsers open it.
+function unfold() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const folded = target && target.closest("details");
+  if (folded) folded.open = true;
+}
+
+addEventListener("hashchange", unfold);
+unfold();
 
 const data = document.getElementById("group-data");
 if (data) {

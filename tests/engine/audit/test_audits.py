@@ -179,6 +179,17 @@ def test_verdicts_say_whether_a_group_can_migrate(audited: Audited, group: str, 
 
 
 @pytest.mark.scale
+def test_verdicts_have_what_a_group_can_be_found_by(audited: Audited) -> None:
+    names = ("topics", "offsets_topics", "client_libraries", "topics_left_out", "clients_left_out")
+    found = {group: tuple(verdict[name] for name in names) for group, verdict in audited.verdicts.items()}
+    assert found["healthy-librdkafka"] == (["six"], None, ["librdkafka 2.12.0"], 0, 0)
+    assert found["healthy-several-topics"][0] == ["eight", "six"]
+    assert found["no-members"] == (None, ["eight"], None, 0, 0)
+    assert found["healthy-share"] == (None, None, None, 0, 0)
+    assert audited.verdicts["topic-on-one-host"]["addresses"] == ["10.0.0.1", "10.0.0.2"]
+
+
+@pytest.mark.scale
 def test_figures_and_savings_are_those_of_the_tables(audited: Audited) -> None:
     imbalance = audited.finding("imbalance")
     assert imbalance["description"] == "4 to 8 partitions per member under range, at most 6 under cooperative-sticky"

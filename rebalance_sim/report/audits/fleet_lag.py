@@ -1,0 +1,112 @@
+"""The lag of a fleet: of all groups together, and where most of it is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Row, Window
+from pyspark.sql import functions as F
+
+from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
+from rebalance_sim.report.text import count, share
+from rebalance_sim.tables import OFFSETS, TOPIC_LAG
+from rebalance_sim.wording import plural
+
+SHOWN = 10
+"""Groups and topics that are listed: those with most lag."""
+_GROUP, _TOPIC = ("cluster", "group_id"), ("cluster", "topic")
+
+
+@dataclass(frozen=True)
+class LagOf:
+    """The lag of a group over its topics, or of a topic over its groups."""
+
+    group: GroupKey
+    """The group, or the one with the worst partition."""
+    topic: str
+    """The topic, or the one of the worst partition."""
+    lag: int | None
+    """None if it does not fit into a bigint."""
+    share: str
+    """Of the fleet's lag."""
+    partition: str
+    """The worst partition: topic and number."""
+    partition_lag: int
+    groups: int
+    """Groups with lag in the topic; 1 for a group."""
+
+
+@dataclass(frozen=True)
+class FleetLag:
+    """The lag of all groups."""
+
+    sentence: str
+    groups: tuple[LagOf, ...] = ()
+    topics: tuple[LagOf, ...] = ()
+    more_groups: int = 0
+    """Groups with lag that are not listed."""
+    more_topics: int = 0
+
+
+def fleet_lag(audited: AuditedRun) -> FleetLag:
+    """Return the lag of all groups of an audit."""
+    if not audited.run.record["rows"].get("used", {}).get(OFFSETS.name):
+        return FleetLag("Lag is unknown: the audit read no offsets.")
+    rows = _summed(audited) if audited.run.rows(TOPIC_LAG) else []
+    if not rows:
+        return FleetLag("No lag: all committed offsets are at the log ends.")
+    total = next(row for row in rows if row["group_id"] is None and row["topic"] is None)
+    groups, topics = ([row for row in rows if row[name] is not None] for name in ("group_id", "topic"))
+    return FleetLag(
+        _sentence(total, groups),
+        tuple(_of(row, total) for row in groups),
+        tuple(_of(row, total) for row in topics),
+        *(max(number[0]["listed"] - SHOWN, 0) if number else 0 for number in (groups, topics)),
+    )
+
+
+def _summed(audited: AuditedRun) -> list[Row]:
+    """Return the lag of the fleet, then of the groups and of the topics with most lag, in one job of Spark."""
+    worst = F.struct("max_partition_lag", "group_id", "topic", "max_lag_partition")
+    lags = audited.run.table(TOPIC_LAG).withColumn("worst", F.when(F.col("max_partition_lag") > 0, worst))
+    sets = [[F.col(name) for name in names] for names in (_GROUP, _TOPIC, ())]
+    summed = lags.groupingSets(sets, "cluster", "group_id", "topic").agg(
+        F.grouping_id().alias("of"),
+        F.try_sum("lag").alias("lag"),
+        F.sum("lag_partitions").alias("lag_partitions"),
+        F.sum("unknown_partitions").alias("unknown_partitions"),
+        F.count_if(F.col("lag_partitions") > 0).alias("groups"),
+        F.max("worst").alias("worst"),
+    )
+    of = Window.partitionBy("of")
+    first = of.orderBy(F.desc_nulls_first("lag"), "cluster", "group_id", "topic")
+    with_lag = summed.where("cluster IS NULL OR lag_partitions > 0")
+    ranked = with_lag.withColumns({"place": F.row_number().over(first), "listed": F.count("*").over(of)})
+    return ranked.where(F.col("place") <= SHOWN).orderBy("of", "place").collect()
+
+
+def _of(row: Row, total: Row) -> LagOf:
+    worst = row["worst"]
+    return LagOf(
+        (row["cluster"], row["group_id"] or worst["group_id"]),
+        row["topic"] or worst["topic"],
+        row["lag"],
+        share(row["lag"], total["lag"]) if row["lag"] is not None and total["lag"] else "",
+        f"{worst['topic']}-{worst['max_lag_partition']}",
+        worst["max_partition_lag"],
+        row["groups"],
+    )
+
+
+def _sentence(total: Row, groups: Sequence[Row]) -> str:
+    """Return the lag of the fleet, and where most of it is."""
+    unknown = total["unknown_partitions"]
+    beside = f" The lag of {plural(unknown, 'partition')} is unknown." if unknown else ""
+    if not groups:
+        return f"No lag is known.{beside}"
+    records = "An unknown number of records" if total["lag"] is None else plural(total["lag"], "record")
+    where = f"{plural(total['lag_partitions'], 'partition')} of {plural(groups[0]['listed'], 'group')}"
+    worst = total["worst"]
+    return (
+        f"{records} of lag in {where}. The worst partition is {worst['topic']}-{worst['max_lag_partition']}, with "
+        f"{count(worst['max_partition_lag'])} in group {worst['group_id']}.{beside}"
+    )
