@@ -14,7 +14,7 @@ from rebalance_sim.commands.brokers import broker_assumptions, clusters_of, kraf
 from rebalance_sim.commands.configuration import DEFAULT
 from rebalance_sim.commands.console import Line, print_summary
 from rebalance_sim.commands.fleet import write_fleet
-from rebalance_sim.commands.job_options import AUDIT_TITLE, REJECTED_SHARE
+from rebalance_sim.commands.job_options import REJECTED_SHARE
 from rebalance_sim.commands.lag import LagTables, total_lag
 from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.options import brokers_of, on_record
@@ -26,6 +26,7 @@ from rebalance_sim.commands.summary import summarise_read, summarise_run
 from rebalance_sim.commands.validation.audit import find_tables, set_tables
 from rebalance_sim.commands.validation.fleet import has_source
 from rebalance_sim.commands.validation.report import missing_library
+from rebalance_sim.defaults import AUDIT_TITLE
 from rebalance_sim.engine.audit.unread import Unread, keeps_rejected_members
 from rebalance_sim.engine.runs.assumed import LIBRARY, RELEASE
 from rebalance_sim.engine.runs.finished_runs import FinishedRun

@@ -1,10 +1,10 @@
-"""The commands that reproduce what a page shows of a group."""
+"""The commands, and in a notebook the calls, that reproduce what a page shows of a group."""
 
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from rebalance_sim.defaults import AUTO, SCENARIO
+from rebalance_sim.defaults import AUTO, CLUSTER, SCENARIO
 from rebalance_sim.releases import OFFSETS_PARTITIONS
 
 _BROKERS = ("kafka_version", "scala_version", "client_version", "clusters")
@@ -40,6 +40,30 @@ def command_of(family: str, options: Mapping[str, Any], group: str, cluster: str
         case _:
             parts = ["report", "--runs", str(options.get("out") or ""), "--groups", group, "--out", "page"]
     return shlex.join([_COMMAND, *parts])
+
+
+def call_of(family: str, options: Mapping[str, Any], group: str, cluster: str) -> str:
+    """Return the call that reproduces a finding of an audit of the tables ``members`` and ``topics`` in a notebook.
+
+    >>> call_of("rollouts", {"kafka_version": "3.9", "scenario": "leave"}, "billing", "default")
+    "show(members.where(members.group_id == 'billing').transform(timeline('leave', topics, kafka_version='3.9')))"
+    """
+    of_cluster = "" if cluster == CLUSTER else f".where(members.cluster == {cluster!r})"
+    rows = f"members.where(members.group_id == {group!r}){of_cluster}"
+    release = options.get("kafka_version")
+    version = "clusters" if options.get("clusters") else repr(release) if release else ""
+    rules = f", kafka_version={version}" if version else ""
+    match family:
+        case "elections":
+            return f"explain_election({rows}{rules})"
+        case "balance":
+            return f"show({rows}.transform(compare(topics{rules})))"
+        case "rollouts":
+            return f"show({rows}.transform(timeline({options.get('scenario', SCENARIO)!r}, topics{rules})))"
+        case "keys":
+            return "show(records.transform(partition(topics)).transform(partition_load(topics)))"
+        case _:
+            return f"show(audited, {group!r})"
 
 
 def _option(name: str, value: object) -> list[str]:

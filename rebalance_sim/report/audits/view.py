@@ -21,7 +21,7 @@ class AuditView:
     rows: tuple[GroupRow, ...]
     details: tuple[GroupDetails, ...]
     command: str
-    """The command that writes a page with the details of other groups."""
+    """The command that writes a page with the details of other groups; in a notebook, the call that shows them."""
 
     @property
     def anchors(self) -> dict[GroupKey, str]:
@@ -56,4 +56,6 @@ def audit_view(audited: AuditedRun, named: Sequence[str]) -> AuditView:
     by_key = {row.key: row for row in rows}
     details = group_details(audited, [by_key[key] for key in detailed], named)
     command = f"rebalance-sim report --runs {shlex.quote(audited.run.folder)} --groups NAME --out page"
+    if audited.is_of_session:
+        command = 'show(audited, "NAME")'
     return AuditView(top(audited, findings, rows), findings, audited.groups, tuple(rows), tuple(details), command)
