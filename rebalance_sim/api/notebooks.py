@@ -25,6 +25,7 @@ def report(
     Raises UserError for a table that is no output table or lacks columns, for a group that no table has, and without
     the libraries that draw pages.
 
+    >>> from rebalance_sim import audit
     >>> report(audit(members, topics)).startswith('<iframe title="Consumer groups: what to do"')
     True
     """
@@ -44,6 +45,7 @@ def show(rows: DataFrame | Mapping[str, DataFrame], groups: str | Sequence[str] 
     what ``audit``, ``simulate`` or ``predict`` returns. ``groups`` names one or several groups; of an audit, at least
     one. The result and the errors are those of ``report``.
 
+    >>> from rebalance_sim import audit, timeline
     >>> show(members.transform(timeline("leave", topics))).startswith('<iframe title="timeline"')
     True
     >>> show(audit(members, topics), "grup")
