@@ -5,6 +5,8 @@ CLIENT = "java-3.3"
 STRATEGY = "elected"
 SCENARIO = "rolling-restart"
 """The scenario that an audit simulates: one of ``conf/scenarios``."""
+TITLE, AUDIT_TITLE = "What Kafka will do", "Consumer groups: what to do"
+"""Titles of a page, and of the page of an audit."""
 STORM_REBALANCES = 10
 STORM_WINDOW_MS = 60_000
 AUTO = "auto"

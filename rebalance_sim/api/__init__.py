@@ -2,6 +2,7 @@
 
 from inspect import isfunction
 
+import rebalance_sim.report
 from rebalance_sim.api.arguments import checked
 from rebalance_sim.api.audit import audit, findings, verdicts
 from rebalance_sim.api.explain import explain_assignment, explain_election
@@ -21,6 +22,7 @@ from rebalance_sim.api.groups import (
 )
 from rebalance_sim.api.lag import expiring_offsets, lag_balance, lag_tables, member_lag, rejected_offsets, topic_lag
 from rebalance_sim.api.literals import group, topics_table
+from rebalance_sim.api.notebooks import report, show
 from rebalance_sim.api.records import (
     client_agreement,
     conflicting_keys,
@@ -110,7 +112,9 @@ __all__ = [
     "rejected_offsets",
     "rejected_records",
     "rejects",
+    "report",
     "sent_records",
+    "show",
     "simulate",
     "simulated_rebalances",
     "spread_keys",
@@ -124,3 +128,5 @@ __all__ = [
 
 # The program itself calls the functions in their modules, whose arguments mypy has checked.
 globals().update({name: checked(public) for name in __all__ if isfunction(public := globals()[name])})
+# The package of the same name, whose modules are found by their full names, would hide the function.
+vars(rebalance_sim)["report"] = globals()["report"]

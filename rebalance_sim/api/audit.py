@@ -23,6 +23,7 @@ from rebalance_sim.engine.groups.lag import lag_balance, partition_lag, topic_la
 from rebalance_sim.engine.groups.offset_expiry import expiring_offsets
 from rebalance_sim.engine.groups.prediction import ELECTED, OF_LIBRARY
 from rebalance_sim.engine.simulation.variations import Variation, variations
+from rebalance_sim.engine.spark.caching import cached
 from rebalance_sim.engine.spark.driver_rows import collected, in_driver, where_in
 from rebalance_sim.engine.tables.inputs import fit, fit_offsets, fit_topics, rejected, union, usable
 from rebalance_sim.engine.tables.outcomes import Transformation, outcome
@@ -87,7 +88,7 @@ class AuditOptions(TypedDict, total=False):
 
 def audit(
     members: DataFrame, topics: DataFrame, offsets: DataFrame | None = None, **options: Unpack[AuditOptions]
-) -> GroupOutcomes:
+) -> "AuditOutcomes":
     """Audit every group, and return ``findings`` and ``verdicts`` beside the tables that they rest on, computed once.
 
     Each group is elected and assigned as it is, under every assignor of the Kafka version, in a simulated rolling
@@ -161,6 +162,8 @@ class Audit:
         """Take the tables as they are given, and the options of ``audit``."""
         self.members, self.topics, self.offsets = members, topics, offsets
         self.clusters = clusters_of(options.get("kafka_version", NEWEST))
+        self.is_release_given = "kafka_version" in options
+        """Whether the release of the brokers is known; if not, the newest is assumed."""
         self._seed, self._assignors = options.get("seed", 0), tuple(options.get("assignors", ()))
         self._thresholds = options.get("thresholds", Thresholds())
         self.scenario = scenario_of(options.get("scenario", SCENARIO))
@@ -193,7 +196,7 @@ class Audit:
         fitted = {OFFSETS: self.fitted_offsets, LISTED_GROUPS: self.fitted_listed}
         return [rejected(rows, table) for table, rows in fitted.items() if rows is not None]
 
-    def outcomes(self, stage: Callable[[DataFrame, str], DataFrame] = lambda rows, _: rows.persist()) -> GroupOutcomes:
+    def outcomes(self, stage: Callable[[DataFrame, str], DataFrame] = lambda rows, _: cached(rows)) -> "AuditOutcomes":
         """Return what is predicted and simulated of every group, and the findings and verdicts.
 
         ``stage`` keeps rows that are read several times, by name: the partition of each record, and the lag of topics.
@@ -207,13 +210,15 @@ class Audit:
         if self.offsets is not None:
             derived |= {LAG_COSTS.name: lag_costs_in_order, LAG_BALANCE.name: lag_balance}
             derived[TOPIC_LAG.name] = lambda _: beside[TOPIC_LAG.name]
-        return GroupOutcomes(
+        found = AuditOutcomes(
             audit.plan(members, group_facts(beside)),
             dict.fromkeys([*audit.outputs, *derived]),
             derived,
             {MEMBERS: members, TOPICS: fit_topics(self.topics)},
             self._metadata.topics.num_rows,
         )
+        found.rules = self
+        return found
 
     def _tables_beside(self, members: DataFrame, stage: Callable[[DataFrame, str], DataFrame]) -> dict[str, DataFrame]:
         """Return the tables beside members that findings are about, and usable members."""
@@ -304,3 +309,9 @@ class Audit:
     @cached_property
     def _metadata(self) -> TopicMetadata:
         return TopicMetadata.of(self._topics_in_driver)
+
+
+class AuditOutcomes(GroupOutcomes):
+    """The tables of an audit, and the audit itself, with which a page shows more of a group than the tables have."""
+
+    rules: Audit

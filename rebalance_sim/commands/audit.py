@@ -15,7 +15,7 @@ from rebalance_sim.commands.brokers import broker_assumptions, clusters_of, kraf
 from rebalance_sim.commands.configuration import DEFAULT
 from rebalance_sim.commands.console import Line, print_summary
 from rebalance_sim.commands.fleet import write_fleet
-from rebalance_sim.commands.job_options import AUDIT_TITLE, FAIL_ON_NEW, REJECTED_SHARE
+from rebalance_sim.commands.job_options import FAIL_ON_NEW, REJECTED_SHARE
 from rebalance_sim.commands.lag import LagTables, total_lag
 from rebalance_sim.commands.new_runs import new_run
 from rebalance_sim.commands.news import write_news
@@ -29,6 +29,7 @@ from rebalance_sim.commands.validation.audit import find_tables, set_tables
 from rebalance_sim.commands.validation.fleet import has_source
 from rebalance_sim.commands.validation.report import missing_library
 from rebalance_sim.commands.validation.simulate import with_settings
+from rebalance_sim.defaults import AUDIT_TITLE
 from rebalance_sim.engine.audit.finding import Severity
 from rebalance_sim.engine.audit.news import is_new_at
 from rebalance_sim.engine.audit.since import Since

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rebalance_sim.commands.configuration import CONFIG
 from rebalance_sim.commands.options import items
-from rebalance_sim.defaults import AUTO, CLIENT, CLUSTER, SCENARIO, STORM_REBALANCES, STORM_WINDOW_MS, STRATEGY
+from rebalance_sim.defaults import AUTO, CLIENT, CLUSTER, SCENARIO, STORM_REBALANCES, STORM_WINDOW_MS, STRATEGY, TITLE
 from rebalance_sim.engine.runs.figures import CHECKS, FINDING_CHECKS, FINDINGS
 from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.partitioners.clients import CLIENTS
@@ -24,7 +24,6 @@ REJECTED_SHARE = "rejected-share"
 MOST_REJECTED = 0.01
 """Its default in ``audit``, and in ``check`` if no limit is given."""
 FAIL_ON_NEW = "fail-on-new"
-TITLE, AUDIT_TITLE = "What Kafka will do", "Consumer groups: what to do"
 _NEEDS_PACKAGE = "needs Spark's package spark-sql-kafka-0-10"
 
 
@@ -224,7 +223,7 @@ def _simulate(groups: OptionGroups) -> None:
     groups.output.add_argument(
         "--follow", default="", metavar="GROUP", help="a group whose timeline is recorded and printed as a log"
     )
-    add("--advice", action="store_true", help="simulate other settings, report what they would save")
+    add("--advice", action="store_true", help="simulate other settings and report what they would save")
     count_help = f"rebalances within the window that make a storm (default: {STORM_REBALANCES})"
     add("--storm-rebalances", type=int, default=STORM_REBALANCES, metavar="N", help=count_help)
     window_help = f"window of a storm (default: {STORM_WINDOW_MS})"
@@ -283,7 +282,7 @@ def _audit(groups: OptionGroups) -> None:
         "--thresholds",
         default="",
         metavar="FILE",
-        help="YAML file that says from when something is worth a finding, like conf/audit.yaml",
+        help="YAML file with the thresholds of findings, like conf/audit.yaml",
     )
     groups.output.add_argument(
         f"--max-{REJECTED_SHARE}",

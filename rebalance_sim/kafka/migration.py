@@ -212,7 +212,7 @@ def _obstacle(group: MigratingGroup, brokers: Brokers) -> Migration | None:
     """Return why a group can migrate neither online nor offline; None if it can."""
     found = None
     if group.protocol not in (*COUNTERPARTS, *SERVER_ASSIGNORS):
-        found = Obstacle.CUSTOM_ASSIGNOR, f"the coordinator has no assignor that corresponds to {group.protocol!r}"
+        found = Obstacle.CUSTOM_ASSIGNOR, f"the coordinator has no equivalent of assignor {group.protocol!r}"
     missing = [name for client in group.classic if (name := _library(client)) and not _needed(name)]
     if found is None and missing:
         verb = "does" if len(set(missing)) == 1 else "do"

@@ -227,7 +227,7 @@ def _against_the_optimum(run: FinishedRun, colours: StrategyColours) -> Iterator
         f"{label(best['strategy'])} is as balanced as the optimum in {share(best['zero'], best['groups'])} of groups",
         "Share of the groups in which a strategy is as balanced as the most balanced assignment that exists.",
         **both(bars(rows, "share of groups as balanced as the optimum", ticks="%")),
-        data=Table("Compared with the optimum", head, shown, "Excess is the difference to the optimum."),
+        data=Table("Compared with the optimum", head, shown, "Excess is the difference from the optimum."),
     )
     changes = shown_groups(run.table(CHANGES), "change")
     if changes:

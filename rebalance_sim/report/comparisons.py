@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
+from rebalance_sim.engine.spark.caching import caching
 from rebalance_sim.report.page import CLUSTER, GROUP, CellType, Column, RunResults, Table
 from rebalance_sim.report.text import seconds, shown
 from rebalance_sim.tables import BALANCE, COSTS, VERDICTS
@@ -91,14 +92,13 @@ def _blocks(of: _Compared, runs: Sequence[FinishedRun], labels: Sequence[str]) -
     in_order = united.select("run", "setting").distinct().orderBy("run", "setting")
     settings = [row["setting"] for row in in_order.limit(MOST_COLUMNS).collect()]
     common = united.groupBy(*_KEYS).agg(number).where(F.col("settings") >= len(settings)).select(*_KEYS)
-    rows = united.where(F.col("setting").isin(*settings)).join(common, list(_KEYS), "left_semi").persist()
-    totals = {
-        row["setting"]: row for row in rows.groupBy("setting").agg(F.count("*").alias("groups"), *_totals(of)).collect()
-    }
-    if len(totals) > 1:
-        yield _totals_table(of, [name for name in settings if name in totals], totals)
-        yield from _groups_table(of, rows, settings)
-    rows.unpersist()
+    rows = united.where(F.col("setting").isin(*settings)).join(common, list(_KEYS), "left_semi")
+    with caching([rows]):
+        sums = rows.groupBy("setting").agg(F.count("*").alias("groups"), *_totals(of)).collect()
+        totals = {row["setting"]: row for row in sums}
+        if len(totals) > 1:
+            yield _totals_table(of, [name for name in settings if name in totals], totals)
+            yield from _groups_table(of, rows, settings)
 
 
 def _figures(of: _Compared, place: int, run: FinishedRun, label: str) -> DataFrame:

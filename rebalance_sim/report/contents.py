@@ -5,11 +5,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.errors import UserError
-from rebalance_sim.report import balance, comparisons, elections, keys, moves, records, rollouts, timelines
+from rebalance_sim.report import (
+    assignors,
+    balance,
+    comparisons,
+    elections,
+    keys,
+    moves,
+    owners,
+    records,
+    rollouts,
+    timelines,
+)
 from rebalance_sim.report.audits import actions, migrations
 from rebalance_sim.report.audits.audited_run import AuditedRun, FindAudit, is_audit
 from rebalance_sim.report.audits.view import AuditView, audit_view
@@ -41,6 +53,8 @@ class Page:
     sections: tuple[Section, ...]
     checks: tuple[Check, ...] = ()
     runs: int = 1
+    is_part: bool = False
+    """Whether it shows a part: some groups, or some tables, without verdict and contents."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +86,29 @@ def page(
             report_progress("summarizing the audit")
         viewed = beside.submit(audit_view, audits[-1], groups) if audits else None
         sections, checks = _sections(runs, labels, groups, report_progress)
+        about = "The jobs, their options, and the rows they read, used and rejected."
+        sections.append(Section(records.RUNS, "Runs", about, (Part((), records.runs_blocks(runs, labels)),)))
         view = viewed.result() if viewed else None
     if view is not None:
         checks = [*(replace(check, run=audits[-1].label) for check in actions.checks(view.findings)), *checks]
     return Page(title, view, number_charts(sections), tuple(_linked(_once(checks, sections), sections)), len(runs))
+
+
+def group_page(run: FinishedRun, title: str, groups: Sequence[str], find_audit: FindAudit) -> Page:
+    """Build a part of a page: the details of groups of an audit."""
+    view = audit_view(AuditedRun(run, run_labels([run.folder])[0], find_audit), groups)
+    return Page(title, view, (), is_part=True)
+
+
+def tables_page(run: FinishedRun, title: str, groups: Sequence[str]) -> Page:
+    """Build a part of a page: the sections about the tables of a run; timelines of ``groups`` or, if none, of some."""
+    more = (
+        (owners.NAME, "Assignments", "The partitions of each member.", owners.results(run)),
+        (assignors.NAME, "Assignors", "The same members under each assignor.", assignors.results(run)),
+    )
+    own = [Section(name, about, text, (Part((), found.blocks),)) for name, about, text, found in more if found.blocks]
+    sections, _ = _sections([run], run_labels([run.folder]), groups, lambda _: None)
+    return Page(title, None, number_charts([*own, *sections]), is_part=True)
 
 
 def _sections(
@@ -96,8 +129,6 @@ def _sections(
     if compared.blocks:
         place = sum(section.hypothetical for section in sections)
         sections.insert(place, Section(comparisons.NAME, "Runs compared", _COMPARED, (Part((), compared.blocks),)))
-    about = "The jobs, their options, and the rows they read, used and rejected."
-    sections.append(Section(records.RUNS, "Runs", about, (Part((), records.runs_blocks(runs, labels)),)))
     return sections, checks
 
 
@@ -129,15 +160,19 @@ def find_groups(runs: Sequence[FinishedRun], whole: str, listed: Sequence[str]) 
     for group in listed:
         if group in found:
             continue
-        distance = F.levenshtein(F.col("group_id"), F.lit(group))
-        near = {
-            (row["distance"], row["group_id"])
-            for table in named
-            for row in table.distinct().withColumn("distance", distance).orderBy("distance", "group_id").take(_NEAREST)
-        }
-        nearest = ", ".join(repr(name) for _, name in sorted(near)[:_NEAREST])
-        raise UserError(f"--groups: no run has an audit or a timeline of {group!r}; nearest: {nearest or 'none'}")
+        raise UserError(f"--groups: no run has an audit or a timeline of {group!r}; nearest: {nearest(named, group)}")
     return listed
+
+
+def nearest(named: Sequence[DataFrame], group: str) -> str:
+    """Return the groups in tables whose names are most like a name, to be shown in an error."""
+    distance = F.levenshtein(F.col("group_id"), F.lit(group))
+    near = {
+        (row["distance"], row["group_id"])
+        for table in named
+        for row in table.distinct().withColumn("distance", distance).orderBy("distance", "group_id").take(_NEAREST)
+    }
+    return ", ".join(repr(name) for _, name in sorted(near)[:_NEAREST]) or "none"
 
 
 def _is_shown(topic: _Topic, run: FinishedRun) -> bool:

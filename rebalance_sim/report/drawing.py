@@ -37,7 +37,11 @@ class Drawn:
     wide: Drawing
     narrow: Drawing
     svg_file: str
-    png_file: bytes
+
+    @property
+    def png_file(self) -> bytes:
+        """The chart as a PNG file, which takes longer than all else."""
+        return vl_convert.svg_to_png(self.svg_file, scale=_PNG_SCALE)
 
 
 def draw(chart: Chart, render: Callable[..., str]) -> Drawn:
@@ -45,8 +49,7 @@ def draw(chart: Chart, render: Callable[..., str]) -> Drawn:
     wide, narrow = _drawing(chart.wide, f"{chart.name}-"), _drawing(chart.narrow, f"{chart.name}-narrow-")
     lines = textwrap.wrap(chart.title, _TITLE_CHARACTERS)
     svg = as_light(render(title=chart.title, lines=lines, description=chart.description, drawing=wide))
-    png = vl_convert.svg_to_png(svg, scale=_PNG_SCALE)
-    return Drawn(chart, _in_page_colours(wide), _in_page_colours(narrow), svg, png)
+    return Drawn(chart, _in_page_colours(wide), _in_page_colours(narrow), svg)
 
 
 def _drawing(spec: Mapping[str, Any], prefix: str) -> Drawing:

@@ -10,6 +10,7 @@ from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.recorded_runs import fleet_of
 from rebalance_sim.engine.runs.run_files import RECORD, read_beside
+from rebalance_sim.engine.runs.session_runs import SessionRun
 from rebalance_sim.engine.tables.inputs import groups_with_rejected_members, kind_of_reason, union
 from rebalance_sim.report.groups import check_of, group_of
 from rebalance_sim.report.page import Block, Cell, CellType, Check, Column, Level, RunResults, Table, counts
@@ -50,6 +51,7 @@ def runs_blocks(runs: Sequence[FinishedRun], labels: Sequence[str]) -> tuple[Blo
             run.record.get("seconds"),
         )
         for name, run in named
+        if not isinstance(run, SessionRun)
     )
     by_table = tuple((name, *row) for name, run in named for row in _rows(run.record["rows"]))
     options = tuple(
@@ -61,7 +63,7 @@ def runs_blocks(runs: Sequence[FinishedRun], labels: Sequence[str]) -> tuple[Blo
     versions = tuple(
         (name, component, str(release)) for name, run in named for component, release in run.record["versions"].items()
     )
-    return (
+    tables = (
         Table("Runs", head, overview),
         Table("Rows by table", (_RUN, Column("table", CellType.NAME), *counts(*_ROWS)), by_table, folded=True),
         Table("Options", (_RUN, Column("option", CellType.NAME), Column("value")), options, folded=True),
@@ -72,6 +74,7 @@ def runs_blocks(runs: Sequence[FinishedRun], labels: Sequence[str]) -> tuple[Blo
             folded=True,
         ),
     )
+    return tuple(table for table in tables if table.rows)
 
 
 def _rows(rows: Mapping[str, Mapping[str, int]]) -> list[tuple[Cell, ...]]:

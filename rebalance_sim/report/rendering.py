@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
@@ -17,6 +18,7 @@ from rebalance_sim.report.page import CellType, Chart, Check, Level, Rollout, Ta
 from rebalance_sim.report.text import SHOWN_CHARACTERS, cut, printable, shown
 from rebalance_sim.wording import plural
 
+PAGE, SCRIPT = "report.html.j2", "report.js"
 LONGEST = 32_767
 """Longest text kept, in characters: the most bytes a string of Kafka's protocol can have."""
 GROUP_COLUMNS = (
@@ -74,8 +76,8 @@ class Rendered:
     charts: tuple[Drawn, ...]
 
 
-def render(page: Page) -> Rendered:
-    """Draw the charts of a page and render it as HTML."""
+def render(page: Page, template: str = PAGE, scripts: Sequence[str] = (SCRIPT,)) -> Rendered:
+    """Draw the charts of a page and render it as HTML; a template for a frame adds its script."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("rebalance_sim.report"),
         autoescape=True,
@@ -84,9 +86,9 @@ def render(page: Page) -> Rendered:
         lstrip_blocks=True,
     )
     environment.filters |= {"shown": shown, "printable": printable, "csp_hash": csp_hash, "term": shown_term}
-    template = environment.get_template("chart.svg.j2")
+    chart = environment.get_template("chart.svg.j2")
     charts = {
-        block.name: draw(block, lambda **values: template.render(colours=PLACEHOLDERS, **values))
+        block.name: draw(block, lambda **values: chart.render(colours=PLACEHOLDERS, **values))
         for section in page.sections
         for part in section.parts
         for block in part.blocks
@@ -95,7 +97,7 @@ def render(page: Page) -> Rendered:
     # The checks of an audit are in the list of what to do.
     shown_checks = [check for check in page.checks if page.audit is None or check.section != TO_DO]
     levels = [(level, [check for check in shown_checks if check.level is level]) for level in Level]
-    html = environment.get_template("report.html.j2").render(
+    html = environment.get_template(template).render(
         page=page,
         charts=charts,
         levels=levels,
@@ -109,7 +111,7 @@ def render(page: Page) -> Rendered:
         cell_types=CellType,
         filtered_from=FILTERED_FROM,
         style=environment.get_template("report.css.j2").render(light=LIGHT, dark=DARK),
-        script=environment.get_template("report.js").render(),
+        script="".join(environment.get_template(name).render() for name in scripts),
         version=version("rebalance-sim"),
     )
     return Rendered(html, verdict(page.checks), tuple(charts.values()))

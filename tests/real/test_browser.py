@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from rebalance_sim.cli import INCOMPLETE, main
 from rebalance_sim.report.colours import DARK, LIGHT
 from tests.report.test_audit import many_groups
+from tests.support import notebook_pages
 from tests.support.audited_fleet import MEMBERS, OFFSETS, write_fleet
 from tests.support.finished_runs import LONG, SCRIPT, TURNED
 from tests.support.hostile_page import write_hostile_audit, write_hostile_page
@@ -112,6 +113,14 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     except LibrariesUnavailable as reason:
         pytest.skip(str(reason))
     return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
+
+
+@pytest.fixture(scope="module")
+def notebook(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the address of a page with the cells of docs/notebooks.md."""
+    page = tmp_path_factory.mktemp("notebook") / "notebook.html"
+    page.write_text(notebook_pages.page("Notebook"))
+    return page.as_uri()
 
 
 class Watched:
@@ -521,3 +530,22 @@ def test_the_page_is_complete_without_scripts(browser: Browser, address: str, fl
     assert not page.locator(".controls").is_visible()
     assert page.locator("section.group:visible").count() == GROUPS
     page.close()
+
+
+def test_frames_in_a_notebook_keep_their_styles_links_and_height(browser: Browser, notebook: str) -> None:
+    watched = Watched(browser, notebook)
+    page = watched.page
+    frames = page.locator("iframe")
+    assert frames.count() == len(notebook_pages.cells()) - 1
+    whole = page.frame_locator("iframe").nth(0)
+    whole.locator(".affected a").first.click()
+    assert whole.locator(".group:visible h3").count() == 1
+    assert page.url == notebook
+    assert colour_of(whole.locator("h2").first, "color") == rgb(LIGHT["ink"])
+    assert colour_of(whole.locator("table").first, "borderTopStyle") == "none"
+    for place in range(frames.count()):
+        if frames.nth(place).get_attribute("data-fits"):
+            body = page.frame_locator("iframe").nth(place).locator("body")
+            assert body.evaluate("body => body.offsetHeight - innerHeight") <= 2
+    watched.loaded = [url for url in watched.loaded if url != "about:srcdoc"]
+    watched.close()

@@ -1,9 +1,11 @@
-"""The pictures of the page in the documentation: the page of an audit of the example capture.
+"""The pictures in the documentation: the page of an audit of the example capture, and cells of notebooks.
 
 To take them again: python -m tests.support.page_pictures.
 """
 
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +15,9 @@ from pathlib import Path
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 from rebalance_sim.cli import main
+from rebalance_sim.engine.spark.java_runtime import java_home
+from rebalance_sim.engine.spark.session import session
+from tests.support import notebook_pages
 
 DOCS = Path(__file__).parents[2] / "docs"
 FLAGS = (
@@ -26,6 +31,12 @@ PICTURES = {
 }
 """By file: the group whose details are shown, none for the top of the page, and the part of the page, if not all."""
 SIZE: ViewportSize = {"width": 1200, "height": 1100}
+_UNTIL_FRAMES_FIT_MS = 500
+NOTEBOOKS = ("notebook-classic.png", "notebook-connect.png")
+"""Of the same cells in a classic session and on Spark Connect."""
+SHOWN_CELLS = (1, 3)
+ONLY_CELLS = """shown => document.querySelectorAll(".cell").forEach(
+    (cell, place) => { cell.style.display = shown.includes(place) ? "" : "none"; })"""
 
 
 def chromium() -> str | None:
@@ -53,6 +64,27 @@ def take(browser: Browser, page: Path, folder: Path) -> None:
         shown.close()
 
 
+def take_cells(browser: Browser, page: Path, picture: Path) -> None:
+    """Take the picture of some cells of a notebook's page."""
+    shown = browser.new_page(viewport=SIZE)
+    shown.goto(page.as_uri())
+    shown.evaluate(ONLY_CELLS, SHOWN_CELLS)
+    shown.wait_for_timeout(_UNTIL_FRAMES_FIT_MS)
+    shown.screenshot(path=picture, full_page=True)
+    shown.close()
+
+
+def write_on_connect(page: Path) -> None:
+    """Write the page of a notebook on Spark Connect, in a process of its own."""
+    environment = os.environ | {
+        "PYTHONPATH": str(DOCS.parent),
+        "PYSPARK_PYTHON": sys.executable,
+        "JAVA_HOME": str(java_home()),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    subprocess.run([sys.executable, "-m", notebook_pages.__name__, str(page)], env=environment, check=True)
+
+
 def write_page(folder: Path) -> Path:
     """Audit the example capture into a folder, and return its page."""
     assert main(["audit", "--kafka-tools", str(DOCS / "examples" / "kafka-4.3.1"), "--out", str(folder)]) == 0
@@ -60,5 +92,11 @@ def write_page(folder: Path) -> Path:
 
 
 if __name__ == "__main__":
+    to = Path(sys.argv[1]) if sys.argv[1:] else DOCS
     with tempfile.TemporaryDirectory() as made, started_chromium() as opened:
-        take(opened, write_page(Path(made) / "audit"), Path(sys.argv[1]) if sys.argv[1:] else DOCS)
+        take(opened, write_page(Path(made) / "audit"), to)
+        classic, on_connect = (Path(made) / name for name in ("classic.html", "connect.html"))
+        classic.write_text(notebook_pages.page(f"Classic session, Spark {session('notebook').version}"))
+        write_on_connect(on_connect)
+        for name, page in zip(NOTEBOOKS, (classic, on_connect), strict=True):
+            take_cells(opened, page, to / name)

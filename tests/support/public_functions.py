@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import rebalance_sim as sim
+from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.spark.session import FOR_FEW_ROWS
 from rebalance_sim.kafka.wire.consumer_protocol import encode_subscription
 from rebalance_sim.tables import OFFSETS
@@ -94,6 +95,10 @@ def _elected_by_old_brokers(given: Given) -> DataFrame:
     return given.members.transform(sim.elect(kafka_version=sim.read_clusters(clusters)))
 
 
+def _left_by_range_and_sticky(given: Given) -> dict[str, GroupOutcomes]:
+    return {name: sim.simulate(given.members, given.topics, "leave", [name]) for name in ("range", "sticky")}
+
+
 def _explained(given: Given) -> list[str]:
     result = sim.explain_assignment(given.members, given.topics, ("t", 5), "cooperative-sticky", group_id="g")
     return repr(result).splitlines()
@@ -158,7 +163,13 @@ CASES: dict[str, Callable[[Given], DataFrame | list[str]]] = {
     "topic_lag": lambda given: given.offsets.transform(sim.topic_lag),
     "rejected_records": lambda given: given.records.transform(sim.rejected_records(given.topics)),
     "rejects": lambda given: given.members.transform(sim.rejects(given.topics)),
+    "report": lambda given: sim.report(sim.audit(given.members, given.topics, given.offsets)).splitlines(),
+    "report, of two runs": lambda given: sim.report(_left_by_range_and_sticky(given)).splitlines(),
     "sent_records": lambda given: given.sent,
+    "show": lambda given: sim.show(given.members.transform(sim.timeline("leave", given.topics)), "g").splitlines(),
+    "show, a group of an audit": lambda given: sim.show(sim.audit(given.members, given.topics), "g").splitlines(),
+    "show, a comparison": lambda given: sim.show(given.compared).splitlines(),
+    "show, assignments": lambda given: sim.show(given.assigned).splitlines(),
     "simulate": lambda given: sim.simulate(given.members, given.topics, "leave").costs,
     "simulated_rebalances": lambda given: given.members.transform(sim.simulated_rebalances("leave", given.topics)),
     "spread_keys": lambda given: given.records.transform(sim.spread_keys(6)),

@@ -120,7 +120,11 @@ TIERS = (
         ("tests/real/test_spark_cluster.py", "tests/real/test_interrupted_runs.py"),
         (*_HOW_JOBS_RUN, *_PACKING),
     ),
-    Tier("Spark Connect", ("tests/real/test_spark_connect.py",), ("rebalance_sim/api/", *_HOW_JOBS_RUN)),
+    Tier(
+        "Spark Connect",
+        ("tests/real/test_spark_connect.py",),
+        ("rebalance_sim/api/", "rebalance_sim/report/", *_HOW_JOBS_RUN),
+    ),
     Tier("wheel", ("tests/real/test_wheel.py",), ("pyproject.toml", "conf/", *_HOW_JOBS_RUN, *_PACKING)),
     Tier(
         "fresh clone",
@@ -128,7 +132,9 @@ TIERS = (
         ("Makefile", "pyproject.toml", "requirements-java.txt", "docs/audit.md", *_HOW_JOBS_RUN, *_PACKING),
     ),
     Tier(
-        "browser", ("tests/real/test_browser.py",), ("rebalance_sim/report/", "tests/real/accessibility/", "docs/page")
+        "browser",
+        ("tests/real/test_browser.py",),
+        ("rebalance_sim/report/", "tests/real/accessibility/", "docs/page", "docs/notebook"),
     ),
     Tier(
         "other libraries on a broker",

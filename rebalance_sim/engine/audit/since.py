@@ -86,7 +86,8 @@ def comparable(now: Record, before: Record, has_settings: bool) -> tuple[Compare
     ``has_settings`` says whether the earlier audit stored the settings in use.
     """
     read, read_before = (set(record["rows"].get("in", {})) for record in (now, before))
-    scenario, scenario_before = (record["options"].get("scenario") for record in (now, before))
+    played = [[record["options"].get(name) or "" for name in ("scenario", "settings")] for record in (now, before)]
+    scenario, scenario_before = (" ".join(filter(None, each)) for each in played)
     release, release_before = (_release(record) for record in (now, before))
     version, version_before = (record["versions"].get("rebalance-sim") for record in (now, before))
     sentences = [

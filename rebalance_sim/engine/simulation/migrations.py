@@ -27,8 +27,9 @@ def of_own_protocols(migration: Scenario) -> Scenario:
 def migrating(batch: SimulationBatch, migration: Scenario, version: KafkaVersion) -> SimulationBatch:
     """Return the groups that can migrate, with the events of a scenario in which their consumers migrate.
 
-    Consumers change to the counterpart of the assignor that their group elects, whatever assignor the scenario names.
-    Groups whose assignor has no counterpart are left out, and all groups if the brokers cannot convert a classic group.
+    Consumers change to the coordinator's equivalent of the assignor that their group elects, whatever assignor the
+    scenario names. Groups whose assignor has no equivalent are left out, and all groups if the brokers cannot convert a
+    classic group.
     """
     elected, (_, names) = elect_protocols(batch.batch, version), batch.batch.preferences
     winners = elected.elections.winner

@@ -5,6 +5,7 @@ from functools import cached_property
 
 from pyspark.sql import DataFrame
 
+from rebalance_sim.engine.spark.caching import cached
 from rebalance_sim.engine.spark.driver_rows import DriverRows
 
 Transformation = Callable[[DataFrame], DataFrame]
@@ -37,7 +38,7 @@ class Outcomes(Mapping[str, DataFrame]):
 
     @cached_property
     def _rows(self) -> DataFrame:
-        return self._computed.persist()
+        return cached(self._computed)
 
     def staged(self, stage: Transformation) -> "Outcomes":
         """Compute the rows now and keep them where ``stage`` puts them, instead of in Spark's cache."""

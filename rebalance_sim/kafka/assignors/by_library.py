@@ -169,5 +169,5 @@ def release_numbers(release: str) -> Release | None:
         return None
     found = re.match(r"v?(\d+(?:\.\d+)*)", release)
     if not found:
-        raise UserError(f"client_version: {release!r} is no release; allowed: numbers such as '1.43.0'")
+        raise UserError(f"client_version: {release!r} is not a release; allowed: numbers such as '1.43.0'")
     return tuple(map(int, found[1].split(".")))

@@ -146,7 +146,7 @@ def restart_after(simulation: Simulation, i: int, down_ms: int) -> None:
 
 @inner_kernel
 def cancel_restart(simulation: Simulation, i: int) -> None:
-    """Let a stopped process stay down for good."""
+    """Never start a stopped process again."""
     consumer = simulation.consumers[i]
     if consumer.presence == Presence.RETURNS:
         consumer.incarnation += 1

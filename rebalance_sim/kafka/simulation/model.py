@@ -81,7 +81,7 @@ class Presence(IntEnum):
     """
 
     AWAY = 0
-    """It has not joined yet, or has left for good."""
+    """It has not joined yet, or has left and will not return."""
     RUNS = 1
     RETURNS = 2
     """It is down and will start again."""
@@ -201,7 +201,7 @@ class Consumer:
     busy_until_ms: int
     """End of a stall: no poll before."""
     down_ms: int
-    """How long it stays stopped after ``close``; NONE: for good."""
+    """How long it stays stopped after ``close``; NONE: forever."""
     failure: int
     """The error that ended it."""
     unready: bool

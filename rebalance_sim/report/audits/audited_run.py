@@ -12,6 +12,7 @@ from rebalance_sim.engine.audit.unread import Unread
 from rebalance_sim.engine.runs.finished_runs import FinishedRun
 from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
 from rebalance_sim.engine.runs.recorded_runs import fleet_of
+from rebalance_sim.engine.runs.session_runs import SessionRun
 from rebalance_sim.tables import ELECTIONS, FINDINGS, VERDICTS, Table
 
 GroupKey = tuple[str, str]
@@ -33,6 +34,11 @@ class AuditedRun:
     label: str
     """The run's name on the page."""
     find_audit: FindAudit
+
+    @property
+    def is_of_session(self) -> bool:
+        """Whether its tables are DataFrames of a session, so that no command can read them."""
+        return isinstance(self.run, SessionRun)
 
     @property
     def groups(self) -> int:

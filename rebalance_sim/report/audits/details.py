@@ -12,14 +12,15 @@ from rebalance_sim.engine.audit.ranking import worst_row_first
 from rebalance_sim.engine.audit.unread import keeps_rejected_members
 from rebalance_sim.kafka.assignors.by_library import Leader, leaders_assignor, library_of
 from rebalance_sim.kafka.clients import LIBRARIES
+from rebalance_sim.report.assignors import assignors_table
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.figures import Savings, figure_texts, saving_texts
 from rebalance_sim.report.audits.group_rows import GroupRow
 from rebalance_sim.report.audits.ownership import Owned, OwnedPartitions, Partition, Picture, owners
-from rebalance_sim.report.audits.reproduction import command_of, options_now
+from rebalance_sim.report.audits.reproduction import call_of, command_of, options_now
 from rebalance_sim.report.audits.restarts import Restart, restarts, settings_of_consumers
 from rebalance_sim.report.audits.topic_lags import GroupLags, TopicLags
-from rebalance_sim.report.page import CellType, Column, Table, counts
+from rebalance_sim.report.page import Table
 from rebalance_sim.tables import COMPARISON, ELECTIONS, FINDINGS, MEMBER_LAG, MEMBERS, REJECTS, VERDICTS
 from rebalance_sim.wording import plural
 
@@ -184,6 +185,7 @@ class _Details:
         )
 
     def _finding(self, row: Row) -> FindingView:
+        reproduce = call_of if self.audited.is_of_session else command_of
         return FindingView(
             row["severity"],
             row["kind"],
@@ -194,7 +196,7 @@ class _Details:
             tuple(_property(name, value) for name, value in (row["settings"] or {}).items()),
             saving_texts(row["saving"]),
             row["confidence"],
-            command_of(row.asDict(), self.options),
+            reproduce(row.asDict(), self.options),
         )
 
     def _cautions(self, row: GroupRow) -> Iterator[str]:
@@ -254,23 +256,9 @@ class _Details:
         found = self.comparisons[row.key]
         if not found or not found[0]["strategies"]:
             return None
-        better = self._recommended(row)
-        strategies = sorted(found[0]["strategies"].items(), key=lambda item: (item[0] != row.strategy, item[0]))
-        head = (
-            Column("assignor", CellType.NAME),
-            *counts(
-                ("fewest per member", "min"), ("most per member", "max"), "idle members", ("partition moves", "moved")
-            ),
-            Column("", CellType.TEXT),
-        )
         # The strategy, not the protocol: a leader of another library than Java runs its own assignor of the same name.
-        rows = tuple(
-            (name, figures["min"], figures["max"], figures["idle_members"], figures["moved"],
-             "elected now" if name == row.strategy else "recommended" if name == better else "")
-            for name, figures in strategies
-            if figures["error"] is None
-        )  # fmt: skip
-        return Table("The same members under every assignor", head, rows)
+        marks = {self._recommended(row): "recommended", row.strategy: "elected now"}
+        return assignors_table("The same members under every assignor", found[0]["strategies"], row.strategy, marks)
 
 
 def _owned(members: Sequence[Row]) -> Owned:

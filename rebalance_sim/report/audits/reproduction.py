@@ -1,10 +1,10 @@
-"""The commands that reproduce what a page shows of a group."""
+"""The commands, and in a notebook the calls, that reproduce what a page shows of a group."""
 
 import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rebalance_sim.defaults import AUTO, SCENARIO
+from rebalance_sim.defaults import AUTO, CLUSTER, SCENARIO
 from rebalance_sim.engine.runs.recorded_runs import RecordedRun
 from rebalance_sim.releases import OFFSETS_PARTITIONS
 
@@ -77,6 +77,32 @@ def pasted(parts: Iterable[str]) -> str:
     report --groups 'it'"'"'s' $'a\u202eb'
     """
     return " ".join(map(_quoted, parts))
+
+
+def call_of(finding: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+    """Return the call that reproduces a finding of an audit of the tables ``members`` and ``topics`` in a notebook.
+
+    >>> rollout = {"family": "rollouts", "kind": "rollout-cost", "cluster": "default", "group_id": "billing"}
+    >>> call_of(rollout, {"kafka_version": "3.9", "scenario": "leave"})
+    "show(members.where(members.group_id == 'billing').transform(timeline('leave', topics, kafka_version='3.9')))"
+    """
+    group, cluster = finding["group_id"], finding["cluster"]
+    of_cluster = "" if cluster == CLUSTER else f".where(members.cluster == {cluster!r})"
+    rows = f"members.where(members.group_id == {group!r}){of_cluster}"
+    release = options.get("kafka_version")
+    version = "clusters" if options.get("clusters") else repr(release) if release else ""
+    rules = f", kafka_version={version}" if version else ""
+    match finding["family"]:
+        case "elections":
+            return f"explain_election({rows}{rules})"
+        case "balance":
+            return f"show({rows}.transform(compare(topics{rules})))"
+        case "rollouts":
+            return f"show({rows}.transform(timeline({options.get('scenario', SCENARIO)!r}, topics{rules})))"
+        case "keys":
+            return "show(records.transform(partition(topics)).transform(partition_load(topics)))"
+        case _:
+            return f"show(audited, {group!r})"
 
 
 def _option(name: str, value: object) -> list[str]:

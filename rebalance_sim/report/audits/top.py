@@ -9,8 +9,6 @@ from pyspark.sql import functions as F
 from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.audit.fleet_verdict import fleet_verdict
 from rebalance_sim.engine.runs.assumed import assumed_of_clients, is_release_assumed
-from rebalance_sim.engine.runs.hadoop_files import HadoopFiles
-from rebalance_sim.engine.runs.run_files import RECORD, read_beside
 from rebalance_sim.releases import NEWEST_TESTED, untested
 from rebalance_sim.report.audits.actions import Findings
 from rebalance_sim.report.audits.audited_run import AuditedRun
@@ -93,8 +91,6 @@ def _scenario(audited: AuditedRun) -> str:
 
 def _times(audited: AuditedRun) -> list[tuple[str, str]]:
     """Return when the fleet was audited and, if an earlier run read it from its source, when that was."""
-    run = audited.run
-    fleet = read_beside(HadoopFiles(run.spark), str(run.record["options"].get("members") or ""), RECORD) or {}
-    read = fleet if fleet.get("job") == "fleet" else {}
-    times = {read.get("started"): "fleet read", run.record.get("started"): "audited"}
+    read = audited.fleet.run.record if audited.fleet else {}
+    times = {read.get("started"): "fleet read", audited.run.record.get("started"): "audited"}
     return [(name, f"{text[:19].replace('T', ' ')} UTC") for text, name in times.items() if text]

@@ -30,7 +30,7 @@ class AuditView:
     rows: tuple[GroupRow, ...]
     details: tuple[GroupDetails, ...]
     command: str
-    """The command that writes a page with the details of other groups."""
+    """The command that writes a page with the details of other groups; in a notebook, the call that shows them."""
 
     topic_query: str
     """The query that finds all consumers of a topic."""
@@ -69,6 +69,8 @@ def audit_view(audited: AuditedRun, named: Sequence[str]) -> AuditView:
     by_key = {row.key: row for row in rows}
     details = group_details(audited, [by_key[key] for key in detailed], named)
     command = f"rebalance-sim report --runs {shlex.quote(audited.run.folder)} --groups NAME --out page"
+    if audited.is_of_session:
+        command = 'show(audited, "NAME")'
     return AuditView(
         top(audited, findings, rows),
         since,

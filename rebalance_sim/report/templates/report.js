@@ -270,9 +270,11 @@ function showOther(group) {
   document.getElementById("group-other").hidden = false;
   document.getElementById("group-other-title").textContent = shortened(group.group);
   const command = document.getElementById("other-command");
-  // Only the placeholder: the folder of the run may contain the same word.
-  command.textContent = command.dataset.command.replace(/( --groups )NAME( --out page)$/,
-    (_, before, after) => `${before.trimEnd()}${group.group.startsWith("-") ? "=" : " "}${quoted(group.group)}${after}`);
+  // Only the placeholder: the folder of the run may contain the same word. In a notebook, a call has it as a string.
+  command.textContent = command.dataset.command
+    .replace(/( --groups )NAME( --out page)$/,
+      (_, before, after) => `${before.trimEnd()}${group.group.startsWith("-") ? "=" : " "}${quoted(group.group)}${after}`)
+    .replace(/^show\(audited, "NAME"\)$/, () => `show(audited, ${JSON.stringify(group.group)})`);
 }
 
 function follow() {

@@ -291,7 +291,7 @@ def test_an_audit_without_settings_in_use_is_compared_as_far_as_possible(
     old = tmp_path / "old"
     old.mkdir()
     findings.drop("harm").write.parquet(f"{old}/{FINDINGS.name}")
-    verdicts.drop("settings_in_use", "topics", "brokers", "harm").write.parquet(f"{old}/{VERDICTS.name}")
+    verdicts.drop("settings_in_use", "topic_partitions", "brokers", "harm").write.parquet(f"{old}/{VERDICTS.name}")
     (old / "_run.json").write_text((before / "out" / "_run.json").read_text())
     assert audit(tmp_path / "now", AFTER, "--previous", str(old)) == 0
     found = short(news_of(spark, tmp_path / "now"))

@@ -271,7 +271,7 @@ def test_any_member_may_lead_if_several_come_first(spark: SparkSession) -> None:
         ("sarama", None, "sticky", "sarama: sticky cannot be predicted: it visits a map of Go in a random order"),
         ("kafkajs", None, "range", "kafkajs: no assignor for protocol 'range'"),
         ("Sarama", None, "range", "client_library: 'Sarama' is not known (did you mean 'sarama'?); allowed: "),
-        ("sarama", "latest", "range", "client_version: 'latest' is no release; allowed: numbers such as '1.43.0'"),
+        ("sarama", "latest", "range", "client_version: 'latest' is not a release; allowed: numbers such as '1.43.0'"),
         ("java", "0.8", "range", "client_version: kafka version '0.8' is not known; allowed: releases from 0.11.0"),
         (None, "2.3", "cooperative-sticky", "no assignor for protocol 'cooperative-sticky'"),
     ],
