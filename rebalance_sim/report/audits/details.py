@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pyspark.sql import Row
 
 from rebalance_sim.api.audit import Audit
-from rebalance_sim.engine.audit.changes import STATIC
 from rebalance_sim.engine.audit.ranking import worst_row_first
 from rebalance_sim.engine.audit.unread import keeps_rejected_members
+from rebalance_sim.engine.simulation.variations import ONE_PER_CONSUMER
 from rebalance_sim.kafka.assignors.by_library import Leader, leaders_assignor, library_of
-from rebalance_sim.kafka.clients import LIBRARIES
+from rebalance_sim.kafka.clients.library import ASSIGNORS
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.figures import Savings, figure_texts, saving_texts
 from rebalance_sim.report.audits.group_rows import GroupRow
@@ -265,7 +265,7 @@ class _Details:
 
 def _property(name: str, value: str) -> str:
     """Return a setting as a line of a properties file; consumers must not share an id."""
-    return f"# {name}: a different one for each consumer" if name == STATIC else f"{name}={value}"
+    return f"# {name}: a different one for each consumer" if value == ONE_PER_CONSUMER else f"{name}={value}"
 
 
 def recommended(settings: Mapping[str, str], strategy: str) -> str | None:
@@ -281,7 +281,7 @@ def recommended(settings: Mapping[str, str], strategy: str) -> str | None:
     if settings.get("group.protocol") == "consumer":
         return f"server-{settings.get('group.remote.assignor', 'uniform')}"
     library = library_of(strategy)
-    listed = settings.get(LIBRARIES[library].assignor_setting)
+    listed = settings.get(ASSIGNORS)
     if listed is None:
         return None
     assignor = leaders_assignor(listed.split(",")[0], Leader(library, ""))
