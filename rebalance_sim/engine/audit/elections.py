@@ -151,7 +151,9 @@ def _tie(group: Group) -> Finding:
         names["setting"] = setting(group, REMOTE_ASSIGNOR if REMOTE_ASSIGNOR in group.record.settings else ASSIGNORS)
         return Finding(TIE_OF_CONSUMERS, figures, names, settings_for(group, str(group.protocol)))
     first = [str(group.protocol), *(name for name in election["candidates"] if name != group.protocol)]
-    settings = listed_settings(group, first) if len(group.records) == 1 else {}
+    # Only its owner knows the class of an assignor that is not the library's own.
+    is_configurable = len(group.records) == 1 and all(map(group.record.has_assignor, first))
+    settings = listed_settings(group, first) if is_configurable else {}
     names["remedy"] = _in_one_order(group, settings)
     if not others:
         return Finding(TIE, figures, names, settings)

@@ -253,6 +253,10 @@ class ClientLibrary:
         """The setting that decides how long the coordinator waits for a member in a rebalance."""
         return self.settings.get(REBALANCE_TIMEOUT) or self.settings[POLL_INTERVAL]
 
+    def has_assignor(self, protocol: str) -> bool:
+        """Return whether it has an assignor of its own for a protocol name."""
+        return self.assignor(protocol) is not None or protocol in self.configured_assignors
+
     def configured(self, protocol: str) -> str:
         """Return how its configuration names an assignor; one that it does not know by its protocol name.
 

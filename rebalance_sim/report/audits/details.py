@@ -269,7 +269,7 @@ def _property(name: str, value: str) -> str:
 
 
 def recommended(settings: Mapping[str, str], strategy: str) -> str | None:
-    """Return the assignor that settings name, as a strategy; None if they name none, or one that is not predicted.
+    """Return another assignor that settings name, as a strategy; None if they name none that is predicted.
 
     ``strategy`` is the one in use: a leader of its library runs the library's own assignors.
 
@@ -285,7 +285,7 @@ def recommended(settings: Mapping[str, str], strategy: str) -> str | None:
     if listed is None:
         return None
     assignor = leaders_assignor(listed.split(",")[0], Leader(library, ""))
-    return assignor.name if assignor.problem is None else None
+    return assignor.name if assignor.problem is None and assignor.name != strategy else None
 
 
 def names_group(assumption: str, group: str) -> bool:
