@@ -37,8 +37,11 @@ WITHOUT_REMEDY = {
     "rollout-cost": "says what a rollout costs; rollout-downtime recommends what reduces it",
 }
 """Kinds that recommend nothing, and why."""
-FORESEEN = {"library-change-refused": "it is about a change that the owner may never make"}
-"""Kinds that stay if their recommendation is followed, and why."""
+FORESEEN = {
+    "library-change-refused": "Before a change to another library, configure one of the group's assignors in it, where it "
+    "has one, or stop all old members first."
+}
+"""Kinds about a change that the owner may never make, which stay, and what they recommend."""
 STATED = {
     "assignment-unpredictable": ("cannot be predicted",),
     "migration-offline": ("has to stop all members",),
@@ -183,6 +186,8 @@ def page(findings: Iterable[Any]) -> str:
             lines.append(f"| `{kind}` | any library | none: {WITHOUT_REMEDY[kind]} |")
         elif kind in ELSEWHERE and not said[kind]:
             lines.append(f"| `{kind}` | any library | {KINDS[kind].recommendation} |")
+        elif kind in FORESEEN:
+            lines.append(f"| `{kind}` | any library | {FORESEEN[kind]} |")
     return _HEAD + "\n".join(lines) + "\n"
 
 
