@@ -38,8 +38,8 @@ WITHOUT_REMEDY = {
 }
 """Kinds that recommend nothing, and why."""
 FORESEEN = {
-    "library-change-refused": "Before a change to another library, configure one of the group's assignors in it, where it "
-    "has one, or stop all old members first."
+    "library-change-refused": "Before a change to another library, configure one of the group's assignors in it, where "
+    "it has one, or stop all old members first."
 }
 """Kinds about a change that the owner may never make, which stay, and what they recommend."""
 STATED = {
