@@ -1106,7 +1106,11 @@ FINDINGS = Table(
         Column("description", STRING, "the finding as a sentence about the group"),
         Column("figures", _FIGURES_BY_NAME, "the figures behind it, by name; those ending in `_ms` are milliseconds"),
         Column("recommendation", STRING, "what to do; null if there is nothing to do"),
-        Column("settings", MapType(STRING, STRING), "consumer settings to change; null if none would help"),
+        Column(
+            "settings",
+            MapType(STRING, STRING),
+            "settings to change, by the names that the group's client library has; null if none would help",
+        ),
         Column("saving", _FIGURES_BY_NAME, "what these settings save, by name; null if it is unknown"),
         Column(
             "confidence",
@@ -1210,7 +1214,8 @@ VERDICTS = Table(
             "impossible_settings",
             STRINGS,
             "settings in `advice` that the group cannot use: its clients or brokers do not have them, they apply to a "
-            "whole broker, or a static member's session would be shorter than a restart",
+            "whole broker, the tasks of a connector cannot differ in them, or a static member's session would be "
+            "shorter than a restart",
         ),
         Column(
             "rollout_setting",

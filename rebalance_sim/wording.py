@@ -1,5 +1,7 @@
 """Numbers, names and keys as messages and pages show them."""
 
+from collections.abc import Sequence
+
 
 def plural_of(number: int, one: str, several: str = "") -> str:
     """Return the singular or plural for a number shown elsewhere."""
@@ -13,6 +15,15 @@ def plural(number: int, one: str, several: str = "") -> str:
     ('1 group', '2 groups', '1,200 topics are')
     """
     return f"{number:,} {plural_of(number, one, several)}"
+
+
+def enumerated(names: Sequence[str], last: str = "and") -> str:
+    """Return names as a sentence lists them; nothing without any.
+
+    >>> enumerated(["a", "b", "c"]), enumerated(["a", "b"], "or"), enumerated(["a"]), enumerated([])
+    ('a, b and c', 'a or b', 'a', '')
+    """
+    return f" {last} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def escaped(text: str) -> str:

@@ -211,12 +211,12 @@ def _without_classic_members(group: MigratingGroup) -> Migration:
 def _obstacle(group: MigratingGroup, brokers: Brokers) -> Migration | None:
     """Return why a group can migrate neither online nor offline; None if it can."""
     found = None
-    if group.protocol not in (*COUNTERPARTS, *SERVER_ASSIGNORS):
-        found = Obstacle.CUSTOM_ASSIGNOR, f"the coordinator has no equivalent of assignor {group.protocol!r}"
     missing = [name for client in group.classic if (name := _library(client)) and not _needed(name)]
-    if found is None and missing:
+    if missing:
         verb = "does" if len(set(missing)) == 1 else "do"
         found = Obstacle.LIBRARY, f"{_names(missing)} {verb} not have the consumer protocol ({_members(missing)})"
+    if found is None and group.protocol not in (*COUNTERPARTS, *SERVER_ASSIGNORS):
+        found = Obstacle.CUSTOM_ASSIGNOR, f"the coordinator has no equivalent of assignor {group.protocol!r}"
     if found is None and brokers.rules().coordinator < CoordinatorRules.JAVA:
         found = Obstacle.BROKERS, f"the brokers run Kafka {brokers.version}; the consumer protocol needs 4.0"
     return None if found is None else Migration(Verdict.NO, found[1], found[0])

@@ -18,7 +18,7 @@ def _members(group: str, count: int, topics: Sequence[str], protocols: Sequence[
     return [columns | row | more for row in rows]
 
 
-def _rebalanced(generation: int, earlier: int, ago_ms: int = 60_000) -> dict[str, int]:
+def rebalanced(generation: int, earlier: int, ago_ms: int = 60_000) -> dict[str, int]:
     """Return the columns of members whose group went through these generations within half an hour."""
     times = {"generation_at_ms": NOW_MS - ago_ms, "earlier_generation_at_ms": NOW_MS - ago_ms - 1_800_000}
     return {"generation": generation, "earlier_generation": earlier, **times}
@@ -106,9 +106,9 @@ MEMBERS: Rows = [
         _members("commits-overdue", 2, ["eight"], COOPERATIVE), _HALVES, strict=True)),
     *(row | {"owned": owned} for row, owned in zip(
         _members("healthy-commits", 2, ["eight"], COOPERATIVE, rebalance_timeout_ms=600_000), _HALVES, strict=True)),
-    *_members("rebalances-repeatedly", 3, ["six"], COOPERATIVE, **_rebalanced(140, 100)),
-    *_members("healthy-after-rebalances", 3, ["six"], COOPERATIVE, **_rebalanced(140, 100, ago_ms=2 * _DAY_MS)),
-    *_members("healthy-after-deployment", 3, ["six"], COOPERATIVE, group_state="Stable", **_rebalanced(116, 110)),
+    *_members("rebalances-repeatedly", 3, ["six"], COOPERATIVE, **rebalanced(140, 100)),
+    *_members("healthy-after-rebalances", 3, ["six"], COOPERATIVE, **rebalanced(140, 100, ago_ms=2 * _DAY_MS)),
+    *_members("healthy-after-deployment", 3, ["six"], COOPERATIVE, group_state="Stable", **rebalanced(116, 110)),
     *_members("rebalancing-now", 3, ["six"], COOPERATIVE, group_state="PreparingRebalance"),
     *_members("keys-placed-differently", 3, ["written-by-two"], COOPERATIVE),
     *_members("keys-in-several-partitions", 3, ["grown"], COOPERATIVE),
@@ -235,7 +235,7 @@ FOLLOWED: dict[str, dict[str, Any]] = {
     "shared-instance-id": {},
     "regex-matches-nothing": {"subscription": ["six"], "subscribed_regex": None},
     "commits-overdue": {},
-    "rebalances-repeatedly": _rebalanced(104, 100),
+    "rebalances-repeatedly": rebalanced(104, 100),
     "rebalancing-now": {"group_state": "Stable"},
     "keys-placed-differently": {},
     "keys-in-several-partitions": {},

@@ -150,6 +150,11 @@ TIERS = (
             "rebalance_sim/sources/kafka_tools/",
         ),
     ),
+    Tier(
+        "remedies on a broker",
+        ("tests/real/test_remedies.py",),
+        (*_CLUSTERS, *_PROGRAMS, *_OF_LIBRARIES, "rebalance_sim/engine/audit/"),
+    ),
     Tier("predicted groups on a broker", ("tests/real/test_predicted_groups.py",), _CLUSTERS),
     Tier("migrations on a broker", ("tests/real/test_migrations.py",), (*_CLUSTERS, *_PROGRAMS)),
     Tier("times on a broker", ("tests/real/test_measured_times.py",), _CLUSTERS),
@@ -179,7 +184,7 @@ TIERS = (
     ),
     Tier(
         "audits",
-        ("tests/engine/audit/test_audits.py", "tests/report/test_audit.py"),
+        ("tests/engine/audit/test_audits.py", "tests/engine/audit/test_remedies.py", "tests/report/test_audit.py"),
         ("rebalance_sim/kafka/", *_AROUND_RULES),
     ),
     Tier(

@@ -2,16 +2,24 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from rebalance_sim.engine.audit.changes import gives_up_cooperation, how_to_roll_out, offered_by_all, settings_for
+from rebalance_sim.engine.audit.changes import (
+    assignors_of_choice,
+    best_choice,
+    costs_of_restarts,
+    gives_up_cooperation,
+    how_to_use,
+    loss_of_cooperation,
+    release_of,
+    settings_for,
+)
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Harm, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import TOPIC_OWNERS, Group, Row
 from rebalance_sim.engine.audit.thresholds import Thresholds
-from rebalance_sim.kafka.assignors.by_library import leaders_assignor, predictable_protocols
 from rebalance_sim.kafka.clients import JAVA
-from rebalance_sim.kafka.migration import Verdict
-from rebalance_sim.releases import SERVER_ASSIGNORS, StickyRules, first_release
+from rebalance_sim.kafka.group_kinds import GroupKind
+from rebalance_sim.releases import StickyRules, first_release
 from rebalance_sim.tables import OFFSETS
 from rebalance_sim.wording import plural
 
@@ -20,15 +28,14 @@ IDLE = Kind(
     Severity.WARNING,
     Harm.UNEVEN,
     "{idle_members:member is|members are} idle under {strategy}, {idle_after} under {better}",
-    "Use {protocol}{how}.{loss}",
+    "{use}.{moves}{loss}{cost}",
     decisive="idle_members",
 )
 IDLE_ANYWAY = replace(
     IDLE,
     description="{idle_members:member is|members are} idle under {strategy}, although {partitions:partition is|"
     "partitions are} enough for {busy:member}",
-    recommendation="{no_assignor} Give each topic at least as many partitions as it has subscribers, or change to a "
-    "client library whose assignors divide the partitions of all topics together.",
+    recommendation="{no_assignor} Give each topic at least as many partitions as it has subscribers{or_library}.",
 )
 """If no assignor that can be predicted, and that all members could use, has fewer idle members."""
 TOO_MANY_MEMBERS = Kind(
@@ -44,7 +51,7 @@ IMBALANCE = Kind(
     Severity.WARNING,
     Harm.UNEVEN,
     "{min} to {max:partition} per member under {strategy}, at most {max_after} under {better}",
-    "Use {protocol}{how}.{moves}{loss}",
+    "{use}.{moves}{loss}{cost}",
     decisive="max",
 )
 WHOLE_TOPICS = Kind(
@@ -52,7 +59,7 @@ WHOLE_TOPICS = Kind(
     Severity.WARNING,
     Harm.UNEVEN,
     "one member has all partitions of a topic under {strategy}, although others subscribe to it: {topics}",
-    "Use {protocol}{how}.{moves}{loss}",
+    "{use}.{moves}{loss}{cost}",
     decisive="topic_partitions",
 )
 WHOLE_TOPICS_OF_RELEASE = replace(WHOLE_TOPICS, recommendation="{upgrade}{instead}")
@@ -71,7 +78,7 @@ LAG = Kind(
     Severity.WARNING,
     Harm.BEHIND,
     "one member has {max_lag} of {lag:record} of lag under {strategy}, at most {max_lag_after} under {better}",
-    "{use} {protocol}{how}.{loss}",
+    "{upgrade}{use}.{moves}{loss}{cost}",
     decisive="max_lag",
     needs=OFFSETS.name,
 )
@@ -86,16 +93,15 @@ LAG_IN_PARTITION = Kind(
 )
 KINDS = (IDLE, TOO_MANY_MEMBERS, IMBALANCE, WHOLE_TOPICS, TOPICS_ON_HOST, LAG, LAG_IN_PARTITION)
 _MOVES = " {moved_after:partition moves|partitions move} once."
-_LOSS = " The change loses incremental rebalancing: members revoke all their partitions in every rebalance."
 _CO_PARTITIONING = (
     " The change loses co-partitioning: {now} topics are co-partitioned under {strategy}, {after} afterwards. Keep the "
     "assignor if consumers join these topics by partition."
 )
 _UPGRADE = (
-    "Upgrade the Java clients to {release} or newer and keep {assignor}: a member that has to revoke partitions then "
+    "Upgrade {clients} to {release} or newer and keep {assignor}: a member that has to revoke partitions then "
     "revokes some of every topic instead of whole topics (KAFKA-16277)."
 )
-_JAVAS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+_OR_LIBRARY = ", or change to a client library whose assignors divide the partitions of all topics together"
 
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
@@ -107,22 +113,25 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     if best["idle_members"]:
         figures = {name: today[name] for name in ("members", "partitions")}
         yield Finding(TOO_MANY_MEMBERS, figures | {"idle_members": best["idle_members"]})
-    yield from _idle(group, today, best)
+    yield from _idle(group, today, best, thresholds)
     yield from _imbalance(group, today, thresholds)
     yield from _topics_on_one_member(group, today, thresholds)
     yield from _lag(group, thresholds)
 
 
-def _idle(group: Group, today: Row, best: Row) -> Iterator[Finding]:
+def _idle(group: Group, today: Row, best: Row, thresholds: Thresholds) -> Iterator[Finding]:
     figures = {name: today[name] for name in ("members", "partitions", "idle_members")}
-    better = _best(group, "idle_members")
+    better = best_choice(group, "idle_members", assignors_of_choice(group))
     if better is not None and group.strategies[better]["idle_members"] < today["idle_members"]:
         after = group.strategies[better]
         saving = {"idle_members_saved": today["idle_members"] - after["idle_members"]}
-        yield _change(IDLE, group, better, figures | {"idle_after": after["idle_members"]}, saving)
+        figures |= {"idle_after": after["idle_members"]}
+        yield _change(IDLE, _Change(group, better, thresholds), figures, saving)
     elif _is_avoidable(today, best):
         figures["busy"] = today["members"] - best["idle_members"]
-        yield Finding(IDLE_ANYWAY, figures, {"strategy": str(group.strategy), "no_assignor": _no_assignor(group)})
+        names = {"strategy": str(group.strategy), "no_assignor": _no_assignor(group)}
+        names["or_library"] = _OR_LIBRARY if group.classic_members else ""
+        yield Finding(IDLE_ANYWAY, figures, names)
 
 
 def _is_avoidable(today: Row, best: Row) -> bool:
@@ -136,18 +145,33 @@ def _is_avoidable(today: Row, best: Row) -> bool:
 def _no_assignor(group: Group) -> str:
     if group.library is None and group.classic_members:
         return "The members use, or may use, several client libraries, each of which assigns by rules of its own."
-    library = group.library or "the coordinator"
-    return f"No assignor of {library} whose assignment can be predicted helps."
+    upgrade = _upgrade_of_dealing(group)
+    return upgrade or f"No assignor of {group.library or 'the coordinator'} whose assignment can be predicted helps."
+
+
+def _upgrade_of_dealing(group: Group) -> str:
+    """Return the release from which on the leader's assignor deals out all topics together, as a sentence; or nothing.
+
+    kafkajs before 1.13 deals out every topic on its own (https://github.com/tulios/kafkajs/issues/820).
+    """
+    release = release_of(group.leader) if group.leader else None
+    assignor = group.record.assignor(str(group.protocol))
+    if release is None or assignor is None:
+        return ""
+    since = next((each.before for each in assignor.earlier if each.deals_each_topic and release < each.before), None)
+    if since is None:
+        return ""
+    return f"Upgrade {group.record.name} to {'.'.join(map(str, since))} or newer, which deals out all topics together."
 
 
 def _imbalance(group: Group, today: Row, thresholds: Thresholds) -> Iterator[Finding]:
-    better = _best(group, "max")
+    better = best_choice(group, "max", assignors_of_choice(group))
     if better is None or today["max"] - group.strategies[better]["max"] < thresholds.imbalance_partitions:
         return
     after = group.strategies[better]
     figures = {name: today[name] for name in ("members", "partitions", "min", "max")}
     figures |= {"max_after": after["max"], "moved_after": after["moved"]}
-    yield _change(IMBALANCE, group, better, figures, {"max_saved": today["max"] - after["max"]})
+    yield _change(IMBALANCE, _Change(group, better, thresholds), figures, {"max_saved": today["max"] - after["max"]})
 
 
 def _topics_on_one_member(group: Group, today: Row, thresholds: Thresholds) -> Iterator[Finding]:
@@ -176,7 +200,8 @@ def _topics_on_one_member(group: Group, today: Row, thresholds: Thresholds) -> I
         is_known = group.leader is not None and group.leader.release
         yield Finding(WHOLE_TOPICS_OF_RELEASE, figures, names, confidence=None if is_known else Confidence.ASSUMED)
     elif better is not None:
-        found = _change(WHOLE_TOPICS, group, better, figures | {"moved_after": group.strategies[better]["moved"]}, {})
+        figures["moved_after"] = group.strategies[better]["moved"]
+        found = _change(WHOLE_TOPICS, _Change(group, better, thresholds), figures, {})
         yield replace(found, names={**found.names, **names})
 
 
@@ -203,8 +228,12 @@ def _divides(group: Group, today: Row, most: int) -> str | None:
     Two subscribers of a topic may then differ by at most ``most`` partitions.
     """
     rows = group.strategies
-    options = {name: protocol for name, protocol in _options(group).items() if rows[name]["max"] <= today["max"]}
-    better = _smallest(group, "topic_spread", options)
+    options = {
+        name: protocol
+        for name, protocol in assignors_of_choice(group).items()
+        if rows[name]["max"] <= today["max"] and protocol != group.protocol
+    }
+    better = best_choice(group, "topic_spread", options)
     return better if better is not None and rows[better]["topic_spread"] <= most else None
 
 
@@ -222,14 +251,16 @@ def _upgrade(group: Group, today: Row) -> str:
         return ""
     if group.rules_of(leader).sticky >= StickyRules.OWNED_SORTED:
         return ""
-    return _UPGRADE.format(release=first_release("sticky", StickyRules.OWNED_SORTED), assignor=protocol)
+    clients = "Kafka Connect" if group.kind.kind is GroupKind.CONNECT_SINK else "the Java clients"
+    release = first_release("sticky", StickyRules.OWNED_SORTED)
+    return _UPGRADE.format(clients=clients, release=release, assignor=protocol)
 
 
 def _instead(group: Group, better: str | None) -> str:
     """Return the assignor that divides the topics without an upgrade, as a sentence; empty if there is none."""
     if better is None:
         return ""
-    protocol = _options(group)[better]
+    protocol = assignors_of_choice(group)[better]
     loss = ", but loses incremental rebalancing" if gives_up_cooperation(group, better) else ""
     return f" Without an upgrade, {protocol} divides topics{loss}."
 
@@ -244,28 +275,41 @@ def _lag(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     # From ``large_lag_records`` on, another finding names the partition.
     if least <= today["max_partition_lag"] < thresholds.large_lag_records:
         yield Finding(LAG_IN_PARTITION, figures)
-    candidates = [name for name in _options(group) if name in lag and lag[name]["max_lag"] is not None]
-    better = min(candidates, key=lambda name: (lag[name]["max_lag"], name), default=None)
+    known = {name for name, row in lag.items() if row["max_lag"] is not None}
+    candidates = {name: protocol for name, protocol in assignors_of_choice(group).items() if name in known}
+    better = best_choice(group, "max_lag", candidates, lag)
     if better is None or today["max_lag"] < least:
         return
     saved = today["max_lag"] - lag[better]["max_lag"]
     if saved >= thresholds.lag_records:
         after = {"max_lag_after": lag[better]["max_lag"]}
-        found = _change(LAG, group, better, figures | after, {"max_lag_saved": saved})
+        found = _change(LAG, _Change(group, better, thresholds), figures | after, {"max_lag_saved": saved})
         upgrade = _upgrade(group, group.balance) if group.balance else ""
-        yield replace(found, names={**found.names, "use": f"{upgrade} Or use" if upgrade else "Use"})
+        use = found.names["use"]
+        names = {"upgrade": f"{upgrade} Or " if upgrade else "", "use": use[0].lower() + use[1:] if upgrade else use}
+        yield replace(found, names={**found.names, **names})
 
 
-def _change(kind: Kind, group: Group, better: str, figures: Mapping[str, Any], saving: Mapping[str, Any]) -> Finding:
+class _Change(NamedTuple):
+    """The change of a group to another assignor."""
+
+    group: Group
+    better: str
+    thresholds: Thresholds
+
+
+def _change(kind: Kind, change: _Change, figures: Mapping[str, Any], saving: Mapping[str, Any]) -> Finding:
     """Return a finding that recommends another assignor."""
-    protocol = _options(group)[better]
+    group, better, thresholds = change
+    protocol = assignors_of_choice(group)[better]
+    moved = {"moved_after": group.strategies[better]["moved"]}
     names = {
         "strategy": str(group.strategy),
         "better": better,
-        "protocol": protocol,
-        "how": how_to_roll_out(group, protocol),
-        "moves": filled(_MOVES, figures) if figures.get("moved_after") else "",
-        "loss": _LOSS if gives_up_cooperation(group, better) else "",
+        "use": how_to_use(group, protocol),
+        "moves": filled(_MOVES, moved) if moved["moved_after"] else "",
+        "loss": loss_of_cooperation(group, better),
+        "cost": costs_of_restarts(group, protocol, thresholds),
     }
     return Finding(kind, figures, names, settings_for(group, protocol), saving)
 
@@ -276,7 +320,7 @@ def loses_co_partitioning(group: Group, settings: Mapping[str, str]) -> str:
     Topics with equal partitions on the same members show that the assignor in use puts them there, not that the
     application relies on it: the reader decides.
     """
-    options = _options(group).items()
+    options = assignors_of_choice(group).items()
     named = [name for name, protocol in options if settings_for(group, protocol).items() <= settings.items()]
     if group.balance is None or len(named) != 1:
         return ""
@@ -284,44 +328,3 @@ def loses_co_partitioning(group: Group, settings: Mapping[str, str]) -> str:
     if now is None or after is None or after >= now:
         return ""
     return _CO_PARTITIONING.format(now=now, strategy=group.strategy, after=after)
-
-
-def _best(group: Group, figure: str) -> str | None:
-    """Return the assignor with the smallest figure; None if the group has no choice."""
-    return _smallest(group, figure, _options(group))
-
-
-def _smallest(group: Group, figure: str, options: Mapping[str, str]) -> str | None:
-    """Return the one of these assignors, given with their protocol names, with the smallest figure; None of none."""
-
-    def key(strategy: str) -> tuple[int, bool, int, str]:
-        # Of equally good ones, those that all members offer come first, then those that move fewer partitions.
-        row = group.strategies[strategy]
-        return row[figure], not offered_by_all(group, options[strategy]), row["moved"], strategy
-
-    return min(options, key=key, default=None)
-
-
-def _options(group: Group) -> dict[str, str]:
-    """Return the assignors that the group could use, each with its protocol name.
-
-    They are those that all members' library has, and the coordinator's. Those of a library are evaluated by its own
-    rules; of several libraries, each leader would assign by other rules.
-    """
-    servers = {name: name for name in SERVER_ASSIGNORS if name in group.strategies}
-    clients = {name: protocol for name, protocol in _of_clients(group).items() if name in group.strategies}
-    match group.migration.verdict:
-        case Verdict.DONE:
-            return servers
-        case Verdict.ONLINE if not group.migration.outdated:
-            return {**clients, **servers}
-    return clients
-
-
-def _of_clients(group: Group) -> dict[str, str]:
-    """Return the assignors of the members' library, each with its protocol name."""
-    if group.library is None or group.leader is None:
-        return {}
-    if group.library == JAVA:
-        return {name: name for name in _JAVAS if group.all_have(name)}
-    return {leaders_assignor(name, group.leader).name: name for name in predictable_protocols(group.library)}

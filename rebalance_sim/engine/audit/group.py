@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -13,8 +13,9 @@ from rebalance_sim.engine.audit.topic_keys import KeyFacts
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors.by_library import SEPARATOR, Leader
 from rebalance_sim.kafka.brokers import Brokers
-from rebalance_sim.kafka.clients import JAVA
+from rebalance_sim.kafka.clients import JAVA, LIBRARIES
 from rebalance_sim.kafka.clients.assumed_protocols import SHOW_ELECTED
+from rebalance_sim.kafka.clients.library import ClientLibrary
 from rebalance_sim.kafka.group_kinds import OF_GROUP_TYPES, GroupKind, GroupSigns, KindOfGroup, kind_of_group
 from rebalance_sim.kafka.migration import MigratingGroup, Migration, Verdict, migration
 from rebalance_sim.kafka.workloads import workload
@@ -347,6 +348,22 @@ class Group:
         return libraries.pop() if len(libraries) == 1 and SEPARATOR not in min(libraries) else None
 
     @cached_property
+    def records(self) -> list[ClientLibrary]:
+        """The records of the client libraries of all members, each once; of uncertain ones, the most likely."""
+        return records_of(self.members or self._all_members)
+
+    @property
+    def record(self) -> ClientLibrary:
+        """The record of the library of all members; Java's if they use several."""
+        return self.records[0] if len(self.records) == 1 else LIBRARIES[JAVA]
+
+    @property
+    def refused_members(self) -> list[Row]:
+        """The members that the coordinator refuses."""
+        refused = {row["member_id"] for row in self.refused}
+        return [row for row in self._all_members if row["member_id"] in refused]
+
+    @cached_property
     def leader(self) -> Leader | None:
         """The client of the leader; None for a group without one."""
         leader_id = self.election["leader_id"] if self.election else None
@@ -387,6 +404,12 @@ def _migration_of(group: MigratingGroup, brokers: Brokers) -> Migration:
 def client_of(member: Row) -> Leader:
     """Return the client of a member."""
     return Leader(member["client_library"] or "", member["client_version"] or "")
+
+
+def records_of(members: Iterable[Row]) -> list[ClientLibrary]:
+    """Return the records of the client libraries of members, each once; an unknown one is taken to be Java."""
+    names = {client_of(member).candidates[0].library or JAVA for member in members}
+    return [LIBRARIES[name] for name in sorted(names & LIBRARIES.keys())] or [LIBRARIES[JAVA]]
 
 
 def _is_modern(member: Row) -> bool:

@@ -10,9 +10,15 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from rebalance_sim.engine.audit import balance, elections, keys, leaders, migration, risks, rollouts
-from rebalance_sim.engine.audit.changes import CLASSIC_ONLY, PROTOCOL, impossible_settings
+from rebalance_sim.engine.audit.changes import (
+    CLASSIC_ONLY,
+    impossible_settings,
+    loses_online_migration,
+    loses_prediction,
+    release_of,
+)
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Kind, Severity
-from rebalance_sim.engine.audit.group import Group, RowsByTable, TopicFacts
+from rebalance_sim.engine.audit.group import Group, RowsByTable, TopicFacts, client_of
 from rebalance_sim.engine.audit.ranking import in_order_of_harm, worst_first
 from rebalance_sim.engine.audit.settings_in_use import brokers_in_use, settings_in_use, subscribed_topics
 from rebalance_sim.engine.audit.thresholds import Thresholds
@@ -21,6 +27,7 @@ from rebalance_sim.engine.tables.outcomes import outcome
 from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.clients.assumed_protocols import SHOW_ELECTED
+from rebalance_sim.kafka.clients.library import PROTOCOL
 from rebalance_sim.kafka.group_kinds import SERVICES, SETTINGS_PREFIX, as_configured
 from rebalance_sim.kafka.migration import Verdict
 from rebalance_sim.tables import FINDINGS, VERDICTS, Table
@@ -48,8 +55,11 @@ _OF_LIBRARIES = ("balance", "leaders", "rollouts")
 """Families of findings that rest on what the libraries of the members do with the elected protocol."""
 _OF_LISTS = ("elections",)
 """Families of findings that rest on all protocols that the members offer."""
-_ASSIGNOR_SETTINGS = (*dict.fromkeys(library.assignor_setting for library in LIBRARIES.values()), PROTOCOL)
+_PROTOCOL_SETTINGS = {library.settings[PROTOCOL] for library in LIBRARIES.values() if PROTOCOL in library.settings}
+_ASSIGNOR_SETTINGS = _PROTOCOL_SETTINGS | {library.assignor_setting for library in LIBRARIES.values()}
 """Settings that exclude each other."""
+_OVERRIDES_SINCE = (3, 0)
+"""The first release of Connect whose connectors may override settings of consumers by default (KIP-722)."""
 
 
 def verdicts_in_order(rows: DataFrame) -> DataFrame:
@@ -131,11 +141,15 @@ def _recommendation(group: Group, finding: Finding) -> str | None:
     if not finding.settings:
         return finding.recommendation
     said = f"{finding.recommendation or ''}{balance.loses_co_partitioning(group, finding.settings)}"
-    if PROTOCOL in finding.settings and group.migration.assumes:
+    said = f"{said}{loses_prediction(group, finding.settings)}{loses_online_migration(group, finding.settings)}"
+    if not _PROTOCOL_SETTINGS.isdisjoint(finding.settings) and group.migration.assumes:
         said = f"{said} Applies only if the members of uncertain library use {group.migration.assumes}."
     prefix = SETTINGS_PREFIX.get(group.kind.kind)
     if prefix is not None:
         said = f"{said} In the connector's configuration, these settings begin with {prefix}"
+        releases = [release_of(client_of(member)) for member in group.members]
+        if any(release is None or release < _OVERRIDES_SINCE for release in releases):
+            said = f"{said}; workers before Kafka 3.0 allow that only with connector.client.config.override.policy=All."
     return said.strip() or None
 
 

@@ -6,6 +6,8 @@ from itertools import combinations
 from rebalance_sim.engine.audit.finding import Finding, Harm, Kind, Severity
 from rebalance_sim.engine.audit.group import Group
 from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.kafka.assignors.by_library import offers
+from rebalance_sim.kafka.group_kinds import SERVICES
 from rebalance_sim.tables import RECORDS, TOPICS_AFTER
 
 DIFFERENT = Kind(
@@ -44,7 +46,7 @@ NOT_CO_PARTITIONED = Kind(
     Harm.UNEVEN,
     "topics {topic} and {other} share {shared:%} of their keys but have {partitions} and {other_partitions:partition}: "
     "under any assignor, different members may own the two partitions of a key",
-    "Give both topics the same number of partitions before records are joined by key, and use range.",
+    "Give both topics the same number of partitions before records are joined by key{range}.",
     needs=RECORDS.name,
 )
 GROWTH = Kind(
@@ -123,4 +125,14 @@ def _not_co_partitioned(group: Group, topics: Sequence[str], thresholds: Thresho
     if share < thresholds.shared_keys_share:
         return
     counts = {"partitions": partitions[topic], "other_partitions": partitions[other]}
-    yield Finding(NOT_CO_PARTITIONED, {"shared": share, **counts}, {"topic": topic, "other": other})
+    names = {"topic": topic, "other": other, "range": _and_range(group)}
+    yield Finding(NOT_CO_PARTITIONED, {"shared": share, **counts}, names)
+
+
+def _and_range(group: Group) -> str:
+    """Return that the group needs an assignor that puts equal partitions on one member, if it chooses its assignor."""
+    if group.kind.kind not in SERVICES or group.protocol in ("range", "server-range"):
+        return ""
+    if group.classic_members and not offers(group.record.name, "range"):
+        return f"; {group.record.name} has no assignor that puts partitions of one number on one member"
+    return ", and use range"

@@ -1,8 +1,16 @@
 """Findings about leaders: which member leads, and what its client library assigns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from rebalance_sim.engine.audit.changes import (
+    assignors_of_choice,
+    best_choice,
+    how_to_use,
+    loss_of_cooperation,
+    release_of,
+    settings_for,
+)
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Harm, Kind, Severity
 from rebalance_sim.engine.audit.group import Group, Row, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
@@ -14,8 +22,10 @@ from rebalance_sim.kafka.assignors.by_library import (
     library_of,
     offers,
 )
-from rebalance_sim.kafka.clients import JAVA
+from rebalance_sim.kafka.clients import JAVA, LIBRARIES
 from rebalance_sim.kafka.group_kinds import WITHOUT_PREDICTION
+from rebalance_sim.kafka.migration import Verdict
+from rebalance_sim.releases import PartitionOrder
 from rebalance_sim.wording import plural_of
 
 CANNOT_READ = Kind(
@@ -31,21 +41,11 @@ UNPREDICTABLE = Kind(
     Severity.WARNING,
     Harm.NEXT_CHANGE,
     "the assignment cannot be predicted: {problem}",
-    "Offer range or roundrobin if assignments have to be known beforehand.",
+    "{remedy}",
 )
-FAILS = Kind(
-    "assignment-fails",
-    Severity.ERROR,
-    Harm.STOPPED,
-    "the leader's assignor fails: {problem}",
-    "Use another assignor, or another client library.",
-)
+FAILS = Kind("assignment-fails", Severity.ERROR, Harm.STOPPED, "the leader's assignor fails: {problem}", "{remedy}")
 NOT_PREDICTED = Kind(
-    "assignment-unknown",
-    Severity.NOTE,
-    Harm.HABIT,
-    "the assignment is not predicted: {problem}",
-    "For an assignor of your own, give its class with --assignors.",
+    "assignment-unknown", Severity.NOTE, Harm.HABIT, "the assignment is not predicted: {problem}", "{remedy}"
 )
 OTHER_KIND = Kind(
     "other-kind-of-group", Severity.NOTE, Harm.HABIT, "{what} ({evidence}): no assignment is predicted", ""
@@ -55,23 +55,24 @@ DECIDES = Kind(
     Severity.WARNING,
     Harm.NEXT_CHANGE,
     "the assignment depends on which member leads: {strategy}, or {alternatives}",
-    "Use one client library in the group, or the consumer protocol, under which the coordinator assigns.",
+    "{remedy}",
 )
 NOT_CONSUMED = Kind(
     "partitions-not-consumed",
     Severity.ERROR,
     Harm.STOPPED,
     "{unconsumed} of {partitions:partition} are not consumed: {where}",
-    "Use another assignor, or another client library.",
+    "{remedy}",
 )
 NOT_CONSUMED_OF_OTHERS = replace(
     NOT_CONSUMED,
     description="{unconsumed} of {partitions:partition} are not consumed: {where}; the leader, {leader}, assigns only "
     "the topics to which it subscribes itself, to all members ({library})",
-    recommendation="Give the members of each subscription a group id of their own, let all members subscribe to the "
-    "same topics, or change to a client library whose leader assigns the topics of all members.",
+    recommendation="{upgrade} the members of each subscription a group id of their own, let all members subscribe to "
+    "the same topics, or change to a client library whose leader assigns the topics of all members.",
 )
 """If the leader's library leaves out the topics of other members."""
+_OWN_ASSIGNOR = "For an assignor of your own, give its class with --assignors."
 KINDS = (CANNOT_READ, FAILS, UNPREDICTABLE, NOT_PREDICTED, OTHER_KIND, NOT_CONSUMED, DECIDES)
 
 
@@ -89,6 +90,7 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         yield _without_prediction(group, group.prediction_error)
     elif group.alternatives:
         names = {"strategy": str(group.strategy), "alternatives": ", ".join(group.alternatives)}
+        names["remedy"] = _with_one_leader(group)
         yield Finding(DECIDES, {"members": len(group.members), "alternatives": len(group.alternatives)}, names)
 
 
@@ -109,9 +111,12 @@ def _not_consumed(group: Group, today: Row) -> Finding:
         where.append(f"{_some(others, useless)} {verb} assigned to members without a subscription to the topic{drops}")
     library = library_of(str(group.strategy))
     if library not in ASSIGN_LEADERS_TOPICS:
-        return Finding(NOT_CONSUMED, figures, {"where": ", ".join(where)})
+        return _with_another_assignor(group, NOT_CONSUMED, figures, {"where": ", ".join(where)})
     leader = group.election["leader_id"] if group.election else None
-    names = {"where": ", ".join(where), "library": library, "leader": str(leader)}
+    names = {"where": ", ".join(where), "library": library, "leader": str(leader), "upgrade": "Give"}
+    since = LIBRARIES[library].assigns_all_topics_since
+    if since is not None:
+        names["upgrade"] = f"Upgrade {library} to {'.'.join(map(str, since))} or newer, give"
     return Finding(
         NOT_CONSUMED_OF_OTHERS, figures, names, confidence=None if group.leader_is_known else Confidence.ASSUMED
     )
@@ -129,9 +134,9 @@ def _some(count: int, listed: Sequence[str]) -> str:
 
 
 def _without_prediction(group: Group, problem: str) -> Finding:
-    names = {"problem": problem}
+    names = {"problem": problem, "remedy": _OWN_ASSIGNOR}
     if group.bounds is not None:
-        return Finding(UNPREDICTABLE, group.bounds, names)
+        return _unpredictable(group, group.bounds, names)
     if group.leader is None or group.protocol is None:
         return Finding(NOT_PREDICTED, names=names)
     leader = group.leader.candidates[0]
@@ -139,9 +144,77 @@ def _without_prediction(group: Group, problem: str) -> Finding:
     unreadable = [library for library in libraries if not is_readable_for_java(library)]
     assignor = leaders_assignor(group.protocol, leader, readable=not unreadable)
     if assignor.problem is None and assignor.name in KNOWN_ASSIGNORS:
-        return Finding(FAILS, names=names)
+        return _with_another_assignor(group, FAILS, {}, names)
     if assignor.problem is None or not offers(leader.library or JAVA, group.protocol):
-        return Finding(NOT_PREDICTED, names=names)
+        upgrade = _upgrade(group)
+        return Finding(
+            NOT_PREDICTED, names={**names, "remedy": f"{upgrade} {_OWN_ASSIGNOR}" if upgrade else _OWN_ASSIGNOR}
+        )
     if leader.library not in ("", JAVA):
-        return Finding(UNPREDICTABLE, names=names)
+        return _unpredictable(group, {}, names)
     return Finding(CANNOT_READ, {"unreadable": len(unreadable)}, {"libraries": ", ".join(sorted(set(unreadable)))})
+
+
+def _with_another_assignor(group: Group, kind: Kind, figures: Mapping[str, float], names: Mapping[str, str]) -> Finding:
+    """Return a finding that recommends the most balanced assignor under which every partition is consumed."""
+    consuming = {
+        name: protocol
+        for name, protocol in assignors_of_choice(group).items()
+        if name != group.strategy and not group.strategies[name]["unconsumed"]
+    }
+    better = best_choice(group, "max", consuming)
+    if better is None:
+        remedy = "Let all members subscribe to the same topics, or change to another client library."
+        return Finding(kind, figures, {**names, "remedy": remedy})
+    protocol = consuming[better]
+    remedy = f"{how_to_use(group, protocol)}.{loss_of_cooperation(group, better)}"
+    return Finding(kind, figures, {**names, "remedy": remedy}, settings_for(group, protocol))
+
+
+def _unpredictable(group: Group, figures: Mapping[str, float], names: Mapping[str, str]) -> Finding:
+    """Return the finding about an assignment that cannot be predicted.
+
+    Another assignor is recommended only to an owner who has to know it, so that it is no setting of the verdict.
+    """
+    return Finding(UNPREDICTABLE, figures, {**names, "remedy": _to_be_predicted(group)})
+
+
+def _to_be_predicted(group: Group) -> str:
+    needed = "If assignments have to be known beforehand"
+    upgrade = _upgrade(group)
+    if upgrade:
+        return f"{needed}: {upgrade[0].lower()}{upgrade[1:]}"
+    better = best_choice(group, "max", assignors_of_choice(group))
+    if better is not None:
+        use = how_to_use(group, assignors_of_choice(group)[better])
+        return f"{needed}: {use[0].lower()}{use[1:]}.{loss_of_cooperation(group, better)}"
+    if group.brokers.rules().partition_order is not PartitionOrder.ASCENDING:
+        return f"{needed}: brokers with KRaft list partitions in order, those of Kafka 3.3 and newer."
+    return "Use the bounds in table balance, which hold for every assignment."
+
+
+def _upgrade(group: Group) -> str:
+    """Return the release of the leader's library from which on its assignor is predicted, as a sentence; or nothing."""
+    leader = group.leader
+    record = LIBRARIES.get(leader.candidates[0].library) if leader else None
+    release = release_of(leader) if leader else None
+    if record is None or release is None:
+        return ""
+    assignor = record.assignor(str(group.protocol))
+    since = assignor.since.release if assignor and assignor.since else None
+    if assignor is None or (assignor.rules is None and group.protocol not in record.protocols_of()):
+        # Earlier releases offer other names by default.
+        since = next((first for first, offered in record.default_protocols if offered == record.protocols_of()), None)
+    if since is None or release >= since:
+        return ""
+    return f"Upgrade {record.name} to {'.'.join(map(str, since))} or newer."
+
+
+def _with_one_leader(group: Group) -> str:
+    """Return what makes the assignment independent of the member that leads."""
+    protocol = ""
+    if group.migration.verdict in (Verdict.ONLINE, Verdict.OFFLINE):
+        protocol = ", or the consumer protocol, under which the coordinator assigns"
+    if group.assumes_libraries:
+        return f"If the members use one client library, name it (--clients). Otherwise use one in the group{protocol}."
+    return f"Use one client library in the group{protocol}."

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 
-from rebalance_sim.engine.audit.changes import CLASSIC_ONLY, settings_for
+from rebalance_sim.engine.audit.changes import settings_for, to_coordinator
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Harm, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import Group
 from rebalance_sim.engine.audit.rollouts import ROLLOUT_COSTS, cost_figures
 from rebalance_sim.engine.audit.thresholds import Thresholds
+from rebalance_sim.kafka.assignors.by_library import offers
 from rebalance_sim.kafka.clients import JAVA
-from rebalance_sim.kafka.migration import Migration, Obstacle, Verdict
+from rebalance_sim.kafka.group_kinds import GroupKind
+from rebalance_sim.kafka.migration import COUNTERPARTS, Migration, Obstacle, Verdict
+from rebalance_sim.wording import enumerated
 
 _SCENARIO = "migration"
 
@@ -17,8 +20,7 @@ POSSIBLE = Kind(
     Severity.NOTE,
     Harm.NEXT_CHANGE,
     "can migrate {verdict} to the consumer protocol: {reason}{balance}{cost}",
-    "Set group.protocol=consumer and group.remote.assignor={assignor}. Remove "
-    f"{', '.join(CLASSIC_ONLY[:-1])} and {CLASSIC_ONLY[-1]}, which consumers reject beside it. {{order}}",
+    "{change}.{order}{later}",
     _SCENARIO,
 )
 FAILS = Kind(
@@ -43,7 +45,7 @@ BLOCKED: Mapping[Obstacle, Kind] = {
         Severity.WARNING,
         Harm.NEXT_CHANGE,
         "cannot migrate to the consumer protocol: {reason}",
-        "Switch to range or cooperative-sticky first, or implement ConsumerGroupPartitionAssignor on the brokers.",
+        "Switch to {assignors} first, or implement ConsumerGroupPartitionAssignor on the brokers.",
     ),
     Obstacle.LIBRARY: Kind(
         "migration-library",
@@ -76,7 +78,7 @@ LESS_BALANCED = Kind(
     Severity.WARNING,
     Harm.NEXT_CHANGE,
     "after a migration to {assignor}, one member has {max_after:partition} instead of {max_today}",
-    "Add members, or equal subscriptions, before the migration.",
+    "Let all members subscribe to the same topics before the migration.",
     _SCENARIO,
     decisive="max_after",
 )
@@ -96,6 +98,9 @@ _BALANCE = (
 )
 _SAME_BALANCE = "; no partition changes owner"
 _RANGE = "server-range"
+_PREFERRED = ("range", "cooperative-sticky")
+"""Assignors to switch to before a migration, where a library has them."""
+_LATER = " With uniform instead, later restarts move fewer partitions."
 _MEMBERS_IN_ORDER = 6
 """Members from which the order of a restart makes a difference under range."""
 _RACK_AWARE = ("range", "sticky", "cooperative-sticky")
@@ -106,7 +111,7 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     found = group.migration
     if found.verdict is Verdict.DONE:
         return
-    names = {"reason": found.reason, "verdict": str(found.verdict)}
+    names = {"reason": found.reason, "verdict": str(found.verdict), "assignors": _with_counterparts(group)}
     if found.obstacle is not None and found.obstacle in BLOCKED:
         yield Finding(BLOCKED[found.obstacle], {"members": len(group.members)}, names)
     if found.assignor is None:
@@ -120,7 +125,9 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
 
 def _possible(group: Group, found: Migration, assignor: str, names: Mapping[str, str]) -> Finding:
     figures: dict[str, float] = {"members": len(group.members), "outdated_members": found.outdated}
-    texts = {**names, "assignor": _short(assignor), "balance": "", "cost": "", "order": _order(group, assignor)}
+    change = to_coordinator(group, _short(assignor))
+    texts = {**names, "change": f"{change[0].upper()}{change[1:]}", "order": _order(group, assignor)}
+    texts |= {"balance": "", "cost": "", "later": _LATER if assignor == _RANGE else ""}
     after, today, costs = group.strategies.get(assignor), group.balance, group.migration_costs
     if today:
         figures |= {"min_today": today["min"], "max_today": today["max"]}
@@ -144,11 +151,16 @@ def _confidence(group: Group) -> Confidence:
 
 
 def _order(group: Group, assignor: str) -> str:
-    """Return in which order to restart the members; docs/audit.md has the simulations that show it."""
+    """Return in which order to restart the members; docs/audit.md has the simulations that show it.
+
+    Connect restarts the tasks of a connector in an order of its own.
+    """
+    if group.kind.kind is GroupKind.CONNECT_SINK:
+        return ""
     dynamic = [member for member in group.members if member["instance_id"] is None]
     if assignor == _RANGE and len(dynamic) >= _MEMBERS_IN_ORDER:
-        return "Restart the members in the order of their member ids, which moves the fewest partitions."
-    return "Restart the members in any order; the leader need not be the last."
+        return " Restart the members in the order of their member ids, which moves the fewest partitions."
+    return " Restart the members in any order; the leader need not be the last."
 
 
 def _fails(group: Group) -> Iterator[Finding]:
@@ -174,6 +186,12 @@ def _loses_racks(group: Group) -> Iterator[Finding]:
     leader = group.leader
     if leader is not None and leader.library in ("", JAVA) and group.rules_of(leader).rack_aware:
         yield Finding(LOSES_RACKS, {"members": len(with_rack)}, {"protocol": str(group.protocol)})
+
+
+def _with_counterparts(group: Group) -> str:
+    """Return the assignors of the group's library to which one of the coordinator corresponds."""
+    named = [name for name in _PREFERRED if offers(group.record.name, name)]
+    return enumerated(named or [name for name in COUNTERPARTS if offers(group.record.name, name)], "or")
 
 
 def _short(assignor: str) -> str:

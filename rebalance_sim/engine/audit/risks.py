@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from rebalance_sim.engine.audit.changes import in_restarts, rebalance_timeout, session_timeout, setting
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Harm, Kind, Severity
-from rebalance_sim.engine.audit.group import COMMITS, Group, Row, client_of
+from rebalance_sim.engine.audit.group import COMMITS, Group, Row, client_of, records_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.clients import JAVA
+from rebalance_sim.kafka.clients.library import INSTANCE_ID, POLL_INTERVAL, POLL_RECORDS, REBALANCE_TIMEOUT
 from rebalance_sim.kafka.group_kinds import GroupKind
 from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS
 from rebalance_sim.tables import LISTED_GROUPS, OFFSETS, REBALANCING_STATES
@@ -97,7 +99,7 @@ SHORT_SESSION = Kind(
     Harm.NEXT_CHANGE,
     "{members:static member has|static members have} a session timeout of {session_ms:s}: a restart of {restart_ms:s} "
     "takes longer, so that the coordinator evicts them",
-    "Set session.timeout.ms to more than a restart takes.",
+    "Set {setting} to more than a restart takes, such as {value}, {restarts}.",
 )
 SHARED_INSTANCE = Kind(
     "shared-instance-id",
@@ -105,7 +107,7 @@ SHARED_INSTANCE = Kind(
     Harm.STOPPED,
     "{members:member has|members have} the group.instance.id of another member, {instance_id}: the coordinator fences "
     "all but the last to join (FENCED_INSTANCE_ID)",
-    "Derive group.instance.id from something that no two consumers share, such as the name of a StatefulSet's pod.",
+    "{remedy}",
     decisive="members",
 )
 SHARED_BY_CONSUMERS = replace(
@@ -135,18 +137,16 @@ REPEATED = Kind(
     Severity.WARNING,
     Harm.STOPPED,
     "{rebalances:rebalance} within {span_ms:s}, up to generation {generation}",
-    "Unless the group is being deployed, look in the consumers' logs for why they leave and rejoin: polls that take "
-    "longer than max.poll.interval.ms, sessions that expire, restarts.",
+    "Unless the group is being deployed, look in the consumers' logs for why they leave and rejoin: {polls}sessions "
+    "that expire, restarts.",
     decisive="rebalances",
 )
 OVERDUE = Kind(
     "commits-overdue",
     Severity.WARNING,
     Harm.BEHIND,
-    "member {member} has {lag:record} of lag and has committed nothing for {age_ms:s}; its max.poll.interval.ms is "
-    "{poll_ms:s}",
-    "See what the consumer does between two polls. If it processes records, lower max.poll.records or raise "
-    "max.poll.interval.ms before it has to leave the group.",
+    "member {member} has {lag:record} of lag and has committed nothing for {age_ms:s}; its {setting} is {poll_ms:s}",
+    "{remedy}",
     confidence=Confidence.ASSUMED,
     decisive="age_ms",
     needs=OFFSETS.name,
@@ -284,8 +284,10 @@ def _short_sessions(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     short = [session_ms for session_ms in sessions if session_ms is not None and session_ms < thresholds.restart_ms]
     if short:
         figures = {"members": len(short), "session_ms": min(short), "restart_ms": thresholds.restart_ms}
-        settings = {"session.timeout.ms": str(2 * thresholds.restart_ms)}
-        yield Finding(SHORT_SESSION, figures, settings=settings)
+        settings = session_timeout(group, 2 * thresholds.restart_ms)
+        names = {"setting": " or ".join(settings), "value": " or ".join(dict.fromkeys(settings.values()))}
+        names["restarts"] = in_restarts(group)
+        yield Finding(SHORT_SESSION, figures, names, settings)
 
 
 def _shared_instances(group: Group) -> Iterator[Finding]:
@@ -297,7 +299,15 @@ def _shared_instances(group: Group) -> Iterator[Finding]:
     members = sum(counts[instance_id] - 1 for instance_id in shared)
     of_classic = {member["instance_id"] for member in group.classic_members}
     kind = SHARED_BY_CONSUMERS if of_classic.isdisjoint(shared) else SHARED_INSTANCE
-    yield Finding(kind, {"members": members}, {"instance_id": ", ".join(shared)})
+    names = {"instance_id": ", ".join(shared), "remedy": _with_own_ids(group)}
+    yield Finding(kind, {"members": members}, names)
+
+
+def _with_own_ids(group: Group) -> str:
+    name = setting(group, INSTANCE_ID)
+    if group.kind.kind is GroupKind.CONNECT_SINK:
+        return f"Remove {name} from the connector's configuration: all its tasks have the same settings."
+    return f"Derive {name} from something that no two consumers share, such as the name of a StatefulSet's pod."
 
 
 def _regular_expressions(group: Group) -> Iterator[Finding]:
@@ -317,7 +327,8 @@ def _overdue_commits(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     It is assumed that the records of its lag did not arrive just now: only then did the consumer have any to process.
     """
     latest_ms = group.topics.latest_commit_ms.get(group.cluster, 0)
-    poll_ms = {row["member_id"]: row["rebalance_timeout_ms"] or MAX_POLL_INTERVAL_MS for row in group.members}
+    of_members = {row["member_id"]: row for row in group.members if group.rows[COMMITS]}
+    poll_ms = {name: limit for name, row in of_members.items() if (limit := _longest_poll_ms(row)) is not None}
     overdue = [
         row
         for row in group.rows[COMMITS]
@@ -329,7 +340,41 @@ def _overdue_commits(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     if first is not None:
         figures = {"lag": first["lag"], "age_ms": latest_ms - first["committed_at_ms"], "members": len(overdue)}
         member = first["member_id"]
-        yield Finding(OVERDUE, figures | {"poll_ms": poll_ms[member]}, {"member": member})
+        names = {"member": member, **_between_polls(group)}
+        yield Finding(OVERDUE, figures | {"poll_ms": poll_ms[member]}, names)
+
+
+def _longest_poll_ms(member: Row) -> int | None:
+    """Return how long a member may process records before it leaves its group, or is removed from it; None: unknown.
+
+    A member joins with its poll interval as rebalance timeout, unless its library has a setting for either.
+    """
+    given: int | None = member["rebalance_timeout_ms"]
+    settings = records_of([member])[0].settings
+    if POLL_INTERVAL not in settings:
+        return given
+    return MAX_POLL_INTERVAL_MS if given is None or REBALANCE_TIMEOUT in settings else given
+
+
+def _between_polls(group: Group) -> dict[str, str]:
+    """Return the setting that limits how long a consumer may process records, and what to do before it is exceeded.
+
+    Without a poll interval, a member stays until it is late for a rebalance.
+    """
+    if POLL_INTERVAL not in group.record.settings:
+        name = rebalance_timeout(group)
+        return {
+            "setting": name,
+            "remedy": f"See what the consumer does with the records that it has fetched. If it processes them, let it "
+            f"fetch fewer, or raise {name}, before a rebalance removes it from the group.",
+        }
+    fewer = f"lower {setting(group, POLL_RECORDS)} or " if POLL_RECORDS in group.record.settings else ""
+    name = setting(group, POLL_INTERVAL)
+    remedy = (
+        f"See what the consumer does between two polls. If it processes records, {fewer}raise {name} before it has to "
+        "leave the group."
+    )
+    return {"setting": name, "remedy": remedy}
 
 
 def _rebalances(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
@@ -351,7 +396,9 @@ def _rebalances(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         "generation": last["generation"],
     }
     if figures["rebalances"] >= thresholds.rebalances_per_hour and figures["span_ms"] <= _HOUR_MS:
-        yield Finding(REPEATED, figures)
+        has_interval = POLL_INTERVAL in group.record.settings
+        polls = f"polls that take longer than {setting(group, POLL_INTERVAL)}, " if has_interval else ""
+        yield Finding(REPEATED, figures, {"polls": polls})
 
 
 def _session_ms(group: Group, member: Row) -> int | None:

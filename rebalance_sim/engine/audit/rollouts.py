@@ -6,20 +6,20 @@ from typing import Any
 
 from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.audit.changes import (
-    ASSIGNOR,
-    PROTOCOL,
-    REMOTE_ASSIGNOR,
-    STATIC,
+    can_have_static_members,
     change_of,
-    how_to_roll_out,
+    how_to_change,
     impossible_settings,
-    settings_for,
+    rebalance_timeout,
+    setting,
+    settings_of,
     usable_advice,
 )
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Harm, Kind, Severity, filled
 from rebalance_sim.engine.audit.group import Group, Row
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.audit.turning_points import Choices, TurningPoint, turns_in_words
+from rebalance_sim.kafka.clients.library import HEARTBEAT_INTERVAL, INSTANCE_ID
 
 
 def _kind(name: str, severity: Severity, description: str, recommendation: str = "", decisive: str = "") -> Kind:
@@ -52,14 +52,14 @@ UNSTABLE = _kind(
     "rollout-unstable",
     Severity.ERROR,
     "{scenario}: not stable, or with unowned partitions, at the end",
-    "Raise max.poll.interval.ms if it is below heartbeat.interval.ms, which leaves members too little time to rejoin; "
-    "else look at the group's timeline in its details on the page.",
+    "Raise {poll} if it is below {heartbeat}, which leaves members too little time to rejoin; else look at the group's "
+    "timeline in its details on the page.",
 )
 STORM = _kind(
     "rebalance-storm",
     Severity.WARNING,
     "{scenario}: {storms:rebalance storm} ({rebalances:rebalance})",
-    "Use static membership, or restart fewer members per minute.",
+    "{static}estart fewer members per minute. Raise {poll} if it is below {heartbeat}.",
     "storms",
 )
 DOWNTIME = _kind(
@@ -70,11 +70,14 @@ DOWNTIME = _kind(
     "{advice}",
     "mean_ms",
 )
-DEPENDS = _kind(
-    "rollout-choice-depends",
-    Severity.NOTE,
-    "{scenario}: no other setting pays with the assumed latencies, but {range}",
-    "Measure what this depends on, and audit again with --settings {names}.",
+DEPENDS = replace(
+    _kind(
+        "rollout-choice-depends",
+        Severity.NOTE,
+        "{scenario}: no other setting pays with the assumed latencies, but {range}",
+        "Measure what this depends on, and audit again with --settings {names}.",
+    ),
+    is_news=False,
 )
 KINDS = (COST, FAILS, DEADLOCK, UNSTABLE, STORM, DOWNTIME, DEPENDS)
 SAVED = (
@@ -82,7 +85,6 @@ SAVED = (
     *("unowned_lag_saved", "delay_ms_saved"),
 )
 """Columns of ``advice`` with what a setting saves; those of lag are null without offsets."""
-_GIVE_IDS = f"Give each consumer a {STATIC} of its own, such as the name of its pod."
 
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
@@ -92,6 +94,8 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         return
     figures = cost_figures(costs)
     names = {"scenario": group.scenario.replace("-", " "), "failure": costs["failure"], "lag": ""}
+    if costs["storms"] or not costs["stable"]:
+        names |= _named_settings(group)
 
     def finding(kind: Kind, more: Mapping[str, float] | None = None) -> Finding:
         return Finding(kind, figures | dict(more or {}), names, simulated=group.scenario)
@@ -121,6 +125,12 @@ def choices(group: Group, thresholds: Thresholds) -> Choices | None:
     return Choices(costs, usable, thresholds.pays, group.assumed_ms)
 
 
+def _named_settings(group: Group) -> dict[str, str]:
+    """Return the names of settings that recommendations contain, and that static membership helps where it can be."""
+    static = f"Use static membership ({setting(group, INSTANCE_ID)}), or r" if can_have_static_members(group) else "R"
+    return {"poll": rebalance_timeout(group), "heartbeat": setting(group, HEARTBEAT_INTERVAL), "static": static}
+
+
 def cost_figures(costs: Row) -> dict[str, float]:
     """Return the costs of a simulated rollout, with the downtime of its partitions: mean, 99th percentile, maximum."""
     figures = {name: costs[name] for name in ("rebalances", "moved", "moved_back", "unowned_ms", "partitions")}
@@ -144,18 +154,11 @@ def _with_setting(group: Group, finding: Finding, best: Row) -> Finding:
     known = {name: best[name] for name in SAVED if best[name] is not None}
     saving = {"unowned_ms_saved": known.pop("unowned_ms_saved"), "mean_ms_saved": mean_ms, **known}
     saving["share"] = best["unowned_ms_saved"] / max(finding.figures["unowned_ms"], 1)
-    settings = {best["setting"]: best["value"]}
-    if best["setting"] == ASSIGNOR:
-        settings = settings_for(group, best["value"])
-    if best["setting"] == PROTOCOL:
-        # What was simulated: advice replaces the protocols of all members by this assignor.
-        settings |= {REMOTE_ASSIGNOR: "uniform"}
-    setting = " with ".join(f"{name}={value}" for name, value in settings.items())
-    how = how_to_roll_out(group, best["value"]) if best["setting"] == ASSIGNOR else ""
-    is_static = best["setting"] == STATIC
+    settings = settings_of(group, best["setting"], best["value"])
+    set_to = " with ".join(f"{name}={value}" for name, value in settings.items())
     names = {
-        "setting": "static membership" if is_static else setting,
-        "advice": _GIVE_IDS if is_static else f"Set {setting}{how}.",
+        "setting": "static membership" if best["setting"] == INSTANCE_ID else set_to,
+        "advice": how_to_change(group, best["setting"], best["value"]),
     }
     return replace(finding, names={**finding.names, **names}, settings=settings, saving=saving)
 

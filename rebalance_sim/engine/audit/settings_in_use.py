@@ -6,10 +6,10 @@ Nothing here depends on member ids, on which member leads, or on the number of m
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from rebalance_sim.engine.audit.changes import ASSIGNOR, PROTOCOL, STATIC
 from rebalance_sim.engine.audit.group import Group, client_of
 from rebalance_sim.kafka.brokers import BIDIRECTIONAL, Brokers
 from rebalance_sim.kafka.clients import JAVA
+from rebalance_sim.kafka.clients.library import ASSIGNORS, INSTANCE_ID, PROTOCOL
 from rebalance_sim.releases import OFFSETS_PARTITIONS
 
 ELECTED, CLIENTS = "elected assignor", "client libraries"
@@ -26,9 +26,9 @@ def settings_in_use(group: Group) -> dict[str, str]:
     values: Mapping[str, Iterable[str]] = {
         PROTOCOL: [group.type] if group.type else [],
         ELECTED: [group.protocol] if group.protocol else [],
-        ASSIGNOR: {",".join(member["protocols"]) for member in group.classic_members},
+        ASSIGNORS: {",".join(member["protocols"]) for member in group.classic_members},
         CLIENTS: {_client(*client) for client in map(client_of, members) if client.library or client.release},
-        STATIC: ["none" if static == {False} else "all members" if static == {True} else "some members"],
+        INSTANCE_ID: ["none" if static == {False} else "all members" if static == {True} else "some members"],
         "regular expression": {member["subscribed_regex"] or "none" for member in members},
         **{
             setting: {str(member[column]) for member in members if member[column] is not None}

@@ -3,15 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rebalance_sim.engine.audit.changes import ASSIGNOR, PROTOCOL, STATIC, change_of
+from rebalance_sim.engine.audit.changes import change_of
 from rebalance_sim.engine.audit.group import Row
 from rebalance_sim.engine.simulation.latency_ranges import Pays
+from rebalance_sim.kafka.clients.library import ASSIGNORS, INSTANCE_ID, PROTOCOL
 from rebalance_sim.kafka.simulation.latencies import LATENCIES, Latency
 
 _BISECTIONS = 12
 """Finds a turning point to a four-thousandth of its range."""
 _LATENCIES = {latency.setting: latency for latency in LATENCIES}
-_NAMES = {STATIC: "static membership", PROTOCOL: "the consumer protocol"}
+_NAMES = {INSTANCE_ID: "static membership", PROTOCOL: "the consumer protocol"}
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class Choices:
 
 def setting_in_words(row: Row) -> str:
     """Return a setting of a row of ``advice`` as the subject of a sentence."""
-    return row["value"] if row["setting"] == ASSIGNOR else _NAMES.get(row["setting"], change_of(row))
+    return row["value"] if row["setting"] == ASSIGNORS else _NAMES.get(row["setting"], change_of(row))
 
 
 def turns_in_words(points: Sequence[TurningPoint], assumed: Mapping[str, int], best: Row | None) -> str:

@@ -15,6 +15,8 @@ from rebalance_sim.releases import CoordinatorRules, KafkaVersion
 
 _SHORT_SESSION_MS, _LONG_SESSION_MS = 10_000, 120_000
 _LONG_DELAY_MS = 10_000
+ONE_PER_CONSUMER = "one per consumer"
+"""The value of ``group.instance.id``, which differs from consumer to consumer."""
 
 
 WHY_MORE_DOWNTIME = {
@@ -94,7 +96,7 @@ def variations(scenario: Scenario, version: KafkaVersion) -> tuple[Variation, ..
         ),
     ]
     if version.coordinator >= CoordinatorRules.SCALA_2_3:
-        tried.insert(0, Variation("group.instance.id", "one per consumer", None, static, has_ranges=True))
+        tried.insert(0, Variation("group.instance.id", ONE_PER_CONSUMER, None, static, has_ranges=True))
     plain = replace(scenario, consumers=replace(consumers, protocols=None))
     if "cooperative-sticky" in assignors_of(version):
         name = "cooperative-sticky"

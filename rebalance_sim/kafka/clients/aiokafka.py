@@ -4,7 +4,14 @@ Sources: ``coordinator/assignors``, ``client.py``, ``partitioner.py``.
 """
 
 from rebalance_sim.kafka.clients.library import (
+    ASSIGNORS,
+    HEARTBEAT_INTERVAL,
+    INSTANCE_ID,
+    POLL_INTERVAL,
+    POLL_RECORDS,
+    REBALANCE_TIMEOUT,
     RELEASE_PATTERN,
+    SESSION_TIMEOUT,
     ClientLibrary,
     LibraryAssignor,
     Rules,
@@ -19,16 +26,28 @@ LIBRARY = ClientLibrary(
     client_ids=f"aiokafka-{RELEASE_PATTERN}",
     default_protocols=(((0,), ("roundrobin",)),),
     subscriptions=Subscriptions((0,), has_empty_user_data),
-    # It takes classes, such as RoundRobinPartitionAssignor, instead of names.
-    assignor_setting="partition_assignment_strategy",
+    # The first takes classes, instead of names.
+    settings={
+        ASSIGNORS: "partition_assignment_strategy",
+        INSTANCE_ID: "group_instance_id",
+        SESSION_TIMEOUT: "session_timeout_ms",
+        HEARTBEAT_INTERVAL: "heartbeat_interval_ms",
+        POLL_INTERVAL: "max_poll_interval_ms",
+        POLL_RECORDS: "max_poll_records",
+        REBALANCE_TIMEOUT: "rebalance_timeout_ms",
+    },
     assignors=(
         LibraryAssignor(
-            "range", "aiokafka-range", Rules("rebalance_sim.kafka.assignors.aiokafka.range_partition_assignor")
+            "range",
+            "aiokafka-range",
+            Rules("rebalance_sim.kafka.assignors.aiokafka.range_partition_assignor"),
+            configured_as="RangePartitionAssignor",
         ),
         LibraryAssignor(
             "roundrobin",
             "aiokafka-roundrobin",
             Rules("rebalance_sim.kafka.assignors.aiokafka.round_robin_partition_assignor"),
+            configured_as="RoundRobinPartitionAssignor",
         ),
         LibraryAssignor(
             "sticky",
@@ -36,6 +55,7 @@ LIBRARY = ClientLibrary(
             unpredictable="it visits a set of Python, whose order differs from process to process",
             guarantee=Guarantee.LEAST_LOADED,
             remembers=True,
+            configured_as="StickyPartitionAssignor",
         ),
     ),
     partitioners=(Client("aiokafka", KeyHash.MURMUR2, Unkeyed.RANDOM_AVAILABLE),),

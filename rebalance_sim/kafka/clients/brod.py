@@ -4,6 +4,12 @@ Sources: ``brod_group_coordinator.erl``; ``brod_utils:make_part_fun``.
 """
 
 from rebalance_sim.kafka.clients.library import (
+    ASSIGNORS,
+    HEARTBEAT_INTERVAL,
+    INSTANCE_ID,
+    REBALANCE_TIMEOUT,
+    SECONDS,
+    SESSION_TIMEOUT,
     ClientLibrary,
     Earlier,
     LibraryAssignor,
@@ -22,8 +28,16 @@ LIBRARY = ClientLibrary(
     client_ids=r"(?:'[^']+@[^']+'|[a-z]\w*@\w+)/<\d+\.\d+\.\d+>",
     default_protocols=(((0,), ("roundrobin",)), ((3, 3, 3), ("roundrobin_v2",))),
     subscriptions=Subscriptions((0,), has_empty_user_data),
-    # Under callback_implemented, its only other value, a function of the user's own assigns.
-    assignor_setting="partition_assignment_strategy",
+    # Under callback_implemented, the only other value of the first, a function of the user's own assigns.
+    settings={
+        ASSIGNORS: "partition_assignment_strategy",
+        INSTANCE_ID: "group_instance_id",
+        SESSION_TIMEOUT: "session_timeout_seconds",
+        HEARTBEAT_INTERVAL: "heartbeat_rate_seconds",
+        REBALANCE_TIMEOUT: "rebalance_timeout_seconds",
+    },
+    durations=SECONDS,
+    static_members_since=(4, 6),
     assignors=(
         LibraryAssignor(
             "roundrobin_v2",

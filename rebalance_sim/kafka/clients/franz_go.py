@@ -1,11 +1,25 @@
 """franz-go 1.22, of Go.
 
-Sources: ``pkg/kgo/config.go``, ``group_balancer.go``; of 1.20, ``partitioner.go``.
+Sources: ``pkg/kgo/config.go``, ``group_balancer.go``, ``consumer_group_848.go``; of 1.20, ``partitioner.go``.
 """
 
 from typing import TYPE_CHECKING
 
-from rebalance_sim.kafka.clients.library import ClientLibrary, Earlier, LibraryAssignor, Rules, Since, Subscriptions
+from rebalance_sim.kafka.clients.library import (
+    ASSIGNORS,
+    GO_SECONDS,
+    HEARTBEAT_INTERVAL,
+    INSTANCE_ID,
+    PROTOCOL,
+    REBALANCE_TIMEOUT,
+    SESSION_TIMEOUT,
+    ClientLibrary,
+    Earlier,
+    LibraryAssignor,
+    Rules,
+    Since,
+    Subscriptions,
+)
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, Unkeyed
 
@@ -39,16 +53,32 @@ LIBRARY = ClientLibrary(
     client_ids="kgo",
     default_protocols=(((0,), ("cooperative-sticky",)),),
     subscriptions=Subscriptions((3,), _could_be),
-    assignor_setting="kgo.Balancers",
+    settings={
+        ASSIGNORS: "kgo.Balancers",
+        INSTANCE_ID: "kgo.InstanceID",
+        # Before 1.22, a value of the client's context.
+        PROTOCOL: "kgo.ServerSideBalancer",
+        SESSION_TIMEOUT: "kgo.SessionTimeout",
+        HEARTBEAT_INTERVAL: "kgo.HeartbeatInterval",
+        REBALANCE_TIMEOUT: "kgo.RebalanceTimeout",
+    },
+    durations=GO_SECONDS,
+    # CooperativeStickyBalancer: "once a group is entirely on cooperative rebalancing, it cannot go back".
+    returns_to_eager=False,
     assignors=(
         LibraryAssignor(
-            "range", "franz-go-range", Rules("rebalance_sim.kafka.assignors.franz_go.range_balancer"), since=_SINCE_1_0
+            "range",
+            "franz-go-range",
+            Rules("rebalance_sim.kafka.assignors.franz_go.range_balancer"),
+            since=_SINCE_1_0,
+            configured_as="kgo.RangeBalancer()",
         ),
         LibraryAssignor(
             "roundrobin",
             "franz-go-roundrobin",
             Rules("rebalance_sim.kafka.assignors.franz_go.round_robin_balancer"),
             since=_SINCE_1_0,
+            configured_as="kgo.RoundRobinBalancer()",
         ),
         LibraryAssignor(
             "sticky",
@@ -67,6 +97,7 @@ LIBRARY = ClientLibrary(
             remembers=True,
             # A member revokes everything before it joins.
             reports_owned=False,
+            configured_as="kgo.StickyBalancer()",
         ),
         LibraryAssignor(
             "cooperative-sticky",
@@ -83,9 +114,12 @@ LIBRARY = ClientLibrary(
             ),
             since=_SINCE_1_0,
             remembers=True,
+            configured_as="kgo.CooperativeStickyBalancer()",
         ),
     ),
-    # Only if the client's context opts in, and only with range and the sticky balancers.
+    # Only if the client opts in, and only with range and the sticky balancers.
     consumer_protocol_since=(1, 19),
+    protocol_value="enabled",
+    remote_assignors={"uniform": "cooperative-sticky", "range": "range"},
     partitioners=(Client("franz-go", KeyHash.MURMUR2, Unkeyed.STICKY_BY_OWN_BYTES),),
 )

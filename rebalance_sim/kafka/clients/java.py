@@ -7,7 +7,18 @@ Kafka Streams' ``WindowedStreamPartitioner``.
 
 from typing import TYPE_CHECKING
 
-from rebalance_sim.kafka.clients.library import ClientLibrary, Subscriptions
+from rebalance_sim.kafka.clients.library import (
+    ASSIGNORS,
+    HEARTBEAT_INTERVAL,
+    INSTANCE_ID,
+    POLL_INTERVAL,
+    POLL_RECORDS,
+    PROTOCOL,
+    REMOTE_ASSIGNOR,
+    SESSION_TIMEOUT,
+    ClientLibrary,
+    Subscriptions,
+)
 from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, Unkeyed
 
 if TYPE_CHECKING:
@@ -65,11 +76,27 @@ LIBRARY = ClientLibrary(
     default_protocols=(((0,), ("range",)), ((3, 0), ("range", "cooperative-sticky"))),
     # KIP-429: 1 in 2.4 to 3.3. KIP-792: 2 in 3.4. KIP-881: 3 since 3.5.
     subscriptions=Subscriptions((0, 1, 2, 3), _could_be, _is_rare),
-    assignor_setting="partition.assignment.strategy",
+    settings={
+        name: name
+        for name in (
+            *(ASSIGNORS, INSTANCE_ID, PROTOCOL, REMOTE_ASSIGNOR),
+            *(SESSION_TIMEOUT, HEARTBEAT_INTERVAL, POLL_INTERVAL, POLL_RECORDS),
+        )
+    },
+    configured_assignors={
+        protocol: f"org.apache.kafka.clients.consumer.{name}Assignor"
+        for protocol, name in {
+            "range": "Range",
+            "roundrobin": "RoundRobin",
+            "sticky": "Sticky",
+            "cooperative-sticky": "CooperativeSticky",
+        }.items()
+    },
     # WorkerGroupMember. Schema Registry's type, "sr", has members of other languages, too (Karapace).
     protocol_types=("connect",),
     # Early access in 3.7 to 3.9.
     consumer_protocol_since=(4, 0),
+    rejected_beside_protocol=(ASSIGNORS, SESSION_TIMEOUT, HEARTBEAT_INTERVAL),
     partitioners=(
         Client("java-2.3", KeyHash.MURMUR2, Unkeyed.JAVA_ROUND_ROBIN),
         Client("java-2.4", KeyHash.MURMUR2, Unkeyed.STICKY_UNTIL_NEW_BATCH),

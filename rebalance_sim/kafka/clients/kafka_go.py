@@ -3,7 +3,17 @@
 Sources: ``consumergroup.go``, ``dialer.go``, ``groupbalancer.go``, ``balancer.go``.
 """
 
-from rebalance_sim.kafka.clients.library import ClientLibrary, LibraryAssignor, Rules, Subscriptions
+from rebalance_sim.kafka.clients.library import (
+    ASSIGNORS,
+    GO_SECONDS,
+    HEARTBEAT_INTERVAL,
+    REBALANCE_TIMEOUT,
+    SESSION_TIMEOUT,
+    ClientLibrary,
+    LibraryAssignor,
+    Rules,
+    Subscriptions,
+)
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPartition, Unkeyed
 
@@ -13,7 +23,13 @@ LIBRARY = ClientLibrary(
     client_ids=r".*@.* \(github\.com/segmentio/kafka-go\)",
     default_protocols=(((0,), ("range", "roundrobin")),),
     subscriptions=Subscriptions((1,), end_early=True),
-    assignor_setting="GroupBalancers",
+    settings={
+        ASSIGNORS: "GroupBalancers",
+        SESSION_TIMEOUT: "SessionTimeout",
+        HEARTBEAT_INTERVAL: "HeartbeatInterval",
+        REBALANCE_TIMEOUT: "RebalanceTimeout",
+    },
+    durations=GO_SECONDS,
     assignors=(
         LibraryAssignor(
             "range",
@@ -21,6 +37,7 @@ LIBRARY = ClientLibrary(
             Rules("rebalance_sim.kafka.assignors.kafka_go.range_group_balancer"),
             guarantee=Guarantee.BALANCED_TOPICS,
             in_brokers_order=True,
+            configured_as="kafka.RangeGroupBalancer{}",
         ),
         LibraryAssignor(
             "roundrobin",
@@ -28,15 +45,16 @@ LIBRARY = ClientLibrary(
             Rules("rebalance_sim.kafka.assignors.kafka_go.round_robin_group_balancer"),
             guarantee=Guarantee.BALANCED_TOPICS,
             in_brokers_order=True,
+            configured_as="kafka.RoundRobinGroupBalancer{}",
         ),
         LibraryAssignor(
             "rack-affinity",
             "kafka-go-rack-affinity",
             unpredictable="it visits a map of Go in a random order",
             guarantee=Guarantee.BALANCED_TOPICS,
+            configured_as="kafka.RackAffinityGroupBalancer{}",
         ),
     ),
-    has_static_members=False,
     partitioners=(
         Client("kafka-go", KeyHash.NONE, Unkeyed.KAFKA_GO_ROUND_ROBIN),
         Client("kafka-go-least-bytes", KeyHash.NONE, Unkeyed.LEAST_BYTES),

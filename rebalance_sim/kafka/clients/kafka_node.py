@@ -3,7 +3,17 @@
 Sources: ``lib/consumerGroup.js``, ``lib/assignment``, ``lib/kafkaClient.js``, ``lib/protocol/protocol.js``.
 """
 
-from rebalance_sim.kafka.clients.library import ClientLibrary, LibraryAssignor, Rules, Subscriptions, has_no_user_data
+from rebalance_sim.kafka.clients.library import (
+    ASSIGNORS,
+    HEARTBEAT_INTERVAL,
+    REBALANCE_TIMEOUT,
+    SESSION_TIMEOUT,
+    ClientLibrary,
+    LibraryAssignor,
+    Rules,
+    Subscriptions,
+    has_no_user_data,
+)
 from rebalance_sim.kafka.guarantees import Guarantee
 
 LIBRARY = ClientLibrary(
@@ -12,7 +22,13 @@ LIBRARY = ClientLibrary(
     default_protocols=(((0,), ("roundrobin",)),),
     subscriptions=Subscriptions((0,), has_no_user_data),
     # It takes names, or objects with a name, a version and a function.
-    assignor_setting="protocol",
+    settings={
+        ASSIGNORS: "protocol",
+        SESSION_TIMEOUT: "sessionTimeout",
+        HEARTBEAT_INTERVAL: "heartbeatInterval",
+        # JoinGroup of version 0 has no other timeout.
+        REBALANCE_TIMEOUT: "sessionTimeout",
+    },
     assignors=(
         LibraryAssignor("range", "kafka-node-range", Rules("rebalance_sim.kafka.assignors.kafka_node.range_protocol")),
         LibraryAssignor(
@@ -22,5 +38,4 @@ LIBRARY = ClientLibrary(
             guarantee=Guarantee.BALANCED_TOPICS,
         ),
     ),
-    has_static_members=False,
 )

@@ -4,7 +4,13 @@ Sources: ``coordinator/assignors``, ``consumer/group.py``, ``partitioner/default
 """
 
 from rebalance_sim.kafka.clients.library import (
+    ASSIGNORS,
+    HEARTBEAT_INTERVAL,
+    INSTANCE_ID,
+    POLL_INTERVAL,
+    POLL_RECORDS,
     RELEASE_PATTERN,
+    SESSION_TIMEOUT,
     ClientLibrary,
     Earlier,
     LibraryAssignor,
@@ -22,8 +28,18 @@ LIBRARY = ClientLibrary(
     client_ids=f"kafka-python-{RELEASE_PATTERN}",
     default_protocols=(((0,), ("range", "roundrobin")),),
     subscriptions=Subscriptions((0,), has_empty_user_data),
-    # It takes classes, such as RoundRobinPartitionAssignor, instead of names.
-    assignor_setting="partition_assignment_strategy",
+    # The first takes classes, instead of names.
+    settings={
+        ASSIGNORS: "partition_assignment_strategy",
+        INSTANCE_ID: "group_instance_id",
+        SESSION_TIMEOUT: "session_timeout_ms",
+        HEARTBEAT_INTERVAL: "heartbeat_interval_ms",
+        POLL_INTERVAL: "max_poll_interval_ms",
+        POLL_RECORDS: "max_poll_records",
+    },
+    static_members_since=(2, 3),
+    # It refuses such a list: "Mixing EAGER and COOPERATIVE assignors in a single consumer is not supported".
+    mixes_assignors=False,
     assignors=(
         # aiokafka's are copies of kafka-python's before 2.3, which knew no static members.
         LibraryAssignor(
@@ -37,6 +53,7 @@ LIBRARY = ClientLibrary(
                     Rules("rebalance_sim.kafka.assignors.aiokafka.range_partition_assignor"),
                 ),
             ),
+            configured_as="RangePartitionAssignor",
         ),
         LibraryAssignor(
             "roundrobin",
@@ -49,6 +66,7 @@ LIBRARY = ClientLibrary(
                     Rules("rebalance_sim.kafka.assignors.aiokafka.round_robin_partition_assignor"),
                 ),
             ),
+            configured_as="RoundRobinPartitionAssignor",
         ),
         LibraryAssignor(
             "sticky",
@@ -58,6 +76,7 @@ LIBRARY = ClientLibrary(
             remembers=True,
             # Its user data begin with a version that other libraries cannot read.
             reports_owned=False,
+            configured_as="StickyPartitionAssignor",
         ),
         LibraryAssignor(
             "cooperative-sticky",
@@ -65,6 +84,8 @@ LIBRARY = ClientLibrary(
             unpredictable=_SET,
             guarantee=Guarantee.LEAST_LOADED,
             remembers=True,
+            configured_as="CooperativeStickyAssignor",
+            added=(3, 0),
         ),
     ),
     partitioners=(Client("kafka-python", KeyHash.MURMUR2, Unkeyed.RANDOM_AVAILABLE),),

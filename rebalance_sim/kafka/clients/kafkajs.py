@@ -4,6 +4,10 @@ Sources: ``consumer/assignerProtocol.js``, ``consumer/assigners/roundRobinAssign
 """
 
 from rebalance_sim.kafka.clients.library import (
+    ASSIGNORS,
+    HEARTBEAT_INTERVAL,
+    REBALANCE_TIMEOUT,
+    SESSION_TIMEOUT,
     ClientLibrary,
     Earlier,
     LibraryAssignor,
@@ -19,7 +23,12 @@ LIBRARY = ClientLibrary(
     client_ids="kafkajs",
     default_protocols=(((0,), ("RoundRobinAssigner",)),),
     subscriptions=Subscriptions((0,), has_empty_user_data),
-    assignor_setting="partitionAssigners",
+    settings={
+        ASSIGNORS: "partitionAssigners",
+        SESSION_TIMEOUT: "sessionTimeout",
+        HEARTBEAT_INTERVAL: "heartbeatInterval",
+        REBALANCE_TIMEOUT: "rebalanceTimeout",
+    },
     assignors=(
         LibraryAssignor(
             "RoundRobinAssigner",
@@ -30,13 +39,14 @@ LIBRARY = ClientLibrary(
                     (1, 13),
                     "kafkajs-1.12-roundrobin",
                     Rules("rebalance_sim.kafka.assignors.kafkajs.round_robin_assigner_before_1_13"),
+                    deals_each_topic=True,
                 ),
             ),
             in_brokers_order=True,
             since=Since((1, 5), "earlier leaders assign the topics of their own last assignment"),
+            configured_as="PartitionAssigners.roundRobin",
         ),
     ),
-    has_static_members=False,
     assigns_leaders_topics=True,
     partitioners=(
         Client("kafkajs", KeyHash.MURMUR2, Unkeyed.KAFKAJS_ROUND_ROBIN),

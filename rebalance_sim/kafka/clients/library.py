@@ -3,8 +3,8 @@
 Nothing here imports a rule, so that ``--help`` lists the names of all records at once.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,43 @@ if TYPE_CHECKING:
 Release = tuple[int, ...]
 RELEASE_PATTERN = r"(?P<release>\d+(?:\.\d+)+(?:[.-]?(?:a|b|rc|dev|post)\d*)*)"
 """The pattern of a release in a client id, as Python's libraries name theirs."""
+
+ASSIGNORS, INSTANCE_ID = "partition.assignment.strategy", "group.instance.id"
+PROTOCOL, REMOTE_ASSIGNOR = "group.protocol", "group.remote.assignor"
+SESSION_TIMEOUT, HEARTBEAT_INTERVAL = "session.timeout.ms", "heartbeat.interval.ms"
+POLL_INTERVAL, POLL_RECORDS = "max.poll.interval.ms", "max.poll.records"
+REBALANCE_TIMEOUT = "rebalance.timeout.ms"
+"""Kafka's names of the settings of consumers that groups depend on.
+
+The last is a field of JoinGroup, for which Java's consumers send ``max.poll.interval.ms``."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The unit in which a library takes durations."""
+
+    milliseconds: int
+    written: str = "{}"
+    """How a number of it is written."""
+
+    def of(self, milliseconds: int) -> str:
+        """Return a duration as the library takes it.
+
+        >>> GO_SECONDS.of(60_000), SECONDS.of(45_000), MILLISECONDS.of(45_000)
+        ('60 * time.Second', '45', '45000')
+        """
+        return self.written.format(milliseconds // self.milliseconds)
+
+    def in_milliseconds(self, value: str) -> int:
+        """Return a duration of ``of`` as a number.
+
+        >>> GO_SECONDS.in_milliseconds("60 * time.Second")
+        60000
+        """
+        return int(value.split(maxsplit=1)[0]) * self.milliseconds
+
+
+MILLISECONDS, SECONDS, GO_SECONDS = Unit(1), Unit(1000), Unit(1000, "{} * time.Second")
 
 
 @dataclass(frozen=True)
@@ -44,6 +81,8 @@ class Earlier:
     """What they guarantee for groups whose assignment cannot be predicted."""
     in_brokers_order: bool = False
     """Whether they take the partitions of a topic in the order in which brokers list them."""
+    deals_each_topic: bool = False
+    """Whether they deal out every topic on its own, as later ones do not, so that the same members get most."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +120,10 @@ class LibraryAssignor:
     """Whether a leader of another library learns the partitions that a member owns, which the prediction needs."""
     adds_user_data: bool = False
     """Whether it puts user data beside the assigned partitions, which the coordinator cannot convert."""
+    configured_as: str = ""
+    """How the library's configuration names it; empty: by its protocol name."""
+    added: Release = (0,)
+    """The first release that has it."""
 
     @property
     def is_cooperative(self) -> bool:
@@ -159,23 +202,90 @@ class ClientLibrary:
     default_protocols: tuple[tuple[Release, tuple[str, ...]], ...]
     """The first release of each list, in ascending order, and the protocols, most preferred first."""
     subscriptions: Subscriptions
-    assignor_setting: str
-    """The consumer's setting, option or field that lists its assignors, the most preferred first."""
+    settings: Mapping[str, str]
+    """The settings, options or fields of its consumers, by Kafka's names; without what it does not have.
+
+    The one of ``ASSIGNORS`` lists its assignors, the most preferred first."""
     assignors: tuple[LibraryAssignor, ...] = ()
     """Empty for Java, whose assignors are those of the Kafka release (``rebalance_sim.kafka.assignors.ASSIGNORS``)."""
+    configured_assignors: Mapping[str, str] = field(default_factory=dict)
+    """By protocol name, how its configuration names assignors that are not listed in ``assignors``."""
+    durations: Unit = MILLISECONDS
+    """How its settings take durations."""
+    single_assignor: tuple[Release, str] | None = None
+    """The first release whose setting takes a list of assignors, and the setting of earlier ones, which takes one."""
     consumer_protocol_since: Release | None = None
     """The first release whose consumers can use ``group.protocol=consumer`` in production; None: no release."""
-    has_static_members: bool = True
-    """Whether consumers can have a ``group.instance.id`` (KIP-345, static membership)."""
+    protocol_value: str = "consumer"
+    """The value of the setting for this."""
+    remote_assignors: Mapping[str, str] = field(default_factory=dict)
+    """By assignor of the coordinator, the own assignor that stands for it, where it has no setting for that."""
+    rejected_beside_protocol: tuple[str, ...] = ()
+    """Settings, by Kafka's names, that a consumer rejects beside the consumer protocol."""
+    static_members_since: Release = (0,)
+    """The first release whose consumers can have a ``group.instance.id``, if there is one (KIP-345)."""
     mixes_assignors: bool = True
     """Whether a consumer can list eager and cooperative assignors together."""
+    returns_to_eager: bool = True
+    """Whether a cooperative group can return to an eager assignor without stopping all members."""
     assigns_leaders_topics: bool = False
     """Whether a leader assigns only the topics to which it subscribes itself, and those to all members."""
+    assigns_all_topics_since: Release | None = None
+    """The first release whose leader assigns the topics of all members, if earlier ones do not; None: no release."""
     names_its_group: Callable[[str, str, str | None], bool] = _is_none
     """Returns whether a client id is a default that contains names of the member: its group id or instance id."""
     partitioners: tuple[Client, ...] = ()
     protocol_types: tuple[str, ...] = ()
     """Protocol types, other than that of consumers, whose members all use this library."""
+
+    @property
+    def assignor_setting(self) -> str:
+        """The setting that lists its assignors, the most preferred first."""
+        return self.settings[ASSIGNORS]
+
+    @property
+    def has_static_members(self) -> bool:
+        """Whether consumers can have a ``group.instance.id`` (KIP-345, static membership)."""
+        return INSTANCE_ID in self.settings
+
+    @property
+    def rebalance_timeout_setting(self) -> str:
+        """The setting that decides how long the coordinator waits for a member in a rebalance."""
+        return self.settings.get(REBALANCE_TIMEOUT) or self.settings[POLL_INTERVAL]
+
+    def has_assignor(self, protocol: str) -> bool:
+        """Return whether it has an assignor of its own for a protocol name."""
+        return self.assignor(protocol) is not None or protocol in self.configured_assignors
+
+    def configured(self, protocol: str) -> str:
+        """Return how its configuration names an assignor; one that it does not know by its protocol name.
+
+        >>> from rebalance_sim.kafka.clients import LIBRARIES
+        >>> LIBRARIES["aiokafka"].configured("range"), LIBRARIES["librdkafka"].configured("range")
+        ('RangePartitionAssignor', 'range')
+        """
+        known = self.assignor(protocol)
+        named = known.configured_as if known else self.configured_assignors.get(protocol)
+        return named or protocol
+
+    def protocol_configured_as(self, value: str) -> str:
+        """Return the protocol name of an assignor that its configuration names."""
+        protocols = (*(each.protocol for each in self.assignors), *self.configured_assignors)
+        return next((protocol for protocol in protocols if self.configured(protocol) == value), value)
+
+    def consumer_protocol(self, assignor: str) -> dict[str, str]:
+        """Return the settings for the consumer protocol with an assignor of the coordinator, ``uniform`` or ``range``.
+
+        >>> from rebalance_sim.kafka.clients import LIBRARIES
+        >>> LIBRARIES["platformatic-kafka"].consumer_protocol("uniform")
+        {'groupProtocol': 'consumer', 'groupRemoteAssignor': 'uniform'}
+        >>> LIBRARIES["franz-go"].consumer_protocol("range")
+        {'kgo.ServerSideBalancer': 'enabled', 'kgo.Balancers': 'kgo.RangeBalancer()'}
+        """
+        protocol = {self.settings[PROTOCOL]: self.protocol_value}
+        if REMOTE_ASSIGNOR in self.settings:
+            return protocol | {self.settings[REMOTE_ASSIGNOR]: assignor}
+        return protocol | {self.assignor_setting: self.configured(self.remote_assignors[assignor])}
 
     @property
     def strategies(self) -> dict[str, Rules]:

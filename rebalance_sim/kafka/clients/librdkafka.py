@@ -5,7 +5,21 @@ Sources: ``rdkafka_conf.c``, ``rdkafka_assignor.c``, ``rdkafka_msg.c``.
 
 from typing import TYPE_CHECKING
 
-from rebalance_sim.kafka.clients.library import ClientLibrary, Earlier, LibraryAssignor, Rules, Since, Subscriptions
+from rebalance_sim.kafka.clients.library import (
+    ASSIGNORS,
+    HEARTBEAT_INTERVAL,
+    INSTANCE_ID,
+    POLL_INTERVAL,
+    PROTOCOL,
+    REMOTE_ASSIGNOR,
+    SESSION_TIMEOUT,
+    ClientLibrary,
+    Earlier,
+    LibraryAssignor,
+    Rules,
+    Since,
+    Subscriptions,
+)
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPartition, Unkeyed
 
@@ -40,7 +54,13 @@ LIBRARY = ClientLibrary(
     client_ids="rdkafka",
     default_protocols=(((0,), ("range", "roundrobin")),),
     subscriptions=Subscriptions((3,), _could_be, _is_rare),
-    assignor_setting="partition.assignment.strategy",
+    settings={
+        name: name
+        for name in (
+            *(ASSIGNORS, INSTANCE_ID, PROTOCOL, REMOTE_ASSIGNOR),
+            *(SESSION_TIMEOUT, HEARTBEAT_INTERVAL, POLL_INTERVAL),
+        )
+    },
     assignors=(
         LibraryAssignor(
             "range",
@@ -70,10 +90,12 @@ LIBRARY = ClientLibrary(
             since=Since((2, 6, 1), "earlier releases skip members while they balance"),
             remembers=True,
             adds_user_data=True,
+            added=(1, 6),
         ),
     ),
     # Early access since 2.4.
     consumer_protocol_since=(2, 12),
+    rejected_beside_protocol=(ASSIGNORS, SESSION_TIMEOUT, HEARTBEAT_INTERVAL),
     # It refuses such a list: "online migration between assignors with different protocol types is not supported".
     mixes_assignors=False,
     partitioners=(

@@ -5,7 +5,20 @@ Sources: ``clients/consumer``, ``producer/partitioners.js``.
 
 from typing import TYPE_CHECKING
 
-from rebalance_sim.kafka.clients.library import ClientLibrary, LibraryAssignor, Rules, Since, Subscriptions
+from rebalance_sim.kafka.clients.library import (
+    ASSIGNORS,
+    HEARTBEAT_INTERVAL,
+    INSTANCE_ID,
+    PROTOCOL,
+    REBALANCE_TIMEOUT,
+    REMOTE_ASSIGNOR,
+    SESSION_TIMEOUT,
+    ClientLibrary,
+    LibraryAssignor,
+    Rules,
+    Since,
+    Subscriptions,
+)
 from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPartition, Unkeyed
 
 if TYPE_CHECKING:
@@ -23,7 +36,15 @@ LIBRARY = ClientLibrary(
     client_ids=None,
     default_protocols=(((0,), ("roundrobin",)),),
     subscriptions=Subscriptions((1,), _could_be, end_early=True),
-    assignor_setting="protocols",
+    settings={
+        ASSIGNORS: "protocols",
+        INSTANCE_ID: "groupInstanceId",
+        PROTOCOL: "groupProtocol",
+        REMOTE_ASSIGNOR: "groupRemoteAssignor",
+        SESSION_TIMEOUT: "sessionTimeout",
+        HEARTBEAT_INTERVAL: "heartbeatInterval",
+        REBALANCE_TIMEOUT: "rebalanceTimeout",
+    },
     assignors=(
         LibraryAssignor(
             "roundrobin",

@@ -5,6 +5,11 @@ Sources: ``lib/kafka/consumer_group.rb``, ``consumer_group/assignor.rb``, ``roun
 """
 
 from rebalance_sim.kafka.clients.library import (
+    ASSIGNORS,
+    HEARTBEAT_INTERVAL,
+    REBALANCE_TIMEOUT,
+    SECONDS,
+    SESSION_TIMEOUT,
     ClientLibrary,
     Earlier,
     LibraryAssignor,
@@ -21,8 +26,14 @@ LIBRARY = ClientLibrary(
     client_ids="ruby-kafka",
     default_protocols=(((0,), ("standard",)), ((1, 0), ("roundrobin",))),
     subscriptions=Subscriptions((0,), has_no_user_data),
-    # Since 1.3; it takes an object, whose method protocol_name names the protocol.
-    assignor_setting="assignment_strategy",
+    # The first since 1.3; it takes an object, whose method protocol_name names the protocol.
+    settings={
+        ASSIGNORS: "assignment_strategy",
+        SESSION_TIMEOUT: "session_timeout",
+        HEARTBEAT_INTERVAL: "heartbeat_interval",
+        REBALANCE_TIMEOUT: "rebalance_timeout",
+    },
+    durations=SECONDS,
     assignors=(
         LibraryAssignor(
             "roundrobin",
@@ -39,13 +50,14 @@ LIBRARY = ClientLibrary(
             ),
             in_brokers_order=True,
             since=Since((1, 0), "earlier releases offer standard"),
+            configured_as="Kafka::RoundRobinAssignmentStrategy.new",
+            added=(1, 0),
         ),
         LibraryAssignor(
             "standard", "ruby-kafka-standard", unpredictable="members send the topic test-messages instead of their own"
         ),
     ),
-    has_static_members=False,
-    # Before 1.4.
     assigns_leaders_topics=True,
+    assigns_all_topics_since=(1, 4),
     partitioners=(Client("ruby-kafka", KeyHash.CRC32, Unkeyed.RANDOM, ToPartition.UNSIGNED),),
 )

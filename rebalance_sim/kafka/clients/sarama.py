@@ -1,11 +1,24 @@
 """Sarama 1.61, of Go.
 
-Sources: ``config.go``, ``balance_strategy.go``, ``consumer_group.go``; of 1.46, ``partitioner.go``.
+Sources: ``config.go``, ``balance_strategy.go``, ``rebalance_protocol.go``, ``consumer_group.go``; of 1.46,
+``partitioner.go``.
 """
 
 from typing import TYPE_CHECKING
 
-from rebalance_sim.kafka.clients.library import ClientLibrary, Earlier, LibraryAssignor, Rules, Subscriptions
+from rebalance_sim.kafka.clients.library import (
+    ASSIGNORS,
+    GO_SECONDS,
+    HEARTBEAT_INTERVAL,
+    INSTANCE_ID,
+    REBALANCE_TIMEOUT,
+    SESSION_TIMEOUT,
+    ClientLibrary,
+    Earlier,
+    LibraryAssignor,
+    Rules,
+    Subscriptions,
+)
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.partitioners.partitioner import Client, KeyHash, ToPartition, Unkeyed
 
@@ -27,19 +40,31 @@ LIBRARY = ClientLibrary(
     default_protocols=(((0,), ("range",)),),
     # By the configured version of Kafka.
     subscriptions=Subscriptions((0, 1, 2), _could_be),
-    assignor_setting="Consumer.Group.Rebalance.GroupStrategies",
+    settings={
+        ASSIGNORS: "Consumer.Group.Rebalance.GroupStrategies",
+        INSTANCE_ID: "Consumer.Group.InstanceId",
+        SESSION_TIMEOUT: "Consumer.Group.Session.Timeout",
+        HEARTBEAT_INTERVAL: "Consumer.Group.Heartbeat.Interval",
+        REBALANCE_TIMEOUT: "Consumer.Group.Rebalance.Timeout",
+    },
+    single_assignor=((1, 37), "Consumer.Group.Rebalance.Strategy"),
+    durations=GO_SECONDS,
+    # It refuses such a list: "do not have a commonly supported rebalance protocol".
+    mixes_assignors=False,
     assignors=(
         LibraryAssignor(
             "range",
             "sarama-range",
             Rules("rebalance_sim.kafka.assignors.sarama.balance_strategy_range"),
             earlier=(Earlier((1, 34, 1), "sarama-1.27-range", Rules(_HASH_ORDER, "assign_range")),),
+            configured_as="sarama.NewBalanceStrategyRange()",
         ),
         LibraryAssignor(
             "roundrobin",
             "sarama-roundrobin",
             Rules("rebalance_sim.kafka.assignors.sarama.balance_strategy_round_robin"),
             earlier=(Earlier((1, 28), "sarama-1.27-roundrobin", Rules(_HASH_ORDER, "assign_roundrobin")),),
+            configured_as="sarama.NewBalanceStrategyRoundRobin()",
         ),
         LibraryAssignor(
             "sticky",
@@ -50,6 +75,7 @@ LIBRARY = ClientLibrary(
             # A member sends back what the leader put beside the last assignment, where Java and franz-go put nothing.
             reports_owned=False,
             adds_user_data=True,
+            configured_as="sarama.NewBalanceStrategySticky()",
         ),
         LibraryAssignor(
             "cooperative-sticky",
@@ -57,6 +83,8 @@ LIBRARY = ClientLibrary(
             unpredictable=_GO_MAP,
             guarantee=Guarantee.BALANCED_OR_LOST,
             remembers=True,
+            configured_as="sarama.NewBalanceStrategyCooperativeSticky()",
+            added=(1, 60, 1),
         ),
     ),
     # ConsumerGroupDescribe only, for administration.

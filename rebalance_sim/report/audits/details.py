@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pyspark.sql import Row
 
 from rebalance_sim.api.audit import Audit
-from rebalance_sim.engine.audit.changes import STATIC
 from rebalance_sim.engine.audit.ranking import worst_row_first
 from rebalance_sim.engine.audit.unread import keeps_rejected_members
+from rebalance_sim.engine.simulation.variations import ONE_PER_CONSUMER
 from rebalance_sim.kafka.assignors.by_library import Leader, leaders_assignor, library_of
-from rebalance_sim.kafka.clients import LIBRARIES
+from rebalance_sim.kafka.clients.library import ASSIGNORS
 from rebalance_sim.report.assignors import assignors_table
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.figures import Savings, figure_texts, saving_texts
@@ -271,11 +271,11 @@ def _owned(members: Sequence[Row]) -> Owned:
 
 def _property(name: str, value: str) -> str:
     """Return a setting as a line of a properties file; consumers must not share an id."""
-    return f"# {name}: a different one for each consumer" if name == STATIC else f"{name}={value}"
+    return f"# {name}: a different one for each consumer" if value == ONE_PER_CONSUMER else f"{name}={value}"
 
 
 def recommended(settings: Mapping[str, str], strategy: str) -> str | None:
-    """Return the assignor that settings name, as a strategy; None if they name none, or one that is not predicted.
+    """Return another assignor that settings name, as a strategy; None if they name none that is predicted.
 
     ``strategy`` is the one in use: a leader of its library runs the library's own assignors.
 
@@ -287,11 +287,11 @@ def recommended(settings: Mapping[str, str], strategy: str) -> str | None:
     if settings.get("group.protocol") == "consumer":
         return f"server-{settings.get('group.remote.assignor', 'uniform')}"
     library = library_of(strategy)
-    listed = settings.get(LIBRARIES[library].assignor_setting)
+    listed = settings.get(ASSIGNORS)
     if listed is None:
         return None
     assignor = leaders_assignor(listed.split(",")[0], Leader(library, ""))
-    return assignor.name if assignor.problem is None else None
+    return assignor.name if assignor.problem is None and assignor.name != strategy else None
 
 
 def names_group(assumption: str, group: str) -> bool:

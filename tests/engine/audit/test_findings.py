@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from rebalance_sim.engine.audit.balance import IMBALANCE, loses_co_partitioning
-from rebalance_sim.engine.audit.changes import how_to_roll_out
+from rebalance_sim.engine.audit.changes import how_to_roll_out, is_possible
 from rebalance_sim.engine.audit.elections import EAGER_DEFAULT
 from rebalance_sim.engine.audit.group import COMMITS, TOPIC_OWNERS, Group, TopicFacts
 from rebalance_sim.engine.audit.judgement import confidence_of
+from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.audit.topic_keys import KeyFacts, TopicKeys
+from rebalance_sim.kafka.clients import LIBRARIES
 from rebalance_sim.kafka.group_kinds import as_configured, as_consumers_name_them
 from rebalance_sim.tables import (
     BALANCE,
@@ -23,6 +25,8 @@ from rebalance_sim.tables import (
     REJECTS,
 )
 from tests.engine.audit.test_audits import found, group_of
+
+JAVAS_COOPERATIVE = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
 
 
 def with_members(*rows: dict[str, Any], group: Group | None = None) -> Group:
@@ -46,7 +50,7 @@ def with_keys(
 def test_topics_with_an_unknown_number_of_partitions_are_not_compared() -> None:
     shared = {"a": {"b": 1.0, "c": 0.9}, "b": {"a": 1.0, "c": 0.9}, "c": {"a": 0.9, "b": 0.9}}
     finding = found(with_keys({"a": 6, "c": 9}, shared=shared), "keys")["not-co-partitioned"]
-    assert finding.names == {"topic": "a", "other": "c"}
+    assert (finding.names["topic"], finding.names["other"]) == ("a", "c")
     assert not found(with_keys({"a": 6}, shared=shared), "keys")
     assert not found(with_keys({}, shared=shared), "keys")
 
@@ -117,7 +121,7 @@ def test_a_tie_of_a_consumer_protocol_group_is_one_of_preferences() -> None:
     assert finding.description == (
         "server-range and server-uniform are each preferred by 1 member: the coordinator uses server-uniform"
     )
-    assert finding.recommendation == "Set the same group.remote.assignor in all members."
+    assert finding.recommendation == "Set the same group.remote.assignor in all members, in one rolling restart."
 
 
 @pytest.mark.parametrize(
@@ -243,7 +247,9 @@ def test_an_assignor_that_leaves_partitions_out_by_a_bug_is_to_be_replaced() -> 
     group = assigned(*members, balance={**UNCONSUMED, "strategy": "sticky"}, strategies={})
     finding = found(group, "leaders")["partitions-not-consumed"]
     assert "kafkajs" not in finding.description
-    assert finding.recommendation == "Use another assignor, or another client library."
+    assert finding.recommendation == (
+        "Let all members subscribe to the same topics, or change to another client library."
+    )
 
 
 def idle(library: str, protocols: list[str], strategies: dict[str, int], **member: Any) -> Group:
@@ -260,10 +266,11 @@ def idle(library: str, protocols: list[str], strategies: dict[str, int], **membe
         ("librdkafka", "partition.assignment.strategy", ["range", "roundrobin"],
          ": list it first in partition.assignment.strategy (roundrobin,range), in one rolling restart."),
         ("kafka-python", "partition_assignment_strategy", ["range", "roundrobin"],
-         ": list it first in partition_assignment_strategy (roundrobin,range), in one rolling restart."),
+         ": list it first in partition_assignment_strategy (RoundRobinPartitionAssignor,RangePartitionAssignor), in "
+         "one rolling restart."),
         ("sarama", "Consumer.Group.Rebalance.GroupStrategies", ["range"],
-         ", in two rolling restarts: the first adds it to Consumer.Group.Rebalance.GroupStrategies, the second removes "
-         "the others."),
+         " (sarama.NewBalanceStrategyRoundRobin()), in two rolling restarts: the first adds it to "
+         "Consumer.Group.Rebalance.GroupStrategies, the second removes the others."),
     ],
 )  # fmt: skip
 def test_idle_members_are_avoided_by_an_assignor_of_the_groups_library(
@@ -274,8 +281,8 @@ def test_idle_members_are_avoided_by_an_assignor_of_the_groups_library(
     finding = found(group, "balance")["idle-members"]
     assert finding.description == f"1 member is idle under {library}-range, 0 under {library}-roundrobin"
     assert finding.recommendation == f"Use roundrobin{how}"
-    offered = "roundrobin" in protocols
-    assert finding.settings == {setting: "roundrobin,range" if offered else "roundrobin"}
+    listed = ["roundrobin", *(["range"] if "roundrobin" in protocols else [])]
+    assert finding.settings == {setting: ",".join(map(LIBRARIES[library].configured, listed))}
     assert finding.saving == {"idle_members_saved": 1}
 
 
@@ -366,11 +373,12 @@ def test_topics_on_one_member_are_found_and_the_release_that_divides_them() -> N
 def test_a_release_that_has_the_fix_is_not_upgraded(member: dict[str, Any]) -> None:
     finding = found(whole(None, **member), "balance")["topic-on-one-member"]
     assert finding.recommendation == (
-        "Use range, in two rolling restarts: the first adds it to partition.assignment.strategy, the second removes "
-        "the others. 6 partitions move once. The change loses incremental rebalancing: members revoke all their "
+        "Use range (org.apache.kafka.clients.consumer.RangeAssignor), in two rolling restarts: the first adds it to "
+        "partition.assignment.strategy, the second removes the others. 6 partitions move once. The change loses "
+        "incremental rebalancing: members revoke all their "
         "partitions in every rebalance."
     )
-    assert finding.settings == {"partition.assignment.strategy": "range"}
+    assert finding.settings == {"partition.assignment.strategy": "org.apache.kafka.clients.consumer.RangeAssignor"}
 
 
 @pytest.mark.parametrize(
@@ -403,10 +411,56 @@ def test_lag_on_one_member_names_the_release_that_divides_its_topic() -> None:
     ]
     finding = found(replace(group, rows={**group.rows, LAG_BALANCE.name: rows}), "balance")["lag-on-one-member"]
     assert finding.recommendation == (
-        f"{UPGRADE} Or use range, in two rolling restarts: the first adds it to partition.assignment.strategy, the "
-        "second removes the others. The change loses "
-        "incremental rebalancing: members revoke all their partitions in every rebalance."
+        f"{UPGRADE} Or use range (org.apache.kafka.clients.consumer.RangeAssignor), in two rolling restarts: the first "
+        "adds it to partition.assignment.strategy, the second removes the others. 6 partitions move once. The change "
+        "loses incremental rebalancing: members revoke all their partitions in every rebalance."
     )
+
+
+@pytest.mark.parametrize(
+    ("library", "release", "offered", "assignor", "reason"),
+    [
+        ("sarama", "1.36.0", "range", "roundrobin", "Consumer.Group.Rebalance.Strategy takes a single assignor"),
+        ("sarama", "1.61.1", "range", "roundrobin", None),
+        ("kafka-python", "3.0.12", "cooperative-sticky", "range",
+         "kafka-python does not list eager and cooperative assignors together"),
+        ("franz-go", "1.22.2", "cooperative-sticky", "range",
+         "a cooperative group of franz-go cannot return to an eager assignor"),
+        ("franz-go", "1.22.2", "range", "cooperative-sticky", None),
+    ],
+)  # fmt: skip
+def test_all_members_stop_where_no_rolling_restart_changes_the_assignor(
+    library: str, release: str, offered: str, assignor: str, reason: str | None
+) -> None:
+    group = with_members({"client_library": library, "client_version": release, "protocols": [offered]})
+    how = how_to_roll_out(group, assignor)
+    assert how.startswith(": stop all members" if reason else ", in two rolling restarts")
+    assert reason is None or f"because {reason}; nothing is consumed meanwhile" in how
+
+
+def test_tasks_of_a_connector_restart_with_its_configuration_and_share_it() -> None:
+    group = with_members({"client_id": "connector-consumer-s3-0"}, {"client_id": "connector-consumer-s3-1"})
+    assert how_to_roll_out(group, "sticky") == (
+        ", in two changes of the connector's configuration, each of which restarts its tasks: the first adds it to "
+        "partition.assignment.strategy, the second removes the others"
+    )
+    assert not is_possible(group, "group.instance.id", "one per consumer", Thresholds())
+
+
+@pytest.mark.parametrize(
+    ("library", "release", "assignor", "possible"),
+    [
+        ("sarama", "1.43.0", "cooperative-sticky", False),
+        ("sarama", "1.60.1", "cooperative-sticky", True),
+        ("kafka-python", "2.3.0", "cooperative-sticky", False),
+        ("librdkafka", None, "cooperative-sticky", True),
+    ],
+)
+def test_an_assignor_is_recommended_to_releases_that_have_it(
+    library: str, release: str | None, assignor: str, possible: bool
+) -> None:
+    group = with_members({"client_library": library, "client_version": release})
+    assert is_possible(group, "partition.assignment.strategy", assignor, Thresholds()) == possible
 
 
 def test_librdkafka_cannot_list_eager_and_cooperative_assignors_together() -> None:
@@ -414,7 +468,7 @@ def test_librdkafka_cannot_list_eager_and_cooperative_assignors_together() -> No
     group = with_members({"client_library": "librdkafka", "protocols": ["cooperative-sticky"]})
     assert how_to_roll_out(group, "range") == (
         ": stop all members, and start them with it as the only assignor in partition.assignment.strategy, because "
-        "librdkafka does not list eager and cooperative assignors together"
+        "librdkafka does not list eager and cooperative assignors together; nothing is consumed meanwhile"
     )
 
 
@@ -424,7 +478,7 @@ def test_the_settings_of_a_sink_connector_have_a_prefix(client_id: str, prefix: 
     group = with_members({"protocols": ["range", "cooperative-sticky"], "client_id": client_id})
     settings = found(group, "elections")["eager-by-default"].settings
     configured = as_configured(group.kind.kind, settings)
-    assert configured == {f"{prefix}partition.assignment.strategy": "cooperative-sticky"}
+    assert configured == {f"{prefix}partition.assignment.strategy": JAVAS_COOPERATIVE}
     assert as_consumers_name_them(group.kind.kind, configured) == settings
 
 
@@ -527,7 +581,7 @@ def test_a_change_that_loses_co_partitioning_says_so(after: int, is_lost: bool) 
     members = [{"protocols": ["range"], "client_version": "4.1.0"}] * 2
     rows = {name: {"co_partitioned_topics": after} for name in ("cooperative-sticky", "roundrobin")}
     group = assigned(*members, balance=today, strategies=rows)
-    sentence = loses_co_partitioning(group, {"partition.assignment.strategy": "cooperative-sticky"})
+    sentence = loses_co_partitioning(group, {"partition.assignment.strategy": JAVAS_COOPERATIVE})
     assert bool(sentence) == is_lost
     if is_lost:
         assert sentence.startswith(
@@ -543,7 +597,7 @@ def test_nothing_is_lost_to_an_assignor_that_the_group_cannot_use() -> None:
         balance={"strategy": "sarama-range", "max": 4, "co_partitioned_topics": 4},
         strategies=rows,
     )
-    assert not loses_co_partitioning(group, {"partition.assignment.strategy": "cooperative-sticky"})
+    assert not loses_co_partitioning(group, {"partition.assignment.strategy": JAVAS_COOPERATIVE})
 
 
 ON_ONE_HOST = {"topic": "t", "host": "a", "owners": 2, "partitions": 4}

@@ -8,9 +8,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_sim import audit
-from rebalance_sim.engine.audit.changes import ASSIGNOR, STATIC, change_of
+from rebalance_sim.engine.audit.changes import change_of
 from rebalance_sim.engine.audit.turning_points import Choices, turns_in_words
 from rebalance_sim.engine.simulation.latency_ranges import Pays
+from rebalance_sim.kafka.clients.library import ASSIGNORS, INSTANCE_ID
 
 ASSUMED = {"revoke_ms": 0, "start_ms": 1000, "poll_interval_ms": 100, "network_ms": 1}
 PAYS = Pays(1000, 0.2)
@@ -37,7 +38,7 @@ def words(rows: Sequence[Mapping[str, Any]]) -> tuple[str | None, str]:
 
 
 def test_a_setting_that_does_not_pay_as_assumed_pays_from_where_it_saves_enough() -> None:
-    cooperative = row(ASSIGNOR, "cooperative-sticky", 0, revoke_ms=(160_000, 80_000))
+    cooperative = row(ASSIGNORS, "cooperative-sticky", 0, revoke_ms=(160_000, 80_000))
     best, turns = words([cooperative])
     assert best is None
     # It saves 0 s of 40 s as assumed, and 80 s of 240 s at the end: 80 x >= 0.2 * (40 + 200 x) from x = 0.2 on.
@@ -46,8 +47,8 @@ def test_a_setting_that_does_not_pay_as_assumed_pays_from_where_it_saves_enough(
 
 def test_the_best_setting_depends_on_the_start_of_processes() -> None:
     # Static members wait for their restart: they save 20 s as assumed, and cost 80 s if a process starts within 30 s.
-    static = row(STATIC, "one per consumer", 20_000, start_ms=(120_000, -80_000))
-    cooperative = row(ASSIGNOR, "cooperative-sticky", 16_000, start_ms=(24_000, 16_000))
+    static = row(INSTANCE_ID, "one per consumer", 20_000, start_ms=(120_000, -80_000))
+    cooperative = row(ASSIGNORS, "cooperative-sticky", 16_000, start_ms=(24_000, 16_000))
     best, turns = words([static, cooperative])
     assert best == "group.instance.id=one per consumer"
     # Static members save 1 s per partition up to 20 - 100 x = 10, at 1 s + 0.1 * 29 s.
@@ -55,26 +56,26 @@ def test_the_best_setting_depends_on_the_start_of_processes() -> None:
 
 
 def test_a_choice_holds_if_another_setting_is_only_slightly_better() -> None:
-    static = row(STATIC, "one per consumer", 20_000, start_ms=(25_000, 15_000))
-    cooperative = row(ASSIGNOR, "cooperative-sticky", 16_000, start_ms=(22_000, 18_000))
+    static = row(INSTANCE_ID, "one per consumer", 20_000, start_ms=(25_000, 15_000))
+    cooperative = row(ASSIGNORS, "cooperative-sticky", 16_000, start_ms=(22_000, 18_000))
     best, turns = words([static, cooperative])
     assert (best, turns) == ("group.instance.id=one per consumer", "")
 
 
 def test_a_setting_that_stops_paying_is_not_the_choice_there() -> None:
-    static = row(STATIC, "one per consumer", 20_000, start_ms=(39_000, 1_000))
+    static = row(INSTANCE_ID, "one per consumer", 20_000, start_ms=(39_000, 1_000))
     assert words([static])[1].startswith("no setting pays if starting a process takes over about 16 s")
 
 
 def test_heartbeats_at_other_times_have_no_threshold() -> None:
-    cooperative = row(ASSIGNOR, "cooperative-sticky", 0, network_ms=(20_000, 20_000))
+    cooperative = row(ASSIGNORS, "cooperative-sticky", 0, network_ms=(20_000, 20_000))
     found = Choices(COSTS, [cooperative], PAYS, ASSUMED)
     assert [point.at_ms for point in found.turning_points()] == [None]
     assert "requests take up to 20 ms, or heartbeats happen at other times" in words([cooperative])[1]
 
 
 def test_settings_that_were_not_varied_have_no_turning_points() -> None:
-    untried = {**row(ASSIGNOR, "cooperative-sticky", 20_000), "at_longest": None}
+    untried = {**row(ASSIGNORS, "cooperative-sticky", 20_000), "at_longest": None}
     found = Choices(COSTS, [untried], PAYS, ASSUMED)
     assert not found.ranges_tried
     assert found.turning_points() == []

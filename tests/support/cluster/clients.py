@@ -204,6 +204,29 @@ def listed_partitions(listing: str) -> Partitions:
     return {(topic, int(partition)) for topic, _, partition in pairs}
 
 
+def configured_assignors(library: str, protocols: Sequence[str]) -> dict[str, str]:
+    """Return the setting with which the consumers of a library are started here to offer protocols.
+
+    Where a library takes classes or functions, the value has their names.
+    """
+    match library:
+        case "java":
+            return {"partition.assignment.strategy": ",".join(_JAVA_ASSIGNORS[protocol] for protocol in protocols)}
+        case "librdkafka":
+            return {"partition.assignment.strategy": ",".join(protocols)}
+        case "kafka-python" | "aiokafka":
+            classes = (_kafka_python_assignors()[protocol].__name__ for protocol in protocols)
+            return {"partition_assignment_strategy": ",".join(classes)}
+        case "sarama":
+            names = {RANGE: "Range", ROBIN: "RoundRobin", STICKY: "Sticky"}
+            calls = (f"sarama.NewBalanceStrategy{names[protocol]}()" for protocol in protocols)
+            return {"Consumer.Group.Rebalance.GroupStrategies": ",".join(calls)}
+        case "franz-go":
+            names = {RANGE: "Range", ROBIN: "RoundRobin", STICKY: "Sticky", COOPERATIVE: "CooperativeSticky"}
+            return {"kgo.Balancers": ",".join(f"kgo.{names[protocol]}Balancer()" for protocol in protocols)}
+    raise ValueError(f"nothing is known of the setting of {library}")
+
+
 def _java_settings(client: Client, bootstrap_servers: str) -> dict[str, str]:
     settings = _common_settings(client, bootstrap_servers)
     settings["max.poll.records"] = "20"
@@ -390,18 +413,22 @@ def _keep_rejoining(consumer: Any) -> None:
         coordinator.request_rejoin()
 
 
-def _kafka_python_settings(client: Client, bootstrap_servers: str) -> dict[str, Any]:
+def _kafka_python_assignors() -> dict[str, Any]:
     from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor  # noqa: PLC0415
     from kafka.coordinator.assignors.range import RangePartitionAssignor  # noqa: PLC0415
     from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor  # noqa: PLC0415
     from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor  # noqa: PLC0415
 
-    assignors = {
+    return {
         RANGE: RangePartitionAssignor,
         ROBIN: RoundRobinPartitionAssignor,
         STICKY: StickyPartitionAssignor,
         COOPERATIVE: CooperativeStickyAssignor,
     }
+
+
+def _kafka_python_settings(client: Client, bootstrap_servers: str) -> dict[str, Any]:
+    assignors = _kafka_python_assignors()
     named = {"client_id": client.client_id} if client.client_id else {}
     return named | {
         "bootstrap_servers": bootstrap_servers,

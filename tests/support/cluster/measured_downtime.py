@@ -15,9 +15,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
 from rebalance_sim import simulate
-from rebalance_sim.engine.audit.changes import ASSIGNOR, STATIC
 from rebalance_sim.engine.audit.turning_points import Choices
 from rebalance_sim.engine.simulation.latency_ranges import Pays
+from rebalance_sim.kafka.clients.library import ASSIGNORS, INSTANCE_ID
 from rebalance_sim.kafka.simulation.latencies import assumed_latencies
 from rebalance_sim.kafka.simulation.scenario import Scenario, ScenarioStep
 from rebalance_sim.kafka.simulation.settings import SimulationSettings
@@ -49,7 +49,7 @@ class Case:
     """From the end of a close to the start of the process."""
 
 
-CASES = (Case("revoke_ms", ASSIGNOR, COOPERATIVE, 2000), Case("start_ms", STATIC, "one per consumer", 0))
+CASES = (Case("revoke_ms", ASSIGNORS, COOPERATIVE, 2000), Case("start_ms", INSTANCE_ID, "one per consumer", 0))
 
 
 def threshold_ms(spark: SparkSession, case: Case) -> int:
@@ -128,7 +128,8 @@ def measure(directory: Path, thresholds: Mapping[Case, int]) -> dict[tuple[Case,
 
 
 def _kind(case: Case, latency_ms: int, changed: bool, consumers: JavaConsumers) -> _Measured:
-    static, protocol = changed and case.setting == STATIC, case.value if changed and case.setting == ASSIGNOR else RANGE
+    static = changed and case.setting == INSTANCE_ID
+    protocol = case.value if changed and case.setting == ASSIGNORS else RANGE
     settings = {"session.timeout.ms": str(SESSION_TIMEOUT_MS), "heartbeat.interval.ms": str(HEARTBEAT_MS)}
     if case.latency == "revoke_ms":
         settings["revoke.ms"] = str(latency_ms)

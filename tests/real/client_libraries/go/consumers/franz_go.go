@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -21,6 +22,9 @@ func newFranzGo(name string, asked settings) (consumer, error) {
 		"roundrobin":         kgo.RoundRobinBalancer(),
 		"sticky":             kgo.StickyBalancer(),
 		"cooperative-sticky": kgo.CooperativeStickyBalancer(),
+		// The coordinator's, for which the client's own stand.
+		"server-uniform": kgo.CooperativeStickyBalancer(),
+		"server-range":   kgo.RangeBalancer(),
 	}
 	var offered []kgo.GroupBalancer
 	for _, protocol := range asked.protocols {
@@ -40,6 +44,9 @@ func newFranzGo(name string, asked settings) (consumer, error) {
 		kgo.OnPartitionsAssigned(started.changed(true)),
 		kgo.OnPartitionsRevoked(started.changed(false)),
 		kgo.OnPartitionsLost(started.changed(false)),
+	}
+	if strings.HasPrefix(asked.protocols[0], "server-") {
+		options = append(options, kgo.ServerSideBalancer())
 	}
 	if asked.client != "" {
 		options = append(options, kgo.ClientID(asked.client))
