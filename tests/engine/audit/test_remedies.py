@@ -39,9 +39,10 @@ WITHOUT_REMEDY = {
 """Kinds that recommend nothing, and why."""
 FORESEEN = {
     "library-change-refused": "Before a change to another library, configure one of the group's assignors in it, where "
-    "it has one, or stop all old members first."
+    "it has one, or stop all old members first.",
+    "rollout-choice-depends": "Measure what the choice depends on, and audit again with `--settings`.",
 }
-"""Kinds about a change that the owner may never make, which stay, and what they recommend."""
+"""Kinds about what the owner may never change or measure, which stay, and what they recommend."""
 STATED = {
     "assignment-unpredictable": ("cannot be predicted",),
     "migration-offline": ("has to stop all members",),
