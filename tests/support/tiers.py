@@ -157,7 +157,11 @@ TIERS = (
     ),
     Tier("predicted groups on a broker", ("tests/real/test_predicted_groups.py",), _CLUSTERS),
     Tier("migrations on a broker", ("tests/real/test_migrations.py",), (*_CLUSTERS, *_PROGRAMS)),
-    Tier("times on a broker", ("tests/real/test_measured_times.py",), _CLUSTERS),
+    Tier(
+        "times on a broker",
+        ("tests/real/test_measured_times.py", "tests/real/test_turning_points.py"),
+        (*_CLUSTERS, "rebalance_sim/kafka/simulation/latencies.py", "rebalance_sim/engine/audit/turning_points.py"),
+    ),
     Tier("an audited cluster", ("tests/real/test_audited_cluster.py", "tests/real/test_audit_news.py"), _CLUSTERS),
     Tier(
         "topics of a broker",
@@ -184,7 +188,12 @@ TIERS = (
     ),
     Tier(
         "audits",
-        ("tests/engine/audit/test_audits.py", "tests/engine/audit/test_remedies.py", "tests/report/test_audit.py"),
+        (
+            "tests/engine/audit/test_audits.py",
+            "tests/engine/audit/test_remedies.py",
+            "tests/report/test_audit.py",
+            "tests/report/test_pasted_commands.py",
+        ),
         ("rebalance_sim/kafka/", *_AROUND_RULES),
     ),
     Tier(
