@@ -1140,7 +1140,7 @@ VERDICTS = Table(
             "rank",
             INT,
             "position among all groups, from 1: groups with errors or warnings first, by the harm of the first "
-            "finding, then by severity, weight, errors, lag and members",
+            "finding, then by severity, weight, errors, lag if records wait, and members",
         ),
         Column("severity", STRING, "the worst severity of its findings; null if there are none"),
         Column("harm", STRING, "harm of its first finding; null if there are none"),

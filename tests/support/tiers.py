@@ -193,6 +193,7 @@ TIERS = (
             "tests/engine/audit/test_remedies.py",
             "tests/report/test_audit.py",
             "tests/report/test_pasted_commands.py",
+            "tests/report/test_urgent_groups.py",
         ),
         ("rebalance_sim/kafka/", *_AROUND_RULES),
     ),

@@ -11,6 +11,8 @@ from rebalance_sim.engine.spark.driver_rows import collected, once
 
 _KEYS = ("severity", "kind", "scenario")
 _GROUP = ("cluster", "group_id")
+_WITH_WAITING_RECORDS = (Harm.UNKNOWN, Harm.STOPPED, Harm.BEHIND)
+"""Harm whose extent is the lag; that of the others is the number of members."""
 NAMED_GROUPS = 5
 """Groups that are named for each kind of finding, those of the highest weight and then the largest first."""
 
@@ -34,7 +36,7 @@ class RankedKind(NamedTuple):
     @property
     def lag_that_counts(self) -> int:
         """The lag by which it is ranked."""
-        return self.lag if self.harm == Harm.BEHIND else 0
+        return self.lag if self.harm in _WITH_WAITING_RECORDS else 0
 
     @property
     def where(self) -> str:
@@ -65,7 +67,7 @@ def _order(severity: str, harm: str | None) -> tuple[bool, int, int]:
 def in_order_of_harm(verdicts: DataFrame) -> DataFrame:
     """Set the rank of each group: by the harm and severity of its worst finding, then by its weight and size."""
     is_note, harm = F.coalesce(F.col("severity") == Severity.NOTE, F.lit(True)), place_of(F.col("harm"), Harm)
-    size = (F.desc("weight"), F.desc("errors"), F.desc_nulls_last("lag"), F.desc_nulls_last("members"))
+    size = (F.desc("weight"), F.desc("errors"), _lag_that_counts().desc_nulls_last(), F.desc_nulls_last("members"))
     first = Window.orderBy(is_note, harm, place_of(F.col("severity"), Severity), *size, *_GROUP)
     return verdicts.withColumn("rank", F.row_number().over(first))
 
@@ -90,11 +92,14 @@ def ranked_kinds(findings: DataFrame, shown_groups: int) -> list[RankedKind]:
     return sorted(kinds, key=lambda of: (*_order(of.severity, of.harm), -of.lag_that_counts, -of.members, of.kind))
 
 
+def _lag_that_counts() -> Column:
+    return F.when(F.col("harm").isin(*_WITH_WAITING_RECORDS), F.col("lag"))
+
+
 @once
 def _largest_groups(findings: DataFrame, shown_groups: int) -> DataFrame:
-    """Return the findings of each kind about the first groups: by weight, then by lag if they are behind, and size."""
-    lag = F.when(F.col("harm") == Harm.BEHIND, F.col("lag"))
-    order = (F.desc("weight"), lag.desc_nulls_last(), F.desc("members"), *_GROUP)
+    """Return the findings of each kind about the first groups: by weight, then by lag if records wait, and size."""
+    order = (F.desc("weight"), _lag_that_counts().desc_nulls_last(), F.desc("members"), *_GROUP)
     largest_first = Window.partitionBy(*_KEYS).orderBy(*order)
     ranked = findings.withColumn("rank", F.row_number().over(largest_first))
     return ranked.where(F.col("rank") <= shown_groups).orderBy("rank")
