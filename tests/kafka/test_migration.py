@@ -62,7 +62,7 @@ def test_an_assumed_protocol_says_nothing_of_the_library() -> None:
     [
         (found(kind=GroupKind.CONNECT), Obstacle.KIND, "a Connect cluster"),
         (found(kind=GroupKind.STREAMS), Obstacle.KIND, "streams groups (KIP-1071)"),
-        (found(protocol="by-lag"), Obstacle.CUSTOM_ASSIGNOR, "no assignor that corresponds to 'by-lag'"),
+        (found(protocol="by-lag"), Obstacle.CUSTOM_ASSIGNOR, "no equivalent of assignor 'by-lag'"),
         (found(protocol=None), Obstacle.REFUSED, "refuses all members"),
         (found(brokers="3.9"), Obstacle.BROKERS, "the brokers run Kafka 3.9; the consumer protocol needs 4.0"),
         (

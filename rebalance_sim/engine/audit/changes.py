@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from rebalance_sim.engine.audit.group import Group, client_of
+from rebalance_sim.engine.audit.group import Group, Row, client_of
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.assignors import KNOWN_ASSIGNORS
@@ -30,6 +30,7 @@ from rebalance_sim.kafka.clients.library import (
 from rebalance_sim.kafka.group_kinds import SETTINGS_PREFIX, GroupKind
 from rebalance_sim.kafka.migration import Verdict
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
+from rebalance_sim.kafka.simulation.latencies import LATENCIES
 from rebalance_sim.releases import SERVER_ASSIGNORS, CoordinatorRules, kafka_version
 from rebalance_sim.wording import enumerated
 
@@ -398,8 +399,18 @@ def costs_of_restarts(group: Group, assignor: str, thresholds: Thresholds) -> st
     longer_ms = -row["unowned_ms_saved"] / max(group.costs["partitions"], 1)
     if longer_ms < thresholds.downtime_ms:
         return ""
-    scenario = group.scenario.replace("-", " ")
-    return f" In a simulated {scenario}, partitions are then without an owner for {longer_ms / 1000:,.1f} s longer."
+    scenario, longer = group.scenario.replace("-", " "), f"{longer_ms / 1000:,.1f} s longer"
+    return f" In a simulated {scenario}, partitions are then without an owner for {longer}{_unless_slow(group, row)}."
+
+
+def _unless_slow(group: Group, row: Row) -> str:
+    """Return how much shorter that becomes if an assumed latency is longer, if it does: the clause of a sentence."""
+    end = max(row["at_longest"] or (), key=lambda end: end["unowned_ms_saved"], default=None)
+    if end is None or group.costs is None or end["unowned_ms_saved"] <= 0:
+        return ""
+    shorter_s = end["unowned_ms_saved"] / max(group.costs["partitions"], 1) / 1000
+    latency = next(latency for latency in LATENCIES if latency.setting == end["latency"])
+    return f" (but {shorter_s:,.1f} s shorter if {latency.subject} takes {latency.longest_ms / 1000:g} s)"
 
 
 def as_kafka_names_them(settings: Mapping[str, str]) -> dict[str, str]:
