@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from rebalance_sim.engine.audit.news import Change, Compared, RankedNews, ranked_news
@@ -103,7 +104,9 @@ def comparable(now: Record, before: Record, has_settings: bool) -> tuple[Compare
           if now["options"].get("thresholds") != before["options"].get("thresholds") else []),
     ]  # fmt: skip
     is_known = None not in {release, release_before}
-    return Compared(frozenset(read ^ read_before), scenario == scenario_before, is_known), tuple(sentences)
+    elapsed = datetime.fromisoformat(now["started"]) - datetime.fromisoformat(before["started"])
+    elapsed_ms = max(round(elapsed.total_seconds() * 1000), 0)
+    return Compared(frozenset(read ^ read_before), scenario == scenario_before, is_known, elapsed_ms), tuple(sentences)
 
 
 def _release(record: Record) -> str | None:

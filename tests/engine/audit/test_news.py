@@ -182,15 +182,18 @@ def test_partitions_and_the_order_of_rows_change_nothing(spark: SparkSession, be
         tables = (spark.read.parquet(f"{folder}/out/{of.name}").orderBy(F.rand(1)) for of in (FINDINGS, VERDICTS))
         return Audited(*(rows.repartition(3) for rows in tables))
 
+    record, earlier = (json.loads((folder / "out" / "_run.json").read_text()) for folder in (after, before))
+    compared, _ = comparable(record, earlier, has_settings=True)
     with set_for_a_while(spark, {KEEPS_ROWS: "false", "spark.sql.shuffle.partitions": "3"}):
-        again = news(audited(after), audited(before), Compared(), Thresholds()).orderBy("rank").collect()
+        again = news(audited(after), audited(before), compared, Thresholds()).orderBy("rank").collect()
     assert again == news_of(spark, after)
 
 
 def test_a_change_says_what_is_now_and_what_was_before(spark: SparkSession, after: Path) -> None:
     texts = {row["group_id"] or row["topic"]: row["description"] for row in news_of(spark, after)}
     more = "six-0 is {0:,} records behind; the group has {0:,} records of lag in 1 partition of 1 topic"
-    assert texts["more-lag"] == f"{more.format(40_000)}; before: {more.format(12_000)}"
+    assert texts["more-lag"].startswith(f"{more.format(40_000)}; ")
+    assert texts["more-lag"].endswith(f"; before: {more.format(12_000)}")
     assert texts["caught-up"] == f"before: {more.format(30_000)}"
     assert texts["vanished"] == "the group is not there any more; before: 2 members, range"
     assert texts["other-assignor"] == (
@@ -201,6 +204,21 @@ def test_a_change_says_what_is_now_and_what_was_before(spark: SparkSession, afte
         "client libraries: java 4.3.0 (before java 4.1.0); session.timeout.ms: 60000 (before 45000)"
     )
     assert texts["growing"] == "12 partitions, before 6; subscribed by 2 groups"
+
+
+def test_lag_has_its_trend_between_two_audits(spark: SparkSession, before: Path, after: Path) -> None:
+    def audited(folder: Path) -> Audited:
+        return Audited(*(spark.read.parquet(f"{folder}/out/{of.name}") for of in (FINDINGS, VERDICTS)))
+
+    def texts(elapsed_ms: int) -> dict[str, str]:
+        rows = news(audited(after), audited(before), Compared(elapsed_ms=elapsed_ms), Thresholds()).collect()
+        return {row["group_id"]: row["description"] for row in rows if row["kind"] == "large-lag"}
+
+    two_hours = texts(7_200_000)
+    assert "; the lag of the group grows by 14,000 records per hour; before: " in two_hours["more-lag"]
+    assert "; at this rate, no lag is left in 1.0 h; before: " in two_hours["less-lag"]
+    assert "rate" not in two_hours["caught-up"]
+    assert "per hour" not in texts(0)["more-lag"]
 
 
 def test_other_member_ids_and_another_order_of_rows_are_no_news(
@@ -316,6 +334,7 @@ def test_what_only_one_of_the_audits_read_is_not_compared(
 
 
 RECORD: dict[str, Any] = {
+    "started": "2026-11-28T02:00:07+00:00",
     "rows": {"in": {"topics": 1}},
     "options": {"scenario": "rolling-restart", "kafka_version": "4.2"},
     "versions": {"rebalance-sim": "1"},
