@@ -1221,7 +1221,7 @@ VERDICTS = Table(
             "rollout_setting",
             STRING,
             "the setting, of those that the group can use, that saves most downtime in the rollout with the assumed "
-            "latencies, if it pays (downtime_ms and downtime_share of the thresholds)",
+            "latencies, if it pays off (downtime_ms and downtime_share of the thresholds)",
         ),
         Column(
             "rollout_turns",

@@ -287,7 +287,8 @@ def _advice(rows: Sequence[Row], colours: StrategyColours) -> Chart | Table:
         STRATEGY,
         *(Column("setting"), Column("value")),
         Column("partition-seconds saved", CellType.SECONDS, "saved"),
-        *(Column(f"{name} over the ranges of latencies", CellType.SECONDS, name) for name in ("least", "most")),
+        Column("worst case over the ranges", CellType.SECONDS, "least"),
+        Column("best case over the ranges", CellType.SECONDS, "most"),
         *counts(("rebalances saved", "rebalances"), ("best for groups", "best")),
     )
     losing = dict.fromkeys(row["setting"] for row in rows if (row["saved"] or 0) < 0)
@@ -343,14 +344,16 @@ def _turning_points(run: FinishedRun) -> Iterator[Table]:
         *(column for latency in LATENCIES for column in _of_latency(latency)),
     )
     note = f"One latency at a time is longer: {RANGES} ms. The findings of a group name what is best then."
-    cells = ((row["rollout_setting"] or "none pays", *(column.value(row) for column in head[1:])) for row in rows)
+    cells = (
+        (row["rollout_setting"] or "keep the settings", *(column.value(row) for column in head[1:])) for row in rows
+    )
     yield Table("Best settings, and the latencies on which they depend", head, tuple(cells), note)
 
 
 def _of_latency(latency: Latency) -> Iterator[Column]:
     yield from counts((f"depend on {latency.setting}", latency.setting))
     if not latency.other_phase:
-        yield Column(f"{latency.setting} at turn, median s", CellType.SECONDS, f"{latency.setting}_median")
+        yield Column(f"turning point of {latency.setting}, median s", CellType.SECONDS, f"{latency.setting}_median")
 
 
 def _lag_table(lag_costs: DataFrame) -> Table:

@@ -317,7 +317,7 @@ def to_coordinator(group: Group, assignor: str) -> str:
         where = f"in {record.name}, " if len(group.records) > 1 else ""
         set_to = " and ".join(f"{name}={value}" for name, value in settings.items())
         rejected = enumerated([record.settings[name] for name in record.rejected_beside_protocol])
-        without = f", and remove {rejected}, which consumers reject beside it" if rejected and not done else ""
+        without = f", and remove {rejected}, which consumers reject together with it" if rejected and not done else ""
         parts.append(f"{where}set {set_to}{without}")
     return f"{'; '.join(parts)}, {in_restarts(group)}"
 
@@ -399,8 +399,12 @@ def costs_of_restarts(group: Group, assignor: str, thresholds: Thresholds) -> st
     longer_ms = -row["unowned_ms_saved"] / max(group.costs["partitions"], 1)
     if longer_ms < thresholds.downtime_ms:
         return ""
-    scenario, longer = group.scenario.replace("-", " "), f"{longer_ms / 1000:,.1f} s longer"
-    return f" In a simulated {scenario}, partitions are then without an owner for {longer}{_unless_slow(group, row)}."
+    scenario = group.scenario.replace("-", " ")
+    then_s = (group.costs["unowned_ms"] / max(group.costs["partitions"], 1) + longer_ms) / 1000
+    return (
+        f" In a simulated {scenario}, partitions are then without an owner for {then_s:,.1f} s on average, "
+        f"{longer_ms / 1000:,.1f} s longer{_unless_slow(group, row)}."
+    )
 
 
 def _unless_slow(group: Group, row: Row) -> str:

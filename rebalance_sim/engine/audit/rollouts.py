@@ -74,7 +74,7 @@ DEPENDS = replace(
     _kind(
         "rollout-choice-depends",
         Severity.NOTE,
-        "{scenario}: no other setting pays with the assumed latencies, but {range}",
+        "{scenario}: no other setting pays off with the assumed latencies, but {range}",
         "Measure what this depends on, and audit again with --settings {names}.",
     ),
     is_news=False,

@@ -29,7 +29,7 @@ class TurningPoint:
         """Return the condition, as a part of a sentence."""
         if self.at_ms is None:
             return f"requests take up to {self.latency.longest_ms} ms, or heartbeats happen at other times"
-        longer, as_assumed = _duration(self.at_ms), _duration(assumed[self.latency.setting])
+        longer, as_assumed = about(self.at_ms), about(assumed[self.latency.setting])
         return f"{self.latency.subject} takes over about {longer} ({as_assumed} assumed)"
 
 
@@ -115,23 +115,23 @@ def turns_in_words(points: Sequence[TurningPoint], assumed: Mapping[str, int], b
     """Return where the best setting changes, and to which one, as a clause; empty if there are no points."""
     by_best: dict[str, list[str]] = {}
     for point in points:
-        better = "no setting pays" if point.best is None else f"{setting_in_words(point.best)} {_pays(best)}"
+        better = "no setting pays off" if point.best is None else f"{setting_in_words(point.best)} {_pays(best)}"
         by_best.setdefault(better, []).append(point.condition(assumed))
     return "; ".join(f"{better} if {' or if '.join(conditions)}" for better, conditions in by_best.items())
 
 
 def _pays(best: Row | None) -> str:
-    return "pays" if best is None else "saves more"
+    return "pays off" if best is None else "saves more"
 
 
 def _between(first: float, last: float, share: float) -> float:
     return first + share * (last - first)
 
 
-def _duration(milliseconds: int) -> str:
-    """Return a time in its usual unit, with two digits.
+def about(milliseconds: int) -> str:
+    """Return a time in its usual unit, rounded to two digits.
 
-    >>> _duration(144), _duration(1444), _duration(14_440), _duration(0)
+    >>> about(144), about(1444), about(14_440), about(0)
     ('140 ms', '1.4 s', '14 s', '0 ms')
     """
     digits = round(milliseconds, 2 - len(str(milliseconds)))

@@ -66,7 +66,8 @@ def fleet_lag(audited: AuditedRun) -> FleetLag:
 
 def _summed(audited: AuditedRun) -> list[Row]:
     """Return the lag of the fleet, then of the groups and of the topics with most lag, in one job of Spark."""
-    worst = F.struct("max_partition_lag", "group_id", "topic", "max_lag_partition")
+    # Of equal lag, the first by name, as in the details of a group.
+    worst = F.struct(-F.col("max_partition_lag"), "group_id", "topic", "max_lag_partition", "max_partition_lag")
     lags = audited.run.table(TOPIC_LAG).withColumn("worst", F.when(F.col("max_partition_lag") > 0, worst))
     sets = [[F.col(name) for name in names] for names in (_GROUP, _TOPIC, ())]
     summed = lags.groupingSets(sets, "cluster", "group_id", "topic").agg(
@@ -75,7 +76,7 @@ def _summed(audited: AuditedRun) -> list[Row]:
         F.sum("lag_partitions").alias("lag_partitions"),
         F.sum("unknown_partitions").alias("unknown_partitions"),
         F.count_if(F.col("lag_partitions") > 0).alias("groups"),
-        F.max("worst").alias("worst"),
+        F.min("worst").alias("worst"),
     )
     of = Window.partitionBy("of")
     first = of.orderBy(F.desc_nulls_first("lag"), "cluster", "group_id", "topic")

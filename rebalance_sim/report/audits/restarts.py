@@ -10,11 +10,12 @@ from rebalance_sim.api.audit import Audit
 from rebalance_sim.engine.audit.changes import as_kafka_names_them, change_of, most_saved, usable_advice
 from rebalance_sim.engine.audit.finding import Severity
 from rebalance_sim.engine.audit.rollouts import KINDS
+from rebalance_sim.engine.audit.turning_points import about
 from rebalance_sim.engine.simulation.variations import WHY_MORE_DOWNTIME
 from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.kafka.clients.library import ASSIGNORS
 from rebalance_sim.kafka.group_kinds import as_consumers_name_them
-from rebalance_sim.kafka.simulation.latencies import RANGES
+from rebalance_sim.kafka.simulation.latencies import LATENCIES, RANGES
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.group_rows import GroupRow
 from rebalance_sim.report.page import CellType, Column, Rollout, Table, counts
@@ -209,7 +210,8 @@ def _ranges_table(cost: Row, advice: Sequence[Row]) -> Table | None:
     tried = [row for row in advice if row["at_longest"]]
     if not tried:
         return None
-    ends = [f"{end['latency']} {end['longest_ms']}" for end in tried[0]["at_longest"]]
+    subjects = {latency.setting: latency.subject for latency in LATENCIES}
+    ends = [f"{subjects[end['latency']]} takes {about(end['longest_ms'])}" for end in tried[0]["at_longest"]]
     head = (Column("setting"), *(Column(name, CellType.SHARE) for name in ("as assumed", *ends)))
     rows = (
         (
@@ -220,7 +222,12 @@ def _ranges_table(cost: Row, advice: Sequence[Row]) -> Table | None:
         for row in tried
     )
     losing = dict.fromkeys(row["setting"] for row in tried if row["unowned_ms_saved"] < 0)
-    note = " ".join(["One latency at a time is longer.", *(WHY_MORE_DOWNTIME[setting] for setting in losing)])
+    note = " ".join(
+        [
+            "Each column has one latency longer, and the others as assumed.",
+            *(WHY_MORE_DOWNTIME[setting] for setting in losing),
+        ]
+    )
     return Table("Downtime saved if an assumed latency is longer", head, tuple(rows), note)
 
 
@@ -233,8 +240,12 @@ def _range(turns: Mapping[str, int | None]) -> str:
     """Return on which assumed latencies the best setting depends."""
     if not turns:
         return f"That holds over the ranges of all assumed latencies ({RANGES} ms)."
-    named = (name if at_ms is None else f"{name} ({at_ms:,} ms)" for name, at_ms in turns.items())
-    return f"Another choice is best if an assumed latency is longer: {', '.join(named)}."
+    subjects = {latency.setting: latency.subject for latency in LATENCIES}
+    named = (
+        "heartbeats happen at other times" if at_ms is None else f"{subjects[name]} takes over about {about(at_ms)}"
+        for name, at_ms in turns.items()
+    )
+    return f"Another choice is best if {', or if '.join(named)}: see the findings."
 
 
 def _summary(cost: Row, changes: _Changes) -> str:
@@ -244,7 +255,7 @@ def _summary(cost: Row, changes: _Changes) -> str:
         sentences.append(f"It fails: {cost['failure']}.")
     best = changes.best
     if best is None:
-        sentences.append("No other setting that the group can use pays with the assumed latencies.")
+        sentences.append("No other setting that the group can use pays off with the assumed latencies.")
     else:
         sentences.append(f"{change_of(best)} would help most: {_change(best, cost)}.")
     if changes.turns is not None:

@@ -42,7 +42,7 @@ def test_a_setting_that_does_not_pay_as_assumed_pays_from_where_it_saves_enough(
     best, turns = words([cooperative])
     assert best is None
     # It saves 0 s of 40 s as assumed, and 80 s of 240 s at the end: 80 x >= 0.2 * (40 + 200 x) from x = 0.2 on.
-    assert turns == "cooperative-sticky pays if revoking partitions takes over about 400 ms (0 ms assumed)"
+    assert turns == "cooperative-sticky pays off if revoking partitions takes over about 400 ms (0 ms assumed)"
 
 
 def test_the_best_setting_depends_on_the_start_of_processes() -> None:
@@ -64,7 +64,7 @@ def test_a_choice_holds_if_another_setting_is_only_slightly_better() -> None:
 
 def test_a_setting_that_stops_paying_is_not_the_choice_there() -> None:
     static = row(INSTANCE_ID, "one per consumer", 20_000, start_ms=(39_000, 1_000))
-    assert words([static])[1].startswith("no setting pays if starting a process takes over about 16 s")
+    assert words([static])[1].startswith("no setting pays off if starting a process takes over about 16 s")
 
 
 def test_heartbeats_at_other_times_have_no_threshold() -> None:
