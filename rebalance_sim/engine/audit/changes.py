@@ -30,7 +30,7 @@ from rebalance_sim.kafka.clients.library import (
 from rebalance_sim.kafka.group_kinds import SETTINGS_PREFIX, GroupKind
 from rebalance_sim.kafka.migration import Verdict
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
-from rebalance_sim.kafka.simulation.latencies import LATENCIES
+from rebalance_sim.kafka.simulation.latencies import BY_SETTING
 from rebalance_sim.releases import SERVER_ASSIGNORS, CoordinatorRules, kafka_version
 from rebalance_sim.wording import enumerated
 
@@ -413,7 +413,7 @@ def _unless_slow(group: Group, row: Row) -> str:
     if end is None or group.costs is None or end["unowned_ms_saved"] <= 0:
         return ""
     shorter_s = end["unowned_ms_saved"] / max(group.costs["partitions"], 1) / 1000
-    latency = next(latency for latency in LATENCIES if latency.setting == end["latency"])
+    latency = BY_SETTING[end["latency"]]
     return f" (but {shorter_s:,.1f} s shorter if {latency.subject} takes {latency.longest_ms / 1000:g} s)"
 
 

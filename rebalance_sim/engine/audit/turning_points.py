@@ -7,11 +7,10 @@ from rebalance_sim.engine.audit.changes import change_of
 from rebalance_sim.engine.audit.group import Row
 from rebalance_sim.engine.simulation.latency_ranges import Pays
 from rebalance_sim.kafka.clients.library import ASSIGNORS, INSTANCE_ID, PROTOCOL
-from rebalance_sim.kafka.simulation.latencies import LATENCIES, Latency
+from rebalance_sim.kafka.simulation.latencies import BY_SETTING, Latency
 
 _BISECTIONS = 12
 """Finds a turning point to a four-thousandth of its range."""
-_LATENCIES = {latency.setting: latency for latency in LATENCIES}
 _NAMES = {INSTANCE_ID: "static membership", PROTOCOL: "the consumer protocol"}
 
 
@@ -51,7 +50,7 @@ class Choices:
     def turning_points(self) -> list[TurningPoint]:
         """Return where another setting becomes best, if one latency is longer and the others are as assumed."""
         latencies = dict.fromkeys(end["latency"] for row in self._usable for end in row["at_longest"] or ())
-        found = (self._turning_point(_LATENCIES[name]) for name in latencies)
+        found = (self._turning_point(BY_SETTING[name]) for name in latencies)
         return [point for point in found if point is not None]
 
     def _turning_point(self, latency: Latency) -> TurningPoint | None:

@@ -12,7 +12,7 @@ from rebalance_sim.engine.tables.arrow import lists, rows_of
 from rebalance_sim.kafka.runtime.lists import list_offsets
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.kafka.simulation.batch_state import field
-from rebalance_sim.kafka.simulation.latencies import FarEnd
+from rebalance_sim.kafka.simulation.latencies import Latency
 from rebalance_sim.tables import AT_LONGEST, struct
 
 Figures = TypeVar("Figures", float, Ints)
@@ -49,21 +49,21 @@ class Downtime:
 
 
 def at_longest(
-    ends: Sequence[FarEnd], usual: Sequence[Downtime], varied: Sequence[Downtime], chosen: Flags
+    latencies: Sequence[Latency], usual: Sequence[Downtime], varied: Sequence[Downtime], chosen: Flags
 ) -> pa.ListArray:
-    """Return the column ``at_longest`` of ``advice`` for one setting: a value for each end, for each chosen group."""
+    """Return the column ``at_longest`` of ``advice`` for one setting: for chosen groups, a value for each latency."""
     groups = len(usual[0].unowned_ms)
-    rows = pa.concat_arrays([_of_end(*each) for each in zip(ends, usual, varied, strict=True)])
-    by_group = np.arange(len(ends) * groups).reshape(len(ends), groups).T.ravel()
-    nested = lists(list_offsets(np.full(groups, len(ends))), rows.take(pa.array(by_group)))
+    rows = pa.concat_arrays([_at_end(*each) for each in zip(latencies, usual, varied, strict=True)])
+    by_group = np.arange(len(latencies) * groups).reshape(len(latencies), groups).T.ravel()
+    nested = lists(list_offsets(np.full(groups, len(latencies))), rows.take(pa.array(by_group)))
     return nested.take(pa.array(np.cumsum(chosen) - 1, mask=~chosen))
 
 
-def _of_end(end: FarEnd, usual: Downtime, varied: Downtime) -> pa.StructArray:
+def _at_end(latency: Latency, usual: Downtime, varied: Downtime) -> pa.StructArray:
     count = len(usual.unowned_ms)
     columns = {
-        "latency": pa.repeat(end.latency.setting, count),
-        "longest_ms": pa.repeat(end.latency.longest_ms, count),
+        "latency": pa.repeat(latency.setting, count),
+        "longest_ms": pa.repeat(latency.longest_ms, count),
         "unowned_ms": pa.array(varied.unowned_ms),
         "unowned_ms_saved": pa.array(usual.unowned_ms - varied.unowned_ms),
         "fails": pa.array(varied.fails),

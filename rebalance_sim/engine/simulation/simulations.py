@@ -35,7 +35,7 @@ from rebalance_sim.kafka.brokers import Clusters
 from rebalance_sim.kafka.runtime.strings import Flags, Ints
 from rebalance_sim.kafka.simulation.batch import NO_LIMIT
 from rebalance_sim.kafka.simulation.group_events import GroupEvents
-from rebalance_sim.kafka.simulation.latencies import far_ends
+from rebalance_sim.kafka.simulation.latencies import with_range
 from rebalance_sim.kafka.simulation.prepared import Conditions, PreparedGroups
 from rebalance_sim.kafka.simulation.run import simulate_groups
 from rebalance_sim.kafka.simulation.scenario import Scenario
@@ -198,19 +198,19 @@ class Simulations:
 
     def _at_longest(self, batch: SimulationBatch, strategy: str, chosen: Flags) -> dict[Variation, pa.ListArray]:
         """Return what other settings save the chosen groups at the ends of the ranges of what the scenario assumes."""
-        ends, tried = far_ends(self.scenario), [each for each in self.variations if each.has_ranges]
-        if not chosen.any() or not ends:
+        ranges, tried = with_range(self.scenario), [each for each in self.variations if each.has_ranges]
+        if not chosen.any() or not ranges:
             return {}
         part = batch.of_groups(chosen)
 
         def downtimes(strategy: str, scenario: Scenario) -> list[Downtime]:
-            runs = ((replace(self, seed=self.seed + end.seed), end.applied_to(scenario)) for end in ends)
+            # Another seed lets all heartbeats happen at other times.
+            runs = ((replace(self, seed=self.seed + each.other_phase), each.at_longest(scenario)) for each in ranges)
             return [Downtime.of(_last(each.steps(part, strategy, at_end))) for each, at_end in runs]
 
         usual = downtimes(strategy, self.scenario)
-        return {
-            each: at_longest(ends, usual, downtimes(each.strategy or strategy, each.scenario), chosen) for each in tried
-        }
+        varied = {each: downtimes(each.strategy or strategy, each.scenario) for each in tried}
+        return {each: at_longest(ranges, usual, found, chosen) for each, found in varied.items()}
 
     def _varied(
         self, usual: SimulationResult, usual_costs: RolloutCosts, strategy: str, variation: Variation

@@ -20,6 +20,11 @@ class Latency:
     other_phase: bool = False
     """Whether all heartbeats also happen at other times, which matter as much: then no threshold can be found."""
 
+    def at_longest(self, scenario: Scenario) -> Scenario:
+        """Return a scenario at the end of the range; the other latencies are as assumed."""
+        longest: Mapping[str, Any] = {self.setting: self.longest_ms}
+        return replace(scenario, settings=replace(scenario.settings, **longest))
+
 
 LATENCIES = (
     Latency("revoke_ms", 2_000, "revoking partitions"),
@@ -27,36 +32,20 @@ LATENCIES = (
     Latency("poll_interval_ms", 5_000, "processing the records of a poll"),
     Latency("network_ms", 20, "a request to the coordinator", other_phase=True),
 )
+BY_SETTING = {latency.setting: latency for latency in LATENCIES}
 RANGES = ", ".join(f"{latency.setting} up to {latency.longest_ms}" for latency in LATENCIES)
 """The ranges in words."""
 
 
-@dataclass(frozen=True)
-class FarEnd:
-    """The end of the range of one latency; the others are as assumed."""
+def with_range(scenario: Scenario) -> list[Latency]:
+    """Return the latencies that a scenario assumes to be shorter than they may be.
 
-    latency: Latency
+    Those that the owner's settings have, or that are assumed to be longer anyway, have no range.
 
-    @property
-    def seed(self) -> int:
-        """What is added to the run's seed."""
-        return int(self.latency.other_phase)
-
-    def applied_to(self, scenario: Scenario) -> Scenario:
-        """Return the scenario at this end."""
-        longest: Mapping[str, Any] = {self.latency.setting: self.latency.longest_ms}
-        return replace(scenario, settings=replace(scenario.settings, **longest))
-
-
-def far_ends(scenario: Scenario) -> list[FarEnd]:
-    """Return the ends of the ranges of what a scenario assumes.
-
-    Latencies that the owner's settings have, or that are assumed to be longer anyway, have no range.
-
-    >>> [end.latency.setting for end in far_ends(Scenario("", given=frozenset(["start_ms", "network_ms"])))]
+    >>> [latency.setting for latency in with_range(Scenario("", given=frozenset(["start_ms", "network_ms"])))]
     ['revoke_ms', 'poll_interval_ms']
     """
-    return [FarEnd(latency) for latency in LATENCIES if _has_range(scenario, latency)]
+    return [latency for latency in LATENCIES if _has_range(scenario, latency)]
 
 
 def assumed_latencies(scenario: Scenario) -> dict[str, int]:

@@ -15,7 +15,7 @@ from rebalance_sim.engine.simulation.variations import WHY_MORE_DOWNTIME
 from rebalance_sim.engine.spark.driver_rows import where_in
 from rebalance_sim.kafka.clients.library import ASSIGNORS
 from rebalance_sim.kafka.group_kinds import as_consumers_name_them
-from rebalance_sim.kafka.simulation.latencies import LATENCIES, RANGES
+from rebalance_sim.kafka.simulation.latencies import BY_SETTING, RANGES
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.group_rows import GroupRow
 from rebalance_sim.report.page import CellType, Column, Rollout, Table, counts
@@ -210,8 +210,7 @@ def _ranges_table(cost: Row, advice: Sequence[Row]) -> Table | None:
     tried = [row for row in advice if row["at_longest"]]
     if not tried:
         return None
-    subjects = {latency.setting: latency.subject for latency in LATENCIES}
-    ends = [f"{subjects[end['latency']]} takes {about(end['longest_ms'])}" for end in tried[0]["at_longest"]]
+    ends = [f"{BY_SETTING[end['latency']].subject} takes {about(end['longest_ms'])}" for end in tried[0]["at_longest"]]
     head = (Column("setting"), *(Column(name, CellType.SHARE) for name in ("as assumed", *ends)))
     rows = (
         (
@@ -240,9 +239,10 @@ def _range(turns: Mapping[str, int | None]) -> str:
     """Return on which assumed latencies the best setting depends."""
     if not turns:
         return f"That holds over the ranges of all assumed latencies ({RANGES} ms)."
-    subjects = {latency.setting: latency.subject for latency in LATENCIES}
     named = (
-        "heartbeats happen at other times" if at_ms is None else f"{subjects[name]} takes over about {about(at_ms)}"
+        "heartbeats happen at other times"
+        if at_ms is None
+        else f"{BY_SETTING[name].subject} takes over about {about(at_ms)}"
         for name, at_ms in turns.items()
     )
     return f"Another choice is best if {', or if '.join(named)}: see the findings."
