@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from rebalance_sim.engine.audit.finding import Severity
 from rebalance_sim.engine.audit.fleet_verdict import fleet_verdict
 from rebalance_sim.engine.audit.news import KINDS, OF_GROUPS, Change
-from rebalance_sim.engine.audit.ranking import NAMED_GROUPS, RankedKind, ranked_kinds
+from rebalance_sim.engine.audit.ranking import NAMED_GROUPS, RankedKind, mark_of, ranked_kinds
 from rebalance_sim.engine.audit.since import Since
 from rebalance_sim.engine.audit.unread import Unread
 from rebalance_sim.wording import escaped, plural
@@ -90,7 +90,7 @@ def _finding(of: RankedKind) -> Iterator[str]:
     yield f"- {of.severity}: {of.kind}: {plural(of.groups, 'group')}{_text(of.where)}"
     for row in of.first[:_SHOWN_GROUPS]:
         advice = f" → {_text(row['recommendation'])}" if row["recommendation"] else ""
-        yield f"  - {_code(row['group_id'])}: {_text(row['description'])}{advice}"
+        yield f"  - {_code(row['group_id'])}: {_text(row['description'])}{mark_of(row)}{advice}"
     if of.groups > _SHOWN_GROUPS:
         yield f"  - and {of.groups - _SHOWN_GROUPS:,} more"
 

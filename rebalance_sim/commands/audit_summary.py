@@ -8,8 +8,8 @@ from pyspark.sql import functions as F
 from rebalance_sim.commands.console import Line, one_line
 from rebalance_sim.commands.news import summarise_news
 from rebalance_sim.commands.summary import named_group
-from rebalance_sim.engine.audit.finding import Confidence, Severity
-from rebalance_sim.engine.audit.ranking import NAMED_GROUPS, RankedKind, ranked_kinds
+from rebalance_sim.engine.audit.finding import Severity
+from rebalance_sim.engine.audit.ranking import NAMED_GROUPS, RankedKind, mark_of, ranked_kinds
 from rebalance_sim.engine.audit.since import Since
 from rebalance_sim.kafka.migration import Verdict, shown
 from rebalance_sim.tables import FINDINGS, VERDICTS
@@ -67,8 +67,7 @@ def _lines_of(kind: RankedKind, several: bool) -> list[str]:
     shown = kind.first[:SHOWN_GROUPS]
     for row, following in zip(shown, [*shown[1:], None], strict=True):
         advice = row["recommendation"]
-        assumed = " (assumed)" if row["confidence"] == Confidence.ASSUMED else ""
-        lines.append(f"    {named_group(row, several)}: {one_line(row['description'])}{assumed}")
+        lines.append(f"    {named_group(row, several)}: {one_line(row['description'])}{mark_of(row)}")
         if advice and (following is None or following["recommendation"] != advice):
             lines.append(f"    -> {one_line(advice)}")
     return lines

@@ -42,7 +42,8 @@ def samples(text: str) -> dict[str, float]:
 
 
 def of(name: str, group: str) -> RankedKind:
-    row = Row(cluster="c", group_id=group, description=f"about {group}", recommendation=f"Restart {group}.")
+    texts = {"description": f"about {group}", "recommendation": f"Restart {group}."}
+    row = Row(cluster="c", group_id=group, confidence="assumed", **texts)
     return RankedKind(Severity.WARNING, "uneven", name, None, 7, 0, 9, [row] * 5)
 
 
@@ -71,6 +72,8 @@ def test_the_summary_is_bounded() -> None:
     text = summary(figures(*(of(f"kind-{number}", "x" * 10_000) for number in range(50))), "")
     assert len(text.splitlines()) < 30
     assert len(text) < 15_000
+    # A description that is cut is still marked.
+    assert text.count("… (assumed) → ") == 15
     assert "- and 45 more kinds of findings" in text
 
 

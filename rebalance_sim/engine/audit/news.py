@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.engine.audit.finding import Confidence, Harm, Kind, Severity
 from rebalance_sim.engine.audit.judgement import FAMILIES
-from rebalance_sim.engine.audit.ranking import place_of
+from rebalance_sim.engine.audit.ranking import ASSUMED, place_of
 from rebalance_sim.engine.audit.risks import LARGE_LAG, NOT_DESCRIBED, REJECTED, UNREAD
 from rebalance_sim.engine.audit.settings_in_use import ELECTED
 from rebalance_sim.engine.audit.thresholds import Thresholds
@@ -147,7 +147,7 @@ def _findings(now: Audited, before: Audited, groups: DataFrame, compared: Compar
         .join(groups.select(*_GROUP, "begins", "ends", "altered", _trend(compared.elapsed_ms)), _GROUP)
     )
     kind = F.coalesce("found.kind", "earlier.kind")
-    was = F.concat(F.lit("before: "), "earlier.description")
+    was = F.concat(F.lit("before: "), _marked("earlier"))
     trend = F.when(kind == LARGE_LAG.name, F.col("trend"))
     return (
         joined.withColumn("change", _change(news_share))
@@ -161,9 +161,15 @@ def _findings(now: Audited, before: Audited, groups: DataFrame, compared: Compar
             *(F.coalesce(f"found.{name}", f"earlier.{name}").alias(name) for name in ("scenario", "harm", "members")),
             F.col("found.severity").alias("severity"),
             F.col("earlier.severity").alias("severity_before"),
-            F.concat_ws("; ", "found.description", trend, was).alias("description"),
+            F.concat_ws("; ", _marked("found"), trend, was).alias("description"),
         )
     )
+
+
+def _marked(name: str) -> Column:
+    """Return the description of a finding, marked if it rests on inputs that are missing."""
+    is_assumed = F.coalesce(F.col(f"{name}.confidence") == Confidence.ASSUMED, F.lit(False))
+    return F.concat(F.col(f"{name}.description"), F.when(is_assumed, ASSUMED).otherwise(""))
 
 
 def _trend(elapsed_ms: int) -> Column:
@@ -183,7 +189,7 @@ def _known_findings(audit: Audited, name: str, compared: Compared) -> DataFrame:
     """Return the findings of an audit whose changes are news, by group and by what they are about."""
     figure = F.try_element_at("figures", _by_kind({each.name: each.decisive for each in KINDS.values()}))
     matter = _by_kind({each.name: each.matter for each in KINDS.values() if each.matter})
-    columns = ("kind", "scenario", "severity", "harm", "description", "members")
+    columns = ("kind", "scenario", "severity", "harm", "description", "members", "confidence")
     return audit.findings.where(F.col("kind").isin(*compared.kinds)).select(
         *_GROUP,
         F.coalesce(matter, F.concat_ws(" ", "kind", "scenario")).alias("matter"),

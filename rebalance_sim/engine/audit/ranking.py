@@ -6,13 +6,15 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.audit.finding import Harm, Kind, Severity
+from rebalance_sim.engine.audit.finding import Confidence, Harm, Kind, Severity
 from rebalance_sim.engine.spark.driver_rows import collected, once
 
 _KEYS = ("severity", "kind", "scenario")
 _GROUP = ("cluster", "group_id")
 _WITH_WAITING_RECORDS = (Harm.UNKNOWN, Harm.STOPPED, Harm.BEHIND)
 """Harm whose extent is the lag; that of the others is the number of members."""
+ASSUMED = " (assumed)"
+"""The mark of findings that rest on inputs that are missing."""
 NAMED_GROUPS = 5
 """Groups that are named for each kind of finding, those of the highest weight and then the largest first."""
 
@@ -42,6 +44,11 @@ class RankedKind(NamedTuple):
     def where(self) -> str:
         """The scenario, to be added to a description; empty for the present state."""
         return f", in a simulated {self.scenario.replace('-', ' ')}" if self.scenario else ""
+
+
+def mark_of(finding: Row) -> str:
+    """Return what is added to the description of a row of ``findings`` that rests on inputs that are missing."""
+    return ASSUMED if finding["confidence"] == Confidence.ASSUMED else ""
 
 
 def worst_first(kind: Kind) -> tuple[bool, int, int]:

@@ -342,6 +342,15 @@ RECORD: dict[str, Any] = {
 }
 
 
+def test_only_audits_that_read_the_brokers_show_how_fast_lag_grows() -> None:
+    """A capture, or a table, may be of any age."""
+    live = RECORD["options"] | {"bootstrap_servers": "broker:9092"}
+    earlier = RECORD | {"options": live}
+    later = earlier | {"started": "2026-11-28T03:00:07+00:00"}
+    assert comparable(later, earlier, has_settings=True)[0].elapsed_ms == 3_600_000
+    assert comparable(later | {"options": RECORD["options"]}, earlier, has_settings=True)[0].elapsed_ms == 0
+
+
 def test_other_brokers_are_compared_if_both_audits_know_them() -> None:
     assumed = "the Kafka release of the brokers is unknown; 4.2, the default of --kafka-version, is assumed"
     compared, sentences = comparable(RECORD, RECORD | {"assumptions": [assumed]}, has_settings=True)
