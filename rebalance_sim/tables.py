@@ -480,6 +480,7 @@ TOPIC_LAG = Table(
         Column("lag", LONG, "lag of its partitions: log end offset minus committed offset; null if all are unknown"),
         Column("max_partition_lag", LONG, "largest lag of one partition; null if all are unknown"),
         Column("max_lag_partition", INT, "first partition with the largest lag; null if none has any"),
+        Column("max_lag_committed_at_ms", LONG, "commit timestamp of max_lag_partition; null if unknown"),
     ),
 )
 
@@ -1228,7 +1229,7 @@ VERDICTS = Table(
             MapType(STRING, LONG),
             "assumed latencies on which that depends: the milliseconds from which on another setting, or none, is "
             "best; no value for network_ms, at whose end heartbeats also happen at other times; empty if the choice "
-            "holds over all ranges; null if these were not tried",
+            "holds over the range of each; null if these were not tried",
         ),
         Column(
             "migration",

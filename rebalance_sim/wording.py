@@ -17,6 +17,18 @@ def plural(number: int, one: str, several: str = "") -> str:
     return f"{number:,} {plural_of(number, one, several)}"
 
 
+def duration(milliseconds: float) -> str:
+    """Return a time of seconds to days in its usual unit.
+
+    >>> duration(45_000), duration(2_530_000), duration(18_800_000), duration(86_400_000), duration(268_000_000)
+    ('45 s', '42 min', '5.2 h', '24 h', '3.1 days')
+    """
+    units = (("s", 1, 100), ("min", 60, 100), ("h", 3600, 48), ("days", 86_400, float("inf")))
+    unit, number = next((unit, of) for unit, size, most in units if (of := milliseconds / 1000 / size) < most)
+    has_digit = unit in ("h", "days") and number < 9.95
+    return f"{number:,.{int(has_digit)}f} {unit}"
+
+
 def enumerated(names: Sequence[str], last: str = "and") -> str:
     """Return names as a sentence lists them; nothing without any.
 

@@ -15,11 +15,13 @@ from rebalance_sim.api.records import PlacedRecords
 from rebalance_sim.api.simulation import SimulationOptions, lag_costs_in_order, simulations_of
 from rebalance_sim.defaults import SCENARIO
 from rebalance_sim.engine.audit.facts import group_facts, topic_facts
+from rebalance_sim.engine.audit.group import LAG_TREND
 from rebalance_sim.engine.audit.group_audit import GroupAudit
 from rebalance_sim.engine.audit.judgement import Judgement, verdicts_in_order
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.groups.group_outcomes import GroupOutcomes
 from rebalance_sim.engine.groups.lag import lag_balance, partition_lag, topic_lag
+from rebalance_sim.engine.groups.lag_trends import lag_trends
 from rebalance_sim.engine.groups.offset_expiry import expiring_offsets
 from rebalance_sim.engine.groups.prediction import ELECTED, OF_LIBRARY
 from rebalance_sim.engine.simulation.variations import Variation, variations
@@ -78,6 +80,10 @@ class AuditOptions(TypedDict, total=False):
     """The rollout that is simulated: a name, a file or a ``Scenario``; a rolling restart by default."""
     records: DataFrame
     """Records of the topics, which add findings about keys."""
+    earlier_offsets: DataFrame
+    """Offsets of the same groups at an earlier time: adds findings about lag that is old or grows. Needs offsets."""
+    elapsed_ms: int
+    """The time from the earlier offsets to ``offsets``."""
     listed_groups: DataFrame
     """Groups that the cluster lists, of any type: adds those that no other table shows."""
     rejects: DataFrame
@@ -182,6 +188,9 @@ class Audit:
         self.fitted_offsets = None if offsets is None else fit_offsets(offsets)
         """The offsets; None without offsets."""
         self._earlier = options.get("rejects")
+        self._earlier_offsets, self._elapsed_ms = options.get("earlier_offsets"), options.get("elapsed_ms", 0)
+        if self._earlier_offsets is not None and (offsets is None or self._elapsed_ms <= 0):
+            raise UserError("earlier_offsets: needs offsets, and elapsed_ms above 0 from one to the other")
 
     @cached_property
     def rejects_beside(self) -> list[DataFrame]:
@@ -203,7 +212,7 @@ class Audit:
         """
         members = fit(self.members, MEMBERS)
         beside = self._tables_beside(usable(members), stage)
-        facts = topic_facts(beside, self._topics_in_driver)
+        facts = replace(topic_facts(beside, self._topics_in_driver), elapsed_ms=self._elapsed_ms)
         assumed_ms = assumed_latencies(self.scenario)
         audit = self._audit(Judgement(self.clusters, self._thresholds, facts, self.scenario.name, assumed_ms))
         derived: dict[str, Transformation] = {VERDICTS.name: verdicts_in_order}
@@ -225,10 +234,13 @@ class Audit:
         found = {MEMBERS.name: members}
         if self.fitted_offsets is not None:
             found[OFFSETS.name] = usable(self.fitted_offsets)
-            found[TOPIC_LAG.name] = stage(topic_lag(partition_lag(found[OFFSETS.name])), TOPIC_LAG.name)
+            found[TOPIC_LAG.name] = stage(topic_lag(found[OFFSETS.name]), TOPIC_LAG.name)
             found[EXPIRING_OFFSETS.name] = expiring_offsets(
                 found[OFFSETS.name], members, self.clusters.others.rules(), None
             )
+            if self._earlier_offsets is not None:
+                earlier, limits = usable(fit_offsets(self._earlier_offsets)), self._thresholds
+                found[LAG_TREND] = lag_trends(found[OFFSETS.name], earlier, limits.lag_records, limits.growth_share)
         if self.fitted_listed is not None:
             found[LISTED_GROUPS.name] = usable(self.fitted_listed)
         rejects = [*self._rejects_of_groups, *([] if self._earlier is None else [self._earlier])]

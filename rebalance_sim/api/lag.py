@@ -93,7 +93,7 @@ def topic_lag(offsets: DataFrame) -> DataFrame:
     +--------+------+----------+---+-----------------+
     <BLANKLINE>
     """
-    return lag.topic_lag(lag.partition_lag(usable(fit_offsets(offsets))))
+    return lag.topic_lag(usable(fit_offsets(offsets)))
 
 
 def rejected_offsets(offsets: DataFrame) -> DataFrame:

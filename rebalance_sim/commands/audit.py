@@ -32,7 +32,8 @@ from rebalance_sim.commands.validation.simulate import with_settings
 from rebalance_sim.defaults import AUDIT_TITLE
 from rebalance_sim.engine.audit.finding import Severity
 from rebalance_sim.engine.audit.news import is_new_at
-from rebalance_sim.engine.audit.since import Since
+from rebalance_sim.engine.audit.since import Since, elapsed_ms
+from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.audit.unread import Unread, keeps_rejected_members
 from rebalance_sim.engine.runs.assumed import LIBRARY, RELEASE
 from rebalance_sim.engine.runs.earlier_audits import previous_audit
@@ -62,6 +63,7 @@ from rebalance_sim.tables import (
 from rebalance_sim.wording import plural
 
 _REPLACED = (*OUTPUTS, PAGE, CHARTS, SUMMARY, METRICS)
+_MINUTE_MS = 60_000
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
     run = new_run(spark, "audit", options)
     source = _read_source(run, options) if from_source else []
     fleet, read_by = _Fleet.read(run, options), fleet_of(HadoopFiles(spark), RecordedRun(run.out, run.record()))
+    before = _offsets_before(run, previous, thresholds)
     earlier = _rejected_earlier(run, read_by)
     rules = Audit(
         fleet.members,
@@ -131,10 +134,12 @@ def run(spark: SparkSession, options: Namespace) -> None:
         assignors=own,
         thresholds=thresholds,
         scenario=scenario,
+        elapsed_ms=before[1] if before else 0,
         **({} if fleet.records is None else {"records": fleet.records}),
         **({} if fleet.after is None else {"partitions_after": fleet.after}),
         **({} if fleet.listed is None else {"listed_groups": fleet.listed}),
         **({} if earlier is None else {"rejects": earlier}),
+        **({} if before is None else {"earlier_offsets": before[0]}),
     )
     if not from_source:
         run.begin(_REPLACED)
@@ -151,7 +156,7 @@ def run(spark: SparkSession, options: Namespace) -> None:
         *broker_assumptions(rules.clusters, (), written[ELECTIONS.name]),
         *kraft(rules.clusters, written[BALANCE.name]),
     ]
-    since = write_news(run, previous, written, thresholds)
+    since = write_news(run, previous, written, thresholds, has_rates=before is not None)
     missing = missing_library()
     if not run.writes:
         _plan_files(run, missing)
@@ -172,6 +177,16 @@ def run(spark: SparkSession, options: Namespace) -> None:
     print_summary([*findings, *lag, *source, *ended])
     _check_complete(unread, options)
     _check_news(since, options)
+
+
+def _offsets_before(run: Run, previous: RecordedRun | None, thresholds: Thresholds) -> tuple[DataFrame, int] | None:
+    """Return the offsets of an earlier audit, and the time since; None unless both read brokers, some time apart."""
+    if previous is None:
+        return None
+    fleet, elapsed = fleet_of(HadoopFiles(run.spark), previous), elapsed_ms(run.record(), previous.record)
+    if fleet is None or OFFSETS.name not in fleet.written or elapsed < thresholds.growth_minutes * _MINUTE_MS:
+        return None
+    return run.read(OFFSETS, fleet.path(OFFSETS.name), fleet.output_format), elapsed
 
 
 def _rejected_earlier(run: Run, read_by: RecordedRun | None) -> DataFrame | None:

@@ -1,6 +1,7 @@
 """What changed since an earlier audit: the table ``news``, and what ``audit`` prints of it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, Row
 
@@ -22,9 +23,12 @@ SHOWN_GROUPS = 2
 
 
 def write_news(
-    run: Run, previous: RecordedRun | None, written: Mapping[str, DataFrame], thresholds: Thresholds
+    run: Run, previous: RecordedRun | None, written: Mapping[str, DataFrame], thresholds: Thresholds, has_rates: bool
 ) -> Since | None:
-    """Write ``news`` beside the tables of an audit, and return what changed; None without an earlier audit."""
+    """Write ``news`` beside the tables of an audit, and return what changed; None without an earlier audit.
+
+    ``has_rates`` says whether the audit knows how lag has changed since.
+    """
     if previous is None:
         return None
     earlier = FinishedRun(previous.folder, previous.record, run.spark)
@@ -38,7 +42,7 @@ def write_news(
     }
     run.report_progress("comparing with the earlier audit")
     now = Audited(*(written[table.name] for table in (FINDINGS, VERDICTS)))
-    run.write(NEWS.name, news(now, before, compared, thresholds))
+    run.write(NEWS.name, news(now, before, replace(compared, rates=has_rates), thresholds))
     return Since.of(FinishedRun(run.out, run.record(), run.spark, run.tables)) if run.writes else None
 
 

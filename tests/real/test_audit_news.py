@@ -1,17 +1,18 @@
-"""Two audits of a live cluster with six changes between them: each is news, and nothing else is."""
+"""Two audits of a live cluster: six changes between them are news, nothing else is, and lag that grows is found."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 from pyspark.sql import SparkSession
 
 from rebalance_sim.cli import SOMETHING_NEW, main
-from rebalance_sim.tables import NEWS
+from rebalance_sim.tables import FINDINGS, NEWS
 from tests.real.conftest import VERSIONS, running
 from tests.real.test_audited_cluster import DELAY_MS, is_coordinated
 from tests.support.cluster.broker import Broker
@@ -51,15 +52,20 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
         for created in admin.create_topics([NewTopic(name, count, 1) for name, count in TOPICS.items()]).values():
             created.result()
-        producer = Producer({"bootstrap.servers": servers, "log_level": 0})
-        for _ in range(RECORDS):
-            producer.produce("orders", b"record", partition=0)
-            producer.poll(0)
-        assert producer.flush(60) == 0
+        produce(servers, RECORDS)
         until("coordinators answer for all groups", lambda: all(map(partial(is_coordinated, admin), BEFORE)))
         for group in BEFORE:
             group.form(servers, TOPICS)
         yield broker
+
+
+def produce(servers: str, records: int) -> None:
+    """Write records to the first partition of orders."""
+    producer = Producer({"bootstrap.servers": servers, "log_level": 0})
+    for _ in range(records):
+        producer.produce("orders", b"record", partition=0)
+        producer.poll(0)
+    assert producer.flush(60) == 0
 
 
 def change(servers: str) -> None:
@@ -92,3 +98,34 @@ def test_six_changes_are_the_news(spark: SparkSession, cluster: Broker, tmp_path
     texts = {row["group_id"] or row["topic"]: row["description"] for row in rows}
     assert texts["grows"] == "8 partitions, before 4; subscribed by 1 group"
     assert texts["switches"].startswith("elected assignor: roundrobin (before range)")
+
+
+def test_lag_that_grows_is_found_between_two_audits(spark: SparkSession, cluster: Broker, tmp_path: Path) -> None:
+    """Of a group that commits a third of what arrives, and of one that commits nothing; a third keeps up."""
+    servers, groups = cluster.bootstrap_servers, [replace(SAME, group_id=name) for name in ("slow", "stuck", "fast")]
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+    until("coordinators answer for all groups", lambda: all(map(partial(is_coordinated, admin), groups)))
+    first = TopicPartition("orders", 0)
+    end = admin.list_offsets({first: OffsetSpec.latest()})[first].result().offset
+    for group in groups:
+        replace(group, committed=end).form(servers, TOPICS)
+    thresholds = tmp_path / "thresholds.yaml"
+    thresholds.write_text("growth_minutes: 1\n")
+    audit = ["audit", "--bootstrap-servers", servers, "--thresholds", str(thresholds)]
+    began = time.monotonic()
+    assert main([*audit, "--out", f"{tmp_path}/one"]) == 0
+    produce(servers, 6_000)
+    for group, committed in zip(groups, (2_000, None, 6_000), strict=True):
+        if committed is not None:
+            described = admin.describe_consumer_groups([group.group_id])[group.group_id].result()
+            leave(servers, group.group_id, [member.member_id for member in described.members])
+            replace(group, committed=end + committed).form(servers, TOPICS)
+    time.sleep(max(began + 61 - time.monotonic(), 0))
+    assert main([*audit, "--previous", f"{tmp_path}/one", "--out", f"{tmp_path}/two"]) == 0
+    findings = spark.read.parquet(f"{tmp_path}/two/{FINDINGS.name}").where("kind = 'lag-grows'").collect()
+    grew = {row["group_id"]: row for row in findings}
+    assert "fast" not in grew
+    assert grew["slow"]["description"].startswith("the lag of orders-0 grew by 4,000 records in ")
+    assert grew["stuck"]["description"].startswith("the lag of orders-0 grew by 6,000 records in ")
+    assert grew["stuck"]["recommendation"].startswith("See what the consumer of orders-0 does")
+    assert {row["kind"] for row in spark.read.parquet(f"{tmp_path}/two/{NEWS.name}").collect()} >= {"lag-grows"}

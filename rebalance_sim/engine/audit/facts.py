@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from rebalance_sim.engine.audit.group import COMMITS, TopicFacts
+from rebalance_sim.engine.audit.group import COMMITS, LAG_TREND, TopicFacts
 from rebalance_sim.engine.audit.topic_keys import key_facts
 from rebalance_sim.engine.groups.group_batches import collect_members
 from rebalance_sim.engine.groups.group_plan import GroupPlan
@@ -38,7 +38,9 @@ FACTS = {
     REJECTS.name: ("table", "rows", "reason"),
     TOPIC_LAG.name: (
         *("topic", "lag_partitions", "unknown_partitions", "lag", "max_partition_lag", "max_lag_partition"),
+        "max_lag_committed_at_ms",
     ),
+    LAG_TREND: ("furthest", "slowest", "growing", "growing_partitions", "growing_records"),
     LISTED_GROUPS.name: ("type", "protocol_type", "state", "members"),
 }
 """Columns of the tables that an audit reads beside members."""
@@ -49,10 +51,10 @@ _ABOUT_CLIENTS = "consumers"
 def group_facts(tables: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
     """Return the rows about groups, by the table that they come from: ``cluster, group_id, COLUMNS``.
 
-    ``tables`` are members, and some of offsets, ``expiring_offsets``, ``topic_lag``, listed groups (usable rows) and
-    rejects.
+    ``tables`` are members, and some of offsets, ``expiring_offsets``, ``topic_lag``, ``lag_trend``, listed groups
+    (usable rows) and rejects.
     """
-    found = {name: tables[name] for name in (TOPIC_LAG.name, LISTED_GROUPS.name) if name in tables}
+    found = {name: tables[name] for name in (TOPIC_LAG.name, LAG_TREND, LISTED_GROUPS.name) if name in tables}
     if REJECTS.name in tables:
         found[REJECTS.name] = _counted_rejects(tables[REJECTS.name])
     if OFFSETS.name in tables:

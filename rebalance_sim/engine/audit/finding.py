@@ -6,7 +6,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
-from rebalance_sim.wording import plural
+from rebalance_sim.wording import duration, plural
 
 
 class Severity(StrEnum):
@@ -56,7 +56,8 @@ class Kind:
     severity: Severity
     harm: Harm
     description: str
-    """A template: ``{figure:noun}`` is a count with its noun, ``{figure:s}`` milliseconds as seconds."""
+    """A template: ``{figure:noun}`` is a count with its noun, ``{figure:s}`` milliseconds as seconds, ``{figure:t}``
+    milliseconds in their usual unit."""
     recommendation: str
     """A template like the description; empty if there is nothing to do."""
     scenario: str | None = None
@@ -117,13 +118,15 @@ def filled(template: str, figures: Mapping[str, float], names: Mapping[str, str]
 class _Figure(float):
     """A figure in a template.
 
-    >>> "{a:member}, {a}, {b:s}, {c}".format(a=_Figure(1), b=_Figure(1500), c=_Figure(0.25))
-    '1 member, 1, 1.5 s, 0.25'
+    >>> "{a:member}, {a}, {b:s}, {b:t}, {c}".format(a=_Figure(1), b=_Figure(1500), c=_Figure(0.25))
+    '1 member, 1, 1.5 s, 2 s, 0.25'
     """
 
     def __format__(self, spec: str) -> str:
         if spec == "s":
             return f"{self / 1000:,.1f} s"
+        if spec == "t":
+            return duration(self)
         if spec == "%":
             return f"{100 * self:.0f} %"
         if spec:

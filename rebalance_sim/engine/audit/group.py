@@ -47,6 +47,10 @@ _UNREAD = "none of its members could be read"
 _UNDESCRIBED = "it is listed, but nothing shows its members"
 TOPIC_OWNERS = "topic_owners"
 """Rows of topics whose owned partitions are all on one host, of several members."""
+OWNED_NOW = "owned_now"
+"""Rows of topics by member that owns partitions of them, of groups whose assignment is not predicted."""
+LAG_TREND = "lag_trend"
+"""The row of how the lag of a group has changed since an earlier audit: ``lag_trends``."""
 COMMITS = "commits"
 """Rows of members with lag: their latest commit, and the lag of the partitions that they own."""
 
@@ -61,6 +65,8 @@ class TopicFacts:
     """Clusters with a topic whose replicas have racks."""
     latest_commit_ms: Mapping[str, int] = field(default_factory=dict)
     """By cluster, the time of the latest commit."""
+    elapsed_ms: int = 0
+    """Since the earlier audit whose offsets are compared; 0 without."""
     partitions: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """By cluster and topic, the number of partitions."""
     keys: KeyFacts | None = None
@@ -205,6 +211,11 @@ class Group:
     def topic_lag(self) -> Sequence[Row]:
         """The rows of ``topic_lag``, which need no assignment."""
         return self.rows[TOPIC_LAG.name]
+
+    @property
+    def lag_trend(self) -> Row | None:
+        """How the lag of its partitions has changed; None if no earlier audit shows it."""
+        return self._only(LAG_TREND)
 
     @property
     def total_lag(self) -> int | None:

@@ -11,8 +11,9 @@ from pyspark.sql import functions as F
 
 from rebalance_sim.engine.audit.finding import Confidence, Harm, Kind, Severity
 from rebalance_sim.engine.audit.judgement import FAMILIES
+from rebalance_sim.engine.audit.lags import GROWS
 from rebalance_sim.engine.audit.ranking import ASSUMED, place_of
-from rebalance_sim.engine.audit.risks import LARGE_LAG, NOT_DESCRIBED, REJECTED, UNREAD
+from rebalance_sim.engine.audit.risks import NOT_DESCRIBED, REJECTED, UNREAD
 from rebalance_sim.engine.audit.settings_in_use import ELECTED
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.spark.driver_rows import collected, once
@@ -47,7 +48,6 @@ _GROUP = ["cluster", "group_id"]
 _KIND = ("change", "kind", "severity", "severity_before")
 _NAMED = 5
 """Topics that a description names."""
-_HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True)
@@ -60,13 +60,13 @@ class Compared:
     """Whether both simulated the same rollout."""
     brokers: bool = True
     """Whether both know the release of the brokers."""
-    elapsed_ms: int = 0
-    """From the start of the earlier audit to that of this one; 0 if it is unknown."""
+    rates: bool = False
+    """Whether this audit knows how lag has changed since the earlier one."""
 
     @property
     def kinds(self) -> list[str]:
         """The kinds of findings whose changes are news."""
-        left_out = set() if self.rollouts else SIMULATED
+        left_out = (frozenset() if self.rollouts else SIMULATED) | (frozenset() if self.rates else {GROWS.name})
         return [
             name for name, of in KINDS.items() if of.is_news and of.needs not in self.inputs and name not in left_out
         ]
@@ -126,7 +126,7 @@ def _groups(now: Audited, before: Audited, news_share: float) -> DataFrame:
 
 def _known_group(audit: Audited, when: str) -> DataFrame:
     """Return what an audit knows of each group, and whether rows of it could not be read."""
-    columns = ("members", "lag", "severity", "harm", "settings_in_use", "topic_partitions")
+    columns = ("members", "severity", "harm", "settings_in_use", "topic_partitions")
     hidden = audit.findings.where(F.col("kind").isin(*_HIDING)).select(*_GROUP).distinct()
     verdicts = audit.verdicts.select(*_GROUP, F.struct(*columns).alias(when))
     return verdicts.join(hidden.withColumn(f"hidden_{when}", F.lit(True)), _GROUP, "left")
@@ -144,11 +144,10 @@ def _findings(now: Audited, before: Audited, groups: DataFrame, compared: Compar
     joined = (
         _known_findings(now, "found", compared)
         .join(_known_findings(before, "earlier", compared), [*_GROUP, "matter"], "full_outer")
-        .join(groups.select(*_GROUP, "begins", "ends", "altered", _trend(compared.elapsed_ms)), _GROUP)
+        .join(groups.select(*_GROUP, "begins", "ends", "altered"), _GROUP)
     )
     kind = F.coalesce("found.kind", "earlier.kind")
     was = F.concat(F.lit("before: "), _marked("earlier"))
-    trend = F.when(kind == LARGE_LAG.name, F.col("trend"))
     return (
         joined.withColumn("change", _change(news_share))
         .where(F.col("change").isNotNull())
@@ -161,7 +160,7 @@ def _findings(now: Audited, before: Audited, groups: DataFrame, compared: Compar
             *(F.coalesce(f"found.{name}", f"earlier.{name}").alias(name) for name in ("scenario", "harm", "members")),
             F.col("found.severity").alias("severity"),
             F.col("earlier.severity").alias("severity_before"),
-            F.concat_ws("; ", _marked("found"), trend, was).alias("description"),
+            F.concat_ws("; ", _marked("found"), was).alias("description"),
         )
     )
 
@@ -170,19 +169,6 @@ def _marked(name: str) -> Column:
     """Return the description of a finding, marked if it rests on inputs that are missing."""
     is_assumed = F.coalesce(F.col(f"{name}.confidence") == Confidence.ASSUMED, F.lit(False))
     return F.concat(F.col(f"{name}.description"), F.when(is_assumed, ASSUMED).otherwise(""))
-
-
-def _trend(elapsed_ms: int) -> Column:
-    """Return whether the lag of a group grows, or when there will be none at this rate; null if that is unknown."""
-    lag, lag_before = F.col("now.lag"), F.col("before.lag")
-    hours = elapsed_ms / _HOUR_MS
-    if hours <= 0:
-        return F.lit(None).cast("string").alias("trend")
-    per_hour = F.format_number((lag - lag_before) / hours, 0)
-    grows = F.concat(F.lit("the lag of the group grows by "), per_hour, F.lit(" records per hour"))
-    drained = F.format_number(lag * hours / (lag_before - lag), 1)
-    left = F.concat(F.lit("at this rate, no lag is left in "), drained, F.lit(" h"))
-    return F.when(lag > lag_before, grows).when((lag < lag_before) & (lag > 0), left).alias("trend")
 
 
 def _known_findings(audit: Audited, name: str, compared: Compared) -> DataFrame:

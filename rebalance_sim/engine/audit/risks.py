@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from rebalance_sim.engine.audit import lags
 from rebalance_sim.engine.audit.changes import in_restarts, rebalance_timeout, session_timeout, setting
 from rebalance_sim.engine.audit.finding import Confidence, Finding, Harm, Kind, Severity
 from rebalance_sim.engine.audit.group import COMMITS, Group, Row, client_of, records_of
@@ -13,7 +14,6 @@ from rebalance_sim.kafka.clients.library import INSTANCE_ID, POLL_INTERVAL, POLL
 from rebalance_sim.kafka.group_kinds import GroupKind
 from rebalance_sim.kafka.simulation.settings import MAX_POLL_INTERVAL_MS
 from rebalance_sim.tables import LISTED_GROUPS, OFFSETS, REBALANCING_STATES
-from rebalance_sim.wording import plural
 
 WITHOUT_LEADER = Kind(
     "partitions-without-leader",
@@ -71,28 +71,6 @@ EMPTY = Kind(
     needs=OFFSETS.name,
 )
 WITHOUT_COMMITS = replace(EMPTY, description="no members, and no committed offset")
-LAG = Kind(
-    "lag-without-assignment",
-    Severity.NOTE,
-    Harm.BEHIND,
-    "{lag:record} of lag in {lag_partitions:partition} of {topics}, whose owners are not predicted: at most {most} in "
-    "one partition ({where}){unknown}",
-    "",
-    decisive="max_partition_lag",
-    matter="lag",
-    needs=OFFSETS.name,
-)
-LARGE_LAG = Kind(
-    "large-lag",
-    Severity.WARNING,
-    Harm.BEHIND,
-    "{where} is {max_partition_lag:record} behind; the group has {lag:record} of lag in {lag_partitions:partition} of "
-    "{topics}{unknown}",
-    "{advice}",
-    decisive="max_partition_lag",
-    matter="lag",
-    needs=OFFSETS.name,
-)
 SHORT_SESSION = Kind(
     "session-shorter-than-restart",
     Severity.WARNING,
@@ -160,33 +138,16 @@ REBALANCING = Kind(
     is_news=False,
 )
 KINDS = (
-    *(WITHOUT_LEADER, REJECTED, UNREAD, LARGE_LAG, LAG, NOT_DESCRIBED, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE),
+    *(WITHOUT_LEADER, REJECTED, UNREAD, *lags.KINDS, NOT_DESCRIBED, EXPIRE, EMPTY, SHORT_SESSION, SHARED_INSTANCE),
     *(REGEX_FINDS_NOTHING, REGEX, OVERDUE, REPEATED, REBALANCING),
 )
 _HOUR_MS = 3_600_000
-_OF_A_JOB = "See whether the job runs and keeps up: it assigns partitions itself, without members."
-_WITHOUT_MEMBERS = {
-    GroupKind.FLINK: _OF_A_JOB,
-    GroupKind.SPARK: _OF_A_JOB,
-    GroupKind.OFFSETS_ONLY: "Start its consumers if they have stopped. If a job that assigns partitions itself commits "
-    "these offsets, such as one of Flink or Spark, see whether it keeps up.",
-}
-"""By kind of group, what to do about the lag of one without members."""
-_MORE_MEMBERS = {
-    GroupKind.CONNECT_SINK: "Raise tasks.max of the connector, at most one task per partition, or speed up the sink.",
-    **dict.fromkeys(
-        (GroupKind.STREAMS, GroupKind.KSQLDB, GroupKind.STREAMS_GROUP),
-        "Add instances or stream threads, or speed up the processing.",
-    ),
-    GroupKind.SPARK: _OF_A_JOB,
-}
-"""By kind of group, how its lag is divided among more members, where owners do not add consumers."""
 _GENERATIONS = ("generation", "generation_at_ms", "earlier_generation", "earlier_generation_at_ms")
 
 
 def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     """Yield the findings about risks of a group."""
-    yield from _lag(group, thresholds)
+    yield from lags.findings(group, thresholds)
     if group.is_unread:
         kind = UNREAD if group.rejected else UNSEEN
         names = {"reason": group.reject_reason}
@@ -208,48 +169,6 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     yield from _regular_expressions(group)
     yield from _overdue_commits(group, thresholds)
     yield from _rebalances(group, thresholds)
-
-
-def _lag(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
-    """Yield the finding about the lag of a group: about less of it only if no member can be named.
-
-    Another family names the members of a group whose assignment is predicted.
-    """
-    lag, behind = group.total_lag or 0, [row for row in group.topic_lag if row["lag"]]
-    first = min(behind, key=lambda row: (-row["max_partition_lag"], row["topic"]), default=None)
-    if first is None:
-        return
-    is_large = first["max_partition_lag"] >= thresholds.large_lag_records
-    if not is_large and (group.balance is not None or lag < thresholds.lag_records):
-        return
-    figures = {"lag": lag, "max_partition_lag": first["max_partition_lag"]}
-    figures |= {name: sum(row[name] for row in group.topic_lag) for name in ("lag_partitions", "unknown_partitions")}
-    unknown = plural(figures["unknown_partitions"], "partition")
-    names = {
-        "topics": plural(len(behind), "topic"),
-        "most": f"{first['max_partition_lag']:,}",
-        "where": f"{first['topic']}-{first['max_lag_partition']}",
-        "unknown": f"; the lag of {unknown} is unknown" if figures["unknown_partitions"] else "",
-    }
-    names["advice"] = _against_lag(group, names["where"], first["max_partition_lag"] >= thresholds.lag_share * lag)
-    yield Finding(LARGE_LAG if is_large else LAG, figures, names, confidence=Confidence.CERTAIN)
-
-
-def _against_lag(group: Group, partition: str, is_in_one: bool) -> str:
-    """Return what the owner of a group can do about its lag; ``is_in_one`` if most of it is in one partition."""
-    if group.is_unread or group.has_unseen_members:
-        return "See whether its members run and keep up: the audit could not read them."
-    if group.refused and not group.members:
-        return "First make the coordinator accept its members."
-    if not group.members:
-        return _WITHOUT_MEMBERS.get(group.kind.kind, "Start its consumers.")
-    if is_in_one:
-        return f"Speed up the consumer of {partition}, or look for a hot key: more members do not divide a partition."
-    if group.kind.kind in _MORE_MEMBERS:
-        return _MORE_MEMBERS[group.kind.kind]
-    if group.balance is not None and group.balance["members"] >= group.balance["partitions"]:
-        return "Speed up the consumers: there is a member for each partition already."
-    return "Add members, at most one for each partition, or speed up the consumers."
 
 
 def _not_described(listed: Row) -> Finding:

@@ -104,12 +104,10 @@ def comparable(now: Record, before: Record, has_settings: bool) -> tuple[Compare
           if now["options"].get("thresholds") != before["options"].get("thresholds") else []),
     ]  # fmt: skip
     is_known = None not in {release, release_before}
-    return Compared(
-        frozenset(read ^ read_before), scenario == scenario_before, is_known, _elapsed_ms(now, before)
-    ), tuple(sentences)
+    return Compared(frozenset(read ^ read_before), scenario == scenario_before, is_known), tuple(sentences)
 
 
-def _elapsed_ms(now: Record, before: Record) -> int:
+def elapsed_ms(now: Record, before: Record) -> int:
     """Return the time between two readings of brokers; 0 if it is unknown: a capture or a table may be of any age."""
     if not all(record["options"].get("bootstrap_servers") for record in (now, before)):
         return 0

@@ -19,6 +19,12 @@ class Thresholds:
     """How much lag another assignor must take from the member with the most."""
     large_lag_records: int = 10_000
     """How far behind a partition must be."""
+    large_lag_minutes: int = 60
+    """Or how long ago its lag must have begun to arrive, as far as an earlier audit shows it."""
+    growth_share: float = 0.1
+    """The share of what arrived since an earlier audit by which the lag of a partition must have grown."""
+    growth_minutes: int = 10
+    """How much earlier that audit must be."""
     lag_share: float = 0.5
     """The share of the group's lag that one member or partition must have."""
     restart_ms: int = 30_000

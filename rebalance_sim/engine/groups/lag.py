@@ -23,8 +23,11 @@ _LISTS = {"partitions": "owned", "subscription": "subscription"}
 """Columns of lists, and columns of members with their types."""
 
 
-def partition_lag(offsets: DataFrame) -> DataFrame:
-    """From usable offsets to ``cluster, group_id, topic, partition, lag, negative``; lag is null if unknown."""
+def partition_lag(offsets: DataFrame, *more: str) -> DataFrame:
+    """From usable offsets to ``cluster, group_id, topic, partition, lag, negative``; lag is null if unknown.
+
+    ``more`` are further columns of the offsets to keep.
+    """
     committed, end = F.col("committed"), F.col("end")
     known = (committed >= 0) & end.isNotNull()
     return offsets.select(
@@ -33,24 +36,31 @@ def partition_lag(offsets: DataFrame) -> DataFrame:
         "partition",
         F.when(known, F.greatest(end - committed, F.lit(0))).alias("lag"),
         F.coalesce(committed > end, F.lit(False)).alias("negative"),
+        *more,
     )
 
 
-def topic_lag(lags: DataFrame) -> DataFrame:
-    """From ``partition_lag`` to the lag of each group's topics, which needs no assignment."""
+def topic_lag(offsets: DataFrame) -> DataFrame:
+    """From usable offsets to the lag of each group's topics, which needs no assignment."""
     # Between equal lags the partition with the smallest number; null if no partition has lag.
-    first = F.max(F.when(F.col("lag") > 0, F.struct("lag", (-F.col("partition")).alias("number")))).alias("first")
-    summed = lags.groupBy(*_GROUP, "topic").agg(
-        F.count("*").cast("int").alias("partitions"),
-        F.count_if(F.col("lag") > 0).cast("int").alias("lag_partitions"),
-        F.count_if(F.col("lag").isNull()).cast("int").alias("unknown_partitions"),
-        F.try_sum("lag").alias("lag"),
-        F.max("lag").alias("max_partition_lag"),
-        first,
+    place = F.struct("lag", (-F.col("partition")).alias("number"), "committed_at_ms")
+    first = F.max(F.when(F.col("lag") > 0, place)).alias("first")
+    summed = (
+        partition_lag(offsets, "committed_at_ms")
+        .groupBy(*_GROUP, "topic")
+        .agg(
+            F.count("*").cast("int").alias("partitions"),
+            F.count_if(F.col("lag") > 0).cast("int").alias("lag_partitions"),
+            F.count_if(F.col("lag").isNull()).cast("int").alias("unknown_partitions"),
+            F.try_sum("lag").alias("lag"),
+            F.max("lag").alias("max_partition_lag"),
+            first,
+        )
     )
     return (
         summed.where("lag_partitions > 0 OR unknown_partitions > 0")
         .withColumn("max_lag_partition", -F.col("first.number"))
+        .withColumn("max_lag_committed_at_ms", F.col("first.committed_at_ms"))
         .select(*TOPIC_LAG.names)
     )
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from rebalance_sim.kafka.simulation.latencies import LATENCIES
 from rebalance_sim.report.text import count, seconds
-from rebalance_sim.wording import plural_of
+from rebalance_sim.wording import duration, plural_of
 
 _SAVED = "_saved"
 _NOUNS = {
@@ -50,6 +50,7 @@ EVIDENCE = {
     "idle_members_min": "idle members, at least",
     "idle_members_max": "idle members, at most",
     "idle_after": "idle members with the recommended assignor",
+    "best": "partitions of the member with the most, in the most balanced assignment",
     "busy": "members that could have partitions",
     "unconsumed": "partitions that no member consumes",
     "unassigned": "partitions without an owner",
@@ -58,6 +59,16 @@ EVIDENCE = {
     "lag_partitions": "partitions with lag",
     "unknown_partitions": "partitions of unknown lag",
     "max_partition_lag": "lag of the worst partition, in records",
+    "behind_ms": "time since the first record of it arrived, about or at least",
+    "drained_ms": "time until no lag is left, at these rates",
+    "commit_age_ms": "time from its last commit to the latest of the cluster",
+    "partition_lag": "lag of this partition, in records",
+    "growth": "growth of its lag, in records",
+    "growth_per_hour": "growth of its lag, in records per hour",
+    "arrived_per_hour": "records that arrived per hour",
+    "done_per_hour": "records that were committed per hour",
+    "growing_partitions": "partitions whose lag grew",
+    "elapsed_ms": "time since the earlier audit",
     "max_lag": "lag of the member with the most, in records",
     "max_lag_after": "lag of the member with the most, with the recommended assignor",
     "excess_lag": "lag that another assignment could take from it",
@@ -108,6 +119,9 @@ EVIDENCE = {
 }
 """What the figures of findings are, in the order in which they are shown."""
 _SHARES = ("share", "shared")
+_AGES = ("behind_ms", "drained_ms", "commit_age_ms", "elapsed_ms")
+_LEAST_SAVED_MS = 100
+"""Less time saved, or lost, is noise of a simulation."""
 
 
 class Savings(NamedTuple):
@@ -120,15 +134,19 @@ class Savings(NamedTuple):
 def saving_texts(saving: Mapping[str, float] | None) -> Savings:
     r"""Return what a recommendation saves, and what it costs.
 
-    >>> saving_texts({"unowned_ms_saved": 1500.0, "moved_saved": -2.0, "share": 0.5, "rebalances_saved": 0.0})
+    >>> saving_texts({"unowned_ms_saved": 1500.0, "moved_saved": -2.0, "share": 0.5, "p99_unowned_ms_saved": -46.0})
     Savings(gains=('1.5 s less partition downtime (50 %)',), costs=('2 more partition moves',))
     """
-    given = dict(saving or {})
+    given = {name: value for name, value in (saving or {}).items() if not _is_noise(name, value)}
     share = given.pop("share", None)
     gains = [_saved(name, value) for name, value in given.items() if value > 0]
     if gains and share:
         gains[0] += f" ({100 * share:.0f} %)"
     return Savings(tuple(gains), tuple(_saved(name, value) for name, value in given.items() if value < 0))
+
+
+def _is_noise(name: str, value: float) -> bool:
+    return name.endswith(f"_ms{_SAVED}") and abs(value) < _LEAST_SAVED_MS
 
 
 def figure_texts(figures: Mapping[str, float] | None) -> tuple[tuple[str, str], ...]:
@@ -156,6 +174,8 @@ def _name(name: str) -> str:
 
 
 def _value(name: str, value: float) -> str:
+    if name in _AGES:
+        return duration(value)
     if name.endswith("_ms"):
         return f"{seconds(value)} s"
     if name in _SHARES:

@@ -15,7 +15,7 @@ _DEFAULTS = {"format": AUTO, "offsets_partitions": OFFSETS_PARTITIONS}
 """Defaults of options that are not empty; an option with its default is left out."""
 _COMMAND = "rebalance-sim"
 _MIGRATION = "migration"
-_OF_LAG = ("large-lag", "lag-without-assignment")
+_OF_LAG = ("large-lag", "lag-grows", "lag-without-assignment")
 """Kinds of findings about risks that rest on the lag of topics, which ``assign`` computes."""
 _ASCII = 0x80
 _LONGEST_CODE = 0xFFFF

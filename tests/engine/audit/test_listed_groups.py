@@ -5,18 +5,19 @@ from typing import Any
 
 import pytest
 
-from rebalance_sim.engine.audit.group import COMMITS, TOPIC_OWNERS, Group, TopicFacts
+from rebalance_sim.engine.audit.group import Group, TopicFacts
 from rebalance_sim.engine.audit.judgement import FAMILIES
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.brokers import Brokers
 from rebalance_sim.tables import EXPIRING_OFFSETS, LISTED_GROUPS, MEMBERS, OFFSETS, OUTPUTS, REJECTS, TOPIC_LAG
+from tests.engine.audit.test_audits import SEEN
 
 LAG = "lag-without-assignment"
 
 
 def listed(columns: dict[str, Any] | None, **rows: Any) -> Group:
     """Return a group that is listed with these columns, with rows of some other tables."""
-    named: dict[str, Any] = dict.fromkeys((*OUTPUTS, MEMBERS.name, OFFSETS.name, COMMITS, TOPIC_OWNERS), ())
+    named: dict[str, Any] = dict.fromkeys((*OUTPUTS, MEMBERS.name, OFFSETS.name, *SEEN), ())
     shown = [] if columns is None else [{**dict.fromkeys(("type", "protocol_type", "state", "members")), **columns}]
     tables = {**named, LISTED_GROUPS.name: shown, **{name: [of] for name, of in rows.items()}}
     return Group("c", "g", tables, Brokers(), TopicFacts())
@@ -95,11 +96,11 @@ def test_a_rejected_group_stays_unread_if_its_type_is_that_of_consumers() -> Non
 
 LAG_OF_TOPICS = [
     {"topic": "b", "lag_partitions": 2, "unknown_partitions": 0, "lag": 900, "max_partition_lag": 700}
-    | {"max_lag_partition": 1},
+    | {"max_lag_partition": 1, "max_lag_committed_at_ms": None},
     {"topic": "a", "lag_partitions": 1, "unknown_partitions": 2, "lag": 700, "max_partition_lag": 700}
-    | {"max_lag_partition": 3},
+    | {"max_lag_partition": 3, "max_lag_committed_at_ms": None},
     {"topic": "c", "lag_partitions": 0, "unknown_partitions": 1, "lag": None, "max_partition_lag": None}
-    | {"max_lag_partition": None},
+    | {"max_lag_partition": None, "max_lag_committed_at_ms": None},
 ]
 
 

@@ -13,7 +13,7 @@ from rebalance_sim.cli import INCOMPLETE, SOMETHING_NEW, USER_ERROR, main
 from rebalance_sim.engine.audit.finding import Kind
 from rebalance_sim.engine.audit.judgement import FAMILIES
 from rebalance_sim.engine.audit.news import Audited, Compared, news
-from rebalance_sim.engine.audit.since import comparable
+from rebalance_sim.engine.audit.since import comparable, elapsed_ms
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.engine.spark.driver_rows import KEEPS_ROWS
 from rebalance_sim.tables import FINDINGS, INPUTS, NEWS, TOPICS_AFTER, VERDICTS
@@ -206,21 +206,6 @@ def test_a_change_says_what_is_now_and_what_was_before(spark: SparkSession, afte
     assert texts["growing"] == "12 partitions, before 6; subscribed by 2 groups"
 
 
-def test_lag_has_its_trend_between_two_audits(spark: SparkSession, before: Path, after: Path) -> None:
-    def audited(folder: Path) -> Audited:
-        return Audited(*(spark.read.parquet(f"{folder}/out/{of.name}") for of in (FINDINGS, VERDICTS)))
-
-    def texts(elapsed_ms: int) -> dict[str, str]:
-        rows = news(audited(after), audited(before), Compared(elapsed_ms=elapsed_ms), Thresholds()).collect()
-        return {row["group_id"]: row["description"] for row in rows if row["kind"] == "large-lag"}
-
-    two_hours = texts(7_200_000)
-    assert "; the lag of the group grows by 14,000 records per hour; before: " in two_hours["more-lag"]
-    assert "; at this rate, no lag is left in 1.0 h; before: " in two_hours["less-lag"]
-    assert "rate" not in two_hours["caught-up"]
-    assert "per hour" not in texts(0)["more-lag"]
-
-
 def test_other_member_ids_and_another_order_of_rows_are_no_news(
     spark: SparkSession, before: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -347,8 +332,13 @@ def test_only_audits_that_read_the_brokers_show_how_fast_lag_grows() -> None:
     live = RECORD["options"] | {"bootstrap_servers": "broker:9092"}
     earlier = RECORD | {"options": live}
     later = earlier | {"started": "2026-11-28T03:00:07+00:00"}
-    assert comparable(later, earlier, has_settings=True)[0].elapsed_ms == 3_600_000
-    assert comparable(later | {"options": RECORD["options"]}, earlier, has_settings=True)[0].elapsed_ms == 0
+    assert elapsed_ms(later, earlier) == 3_600_000
+    assert elapsed_ms(later | {"options": RECORD["options"]}, earlier) == 0
+
+
+def test_lag_that_grew_is_compared_if_this_audit_knows_it() -> None:
+    assert "lag-grows" in Compared(rates=True).kinds
+    assert "lag-grows" not in Compared().kinds
 
 
 def test_other_brokers_are_compared_if_both_audits_know_them() -> None:

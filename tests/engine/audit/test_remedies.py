@@ -41,8 +41,11 @@ FORESEEN = {
     "library-change-refused": "Before a change to another library, configure one of the group's assignors in it, where "
     "it has one, or stop all old members first.",
     "rollout-choice-depends": "Measure what the choice depends on, and audit again with `--settings`.",
+    "lag-grows": "The same as `large-lag`. If its members committed nothing since the earlier audit: see what the "
+    "consumer of the partition does, or the log of the sink's task, before adding members.",
 }
-"""Kinds about what the owner may never change or measure, which stay, and what they recommend."""
+"""Kinds about what the owner may never change or measure, which stay, or that need an earlier audit, and what they
+recommend."""
 STATED = {
     "assignment-unpredictable": ("cannot be predicted",),
     "migration-offline": ("has to stop all members",),
@@ -185,10 +188,10 @@ def page(findings: Iterable[Any]) -> str:
                 lines.append(f"| `{kind}` | {', '.join(shown)} | {text} |")
         if kind in WITHOUT_REMEDY:
             lines.append(f"| `{kind}` | any library | none: {WITHOUT_REMEDY[kind]} |")
-        elif kind in ELSEWHERE and not said[kind]:
-            lines.append(f"| `{kind}` | any library | {KINDS[kind].recommendation} |")
         elif kind in FORESEEN:
             lines.append(f"| `{kind}` | any library | {FORESEEN[kind]} |")
+        elif kind in ELSEWHERE and not said[kind]:
+            lines.append(f"| `{kind}` | any library | {KINDS[kind].recommendation} |")
     return _HEAD + "\n".join(lines) + "\n"
 
 

@@ -313,7 +313,7 @@ def test_partitioning_and_row_order_change_nothing(spark: SparkSession, found: F
 def test_lag_of_topics_needs_no_assignment(spark: SparkSession) -> None:
     rows: list[dict[str, Any]] = [
         *(
-            {"group_id": "g", "topic": "x", "partition": n, "committed": 10, "end": end}
+            {"group_id": "g", "topic": "x", "partition": n, "committed": 10, "end": end, "committed_at_ms": n}
             for n, end in enumerate((10, 17, 17))
         ),
         {"group_id": "g", "topic": "x", "partition": 3, "committed": None, "end": 99},
@@ -324,6 +324,6 @@ def test_lag_of_topics_needs_no_assignment(spark: SparkSession) -> None:
     ]
     found = table(spark, OFFSETS, rows).transform(topic_lag).orderBy("topic").collect()
     assert [tuple(row)[1:] for row in found] == [
-        ("g", "unknown", 1, 0, 1, None, None, None),
-        ("g", "x", 5, 2, 1, 14, 7, 1),
+        ("g", "unknown", 1, 0, 1, None, None, None, None),
+        ("g", "x", 5, 2, 1, 14, 7, 1, 1),
     ]
