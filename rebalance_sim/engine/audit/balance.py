@@ -1,6 +1,6 @@
 """Findings about the balance of partitions and of lag."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -126,10 +126,10 @@ def _idle(group: Group, today: Row, best: Row, thresholds: Thresholds) -> Iterat
         after = group.strategies[better]
         saving = {"idle_members_saved": today["idle_members"] - after["idle_members"]}
         figures |= {"idle_after": after["idle_members"]}
-        yield _change(IDLE, _Change(group, better, thresholds), figures, saving)
+        yield change_to(IDLE, AssignorChange(group, better, thresholds), figures, saving)
     elif _is_avoidable(today, best):
         figures["busy"] = today["members"] - best["idle_members"]
-        names = {"strategy": str(group.strategy), "no_assignor": _no_assignor(group)}
+        names = {"strategy": str(group.strategy), "no_assignor": no_assignor(group)}
         names["or_library"] = _OR_LIBRARY if group.classic_members else ""
         yield Finding(IDLE_ANYWAY, figures, names)
 
@@ -142,7 +142,8 @@ def _is_avoidable(today: Row, best: Row) -> bool:
     return best["balance_exact"] and best["idle_members"] < today["idle_members"] and not today["unconsumed"]
 
 
-def _no_assignor(group: Group) -> str:
+def no_assignor(group: Group) -> str:
+    """Return why no assignor is recommended, or the release of the library that would help, as a sentence."""
     if group.library is None and group.classic_members:
         return "The members use, or may use, several client libraries, each of which assigns by rules of its own."
     upgrade = _upgrade_of_dealing(group)
@@ -171,7 +172,9 @@ def _imbalance(group: Group, today: Row, thresholds: Thresholds) -> Iterator[Fin
     after = group.strategies[better]
     figures = {name: today[name] for name in ("members", "partitions", "min", "max")}
     figures |= {"max_after": after["max"], "moved_after": after["moved"]}
-    yield _change(IMBALANCE, _Change(group, better, thresholds), figures, {"max_saved": today["max"] - after["max"]})
+    yield change_to(
+        IMBALANCE, AssignorChange(group, better, thresholds), figures, {"max_saved": today["max"] - after["max"]}
+    )
 
 
 def _topics_on_one_member(group: Group, today: Row, thresholds: Thresholds) -> Iterator[Finding]:
@@ -180,20 +183,14 @@ def _topics_on_one_member(group: Group, today: Row, thresholds: Thresholds) -> I
     It is normal for a topic with few partitions, and where a member has several topics: the topic then is a small part
     of what a member has, and others may balance it.
     """
-    whole = [
-        row
-        for row in today["whole_topics"] or ()
-        if row["partitions"] >= thresholds.topic_partitions_per_subscriber * row["subscribers"]
-        and row["partitions"] * today["members"] >= today["partitions"]
-    ]
+    whole = [row for row in today["whole_topics"] or () if is_whole(row, today, thresholds)]
     if not whole:
         return
     most = max(row["partitions"] for row in whole)
     better = _divides(group, today, most - thresholds.imbalance_partitions)
     figures: dict[str, float] = {"topics": len(whole), "topic_partitions": most}
     figures |= {name: today[name] for name in ("members", "partitions")}
-    topics = [f"{row['topic']} ({plural(row['partitions'], 'partition')} on {row['member_id']})" for row in whole]
-    names = {"topics": ", ".join(topics), "strategy": str(group.strategy)}
+    names = {"topics": topics_in_words(whole), "strategy": str(group.strategy)}
     upgrade = _upgrade(group, today)
     if upgrade:
         names |= {"upgrade": upgrade, "instead": _instead(group, better)}
@@ -201,8 +198,25 @@ def _topics_on_one_member(group: Group, today: Row, thresholds: Thresholds) -> I
         yield Finding(WHOLE_TOPICS_OF_RELEASE, figures, names, confidence=None if is_known else Confidence.ASSUMED)
     elif better is not None:
         figures["moved_after"] = group.strategies[better]["moved"]
-        found = _change(WHOLE_TOPICS, _Change(group, better, thresholds), figures, {})
+        found = change_to(WHOLE_TOPICS, AssignorChange(group, better, thresholds), figures, {})
         yield replace(found, names={**found.names, **names})
+
+
+def is_whole(topic: Row, group: Mapping[str, Any], thresholds: Thresholds) -> bool:
+    """Return whether a topic on one member is large, for its subscribers and for the members of the group."""
+    partitions: int = topic["partitions"]
+    return (
+        partitions >= thresholds.topic_partitions_per_subscriber * topic["subscribers"]
+        and topic["subscribers"] > 1
+        and partitions * group["members"] >= group["partitions"]
+    )
+
+
+def topics_in_words(whole: Sequence[Row]) -> str:
+    """Return topics, each with the member that has all its partitions."""
+    return ", ".join(
+        f"{row['topic']} ({plural(row['partitions'], 'partition')} on {row['member_id']})" for row in whole
+    )
 
 
 def _topics_on_one_host(group: Group) -> Iterator[Finding]:
@@ -283,14 +297,14 @@ def _lag(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
     saved = today["max_lag"] - lag[better]["max_lag"]
     if saved >= thresholds.lag_records:
         after = {"max_lag_after": lag[better]["max_lag"]}
-        found = _change(LAG, _Change(group, better, thresholds), figures | after, {"max_lag_saved": saved})
+        found = change_to(LAG, AssignorChange(group, better, thresholds), figures | after, {"max_lag_saved": saved})
         upgrade = _upgrade(group, group.balance) if group.balance else ""
         use = found.names["use"]
         names = {"upgrade": f"{upgrade} Or " if upgrade else "", "use": use[0].lower() + use[1:] if upgrade else use}
         yield replace(found, names={**found.names, **names})
 
 
-class _Change(NamedTuple):
+class AssignorChange(NamedTuple):
     """The change of a group to another assignor."""
 
     group: Group
@@ -298,7 +312,7 @@ class _Change(NamedTuple):
     thresholds: Thresholds
 
 
-def _change(kind: Kind, change: _Change, figures: Mapping[str, Any], saving: Mapping[str, Any]) -> Finding:
+def change_to(kind: Kind, change: AssignorChange, figures: Mapping[str, Any], saving: Mapping[str, Any]) -> Finding:
     """Return a finding that recommends another assignor."""
     group, better, thresholds = change
     protocol = assignors_of_choice(group)[better]

@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from rebalance_sim.engine.audit.facts import FACTS, beside_members
-from rebalance_sim.engine.audit.group import TOPIC_OWNERS
+from rebalance_sim.engine.audit.group import OWNED_NOW, TOPIC_OWNERS
 from rebalance_sim.engine.audit.judgement import Judgement
 from rebalance_sim.engine.audit.rollouts import SAVED
 from rebalance_sim.engine.audit.search_terms import SEARCH_TERMS, search_terms
-from rebalance_sim.engine.audit.topic_owners import topics_on_one_host
+from rebalance_sim.engine.audit.topic_owners import topics_by_member, topics_on_one_host
 from rebalance_sim.engine.groups.group_plan import GroupPlan
 from rebalance_sim.engine.groups.lag_rows import lag_of_batch
 from rebalance_sim.engine.groups.prediction import Prediction
@@ -198,8 +198,19 @@ def _rows_by_group(
         for rows in found.get(name, ()):
             for key, row in zip(_keys(rows), _chosen(rows, columns).to_pylist(), strict=True):
                 groups[key][name].append(row)
+    _add_owned(groups, batch)
     _add_rejects(groups, batch, found.get(REJECTS.name, ()))
     return groups
+
+
+def _add_owned(groups: Mapping[tuple[str, str], _Rows], batch: pa.RecordBatch) -> None:
+    """Add what members own now, of the groups whose assignment is not predicted."""
+    rows_of_groups = list(groups.values())
+    places = [place for place, rows in enumerate(rows_of_groups) if any(row["error"] for row in rows[BALANCE.name])]
+    if not places:
+        return
+    for row in topics_by_member(batch.column("members").take(pa.array(places))).to_pylist():
+        rows_of_groups[places[row["group"]]][OWNED_NOW].append(row)
 
 
 def _members(nested: pa.ListArray) -> list[list[dict[str, Any]]]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from rebalance_sim.engine.audit import balance, elections, keys, leaders, migration, risks, rollouts
+from rebalance_sim.engine.audit import balance, elections, keys, leaders, migration, owned_now, risks, rollouts
 from rebalance_sim.engine.audit.changes import (
     CLASSIC_ONLY,
     impossible_settings,
@@ -40,10 +40,17 @@ class Family(NamedTuple):
     findings: Callable[[Group, Thresholds], Iterator[Finding]]
 
 
+def _balance(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
+    """Yield the findings about balance: of the predicted assignment or, without one, of the present one."""
+    yield from balance.findings(group, thresholds)
+    if group.prediction_error is not None:
+        yield from owned_now.findings(group, thresholds)
+
+
 FAMILIES = {
     "migration": Family(migration.KINDS, migration.findings),
     "elections": Family(elections.KINDS, elections.findings),
-    "balance": Family(balance.KINDS, balance.findings),
+    "balance": Family(balance.KINDS, _balance),
     "leaders": Family(leaders.KINDS, leaders.findings),
     "risks": Family(risks.KINDS, risks.findings),
     "keys": Family(keys.KINDS, keys.findings),
@@ -143,7 +150,7 @@ def _recommendation(group: Group, finding: Finding) -> str | None:
     said = f"{finding.recommendation or ''}{balance.loses_co_partitioning(group, finding.settings)}"
     said = f"{said}{loses_prediction(group, finding.settings)}{loses_online_migration(group, finding.settings)}"
     if not _PROTOCOL_SETTINGS.isdisjoint(finding.settings) and group.migration.assumes:
-        said = f"{said} Applies only if the members of uncertain library use {group.migration.assumes}."
+        said = f"{said} The library of some members is uncertain: this applies only if it is {group.migration.assumes}."
     prefix = SETTINGS_PREFIX.get(group.kind.kind)
     if prefix is not None:
         said = f"{said} In the connector's configuration, these settings begin with {prefix}"

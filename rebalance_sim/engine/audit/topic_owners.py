@@ -1,4 +1,4 @@
-"""Topics of which several members on one host own all partitions that are owned now."""
+"""Topics by who owns their partitions now: members, and hosts on which several members own all of them."""
 
 import numpy as np
 import pyarrow as pa
@@ -9,21 +9,8 @@ from rebalance_sim.engine.tables.arrow import list_offsets
 
 def topics_on_one_host(members: pa.ListArray) -> pa.Table:
     """Return ``group, topic, host, owners, partitions`` of the members of groups, which are numbered by their place."""
-    flat = members.flatten()
-    owned = flat.field("owned")
-    of_owned = pa.array(np.repeat(np.arange(len(flat)), np.diff(list_offsets(owned))))
-    groups = pa.array(np.repeat(np.arange(len(members)), np.diff(list_offsets(members))))
-    partitions, hosts = owned.flatten(), flat.field("host").take(of_owned)
-    rows = pa.table(
-        {
-            "group": groups.take(of_owned),
-            "topic": partitions.field("topic"),
-            "partition": partitions.field("partition"),
-            "member_id": flat.field("member_id").take(of_owned),
-            "host": hosts,
-            "is_unknown": pc.equal(hosts, "").fill_null(True),
-        }
-    )
+    rows = _owned(members)
+    rows = rows.append_column("is_unknown", pc.equal(rows["host"], "").fill_null(True))
     summed = rows.group_by(["group", "topic"]).aggregate(
         [
             *[(name, "count_distinct") for name in ("host", "member_id", "partition")],
@@ -38,5 +25,30 @@ def topics_on_one_host(members: pa.ListArray) -> pa.Table:
             "host": found["host_one"],
             "owners": found["member_id_count_distinct"],
             "partitions": found["partition_count_distinct"],
+        }
+    )
+
+
+def topics_by_member(members: pa.ListArray) -> pa.Table:
+    """Return ``group, member_id, topic, partitions`` of the members of groups, which are numbered by their place."""
+    keys = ["group", "member_id", "topic"]
+    counted = _owned(members).group_by(keys).aggregate([("partition", "count_distinct")])
+    return counted.rename_columns([*keys, "partitions"])
+
+
+def _owned(members: pa.ListArray) -> pa.Table:
+    """Return a row for each owned partition: ``group, topic, partition, member_id, host``."""
+    flat = members.flatten()
+    owned = flat.field("owned")
+    of_owned = pa.array(np.repeat(np.arange(len(flat)), np.diff(list_offsets(owned))))
+    groups = pa.array(np.repeat(np.arange(len(members)), np.diff(list_offsets(members))))
+    partitions = owned.flatten()
+    return pa.table(
+        {
+            "group": groups.take(of_owned),
+            "topic": partitions.field("topic"),
+            "partition": partitions.field("partition"),
+            "member_id": flat.field("member_id").take(of_owned),
+            "host": flat.field("host").take(of_owned),
         }
     )
