@@ -340,7 +340,7 @@ def _turning_points(run: FinishedRun) -> Iterator[Table]:
         return
     head = (
         Column("best with the assumed latencies"),
-        *counts("groups", ("holds over all ranges", "holds")),
+        *counts("groups", ("holds over each range", "holds")),
         *(column for latency in LATENCIES for column in _of_latency(latency)),
     )
     note = f"One latency at a time is longer: {RANGES} ms. The findings of a group name what is best then."

@@ -169,7 +169,7 @@ def _with_range(group: Group, finding: Finding, found: Choices, points: Sequence
     if found.best is not None and text:
         text = f"; but {text}"
     elif found.ranges_tried:
-        text = text or ", whatever the assumed latencies are within their ranges"
+        text = text or ", also if any one of the assumed latencies is longer, within its range"
     figures = {f"turns_at_{point.latency.setting}": point.at_ms for point in points if point.at_ms is not None}
     names = ",".join(f"{point.latency.setting}=MILLISECONDS" for point in points)
     return replace(

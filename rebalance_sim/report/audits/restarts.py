@@ -238,7 +238,7 @@ def _share_saved(end: Row) -> float | None:
 def _range(turns: Mapping[str, int | None]) -> str:
     """Return on which assumed latencies the best setting depends."""
     if not turns:
-        return f"That holds over the ranges of all assumed latencies ({RANGES} ms)."
+        return f"That holds if any one of the assumed latencies is longer ({RANGES} ms); two together were not tried."
     named = (
         "heartbeats happen at other times"
         if at_ms is None
