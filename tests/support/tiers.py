@@ -159,7 +159,10 @@ TIERS = (
     Tier("migrations on a broker", ("tests/real/test_migrations.py",), (*_CLUSTERS, *_PROGRAMS)),
     Tier(
         "times on a broker",
-        ("tests/real/test_measured_times.py", "tests/real/test_turning_points.py"),
+        (
+            *("tests/real/test_measured_latencies.py", "tests/real/test_measured_times.py"),
+            "tests/real/test_turning_points.py",
+        ),
         (*_CLUSTERS, "rebalance_sim/kafka/simulation/latencies.py", "rebalance_sim/engine/audit/turning_points.py"),
     ),
     Tier("an audited cluster", ("tests/real/test_audited_cluster.py", "tests/real/test_audit_news.py"), _CLUSTERS),

@@ -24,6 +24,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  *   starting  NAME
  *   started   NAME                                           polls for the first time
  *   assigned  NAME  MEMBER_ID  GENERATION  topic-0,topic-1   all partitions that it owns now
+ *   requested NAME  1234,987                                 microseconds of each request, if there are any
  *   revoked   NAME  MEMBER_ID  GENERATION  topic-0,topic-1   the revoked partitions
  *   stalled   NAME                                           no longer polls
  *   closing   NAME                                           close was requested
@@ -48,6 +49,8 @@ final class PollingConsumer extends Thread implements ConsumerRebalanceListener 
     private boolean closing;
     /** How long the application takes when partitions are revoked. */
     private final long revokeMillis;
+    /** How many requests to the coordinator are timed when it has partitions. */
+    private int requests;
 
     PollingConsumer(String label, Properties settings) {
         super("consumer-" + label);
@@ -57,6 +60,8 @@ final class PollingConsumer extends Thread implements ConsumerRebalanceListener 
         this.commit = settings.remove("commit").toString();
         Object revokeMillis = settings.remove("revoke.ms");
         this.revokeMillis = revokeMillis == null ? 0 : Long.parseLong(revokeMillis.toString());
+        Object requests = settings.remove("requests");
+        this.requests = requests == null ? 0 : Integer.parseInt(requests.toString());
         this.consumer = new KafkaConsumer<>(
             settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
     }
@@ -88,6 +93,10 @@ final class PollingConsumer extends Thread implements ConsumerRebalanceListener 
 
     private void pollOnce() {
         boolean empty = consumer.poll(POLL).isEmpty();
+        if (requests > 0 && !consumer.assignment().isEmpty()) {
+            report("requested", label, timedRequests());
+            requests = 0;
+        }
         if (empty || commit.equals("never")) {
             return;
         }
@@ -96,6 +105,16 @@ final class PollingConsumer extends Thread implements ConsumerRebalanceListener 
         if (commit.equals("once")) {
             commit = "never";
         }
+    }
+
+    private String timedRequests() {
+        StringBuilder micros = new StringBuilder();
+        for (int request = 0; request < requests; request++) {
+            long began = System.nanoTime();
+            consumer.committed(consumer.assignment());
+            micros.append(request == 0 ? "" : ",").append((System.nanoTime() - began) / 1_000);
+        }
+        return micros.toString();
     }
 
     /** Blocks while stalled; returns false when the consumer must end. */
