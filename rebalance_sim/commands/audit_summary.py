@@ -1,5 +1,6 @@
 """What ``audit`` prints: the findings that matter, the worst first, in a screenful."""
 
+import json
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, Row
@@ -15,6 +16,8 @@ from rebalance_sim.kafka.migration import Verdict, shown
 from rebalance_sim.tables import FINDINGS, VERDICTS
 from rebalance_sim.wording import plural
 
+_Advised = dict[tuple[str, str, str], str]
+"""Kinds of findings by cluster, group and the change of settings that they recommend."""
 SHOWN_KINDS = 8
 """Kinds of errors and warnings that are printed."""
 SHOWN_GROUPS = 2
@@ -40,8 +43,9 @@ def summarise_findings(
     several = len({row[name] for row in by_migration for name in ("first", "last")}) > 1
     severe = [kind for kind in kinds if kind.severity is not Severity.NOTE]
     lines: list[Line] = [*([unread] if unread else []), _counts(kinds, groups)]
+    advised: _Advised = {}
     for kind in severe[:SHOWN_KINDS]:
-        lines += _lines_of(kind, several)
+        lines += _lines_of(kind, several, advised)
     if len(severe) > SHOWN_KINDS:
         lines.append(f"  and {plural(len(severe) - SHOWN_KINDS, 'more kind')} of findings (see {FINDINGS.name})")
     notes = _notes(kinds) if since is None else summarise_news(since, several)
@@ -61,16 +65,27 @@ def _counts(kinds: Sequence[RankedKind], groups: int) -> str:
     return f"{plural(groups, 'group')}: {', '.join(counts)}"
 
 
-def _lines_of(kind: RankedKind, several: bool) -> list[str]:
-    """Return a kind of finding with its largest groups, and what to do about them: once, if it is the same."""
+def _lines_of(kind: RankedKind, several: bool, advised: _Advised) -> list[str]:
+    """Return a kind of finding with its largest groups, and what to do about them: once, if it is the same.
+
+    ``advised`` are the changes of settings of kinds before, by group; those of this kind are added.
+    """
     lines = [f"  {kind.severity}: {kind.kind}: {plural(kind.groups, 'group')}{kind.where}"]
     shown = kind.first[:SHOWN_GROUPS]
-    for row, following in zip(shown, [*shown[1:], None], strict=True):
-        advice = row["recommendation"]
+    advices = [_advice(row, advised) for row in shown]
+    for row, advice, following in zip(shown, advices, [*advices[1:], ""], strict=True):
         lines.append(f"    {named_group(row, several)}: {one_line(row['description'])}{mark_of(row)}")
-        if advice and (following is None or following["recommendation"] != advice):
+        if advice and following != advice:
             lines.append(f"    -> {one_line(advice)}")
     return lines
+
+
+def _advice(row: Row, advised: _Advised) -> str:
+    """Return what to do about a finding; if another kind before has the same change, its name."""
+    change = (row["cluster"], row["group_id"], json.dumps(row["settings"], sort_keys=True))
+    if row["settings"] and advised.setdefault(change, row["kind"]) != row["kind"]:
+        return f"The same change as for {advised[change]}."
+    return row["recommendation"] or ""
 
 
 def _notes(kinds: Sequence[RankedKind]) -> list[str]:

@@ -169,8 +169,10 @@ def simulation_assumptions(scenario: Scenario) -> list[str]:
     assumed = {name: value for name, value in settings.items() if name in _ASSUMED or value != defaults[name]}
     configured = {name: value for name, value in vars(scenario.consumers).items() if value is not None}
     pods = vars(scenario.rollout.times) if scenario.rollout else {}
+    down = sorted({step.down_ms for step in scenario.steps if step.event == "restart"})
     return [
         f"simulated with {_listed(assumed)}",
+        *([f"restarted consumers have down_ms {' or '.join(map(str, down))}"] if down else []),
         *([f"all consumers have {_listed(configured)}"] if configured else []),
         *([f"pods have {_listed(pods)}"] if pods else []),
     ]

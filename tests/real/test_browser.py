@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -480,6 +481,44 @@ def test_a_phone_shows_under_which_setting_a_rollout_is_drawn(browser: Browser, 
     assert titles.first.inner_text() == "As it is"
     assert titles.count() > 1
     assert all(title.is_visible() for title in titles.all())
+    page.close()
+
+
+def test_a_timeline_is_readable_on_a_phone(browser: Browser, fleet: str) -> None:
+    """Each member's name stands above its lane, which is as wide as the page, and the times do not overlap."""
+    page = browser.new_page(viewport=PHONE)
+    page.goto(fleet)
+    page.locator(".affected a", has_text="rollout-downtime").first.click()
+    drawn = page.locator(".group:target .lanes")
+    lanes = drawn.locator("tbody tr:not(.alternative)").all()
+    assert len(lanes) > 5
+    for lane in lanes:
+        parts = (lane.locator("th"), lane.locator("svg"), lane.locator("td").last)
+        name, picture, text = (part.bounding_box() for part in parts)
+        assert name is not None
+        assert picture is not None
+        assert text is not None
+        assert name["y"] + name["height"] <= picture["y"] < picture["y"] + picture["height"] <= text["y"] + 1
+        assert picture["width"] > 0.85 * PHONE["width"]
+    boxes = [label.bounding_box() for label in drawn.locator(".axis text").all()]
+    assert len(boxes) > 3
+    places = sorted((box["x"], box["x"] + box["width"]) for box in boxes if box is not None)
+    assert all(right < left for (_, right), (left, _) in pairwise(places))
+    page.close()
+
+
+def test_the_first_column_of_a_wide_table_stays_in_sight(browser: Browser, address: str) -> None:
+    page = browser.new_page(viewport=PHONE)
+    page.goto(address)
+    for name in page.evaluate(WIDER_TABLES):
+        region = page.locator(f"[id='{name}'] .scroll")
+        region.evaluate("region => region.scrollLeft = region.scrollWidth")
+        within, first = region.bounding_box(), region.locator("tbody tr").first.locator("td, th").first.bounding_box()
+        assert within is not None
+        assert first is not None
+        assert abs(first["x"] - within["x"]) <= 1
+        assert first["width"] < within["width"] / 2
+    assert page.evaluate(WIDER_TABLES)
     page.close()
 
 

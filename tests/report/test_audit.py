@@ -33,7 +33,7 @@ def found(name: str, kind: str, severity: str, scenario: str | None = None, memb
     return {
         "group_id": name, "members": members, "kind": kind, "severity": severity, "scenario": scenario,
         "description": f"{kind} of {name}", "figures": {"idle": 2.0}, "recommendation": f"Restart {name}.",
-        "settings": {name: name}, "saving": {"unowned_ms_saved": 1500.0, "share": 0.25}, "confidence": "certain",
+        "settings": {kind: name}, "saving": {"unowned_ms_saved": 1500.0, "share": 0.25}, "confidence": "certain",
         "family": "balance",
     }  # fmt: skip
 
@@ -121,6 +121,58 @@ def test_what_to_do_is_ranked_and_scenarios_stand_apart(ranked: str) -> None:
     text = texts_of(to_do)
     assert "idle-members of billing Restart billing. expected saving: 1.5 s less partition downtime (25 %)" in text
     assert "All 12 groups in the table" in text
+
+
+@pytest.mark.scale
+def test_a_change_that_removes_several_findings_is_one_action(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the group with both; a group with only the second finding keeps its action."""
+    change = {"settings": {"assignor": "new"}, "recommendation": "Use the new assignor."}
+
+    def rollout(group: str) -> dict[str, object]:
+        row = found(group, "rollout-downtime", "warning", scenario="rolling-restart")
+        return row | change | {"harm": Harm.NEXT_CHANGE}
+
+    both = [found("a", "idle-members", "warning") | change | {"harm": Harm.UNEVEN}, rollout("a")]
+    other = rollout("b")
+    for number, findings in enumerate((both, [*both, other])):
+        tables = {FINDINGS: findings, VERDICTS: [verdict("a"), verdict("b")]}
+        run = write_run(spark, tmp_path / f"run-{number}", "audit", tables)
+        html = page_of(run, tmp_path / f"page-{number}")
+        assert "2 warnings" in html if number == 0 else "3 warnings" in html
+        to_do = section(html, "what-to-do")
+        assert to_do.count('<li class="action') == 1 + number
+        text = texts_of(to_do)
+        assert ("Rollout downtime Simulated , the same change: rollout-downtime of a" in text) == (number == 0)
+        assert "Use the new assignor. The same change" not in text
+        of_group = dict(details(html))["a"]
+        assert of_group.count("Use the new assignor.") == 1
+        assert "The same change as for idle members." in of_group
+        of_findings, of_verdicts = (spark.read.parquet(f"{run}/{of.name}") for of in (FINDINGS, VERDICTS))
+        lines = "\n".join(map(str, summarise_findings(of_findings, of_verdicts)))
+        assert lines.count("-> Use the new assignor.") == 1 + number
+        assert "    -> The same change as for idle-members.\n" in f"{lines}\n"
+
+
+@pytest.mark.scale
+def test_notes_that_most_groups_have_are_folded(spark: SparkSession, tmp_path: Path) -> None:
+    names = [f"g{number}" for number in range(12)]
+    findings = [found(name, "rollout-cost", "note") for name in names]
+    findings += [found(name, kind, "note") for name in names[:3] for kind in ("eager-by-default", "no-members")]
+    run = write_run(
+        spark, tmp_path / "run", "audit", {FINDINGS: findings, VERDICTS: [verdict(n, "note") for n in names]}
+    )
+    shown = dict(details(page_of(run, tmp_path / "page")))
+    heads = {
+        name: re.findall(r"\d+ notes? that most groups have: [a-z, ]+?(?= Note)", text) for name, text in shown.items()
+    }
+    assert set(map(tuple, heads.values())) == {("1 note that most groups have: rollout cost",)}
+    assert all("Rollout cost" in text for text in shown.values())
+    few = write_run(
+        spark, tmp_path / "few", "audit", {FINDINGS: findings[:2], VERDICTS: [verdict(n, "note") for n in names[:2]]}
+    )
+    assert "that most groups have" not in page_of(few, tmp_path / "of-few")
 
 
 @pytest.mark.scale
@@ -346,10 +398,10 @@ def test_the_page_answers_where_the_lag_is(fleet: tuple[str, list[Row]]) -> None
     """Of the fleet and of each group, with the worst partition and the member that has most; also without members."""
     of_fleet, shown = texts_of(section(fleet[0], "lag")), dict(details(fleet[0]))
     assert "108,014 records of lag in 35 partitions of 6 groups." in of_fleet
-    assert "The worst partition is eight-0, with 12,000 in group large-lag." in of_fleet
+    assert "Furthest behind is group large-lag: 12,000 records in partition eight-0." in of_fleet
     assert re.search("large-lag .* 84,000 77.8 % eight-0 : 12,000", of_fleet)
     assert (
-        "Lag of 3,010 records. The worst partition is eight-1, with 3,000 records: 99.7 % of it."
+        "Lag of 3,010 records. The worst partition, eight-1, has 3,000 of them (99.7 %)."
         in (shown["lag-without-assignment"])
     )
     one = "Member lag-on-one-member-0 has 100.0 % of the lag after the next rebalance: 8,000 records."
@@ -408,7 +460,7 @@ def test_lag_is_shown_without_partitions_if_the_offsets_are_gone(audited: Path, 
     (tmp_path / "audit" / "_run.json").write_text(json.dumps(record))
     html = page_of(f"{tmp_path}/audit", tmp_path / "page")
     text = dict(details(html))["large-lag"]
-    assert "The worst partition is eight-0, with 12,000 records: 14.3 % of it." in text
+    assert "The worst partition, eight-0, has 12,000 of them (14.3 %)." in text
     assert "the offsets that the audit read are no longer there" in text
     assert 'class="lag-' not in html
 

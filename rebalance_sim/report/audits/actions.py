@@ -1,7 +1,9 @@
 """What to do, ranked: each kind of error and warning with its groups, figures and expected savings."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
 
 from pyspark.sql import Row
 
@@ -18,6 +20,15 @@ TO_DO = "what-to-do"
 """Name of the section."""
 
 
+class Also(NamedTuple):
+    """Another finding about a group that the same change of settings removes."""
+
+    title: str
+    is_simulated: bool
+    description: str
+    savings: Savings
+
+
 @dataclass(frozen=True)
 class AffectedGroup:
     """A group that an action is about."""
@@ -31,6 +42,8 @@ class AffectedGroup:
     savings: Savings
     is_assumed: bool
     """Whether the finding depends on inputs that are missing."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    also: tuple[Also, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,8 +79,14 @@ class Findings:
     """The findings of an audit: their numbers by severity, and what to do about errors and warnings."""
 
     numbers: Mapping[str, int]
-    actions: tuple[Action, ...]
+    kinds: tuple[Action, ...]
+    """An action for each kind of error and warning."""
     notes: tuple[Action, ...]
+
+    @cached_property
+    def actions(self) -> tuple[Action, ...]:
+        """What to do about errors and warnings: each change once."""
+        return _each_change_once(self.kinds)
 
     @property
     def now(self) -> list[Action]:
@@ -99,7 +118,7 @@ def findings_of(audited: AuditedRun) -> Findings:
 
 def checks(findings: Findings) -> Iterator[Check]:
     """Yield a check for each kind of error and warning, which stands for all its findings."""
-    for action in findings.actions:
+    for action in findings.kinds:
         scenario = f", in a simulated {action.scenario.replace('-', ' ')}" if action.scenario else ""
         what = f"{plural_of(action.groups, 'group')} with {action.kind}{scenario}"
         first = action.named[0].key
@@ -121,6 +140,31 @@ def _action(kind: RankedKind) -> Action:
     )
 
 
+def _each_change_once(kinds: Sequence[Action]) -> tuple[Action, ...]:
+    """Leave out actions whose groups all have the same change, of settings, in an action before: it names them too."""
+    kept: list[Action] = []
+    for action in kinds:
+        before = {(group.key, _entries(group)): place for place, each in enumerate(kept) for group in each.named}
+        places = [before.get((group.key, _entries(group))) for group in action.named if group.settings]
+        if None in places or len(places) < action.groups:
+            kept.append(action)
+            continue
+        for place, group in zip(places, action.named, strict=True):
+            kept[place or 0] = _with(kept[place or 0], group, action)
+    return tuple(kept)
+
+
+def _entries(group: AffectedGroup) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(group.settings.items()))
+
+
+def _with(action: Action, group: AffectedGroup, other: Action) -> Action:
+    """Add what another action says of a group to the group's row."""
+    more = Also(other.title, other.scenario is not None, group.description, group.savings)
+    named = (replace(each, also=(*each.also, more)) if each.key == group.key else each for each in action.named)
+    return replace(action, named=tuple(named))
+
+
 def _affected(rows: Sequence[Row], shared: str) -> list[AffectedGroup]:
     return [
         AffectedGroup(
@@ -130,6 +174,7 @@ def _affected(rows: Sequence[Row], shared: str) -> list[AffectedGroup]:
             "" if shared else row["recommendation"] or "",
             saving_texts(row["saving"]),
             row["confidence"] == Confidence.ASSUMED,
+            dict(row["settings"] or {}),
         )
         for row in rows
     ]

@@ -1,14 +1,15 @@
 """The details of some groups of an audit: findings, election, members, who owns what, and the next rollout."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Row
 
 from rebalance_sim.api.audit import Audit
 from rebalance_sim.engine.audit.ranking import worst_row_first
 from rebalance_sim.engine.audit.unread import keeps_rejected_members
+from rebalance_sim.engine.runs.assumed import LIBRARY
 from rebalance_sim.engine.simulation.variations import ONE_PER_CONSUMER
 from rebalance_sim.kafka.assignors.by_library import Leader, leaders_assignor, library_of
 from rebalance_sim.kafka.clients.library import ASSIGNORS
@@ -101,8 +102,10 @@ class GroupDetails:
 
     row: GroupRow
     findings: tuple[FindingView, ...]
+    usual: tuple[FindingView, ...]
+    """Notes of kinds that most groups of the fleet have."""
     cautions: tuple[str, ...]
-    """Assumptions and rejected rows that affect the group."""
+    """Assumptions and rejected rows that affect this group in particular."""
     topics: TopicLags | None
     """Its topics, with their lag; None if none is known."""
     election: Election | None
@@ -111,16 +114,23 @@ class GroupDetails:
     restart: Restart | None
 
 
-def group_details(audited: AuditedRun, rows: Sequence[GroupRow], named: Sequence[str] = ()) -> list[GroupDetails]:
-    """Return the details of groups, in their order; timelines only of the first with errors or warnings, or named."""
-    return _Details(audited, rows, named).groups() if rows else []
+def group_details(
+    audited: AuditedRun, rows: Sequence[GroupRow], usual: Collection[str], named: Sequence[str] = ()
+) -> list[GroupDetails]:
+    """Return the details of groups, in their order; timelines only of the first with errors or warnings, or named.
+
+    ``usual`` are the kinds of notes that most groups have.
+    """
+    return _Details(audited, rows, usual, named).groups() if rows else []
 
 
 class _Details:
     """Reads what the details need, once for all groups."""
 
-    def __init__(self, audited: AuditedRun, rows: Sequence[GroupRow], named: Sequence[str]) -> None:
-        self.audited, self.rows = audited, rows
+    def __init__(
+        self, audited: AuditedRun, rows: Sequence[GroupRow], usual: Collection[str], named: Sequence[str]
+    ) -> None:
+        self.audited, self.rows, self.usual = audited, rows, usual
         keys = [row.key for row in rows]
         names = (
             "members",
@@ -139,6 +149,10 @@ class _Details:
         self.comparisons = audited.rows_by_group(COMPARISON, ("strategies",), keys)
         self.lags = audited.rows_by_group(MEMBER_LAG, ("strategy", "member_id", "lag"), keys)
         self.rejects = _rejects(audited, keys)
+        record = audited.run.record
+        all_members = plural(record["rows"].get("used", {}).get(MEMBERS.name, 0), "member")
+        self.assumes_all_libraries = LIBRARY.format(all_members) in record["assumptions"]
+        """Then the top of the page says so."""
         self.options = options_now(audited.run)
         of_verdict = audited.rows_by_group(VERDICTS, _OF_VERDICT, keys)
         verdicts = {key: rows[0] for key, rows in of_verdict.items()}
@@ -175,7 +189,8 @@ class _Details:
         ranked = sorted(self.findings[row.key], key=worst_row_first)
         return GroupDetails(
             row,
-            tuple(map(self._finding, ranked)),
+            tuple(self._views(each for each in ranked if each["kind"] not in self.usual)),
+            tuple(self._views(each for each in ranked if each["kind"] in self.usual)),
             tuple(self._cautions(row)),
             self._topics(row),
             None if election is None else _election(election),
@@ -183,6 +198,16 @@ class _Details:
             self._assignors(row),
             self.restarts.get(row.key),
         )
+
+    def _views(self, rows: Iterable[Row]) -> Iterator[FindingView]:
+        """Yield findings; a change of settings that removes several is advised once."""
+        advised: dict[tuple[tuple[str, str], ...], str] = {}
+        for row in rows:
+            view, settings = self._finding(row), tuple(sorted((row["settings"] or {}).items()))
+            if settings and settings in advised:
+                view = replace(view, advice=f"The same change as for {advised[settings].lower()}.", settings=())
+            advised.setdefault(settings, view.title)
+            yield view
 
     def _finding(self, row: Row) -> FindingView:
         reproduce = call_of if self.audited.is_of_session else command_of
@@ -211,7 +236,7 @@ class _Details:
             if names_group(str(assumption), row.group_id):
                 yield f"Assumption: {assumption}"
         unknown = sum(member["client_library"] is None for member in self.members.get(row.key, ()))
-        if unknown:
+        if unknown and not self.assumes_all_libraries:
             yield f"Assumption: the client library of {plural(unknown, 'member')} is unknown; Java is assumed."
 
     def _topics(self, row: GroupRow) -> TopicLags | None:

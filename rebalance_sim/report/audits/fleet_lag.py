@@ -7,7 +7,7 @@ from pyspark.sql import Row, Window
 from pyspark.sql import functions as F
 
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
-from rebalance_sim.report.text import count, share
+from rebalance_sim.report.text import share
 from rebalance_sim.tables import OFFSETS, TOPIC_LAG
 from rebalance_sim.wording import plural
 
@@ -107,7 +107,8 @@ def _sentence(total: Row, groups: Sequence[Row]) -> str:
     records = "An unknown number of records" if total["lag"] is None else plural(total["lag"], "record")
     where = f"{plural(total['lag_partitions'], 'partition')} of {plural(groups[0]['listed'], 'group')}"
     worst = total["worst"]
+    most, partition = plural(worst["max_partition_lag"], "record"), f"{worst['topic']}-{worst['max_lag_partition']}"
     return (
-        f"{records} of lag in {where}. The worst partition is {worst['topic']}-{worst['max_lag_partition']}, with "
-        f"{count(worst['max_partition_lag'])} in group {worst['group_id']}.{beside}"
+        f"{records} of lag in {where}. Furthest behind is group {worst['group_id']}: {most} in partition "
+        f"{partition}.{beside}"
     )

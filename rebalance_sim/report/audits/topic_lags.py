@@ -132,9 +132,12 @@ class GroupLags:
             return f"No lag is known.{beside}" if unknown else "No lag: all committed offsets are at the log ends."
         first = min(rows, key=lambda row: (-(row["max_partition_lag"] or 0), row["topic"]))
         most = first["max_partition_lag"]
+        name = f"{first['topic']}-{first['max_lag_partition']}"
+        if most == total:
+            return f"Lag of {plural(total, 'record')}, all in partition {name}.{beside}"
         return (
-            f"Lag of {plural(total, 'record')}. The worst partition is {first['topic']}-{first['max_lag_partition']}, "
-            f"with {plural(most, 'record')}: {percent(most, total)} of it.{beside}"
+            f"Lag of {plural(total, 'record')}. The worst partition, {name}, has {most:,} of them "
+            f"({percent(most, total)}).{beside}"
         )
 
     def _note(self, lags: Mapping[str, Mapping[int, int | None]]) -> str:

@@ -14,6 +14,9 @@ from rebalance_sim.report.audits.group_rows import STATIC_ROWS, GroupRow, as_jso
 from rebalance_sim.report.audits.top import Top, top
 from rebalance_sim.tables import VERDICTS
 
+_FLEET = 10
+"""Groups from which on notes of most groups are usual."""
+
 
 @dataclass(frozen=True)
 class AuditView:
@@ -67,7 +70,9 @@ def audit_view(audited: AuditedRun, named: Sequence[str]) -> AuditView:
     detailed = [key for key in dict.fromkeys(keys) if key in by_key][:DETAILED_GROUPS]
     rows = with_anchors(rows, detailed)
     by_key = {row.key: row for row in rows}
-    details = group_details(audited, [by_key[key] for key in detailed], named)
+    is_fleet = audited.groups >= _FLEET
+    usual = {note.kind for note in findings.notes if is_fleet and note.groups > audited.groups / 2}
+    details = group_details(audited, [by_key[key] for key in detailed], usual, named)
     command = f"rebalance-sim report --runs {shlex.quote(audited.run.folder)} --groups NAME --out page"
     if audited.is_of_session:
         command = 'show(audited, "NAME")'
