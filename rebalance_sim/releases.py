@@ -171,6 +171,17 @@ class ServerUniformRules(IntEnum):
     """With equal subscriptions, members keep an extra partition that they own (4.0.1)."""
 
 
+class ShareRules(IntEnum):
+    """The rules of ``share-simple``, the assignor of share groups (KIP-932)."""
+
+    ALL_PARTITIONS = 0
+    """Every member gets all partitions of its topics (4.0)."""
+    HASHED_IDS = 1
+    """Members get a partition by the hash code of their ids, then what they had (4.1)."""
+    BALANCED = 2
+    """Members keep what they have; as many share each partition as it takes to give every member one (4.2)."""
+
+
 @dataclass(frozen=True)
 class KafkaVersion:
     """The rules of brokers of a Kafka release and of Java clients, of the same release or of another one.
@@ -211,10 +222,13 @@ class KafkaVersion:
     """Default of the producer's ``linger.ms`` (KIP-1030: 5 since 4.0)."""
     server_range: ServerRangeRules
     server_uniform: ServerUniformRules
+    share_assignors: tuple[str, ...]
+    """Names of the assignors of its share groups (KIP-932)."""
+    share: ShareRules
 
     @property
     def assignors(self) -> tuple[str, ...]:
-        """Names of all assignors."""
+        """Names of all assignors of consumer groups."""
         return (*self.consumer_assignors, *self.server_assignors)
 
     @property
@@ -250,6 +264,9 @@ SERVER_ASSIGNORS = ("server-uniform", "server-range")
 consumers' own. In the order of ``group.consumer.assignors``: the first is the default.
 
 A member whose only protocol is one of them uses ``group.protocol=consumer``."""
+SHARE_ASSIGNORS = ("share-simple",)
+"""Assignors of share groups (KIP-932, since 4.0 as early access, for production since 4.2): Kafka's names, after a word
+that tells them from those of consumer groups."""
 OFFSETS_PARTITIONS = 50
 """Kafka's default of offsets.topic.num.partitions."""
 BATCH_SIZE = 16_384
@@ -281,6 +298,8 @@ RULE_CHANGES = (
             "linger_ms": 0,
             "server_range": ServerRangeRules.STICKY,
             "server_uniform": ServerUniformRules.RACKS,
+            "share_assignors": (),
+            "share": ShareRules.ALL_PARTITIONS,
         },
     ),
     RuleChange("2.1.0", "pull request 5427", {"range_walk": RangeWalk.NAMED_BY_COMPUTE_IF_ABSENT}),
@@ -329,6 +348,7 @@ RULE_CHANGES = (
     RuleChange("4.0.0", "KIP-848", {"coordinator_map": MapRule.JAVA, "coordinator": CoordinatorRules.JAVA}),
     RuleChange("4.0.0", "KAFKA-17710", {"server_uniform": ServerUniformRules.BALANCED_TOPICS}),
     RuleChange("4.0.0", "KIP-1030", {"linger_ms": 5}),
+    RuleChange("4.0.0", "KIP-932", {"share_assignors": SHARE_ASSIGNORS}),
     RuleChange("4.0.1", "KAFKA-18688", {"server_uniform": ServerUniformRules.KEPT_EXTRAS}),
     RuleChange("4.0.1", "KAFKA-18687", {"consumer_groups": ConsumerGroupRules.TOPICS_AT_UPGRADE}),
     RuleChange("4.0.2", "KAFKA-19449", {"reclaims_revoked": True}),
@@ -338,9 +358,11 @@ RULE_CHANGES = (
         "released before the fixes of 4.0.2",
         {"reclaims_revoked": False, "rebalances_after_replacement": False},
     ),
+    RuleChange("4.1.0", "KAFKA-18757, KAFKA-18901", {"share": ShareRules.HASHED_IDS}),
     RuleChange("4.1.1", "KAFKA-19546", {"rebalances_after_replacement": True}),
     RuleChange("4.1.2", "KAFKA-19449", {"reclaims_revoked": True}),
     RuleChange("4.2.0", "KAFKA-19431, KAFKA-19233", {"consumer_groups": ConsumerGroupRules.ONLY_SUBSCRIBED}),
+    RuleChange("4.2.0", "KAFKA-19362, KAFKA-19363", {"share": ShareRules.BALANCED}),
     RuleChange("4.3.0", "KIP-1263, KIP-1251", {"consumer_groups": ConsumerGroupRules.ASSIGNMENT_INTERVAL}),
     RuleChange("4.4.0", "KAFKA-20442, KAFKA-20601", {"consumer_groups": ConsumerGroupRules.EMPTY_GROUPS}),
 )
@@ -348,7 +370,7 @@ RULE_CHANGES = (
 BROKER_RULES = (
     *("coordinator_map", "coordinator", "member_list", "rebalancing_offsets_expire", "partition_order"),
     *("consumer_groups", "reclaims_revoked", "rebalances_after_replacement"),
-    *("server_assignors", "server_range", "server_uniform"),
+    *("server_assignors", "server_range", "server_uniform", "share_assignors", "share"),
 )
 """The rules of brokers; the others are those of clients."""
 NEWEST = "4.3"

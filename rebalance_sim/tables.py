@@ -109,8 +109,8 @@ TOPICS = Table(
         Column(
             "topic_id",
             STRING,
-            "topic id as Kafka prints it (base64url), used by server-uniform; if null or the zero id, a MurmurHash3 of "
-            "the name is used instead",
+            "topic id as Kafka prints it (base64url), used by server-uniform and share-simple; if null or the zero id, "
+            "a MurmurHash3 of the name is used instead",
         ),
         Column("unavailable", ArrayType(INT), "partitions without a leader"),
         Column("racks", ArrayType(STRINGS), "racks of the replicas: one list per partition"),
@@ -123,7 +123,7 @@ TOPICS_AFTER = replace(
 
 MEMBERS = Table(
     "members",
-    "One row per member of a consumer group.",
+    "One row per member of a consumer group or share group (KIP-932).",
     (
         *_OF_GROUP,
         Column("member_id", STRING, "member id assigned by the coordinator or, under KIP-848, chosen by the client",
@@ -133,9 +133,17 @@ MEMBERS = Table(
         Column("host", STRING, "address the client connects from"),
         Column("rack", STRING, "client.rack"),
         Column(
-            "protocol_type", STRING, "protocol type, the same for all members of a group", default=DEFAULT_PROTOCOL_TYPE
+            "protocol_type",
+            STRING,
+            "protocol type, the same for all members of a group; `share` for a share group",
+            default=DEFAULT_PROTOCOL_TYPE,
         ),
-        Column("protocols", STRINGS, "assignors the member offers, most preferred first", required=True),
+        Column(
+            "protocols",
+            STRINGS,
+            "assignors the member offers, most preferred first; in a share group `share-simple` alone",
+            required=True,
+        ),
         Column("subscription", STRINGS, "topics the member subscribes to", required=True),
         Column(
             "subscribed_regex",
@@ -143,7 +151,12 @@ MEMBERS = Table(
             "regular expression the member subscribes with, matched by the brokers (KIP-848); null if it has none. "
             "`subscription` lists the matching topics",
         ),
-        Column("owned", TOPIC_PARTITIONS, "partitions the member owns when it joins"),
+        Column(
+            "owned",
+            TOPIC_PARTITIONS,
+            "partitions the member owns when it joins; in a share group its target assignment, in the order of the "
+            "coordinator's record",
+        ),
         Column("generation", INT, "generation in which the member received `owned`; null if unknown"),
         Column("user_data", BINARY, "user data of the member's subscription, for custom assignors"),
         Column("join_order", LONG, "position in the join order: the lowest leads; ties and nulls sort by member_id"),
@@ -305,10 +318,15 @@ ELECTIONS = Table(
         Column(
             "type",
             STRING,
-            "`classic`, or `consumer` if a member uses group.protocol=consumer (KIP-848): the coordinator then assigns",
+            "`classic`, `consumer` if a member uses group.protocol=consumer (KIP-848), or `share` (KIP-932): the "
+            "coordinator assigns groups of the last two types",
         ),
         Column("members", INT, "members the coordinator accepts"),
-        Column("protocol", STRING, "elected protocol; consumer: the server-side assignor most members prefer"),
+        Column(
+            "protocol",
+            STRING,
+            "elected protocol; consumer: the server-side assignor most members prefer; share: its only assignor",
+        ),
         Column(
             "candidates",
             STRINGS,
@@ -321,7 +339,7 @@ ELECTIONS = Table(
             "several candidates have the most votes, so that hash order decides and another Kafka version may elect "
             "another protocol; consumer: several assignors are preferred equally and uniform is used",
         ),
-        Column("leader_id", STRING, "member that computes the assignment: the first to join; consumer: null"),
+        Column("leader_id", STRING, "member that computes the assignment: the first to join; consumer and share: null"),
         Column("coordinator_partition", INT, "partition of __consumer_offsets whose leader coordinates the group"),
         Column("refused", REFUSED_MEMBERS, "members the coordinator refuses, in join order, with the error it returns"),
         _REJECTED_MEMBERS,
@@ -343,7 +361,9 @@ _ALTERNATIVES = Column(
 )
 _MEMBER = Column("member_id", STRING, "member id")
 _PARTITIONS = Column(
-    "partitions", TOPIC_PARTITIONS, "assigned partitions in the order Kafka's assignor returns; server-*: sorted"
+    "partitions",
+    TOPIC_PARTITIONS,
+    "assigned partitions in the order Kafka's assignor returns; server-* and share-simple: sorted",
 )
 
 ASSIGNMENTS = Table(
@@ -390,10 +410,25 @@ BALANCE = Table(
         Column("stddev", DOUBLE, "standard deviation of partitions per member"),
         Column("topic_spread", INT, "for the most imbalanced topic: most minus fewest partitions per subscriber"),
         Column("idle_members", INT, "members without partitions"),
-        Column("moved", INT, "partitions assigned to a member other than their previous owner"),
-        Column("kept", INT, "partitions that stay with their previous owner"),
+        Column(
+            "moved",
+            INT,
+            "partitions assigned to a member other than their previous owner; share-simple: times that a member gets a "
+            "partition that only others had",
+        ),
+        Column(
+            "kept",
+            INT,
+            "partitions that stay with their previous owner; share-simple: times that a member keeps a partition",
+        ),
         Column("unassigned", INT, "partitions assigned to no member"),
-        Column("assigned_twice", INT, "partitions assigned more than once (a bug of Kafka's assignor, reproduced)"),
+        Column(
+            "assigned_twice",
+            INT,
+            "partitions assigned more than once (a bug of Kafka's assignor, reproduced); share-simple: 0",
+        ),
+        Column("min_sharing", INT, "share-simple: fewest members that share a partition; null for other strategies"),
+        Column("max_sharing", INT, "share-simple: most members that share a partition; null for other strategies"),
         Column(
             "not_subscribed", INT, "partitions assigned to a member not subscribed to the topic (a bug, reproduced)"
         ),
@@ -549,7 +584,7 @@ _OF_THE_GROUP = ("cluster", "group_id", "strategy", "members", "partitions", "re
 BEST_FIGURES = {field.name: field.dataType for field in OPTIMUM.schema if field.name not in _OF_THE_GROUP}
 """The figures that a comparison has of a group's optimum."""
 
-_NO_FIGURES = ("first_unconsumed", "whole_topics", "error", "bounds")
+_NO_FIGURES = ("min_sharing", "max_sharing", "first_unconsumed", "whole_topics", "error", "bounds")
 FIGURES = {
     **{field.name: field.dataType for field in BALANCE.schema if field.name not in (*_OF_THE_GROUP, *_NO_FIGURES)},
     "excess_max": INT,
@@ -562,7 +597,7 @@ FIGURES = {
 
 COMPARISON = Table(
     "comparison",
-    "One row per group: its balance under every strategy, beside the optimum.",
+    "One row per group: its balance under every strategy, beside the optimum. Share groups have no row.",
     (
         *_OF_GROUP,
         *_SIZE,

@@ -522,6 +522,7 @@ def add_operation_options(groups: OptionGroups) -> None:
 
 _ASSIGNORS = (
     *kafka_version(NEWEST).assignors,
+    *kafka_version(NEWEST).share_assignors,
     *(strategy for library in LIBRARIES.values() for strategy in library.strategies),
 )
 

@@ -38,6 +38,19 @@ class Balance(NamedTuple):
     """Partitions that no subscriber of their topic is assigned."""
 
 
+class SharedBalance(NamedTuple):
+    """Figures of share groups (KIP-932), in which several members have a partition."""
+
+    kept: Ints32
+    """Times that a member keeps a partition."""
+    moved: Ints32
+    """Times that a member gets a partition that only others had."""
+    topic_spread: Ints32
+    min_sharing: Ints32
+    """Fewest members that share a partition."""
+    max_sharing: Ints32
+
+
 class _Places(NamedTuple):
     """The partitions of a group as places."""
 
@@ -109,6 +122,60 @@ def balance(
             base[topic] = -1
         out.partitions[g] = room
         _measure_loads(g, start, end, assigned, out)
+    return out
+
+
+@kernel
+def shared_balance(
+    groups: Ints32, topics: TopicArrays, by_topic: Subscribers, assigned: Assignments, owned: Assignments
+) -> SharedBalance:
+    """Measure the assignments of share groups against ``owned``, member by member."""
+    n, n_members = len(groups) - 1, len(assigned.offsets) - 1
+    out = SharedBalance(
+        np.zeros(n, np.int32),
+        np.zeros(n, np.int32),
+        np.zeros(n, np.int32),
+        np.zeros(n, np.int32),
+        np.zeros(n, np.int32),
+    )
+    base, loads = np.full(len(topics.partitions), -1, np.int32), np.zeros(n_members, np.int32)
+    for g in range(n):
+        room = 0
+        for topic in by_topic.topics[by_topic.group_topics[g] : by_topic.group_topics[g + 1]]:
+            base[topic] = room
+            room += max(topics.partitions[topic], 0)
+        places = _Places(base, room)
+        start, end = groups[g], groups[g + 1]
+        before, after = _claims(start, end, topics, owned, places), _claims(start, end, topics, assigned, places)
+        sharing = np.zeros(room, np.int32)
+        had = np.full(end - start, -1, np.int32)
+        for place in range(room):
+            k = before.last[place]
+            while k >= 0:
+                had[before.members[k] - start] = place
+                k = before.before[k]
+            k = after.last[place]
+            while k >= 0:
+                sharing[place] += 1
+                if had[after.members[k] - start] == place:
+                    out.kept[g] += 1
+                elif before.last[place] >= 0:
+                    out.moved[g] += 1
+                k = after.before[k]
+        if room > 0:
+            out.min_sharing[g], out.max_sharing[g] = sharing.min(), sharing.max()
+        for entry in range(by_topic.group_topics[g], by_topic.group_topics[g + 1]):
+            topic = by_topic.topics[entry]
+            for place in range(base[topic], base[topic] + max(topics.partitions[topic], 0)):
+                k = after.last[place]
+                while k >= 0:
+                    loads[after.members[k]] += 1
+                    k = after.before[k]
+            of_subscribers = loads[by_topic.members[by_topic.first[entry] : by_topic.end[entry]]]
+            out.topic_spread[g] = max(out.topic_spread[g], of_subscribers.max() - of_subscribers.min())
+            loads[start:end] = 0
+        for topic in by_topic.topics[by_topic.group_topics[g] : by_topic.group_topics[g + 1]]:
+            base[topic] = -1
     return out
 
 

@@ -111,7 +111,9 @@ class KindOfGroup:
     """Whether the coordinator says so; otherwise an id does, which users choose."""
 
 
-OF_GROUP_TYPES = {"share": GroupKind.SHARE, "streams": GroupKind.STREAMS_GROUP}
+SHARE_TYPE = "share"
+"""The type of share groups (KIP-932), and the protocol type of their members."""
+OF_GROUP_TYPES = {SHARE_TYPE: GroupKind.SHARE, "streams": GroupKind.STREAMS_GROUP}
 """Kinds of groups by the types whose members are not consumers (``GroupType`` since Kafka 4.0)."""
 _OF_PROTOCOL_TYPES = OF_GROUP_TYPES | {"connect": GroupKind.CONNECT, "sr": GroupKind.SCHEMA_REGISTRY}
 _OF_PROTOCOLS = {

@@ -40,6 +40,8 @@ SERVER_RULES = {
     "server-uniform": ("3.7.0", "3.8.0", "4.0.0", "4.0.1", "4.4.0"),
 }
 """The same of the coordinator's assignors (KIP-848)."""
+SHARE_RELEASES = ("4.0.2", "4.1.2", "4.2.2", "4.3.1", "4.4.0")
+"""Releases with the assignor of share groups (KIP-932), whose rules change with 4.1 and 4.2."""
 CONSUMER_GROUP_RELEASES = ("4.0.0", "4.0.1", "4.0.2", "4.1.0", "4.1.1", "4.1.2", "4.2.0", "4.3.0", "4.4.0")
 """The releases at which rules of consumer-protocol groups (KIP-848) change."""
 CLASSIC_GROUP_RELEASES = (

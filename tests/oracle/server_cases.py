@@ -34,6 +34,44 @@ def early_server_cases(seed: int, count: int) -> Iterator[JsonObject]:
         yield case
 
 
+def share_cases(seed: int, count: int) -> Iterator[JsonObject]:
+    """Cases of share groups (KIP-932): several members have a partition, and some partitions cannot be assigned yet.
+
+    What a member has is in the order of its record: topic by topic. At most three ids share a hash code, so that no
+    bucket of partitions becomes a tree.
+    """
+    rng = random.Random(seed)
+    return (_share_case(rng, f"s{seed}-{i}") for i in range(count))
+
+
+def _share_case(rng: random.Random, case_id: str) -> JsonObject:
+    case = server_case(rng, case_id)
+    topics: dict[str, int] = case["topics"]
+    names = [*topics, "deleted-topic"]
+    density, most = rng.choice((0.0, 0.1, 0.3, 0.6, 1.0)), rng.randint(1, len(names))
+    for member in case["members"]:
+        member["instance_id"] = None
+        had = [
+            [[name, p] for p in range(topics.get(name, 3)) if rng.random() < density]
+            for name in rng.sample(names, rng.randint(0, most))
+        ]
+        for listed in had:
+            rng.shuffle(listed)
+        member["owned"] = [partition for listed in had for partition in listed]
+    alike = rng.getrandbits(31) if rng.random() < 0.2 else None
+    case["topic_ids"] = {name: _share_topic_id(rng, alike if k < 3 else None) for k, name in enumerate(names)}
+    closed = rng.choice((0.0, 0.0, 0.0, 0.3, 0.9))
+    case["unavailable"] = [[name, p] for name, n in topics.items() for p in range(n) if rng.random() < closed]
+    return case
+
+
+def _share_topic_id(rng: random.Random, alike: int | None) -> str:
+    """Return a random id, of a hash code if one is given."""
+    high = rng.getrandbits(64)
+    low = rng.getrandbits(64) if alike is None else high ^ alike
+    return base64.urlsafe_b64encode(high.to_bytes(8) + low.to_bytes(8)).decode().rstrip("=")
+
+
 def server_case(rng: random.Random, case_id: str) -> JsonObject:
     case = assignor_case(rng, case_id)
     case.pop("racks", None)

@@ -2,11 +2,13 @@
 
 import pytest
 
+from rebalance_sim.releases import kafka_version
 from tests.oracle import answers
-from tests.oracle.oracle import SERVER_RULES, SERVER_VERSIONS
-from tests.oracle.server_cases import early_server_cases, server_cases
+from tests.oracle.oracle import SERVER_RULES, SERVER_VERSIONS, SHARE_RELEASES
+from tests.oracle.server_cases import early_server_cases, server_cases, share_cases
 from tests.support.batches import Batch
 from tests.support.cases import answer_of, group_of
+from tests.support.share_groups import share_answers
 from tests.support.shares import Draws
 
 pytestmark = pytest.mark.oracle
@@ -35,3 +37,12 @@ def test_coordinators_of_other_releases(strategy: str, seed: int, draws: Draws) 
             trio for trio in zip(cases, theirs, batch.answers(release, strategy), strict=True) if trio[1] != trio[2]
         ]
         assert different == [], f"seed {seed}, Kafka {release}"
+
+
+@pytest.mark.parametrize("release", SHARE_RELEASES)
+def test_share_groups(release: str, seed: int, draws: Draws) -> None:
+    """Of the releases with the same rules, each is asked: the classes were moved and rewritten without a change."""
+    cases = [case | {"rule": "share-simple"} for case in share_cases(seed, draws(CASES))]
+    theirs = [answer_of(answer) for answer in answers(release, cases)]
+    ours = share_answers(cases, kafka_version(release).share)
+    assert [trio for trio in zip(cases, theirs, ours, strict=True) if trio[1] != trio[2]] == [], f"seed {seed}"

@@ -245,6 +245,12 @@ class Batch:
         of_members = np.full(len(self._members), silent)
         return balance_bounds(self.arrays, self.topics, self._by_topic(), self.best(), guarantee, of_members)
 
+    def by_groups(self, lists: Sequence[Sequence[Partition]]) -> Assignments:
+        """Return one list per group as arrays, of partitions whose topics a member names or owns."""
+        pairs = zip(self.groups, lists, strict=True)
+        known = [[p for p in listed if (id(g.cluster), p.topic) in self._numbers] for g, listed in pairs]
+        return self._numbered([group.cluster for group in self.groups], known)
+
     def lists(self, assignments: Assignments, groups: Sequence[Group] | None = None) -> list[Assignment]:
         """Return assignments as one dict per group, for all groups or the given ones."""
         partitions = [
@@ -324,7 +330,9 @@ class Batch:
         return subscribers(self.arrays, in_map_order, in_map_order, len(self._names), False)
 
     def _lists_as_arrays(self, lists: Sequence[Sequence[Partition]]) -> Assignments:
-        clusters = [group.cluster for group in self.groups for _ in group.members]
+        return self._numbered([group.cluster for group in self.groups for _ in group.members], lists)
+
+    def _numbered(self, clusters: Sequence[Cluster], lists: Sequence[Sequence[Partition]]) -> Assignments:
         return Assignments(
             offsets(len(partitions) for partitions in lists),
             ints(

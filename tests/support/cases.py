@@ -64,7 +64,7 @@ def group_of(case: JsonObject) -> Group:
         topic: [[rack for rack in replicas if rack is not None] for replicas in partitions]
         for topic, partitions in case.get("racks", {}).items()
     }
-    ids = {topic: _uuid(text) for topic, text in case.get("topic_ids", {}).items()}
+    ids = {topic: uuid_halves(text) for topic, text in case.get("topic_ids", {}).items()}
     return Group(tuple(map(_member_of, case["members"])), Cluster(case["topics"], racks, ids))
 
 
@@ -80,7 +80,7 @@ def answer_of(answer: JsonObject) -> Answer:
     return error.split(":", maxsplit=1)[0] if error else assignment_of(answer)
 
 
-def _uuid(text: str) -> tuple[int, int]:
+def uuid_halves(text: str) -> tuple[int, int]:
     """Return the halves of a Uuid as Kafka prints it."""
     decoded = base64.urlsafe_b64decode(text + "==")
     return int.from_bytes(decoded[:8]), int.from_bytes(decoded[8:])

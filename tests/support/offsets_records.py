@@ -105,17 +105,41 @@ def consumer(
 def current(member_id: str, partitions: dict[str, list[int]]) -> Written:
     """Return the current assignment of a member of a consumer-protocol group, by the ids of topics."""
     key, _ = tombstone(RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT, "new", member_id)
-    assigned = [
-        _uuid(topic_id) + _list([struct.pack(">i", number) for number in numbers]) + _NO_TAGS
-        for topic_id, numbers in partitions.items()
-    ]
-    return key, struct.pack(">hiib", 0, 7, 6, 0) + _list(assigned) + _list([]) + _NO_TAGS
+    return key, struct.pack(">hiib", 0, 7, 6, 0) + _partitions(partitions) + _list([]) + _NO_TAGS
+
+
+def share_member(member_id: str, *topics: str) -> Written:
+    """Return a member of share group "queue"."""
+    key, _ = tombstone(RecordType.SHARE_GROUP_MEMBER_METADATA, "queue", member_id)
+    value = b"".join(map(_compact, ("r1", "c", "/h"))) + _list([*map(_compact, topics)]) + _NO_TAGS
+    return key, struct.pack(">h", 0) + value
+
+
+def share_target(member_id: str, partitions: dict[str, list[int]]) -> Written:
+    """Return the target assignment of a member of share group "queue", by the ids of topics."""
+    key, _ = tombstone(RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER, "queue", member_id)
+    return key, struct.pack(">h", 0) + _partitions(partitions) + _NO_TAGS
+
+
+def share_current(member_id: str, partitions: dict[str, list[int]]) -> Written:
+    """Return the current assignment of a member of share group "queue", at epoch 5."""
+    key, _ = tombstone(RecordType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT, "queue", member_id)
+    return key, struct.pack(">hiib", 0, 5, 4, 0) + _partitions(partitions) + _NO_TAGS
 
 
 def regular_expression(regex: str, topic: str) -> Written:
     """Return the topic that matches a regular expression."""
     key, _ = tombstone(RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION, "new", regex)
     return key, struct.pack(">h", 0) + _list([_compact(topic)]) + struct.pack(">qq", 1, 1) + _NO_TAGS
+
+
+def _partitions(partitions: dict[str, list[int]]) -> bytes:
+    return _list(
+        [
+            _uuid(topic_id) + _list([struct.pack(">i", number) for number in numbers]) + _NO_TAGS
+            for topic_id, numbers in partitions.items()
+        ]
+    )
 
 
 def _string(text: str | None) -> bytes:

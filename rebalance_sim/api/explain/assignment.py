@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from rebalance_sim.api.explain.election import refuse_share_group
 from rebalance_sim.engine.groups.batch_arrays import as_groups, elect_protocols, find_topics, refusals
 from rebalance_sim.engine.groups.group_batches import GroupBatch
 from rebalance_sim.engine.groups.prediction import Prediction
@@ -131,6 +132,7 @@ def explain_assignment(group: pa.RecordBatch, predict: Prediction, topic: str, p
     ``predict`` has one strategy and fills ``OUTPUTS``. Raises UserError if no member subscribes to the topic, if the
     topics table does not have the partition, and if none of the members can be used.
     """
+    refuse_share_group(GroupBatch.of(group))
     predicted = _tables(predict, group)
     if not predicted[BALANCE.name]:
         raise UserError(f"members: none can be used: {predicted[REJECTS.name][0]['reason']}")

@@ -120,6 +120,13 @@ class ElectionExplanation(Explanation):
         ]
 
 
+def refuse_share_group(batch: GroupBatch) -> None:
+    """Raise UserError if the only group in a batch is a share group, in which nobody has a partition alone."""
+    if batch.of_shares.any():
+        group_id = batch.group_ids[0].as_py()
+        raise UserError(f"group {group_id!r} is a share group (KIP-932), which is not explained; assign predicts it")
+
+
 def explain_election(group: pa.RecordBatch, clusters: Clusters) -> ElectionExplanation:
     """Explain the election of the only group in a batch, as ``collect_group`` returns it.
 
@@ -132,6 +139,7 @@ def explain_election(group: pa.RecordBatch, clusters: Clusters) -> ElectionExpla
     brokers = clusters.of(batch.clusters[0].as_py())
     version = brokers.rules()
     found = elect_protocols(batch, version)
+    refuse_share_group(batch)
     elections, of_consumers = found.elections, bool(found.of_consumers[0])
     preferences, protocols = batch.preferences
     names: list[str] = protocols.to_pylist()

@@ -19,7 +19,7 @@ from rebalance_sim.kafka.clients.library import ClientLibrary
 from rebalance_sim.kafka.group_kinds import OF_GROUP_TYPES, GroupKind, GroupSigns, KindOfGroup, kind_of_group
 from rebalance_sim.kafka.migration import MigratingGroup, Migration, Verdict, migration
 from rebalance_sim.kafka.workloads import workload
-from rebalance_sim.releases import SERVER_ASSIGNORS, KafkaVersion
+from rebalance_sim.releases import SERVER_ASSIGNORS, SHARE_ASSIGNORS, KafkaVersion
 from rebalance_sim.tables import (
     ADVICE,
     BALANCE,
@@ -424,7 +424,8 @@ def records_of(members: Iterable[Row]) -> list[ClientLibrary]:
 
 
 def _is_modern(member: Row) -> bool:
-    return member["protocols"][0] in SERVER_ASSIGNORS
+    """Return whether the coordinator assigns to a member."""
+    return member["protocols"][0] in (*SERVER_ASSIGNORS, *SHARE_ASSIGNORS)
 
 
 def _used(repeated: Sequence[Row]) -> Row:

@@ -50,6 +50,10 @@ NOT_PREDICTED = Kind(
 OTHER_KIND = Kind(
     "other-kind-of-group", Severity.NOTE, Harm.HABIT, "{what} ({evidence}): no assignment is predicted", ""
 )
+OTHER_KIND_PREDICTED = replace(
+    OTHER_KIND, description="{what} ({evidence}): its assignment is predicted, but neither its lag nor its rollouts"
+)
+"""If the kind has an assignor that is known."""
 DECIDES = Kind(
     "leader-decides-assignment",
     Severity.WARNING,
@@ -82,7 +86,8 @@ def findings(group: Group, thresholds: Thresholds) -> Iterator[Finding]:
         confidence = Confidence.CERTAIN if group.kind.is_certain else Confidence.ASSUMED
         names = {"what": WITHOUT_PREDICTION[group.kind.kind], "evidence": group.kind.evidence}
         figures = {} if group.accepted is None else {"members": group.accepted}
-        yield Finding(OTHER_KIND, figures, names, confidence=confidence)
+        kind = OTHER_KIND if group.balance is None else OTHER_KIND_PREDICTED
+        yield Finding(kind, figures, names, confidence=confidence)
         return
     if group.balance is not None and group.balance["unconsumed"]:
         yield _not_consumed(group, group.balance)

@@ -10,6 +10,7 @@ from rebalance_sim.engine.audit.group import Group, client_of
 from rebalance_sim.kafka.brokers import BIDIRECTIONAL, Brokers
 from rebalance_sim.kafka.clients import JAVA
 from rebalance_sim.kafka.clients.library import ASSIGNORS, INSTANCE_ID, PROTOCOL
+from rebalance_sim.kafka.group_kinds import SHARE_TYPE
 from rebalance_sim.releases import OFFSETS_PARTITIONS
 
 ELECTED, CLIENTS = "elected assignor", "client libraries"
@@ -24,7 +25,7 @@ def settings_in_use(group: Group) -> dict[str, str]:
         return {}
     static = {member["instance_id"] is not None for member in members}
     values: Mapping[str, Iterable[str]] = {
-        PROTOCOL: [group.type] if group.type else [],
+        PROTOCOL: [group.type] if group.type and group.type != SHARE_TYPE else [],
         ELECTED: [group.protocol] if group.protocol else [],
         ASSIGNORS: {",".join(member["protocols"]) for member in group.classic_members},
         CLIENTS: {_client(*client) for client in map(client_of, members) if client.library or client.release},

@@ -19,6 +19,7 @@ from rebalance_sim.kafka.coordinator.group_types import (
     refusal_errors,
 )
 from rebalance_sim.kafka.election import INCONSISTENT_GROUP_PROTOCOL
+from rebalance_sim.kafka.group_kinds import SHARE_TYPE
 from rebalance_sim.kafka.groups import NO_GENERATION, Assignments, Groups, Subscriptions
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
 from rebalance_sim.releases import SERVER_ASSIGNORS, KafkaVersion
@@ -35,10 +36,10 @@ def elect_protocols(batch: GroupBatch, version: KafkaVersion) -> GroupProtocols:
     """Return the protocol that each group elects, or the assignor that its coordinator runs."""
     given = batch.column("protocol_type")
     # Null stands for "consumer", the type of nearly every group, which need not be shuffled as text.
-    types, consumer_type = np.zeros(len(given), np.int32), 0
+    types, consumer_type, share_type = np.zeros(len(given), np.int32), 0, NONE
     if given.null_count < len(given):
         types, names_of_types = codes(given.fill_null(DEFAULT_PROTOCOL_TYPE))
-        consumer_type = pc.index(names_of_types, DEFAULT_PROTOCOL_TYPE).as_py()
+        consumer_type, share_type = (pc.index(names_of_types, of).as_py() for of in (DEFAULT_PROTOCOL_TYPE, SHARE_TYPE))
     preferences, names = batch.preferences
     return group_protocols(
         batch.offsets,
@@ -50,6 +51,7 @@ def elect_protocols(batch: GroupBatch, version: KafkaVersion) -> GroupProtocols:
             consumer_type,
             numbers(pc.index_in(names, _SERVER_ASSIGNORS).fill_null(NONE)).astype(np.int32),
             set(SERVER_ASSIGNORS) <= set(version.assignors),
+            share_type,
         ),
         int(version.coordinator_map),
     )

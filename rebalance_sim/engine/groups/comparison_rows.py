@@ -25,10 +25,13 @@ def comparison_rows(
     """Return a row for each group with an optimum; the strategies of a group are in the order of their names.
 
     A strategy has an excess over the optimum only if it assigns every partition to exactly one member subscribed to its
-    topic: the optimum is the best of such assignments. Groups whose members are all refused are left out.
+    topic: the optimum is the best of such assignments. Groups whose members are all refused, and share groups, are left
+    out.
     """
     balance = pa.concat_arrays(balances) if balances else rows_of(BALANCE.schema, {"strategy": pa.nulls(0)})
     of_balance = _places(balance, optimum)
+    # Share groups have no optimum.
+    balance, of_balance = balance.filter(of_balance.is_valid()), of_balance.drop_null()
     keys = pa.table({"group": of_balance, "strategy": balance.field("strategy")})
     order = numbers(pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.schema.names]))
     balance, of_balance = balance.take(pa.array(order)), numbers(of_balance)[order]

@@ -19,10 +19,11 @@ from rebalance_sim.engine.tables.inputs import REASON
 from rebalance_sim.errors import UserError
 from rebalance_sim.kafka.coordinator.group_types import mixes_protocols
 from rebalance_sim.kafka.election import PreferenceLists, repeats_a_protocol
+from rebalance_sim.kafka.group_kinds import SHARE_TYPE
 from rebalance_sim.kafka.groups import groups_with_repeated_members
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32, Strings, java_hashes, sort_sections
 from rebalance_sim.kafka.simulation.scenario import OFFERS
-from rebalance_sim.releases import SERVER_ASSIGNORS
+from rebalance_sim.releases import SERVER_ASSIGNORS, SHARE_ASSIGNORS
 from rebalance_sim.tables import DEFAULT_PROTOCOL_TYPE, MEMBERS
 
 _LAST = np.iinfo(np.int64).max
@@ -176,6 +177,21 @@ class GroupBatch:
         """Number of the cluster of each member."""
         return np.repeat(codes(self.clusters)[0], np.diff(self.offsets))
 
+    @cached_property
+    def shares(self) -> Flags:
+        """Whether each member is of a share group (KIP-932)."""
+        types = self.column("protocol_type")
+        if types.null_count == len(types):
+            return np.zeros(len(types), np.bool_)
+        return numbers(pc.equal(types, SHARE_TYPE).fill_null(False)).astype(np.bool_)
+
+    @cached_property
+    def of_shares(self) -> Flags:
+        """Whether each group is a share group (KIP-932)."""
+        counts = np.bincount(self.group_of_member[self.shares], minlength=len(self.group_ids))
+        of_shares: Flags = counts > 0
+        return of_shares
+
     def keep(self, kept: Flags) -> "GroupBatch":
         """Leave out members."""
         if kept.all():
@@ -246,7 +262,7 @@ class GroupBatch:
         reasons = _members_with(offered, empty, "protocols is empty")
         repeats = np.flatnonzero(repeats_a_protocol(preferences))
         reasons |= _members_with(offered, repeats, "protocols names an assignor twice")
-        return self._bad_names("protocols") | self._no_offers() | reasons
+        return self._bad_names("protocols") | self._no_offers() | self._no_share_assignors() | reasons
 
     def _no_offers(self) -> dict[int, str]:
         preferences, names = self.preferences
@@ -255,6 +271,21 @@ class GroupBatch:
             return {}
         mixed = np.flatnonzero(mixes_protocols(preferences, server))
         return _members_with(self.offered, mixed, f"protocols is not {OFFERS}")
+
+    def _no_share_assignors(self) -> dict[int, str]:
+        """Members of share groups have no choice of an assignor, and others cannot have theirs."""
+        preferences, names = self.preferences
+        of_shares = numbers(pc.is_in(names, value_set=pa.array(SHARE_ASSIGNORS))).astype(np.bool_)
+        if not (of_shares.any() or self.shares.any()):
+            return {}
+        named = np.append(of_shares, False)[preferences.protocols]
+        counts = np.concatenate([[0], np.cumsum(named)])
+        some = np.diff(counts[preferences.offsets])
+        only = (some == 1) & (np.diff(preferences.offsets) == 1)
+        wrong = np.where(self.shares, ~only[self.offered], some[self.offered] > 0)
+        (assignor,) = SHARE_ASSIGNORS
+        reason = f"protocols has {assignor} alone if protocol_type is {SHARE_TYPE}, and not otherwise"
+        return dict.fromkeys(np.flatnonzero(wrong).tolist(), reason)
 
     def _bad_owned(self) -> dict[int, str]:
         lists = self.column("owned")

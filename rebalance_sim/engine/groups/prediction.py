@@ -59,7 +59,7 @@ from rebalance_sim.kafka.coordinator.group_types import GroupProtocols
 from rebalance_sim.kafka.groups import AssignmentFailure, Groups
 from rebalance_sim.kafka.rebalances import Rebalance, RebalanceProtocol, eager_members, rebalances, summarize_rebalances
 from rebalance_sim.kafka.runtime.strings import Flags, Ints, Ints32
-from rebalance_sim.releases import MapRule
+from rebalance_sim.releases import SHARE_ASSIGNORS, MapRule
 from rebalance_sim.tables import (
     ASSIGNMENTS,
     BALANCE,
@@ -81,8 +81,9 @@ OF_LIBRARY = "of-library"
 """Stands for all predictable assignors of each group's client library, in groups whose members share a library other
 than Java's. Each assignor is evaluated by the library's own rules."""
 
+_OF_SHARE_GROUPS = f"a share group (KIP-932) is assigned by {SHARE_ASSIGNORS[0]}"
 _ELECTION_COLUMNS = ("join_order", "member_id", "protocol_type", "protocols")
-_ASSIGNMENT_COLUMNS = ("join_order", "member_id", "instance_id", "rack", "subscription")
+_ASSIGNMENT_COLUMNS = ("join_order", "member_id", "protocol_type", "instance_id", "rack", "subscription")
 _OWNED_COLUMNS = ("owned", "generation")
 
 
@@ -233,7 +234,8 @@ class _OfBrokers:
             yield REJECTS.name, reject_rows(batch, rejected)
         if OPTIMUM.name in computed:
             assert index is not None
-            yield OPTIMUM.name, optimum_rows(batch, index)
+            # The optimum is one of assignments that give each partition to one member.
+            yield OPTIMUM.name, optimum_rows(groups_where(batch, ~batch.of_shares), index)
         for strategy in asked.strategies:
             if strategy == ELECTED:
                 assert runs is not None
@@ -241,7 +243,7 @@ class _OfBrokers:
             elif strategy == OF_LIBRARY:
                 yield from self._assign_by_library(batch)
             else:
-                yield from self._assign_by(batch, _Way(self._assignors.resolve(strategy), _nobody(batch)))
+                yield from self._assign_all(batch, strategy)
 
     def _other_builds(self, voters: GroupBatch, protocols: GroupProtocols) -> pa.MapArray:
         """Return, by group, what other Scala builds of the brokers would elect; null if all elect the same."""
@@ -302,6 +304,15 @@ class _OfBrokers:
                 alternatives.append(_Way(run.assignor, otherwise))
             yield from self._assign_by(chosen, _Way(run.assignor, silent), alternatives)
 
+    def _assign_all(self, batch: GroupBatch, strategy: str) -> Iterator[tuple[str, pa.StructArray]]:
+        """Yield the rows of all groups under a named strategy; share groups have an assignor of their own."""
+        if strategy not in SHARE_ASSIGNORS and batch.of_shares.any():
+            by, shared = Strategy(strategy), groups_where(batch, batch.of_shares)
+            yield BALANCE.name, failed_balance_rows(shared, by, _OF_SHARE_GROUPS, None)
+            batch = groups_where(batch, ~batch.of_shares)
+        if len(batch.group_ids):
+            yield from self._assign_by(batch, _Way(self._assignors.resolve(strategy), _nobody(batch)))
+
     def _assign_by_library(self, batch: GroupBatch) -> Iterator[tuple[str, pa.StructArray]]:
         clients, of_groups = shared_clients(batch)
         for number in np.unique(of_groups[of_groups != NONE]).tolist():
@@ -339,7 +350,8 @@ class _OfBrokers:
         if LAST_ASSIGNMENTS.name in outputs:
             yield LAST_ASSIGNMENTS.name, last_assignment_rows(batch, by, end, topics)
         if BALANCE.name in outputs:
-            measured = balance_columns(batch, balance_of(groups, end.assignments, topics), end, topics)
+            figures = balance_of(groups, end.assignments, topics, assignor.name in SHARE_ASSIGNORS)
+            measured = balance_columns(batch, figures, end, topics)
             errors = failure_texts(end, assigning.failures.texts)
             bounds = self._bounds(batch, way, end.errors == AssignmentFailure.UNDETERMINED)
             yield BALANCE.name, balance_rows(batch, by, measured, errors, bounds)

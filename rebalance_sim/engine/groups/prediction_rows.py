@@ -10,11 +10,12 @@ from rebalance_sim.engine.groups.batch_arrays import as_groups, find_topics
 from rebalance_sim.engine.groups.group_batches import GroupBatch, RejectedMember
 from rebalance_sim.engine.tables.arrow import lists, rows_of, strings, topic_partitions
 from rebalance_sim.engine.tables.topic_metadata import BatchTopics, TopicIndex
-from rebalance_sim.kafka.balance import Balance, balance
+from rebalance_sim.kafka.balance import Balance, SharedBalance, balance, shared_balance
 from rebalance_sim.kafka.balance_bounds import balance_bounds
 from rebalance_sim.kafka.coordinator.classic.classic_group import NONE
 from rebalance_sim.kafka.coordinator.group_types import GroupProtocols, leaders, refusal_errors
 from rebalance_sim.kafka.election import offsets_partition
+from rebalance_sim.kafka.group_kinds import SHARE_TYPE
 from rebalance_sim.kafka.groups import (
     AssignmentFailure,
     Assignments,
@@ -72,6 +73,8 @@ class Measured(NamedTuple):
     whole_topics: "WholeTopics"
     co_partitioned: Ints32
     """By group, how many topics are co-partitioned."""
+    sharing: SharedBalance | None
+    """Of share groups, how many members share a partition."""
 
 
 class WholeTopics(NamedTuple):
@@ -83,16 +86,25 @@ class WholeTopics(NamedTuple):
     members: Ints32
 
 
-def balance_of(groups: Groups, assignments: Assignments, topics: BatchTopics) -> Measured:
-    """Return how balanced assignments are, and what moves."""
+def balance_of(groups: Groups, assignments: Assignments, topics: BatchTopics, shared: bool) -> Measured:
+    """Return how balanced assignments are, and what moves; ``shared``: whether several members have a partition."""
     by_topic, members, of_topics = _by_topic(groups, topics), groups.members, topics.topics
     figures = balance(members, of_topics, by_topic, assignments, groups.owned, groups.generations)
+    sharing = shared_balance(members, of_topics, by_topic, assignments, groups.owned) if shared else None
+    if sharing is not None:
+        figures = figures._replace(
+            kept=sharing.kept,
+            moved=sharing.moved,
+            topic_spread=sharing.topic_spread,
+            assigned_twice=np.zeros_like(figures.assigned_twice),
+        )
     named = np.minimum(figures.unconsumed, NAMED)
     return Measured(
         figures,
         unconsumed_partitions(members, of_topics, by_topic, assignments, named),
         _whole_topics(of_topics, by_topic, owners_of_whole_topics(members, of_topics, by_topic, assignments)),
         co_partitioned_topics(members, of_topics, by_topic, assignments),
+        sharing,
     )
 
 
@@ -143,7 +155,9 @@ def election_rows(
         batch,
         ELECTIONS,
         {
-            "type": pa.array([CLASSIC, CONSUMER]).take(pa.array(protocols.of_consumers.astype(np.int32))),
+            "type": pa.array([CLASSIC, CONSUMER, SHARE_TYPE]).take(
+                pa.array(np.where(protocols.of_shares, 2, protocols.of_consumers).astype(np.int32))
+            ),
             "members": pa.array(members),
             "protocol": elected_protocols(batch, protocols),
             "candidates": lists(offsets, candidates),
@@ -270,6 +284,8 @@ def balance_columns(
     """Return the columns of ``balance`` that are null for groups whose rebalances do not end."""
     of_groups = measured.balance._asdict() | {"rebalances": end.rebalances, "revoked": end.revoked}
     of_groups |= {"co_partitioned_topics": measured.co_partitioned}
+    if measured.sharing is not None:
+        of_groups |= {name: getattr(measured.sharing, name) for name in ("min_sharing", "max_sharing")}
     return {name: pa.array(figure, mask=~end.ended) for name, figure in of_groups.items()} | {
         "first_unconsumed": _unconsumed_lists(batch, measured.unconsumed, end, topics),
         "whole_topics": _whole_topic_lists(batch, measured.whole_topics, end, topics),

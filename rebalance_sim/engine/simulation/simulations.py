@@ -65,6 +65,7 @@ _ROWS = {
     PARTITION_COSTS.name: partition_cost_rows,
 }
 """Functions that return the rows of each table of the scenario alone but costs."""
+_SHARE_GROUPS = "members of share groups (KIP-932) are not simulated"
 _MEMBERS_AT_A_TIME = 8_000
 """Members of groups that are simulated side by side: enough to call each assignor for many, few enough for caches."""
 COLUMNS = (
@@ -169,6 +170,8 @@ class Simulations:
         if elects:
             batch, refused = batch.reject(refusals(elect_protocols(batch, self.version)))
             rejected += refused
+        batch, of_share_groups = batch.reject(dict.fromkeys(np.flatnonzero(batch.shares).tolist(), _SHARE_GROUPS))
+        rejected += of_share_groups
         rejects = [reject_rows(batch, rejected)] if rejected else []
         joining, events = expand_scenario(
             self.scenario,

@@ -1,9 +1,9 @@
 """All partition assignors, by name.
 
-``java`` and ``sticky`` have the Java client's, ``server`` the coordinator's (KIP-848), and every other client library
-has a folder of its own, with modules named after the library's classes or files; rules that several of them follow are
-in ``steps``. To add an assignor of another library, add its rules to the library's folder and name them in its record
-(``rebalance_sim.kafka.clients``).
+``java`` and ``sticky`` have the Java client's, ``server`` the coordinator's (KIP-848, KIP-932), and every other client
+library has a folder of its own, with modules named after the library's classes or files; rules that several of them
+follow are in ``steps``. To add an assignor of another library, add its rules to the library's folder and name them in
+its record (``rebalance_sim.kafka.clients``).
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from rebalance_sim.errors import UserError, check_choice
 from rebalance_sim.kafka.assignors.java import range_assignor, round_robin_assignor
-from rebalance_sim.kafka.assignors.server import server_range
+from rebalance_sim.kafka.assignors.server import server_range, simple
 from rebalance_sim.kafka.assignors.server import uniform as server_uniform
 from rebalance_sim.kafka.assignors.sticky import cooperative_sticky_assignor, sticky_assignor
 from rebalance_sim.kafka.clients import LIBRARIES
@@ -55,6 +55,9 @@ ASSIGNORS = {
     "server-uniform": Assignor(
         server_uniform.assign, remembers=_always, asks_topic_ids=True, protocol=RebalanceProtocol.RECONCILIATION
     ),
+    "share-simple": Assignor(
+        simple.assign, remembers=simple.remembers, asks_topic_ids=True, protocol=RebalanceProtocol.RECONCILIATION
+    ),
 }
 
 CLIENTS_ASSIGNORS = {
@@ -83,18 +86,19 @@ FORGETFUL = tuple(
 
 
 def assignors_of(version: KafkaVersion) -> tuple[str, ...]:
-    """Return the names of the assignors of a Kafka release."""
+    """Return the names of the assignors of a Kafka release for consumer groups."""
     return tuple(name for name in ASSIGNORS if name in version.assignors)
 
 
 def find_assignor(name: str, version: KafkaVersion) -> Assignor | None:
     """Return an assignor of a Kafka release, or one of another client library, which works with every release."""
-    return KNOWN_ASSIGNORS[name] if name in (*version.assignors, *CLIENTS_ASSIGNORS) else None
+    found = (*version.assignors, *version.share_assignors, *CLIENTS_ASSIGNORS)
+    return KNOWN_ASSIGNORS[name] if name in found else None
 
 
 def check_strategy(what: str, name: str, version: KafkaVersion, others: Sequence[str]) -> None:
     """Raise UserError for a name that is neither an assignor of the release nor one of ``others``."""
     check_choice(what, name, [*KNOWN_ASSIGNORS, *others])
-    allowed = [*assignors_of(version), *CLIENTS_ASSIGNORS, *others]
+    allowed = [*assignors_of(version), *version.share_assignors, *CLIENTS_ASSIGNORS, *others]
     if name not in allowed:
         raise UserError(f"{what}: Kafka {version.name} has no {name!r}; allowed: {', '.join(allowed)}")

@@ -18,7 +18,7 @@ from rebalance_sim.kafka.groups import AssignmentOutcome, Assignments, Groups
 from rebalance_sim.kafka.guarantees import Guarantee
 from rebalance_sim.kafka.rebalances import RebalanceProtocol
 from rebalance_sim.kafka.runtime.strings import Ints32
-from rebalance_sim.releases import SERVER_ASSIGNORS, KafkaVersion
+from rebalance_sim.releases import SERVER_ASSIGNORS, SHARE_ASSIGNORS, KafkaVersion
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Assignors:
         own are the same for every leader.
         """
         own = self._own_by_name.get(protocol)
-        if own is not None or protocol in SERVER_ASSIGNORS:
+        if own is not None or protocol in (*SERVER_ASSIGNORS, *SHARE_ASSIGNORS):
             return self.resolve(protocol)
         name, problem = leaders_assignor(protocol, leader, readable)
         return ResolvedAssignor(name, self.version, None, problem)

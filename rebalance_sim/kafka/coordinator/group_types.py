@@ -10,6 +10,8 @@ from the members alone cannot cover: if each assignor is preferred by one member
 assignment is from the member that prefers range, range wins this once. ``computePreferredServerAssignor`` puts its
 name into a copy of the map last, and in that copy it comes first.
 
+A share group (KIP-932, since 4.0) elects nothing either: its coordinator assigns, by one assignor.
+
 Classic members of a consumer-protocol group must have the protocol type ``consumer`` and share a protocol with all its
 other classic members (``supportsClassicProtocols``), as in a classic group (``election``). A coordinator that does not
 support the consumer protocol answers its members UNSUPPORTED_VERSION.
@@ -37,6 +39,8 @@ class ConsumerProtocol(NamedTuple):
     """By protocol: its number in ``SERVER_ASSIGNORS``, or NONE. A member that offers one uses the consumer protocol."""
     is_supported: bool
     """Whether the coordinator supports it."""
+    share_type: int = NONE
+    """Index of the protocol type of share groups; NONE if no member has it."""
 
 
 class GroupProtocols(NamedTuple):
@@ -49,6 +53,8 @@ class GroupProtocols(NamedTuple):
     """Whether it is a consumer-protocol group."""
     classic: Flags
     """Whether a member uses the classic protocol."""
+    of_shares: Flags
+    """Whether it is a share group (KIP-932), whose members all name its assignor."""
 
 
 def mixes_protocols(preferences: PreferenceLists, server: Flags) -> Flags:
@@ -74,11 +80,11 @@ def refusal_errors(protocols: GroupProtocols) -> list[str]:
 def leaders(groups: Ints32, protocols: GroupProtocols) -> Ints:
     """Return the leader of each group, the first member that the coordinator admits.
 
-    NONE for a group without one, and for a consumer-protocol group, whose coordinator assigns.
+    NONE for a group without one, and for a consumer-protocol or share group, whose coordinator assigns.
     """
     admitted = np.flatnonzero(protocols.elections.admitted)
     before = np.searchsorted(admitted, groups)
-    leads = (np.diff(before) > 0) & ~protocols.of_consumers
+    leads = (np.diff(before) > 0) & ~protocols.of_consumers & ~protocols.of_shares
     first = np.full(len(leads), NONE, np.int64)
     first[leads] = admitted[before[:-1][leads]]
     return first
@@ -95,11 +101,11 @@ def group_protocols(
 ) -> GroupProtocols:
     """Return the type and the assignor of every group; all other arguments are those of ``elect``."""
     n_groups = len(groups) - 1
-    assignors = consumer_protocol.assignors
+    assignors, group_of_member = consumer_protocol.assignors, np.repeat(np.arange(n_groups), np.diff(groups))
     if (assignors == NONE).all():
         elected = elect(groups, member_ids, types, offered, preferences, map_rule)
-        return GroupProtocols(elected, np.zeros(n_groups, np.bool_), np.ones(len(types), np.bool_))
-    group_of_member = np.repeat(np.arange(n_groups), np.diff(groups))
+        of_shares = _share_groups(group_of_member, n_groups, (types == consumer_protocol.share_type) & elected.admitted)
+        return GroupProtocols(elected, np.zeros(n_groups, np.bool_), np.ones(len(types), np.bool_), of_shares)
     preferred = assignors[preferences.protocols[preferences.offsets[offered]]]
     classic = preferred == NONE
     supported = ~classic & consumer_protocol.is_supported
@@ -115,7 +121,14 @@ def group_protocols(
     admitted = supported.copy()
     admitted[joins] = elected.admitted
     elections = _with_preferred(elected._replace(admitted=admitted), of_consumers, counts, assignors)
-    return GroupProtocols(elections, of_consumers, classic)
+    of_shares = _share_groups(group_of_member, n_groups, (types == consumer_protocol.share_type) & admitted)
+    return GroupProtocols(elections, of_consumers, classic, of_shares)
+
+
+def _share_groups(group_of_member: Ints, n_groups: int, shares: Flags) -> Flags:
+    """Return which groups have a member that ``shares``."""
+    of_shares: Flags = np.bincount(group_of_member[shares], minlength=n_groups) > 0
+    return of_shares
 
 
 def _with_preferred(elected: Elections, of_consumers: Flags, counts: Ints32, assignors: Ints32) -> Elections:

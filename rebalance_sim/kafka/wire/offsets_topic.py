@@ -1,9 +1,9 @@
 """The records of ``__consumer_offsets``, in which a group coordinator stores its groups, as bytes.
 
 A key begins with the record's type, a value with the version of its format. Decoded are offset commits, classic groups
-and consumer-protocol groups (KIP-848) of Kafka 0.9 to 4.3; of share and streams groups only the keys. The formats are
-Kafka's message definitions (``OffsetCommitValue``, ``GroupMetadataValue``, ``ConsumerGroup*``), and before 3.0 the
-schemas in ``GroupMetadataManager``.
+and consumer-protocol groups (KIP-848) of Kafka 0.9 to 4.3, and the members of share groups (KIP-932) since 4.0; of
+other records only the keys. The formats are Kafka's message definitions (``OffsetCommitValue``, ``GroupMetadataValue``,
+``ConsumerGroup*``, ``ShareGroup*``), and before 3.0 the schemas in ``GroupMetadataManager``.
 
 As in Kafka, bytes after the last field are ignored. Stricter than Kafka: a name that is not UTF-8 is an error.
 """
@@ -72,6 +72,15 @@ class RecordType(IntEnum):
     def is_of_consumers(self) -> bool:
         """Return whether it belongs to a consumer group, and not to a share or streams group."""
         return self <= RecordType.GROUP_METADATA or self.is_of_kip848
+
+    @property
+    def is_decoded(self) -> bool:
+        """Return whether its values are decoded: if it belongs to a consumer group, or to a member of a share group."""
+        return self.is_of_consumers or (
+            self is RecordType.SHARE_GROUP_MEMBER_METADATA
+            or self is RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER
+            or self is RecordType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT
+        )
 
 
 @dataclass(frozen=True)
@@ -225,6 +234,33 @@ class ConsumerGroupRegularExpression:
     version: int
 
 
+@dataclass(frozen=True)
+class ShareGroupMemberMetadata:
+    """A member of a share group, and its subscription."""
+
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    subscribed_topics: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ShareGroupTargetAssignmentMember:
+    """The target assignment of a member of a share group."""
+
+    partitions: tuple[TopicIdPartitions, ...]
+
+
+@dataclass(frozen=True)
+class ShareGroupCurrentMemberAssignment:
+    """The current assignment of a member of a share group."""
+
+    member_epoch: int
+    previous_member_epoch: int
+    state: int
+    assigned: tuple[TopicIdPartitions, ...]
+
+
 Value = (
     OffsetCommit
     | GroupMetadata
@@ -235,6 +271,9 @@ Value = (
     | ConsumerGroupTargetAssignmentMember
     | ConsumerGroupCurrentMemberAssignment
     | ConsumerGroupRegularExpression
+    | ShareGroupMemberMetadata
+    | ShareGroupTargetAssignmentMember
+    | ShareGroupCurrentMemberAssignment
 )
 
 
@@ -262,9 +301,9 @@ def decode_key(data: bytes) -> Key:
 
 
 def decode_value(record_type: RecordType, data: bytes) -> Value:
-    """Decode the value of a record of a consumer group.
+    """Decode the value of a record of a consumer group, or of a member of a share group.
 
-    Raises SchemaError for malformed bytes, unknown versions and records of other groups.
+    Raises SchemaError for malformed bytes, unknown versions and other records.
 
     >>> decode_value(RecordType.OFFSET_COMMIT, bytes.fromhex("0002" "000000000000002a" "0000" "0000000000000001"))
     ... # doctest: +ELLIPSIS
@@ -314,6 +353,9 @@ _OF_A_MEMBER = (
     RecordType.CONSUMER_GROUP_MEMBER_METADATA,
     RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER,
     RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+    RecordType.SHARE_GROUP_MEMBER_METADATA,
+    RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER,
+    RecordType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT,
 )
 
 
@@ -470,6 +512,26 @@ def _regular_expression(reader: Readable, version: int) -> ConsumerGroupRegularE
     return ConsumerGroupRegularExpression(topics, resolved)
 
 
+def _share_member_metadata(reader: Readable, version: int) -> ShareGroupMemberMetadata:
+    rack_id = reader.nullable_string("rack_id")
+    client_id, client_host = reader.string("client_id"), reader.string("client_host")
+    member = ShareGroupMemberMetadata(rack_id, client_id, client_host, reader.strings("subscribed_topic_names"))
+    reader.tagged_fields()
+    return member
+
+
+def _share_target_member(reader: Readable, version: int) -> ShareGroupTargetAssignmentMember:
+    return ShareGroupTargetAssignmentMember(_target_member(reader, version).partitions)
+
+
+def _share_current_assignment(reader: Readable, version: int) -> ShareGroupCurrentMemberAssignment:
+    epoch, previous = reader.int32("member_epoch"), reader.int32("previous_member_epoch")
+    state = reader.int8("state")
+    assigned = _topic_id_partitions(reader, "assigned_partitions")
+    reader.tagged_fields()
+    return ShareGroupCurrentMemberAssignment(epoch, previous, state, assigned)
+
+
 class _Format(NamedTuple):
     newest_version: int
     first_flexible_version: int
@@ -488,4 +550,7 @@ _VALUES = {
     RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: _Format(0, 0, _target_member),
     RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: _Format(0, 0, _current_assignment),
     RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION: _Format(0, 0, _regular_expression),
+    RecordType.SHARE_GROUP_MEMBER_METADATA: _Format(0, 0, _share_member_metadata),
+    RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER: _Format(0, 0, _share_target_member),
+    RecordType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT: _Format(0, 0, _share_current_assignment),
 }

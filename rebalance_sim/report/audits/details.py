@@ -13,6 +13,7 @@ from rebalance_sim.engine.runs.assumed import LIBRARY
 from rebalance_sim.engine.simulation.variations import ONE_PER_CONSUMER
 from rebalance_sim.kafka.assignors.by_library import Leader, leaders_assignor, library_of
 from rebalance_sim.kafka.clients.library import ASSIGNORS
+from rebalance_sim.kafka.group_kinds import SHARE_TYPE
 from rebalance_sim.report.assignors import assignors_table
 from rebalance_sim.report.audits.audited_run import AuditedRun, GroupKey
 from rebalance_sim.report.audits.figures import Savings, figure_texts, saving_texts
@@ -362,6 +363,8 @@ def _reason(row: Row, votes: Sequence[tuple[str, int]]) -> str:
         return f"No protocol is elected: {row['error']}."
     most = votes[0][1] if votes else 0
     of_all = sum(number for _, number in votes)
+    if row["type"] == SHARE_TYPE:
+        return f"The coordinator assigns with {protocol}, as it does in every share group."
     if row["type"] == "consumer":
         prefer = f"{plural(most, 'member prefers', 'members prefer')} it"
         return f"The coordinator assigns with {protocol}" + (f": {prefer}." if votes and not row["tie"] else ".")

@@ -24,6 +24,7 @@ from rebalance_sim.kafka.assignors.by_library import Leader
 from rebalance_sim.kafka.clients.assumed_protocols import Basis, Offer, offered_protocols
 from rebalance_sim.kafka.clients.recognition import Signs
 from rebalance_sim.kafka.clients.stated import StatedClient, StatedClients
+from rebalance_sim.kafka.group_kinds import SHARE_TYPE
 from rebalance_sim.kafka.wire.consumer_protocol import decode_assignment
 from rebalance_sim.kafka.wire.offsets_topic import (
     ConsumerGroupCurrentMemberAssignment,
@@ -35,12 +36,16 @@ from rebalance_sim.kafka.wire.offsets_topic import (
     Key,
     OffsetCommit,
     RecordType,
+    ShareGroupCurrentMemberAssignment,
+    ShareGroupMemberMetadata,
+    ShareGroupTargetAssignmentMember,
     Value,
     decode_generation,
     decode_key,
     decode_value,
 )
 from rebalance_sim.kafka.wire.readable import SchemaError
+from rebalance_sim.releases import SHARE_ASSIGNORS
 from rebalance_sim.sources.assumptions import (
     MOST_NAMES,
     OF_OTHER_TYPES,
@@ -97,7 +102,11 @@ _ORDER = (
 _NOT_PRINTED = "owned partitions and rack are unknown for {}: Kafka's formatters up to 3.8 do not print them"
 _SHARE_TYPES = [each.value for each in RecordType if each.is_of_share_group]
 _REGEX = "regular expressions of {} are replaced with the topics that the coordinator last found to match, if any"
-_SENTENCES = (*PROTOCOLS, _SERVER, USED_TOPICS, _REGEX, _NOT_PRINTED, OPAQUE, _LEADER, _ORDER)
+_SHARED = (
+    "join order is unknown for {} of share groups: that of their ids is used, and predicted ties may differ. All "
+    "partitions of their topics are taken to have share state"
+)
+_SENTENCES = (*PROTOCOLS, _SERVER, USED_TOPICS, _REGEX, _NOT_PRINTED, OPAQUE, _LEADER, _ORDER, _SHARED)
 
 _MEMBER = StructType([field for field in MEMBERS.schema if field.name not in ("cluster", "group_id")])
 _OFFSET_COLUMNS = ("topic", "partition", "committed", "metadata", "committed_at_ms", "expires_at_ms")
@@ -265,12 +274,12 @@ class _Rows:
             if key is None:
                 raise SchemaError("record key: null")
             name = decode_key(key)
-            decoded = None if value is None or not name.type.is_of_consumers else decode_value(name.type, value)
+            decoded = None if value is None or not name.type.is_decoded else decode_value(name.type, value)
         except SchemaError as problem:
             row = {"partition": partition, "offset": offset, "key": _hex(key), "value": _hex(value)}
             self._reject(name, row, str(problem))
             return
-        if not name.type.is_of_consumers:
+        if not name.type.is_decoded:
             status = TOMBSTONE if value is None else OTHER_GROUP
             self._add(type=name.type.value, status=status, group_id=name.group_id)
         else:
@@ -338,6 +347,14 @@ def _columns(key: Key, value: Value, as_stated: MembersAsStated) -> _Values:
         case ConsumerGroupCurrentMemberAssignment():
             assigned = [{"topic_id": topic_id, "partitions": numbers} for topic_id, numbers in value.assigned]
             return {"epoch": value.member_epoch, "assigned": assigned}
+        case ShareGroupMemberMetadata():
+            return _share_member(key, value, as_stated)
+        case ShareGroupTargetAssignmentMember():
+            return {
+                "assigned": [{"topic_id": topic_id, "partitions": numbers} for topic_id, numbers in value.partitions]
+            }
+        case ShareGroupCurrentMemberAssignment():
+            return {"epoch": value.member_epoch}
         case ConsumerGroupPartitionMetadata():
             return {"named": [vars(topic) for topic in value.topics]}
         case ConsumerGroupRegularExpression():
@@ -469,6 +486,22 @@ def _consumer_member(key: Key, member: ConsumerGroupMemberMetadata, as_stated: M
     return {"members": [columns], "regex": member.subscribed_regex, "notes": counted}
 
 
+def _share_member(key: Key, member: ShareGroupMemberMetadata, as_stated: MembersAsStated) -> _Values:
+    """Return a member of a share group; its target assignment is in another record."""
+    signs = Signs(key.group_id, key.member_id or "", member.client_id, None, protocol_type=SHARE_TYPE)
+    columns = {
+        "member_id": key.member_id,
+        "client_id": member.client_id,
+        "host": member.client_host,
+        "rack": member.rack_id,
+        "protocol_type": SHARE_TYPE,
+        "protocols": list(SHARE_ASSIGNORS),
+        "subscription": member.subscribed_topics,
+        **client_columns(signs, as_stated.clients.of(key.group_id, member.client_id)),
+    }
+    return {"members": [columns], "notes": [{"sentence": _SHARED, "members": 1}]}
+
+
 def _hex(data: bytes | None) -> str | None:
     return None if data is None else data.hex()[:_LONGEST_SAMPLE]
 
@@ -496,7 +529,9 @@ def _tables(decoded: DataFrame, topics: DataFrame | None, cluster: str) -> Offse
     classic = joined.transform(_with_earlier_generation)
     consumers, unnamed = _consumer_members(used, named, cluster)
     tables.append(_rejects(unnamed, cluster))
-    members = union([_fit(classic, MEMBERS.schema, cluster), consumers])
+    sharing, unnamed = _share_members(used, named, cluster)
+    tables.append(_rejects(unnamed, cluster))
+    members = union([_fit(classic, MEMBERS.schema, cluster), consumers, sharing])
     records = _counts(decoded)
     return OffsetsTopic(
         topics=named,
@@ -596,12 +631,45 @@ def _consumer_members(used: DataFrame, topics: DataFrame, cluster: str) -> tuple
             "protocols_assumed": F.when(F.col("protocols").isNull(), basis),
         }
     )
+    return _fit(members, MEMBERS.schema, cluster), _unnamed(assigned)
+
+
+def _unnamed(assigned: DataFrame) -> DataFrame:
+    """Return rejects for the assigned partitions of topics without a name."""
     row = F.to_json(F.struct("member_id", "topic_id", "partitions"))
     reason = F.concat(F.lit("topic id "), "topic_id", F.lit(" has no name; --topics with a topic_id gives it one"))
-    unnamed = assigned.where("topic IS NULL").select(
+    return assigned.where("topic IS NULL").select(
         F.lit(ASSIGNED).alias("table"), "group_id", row.alias("row"), reason.alias("reason")
     )
-    return _fit(members, MEMBERS.schema, cluster), unnamed
+
+
+def _share_members(used: DataFrame, topics: DataFrame, cluster: str) -> tuple[DataFrame, DataFrame]:
+    """Return the members of share groups, and the partitions of topics whose ids have no name.
+
+    A member owns its target assignment, in the order of the record, on which the next one depends.
+    """
+    member = ["group_id", "member_id"]
+    base = used.where(_is(RecordType.SHARE_GROUP_MEMBER_METADATA)).select("group_id", F.inline("members"))
+    current = used.where(_is(RecordType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT))
+    target = used.where(_is(RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER))
+    listed = target.select(*member, F.posexplode("assigned").alias("topic_place", "of_topic"))
+    assigned = listed.select(*member, "topic_place", "of_topic.*").join(
+        _names(used, topics, cluster), "topic_id", "left"
+    )
+    partitions = assigned.where("topic IS NOT NULL").select(
+        *member, "topic_place", "topic", F.posexplode("partitions").alias("place", "partition")
+    )
+    in_order = F.sort_array(F.collect_list(F.struct("topic_place", "place", "topic", "partition")))
+    has = F.transform(in_order, lambda each: F.struct(each["topic"], each["partition"]))
+    owned_type = MEMBERS.schema["owned"].dataType
+    owned = partitions.groupBy(*member).agg(has.cast(owned_type).alias("owned"))
+    members = (
+        base.drop("owned", "generation")
+        .join(current.select(*member, F.col("epoch").alias("generation")), member, "left")
+        .join(owned, member, "left")
+        .withColumn("owned", F.coalesce("owned", F.array().cast(owned_type)))
+    )
+    return _fit(members, MEMBERS.schema, cluster), _unnamed(assigned)
 
 
 def _preferred(members: DataFrame) -> DataFrame:
@@ -662,11 +730,12 @@ def _assumed(used: DataFrame) -> list[str]:
 def _about_groups(decoded: DataFrame) -> Iterator[str]:
     """Yield a sentence about groups without members, and one about groups of other types, if there are any."""
     is_other, has_members = F.col("status") == OTHER_GROUP, F.size("members") > 0
-    has_any = F.coalesce(has_members | is_other, F.lit(False))
+    has_members = F.coalesce(has_members, F.lit(False))
     by_group = decoded.where(F.col("status").isin(USED, OTHER_GROUP)).groupBy("group_id")
-    described = by_group.agg(F.max(has_any).alias("has_any"), F.max(is_other).alias("is_other"))
-    for sentence, condition in ((WITHOUT_MEMBERS, ~F.col("has_any")), (OF_OTHER_TYPES, F.col("is_other"))):
-        group_ids = described.where(condition).select("group_id")
+    described = by_group.agg(F.max(has_members).alias("has_members"), F.max(is_other).alias("is_other"))
+    without = described.where(~F.col("has_members"))
+    for sentence, condition in ((WITHOUT_MEMBERS, ~F.col("is_other")), (OF_OTHER_TYPES, F.col("is_other"))):
+        group_ids = without.where(condition).select("group_id")
         number = group_ids.count()
         if number:
             first = [row["group_id"] for row in group_ids.orderBy("group_id").limit(MOST_NAMES).collect()]

@@ -8,11 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalance_sim.kafka.wire.offsets_topic import Key, RecordType, Value, decode_key, decode_value
+from rebalance_sim.kafka.wire.offsets_topic import (
+    Key,
+    RecordType,
+    ShareGroupCurrentMemberAssignment,
+    ShareGroupMemberMetadata,
+    ShareGroupTargetAssignmentMember,
+    TopicIdPartitions,
+    Value,
+    decode_key,
+    decode_value,
+)
 from rebalance_sim.kafka.wire.readable import SchemaError
 from tests.oracle.protocol_cases import spoilt
 from tests.support.cases import JsonObject, golden
 from tests.support.model import VERSIONS
+from tests.support.offsets_records import CLICKS, ORDERS
 from tests.support.offsets_topic import expected_key, expected_value, in_any_order
 
 MUTATIONS = 10_000
@@ -39,6 +50,33 @@ def test_kafkas_bytes_are_decoded(version: str) -> None:
             assert in_any_order(decode_value(decode_key(key).type, value)) == in_any_order(
                 expected_value(step, version)
             )
+
+
+SHARE_RECORDS = (
+    (
+        "000a0005717565756500027331",
+        "00000372310263032f6803076f726465727307636c69636b7300",
+        ShareGroupMemberMetadata("r1", "c", "/h", ("orders", "clicks")),
+    ),
+    (
+        "000d0005717565756500027331",
+        "0000036f72646572732d6f72646572732d6f7203000000020000000000636c69636b732d636c69636b732d636c02000000010000",
+        ShareGroupTargetAssignmentMember((TopicIdPartitions(ORDERS, (2, 0)), TopicIdPartitions(CLICKS, (1,)))),
+    ),
+    (
+        "000e0005717565756500027331",
+        "0000000000050000000400026f72646572732d6f72646572732d6f7202000000000000",
+        ShareGroupCurrentMemberAssignment(5, 4, 0, (TopicIdPartitions(ORDERS, (0,)),)),
+    ),
+)
+"""Keys and values that the classes of Kafka 4.3.1 write (``MessageUtil.toVersionPrefixedBytes``)."""
+
+
+@pytest.mark.parametrize(("key", "value", "expected"), SHARE_RECORDS)
+def test_records_of_share_groups_are_decoded(key: str, value: str, expected: Value) -> None:
+    decoded = decode_key(bytes.fromhex(key))
+    assert (decoded.group_id, decoded.member_id) == ("queue", "s1")
+    assert decode_value(decoded.type, bytes.fromhex(value)) == expected
 
 
 # ---- malformed bytes

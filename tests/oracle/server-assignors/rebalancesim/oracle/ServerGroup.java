@@ -88,6 +88,30 @@ final class ServerGroup {
         return owned;
     }
 
+    /** A member's target as it is read from its record, which lists its partitions in the order of the case. */
+    Map<Uuid, Set<Integer>> recordedTarget(Case.Member member) {
+        Map<Uuid, List<Integer>> listed = new LinkedHashMap<>();
+        for (TopicPartition partition : member.ownedOrNone()) {
+            listed.computeIfAbsent(id(partition), i -> new ArrayList<>()).add(partition.partition());
+        }
+        Map<Uuid, Set<Integer>> owned = new HashMap<>();
+        listed.forEach((id, numbers) -> owned.putIfAbsent(id, copy(numbers)));
+        return owned;
+    }
+
+    /** The partitions whose share state is initialized, which alone can be assigned. */
+    Map<Uuid, Set<Integer>> initialized() {
+        Map<Uuid, Set<Integer>> initialized = new HashMap<>();
+        partitions.forEach((id, count) -> {
+            for (int partition = 0; partition < count; partition++) {
+                if (!question.unavailable().contains(new TopicPartition(names.get(id), partition))) {
+                    initialized.computeIfAbsent(id, i -> new HashSet<>()).add(partition);
+                }
+            }
+        });
+        return initialized;
+    }
+
     /** The owner of every partition. */
     Map<Uuid, Map<Integer, String>> owners() {
         Map<Uuid, Map<Integer, String>> owners = new HashMap<>();

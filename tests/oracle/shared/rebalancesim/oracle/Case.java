@@ -41,11 +41,16 @@ record Case(
 
     /** Whether the coordinator assigns, and not a client. */
     static boolean isServerSide(String rule) {
-        return rule.startsWith("server-");
+        return rule.startsWith("server-") || isOfShareGroups(rule);
     }
 
     boolean isServerSide() {
         return isServerSide(rule);
+    }
+
+    /** Whether it is the assignor of share groups (KIP-932). */
+    static boolean isOfShareGroups(String rule) {
+        return rule.startsWith("share-");
     }
 
     /** The steps of a case, as its rule reads them. */

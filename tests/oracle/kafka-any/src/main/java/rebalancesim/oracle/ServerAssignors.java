@@ -17,8 +17,8 @@ import org.apache.kafka.common.Uuid;
 /** What the coordinator's assignors of any release since 3.7 make of one case: their classes are found by name. */
 final class ServerAssignors {
     private static final String COORDINATOR = "org.apache.kafka.coordinator.group.";
-    private static final Map<String, String> ASSIGNORS =
-            Map.of("server-range", "RangeAssignor", "server-uniform", "UniformAssignor");
+    private static final Map<String, String> ASSIGNORS = Map.of(
+            "server-range", "RangeAssignor", "server-uniform", "UniformAssignor", "share-simple", "SimpleAssignor");
 
     private ServerAssignors() {
     }
@@ -31,7 +31,8 @@ final class ServerAssignors {
                 (proxy, method, arguments) -> method.getName().equals("numPartitions")
                         ? members.numPartitions((Uuid) arguments[0])
                         : members.racksForPartition((Uuid) arguments[0], (Integer) arguments[1]));
-        Object group = Release.isBefore(3, 8) ? assignmentSpec(members) : groupSpec(members);
+        boolean isShared = Case.isOfShareGroups(question.rule());
+        Object group = Release.isBefore(3, 8) ? assignmentSpec(members) : groupSpec(members, isShared);
         Method assign = Arrays.stream(assignor.getClass().getMethods())
                 .filter(method -> method.getName().equals("assign")).findFirst().orElseThrow();
         Object given = call(() -> assign.invoke(assignor, group, topics));
@@ -62,19 +63,24 @@ final class ServerAssignors {
     }
 
     @SuppressWarnings({"unchecked", "rawtypes"})
-    private static Object groupSpec(ServerGroup members) throws Exception {
+    private static Object groupSpec(ServerGroup members, boolean isShared) throws Exception {
         Class<?> type = Class.forName(groups() + "MemberSubscriptionAndAssignmentImpl");
         Class<?> assignment = Class.forName(groups() + "Assignment");
         Enum<?> subscriptions = Enum.valueOf((Class) Class.forName(api() + "SubscriptionType"),
                 members.isHomogeneous() ? "HOMOGENEOUS" : "HETEROGENEOUS");
-        return create(Class.forName(groups() + "GroupSpecImpl"), members.specifications(member -> call(() -> {
+        Map<String, Object> specifications = members.specifications(member -> call(() -> {
             Object rack = Optional.ofNullable(member.rack());
             Object instance = Optional.ofNullable(member.instanceId());
             Object topics = members.subscribedTopicIds(member);
-            Object target = assignment.getConstructor(Map.class).newInstance(members.target(member));
+            Object target = assignment.getConstructor(Map.class)
+                    .newInstance(isShared ? members.recordedTarget(member) : members.target(member));
             return Release.isBefore(3, 9) ? create(type, rack, topics, target)
                     : create(type, rack, instance, topics, target);
-        })), subscriptions, members.owners());
+        }));
+        Class<?> spec = Class.forName(groups() + "GroupSpecImpl");
+        return isShared && !Release.isBefore(4, 1)
+                ? create(spec, specifications, subscriptions, Map.of(), Optional.of(members.initialized()))
+                : create(spec, specifications, subscriptions, members.owners());
     }
 
     @SuppressWarnings("unchecked")
