@@ -1287,6 +1287,153 @@ NEWS = Table(
     ),
 )
 
+_OF_GENERATION = (
+    *_OF_GROUP,
+    Column("recreated", INT, "how often the group was deleted, or changed its type, before this generation"),
+    Column("generation", INT, "generation of a classic group, or epoch of a consumer-protocol group (KIP-848)"),
+    Column(
+        "completed_at_ms",
+        LONG,
+        "time at which the members of the generation had joined; null for consumer-protocol groups and before version "
+        "2 of the record (Kafka 2.1), which do not contain it",
+    ),
+)
+_LIST_OF = "member ids of those that"
+GENERATIONS = Table(
+    "generations",
+    "One row per generation of a classic group that became stable or empty, and per epoch of a consumer-protocol "
+    "group. A record that the coordinator wrote again, because a static member was replaced, has a row of its own.",
+    (
+        *_OF_GENERATION,
+        Column("type", STRING, "`classic` or `consumer`"),
+        Column("protocol_type", STRING, "protocol type, such as `connect`; null for consumer-protocol groups"),
+        Column("recorded_at_ms", LONG, "timestamp of the record; null if the dump has none"),
+        Column(
+            "since_last_ms",
+            LONG,
+            "time since the generation before, by completed_at_ms, or else recorded_at_ms; null if it is unknown, if "
+            "clocks ran backwards, or if the record is rewritten",
+        ),
+        Column(
+            "rewritten", BOOLEAN, "no rebalance: the record repeats its generation with the new id of a static member"
+        ),
+        Column("protocol", STRING, "elected protocol; null for consumer-protocol groups and groups without members"),
+        Column("leader_id", STRING, "member that computed the assignment; null without one, and if it is not printed"),
+        Column("members", INT, "number of members"),
+        Column("joined", INT, "members that joined since the generation before; 0 for the first one"),
+        Column("left", INT, "members that left or timed out since then"),
+        Column("replaced", INT, "static members whose member id was replaced with a new one"),
+        Column(
+            "restarted",
+            INT,
+            "new members with the client id and host, or the group.instance.id, of a member that left in the same "
+            "episode: restarted, or removed and back",
+        ),
+        Column("changed_subscription", INT, "members that subscribe to other topics than before"),
+        Column("changed_library", INT, "members whose client library or its release is another than before"),
+        Column("joined_ids", STRINGS, f"{_LIST_OF} joined"),
+        Column("left_ids", STRINGS, f"{_LIST_OF} left"),
+        Column("replaced_ids", STRINGS, "new member ids of those that were replaced"),
+        Column("restarted_ids", STRINGS, "new member ids of those that restarted"),
+        Column("changed_subscription_ids", STRINGS, f"{_LIST_OF} subscribe to other topics"),
+        Column("changed_library_ids", STRINGS, f"{_LIST_OF} have another client library or release"),
+        Column(
+            "topics_grown",
+            structs({"topic": STRING, "partitions_before": LONG, "partitions": LONG}),
+            "topics of which more partitions are assigned or owned than ever before",
+        ),
+        Column("assigned", INT, "partitions assigned; null if an assignment could not be read"),
+        Column(
+            "moved",
+            INT,
+            "partitions assigned to another member than the last time; a replaced or restarted member counts as the "
+            "same member",
+        ),
+        Column("moved_back", INT, "partitions that moved to the member that had them before the last one"),
+        Column(
+            "skipped",
+            LONG,
+            "generations between this one and the one before that have no row: they never became stable, or their "
+            "records are missing; null for the first one",
+        ),
+        Column(
+            "complete",
+            BOOLEAN,
+            "no record of the group can be missing between this one and the one before, or before the first; null if "
+            "the dump has no offsets",
+        ),
+        Column("incomplete_reason", STRING, "which records may be missing; null if complete"),
+        Column(
+            "cause",
+            STRING,
+            "`member joined`, `member left`, `members joined and left`, `member restarted`, `static member replaced`, "
+            "`subscription changed`, `topic grew`, `revoked partitions reassigned` (the second rebalance of a "
+            "cooperative group), `leader rejoined`, `group emptied`, `first generation seen`, or `unknown`",
+        ),
+        Column("cause_member", STRING, "group.instance.id or client.id of the only member that the cause is about"),
+        Column("evidence", STRING, "what the records show, in words"),
+        Column("episode", INT, "number of its episode among those of the group, from 1"),
+        Column("record_partition", INT, "partition of __consumer_offsets; null if it is not printed"),
+        Column("record_offset", LONG, "offset of the record that completed the generation; null if it is not printed"),
+    ),
+)
+
+_NOT_SENT = ("cluster", "group_id", "group_state", "generation_at_ms", "earlier_generation", "earlier_generation_at_ms")
+_OWNED_GENERATION = "owned_generation"
+"""The column of ``generation_members`` that has the generation of ``owned``."""
+GENERATION_MEMBERS = Table(
+    "generation_members",
+    "One row per generation and member: what the member sent to the leader, and what the leader answered. The columns "
+    "of members mean the same here. Rewritten records have no rows.",
+    (
+        *_OF_GENERATION,
+        Column("protocol", STRING, "elected protocol; null for consumer-protocol groups"),
+        *(
+            replace(column, name=_OWNED_GENERATION) if column.name == "generation" else column
+            for column in MEMBERS.columns
+            if column.name not in _NOT_SENT
+        ),
+        Column(
+            "assigned",
+            TOPIC_PARTITIONS,
+            "partitions that the leader, or for a consumer-protocol group the coordinator, assigned to the member; "
+            "null if they are unknown",
+        ),
+        Column("record_partition", INT, "partition of __consumer_offsets; null if it is not printed"),
+        Column("record_offset", LONG, "offset of the record of the generation; null if it is not printed"),
+    ),
+)
+
+EPISODES = Table(
+    "episodes",
+    "One row per episode: consecutive generations of a group, each at most 5 minutes after the one before.",
+    (
+        *_OF_GROUP,
+        Column("episode", INT, "number among the episodes of the group, from 1"),
+        Column(
+            "kind",
+            STRING,
+            "`rolling restart`, `crash loop` (a member restarted three times or more), `scale up`, `scale down`, "
+            "`members replaced`, `topics changed`, `single change` or `mixed`",
+        ),
+        Column("first_generation", INT, "its first generation"),
+        Column("last_generation", INT, "its last generation"),
+        Column("started_at_ms", LONG, "time of its first generation; null if it is unknown"),
+        Column("ended_at_ms", LONG, "time of its last generation; null if it is unknown"),
+        Column("generations", INT, "rows of generations"),
+        Column("members_before", INT, "members before it; null if it begins with the first generation seen"),
+        Column("members_after", INT, "members after it"),
+        Column("moved", INT, "sum of moved"),
+        Column("moved_back", INT, "sum of moved_back"),
+        Column("causes", MapType(STRING, INT), "number of generations by cause"),
+        Column(
+            "names",
+            MapType(STRING, INT),
+            "how often members joined, left or restarted, by group.instance.id or client.id: up to 1,000 names",
+        ),
+    ),
+)
+
 REJECTS = Table(
     "rejects",
     "One row per input row that cannot be used.",
@@ -1308,7 +1455,7 @@ OUTPUTS = {
         *(RECORD_PARTITIONS, PARTITION_LOAD, PARTITION_LOAD_AFTER, PARTITION_GROWTH, MOVED_KEYS),
         *(CLIENT_AGREEMENT, CONFLICTING_KEYS, TOPICS_AT_RISK, KEY_FINDINGS, BATCHES, PRODUCE_REQUESTS),
         *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, MIGRATION_COSTS, BOUNCES, LAG_COSTS, ADVICE),
-        *(FINDINGS, VERDICTS, NEWS),
+        *(FINDINGS, VERDICTS, NEWS, GENERATIONS, GENERATION_MEMBERS, EPISODES),
         REJECTS,
     )
 }
