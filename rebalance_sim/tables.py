@@ -1434,6 +1434,87 @@ EPISODES = Table(
     ),
 )
 
+BACKTEST = Table(
+    "backtest",
+    "One row per generation of a group's history that has members, and per basis: what would have been predicted, "
+    "compared with what was assigned.",
+    (
+        *_OF_GENERATION,
+        Column(
+            "basis",
+            STRING,
+            "what is predicted from: `as joined` (what the members sent to the leader), or `generation before` (what "
+            "they were assigned before, and who has joined and left since)",
+        ),
+        Column("protocol", STRING, "protocol of the generation"),
+        Column("strategy", STRING, "rules that predict: the protocol as the leader's library implements it"),
+        Column("client_library", STRING, "client library of the leader; null if unknown: Java is assumed"),
+        Column("client_version", STRING, "release of that library; null if unknown: the run's is used"),
+        Column("members", INT, "members of the generation"),
+        Column("partitions", INT, "partitions that were assigned"),
+        Column(
+            "result",
+            STRING,
+            "`equal`; `differs`; `not predictable` (the assignment is not a function of what the record contains); "
+            "`inputs incomplete` (something that decides is unknown)",
+        ),
+        Column("reason", STRING, "why it is not predictable, or what is unknown; null otherwise"),
+        Column("differing", INT, "partitions that another member, or nobody, was assigned than predicted"),
+        Column("alternatives", STRINGS, "rules of other libraries that the leader may use and that assign differently"),
+        Column(
+            "partition_counts",
+            STRING,
+            "`known` if generations before and after show how many partitions each topic had; `from the answer` if the "
+            "assignment itself had to be used for a topic",
+        ),
+        Column(
+            "within_bounds",
+            BOOLEAN,
+            "of a generation that is not predictable: whether partitions per member were within the bounds that the "
+            "program gives; null if it gives none, or if not every partition was assigned",
+        ),
+    ),
+)
+
+SCORE = Table(
+    "score",
+    "One row per basis, library, release, rules and kind of partition counts: how many generations were predicted.",
+    (
+        *(BACKTEST.columns[BACKTEST.names.index(name)] for name in ("basis", "client_library", "client_version")),
+        *(BACKTEST.columns[BACKTEST.names.index(name)] for name in ("strategy", "partition_counts")),
+        Column("generations", LONG, "generations"),
+        Column("equal", LONG, "generations that were predicted as they were assigned"),
+        Column("differs", LONG, "generations that were assigned differently"),
+        Column("not_predictable", LONG, "generations whose assignment is not a function of what the record contains"),
+        Column("within_bounds", LONG, "of these, generations within the bounds that the program gives"),
+        Column("outside_bounds", LONG, "of these, generations outside of the bounds that the program gives"),
+        Column("inputs_incomplete", LONG, "generations of which something that decides is unknown"),
+    ),
+)
+
+PREVENTION = Table(
+    "prevention",
+    "One row per classic group and setting: how many rebalances of its history the setting would have prevented. Its "
+    "episodes are simulated again, with the members that joined, left and restarted, with the setting and without it.",
+    (
+        *_OF_GROUP,
+        Column("setting", STRING, "setting that is changed"),
+        Column("value", STRING, "value it is changed to"),
+        Column("episodes", INT, "episodes that are simulated: those whose times are known"),
+        Column("generations", LONG, "generations in them"),
+        Column("rebalances", LONG, "simulated rebalances without the setting: near `generations` if the replay is"),
+        Column("rebalances_saved", LONG, "rebalances that the setting saves; negative if there are more"),
+        Column("unowned_ms", LONG, "simulated partition-milliseconds without an owner, without the setting"),
+        Column("unowned_ms_saved", LONG, "partition-milliseconds that the setting saves; negative if there are more"),
+        Column("failing", LONG, "episodes, or parts of long ones, in which consumers fail with the setting"),
+        Column(
+            "possible",
+            BOOLEAN,
+            "the clients of the group have the setting in all releases that they may be, and an audit would advise it",
+        ),
+    ),
+)
+
 REJECTS = Table(
     "rejects",
     "One row per input row that cannot be used.",
@@ -1455,7 +1536,8 @@ OUTPUTS = {
         *(RECORD_PARTITIONS, PARTITION_LOAD, PARTITION_LOAD_AFTER, PARTITION_GROWTH, MOVED_KEYS),
         *(CLIENT_AGREEMENT, CONFLICTING_KEYS, TOPICS_AT_RISK, KEY_FINDINGS, BATCHES, PRODUCE_REQUESTS),
         *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, MIGRATION_COSTS, BOUNCES, LAG_COSTS, ADVICE),
-        *(FINDINGS, VERDICTS, NEWS, GENERATIONS, GENERATION_MEMBERS, EPISODES),
+        *(FINDINGS, VERDICTS, NEWS),
+        *(GENERATIONS, GENERATION_MEMBERS, EPISODES, BACKTEST, SCORE, PREVENTION),
         REJECTS,
     )
 }

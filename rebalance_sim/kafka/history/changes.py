@@ -61,6 +61,16 @@ class Generation(NamedTuple):
     partitions: Mapping[str, int] | None = None
     """Numbers of partitions by topic, where the coordinator stored them."""
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Numbers of partitions by topic: as the coordinator stored them, or else as its members show them."""
+        if self.partitions is not None:
+            return dict(self.partitions)
+        shown: dict[str, int] = {}
+        for topic, partition in _all_partitions(self):
+            shown[topic] = max(shown.get(topic, 0), partition + 1)
+        return shown
+
 
 class GrownTopic(NamedTuple):
     """A topic with more partitions than before."""
@@ -123,7 +133,6 @@ class GroupHistory:
 
     last: Generation | None = None
     _same: dict[str, str] = field(default_factory=dict)
-    """For each member of the last generation, the first member id that it had, or its group.instance.id."""
     _departed: dict[tuple[str | None, str], deque[tuple[Participant, str]]] = field(
         default_factory=lambda: defaultdict(deque)
     )
@@ -133,6 +142,11 @@ class GroupHistory:
     _owners_before: dict[TopicPartition, str] = field(default_factory=dict)
     _partitions: dict[str, int] = field(default_factory=dict)
     """The most partitions seen of each topic."""
+
+    @property
+    def consumers(self) -> Mapping[str, str]:
+        """For each member of the last generation, the first member id that it had, or its group.instance.id."""
+        return self._same
 
     def forget_departed(self) -> None:
         """Forget members that left: later ones with their client id and host are new."""
@@ -197,11 +211,7 @@ class GroupHistory:
         return departed.popleft()
 
     def _grown(self, now: Generation) -> tuple[GrownTopic, ...]:
-        sizes = dict(now.partitions or {})
-        if now.partitions is None:
-            for topic, partition in _all_partitions(now):
-                sizes[topic] = max(sizes.get(topic, 0), partition + 1)
-        known = self._partitions
+        sizes, known = now.sizes, self._partitions
         grown = [GrownTopic(topic, known[topic], n) for topic, n in sizes.items() if n > known.get(topic, n)]
         known |= {topic: max(n, known.get(topic, 0)) for topic, n in sizes.items()}
         return tuple(sorted(grown))
