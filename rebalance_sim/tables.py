@@ -1323,6 +1323,234 @@ NEWS = Table(
     ),
 )
 
+_OF_GENERATION = (
+    *_OF_GROUP,
+    Column("recreated", INT, "how often the group was deleted, or changed its type, before this generation"),
+    Column("generation", INT, "generation of a classic group, or epoch of a consumer-protocol group (KIP-848)"),
+    Column(
+        "completed_at_ms",
+        LONG,
+        "time at which the members of the generation had joined; null for consumer-protocol groups and before version "
+        "2 of the record (Kafka 2.1), which do not contain it",
+    ),
+)
+_LIST_OF = "member ids of those that"
+GENERATIONS = Table(
+    "generations",
+    "One row per generation of a classic group that became stable or empty, and per epoch of a consumer-protocol "
+    "group. A record that the coordinator wrote again, because a static member was replaced, has a row of its own.",
+    (
+        *_OF_GENERATION,
+        Column("type", STRING, "`classic` or `consumer`"),
+        Column("protocol_type", STRING, "protocol type, such as `connect`; null for consumer-protocol groups"),
+        Column("recorded_at_ms", LONG, "timestamp of the record; null if the dump has none"),
+        Column(
+            "since_last_ms",
+            LONG,
+            "time since the generation before, by completed_at_ms, or else recorded_at_ms; null if it is unknown, if "
+            "clocks ran backwards, or if the record is rewritten",
+        ),
+        Column(
+            "rewritten", BOOLEAN, "no rebalance: the record repeats its generation with the new id of a static member"
+        ),
+        Column("protocol", STRING, "elected protocol; null for consumer-protocol groups and groups without members"),
+        Column("leader_id", STRING, "member that computed the assignment; null without one, and if it is not printed"),
+        Column("members", INT, "number of members"),
+        Column("joined", INT, "members that joined since the generation before; 0 for the first one"),
+        Column("left", INT, "members that left or timed out since then"),
+        Column("replaced", INT, "static members whose member id was replaced with a new one"),
+        Column(
+            "restarted",
+            INT,
+            "new members with the client id and host, or the group.instance.id, of a member that left in the same "
+            "episode: restarted, or removed and back",
+        ),
+        Column("changed_subscription", INT, "members that subscribe to other topics than before"),
+        Column("changed_library", INT, "members whose client library or its release is another than before"),
+        Column("joined_ids", STRINGS, f"{_LIST_OF} joined"),
+        Column("left_ids", STRINGS, f"{_LIST_OF} left"),
+        Column("replaced_ids", STRINGS, "new member ids of those that were replaced"),
+        Column("restarted_ids", STRINGS, "new member ids of those that restarted"),
+        Column("changed_subscription_ids", STRINGS, f"{_LIST_OF} subscribe to other topics"),
+        Column("changed_library_ids", STRINGS, f"{_LIST_OF} have another client library or release"),
+        Column(
+            "topics_grown",
+            structs({"topic": STRING, "partitions_before": LONG, "partitions": LONG}),
+            "topics of which more partitions are assigned or owned than ever before",
+        ),
+        Column("assigned", INT, "partitions assigned; null if an assignment could not be read"),
+        Column(
+            "moved",
+            INT,
+            "partitions assigned to another member than the last time; a replaced or restarted member counts as the "
+            "same member",
+        ),
+        Column("moved_back", INT, "partitions that moved to the member that had them before the last one"),
+        Column(
+            "skipped",
+            LONG,
+            "generations between this one and the one before that have no row: they never became stable, or their "
+            "records are missing; null for the first one",
+        ),
+        Column(
+            "complete",
+            BOOLEAN,
+            "no record of the group can be missing between this one and the one before, or before the first; null if "
+            "the dump has no offsets",
+        ),
+        Column("incomplete_reason", STRING, "which records may be missing; null if complete"),
+        Column(
+            "cause",
+            STRING,
+            "`member joined`, `member left`, `members joined and left`, `member restarted`, `static member replaced`, "
+            "`subscription changed`, `topic grew`, `revoked partitions reassigned` (the second rebalance of a "
+            "cooperative group), `leader rejoined`, `group emptied`, `first generation seen`, or `unknown`",
+        ),
+        Column("cause_member", STRING, "group.instance.id or client.id of the only member that the cause is about"),
+        Column("evidence", STRING, "what the records show, in words"),
+        Column("episode", INT, "number of its episode among those of the group, from 1"),
+        Column("record_partition", INT, "partition of __consumer_offsets; null if it is not printed"),
+        Column("record_offset", LONG, "offset of the record that completed the generation; null if it is not printed"),
+    ),
+)
+
+_NOT_SENT = ("cluster", "group_id", "group_state", "generation_at_ms", "earlier_generation", "earlier_generation_at_ms")
+_OWNED_GENERATION = "owned_generation"
+"""The column of ``generation_members`` that has the generation of ``owned``."""
+GENERATION_MEMBERS = Table(
+    "generation_members",
+    "One row per generation and member: what the member sent to the leader, and what the leader answered. The columns "
+    "of members mean the same here. Rewritten records have no rows.",
+    (
+        *_OF_GENERATION,
+        Column("protocol", STRING, "elected protocol; null for consumer-protocol groups"),
+        *(
+            replace(column, name=_OWNED_GENERATION) if column.name == "generation" else column
+            for column in MEMBERS.columns
+            if column.name not in _NOT_SENT
+        ),
+        Column(
+            "assigned",
+            TOPIC_PARTITIONS,
+            "partitions that the leader, or for a consumer-protocol group the coordinator, assigned to the member; "
+            "null if they are unknown",
+        ),
+        Column("record_partition", INT, "partition of __consumer_offsets; null if it is not printed"),
+        Column("record_offset", LONG, "offset of the record of the generation; null if it is not printed"),
+    ),
+)
+
+EPISODES = Table(
+    "episodes",
+    "One row per episode: consecutive generations of a group, each at most 5 minutes after the one before.",
+    (
+        *_OF_GROUP,
+        Column("episode", INT, "number among the episodes of the group, from 1"),
+        Column(
+            "kind",
+            STRING,
+            "`rolling restart`, `crash loop` (a member restarted three times or more), `scale up`, `scale down`, "
+            "`members replaced`, `topics changed`, `single change` or `mixed`",
+        ),
+        Column("first_generation", INT, "its first generation"),
+        Column("last_generation", INT, "its last generation"),
+        Column("started_at_ms", LONG, "time of its first generation; null if it is unknown"),
+        Column("ended_at_ms", LONG, "time of its last generation; null if it is unknown"),
+        Column("generations", INT, "rows of generations"),
+        Column("members_before", INT, "members before it; null if it begins with the first generation seen"),
+        Column("members_after", INT, "members after it"),
+        Column("moved", INT, "sum of moved"),
+        Column("moved_back", INT, "sum of moved_back"),
+        Column("causes", MapType(STRING, INT), "number of generations by cause"),
+        Column(
+            "names",
+            MapType(STRING, INT),
+            "how often members joined, left or restarted, by group.instance.id or client.id: up to 1,000 names",
+        ),
+    ),
+)
+
+BACKTEST = Table(
+    "backtest",
+    "One row per generation of a group's history that has members, and per basis: what would have been predicted, "
+    "compared with what was assigned.",
+    (
+        *_OF_GENERATION,
+        Column(
+            "basis",
+            STRING,
+            "what is predicted from: `as joined` (what the members sent to the leader), or `generation before` (what "
+            "they were assigned before, and who has joined and left since)",
+        ),
+        Column("protocol", STRING, "protocol of the generation"),
+        Column("strategy", STRING, "rules that predict: the protocol as the leader's library implements it"),
+        Column("client_library", STRING, "client library of the leader; null if unknown: Java is assumed"),
+        Column("client_version", STRING, "release of that library; null if unknown: the run's is used"),
+        Column("members", INT, "members of the generation"),
+        Column("partitions", INT, "partitions that were assigned"),
+        Column(
+            "result",
+            STRING,
+            "`equal`; `differs`; `not predictable` (the assignment is not a function of what the record contains); "
+            "`inputs incomplete` (something that decides is unknown)",
+        ),
+        Column("reason", STRING, "why it is not predictable, or what is unknown; null otherwise"),
+        Column("differing", INT, "partitions that another member, or nobody, was assigned than predicted"),
+        Column("alternatives", STRINGS, "rules of other libraries that the leader may use and that assign differently"),
+        Column(
+            "partition_counts",
+            STRING,
+            "`known` if generations before and after show how many partitions each topic had; `from the answer` if the "
+            "assignment itself had to be used for a topic",
+        ),
+        Column(
+            "within_bounds",
+            BOOLEAN,
+            "of a generation that is not predictable: whether partitions per member were within the bounds that the "
+            "program gives; null if it gives none, or if not every partition was assigned",
+        ),
+    ),
+)
+
+SCORE = Table(
+    "score",
+    "One row per basis, library, release, rules and kind of partition counts: how many generations were predicted.",
+    (
+        *(BACKTEST.columns[BACKTEST.names.index(name)] for name in ("basis", "client_library", "client_version")),
+        *(BACKTEST.columns[BACKTEST.names.index(name)] for name in ("strategy", "partition_counts")),
+        Column("generations", LONG, "generations"),
+        Column("equal", LONG, "generations that were predicted as they were assigned"),
+        Column("differs", LONG, "generations that were assigned differently"),
+        Column("not_predictable", LONG, "generations whose assignment is not a function of what the record contains"),
+        Column("within_bounds", LONG, "of these, generations within the bounds that the program gives"),
+        Column("outside_bounds", LONG, "of these, generations outside of the bounds that the program gives"),
+        Column("inputs_incomplete", LONG, "generations of which something that decides is unknown"),
+    ),
+)
+
+PREVENTION = Table(
+    "prevention",
+    "One row per classic group and setting: how many rebalances of its history the setting would have prevented. Its "
+    "episodes are simulated again, with the members that joined, left and restarted, with the setting and without it.",
+    (
+        *_OF_GROUP,
+        Column("setting", STRING, "setting that is changed"),
+        Column("value", STRING, "value it is changed to"),
+        Column("episodes", INT, "episodes that are simulated: those whose times are known"),
+        Column("generations", LONG, "generations in them"),
+        Column("rebalances", LONG, "simulated rebalances without the setting: near `generations` if the replay is"),
+        Column("rebalances_saved", LONG, "rebalances that the setting saves; negative if there are more"),
+        Column("unowned_ms", LONG, "simulated partition-milliseconds without an owner, without the setting"),
+        Column("unowned_ms_saved", LONG, "partition-milliseconds that the setting saves; negative if there are more"),
+        Column("failing", LONG, "episodes, or parts of long ones, in which consumers fail with the setting"),
+        Column(
+            "possible",
+            BOOLEAN,
+            "the clients of the group have the setting in all releases that they may be, and an audit would advise it",
+        ),
+    ),
+)
+
 REJECTS = Table(
     "rejects",
     "One row per input row that cannot be used.",
@@ -1345,6 +1573,7 @@ OUTPUTS = {
         *(CLIENT_AGREEMENT, CONFLICTING_KEYS, TOPICS_AT_RISK, KEY_FINDINGS, BATCHES, PRODUCE_REQUESTS),
         *(TIMELINE, REBALANCES, OWNED_PARTITIONS, PARTITION_COSTS, COSTS, MIGRATION_COSTS, BOUNCES, LAG_COSTS, ADVICE),
         *(FINDINGS, VERDICTS, NEWS),
+        *(GENERATIONS, GENERATION_MEMBERS, EPISODES, BACKTEST, SCORE, PREVENTION),
         REJECTS,
     )
 }

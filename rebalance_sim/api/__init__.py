@@ -20,6 +20,7 @@ from rebalance_sim.api.groups import (
     predict,
     rejects,
 )
+from rebalance_sim.api.history import backtest, prevention, score
 from rebalance_sim.api.lag import expiring_offsets, lag_balance, lag_tables, member_lag, rejected_offsets, topic_lag
 from rebalance_sim.api.literals import group, topics_table
 from rebalance_sim.api.notebooks import report, show
@@ -72,6 +73,7 @@ __all__ = [
     "UserError",
     "assign",
     "audit",
+    "backtest",
     "balance",
     "batches",
     "changes",
@@ -107,12 +109,14 @@ __all__ = [
     "partition_load_after",
     "partitions_long",
     "predict",
+    "prevention",
     "produce_requests",
     "read_clusters",
     "rejected_offsets",
     "rejected_records",
     "rejects",
     "report",
+    "score",
     "sent_records",
     "show",
     "simulate",

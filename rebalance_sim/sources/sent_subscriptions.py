@@ -4,7 +4,7 @@ from typing import Any
 
 from rebalance_sim.kafka.clients.recognition import Signs
 from rebalance_sim.kafka.clients.stated import StatedClient
-from rebalance_sim.kafka.wire.consumer_protocol import decode_sent_subscription
+from rebalance_sim.kafka.wire.consumer_protocol import SentSubscription, decode_sent_subscription
 from rebalance_sim.sources.client_columns import client_columns
 
 
@@ -17,7 +17,11 @@ def sent_columns(signs: Signs, subscription: bytes, stated: StatedClient) -> dic
     >>> sent_columns(Signs("orders", "m1", "app", protocols=("range",)), sent, StatedClient())["client_library"]
     'kafka-go'
     """
-    sent = decode_sent_subscription(subscription)
+    return columns_of_sent(signs, decode_sent_subscription(subscription), stated)
+
+
+def columns_of_sent(signs: Signs, sent: SentSubscription, stated: StatedClient) -> dict[str, Any]:
+    """Return the same columns for a subscription that is decoded."""
     return {
         "rack": sent.content.rack,
         "subscription": sent.content.topics,

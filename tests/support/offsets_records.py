@@ -48,13 +48,15 @@ def member(
     owned: tuple[TopicPartition, ...] = (),
     subscription: bytes | None = None,
     client: tuple[str | None, str] = ("i", "c"),
+    sent: tuple[TopicPartition, ...] = (),
 ) -> bytes:
     """Return a member of a classic group, with a subscription that is made of the topics unless it is given.
 
-    ``client`` is its group.instance.id, null for a dynamic member, and its client.id.
+    ``client`` is its group.instance.id, null for a dynamic member, and its client.id. ``owned`` is assigned to it;
+    ``sent`` are the partitions that it owned when it joined.
     """
     if subscription is None:
-        subscription = encode_subscription(Subscription(topics, b"u", (), 1, "r1"))
+        subscription = encode_subscription(Subscription(topics, b"u", sent, 1, "r1"))
     assignment = encode_assignment(Assignment(owned))
     names = b"".join(map(_string, (member_id, *client, "/h")))
     fields = (struct.pack(">i", len(data)) + data for data in (subscription, assignment))
@@ -78,8 +80,25 @@ def group(
 
 
 def consumer_group() -> Written:
+    return consumer_epoch(8)
+
+
+def consumer_epoch(epoch: int) -> Written:
+    """Return the epoch of a consumer-protocol group."""
     key, _ = tombstone(RecordType.CONSUMER_GROUP_METADATA, "new")
-    return key, struct.pack(">hi", 0, 8) + _NO_TAGS
+    return key, struct.pack(">hi", 0, epoch) + _NO_TAGS
+
+
+def target_epoch(epoch: int) -> Written:
+    """Return the epoch of the last target assignment."""
+    key, _ = tombstone(RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA, "new")
+    return key, struct.pack(">hi", 0, epoch) + _NO_TAGS
+
+
+def target(member_id: str, partitions: dict[str, list[int]]) -> Written:
+    """Return the target assignment of a member, by the ids of topics."""
+    key, _ = tombstone(RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER, "new", member_id)
+    return key, struct.pack(">h", 0) + _topic_partitions(partitions) + _NO_TAGS
 
 
 def topics_of_consumer_group() -> Written:
@@ -105,7 +124,7 @@ def consumer(
 def current(member_id: str, partitions: dict[str, list[int]]) -> Written:
     """Return the current assignment of a member of a consumer-protocol group, by the ids of topics."""
     key, _ = tombstone(RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT, "new", member_id)
-    return key, struct.pack(">hiib", 0, 7, 6, 0) + _partitions(partitions) + _list([]) + _NO_TAGS
+    return key, struct.pack(">hiib", 0, 7, 6, 0) + _topic_partitions(partitions) + _list([]) + _NO_TAGS
 
 
 def share_member(member_id: str, *topics: str) -> Written:
@@ -118,13 +137,13 @@ def share_member(member_id: str, *topics: str) -> Written:
 def share_target(member_id: str, partitions: dict[str, list[int]]) -> Written:
     """Return the target assignment of a member of share group "queue", by the ids of topics."""
     key, _ = tombstone(RecordType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER, "queue", member_id)
-    return key, struct.pack(">h", 0) + _partitions(partitions) + _NO_TAGS
+    return key, struct.pack(">h", 0) + _topic_partitions(partitions) + _NO_TAGS
 
 
 def share_current(member_id: str, partitions: dict[str, list[int]]) -> Written:
     """Return the current assignment of a member of share group "queue", at epoch 5."""
     key, _ = tombstone(RecordType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT, "queue", member_id)
-    return key, struct.pack(">hiib", 0, 5, 4, 0) + _partitions(partitions) + _NO_TAGS
+    return key, struct.pack(">hiib", 0, 5, 4, 0) + _topic_partitions(partitions) + _NO_TAGS
 
 
 def regular_expression(regex: str, topic: str) -> Written:
@@ -133,7 +152,7 @@ def regular_expression(regex: str, topic: str) -> Written:
     return key, struct.pack(">h", 0) + _list([_compact(topic)]) + struct.pack(">qq", 1, 1) + _NO_TAGS
 
 
-def _partitions(partitions: dict[str, list[int]]) -> bytes:
+def _topic_partitions(partitions: dict[str, list[int]]) -> bytes:
     return _list(
         [
             _uuid(topic_id) + _list([struct.pack(">i", number) for number in numbers]) + _NO_TAGS

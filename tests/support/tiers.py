@@ -169,7 +169,7 @@ TIERS = (
     Tier(
         "topics of a broker",
         ("tests/real/test_topic_records.py", "tests/real/test_offsets_topic.py"),
-        (*_CLUSTERS, "rebalance_sim/sources/offsets_topic/"),
+        (*_CLUSTERS, "rebalance_sim/sources/offsets_topic/", "rebalance_sim/kafka/history/"),
     ),
     Tier(
         "whole runs",
@@ -235,8 +235,9 @@ TIERS = (
     ),
     Tier(
         "offsets topic",
-        ("tests/sources/offsets_topic/test_fleet.py",),
+        ("tests/sources/offsets_topic/test_fleet.py", "tests/sources/offsets_topic/test_history.py"),
         (
+            "rebalance_sim/kafka/history/",
             "rebalance_sim/kafka/wire/",
             "rebalance_sim/sources/offsets_topic/",
             *(f"rebalance_sim/engine/{part}/" for part in ("spark", "tables")),

@@ -1,7 +1,7 @@
 """Read ``__consumer_offsets`` from a Parquet dump, from the console consumer's output, or from brokers."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -54,23 +54,41 @@ def read_where(
         "cluster": cluster,
         "stage": stage,
     }
+    dump = open_dump(spark, where, properties)
+    if dump.lines is not None:
+        return read_printed_offsets_topic(dump.lines, **options)
+    try:
+        return read_offsets_topic(dump.records, **options)
+    except (PySparkException, Py4JError, OSError) as problem:
+        raise UserError(f"cannot read the dump {where!r}: {first_line(problem)}") from problem
+
+
+class Dump(NamedTuple):
+    """Records of the topic, or lines that a formatter printed."""
+
+    records: DataFrame
+    """``key``, ``value``, ``partition`` and ``offset``."""
+    lines: DataFrame | None = None
+    """Lines with ``text`` and their position ``file``, ``block`` and ``line``."""
+
+
+def open_dump(spark: SparkSession, where: str, properties: Mapping[str, str] | None = None) -> Dump:
+    """Find out what is in a path or, with the prefix ``kafka:``, at brokers; errors are those of ``read_where``."""
     if where.startswith(KAFKA):
         # Transactional offset commits must not count before the transaction is committed, or after it is aborted.
         configuration = {**java_properties(properties or {}), "isolation.level": "read_committed"}
-        rows = read_internal_topic(spark, where.removeprefix(KAFKA), TOPIC, configuration)
-        return read_offsets_topic(rows, **options)
+        return Dump(read_internal_topic(spark, where.removeprefix(KAFKA), TOPIC, configuration))
     check_exists(HadoopFiles(spark), "the dump", where)
     try:
         files = _files(spark, where)
         if not files:
             raise UserError(f"{where!r} contains no files")
         if any(file.endswith(_PARQUET) for file in files):
-            rows = spark.read.parquet(where)
-            return read_offsets_topic(rows, **options)
+            return Dump(spark.read.parquet(where))
         lines = _lines(spark, files)
+        return Dump(lines, lines)
     except (PySparkException, Py4JError, OSError) as problem:
         raise UserError(f"cannot read the dump {where!r}: {first_line(problem)}") from problem
-    return read_printed_offsets_topic(lines, **options)
 
 
 def _files(spark: SparkSession, where: str) -> list[str]:

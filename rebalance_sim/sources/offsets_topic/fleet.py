@@ -4,7 +4,6 @@ The last record of each key counts, as in Kafka's log compaction. Records are de
 reach the driver. What the topic does not contain is assumed, and listed in ``assumptions``.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,8 +19,7 @@ from rebalance_sim.engine.spark.driver_rows import map_batches
 from rebalance_sim.engine.tables.arrow import arrow_type
 from rebalance_sim.engine.tables.inputs import fit_topics, rejected, union, usable
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.assignors.by_library import Leader
-from rebalance_sim.kafka.clients.assumed_protocols import Basis, Offer, offered_protocols
+from rebalance_sim.kafka.clients.assumed_protocols import Basis
 from rebalance_sim.kafka.clients.recognition import Signs
 from rebalance_sim.kafka.clients.stated import StatedClient, StatedClients
 from rebalance_sim.kafka.group_kinds import SHARE_TYPE
@@ -54,12 +52,19 @@ from rebalance_sim.sources.assumptions import (
     USED_TOPICS,
     WITHOUT_MEMBERS,
     MembersAsStated,
-    about_protocols,
     checked_protocols,
     groups,
 )
 from rebalance_sim.sources.client_columns import client_columns
-from rebalance_sim.sources.consumer_groups import server_assignor, server_protocols
+from rebalance_sim.sources.consumer_groups import server_protocols
+from rebalance_sim.sources.offsets_topic.stored_members import (
+    LONGEST_SAMPLE,
+    as_json,
+    consumer_columns,
+    in_hex,
+    set_protocols,
+    stored_columns,
+)
 from rebalance_sim.sources.offsets_topic.text import BadText, NotPrinted, Printed, read_printed
 from rebalance_sim.sources.sent_subscriptions import sent_columns
 from rebalance_sim.tables import (
@@ -87,7 +92,6 @@ USED, TOMBSTONE, REJECTED, OTHER_GROUP, NOT_PRINTED = "used", "tombstone", "reje
 SUPERSEDED = "superseded"
 """The status of a record that is followed by one with the same key."""
 
-_LONGEST_SAMPLE = 2000
 _GENERATION_BYTES = 256
 """Bytes of each record of a classic group in which its generation and time are looked for, before the members."""
 _GENERATIONS_MS = 3_600_000
@@ -165,7 +169,7 @@ def read_offsets_topic(
     their group elected. ``stage`` may store the decoded records, which are read several times. Raises UserError for
     columns that are missing or have another type.
     """
-    _check(records)
+    check(records)
     as_stated = MembersAsStated(checked_protocols(protocols), StatedClients(tuple(clients)))
     decoded = map_batches(_last_of_each_key(records), partial(_decode_batches, as_stated), _COUNTED)
     return _tables(stage(decoded), topics, cluster)
@@ -190,7 +194,8 @@ def read_printed_offsets_topic(
     return replace(tables, members=_with_used_topics(tables.members, tables.offsets))
 
 
-def _check(records: DataFrame) -> None:
+def check(records: DataFrame) -> None:
+    """Raise UserError for columns that are missing or have another type."""
     wanted = {"key": ("binary",), "value": ("binary",), "partition": ("int", "bigint"), "offset": ("int", "bigint")}
     types = dict(records.dtypes)
     for name, allowed in wanted.items():
@@ -276,7 +281,7 @@ class _Rows:
             name = decode_key(key)
             decoded = None if value is None or not name.type.is_decoded else decode_value(name.type, value)
         except SchemaError as problem:
-            row = {"partition": partition, "offset": offset, "key": _hex(key), "value": _hex(value)}
+            row = {"partition": partition, "offset": offset, "key": in_hex(key), "value": in_hex(value)}
             self._reject(name, row, str(problem))
             return
         if not name.type.is_decoded:
@@ -293,7 +298,7 @@ class _Rows:
     def add_printed(self, record: Printed | NotPrinted | BadText, place: Sequence[object]) -> None:
         """Add a record that was printed."""
         if isinstance(record, BadText):
-            row = dict(zip(_PLACE.names, place, strict=False)) | {"text": record.text[:_LONGEST_SAMPLE]}
+            row = dict(zip(_PLACE.names, place, strict=False)) | {"text": record.text[:LONGEST_SAMPLE]}
             self._reject(None, row, record.reason)
         elif isinstance(record, NotPrinted):
             self._add(type=record.type, status=NOT_PRINTED)
@@ -317,7 +322,7 @@ class _Rows:
             type=key and key.type.value,
             status=REJECTED,
             group_id=key and key.group_id,
-            rejects=[{"row": _as_json(row), "reason": reason}],
+            rejects=[{"row": as_json(row), "reason": reason}],
         )
 
     def _add_record(self, key: Key, value: Value | None) -> None:
@@ -380,7 +385,7 @@ def _classic_members(group_id: str, group: GroupMetadata, as_stated: MembersAsSt
     """
     members, rejects, notes = list[_Values](), list[_Values](), list[str]()
     for member in group.members:
-        columns = _classic_member(group, member)
+        columns = stored_columns(group, member)
         elected = (group.protocol,) if group.protocol else ()
         ids = (group_id, member.member_id, member.client_id, member.group_instance_id)
         signs = Signs(*ids, elected, protocol_type=group.protocol_type)
@@ -392,45 +397,12 @@ def _classic_members(group_id: str, group: GroupMetadata, as_stated: MembersAsSt
             notes += [_ORDER if group.leader is None else _LEADER, *assumed]
         except SchemaError as problem:
             row = {"member_id": member.member_id, "client_id": member.client_id, "host": member.client_host}
-            rejects.append({"row": _as_json(row), "reason": str(problem)})
+            rejects.append({"row": as_json(row), "reason": str(problem)})
             columns["generation"] = group.generation
         members.append(columns)
-    notes += _set_protocols(members, group_id, group, as_stated)
+    notes += set_protocols(members, group_id, group, as_stated)
     counted = [{"sentence": sentence, "members": notes.count(sentence)} for sentence in _SENTENCES if sentence in notes]
     return {"members": members, "rejects": rejects, "notes": counted}
-
-
-def _set_protocols(
-    members: Sequence[_Values], group_id: str, group: GroupMetadata, as_stated: MembersAsStated
-) -> list[str]:
-    """Set the protocols of the members of a classic group; return the assumptions made."""
-    if group.protocol_type != DEFAULT_PROTOCOL_TYPE:
-        as_stated = MembersAsStated()
-    offers = [
-        Offer(
-            Leader(member.get("client_library") or "", member.get("client_version") or ""),
-            as_stated.clients.of(group_id, member["client_id"]).protocols or (),
-        )
-        for member in members
-    ]
-    offered = offered_protocols(offers, group.protocol or None, as_stated.protocols)
-    for member, each in zip(members, offered, strict=True):
-        member |= {"protocols": list(each.protocols), "protocols_assumed": each.basis}
-    return [note for each in zip(offers, offered, strict=True) if (note := about_protocols(*each))]
-
-
-def _classic_member(group: GroupMetadata, member: GroupMember) -> _Values:
-    """Return the columns that the coordinator stores beside a member's own bytes."""
-    return {
-        "member_id": member.member_id,
-        "instance_id": member.group_instance_id,
-        "client_id": member.client_id,
-        "host": member.client_host,
-        "protocol_type": group.protocol_type,
-        "join_order": None if group.leader is None else int(member.member_id != group.leader),
-        "session_timeout_ms": member.session_timeout_ms,
-        "rebalance_timeout_ms": member.rebalance_timeout_ms,
-    }
 
 
 def _sent_by(
@@ -452,36 +424,8 @@ def _sent_by(
 
 def _consumer_member(key: Key, member: ConsumerGroupMemberMetadata, as_stated: MembersAsStated) -> _Values:
     """Return a member of a consumer-protocol group; its current assignment is in another record."""
-    is_classic = member.classic is not None and len(member.classic.protocols) > 0
-    notes = []
-    offered: list[str] | None = None
-    session_timeout = None
-    if member.classic is not None and is_classic:
-        offered = [protocol.name for protocol in member.classic.protocols]
-        session_timeout = member.classic.session_timeout_ms
-    elif member.server_assignor:
-        offered = [server_assignor(member.server_assignor)]
-    else:
-        notes.append(_SERVER)
-    if member.subscribed_regex is not None:
-        notes.append(_REGEX)
-    columns = {
-        "member_id": key.member_id,
-        "instance_id": member.instance_id,
-        "client_id": member.client_id,
-        "host": member.client_host,
-        "rack": member.rack_id,
-        "protocol_type": DEFAULT_PROTOCOL_TYPE,
-        "protocols": offered,
-        "subscription": member.subscribed_topics,
-        "subscribed_regex": member.subscribed_regex,
-        "session_timeout_ms": session_timeout,
-        "rebalance_timeout_ms": member.rebalance_timeout_ms,
-        **client_columns(
-            Signs(key.group_id, key.member_id or "", member.client_id, member.instance_id, tuple(offered or ())),
-            as_stated.clients.of(key.group_id, member.client_id),
-        ),
-    }
+    columns = consumer_columns(key, member, as_stated)
+    notes = [_SERVER] * (columns["protocols"] is None) + [_REGEX] * (member.subscribed_regex is not None)
     counted = [{"sentence": sentence, "members": 1} for sentence in notes]
     return {"members": [columns], "regex": member.subscribed_regex, "notes": counted}
 
@@ -500,14 +444,6 @@ def _share_member(key: Key, member: ShareGroupMemberMetadata, as_stated: Members
         **client_columns(signs, as_stated.clients.of(key.group_id, member.client_id)),
     }
     return {"members": [columns], "notes": [{"sentence": _SHARED, "members": 1}]}
-
-
-def _hex(data: bytes | None) -> str | None:
-    return None if data is None else data.hex()[:_LONGEST_SAMPLE]
-
-
-def _as_json(row: _Values) -> str:
-    return json.dumps(row, ensure_ascii=False)
 
 
 # ---- tables

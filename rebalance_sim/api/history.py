@@ -1,0 +1,91 @@
+"""The history of groups: past generations predicted, compared with what was assigned, and scored.
+
+``generation_members`` is the table of that name in ``rebalance_sim.tables``.
+"""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from rebalance_sim.api.groups import clusters_of
+from rebalance_sim.api.simulation import SimulationOptions, simulations_of
+from rebalance_sim.engine.groups.prediction import ELECTED
+from rebalance_sim.engine.history import backtest as backtests
+from rebalance_sim.engine.history.backtest import AS_JOINED, GENERATION_BEFORE, Backtest
+from rebalance_sim.engine.history.partition_counts import described_topics, spans
+from rebalance_sim.engine.history.prevention import Prevention
+from rebalance_sim.engine.tables.inputs import REASON, fit, fit_topics, usable
+from rebalance_sim.engine.tables.outcomes import Transformation
+from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
+from rebalance_sim.errors import check_choice
+from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
+from rebalance_sim.kafka.brokers import Clusters
+from rebalance_sim.kafka.simulation.scenario import Scenario
+from rebalance_sim.releases import NEWEST
+from rebalance_sim.tables import ADVICE, COSTS, GENERATION_MEMBERS
+
+
+def backtest(
+    topics: DataFrame | None = None,
+    kafka_version: str | Clusters = NEWEST,
+    assignors: Sequence[ConsumerPartitionAssignor] = (),
+    basis: str = AS_JOINED,
+) -> Transformation:
+    """From generation members to one row per generation: what would have been predicted, and whether it was right.
+
+    ``topics`` are those of today; without it, the numbers of partitions are those that the generations show. With
+    ``basis="generation before"`` members own what the generation before assigned them, as a simulation has it, instead
+    of what they sent when they joined.
+
+    Raises UserError for an unknown version or basis, and for topics without a required column.
+
+    >>> tested = generation_members.transform(backtest(topics))
+    >>> tested.select("generation", "protocol", "result", "partition_counts").show()
+    +----------+--------+------+----------------+
+    |generation|protocol|result|partition_counts|
+    +----------+--------+------+----------------+
+    |         7|   range| equal| from the answer|
+    +----------+--------+------+----------------+
+    <BLANKLINE>
+    """
+    check_choice("basis", basis, list(_MEMBERS))
+    clusters, today = clusters_of(kafka_version), None if topics is None else usable(fit_topics(topics))
+
+    def tested(generation_members: DataFrame) -> DataFrame:
+        # A member that cannot be used leaves its generation incomplete; it is not left out of it.
+        fitted = fit(generation_members, GENERATION_MEMBERS).drop(REASON, "_row")
+        seen = spans(fitted, today)
+        test = Backtest(clusters, basis, seen, described_topics(today), tuple(assignors))
+        return test(fitted.transform(_MEMBERS[basis]))
+
+    return tested
+
+
+def score(backtest: DataFrame) -> DataFrame:
+    """From ``backtest`` to how many generations were predicted, by basis, client library, release and rules.
+
+    >>> generation_members.transform(backtest(topics)).transform(score).select("strategy", "equal", "differs").show()
+    +--------+-----+-------+
+    |strategy|equal|differs|
+    +--------+-----+-------+
+    |   range|    1|      0|
+    +--------+-----+-------+
+    <BLANKLINE>
+    """
+    return backtests.score(backtest)
+
+
+_NO_TOPICS = TopicMetadata(pa.schema([]).empty_table())
+"""Each part of the past has its own topics."""
+_MEMBERS = {AS_JOINED: backtests.as_joined, GENERATION_BEFORE: backtests.from_generation_before}
+
+
+def prevention(generations: DataFrame, kafka_version: str | Clusters = NEWEST, seed: int = 0) -> Transformation:
+    """From generation members to the rebalances that other settings would have prevented, by group and setting.
+
+    The episodes of ``generations`` are simulated again with the members that joined, left and restarted at their times.
+    """
+    options: SimulationOptions = {"kafka_version": kafka_version, "seed": seed}
+    simulations = simulations_of((COSTS.name, ADVICE.name), Scenario("history"), _NO_TOPICS, (ELECTED,), options)
+    return lambda generation_members: Prevention(simulations)(generations, generation_members)

@@ -1,0 +1,1 @@
+"""The history of groups, as the records of ``__consumer_offsets`` tell it, and what would have been predicted."""

@@ -1,0 +1,264 @@
+"""Predict past generations from what their leaders saw, and compare the predictions with what was assigned.
+
+A generation is predicted as any group is: the members with what they sent when they joined, and the topics with as
+many partitions as they had then. The assignment itself is read for one thing only: the number of partitions of a topic
+that no other generation shows (``partition_counts``). Such generations are marked.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from rebalance_sim.engine.groups.by_brokers import by_brokers
+from rebalance_sim.engine.groups.group_plan import GroupPlan
+from rebalance_sim.engine.groups.prediction import ELECTED, Prediction
+from rebalance_sim.engine.history.generations import Entries, Generations, differing, entries, numbered_names
+from rebalance_sim.engine.history.partition_counts import TopicCounts, topic_counts
+from rebalance_sim.engine.tables.arrow import arrow_type, rows_of
+from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
+from rebalance_sim.kafka.assignors.consumer_partition_assignor import ConsumerPartitionAssignor
+from rebalance_sim.kafka.brokers import Brokers, Clusters
+from rebalance_sim.kafka.runtime.strings import Flags, Ints
+from rebalance_sim.tables import ASSIGNMENTS, BACKTEST, BALANCE, REJECTS, SCORE, STRINGS
+
+AS_JOINED, GENERATION_BEFORE = "as joined", "generation before"
+"""What a generation is predicted from."""
+EQUAL, DIFFERS, NOT_PREDICTABLE, INCOMPLETE = "equal", "differs", "not predictable", "inputs incomplete"
+"""Results."""
+KNOWN, FROM_ANSWER = "known", "from the answer"
+"""Kinds of partition counts."""
+
+_GENERATION = ("history_group_id", "recreated", "history_generation", "completed_at_ms", "protocol")
+"""Columns of the group that all of its members have."""
+_ACTUAL = ("client_library", "client_version", "assigned")
+_OTHER_LIBRARY = "the leader's library is uncertain, and the others that it may use assign differently"
+
+
+def as_joined(generation_members: DataFrame) -> DataFrame:
+    """Return members of generations as their leader saw them, for ``Backtest``: each generation is a group.
+
+    The elected protocol is the only one offered, since records do not have the others.
+    """
+    group = F.concat_ws("@", "group_id", F.col("recreated").cast("string"), F.col("generation").cast("string"))
+    return generation_members.withColumns(
+        {
+            "history_group_id": F.col("group_id"),
+            "history_generation": F.col("generation"),
+            "group_id": group,
+            "generation": F.col("owned_generation"),
+            "protocols": F.when(F.col("protocol").isNull(), F.array().cast(STRINGS)).otherwise(F.array("protocol")),
+        }
+    )
+
+
+def from_generation_before(generation_members: DataFrame) -> DataFrame:
+    """Return the same for members as the generation before them leaves them: a simulation knows no more.
+
+    A member that was in the group's generation before owns what it was assigned there and subscribes as it did there. A
+    member that has joined since owns nothing, and subscribes as it does when it joins. The first generation of a group
+    is left out.
+    """
+    by_group = Window.partitionBy("cluster", "group_id", "recreated").orderBy("generation")
+    by_member = Window.partitionBy("cluster", "group_id", "recreated", "member_id").orderBy("generation")
+    placed = generation_members.withColumn("_place", F.dense_rank().over(by_group))
+    before = F.lag(F.struct("_place", "generation", "assigned", "subscription")).over(by_member)
+    stays = F.col("_before._place") == F.col("_place") - 1
+    nothing = F.array().cast(generation_members.schema["owned"].dataType)
+    return (
+        placed.withColumn("_before", before)
+        .where("_place > 1")
+        .withColumns(
+            {
+                "owned": F.when(stays, F.col("_before.assigned")).otherwise(nothing),
+                "owned_generation": F.when(stays, F.col("_before.generation")),
+                "subscription": F.when(stays, F.col("_before.subscription")).otherwise(F.col("subscription")),
+            }
+        )
+        .drop("_place", "_before")
+        .transform(as_joined)
+    )
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """How generations are predicted and compared."""
+
+    clusters: Clusters
+    basis: str
+    """What the generations are predicted from."""
+    spans: pa.Table
+    """Times between which each topic is seen with a count (``partition_counts.spans``)."""
+    described: pa.Table
+    """``cluster, topic, racks, topic_id`` of the topics table, if there is one."""
+    assignors: tuple[ConsumerPartitionAssignor, ...] = ()
+
+    def __call__(self, members: DataFrame) -> DataFrame:
+        """From members of ``as_joined`` or ``from_generation_before`` to rows of ``backtest``."""
+        return GroupPlan.of_members(members, self.columns, self.batches, BACKTEST.schema).rows()
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns of the members that are needed."""
+        return list(dict.fromkeys([*self._prediction(self.clusters, None).columns, *_GENERATION, *_ACTUAL]))
+
+    def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Predict batches of generations with their members nested, and compare."""
+        for brokers, batch in by_brokers(batches, self.clusters):
+            if len(batch):
+                counts = topic_counts(batch, self.spans)
+                yield pa.RecordBatch.from_struct_array(self._rows(brokers, Generations(batch), counts))
+
+    def _rows(self, brokers: Brokers, generations: Generations, counts: TopicCounts) -> pa.StructArray:
+        topics = self._topics(generations, counts)
+        missing = generations.undescribed(counts.groups, topics) | generations.unreadable()
+        numbered = topics.append_column("cluster", numbered_names(counts.groups))
+        answers = self._answers(brokers, generations, missing, numbered)
+        return rows_of(BACKTEST.schema, self._compared(generations, counts, missing, answers))
+
+    def _compared(
+        self, generations: Generations, counts: TopicCounts, missing: dict[int, str], answers: "_Answers"
+    ) -> dict[str, pa.Array]:
+        number, actual = len(generations), generations.assigned()
+        differ = differing(generations, actual, answers.entries(generations))
+        results = [answers.result(each, missing.get(each), int(count)) for each, count in enumerate(differ)]
+        loads = np.bincount(actual.members, minlength=len(generations.members))
+        assigned = np.bincount(generations.of_members, loads, number).astype(np.int64)
+        complete = assigned == np.bincount(counts.groups, counts.partitions, number)
+        shown = np.bincount(counts.groups[~counts.known], minlength=number) > 0
+        within = [
+            _is_within(loads[start:end], answers.bounds.get(each)) if complete[each] else None
+            for each, (start, end) in enumerate(pairwise(generations.offsets.tolist()))
+        ]
+        return {
+            "cluster": generations.clusters,
+            "group_id": generations.column("history_group_id"),
+            "recreated": generations.column("recreated"),
+            "generation": generations.column("history_generation"),
+            "completed_at_ms": generations.column("completed_at_ms"),
+            "basis": pa.repeat(self.basis, number),
+            "protocol": generations.column("protocol"),
+            "strategy": pa.array([answers.strategies.get(each) for each in range(number)], pa.string()),
+            "client_library": generations.of_leaders("client_library"),
+            "client_version": generations.of_leaders("client_version"),
+            "members": pa.array(np.diff(generations.offsets)),
+            "partitions": pa.array(assigned),
+            "result": pa.array([result for result, _ in results]),
+            "reason": pa.array([reason for _, reason in results], pa.string()),
+            "differing": pa.array(differ, mask=~answers.has_answer(number)),
+            "alternatives": pa.array([answers.alternatives.get(each) for each in range(number)], pa.list_(pa.string())),
+            "partition_counts": pa.array(np.where(shown, FROM_ANSWER, KNOWN)),
+            "within_bounds": pa.array(within, pa.bool_()),
+        }
+
+    def _answers(
+        self, brokers: Brokers, generations: Generations, missing: dict[int, str], topics: pa.Table
+    ) -> "_Answers":
+        prediction, answers = self._prediction(Clusters(brokers), TopicMetadata(topics)), _Answers()
+        numbered = generations.numbered(prediction.columns, missing)
+        for name, rows in prediction.tables([numbered] if len(numbered) else []):
+            answers.add(name, rows)
+        return answers
+
+    def _prediction(self, clusters: Clusters, metadata: TopicMetadata | None) -> Prediction:
+        outputs = (ASSIGNMENTS.name, BALANCE.name, REJECTS.name)
+        return Prediction(outputs, clusters, (ELECTED,), metadata, self.assignors)
+
+    def _topics(self, generations: Generations, counts: TopicCounts) -> pa.Table:
+        """Return ``topic, partitions, racks, topic_id`` of the topics of each generation."""
+        clusters = generations.clusters.take(pa.array(counts.groups))
+        places = pc.index_in(_keys(clusters, counts.topics), _keys(self.described["cluster"], self.described["topic"]))
+        described = self.described.select(["racks", "topic_id"]).take(places)
+        return described.append_column("topic", counts.topics).append_column("partitions", pa.array(counts.partitions))
+
+
+def _keys(clusters: pa.Array, topics: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(clusters, topics, "\0")
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What is predicted of a batch of generations, by their numbers."""
+
+    assignments: list[pa.StructArray] = field(default_factory=list)
+    answered: set[int] = field(default_factory=set)
+    strategies: dict[int, str] = field(default_factory=dict)
+    errors: dict[int, str] = field(default_factory=dict)
+    """Why an assignment cannot be predicted, or a later one of a cooperative group."""
+    rejected: dict[int, str] = field(default_factory=dict)
+    """Why a member cannot be used."""
+    bounds: dict[int, dict[str, int]] = field(default_factory=dict)
+    alternatives: dict[int, list[str]] = field(default_factory=dict)
+
+    def add(self, name: str, rows: pa.StructArray) -> None:
+        """Take rows of a table."""
+        of_rows = rows.field("cluster").cast(pa.int64()).to_pylist()
+        if name == ASSIGNMENTS.name:
+            self.assignments.append(rows)
+            self.answered.update(of_rows)
+        elif name == REJECTS.name:
+            self.rejected.update(zip(of_rows, rows.field("reason").to_pylist(), strict=True))
+        elif name == BALANCE.name:
+            columns: dict[str, dict[int, Any]] = {
+                "strategy": self.strategies,
+                "error": self.errors,
+                "bounds": self.bounds,
+            }
+            for column, values in (columns | {"alternatives": self.alternatives}).items():
+                pairs = zip(of_rows, rows.field(column).to_pylist(), strict=True)
+                values.update({number: value for number, value in pairs if value is not None})
+
+    def has_answer(self, number: int) -> Flags:
+        """Return which of the generations have an assignment."""
+        return np.array([each in self.answered for each in range(number)], np.bool_)
+
+    def entries(self, generations: Generations) -> Entries:
+        """Return the predicted partitions."""
+        rows = pa.concat_arrays([pa.array([], arrow_type(ASSIGNMENTS.schema)), *self.assignments])
+        return entries(generations.places(rows.field("cluster"), rows.field("member_id")), rows.field("partitions"))
+
+    def result(self, number: int, missing: str | None, differing_partitions: int) -> tuple[str, str | None]:
+        """Return the result of a generation, and the reason for it."""
+        missing = missing or self.rejected.get(number)
+        if missing is not None:
+            return INCOMPLETE, missing
+        if number not in self.answered:
+            return NOT_PREDICTABLE, self.errors.get(number, "no assignment is predicted")
+        if number in self.alternatives:
+            return INCOMPLETE, _OTHER_LIBRARY
+        return (DIFFERS, None) if differing_partitions else (EQUAL, None)
+
+
+def _is_within(loads: Ints, bounds: dict[str, int] | None) -> bool | None:
+    """Return whether partitions per member are within bounds, if there are any."""
+    if bounds is None:
+        return None
+    idle = np.count_nonzero(loads == 0)
+    few, many = int(loads.min()), int(loads.max())
+    return bool(
+        bounds["min"] <= few
+        and many <= bounds["max"]
+        and bounds["idle_members_min"] <= idle <= bounds["idle_members_max"]
+    )
+
+
+def score(backtest: DataFrame) -> DataFrame:
+    """From ``backtest`` to how many generations were predicted, by basis, library, release and rules."""
+    is_unpredictable = F.col("result") == NOT_PREDICTABLE
+    counts = {
+        "generations": F.count("*"),
+        "equal": F.count_if(F.col("result") == EQUAL),
+        "differs": F.count_if(F.col("result") == DIFFERS),
+        "not_predictable": F.count_if(is_unpredictable),
+        "within_bounds": F.count_if(is_unpredictable & F.col("within_bounds")),
+        "outside_bounds": F.count_if(is_unpredictable & ~F.col("within_bounds")),
+        "inputs_incomplete": F.count_if(F.col("result") == INCOMPLETE),
+    }
+    by = [name for name in SCORE.names if name not in counts]
+    return backtest.groupBy(*by).agg(*(count.alias(name) for name, count in counts.items()))

@@ -1,0 +1,138 @@
+"""A batch of past generations, each a group with its members nested, and what they were assigned."""
+
+from collections.abc import Container, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rebalance_sim.engine.groups.prediction import asks_topic_ids
+from rebalance_sim.engine.groups.whole_groups import REJECT_REASON
+from rebalance_sim.engine.tables.arrow import codes, list_offsets, lists, numbers
+from rebalance_sim.kafka.runtime.strings import Ints, Ints32
+from rebalance_sim.wording import plural
+
+_RACKS = "the racks of the replicas of topic {!r} are"
+
+
+class Entries(NamedTuple):
+    """Assigned partitions, by the number of their member in a batch."""
+
+    members: Ints
+    topics: pa.Array
+    partitions: Ints
+
+
+class Generations:
+    """A batch of generations. The members of generation g are ``members[offsets[g]:offsets[g + 1]]``, at least one."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        """Take groups as ``whole_groups`` nests them; each is a generation."""
+        self._batch = batch
+        nested = batch.column("members")
+        self.members: pa.StructArray = nested.flatten()
+        self.offsets = list_offsets(nested)
+        self.clusters: pa.Array = batch.column("cluster")
+        self.of_members: Ints = np.repeat(np.arange(len(batch)), np.diff(self.offsets))
+
+    def __len__(self) -> int:
+        """Return the number of generations."""
+        return len(self._batch)
+
+    def column(self, name: str) -> pa.Array:
+        """Return a column that all members of a generation share."""
+        return self.members.field(name).take(pa.array(self.offsets[:-1]))
+
+    def of_leaders(self, name: str) -> pa.Array:
+        """Return a column of the leaders; null for a generation without a known leader."""
+        leaders = self._leaders()
+        return self.members.field(name).take(pa.array(leaders, mask=leaders < 0))
+
+    def assigned(self) -> Entries:
+        """Return what the members were assigned."""
+        return entries(np.arange(len(self.members)), self.members.field("assigned"))
+
+    def unreadable(self) -> dict[int, str]:
+        """Return what cannot be read of a generation, by its number."""
+        reasons: dict[int, str] = {}
+        is_classic = numbers(pc.invert(pc.match_substring(self.column("protocol").fill_null(""), "server-")))
+        for generation in np.flatnonzero(is_classic.astype(np.bool_) & (self._leaders() < 0)).tolist():
+            reasons[generation] = "the leader is unknown"
+        for name, what in (("assigned", "assignment"), ("subscription", "subscription")):
+            unread = self.of_members[numbers(self.members.field(name).is_null()).astype(np.bool_)]
+            for generation, count in zip(*np.unique(unread, return_counts=True), strict=True):
+                reasons[int(generation)] = f"the {what} of {plural(int(count), 'member')} cannot be read"
+        return reasons
+
+    def undescribed(self, groups: Ints, topics: pa.Table) -> dict[int, str]:
+        """Return what the topics table does not say of topics on which the assignment depends.
+
+        ``groups`` are the numbers of the generations of the rows of ``topics``.
+        """
+        racks = pc.greater(pc.binary_length(self.members.field("rack")), 0).fill_null(False)
+        in_racks = np.zeros(len(self), np.bool_)
+        in_racks[self.of_members[numbers(racks).astype(np.bool_)]] = True
+        of_protocols, protocols = codes(self.column("protocol"))
+        asks = np.array([asks_topic_ids((name,)) for name in protocols.to_pylist()] + [False])[of_protocols]
+        reasons: dict[int, str] = {}
+        for name, what, needed in (("topic_id", "the id of topic {!r} is", asks), ("racks", _RACKS, in_racks)):
+            lacks = numbers(topics[name].combine_chunks().is_null()).astype(np.bool_) & needed[groups]
+            for place in np.flatnonzero(lacks)[::-1].tolist():
+                reasons[int(groups[place])] = f"{what.format(topics['topic'][place].as_py())} unknown"
+        return reasons
+
+    def numbered(self, columns: Sequence[str], skipped: Container[int]) -> pa.RecordBatch:
+        """Return generations as groups to be predicted, each in a cluster of its own: its number."""
+        kept = pa.array([generation not in skipped for generation in range(len(self))], pa.bool_())
+        chosen = pa.StructArray.from_arrays([self.members.field(name) for name in columns], names=list(columns))
+        names = numbered_names(np.arange(len(self)))
+        return pa.RecordBatch.from_arrays(
+            [
+                *(names, names, lists(self.offsets, chosen)),
+                *(pa.array(np.zeros(len(self), np.int32)), pa.nulls(len(self), pa.string())),
+            ],
+            names=["cluster", "group_id", "members", "rejected_members", REJECT_REASON],
+        ).filter(kept)
+
+    def places(self, clusters: pa.Array, member_ids: pa.Array) -> Ints:
+        """Return the numbers of members, by the numbers of their generations as text, and their ids."""
+        own = pc.binary_join_element_wise(numbered_names(self.of_members), self.members.field("member_id"), "\0")
+        return numbers(pc.index_in(pc.binary_join_element_wise(clusters, member_ids, "\0"), own)).astype(np.int64)
+
+    def _leaders(self) -> Ints:
+        """Return the number of each generation's leader; -1 if it is unknown."""
+        leaders = np.full(len(self), -1)
+        first = np.flatnonzero(numbers(pc.equal(self.members.field("join_order"), 0).fill_null(False)))
+        leaders[self.of_members[first]] = first
+        return leaders
+
+
+def entries(members: Ints, partitions: pa.ListArray) -> Entries:
+    """Return the partitions of lists; ``members`` are the numbers of the lists' members."""
+    flat = partitions.flatten()
+    of_entries = np.repeat(members, np.diff(list_offsets(partitions)))
+    return Entries(of_entries, flat.field("topic"), numbers(flat.field("partition")).astype(np.int64))
+
+
+def differing(generations: Generations, actual: Entries, predicted: Entries) -> Ints:
+    """Return, by generation, how many partitions are not assigned to the members for which they are predicted."""
+    of_topics, topics = codes(pa.concat_arrays([actual.topics, predicted.topics]))
+    size, most = (
+        max(len(topics), 1),
+        int(max(actual.partitions.max(initial=0), predicted.partitions.max(initial=0))) + 1,
+    )
+
+    def key(part: Entries, codes_of_topics: Ints32) -> Ints:
+        return (part.members * size + codes_of_topics) * most + part.partitions
+
+    cut = len(actual.topics)
+    changed = np.setxor1d(key(actual, of_topics[:cut]), key(predicted, of_topics[cut:]))
+    members, partitions = np.divmod(changed, size * most)
+    of_generations = generations.of_members[members] * (size * most) + partitions
+    return np.bincount(np.unique(of_generations) // (size * most), minlength=len(generations))
+
+
+def numbered_names(of: Ints) -> pa.Array:
+    """Return numbers as text."""
+    return pa.array(of).cast(pa.string())

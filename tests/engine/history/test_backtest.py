@@ -1,0 +1,214 @@
+"""Past generations predicted again: answers of Kafka's classes are equal, anything else is not."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from rebalance_sim import backtest, score
+from rebalance_sim.engine.history.backtest import (
+    DIFFERS,
+    EQUAL,
+    FROM_ANSWER,
+    GENERATION_BEFORE,
+    INCOMPLETE,
+    KNOWN,
+    NOT_PREDICTABLE,
+)
+from rebalance_sim.errors import UserError
+from rebalance_sim.tables import GENERATION_MEMBERS, SCORE, TOPICS
+from tests.support.cases import JsonObject, golden_sample
+from tests.support.rows import contents, table, topics
+
+
+def partitions(names: Iterable[str]) -> list[dict[str, Any]]:
+    """Return partitions by name: ``t-0`` is partition 0 of topic t."""
+    return [{"topic": topic, "partition": int(number)} for topic, number in (name.rsplit("-", 1) for name in names)]
+
+
+def generation(number: int, assigned: dict[str, list[str]], **more: Any) -> list[dict[str, Any]]:
+    """Return the members of a generation of group ``g``, an hour after the one before; the first of them leads."""
+    return [
+        {
+            "group_id": "g",
+            "generation": number,
+            "completed_at_ms": number * 3_600_000,
+            "protocol": "range",
+            "member_id": member_id,
+            "join_order": min(place, 1),
+            "subscription": ["t"],
+            "owned": [],
+            "assigned": partitions(names),
+            **more,
+        }
+        for place, (member_id, names) in enumerate(assigned.items())
+    ]
+
+
+def history(spark: SparkSession, *generations: list[dict[str, Any]]) -> DataFrame:
+    return table(
+        spark, GENERATION_MEMBERS, [{"recreated": 0} | member for members in generations for member in members]
+    )
+
+
+def results(tested: DataFrame) -> dict[int, tuple[str, str]]:
+    rows = tested.orderBy("generation").collect()
+    return {row["generation"]: (row["result"], row["partition_counts"]) for row in rows}
+
+
+def golden_generations(cases: list[JsonObject], answers: list[JsonObject], protocol: str) -> list[dict[str, Any]]:
+    """Return a generation for each case that the class answers, in a cluster of its own."""
+    return [
+        {
+            "cluster": case["id"],
+            "group_id": "g",
+            "generation": 7,
+            "completed_at_ms": 7,
+            "protocol": protocol,
+            **{name: member[name] for name in ("member_id", "instance_id", "rack")},
+            "subscription": member["topics"],
+            "join_order": place,
+            "owned": [{"topic": topic, "partition": number} for topic, number in member["owned"]],
+            "owned_generation": None if member["generation"] < 0 else member["generation"],
+            "assigned": [
+                {"topic": topic, "partition": number} for topic, number in answer["assignment"][member["member_id"]]
+            ],
+        }
+        for case, answer in zip(cases, answers, strict=True)
+        if "assignment" in answer
+        for place, member in enumerate(case["members"])
+    ]
+
+
+def topics_of(spark: SparkSession, cases: Iterable[JsonObject]) -> DataFrame:
+    rows = [
+        {
+            "cluster": case["id"],
+            "topic": topic,
+            "partitions": number,
+            "racks": [list(filter(None, each)) for each in case.get("racks", {}).get(topic, [[]] * number)],
+            "topic_id": case.get("topic_ids", {}).get(topic),
+        }
+        for case in cases
+        for topic, number in case["topics"].items()
+        if number > 0
+    ]
+    return table(spark, TOPICS, rows)
+
+
+@pytest.mark.parametrize(
+    ("rule", "cases"),
+    [
+        ("range", "cases-assignors"),
+        ("roundrobin", "cases-assignors"),
+        ("sticky", "cases-sticky"),
+        ("cooperative-sticky", "cases-sticky"),
+        ("server-uniform", "cases-server"),
+        ("server-range", "cases-server"),
+    ],
+)
+def test_answers_of_kafkas_classes_are_equal(spark: SparkSession, rule: str, cases: str) -> None:
+    asked, answers = golden_sample(cases), golden_sample(f"{rule}-4.3")
+    wholly_owned = [
+        (case, answer)
+        for case, answer in zip(asked, answers, strict=True)
+        if all(number < case["topics"].get(topic, 0) for each in case["members"] for topic, number in each["owned"])
+    ][:200]
+    chosen, given = ([pair[side] for pair in wholly_owned] for side in (0, 1))
+    rows = golden_generations(chosen, given, rule)
+    tested = history(spark, rows).transform(backtest(topics_of(spark, chosen))).collect()
+    assert len(tested) == len({row["cluster"] for row in rows})
+    assert [row for row in tested if row["result"] != EQUAL] == []
+
+
+def test_a_count_is_known_if_generations_before_and_after_show_it(spark: SparkSession) -> None:
+    two, three = {"a": ["t-0"], "b": ["t-1"]}, {"a": ["t-0", "t-1"], "b": ["t-2"]}
+    tested = history(spark, *(generation(1 + i, two) for i in range(3)), *(generation(4 + i, three) for i in range(3)))
+    first_and_last = [(EQUAL, FROM_ANSWER), (EQUAL, KNOWN), (EQUAL, FROM_ANSWER)]
+    assert [*results(tested.transform(backtest())).values()] == [*first_and_last, *first_and_last]
+    assert results(tested.transform(backtest(topics(spark, t=3))))[6] == (EQUAL, KNOWN)
+    assert results(tested.transform(backtest(topics(spark, t=5))))[6] == (EQUAL, FROM_ANSWER)
+
+
+def test_an_assignment_does_not_decide_a_count_that_other_generations_show(spark: SparkSession) -> None:
+    whole, lost = {"a": ["t-0", "t-1"], "b": ["t-2"]}, {"a": ["t-0"], "b": ["t-1"]}
+    tested = history(spark, generation(1, whole), generation(2, lost), generation(3, whole)).transform(backtest())
+    assert results(tested)[2] == (DIFFERS, KNOWN)
+
+
+def test_partitions_of_other_members_differ(spark: SparkSession) -> None:
+    turned = generation(2, {"a": ["t-2", "t-1"], "b": ["t-0"]})
+    row = history(spark, turned).transform(backtest(topics(spark, t=3))).first()
+    assert row is not None
+    assert (row["result"], row["differing"], row["members"], row["partitions"]) == (DIFFERS, 2, 2, 3)
+    assert (row["group_id"], row["generation"], row["strategy"], row["reason"]) == ("g", 2, "range", None)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"assigned": None}, "the assignment of 2 members cannot be read"),
+        ({"subscription": None}, "the subscription of 2 members cannot be read"),
+        ({"join_order": None}, "the leader is unknown"),
+        ({"rack": "r1"}, "the racks of the replicas of topic 't' are unknown"),
+        ({"protocol": "server-uniform"}, "the id of topic 't' is unknown"),
+        ({"client_library": "java;sarama", "protocol": "roundrobin"}, None),
+    ],
+)
+def test_what_is_unknown_is_not_scored(spark: SparkSession, change: dict[str, Any], reason: str | None) -> None:
+    rows = generation(2, {"a": ["t-0", "t-2", "t-4", "t-6", "t-8", "t-10"], "b": ["t-1", "t-3", "t-5", "t-7", "t-9"]})
+    row = history(spark, [member | change for member in rows]).transform(backtest()).first()
+    assert row is not None
+    assert row["result"] == INCOMPLETE
+    if reason is None:
+        assert row["alternatives"] == ["sarama-roundrobin"]
+    else:
+        assert row["reason"] == reason
+
+
+@pytest.mark.parametrize(("fewer", "within"), [(["t-1", "t-2"], True), (["t-1", "t-2", "t-3"], False)])
+def test_an_unpredictable_answer_is_held_against_its_bounds(
+    spark: SparkSession, fewer: list[str], within: bool
+) -> None:
+    of_others = [name for name in ("t-1", "t-2", "t-3") if name not in fewer]
+    rows = generation(2, {"a": ["t-0", *of_others], "b": fewer}, client_library="kafka-python", protocol="sticky")
+    row = history(spark, rows).transform(backtest()).first()
+    assert row is not None
+    assert (row["result"], row["within_bounds"]) == (NOT_PREDICTABLE, within)
+    assert "kafka-python" in row["reason"]
+
+
+def test_a_generation_follows_from_the_one_before(spark: SparkSession) -> None:
+    """A sticky member that forgets what it owned is predicted by what it sent, but not by the generation before."""
+    before = generation(1, {"a": ["t-0", "t-1"], "b": ["t-2", "t-3"]}, protocol="sticky")
+    sent: list[dict[str, Any]] = [{"owned": partitions(["t-1", "t-0"]), "owned_generation": 1}, {}, {}]
+    after = generation(3, {"a": ["t-0", "t-1"], "b": ["t-2"], "c": ["t-3"]}, protocol="sticky")
+    joined = history(spark, before, [member | own for member, own in zip(after, sent, strict=True)])
+    assert results(joined.transform(backtest()))[3][0] == EQUAL
+    followed = joined.transform(backtest(basis=GENERATION_BEFORE))
+    assert results(followed) == {3: (EQUAL, FROM_ANSWER)}
+    turned = generation(3, {"a": ["t-2"], "b": ["t-0", "t-1"], "c": ["t-3"]}, protocol="sticky")
+    assert results(history(spark, before, turned).transform(backtest(basis=GENERATION_BEFORE)))[3][0] == DIFFERS
+
+
+def test_the_score_counts_generations_by_library_and_rules(spark: SparkSession) -> None:
+    right, wrong = {"a": ["t-0", "t-1"], "b": ["t-2"]}, {"a": ["t-2", "t-1"], "b": ["t-0"]}
+    rows = (generation(1, right), generation(2, right), generation(3, wrong), generation(4, right))
+    scored = history(spark, *rows).transform(backtest()).transform(score)
+    assert scored.columns == SCORE.names
+    counts = {row["partition_counts"]: row["equal"] for row in scored.collect()}
+    assert counts == {KNOWN: 1, FROM_ANSWER: 2}
+    assert {row["differs"] for row in scored.collect()} == {0, 1}
+
+
+def test_rows_and_partitions_in_any_order_give_the_same(spark: SparkSession) -> None:
+    right = {"a": ["t-0", "t-1"], "b": ["t-2"]}
+    members = history(spark, *(generation(number, right) for number in range(1, 30)))
+    again = spark.createDataFrame(members.collect()[::-1], members.schema).repartition(7)
+    assert contents(again.transform(backtest())) == contents(members.transform(backtest()))
+
+
+def test_an_unknown_basis_is_an_error(spark: SparkSession) -> None:
+    with pytest.raises(UserError, match=r"basis: 'before' is not known.*allowed: as joined, generation before"):
+        backtest(basis="before")

@@ -1,0 +1,130 @@
+"""Past episodes simulated again under other settings."""
+
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from rebalance_sim import prevention
+from rebalance_sim.tables import GENERATION_MEMBERS, GENERATIONS, PREVENTION
+from tests.support.rows import contents, table
+
+STATIC, COOPERATIVE, SESSION = "group.instance.id", "partition.assignment.strategy", "session.timeout.ms"
+MINUTE = 60_000
+
+
+class Past:
+    """The generations of a group of three members that own two partitions each, more or less."""
+
+    def __init__(self, group_id: str = "g", instance_ids: bool = False, **columns: Any) -> None:
+        self.generations: list[dict[str, Any]] = []
+        self.members: list[dict[str, Any]] = []
+        self._of_group = {"group_id": group_id, "recreated": 0}
+        self._instances, self._columns = instance_ids, columns
+
+    def add(self, at_ms: int | None, *members: str, episode: int = 1) -> None:
+        """Add a generation: ``a.2`` is the second process of consumer a."""
+        number = len(self.generations) + 1
+        of_generation = {**self._of_group, "generation": number, "completed_at_ms": at_ms}
+        self.generations.append(of_generation | {"type": "classic", "rewritten": False, "episode": episode})
+        for place, name in enumerate(members):
+            consumer = name.split(".")[0]
+            self.members.append(
+                of_generation
+                | {
+                    "member_id": name,
+                    "client_id": consumer,
+                    "host": "/h",
+                    "instance_id": consumer if self._instances else None,
+                    "join_order": min(place, 1),
+                    "protocol": "range",
+                    "protocols": ["range"],
+                    "subscription": ["t"],
+                    "session_timeout_ms": 45_000,
+                    "rebalance_timeout_ms": 5 * MINUTE,
+                    **self._columns,
+                    "assigned": [
+                        {"topic": "t", "partition": each} for each in range(6) if each % len(members) == place
+                    ],
+                }
+            )
+
+    def tables(self, spark: SparkSession) -> tuple[DataFrame, DataFrame]:
+        return table(spark, GENERATIONS, self.generations), table(spark, GENERATION_MEMBERS, self.members)
+
+
+def rolling_restart(**more: Any) -> Past:
+    """Return a restart of three consumers, each away for 15 seconds."""
+    past = Past(**more)
+    past.add(0, "a", "b", "c")
+    past.add(10 * MINUTE, "b", "c")
+    past.add(10 * MINUTE + 15_000, "b", "c", "a.2")
+    past.add(11 * MINUTE, "a.2", "c")
+    past.add(11 * MINUTE + 15_000, "c", "a.2", "b.2")
+    past.add(12 * MINUTE, "a.2", "b.2")
+    past.add(12 * MINUTE + 15_000, "a.2", "b.2", "c.2")
+    return past
+
+
+def by_setting(spark: SparkSession, past: Past) -> dict[str, Row]:
+    generations, members = past.tables(spark)
+    prevented = members.transform(prevention(generations))
+    assert prevented.columns == PREVENTION.names
+    return {row["setting"]: row for row in prevented.where("value <> '120000'").collect()}
+
+
+def test_static_membership_would_have_prevented_a_rolling_restarts_rebalances(spark: SparkSession) -> None:
+    rows = by_setting(spark, rolling_restart())
+    assert {(row["episodes"], row["generations"], row["rebalances"]) for row in rows.values()} == {(1, 6, 6)}
+    assert rows[STATIC]["rebalances_saved"] == 6
+    assert rows[COOPERATIVE]["rebalances_saved"] < 0
+    assert rows[STATIC]["failing"] == 0
+
+
+def test_what_the_clients_lack_is_marked(spark: SparkSession) -> None:
+    """kafka-go has neither static members nor a sticky assignor; Java has both."""
+    java, other = (by_setting(spark, rolling_restart(client_library=name)) for name in ("java", "kafka-go"))
+    assert {name for name, row in java.items() if row["possible"]} == {STATIC, COOPERATIVE, "group.protocol", SESSION}
+    assert {name for name, row in other.items() if row["possible"]} == {SESSION}
+
+
+def test_static_members_have_nothing_to_save(spark: SparkSession) -> None:
+    past = Past(instance_ids=True)
+    past.add(0, "a", "b")
+    past.add(MINUTE, "a", "b", "c")
+    assert by_setting(spark, past)[STATIC]["rebalances_saved"] == 0
+
+
+def test_a_crash_loop_is_replayed_in_parts(spark: SparkSession) -> None:
+    past = Past()
+    past.add(0, "a", "b")
+    for restart in range(1, 121):
+        past.add(restart * 2 * MINUTE, "a")
+        past.add(restart * 2 * MINUTE + 20_000, "a", f"b.{restart}")
+    row = by_setting(spark, past)[STATIC]
+    assert (row["episodes"], row["generations"]) == (1, 240)
+    assert abs(row["rebalances"] - 240) <= 4
+    assert row["rebalances_saved"] >= 230
+
+
+def test_scaling_cannot_be_prevented(spark: SparkSession) -> None:
+    past = Past()
+    past.add(0, "a")
+    past.add(MINUTE, "a", "b")
+    past.add(2 * MINUTE, "a", "b", "c")
+    past.add(3 * MINUTE)
+    row = by_setting(spark, past)[STATIC]
+    assert row["rebalances_saved"] <= 1
+
+
+def test_generations_without_a_time_are_not_replayed(spark: SparkSession) -> None:
+    past = Past()
+    past.add(None, "a")
+    past.add(MINUTE, "a", "b")
+    assert by_setting(spark, past) == {}
+
+
+def test_any_order_of_rows_gives_the_same(spark: SparkSession) -> None:
+    generations, members = rolling_restart().tables(spark)
+    again = spark.createDataFrame(members.collect()[::-1], members.schema).repartition(5)
+    turned = spark.createDataFrame(generations.collect()[::-1], generations.schema)
+    assert contents(again.transform(prevention(turned))) == contents(members.transform(prevention(generations)))
