@@ -27,6 +27,7 @@ class Also(NamedTuple):
     is_simulated: bool
     description: str
     savings: Savings
+    is_assumed: bool
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ def _entries(group: AffectedGroup) -> tuple[tuple[str, str], ...]:
 
 def _with(action: Action, group: AffectedGroup, other: Action) -> Action:
     """Add what another action says of a group to the group's row."""
-    more = Also(other.title, other.scenario is not None, group.description, group.savings)
+    more = Also(other.title, other.scenario is not None, group.description, group.savings, group.is_assumed)
     named = (replace(each, also=(*each.also, more)) if each.key == group.key else each for each in action.named)
     return replace(action, named=tuple(named))
 
