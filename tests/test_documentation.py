@@ -43,6 +43,7 @@ PAGES_OF_OUTPUT = [
     ("partitions.md", 3, 10),
     ("report.md", 9, 3),
     ("simulate.md", 5, 23),
+    ("share-groups.md", 1, 2),
     ("tutorial.md", 0, 27),
 ]
 """Pages whose output is compared, with their number of commands and of shell examples."""
@@ -75,6 +76,7 @@ RUN_ELSEWHERE = {
 }
 """Commands on other pages, by their beginning, and the test that runs them."""
 NOT_RUN = {
+    "rebalance-sim fleet --offsets-topic kafka:HOST:9092": "tests/real/test_share_groups.py reads the same records",
     "kafka-streams-groups.sh": "needs a streams group; tests/sources/kafka_tools/test_listed_groups.py has its output",
     "rebalance-sim audit --bootstrap-servers HOST:9092 --command-config": "needs a broker",
     "pip install 'rebalance-sim[live]'": "the package is in no registry yet",

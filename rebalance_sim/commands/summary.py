@@ -12,7 +12,8 @@ from rebalance_sim.commands.rejects import rejects_summary
 from rebalance_sim.engine.runs.assumed import grouped_lines
 from rebalance_sim.engine.runs.run import Run
 from rebalance_sim.engine.tables.percentiles import p99
-from rebalance_sim.tables import CLASSIC, INPUTS, LISTED_GROUPS, REJECTS
+from rebalance_sim.kafka.group_kinds import SHARE_TYPE
+from rebalance_sim.tables import CLASSIC, CONSUMER, INPUTS, LISTED_GROUPS, REJECTS
 from rebalance_sim.wording import plural
 
 SHOWN_GROUPS = 25
@@ -64,11 +65,12 @@ def summarise_elections(elections: DataFrame) -> list[Line]:
     elected = [row for row in counted if row[0] == CLASSIC and row[1]]
     refused = sum(groups for _, protocol, groups, _ in counted if protocol is None)
     groups = sum(groups for *_, groups, _ in elected)
-    others = sum(groups for *_, groups, _ in counted) - groups - refused
+    others, shared = (sum(row[2] for row in counted if row[0] == of and row[1]) for of in (CONSUMER, SHARE_TYPE))
     lines: list[Line] = [
         f"elections: {plural(groups, 'group')}, {plural(sum(row[-1] for row in elected), 'tie')} decided by hash order"
     ]
     lines += [f"assignor of the coordinator (KIP-848): {plural(others, 'group')}"] if others else []
+    lines += [f"assignor of share groups (KIP-932): {plural(shared, 'group')}"] if shared else []
     lines += [f"all members refused: {plural(refused, 'group')}"] if refused else []
     if not shown:
         return [*lines, Table(("protocol", "groups", "ties"), [(row[1] or "-", *row[2:]) for row in counted[:12]])]

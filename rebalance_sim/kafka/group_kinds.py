@@ -77,7 +77,7 @@ WITHOUT_PREDICTION = {
     GroupKind.STREAMS_GROUP: "a streams group, whose coordinator places the tasks of Kafka Streams",
     GroupKind.OTHER: "members that are not consumers",
 }
-"""By kind without a predicted assignment, what it is."""
+"""By kind that is not predicted and judged like consumers, what it is; of share groups an assignment is predicted."""
 
 
 def as_configured(kind: str | None, settings: Mapping[str, str]) -> dict[str, str]:

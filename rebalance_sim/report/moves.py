@@ -20,10 +20,12 @@ _PARTS = {"kept": PLACEHOLDERS["rest"], "moved": PLACEHOLDERS["second"]}
 
 
 def by_strategy(balance: DataFrame) -> DataFrame:
-    """Aggregate what each strategy moves, keeps and revokes."""
+    """Aggregate what each strategy moves, keeps and revokes; in a share group no partition has one owner."""
     sums = [F.sum(name).alias(name) for name in ("kept", "moved", "revoked")]
     again = F.count_if(F.col("rebalances") > 1).alias("again")
-    return balance.where("error IS NULL").groupBy("strategy").agg(*sums, again).orderBy("strategy")
+    return (
+        balance.where("error IS NULL AND max_sharing IS NULL").groupBy("strategy").agg(*sums, again).orderBy("strategy")
+    )
 
 
 def results(run: FinishedRun, colours: StrategyColours) -> RunResults:

@@ -11,7 +11,7 @@ from hypothesis import given
 
 from rebalance_sim.kafka.assignors import ASSIGNORS
 from rebalance_sim.kafka.optimum import STEPS, Optimum
-from rebalance_sim.releases import NEWEST, kafka_version
+from rebalance_sim.releases import NEWEST, SHARE_ASSIGNORS, kafka_version
 from tests.reference.optimum import Best, best_by_shortest_paths, best_of_all, score
 from tests.support.batches import Batch
 from tests.support.examples import COMPILED, examples, scaled
@@ -155,7 +155,9 @@ def assigns_once(version: str, strategy: str, group: Group) -> bool:
     return True
 
 
-@pytest.mark.parametrize("strategy", [name for name in ASSIGNORS if name != "cooperative-sticky"])
+@pytest.mark.parametrize(
+    "strategy", [name for name in ASSIGNORS if name not in ("cooperative-sticky", *SHARE_ASSIGNORS)]
+)
 def test_no_strategy_is_better(strategy: str, seed: int) -> None:
     """Except cooperative-sticky, which leaves partitions unassigned in the first of its rebalances."""
     rng = Random(seed)

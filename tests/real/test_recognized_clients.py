@@ -213,8 +213,8 @@ def captured(broker: Broker, folder: Path) -> Path:
 
 
 def members_of(spark: SparkSession, out: Path) -> list[Row]:
-    """Return the members that an audit has read, which are all that the groups have."""
-    members = spark.read.parquet(f"{out}/fleet/members").collect()
+    """Return the members that an audit has read, which are all that the groups have, without those of a share group."""
+    members = spark.read.parquet(f"{out}/fleet/members").where(f"group_id <> '{SHARING}'").collect()
     assert {row["group_id"] for row in members} <= GROUPS.keys()
     return members
 

@@ -62,6 +62,8 @@ def test_balance_and_moves_are_aggregated_by_strategy(spark: SparkSession) -> No
         ("range", 4, 2, 6, 1),
         ("sticky", 2, 1, 3, 0),
     ]
+    of_share_group = usual | {"group_id": "share", "strategy": "share-simple", "min_sharing": 1, "max_sharing": 2}
+    assert moves.by_strategy(table(spark, BALANCE, [of_share_group])).isEmpty()
 
 
 def test_partitions_per_member_are_those_after_the_last_rebalance(spark: SparkSession) -> None:

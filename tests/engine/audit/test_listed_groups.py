@@ -1,4 +1,4 @@
-"""Groups that the cluster lists, and of which no row of members shows any member."""
+"""Groups that the cluster lists, of which rows of members mostly show no member."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,9 +7,20 @@ import pytest
 
 from rebalance_sim.engine.audit.group import Group, TopicFacts
 from rebalance_sim.engine.audit.judgement import FAMILIES
+from rebalance_sim.engine.audit.settings_in_use import settings_in_use
 from rebalance_sim.engine.audit.thresholds import Thresholds
 from rebalance_sim.kafka.brokers import Brokers
-from rebalance_sim.tables import EXPIRING_OFFSETS, LISTED_GROUPS, MEMBERS, OFFSETS, OUTPUTS, REJECTS, TOPIC_LAG
+from rebalance_sim.tables import (
+    BALANCE,
+    ELECTIONS,
+    EXPIRING_OFFSETS,
+    LISTED_GROUPS,
+    MEMBERS,
+    OFFSETS,
+    OUTPUTS,
+    REJECTS,
+    TOPIC_LAG,
+)
 from tests.engine.audit.test_audits import SEEN
 
 LAG = "lag-without-assignment"
@@ -161,3 +172,21 @@ def test_the_lag_of_a_group_is_zero_or_unknown() -> None:
     assert listed(None, **WITH_OFFSETS).total_lag == 0
     assert listed(None).total_lag is None
     assert lagging(listed(None, **WITH_OFFSETS), LAG_OF_TOPICS[2:]).total_lag is None
+
+
+def test_a_share_group_with_members_has_a_note_that_only_its_assignment_is_predicted() -> None:
+    """It has neither settings of the classic protocol in use, nor a migration."""
+    member = dict.fromkeys(MEMBERS.names) | {"member_id": "w1", "protocol_type": "share"}
+    elected = {"type": "share", "members": 1, "protocol": "share-simple", "leader_id": None, "refused": None}
+    tables = {
+        MEMBERS.name: member | {"protocols": ["share-simple"], "subscription": ["jobs"]},
+        ELECTIONS.name: elected,
+        BALANCE.name: {"error": None, "partitions": 4, "unconsumed": 0, "alternatives": None, "bounds": None},
+    }
+    group = listed({"type": "share"}, **tables)
+    families = (FAMILIES["risks"], FAMILIES["leaders"], FAMILIES["migration"], FAMILIES["keys"])
+    (found,) = [each for family in families for each in family.findings(group, Thresholds())]
+    assert found.kind.name == "other-kind-of-group"
+    assert found.description.endswith("its assignment is predicted, but neither its lag nor its rollouts")
+    assert (group.type, group.kind.kind, group.migration.verdict) == ("share", "share", "no")
+    assert settings_in_use(group).keys().isdisjoint({"group.protocol", "partition.assignment.strategy"})

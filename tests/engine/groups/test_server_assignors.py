@@ -15,10 +15,10 @@ from rebalance_sim.engine.tables.inputs import fit, fit_topics, usable
 from rebalance_sim.engine.tables.topic_ids import topic_ids
 from rebalance_sim.engine.tables.topic_metadata import TopicMetadata
 from rebalance_sim.errors import UserError
-from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of
+from rebalance_sim.kafka.assignors import ASSIGNORS, assignors_of, find_assignor
 from rebalance_sim.kafka.brokers import Brokers, Clusters
 from rebalance_sim.kafka.runtime.strings import Ints
-from rebalance_sim.releases import kafka_version
+from rebalance_sim.releases import SHARE_ASSIGNORS, kafka_version
 from rebalance_sim.tables import BALANCE, MEMBERS, TOPICS
 from tests.support.batches import Batch
 from tests.support.cases import JsonObject, golden
@@ -155,7 +155,9 @@ def test_each_version_has_its_assignors() -> None:
     for name in ("1.0", "2.3", "3.6"):
         assert not [known for known in assignors_of(kafka_version(name)) if known.startswith("server-")]
     for name in ("3.7", "4.0", "4.3.1"):
-        assert assignors_of(kafka_version(name)) == tuple(ASSIGNORS)
+        assert assignors_of(kafka_version(name)) == tuple(known for known in ASSIGNORS if known not in SHARE_ASSIGNORS)
+    assert find_assignor("share-simple", kafka_version("3.9")) is None
+    assert find_assignor("share-simple", kafka_version("4.0")) is ASSIGNORS["share-simple"]
     assert not asks_topic_ids(("range", "server-range"))
     assert asks_topic_ids(("range", "server-uniform"))
     assert asks_topic_ids((ELECTED,))
