@@ -168,7 +168,10 @@ TIERS = (
     Tier("an audited cluster", ("tests/real/test_audited_cluster.py", "tests/real/test_audit_news.py"), _CLUSTERS),
     Tier(
         "topics of a broker",
-        ("tests/real/test_topic_records.py", "tests/real/test_offsets_topic.py", "tests/real/test_share_groups.py"),
+        (
+            *("tests/real/test_topic_records.py", "tests/real/test_offsets_topic.py"),
+            *("tests/real/test_share_groups.py", "tests/real/test_history.py"),
+        ),
         (*_CLUSTERS, "rebalance_sim/sources/offsets_topic/", "rebalance_sim/kafka/history/"),
     ),
     Tier(
